@@ -1,0 +1,57 @@
+# How every folder of the library becomes a target:
+#
+#   relayout_library(core SOURCES a.cc b.cc HEADERS a.h b.h DEPENDS other PRIVATE_LIBS foreign::lib)
+#   relayout_tests(core TESTS a_test.cc LIBS foreign::lib)
+#
+# Targets are relayout_<folder>, exported as relayout::<folder>. What a folder may link is what it
+# may include; the include check in tests/ enforces the rest.
+include(GNUInstallDirs)
+
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_library(relayout_flags INTERFACE)
+target_compile_features(relayout_flags INTERFACE cxx_std_20)
+target_compile_options(relayout_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+  # One rounding an operation, so that every instruction set gives the same bits.
+  -ffp-contract=off)
+if(RELAYOUT_SANITIZE)
+  add_compile_options(-fsanitize=${RELAYOUT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RELAYOUT_SANITIZE})
+endif()
+
+function(relayout_library folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_LIBS" ${ARGN})
+  set(target relayout_${folder})
+  add_library(${target} ${ARG_SOURCES})
+  add_library(relayout::${folder} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:relayout_flags>)
+  foreach(dependency IN LISTS ARG_DEPENDS)
+    target_link_libraries(${target} PUBLIC relayout::${dependency})
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${ARG_PRIVATE_LIBS})
+  install(TARGETS ${target} EXPORT relayoutTargets)
+  foreach(header IN LISTS ARG_HEADERS)
+    cmake_path(GET header PARENT_PATH subfolder)
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/relayout/${folder}/${subfolder})
+  endforeach()
+endfunction()
+
+# One test program a folder, from the *_test.cc files beside the sources.
+function(relayout_tests folder)
+  if(NOT RELAYOUT_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "TESTS;LIBS" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${folder}_test ${ARG_TESTS})
+  target_link_libraries(${folder}_test PRIVATE relayout::${folder} relayout_flags GTest::gtest_main ${ARG_LIBS})
+  add_test(NAME ${folder} COMMAND ${folder}_test)
+endfunction()

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# Shared by the scripts beside it: where the project is, what it needs, how it is configured.
+# Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*"; }
+note() { printf '%s\n' "$*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Debian and Ubuntu packages. The command needs the first list, the tests the second as well.
+# shellcheck disable=SC2034  # used by the scripts that source this
+build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libcli11-dev libfmt-dev
+  nlohmann-json3-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev)
+# shellcheck disable=SC2034
+test_packages=(libgtest-dev librapidcheck-dev libdnnl-dev python3 python3-numpy)
+fuzz_packages=(clang)
+
+package_installed() {
+  [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+as_root() {
+  if [[ $EUID -eq 0 ]]; then
+    "$@"
+  elif have sudo; then
+    sudo "$@"
+  else
+    note "install: not root and no sudo here; as root run: $*"
+    return 1
+  fi
+}
+
+# Installs those of the packages that are missing; says nothing where none is.
+install_packages() {
+  local package missing=()
+  if ! have apt-get || ! have dpkg-query; then
+    check_tools "$@"
+    return
+  fi
+  for package in "$@"; do
+    package_installed "$package" || missing+=("$package")
+  done
+  [[ ${#missing[@]} -eq 0 ]] && return
+  say "install: missing ${missing[*]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update </dev/null
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" </dev/null
+}
+
+# Without apt: goes on if there is a compiler and CMake, and leaves the libraries to CMake's search.
+check_tools() {
+  local tool
+  say "install: no apt here; needed are the equivalents of: $*"
+  for tool in c++ cmake ninja; do
+    if ! have "$tool"; then
+      note "install: $tool is not there, and nothing can be built without it"
+      return 1
+    fi
+  done
+}
+
+# libFuzzer and the sanitizers are a package of their own, named after clang's version.
+install_fuzz_runtime() {
+  local major
+  install_packages "${fuzz_packages[@]}"
+  if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+    clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null; then
+    major=$(clang++ -dumpversion)
+    install_packages "libclang-rt-${major%%.*}-dev"
+  fi
+}
+
+# configure PRESET [cmake arguments]: quiet where it works, all of CMake's words where it does not.
+configure() {
+  local preset=$1 log
+  shift
+  have ccache && set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
+  log=$(mktemp)
+  if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  # What CMake says it left out; scripts/test shows it.
+  grep -E '^-- relayout: ' "$log" | sed 's/^-- relayout: //' >"$root/build/$preset/skipped.txt" || true
+  rm -f "$log"
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Checks the layering: which folder may include which, and that each source file opens with a comment.
+
+    check.py ROOT       exit 1 and one line a finding where ROOT breaks a rule
+
+The rules are the table ALLOWED and the functions below; ARCHITECTURE.md says why they hold. What is
+public is what a folder's CMakeLists.txt installs (HEADERS). The check first tries itself on small
+wrong examples. Standard library only.
+"""
+import re
+import sys
+from pathlib import Path
+
+# Folders of relayout/ that each folder may include, besides itself.
+ALLOWED = {
+    "core": set(),
+    "reorder": {"core"},
+    "cpu": {"core", "reorder"},
+    "interop": {"core"},
+}
+# Folders outside relayout/ that see public headers only.
+USERS = ("tools", "tests", "examples", "bench", "python", "docs")
+
+# Folders that are pure arithmetic: the standard library, without threads, streams and files.
+PURE = ("core", "reorder")
+IMPURE_HEADERS = {"atomic", "condition_variable", "cstdio", "filesystem", "fstream", "future", "iostream",
+                  "mutex", "thread"}
+
+# Foreign systems by how their headers begin. A file of interop may use one.
+FOREIGN = {
+    "hwy/": "Highway", "tbb/": "oneTBB", "oneapi/tbb": "oneTBB", "png.h": "libpng", "jpeglib.h": "libjpeg",
+    "zip.h": "libzip", "zlib.h": "zlib", "nlohmann/": "nlohmann-json", "oneapi/dnnl": "oneDNN", "dnnl": "oneDNN",
+    "CL/": "OpenCL", "cuda": "CUDA", "CLI/": "CLI11", "fmt/": "fmt",
+}
+FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
+              "interop": {"libpng", "libjpeg", "libzip", "zlib", "nlohmann-json", "oneDNN"}}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+HEADERS = re.compile(r"relayout_library\(\s*(\w+)(.*?)\)", re.DOTALL)
+CODE = (".h", ".cc", ".cpp", ".inc")
+COMMENTED = CODE + (".py", ".cmake", ".sh")
+
+
+def foreign_system(include):
+    return next((system for start, system in FOREIGN.items() if include.startswith(start)), None)
+
+
+def public_headers(files):
+    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, and the umbrella."""
+    public = {"relayout/relayout.h"}
+    for path, text in files.items():
+        if not (path.startswith("relayout/") and path.endswith("CMakeLists.txt")):
+            continue
+        for folder, arguments in HEADERS.findall(text):
+            words = iter(arguments.split())
+            listed = False
+            for word in words:
+                if word.isupper():
+                    listed = word == "HEADERS"
+                elif listed:
+                    public.add(f"relayout/{folder}/{word}")
+    return public
+
+
+def check_library_include(path, folder, include, quoted, public):
+    """Findings for one include of a file of relayout/`folder`."""
+    if include.startswith("relayout/"):
+        target = include.split("/")[1]
+        if target != folder and target not in ALLOWED[folder]:
+            yield f"{folder} must not include {target}"
+        if target != folder and include not in public:
+            yield "not a public header of its folder"
+        if path in public and include not in public:
+            yield "a public header includes a private one"
+        return
+    system = foreign_system(include)
+    is_test = path.endswith("_test.cc")
+    if system is None:
+        if quoted and not is_test:
+            yield "quoted includes start at the root: relayout/..."
+        elif folder in PURE and not is_test and include in IMPURE_HEADERS:
+            yield f"{folder} is pure arithmetic: no threads, no I/O"
+        elif folder in PURE and not is_test and ("/" in include or include.endswith(".h")):
+            yield f"{folder} may include the standard library only"
+    elif not is_test and system not in FOREIGN_IN.get(folder, ()):
+        yield f"{folder} must not use {system}"
+    elif path in public:
+        yield f"a public header must not need {system}"
+
+
+def check_file(path, text, public):
+    """Findings for one file: lines of text without the path."""
+    first = text.split("\n")
+    lines = first[1:] if first[0].startswith("#!") else first
+    opening = next((line for line in lines if line.strip()), "")
+    if not opening.startswith(("//", "#", '"""', "/*")) or opening.startswith(("#include", "#pragma")):
+        yield "does not open with a comment that says what the file is for"
+    if not path.endswith(CODE):
+        return
+
+    parts = path.split("/")
+    library = parts[0] == "relayout" and len(parts) > 2
+    if library and parts[1] not in ALLOWED:
+        yield f"relayout/{parts[1]} has no row in the layers table"
+        return
+    systems = set()
+    for quote, include in INCLUDE.findall(text):
+        where = f'#include "{include}"'
+        if library:
+            for finding in check_library_include(path, parts[1], include, quote == '"', public):
+                yield f"{where}: {finding}"
+            systems.add(foreign_system(include))
+        elif include.startswith("relayout/") and include not in public:
+            yield f"{where}: {parts[0]} sees public headers only"
+    systems.discard(None)
+    if library and parts[1] == "interop" and len(systems) > 1 and not path.endswith("_test.cc"):
+        yield f"one foreign system a file, here {', '.join(sorted(systems))}"
+
+
+def check(files):
+    public = public_headers(files)
+    # The consumer is a user's project and has its own way to write includes.
+    return [f"{path}: {finding}" for path, text in sorted(files.items()) if is_source(path)
+            for finding in check_file(path, text, public)]
+
+
+def is_source(path):
+    return path.endswith(COMMENTED) or path.startswith("scripts/")
+
+
+def read_tree(root):
+    files = {}
+    for top in ("relayout", "cmake", "scripts") + USERS:
+        for file in sorted((root / top).rglob("*")):
+            relative = file.relative_to(root).as_posix()
+            if file.is_file() and (is_source(relative) or file.name == "CMakeLists.txt"):
+                files[relative] = file.read_text(encoding="utf-8", errors="replace")
+    return files
+
+
+def self_test():
+    """Each wrong example gives exactly one finding; the right ones give none."""
+    cmake = {"relayout/core/CMakeLists.txt": "relayout_library(core SOURCES a.cc HEADERS a.h)",
+             "relayout/cpu/CMakeLists.txt": "relayout_library(cpu HEADERS r.h DEPENDS core reorder)"}
+    right = {"relayout/core/a.h": "// A.\n#include <vector>\n", "tools/t.cc": '// T.\n#include "relayout/core/a.h"\n',
+             "relayout/cpu/kernels/k.cc": '// K.\n#include "relayout/cpu/kernels/k.h"\n#include "hwy/highway.h"\n',
+             "relayout/cpu/r.cc": '// R.\n#include "relayout/core/a.h"\n#include <tbb/parallel_for.h>\n'}
+    wrong = {"relayout/core/a.h": ["#include <vector>\n", '// A.\n#include "relayout/cpu/r.h"\n',
+                                   '// A.\n#include "relayout/core/private.h"\n'],
+             "relayout/core/b.cc": ["// B.\n#include <thread>\n", "// B.\n#include <png.h>\n",
+                                    "// B.\n#include <unistd.h>\n"],
+             "relayout/interop/f.cc": ["// F.\n#include <png.h>\n#include <zip.h>\n",
+                                       '// F.\n#include "relayout/cpu/r.h"\n', '// F.\n#include "near.h"\n'],
+             "relayout/cpu/r.h": ["// R.\n#include <hwy/base.h>\n"],
+             "relayout/new/n.cc": ["// N.\n"],
+             "tests/t.cc": ['// T.\n#include "relayout/cpu/kernels/k.h"\n'],
+             "scripts/x": ["#!/bin/sh\nset -e\n"]}
+    failures = [f"self-test: {finding}" for finding in check(cmake | right)]
+    for path, texts in wrong.items():
+        for text in texts:
+            found = check(cmake | {path: text})
+            if len(found) != 1:
+                failures.append(f"self-test: {len(found)} findings, expected 1, in {path}: {text!r}: {found}")
+    return failures
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    findings = self_test()
+    files = read_tree(Path(sys.argv[1]))
+    findings += check(files)
+    for finding in findings:
+        print(finding)
+    print(f"layers: {len(files)} files, {len(findings)} findings")
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()
