@@ -1,0 +1,252 @@
+// Format: binding to extents, images, physical arrays. Reading the text is format_parse.cc.
+#include "relayout/core/format.h"
+
+#include <cctype>
+
+#include "relayout/core/tag_names.h"
+
+namespace relayout {
+namespace {
+
+constexpr int64_t kTexelLanes = 4;
+
+[[noreturn]] void throw_overflow(const std::string& text, const Dims& dims) {
+  // The dim that makes the product too large, for the message.
+  int64_t product = 1;
+  int d = 0;
+  for (; d + 1 < dims.size(); ++d) {
+    const auto next = checked_mul(product, std::max<int64_t>(dims[d], 1));
+    if (!next) break;
+    product = *next;
+  }
+  throw Error(ErrorCode::overflow,
+              "bind: " + escaped(text) + " of dims " + join(dims) + " overflows 64 bits at dim " + std::to_string(d) + " (" + std::to_string(dims[d]) + ")",
+              "dims[" + std::to_string(d) + "]", std::to_string(dims[d]),
+              std::to_string(std::numeric_limits<int64_t>::max()));
+}
+
+[[noreturn]] void throw_shape(const std::string& text, const Dims& shape, const std::string& why) {
+  throw Error(ErrorCode::invalid_argument, "layout " + escaped(text) + ": the array has shape (" + join(shape) + "), " + why, "shape", join(shape), why);
+}
+
+bool has_zero(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end(); }
+
+}  // namespace
+
+std::optional<int> Format::rank() const {
+  switch (kind_) {
+    case Kind::tag:
+      if (std::ranges::find(outer_, kRest) != outer_.end()) return std::nullopt;
+      return outer_.size();
+    case Kind::strides: return strides_->size();
+    case Kind::memory_format:
+      if (memory_format_ == MemoryFormat::channels_last) return 4;
+      if (memory_format_ == MemoryFormat::channels_last_3d) return 5;
+      return std::nullopt;
+    case Kind::undef:
+    case Kind::any: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void Format::check_rank(const Dims& dims) const {
+  if (kind_ == Kind::undef || kind_ == Kind::any) {
+    throw Error(ErrorCode::invalid_argument,
+                kind_ == Kind::any ? "bind: \"any\" is a placeholder that only a primitive resolves; it has no layout"
+                                   : "bind: \"undef\" has no layout",
+                "layout", text_, "a layout that places elements");
+  }
+  const int named = static_cast<int>(std::ranges::count_if(outer_, [](int8_t d) { return d != kRest; }));
+  const auto fixed = rank();
+  if (fixed ? *fixed == dims.size() : named <= dims.size()) {
+    for (int d = 0; d < dims.size(); ++d) {
+      if (dims[d] >= 0) continue;
+      throw Error(ErrorCode::invalid_argument, "bind: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
+                  "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more");
+    }
+    return;
+  }
+  const int need = fixed.value_or(named);
+  std::string names;
+  for (const std::string& plain : plain_names(dims.size())) names += (names.empty() ? "" : ", ") + plain;
+  throw Error(ErrorCode::invalid_argument,
+              "bind: " + escaped(text_) + " has " + std::to_string(need) + (fixed ? "" : " or more") + (need == 1 ? " dim" : " dims") + ", dims " + join(dims) + " has " + std::to_string(dims.size()) +
+                  (names.empty() ? "" : "; names of rank " + std::to_string(dims.size()) + ": " + names),
+              "dims", join(dims), std::to_string(need));
+}
+
+Format::Outer Format::outer_for(int ndims) const {
+  Outer out;
+  if (kind_ == Kind::memory_format) {
+    const bool last = memory_format_ != MemoryFormat::contiguous;
+    for (int d = 0; d < ndims; ++d) {
+      if (!last || d != 1) out.push_back(static_cast<int8_t>(d));
+    }
+    if (last) out.push_back(1);
+    return out;
+  }
+  for (int8_t d : outer_) {
+    if (d != kRest) {
+      out.push_back(d);
+      continue;
+    }
+    for (int8_t rest = 0; rest < ndims; ++rest) {
+      if (std::ranges::find(outer_, rest) == outer_.end()) out.push_back(rest);
+    }
+  }
+  return out;
+}
+
+std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
+  Dims block(dims.size(), 1);
+  for (const Block& b : blocks_) {
+    const auto next = checked_mul(block[b.dim], b.size);
+    if (!next) throw_overflow(text_, dims);
+    block[b.dim] = *next;
+  }
+  std::vector<PhysicalAxis> axes;
+  for (int8_t d : outer_for(dims.size())) axes.push_back({d, ceil_div(dims[d], block[d]), false});
+  for (const Block& b : blocks_) axes.push_back({b.dim, b.size, true});
+  return axes;
+}
+
+Layout Format::bind(const Dims& dims) const {
+  check_rank(dims);
+  if (unit_multiplier_ && dims[0] != 1) {
+    throw Error(ErrorCode::unsupported, "bind: " + text_ + " is defined for multiplier 1 only, dims has M = " + std::to_string(dims[0]), "dims[0]", std::to_string(dims[0]), "1");
+  }
+  if (kind_ == Kind::strides) {
+    int64_t base = 0;  // what a negative stride needs in front of element 0
+    for (int d = 0; d < dims.size() && !has_zero(dims); ++d) {
+      const auto reach = checked_mul(dims[d] - 1, (*strides_)[d]);
+      const auto next = reach && *reach < 0 ? checked_add(base, *reach) : std::optional(base);
+      if (!reach || !next) throw_overflow(text_, dims);
+      base = *next;
+    }
+    return Layout::strided(dims, *strides_, offset0_.value_or(-base));
+  }
+
+  // Row-major over the physical axes. An axis of no elements counts as one and has stride 1, as in oneDNN.
+  const auto axes = physical_axes(dims);
+  const bool empty = has_zero(dims);
+  std::vector<int64_t> axis_strides(axes.size());
+  int64_t stride = 1, width = 1;
+  for (std::size_t k = axes.size(); k-- > 0;) {
+    if (is_image() && k + 1 == static_cast<std::size_t>(rows_)) {  // from here on a step is a row
+      width = stride / kTexelLanes;
+      if (pitch_ && *pitch_ < width) {
+        throw Error(ErrorCode::invalid_argument, "bind: " + escaped(text_) + ": a pitch of " + std::to_string(*pitch_) + " texels is less than the image's width, " + std::to_string(width), "pitch", std::to_string(*pitch_), std::to_string(width));
+      }
+      const auto row = checked_mul(pitch_.value_or(width), kTexelLanes);
+      if (!row) throw_overflow(text_, dims);
+      stride = *row;
+    }
+    axis_strides[k] = axes[k].extent == 0 ? 1 : stride;
+    const auto next = checked_mul(stride, std::max<int64_t>(axes[k].extent, 1));
+    if (!next && !empty) throw_overflow(text_, dims);
+    stride = next.value_or(1);
+  }
+  std::array<Digits, kMaxDims> digits;
+  for (std::size_t k = axes.size(); k-- > 0;) {
+    digits[static_cast<std::size_t>(axes[k].dim)].push_back({axes[k].extent, axis_strides[k]});
+  }
+  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0_.value_or(0));
+}
+
+Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t offset0) const {
+  check_rank(dims);
+  const auto shape = physical_shape(dims);
+  if (!shape || is_image() || shape->size() != axis_strides.size()) {
+    throw Error(ErrorCode::invalid_argument, "bind_physical: " + escaped(text_) + " has no physical array of " + std::to_string(axis_strides.size()) + " axes", "layout", escaped(text_), "a plain or blocked layout");
+  }
+  const auto axes = physical_axes(dims);
+  std::array<Digits, kMaxDims> digits;
+  for (int k = axis_strides.size() - 1; k >= 0; --k) {
+    const PhysicalAxis& axis = axes[static_cast<std::size_t>(k)];
+    digits[static_cast<std::size_t>(axis.dim)].push_back({axis.extent, axis_strides[k]});
+  }
+  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
+}
+
+ImageExtent Format::image(const Dims& dims) const {
+  if (!is_image()) throw Error(ErrorCode::invalid_argument, "image: " + escaped(text_) + " is no image layout", "layout", escaped(text_), "a tag with a row break, e.g. nh|Cw4c");
+  check_rank(dims);
+  ImageExtent out{1, 1, 0};
+  int k = 0;
+  for (const PhysicalAxis& axis : physical_axes(dims)) {
+    if (axis.block) break;
+    int64_t& side = k++ < rows_ ? out.height : out.width;
+    const auto next = checked_mul(side, axis.extent);
+    if (!next) throw_overflow(text_, dims);
+    side = *next;
+  }
+  out.pitch = pitch_.value_or(out.width);
+  return out;
+}
+
+std::optional<Dims> Format::physical_shape(const Dims& dims) const {
+  if (kind_ == Kind::strides || offset0_.value_or(0) != 0) return std::nullopt;
+  check_rank(dims);
+  if (is_image()) {
+    const ImageExtent extent = image(dims);
+    return Dims{extent.height, extent.pitch, kTexelLanes};
+  }
+  const auto axes = physical_axes(dims);
+  if (static_cast<int>(axes.size()) > kMaxDims) return std::nullopt;
+  Dims shape;
+  for (const PhysicalAxis& axis : axes) shape.push_back(axis.extent);
+  return shape;
+}
+
+Dims Format::dims_from_physical(const Dims& shape) const {
+  if ((kind_ != Kind::tag && kind_ != Kind::memory_format) || offset0_.value_or(0) != 0) {
+    throw_shape(text_, shape, "and this layout needs the logical dims besides");
+  }
+  if (is_image()) {
+    if (shape.size() != 3 || shape[2] != kTexelLanes) throw_shape(text_, shape, "an image is (height, width, 4)");
+    if (rows_ > 1 || outer_.size() - rows_ > 1 || pitch_) throw_shape(text_, shape, "and an image's logical dims must be given");
+    if (rows_ == 0 && shape[0] != 1) throw_shape(text_, shape, "this image has one row");
+    Dims dims(outer_.size(), 1);
+    for (int k = 0; k < outer_.size(); ++k) dims[outer_[k]] = shape[k < rows_ ? 0 : 1];
+    for (const Block& b : blocks_) dims[b.dim] *= b.size;
+    return dims;
+  }
+  const int ndims = shape.size() - static_cast<int>(blocks_.size());
+  const int named = static_cast<int>(std::ranges::count_if(outer_, [](int8_t d) { return d != kRest; }));
+  if (ndims < 0 || (rank() ? *rank() != ndims : named > ndims)) {
+    throw_shape(text_, shape, "expected " + std::to_string(rank().value_or(named) + static_cast<int>(blocks_.size())) + (rank() ? "" : " or more") + " axes");
+  }
+  Dims dims(ndims, 0);
+  const Outer outer = outer_for(ndims);
+  for (int k = 0; k < ndims; ++k) dims[outer[k]] = shape[k];
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    const int axis = ndims + static_cast<int>(b);
+    if (shape[axis] != blocks_[b].size) throw_shape(text_, shape, "its axis " + std::to_string(axis) + " should be a block of " + std::to_string(blocks_[b].size));
+    const auto next = checked_mul(dims[blocks_[b].dim], blocks_[b].size);
+    if (!next) throw_overflow(text_, shape);
+    dims[blocks_[b].dim] = *next;
+  }
+  return dims;
+}
+
+std::optional<std::string> Format::generic_tag(int ndims) const {
+  if (kind_ != Kind::tag) return std::nullopt;
+  std::string out;
+  const Outer outer = outer_for(ndims);
+  for (int k = 0; k < outer.size(); ++k) {
+    if (k == rows_) out += '|';
+    const bool blocked = std::ranges::any_of(blocks_, [&](const Block& b) { return b.dim == outer[k]; });
+    out += static_cast<char>((blocked ? 'A' : 'a') + outer[k]);
+  }
+  for (const Block& b : blocks_) out += std::to_string(b.size) + static_cast<char>('a' + b.dim);
+  return out;
+}
+
+std::string Format::dim_names(int ndims) const {
+  if (!letters_.empty()) return letters_;
+  std::string out;
+  for (int d = 0; d < ndims; ++d) out += static_cast<char>('a' + d);
+  return out;
+}
+
+}  // namespace relayout

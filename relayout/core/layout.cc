@@ -1,0 +1,332 @@
+// Layout: construction with checked arithmetic, offsets, sizes, predicates, canonical form.
+// The two searches (inverse map, collisions) are in layout_search.cc.
+#include "relayout/core/layout.h"
+
+#include <cstdlib>
+
+namespace relayout {
+namespace {
+
+[[noreturn]] void throw_overflow(const char* what, int d, int64_t value) {
+  throw Error(ErrorCode::overflow,
+              "layout: " + std::string(what) + " overflows 64 bits at dim " + std::to_string(d) + " (" +
+                  std::to_string(value) + ")",
+              "dims[" + std::to_string(d) + "]", std::to_string(value),
+              std::to_string(std::numeric_limits<int64_t>::max()));
+}
+
+int64_t product_or_throw(const Dims& dims, const char* what) {
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
+  int64_t product = 1;
+  for (int d = 0; d < dims.size(); ++d) {
+    auto next = checked_mul(product, dims[d]);
+    if (!next) throw_overflow(what, d, dims[d]);
+    product = *next;
+  }
+  return product;
+}
+
+/// Smallest and largest f_d over indices 0..extent-1, which need not fill the top digit.
+std::pair<int64_t, int64_t> dim_range(std::span<const Digit> digits, int64_t extent) {
+  int64_t place = 1, low = 0, high = 0;        // over the digits so far, all of them full
+  int64_t cut_low = 0, cut_high = 0;           // over indices up to (extent - 1) mod place
+  for (const Digit& digit : digits) {
+    const int64_t top = (extent - 1) / place % digit.extent;
+    const int64_t below = (top - 1) * digit.stride, at = top * digit.stride;
+    int64_t next_low = cut_low + at, next_high = cut_high + at;
+    if (top > 0) {  // any smaller value of this digit leaves the lower ones free
+      next_low = std::min({next_low, low, low + below});
+      next_high = std::max({next_high, high, high + below});
+    }
+    cut_low = next_low, cut_high = next_high;
+    const int64_t full = (digit.extent - 1) * digit.stride;
+    low += std::min<int64_t>(full, 0), high += std::max<int64_t>(full, 0);
+    place *= digit.extent;
+  }
+  return {cut_low, cut_high};
+}
+
+}  // namespace
+
+std::string_view name(MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::contiguous: return "contiguous";
+    case MemoryFormat::channels_last: return "channels_last";
+    case MemoryFormat::channels_last_3d: return "channels_last_3d";
+  }
+  return "";
+}
+
+Layout Layout::from_digits(const Dims& dims, std::span<const Digits> digits, int64_t offset0) {
+  if (static_cast<int>(digits.size()) != dims.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                "layout: digits for " + std::to_string(digits.size()) + " dims given, dims has " +
+                    std::to_string(dims.size()),
+                "digits", std::to_string(digits.size()), std::to_string(dims.size()));
+  }
+  Layout layout;
+  layout.dims_ = dims;
+  layout.offset0_ = offset0;
+  for (int d = 0; d < dims.size(); ++d) {
+    for (const Digit& digit : digits[static_cast<std::size_t>(d)]) layout.digits_.push_back(digit);
+    layout.first_[static_cast<std::size_t>(d) + 1] = static_cast<uint8_t>(layout.digits_.size());
+  }
+  layout.validate();
+  return layout;
+}
+
+Layout Layout::strided(const Dims& dims, const Dims& strides, int64_t offset0) {
+  if (strides.size() != dims.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                "layout: " + std::to_string(strides.size()) + " strides for " + std::to_string(dims.size()) + " dims",
+                "strides", std::to_string(strides.size()), std::to_string(dims.size()));
+  }
+  std::array<Digits, kMaxDims> digits;
+  for (int d = 0; d < dims.size(); ++d) digits[static_cast<std::size_t>(d)] = {{dims[d], strides[d]}};
+  return from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
+}
+
+Layout Layout::contiguous(const Dims& dims) {
+  const bool empty = std::ranges::find(dims, 0) != dims.end();
+  Dims strides(dims.size(), 0);
+  int64_t stride = 1;
+  for (int d = dims.size() - 1; d >= 0; --d) {
+    strides[d] = stride;
+    const auto next = checked_mul(stride, std::max<int64_t>(dims[d], 1));
+    if (!next && !empty && d > 0) throw_overflow("the number of elements", d, dims[d]);
+    stride = next.value_or(0);
+  }
+  return strided(dims, strides);
+}
+
+void Layout::validate() const {
+  Dims padded;
+  for (int d = 0; d < ndims(); ++d) {
+    const std::string field = "dims[" + std::to_string(d) + "]";
+    if (dim(d) < 0) {
+      throw Error(ErrorCode::invalid_argument, "layout: dim " + std::to_string(d) + " is " + std::to_string(dim(d)),
+                  field, std::to_string(dim(d)), "0 or more");
+    }
+    int64_t capacity = 1;
+    for (const Digit& digit : digits(d)) {
+      if (digit.extent < 0 || (digit.extent == 0 && dim(d) > 0)) {
+        throw Error(ErrorCode::invalid_argument, "layout: a digit of dim " + std::to_string(d) + " has extent " + std::to_string(digit.extent),
+                    "digits[" + std::to_string(d) + "]", std::to_string(digit.extent), "1 or more");
+      }
+      const auto next = checked_mul(capacity, digit.extent);
+      if (!next) throw_overflow("the padded extent", d, dim(d));
+      capacity = *next;
+    }
+    if (digits(d).empty() || capacity < dim(d)) {
+      throw Error(ErrorCode::invalid_argument, "layout: the digits of dim " + std::to_string(d) + " reach " + std::to_string(capacity) + " of " + std::to_string(dim(d)),
+                  field, std::to_string(dim(d)), std::to_string(capacity));
+    }
+    padded.push_back(capacity);
+  }
+  if (product_or_throw(dims_, "the number of elements") == 0) return;
+  product_or_throw(padded, "the number of elements with padding");
+
+  int64_t low = offset0_, high = offset0_;
+  for (int d = 0; d < ndims(); ++d) {
+    for (const Digit& digit : digits(d)) {
+      const auto reach = checked_mul(digit.extent - 1, digit.stride);
+      const auto size = checked_mul(digit.extent, digit.stride);  // so that footprint() cannot overflow
+      if (!reach || !size || *size == std::numeric_limits<int64_t>::min()) throw_overflow("the span", d, digit.stride);
+      const auto next = checked_add(*reach < 0 ? low : high, *reach);
+      if (!next || *next == std::numeric_limits<int64_t>::max()) throw_overflow("the span", d, digit.stride);
+      (*reach < 0 ? low : high) = *next;
+    }
+  }
+  if (low < 0) {
+    throw Error(ErrorCode::invalid_argument, "layout: an element lies at offset " + std::to_string(low) + ", before the buffer (offset0 is " + std::to_string(offset0_) + ")",
+                "offset0", std::to_string(offset0_), std::to_string(offset0_ - low) + " or more");
+  }
+}
+
+int64_t Layout::capacity(int d) const {
+  int64_t product = 1;
+  for (const Digit& digit : digits(d)) product *= digit.extent;
+  return product;
+}
+
+Dims Layout::padded_dims() const {
+  Dims out;
+  for (int d = 0; d < ndims(); ++d) out.push_back(capacity(d));
+  return out;
+}
+
+Dims Layout::outer_strides() const {
+  Dims out;
+  for (int d = 0; d < ndims(); ++d) out.push_back(outer_stride(d));
+  return out;
+}
+
+int64_t Layout::elements() const { return *checked_product(dims_); }
+
+int64_t Layout::padded_elements() const { return empty() ? 0 : *checked_product(padded_dims()); }
+
+int64_t Layout::dim_offset(int d, int64_t i) const {
+  int64_t sum = 0;
+  const auto list = digits(d);
+  for (std::size_t k = 0; k + 1 < list.size(); ++k) {
+    sum += i % list[k].extent * list[k].stride;
+    i /= list[k].extent;
+  }
+  return sum + i * list.back().stride;
+}
+
+int64_t Layout::offset(std::span<const int64_t> index) const {
+  if (static_cast<int>(index.size()) != ndims()) {
+    throw Error(ErrorCode::invalid_argument, "offset: index has " + std::to_string(index.size()) + " entries, the layout " + std::to_string(ndims()) + " dims",
+                "index", join(index), std::to_string(ndims()));
+  }
+  int64_t sum = offset0_;
+  for (int d = 0; d < ndims(); ++d) {
+    const int64_t i = index[static_cast<std::size_t>(d)];
+    if (i < 0 || i >= capacity(d)) {
+      throw Error(ErrorCode::invalid_argument, "offset: index " + std::to_string(i) + " of dim " + std::to_string(d) + " is outside 0.." + std::to_string(capacity(d) - 1),
+                  "index[" + std::to_string(d) + "]", std::to_string(i), std::to_string(capacity(d) - 1));
+    }
+    sum += dim_offset(d, i);
+  }
+  return sum;
+}
+
+std::pair<int64_t, int64_t> Layout::offset_range() const {
+  if (empty()) return {offset0_, offset0_ - 1};
+  int64_t low = offset0_, high = offset0_;
+  for (const Digit& digit : digits_) {
+    const int64_t reach = (digit.extent - 1) * digit.stride;
+    (reach < 0 ? low : high) += reach;
+  }
+  return {low, high};
+}
+
+int64_t Layout::span() const { return empty() ? 0 : offset_range().second + 1; }
+
+int64_t Layout::footprint() const {
+  if (empty()) return 0;
+  int64_t blocks = 1, size = 1;
+  for (int d = 0; d < ndims(); ++d) {
+    const Digit outer = digits(d).back();
+    blocks *= capacity(d) / outer.extent;
+    if (outer.extent > 1) size = std::max(size, outer.extent * std::abs(outer.stride));
+  }
+  return size == 1 ? blocks : size;
+}
+
+bool Layout::dense() const {
+  if (empty()) return true;
+  if (padded()) return false;
+  int64_t size = 1;
+  for (int d = 0; d < ndims(); ++d) {
+    const auto [low, high] = dim_range(digits(d), dim(d));
+    size += high - low;
+  }
+  return size == elements() && injective();
+}
+
+bool Layout::packed() const {
+  const auto [low, high] = offset_range();
+  return empty() || (high - low + 1 == padded_elements() && injective_with_padding());
+}
+
+bool Layout::broadcast() const {
+  for (int d = 0; d < ndims(); ++d) {
+    int64_t place = 1;
+    for (const Digit& digit : digits(d)) {
+      if (digit.stride == 0 && digit.extent > 1 && dim(d) > place) return true;
+      place *= digit.extent;
+    }
+  }
+  return false;
+}
+
+bool Layout::padded() const {
+  for (int d = 0; d < ndims(); ++d) {
+    if (capacity(d) != dim(d)) return true;
+  }
+  return false;
+}
+
+bool Layout::contiguous_in(MemoryFormat format) const {
+  Dims order;  // innermost first
+  switch (format) {
+    case MemoryFormat::contiguous:
+      for (int d = ndims() - 1; d >= 0; --d) order.push_back(d);
+      break;
+    case MemoryFormat::channels_last: order = {1, 3, 2, 0}; break;
+    case MemoryFormat::channels_last_3d: order = {1, 4, 3, 2, 0}; break;
+  }
+  if (order.size() != ndims()) return false;
+  if (empty()) return true;
+  if (padded()) return false;
+  const Layout simple = canonical();
+  int64_t expected = 1;
+  for (int64_t d : order) {
+    const auto list = simple.digits(static_cast<int>(d));
+    if (simple.dim(static_cast<int>(d)) == 1) continue;
+    if (list.size() != 1 || list[0].stride != expected) return false;
+    expected *= list[0].extent;
+  }
+  return true;
+}
+
+Layout Layout::canonical() const {
+  if (empty()) {
+    Layout out;
+    out.dims_ = dims_;
+    for (int d = 0; d < ndims(); ++d) {
+      out.digits_.push_back({dim(d), 0});
+      out.first_[static_cast<std::size_t>(d) + 1] = static_cast<uint8_t>(d + 1);
+    }
+    return out;
+  }
+  Layout out;
+  out.dims_ = dims_;
+  out.offset0_ = offset0_;
+  for (int d = 0; d < ndims(); ++d) {
+    const int first = out.digits_.size();
+    for (const Digit& digit : digits(d)) {
+      if (digit.extent == 1) continue;
+      if (out.digits_.size() > first && digit.stride == out.digits_.back().stride * out.digits_.back().extent) {
+        out.digits_.back().extent *= digit.extent;
+      } else {
+        out.digits_.push_back(digit);
+      }
+    }
+    if (out.digits_.size() == first) out.digits_.push_back({1, 0});
+    out.first_[static_cast<std::size_t>(d) + 1] = static_cast<uint8_t>(out.digits_.size());
+  }
+  return out;
+}
+
+bool operator==(const Layout& a, const Layout& b) {
+  if (!(a.dims_ == b.dims_)) return false;
+  const Layout x = a.canonical(), y = b.canonical();
+  return x.offset0_ == y.offset0_ && x.first_ == y.first_ && x.digits_ == y.digits_;
+}
+
+TensorDesc::TensorDesc(Layout layout_, DType dtype_) : layout(std::move(layout_)), dtype(dtype_) {
+  const int64_t elements = std::max({layout.span(), layout.footprint(), layout.padded_elements()});
+  if (bytes_for(dtype, elements)) return;
+  int worst = 0;  // the dim that reaches farthest
+  int64_t most = -1;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    const Digit outer = layout.digits(d).back();
+    const int64_t reach = std::abs(outer.stride) * outer.extent;
+    if (reach > most) most = reach, worst = d;
+  }
+  throw Error(ErrorCode::overflow,
+              "tensor: " + std::to_string(elements) + " elements of " + std::string(name(dtype)) +
+                  " overflow 64 bits of bytes; dim " + std::to_string(worst) + " (" +
+                  std::to_string(layout.dim(worst)) + ") reaches farthest",
+              "dims[" + std::to_string(worst) + "]", std::to_string(layout.dim(worst)),
+              std::to_string(std::numeric_limits<int64_t>::max()));
+}
+
+int64_t TensorDesc::span_bytes() const { return *bytes_for(dtype, layout.span()); }
+int64_t TensorDesc::size_bytes() const { return *bytes_for(dtype, layout.footprint()); }
+int64_t TensorDesc::logical_bytes() const { return *bytes_for(dtype, layout.elements()); }
+
+}  // namespace relayout

@@ -1,0 +1,164 @@
+// Layout: the one algebra that every tensor format is a spelling of.
+//
+// A layout maps a logical index to an element offset, and it is separable:
+//
+//     offset(i) = offset0 + sum over dims d of f_d(i_d)
+//     f_d(i)    = sum over digits k of digit_k(i) * stride_k
+//
+// Each dim is written in a mixed radix of digits (extent, stride), innermost first; the outermost
+// digit takes what is left. Strides and offsets count elements. Example: nChw8c, dims 2x17x5x4:
+//
+//     n = (2,480)   c = (8,1)(3,160)   h = (5,32)   w = (4,8)       offset(0,16,2,3) = 408
+//
+// The product of a dim's digit extents is its *capacity* (24 for c); indices from the dim's extent
+// up to its capacity are *padding*; offsets that no index reaches are *gaps*. A layout is geometry
+// only: no type, no names, no loop order, no contents of the padding.
+//
+// Laws (tested over whole domains): inverse(offset(i)) reaches i wherever the layout is injective;
+// a == b  <=>  equal dims, capacities and offsets of every index; canonical(l) == l.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "relayout/core/dtype.h"
+#include "relayout/core/extents.h"
+
+namespace relayout {
+
+/// The most digits a layout can have, all dims together.
+inline constexpr int kMaxDigits = 48;
+
+/// One place of a dim's mixed radix: how many values it takes, and the step in elements.
+struct Digit {
+  int64_t extent = 1;
+  int64_t stride = 0;
+  friend bool operator==(const Digit&, const Digit&) = default;
+};
+using Digits = InlineVector<Digit, kMaxDigits>;
+
+/// What an element offset holds.
+enum class Slot : uint8_t {
+  element,  // a logical element
+  padding,  // an index between a dim's extent and its capacity
+  gap,      // nothing
+};
+
+/// PyTorch's memory formats. channels_last is 4-D only, channels_last_3d 5-D only.
+enum class MemoryFormat : uint8_t { contiguous, channels_last, channels_last_3d };
+std::string_view name(MemoryFormat format);
+
+class Layout {
+ public:
+  /// A scalar: rank 0, one element at offset 0.
+  Layout() = default;
+
+  /// One digit a dim. A stride of 0 repeats (broadcast), a negative one walks backwards.
+  /// Errors: invalid_argument (rank mismatch, negative dim, an element at a negative offset),
+  /// overflow (names the dim), limit (over kMaxDims).
+  static Layout strided(const Dims& dims, const Dims& strides, int64_t offset0 = 0);
+
+  /// Row-major strides, last dim innermost.
+  static Layout contiguous(const Dims& dims);
+
+  /// The general form: `digits[d]` lists dim d's digits, innermost first, at least one a dim.
+  /// The capacity (product of extents) must reach the dim. Errors as in strided().
+  static Layout from_digits(const Dims& dims, std::span<const Digits> digits, int64_t offset0 = 0);
+
+  int ndims() const { return dims_.size(); }
+  /// Logical extents.
+  const Dims& dims() const { return dims_; }
+  int64_t dim(int d) const { return dims_[d]; }
+  /// Dim d's digits, innermost first.
+  std::span<const Digit> digits(int d) const {
+    return {digits_.data() + first_[static_cast<std::size_t>(d)],
+            static_cast<std::size_t>(first_[static_cast<std::size_t>(d) + 1] - first_[static_cast<std::size_t>(d)])};
+  }
+  Digits digits_of(int d) const { return Digits(digits(d)); }
+  int64_t offset0() const { return offset0_; }
+
+  /// Padded extent of dim d: the product of its digit extents.
+  int64_t capacity(int d) const;
+  Dims padded_dims() const;
+  /// Stride of dim d's outermost digit, in elements.
+  int64_t outer_stride(int d) const { return digits(d).back().stride; }
+  Dims outer_strides() const;
+
+  /// Logical elements; 0 if any dim is 0.
+  int64_t elements() const;
+  /// Elements with padding: the product of the capacities.
+  int64_t padded_elements() const;
+  bool empty() const { return elements() == 0; }
+
+  /// Element offset of a logical or padding index (0 <= index[d] < capacity(d)).
+  /// Error{invalid_argument} names the dim that is out of range.
+  int64_t offset(std::span<const int64_t> index) const;
+  /// f_d(i): what index i of dim d adds to the offset. No range check.
+  int64_t dim_offset(int d, int64_t i) const;
+
+  /// The index stored at an offset. `index` is filled for elements and padding. Where several
+  /// indices share an offset, an element is preferred to padding. Any int64 may be asked.
+  Slot inverse(int64_t offset, Dims* index) const;
+
+  /// Smallest and largest offset reached, padding included (offset0, offset0 - 1 where empty).
+  std::pair<int64_t, int64_t> offset_range() const;
+  /// Elements a buffer must have: the last reachable offset + 1, offset0 and padding included.
+  int64_t span() const;
+  /// oneDNN's get_size() in elements: the maximum of (outer count * outer stride), without offset0.
+  int64_t footprint() const;
+
+  /// Whether no two logical indices share an offset (exact).
+  bool injective() const { return !collision(); }
+  /// The same for indices that may also lie in the padding.
+  bool injective_with_padding() const;
+  /// Two logical indices that share an offset, where there are any.
+  /// Error{limit} in contrived cases that would take more than some seconds to decide.
+  std::optional<std::pair<Dims, Dims>> collision() const;
+  /// The elements fill one range of offsets, each once, with no padding.
+  bool dense() const;
+  /// Elements and padding together fill one range of offsets, each once.
+  bool packed() const;
+  /// Some dim of extent over 1 has a digit of stride 0.
+  bool broadcast() const;
+  /// Some capacity exceeds its extent.
+  bool padded() const;
+  /// PyTorch's is_contiguous(memory_format); dims of extent 1 do not count, an empty tensor is
+  /// contiguous, a rank that the format does not have is not.
+  bool contiguous_in(MemoryFormat format) const;
+
+  /// The simplest digits of the same layout: digits of extent 1 dropped, neighbours that continue
+  /// each other joined, stride 0 where only one index exists.
+  Layout canonical() const;
+  /// Same dims, same capacities, same offset for every index.
+  friend bool operator==(const Layout& a, const Layout& b);
+
+ private:
+  void validate() const;
+
+  Dims dims_;
+  std::array<uint8_t, kMaxDims + 1> first_{};
+  Digits digits_;
+  int64_t offset0_ = 0;
+};
+
+/// A layout and the type of its elements: what reorders, files and exporters exchange.
+struct TensorDesc {
+  TensorDesc() = default;
+  /// Error{overflow} where the bytes do not fit 63 bits, naming the dim.
+  TensorDesc(Layout layout_, DType dtype_);
+
+  Layout layout;
+  DType dtype = DType::f32;
+
+  /// Bytes a buffer must have (span, rounded up to whole bytes).
+  int64_t span_bytes() const;
+  /// oneDNN's get_size(): the footprint in bytes.
+  int64_t size_bytes() const;
+  /// Bytes of the logical elements alone.
+  int64_t logical_bytes() const;
+
+  friend bool operator==(const TensorDesc&, const TensorDesc&) = default;
+};
+
+}  // namespace relayout

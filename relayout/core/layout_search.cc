@@ -1,0 +1,162 @@
+// The two questions about a layout that need a search: which index lies at an offset, and whether two
+// indices share one. Both walk the digits from the largest stride down; what the smaller strides
+// can still add bounds each step, so that a nested layout has one candidate a digit.
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include "relayout/core/layout.h"
+
+namespace relayout {
+namespace {
+
+/// Steps after which a search gives up with Error{limit}: seconds, reached only by contrived strides.
+constexpr int64_t kMaxSteps = 30'000'000;
+
+/// A digit with its dim and the value of one step in the index.
+struct Place {
+  int64_t extent, stride, place;
+  int dim;
+};
+
+struct Places {
+  std::vector<Place> list;      // by |stride|, largest first
+  std::vector<int64_t> reach;   // reach[k]: what places k.. can add at most, in |offset|
+  std::vector<int64_t> divisor; // divisor[k]: gcd of the strides of places k..
+};
+
+Places places_of(const Layout& layout, const Dims& extents) {
+  Places out;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    int64_t place = 1;
+    for (const Digit& digit : layout.digits(d)) {
+      // A digit that the extent does not fill takes fewer values.
+      const int64_t extent = std::min(digit.extent, ceil_div(extents[d], place));
+      if (extent > 1) out.list.push_back({extent, digit.stride, place, d});
+      place *= digit.extent;
+    }
+  }
+  std::ranges::stable_sort(out.list, [](const Place& a, const Place& b) { return std::abs(a.stride) > std::abs(b.stride); });
+  out.reach.assign(out.list.size() + 1, 0);
+  out.divisor.assign(out.list.size() + 1, 0);
+  for (std::size_t k = out.list.size(); k-- > 0;) {
+    out.reach[k] = out.reach[k + 1] + (out.list[k].extent - 1) * std::abs(out.list[k].stride);
+    out.divisor[k] = std::gcd(out.divisor[k + 1], out.list[k].stride);
+  }
+  return out;
+}
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+void count_step(int64_t& steps, const char* what) {
+  if (++steps > kMaxSteps) {
+    throw Error(ErrorCode::limit, std::string(what) + ": undecided after " + std::to_string(kMaxSteps) + " steps", "strides",
+                "", std::to_string(kMaxSteps));
+  }
+}
+
+/// Finds a non-zero difference of two indices whose offsets agree.
+struct CollisionSearch {
+  const Layout& layout;
+  const Dims& extents;
+  Places places;
+  std::vector<int64_t> delta;
+  Dims plus, minus;  // the two indices that the positive and the negative differences make
+  int64_t steps = 0;
+
+  bool search(std::size_t k, int64_t sum, bool nonzero) {
+    count_step(steps, "injective");
+    if (k == places.list.size()) return sum == 0 && nonzero;
+    if (places.divisor[k] != 0 && sum % places.divisor[k] != 0) return false;
+    const Place& p = places.list[k];
+    const int64_t size = std::abs(p.stride), reach = places.reach[k + 1];
+    int64_t first = 1 - p.extent, last = p.extent - 1;
+    if (size == 0) {
+      if (sum != 0) return false;
+    } else {
+      // |sum + v * size| <= reach, where v = delta * sign(stride)
+      first = std::max(first, -floor_div(sum + reach, size));
+      last = std::min(last, floor_div(reach - sum, size));
+    }
+    if (!nonzero) first = std::max<int64_t>(first, 0);  // a difference and its negative say the same
+    for (int64_t v = last; v >= first; --v) {
+      const int64_t step = p.stride < 0 ? -v : v;
+      Dims& side = step >= 0 ? plus : minus;
+      const int64_t amount = std::abs(step) * p.place;
+      if (side[p.dim] + amount >= extents[p.dim]) continue;
+      side[p.dim] += amount;
+      if (search(k + 1, sum + v * size, nonzero || v != 0)) return true;
+      side[p.dim] -= amount;
+    }
+    return false;
+  }
+};
+
+bool nested(const Places& places) {
+  for (std::size_t k = 0; k < places.list.size(); ++k) {
+    if (std::abs(places.list[k].stride) <= places.reach[k + 1]) return false;
+  }
+  return true;
+}
+
+std::optional<std::pair<Dims, Dims>> find_collision(const Layout& layout, const Dims& extents) {
+  if (std::ranges::find(extents, 0) != extents.end()) return std::nullopt;
+  Places places = places_of(layout, extents);
+  if (nested(places)) return std::nullopt;
+  CollisionSearch search{layout, extents, std::move(places), {}, Dims(layout.ndims(), 0), Dims(layout.ndims(), 0)};
+  if (!search.search(0, 0, false)) return std::nullopt;
+  return std::pair(search.minus, search.plus);
+}
+
+/// Finds the index at an offset, an element where there is one.
+struct InverseSearch {
+  const Layout& layout;
+  Places places;
+  Dims index, best;
+  bool found = false;
+  int64_t steps = 0;
+
+  /// True once an element is found.
+  bool search(std::size_t k, int64_t rest) {
+    count_step(steps, "inverse");
+    if (k == places.list.size()) {
+      if (rest != 0) return false;
+      const bool element = std::equal(index.begin(), index.end(), layout.dims().begin(), std::less<>());
+      if (element || !found) best = index;
+      found = true;
+      return element;
+    }
+    if (places.divisor[k] == 0 ? rest != 0 : rest % places.divisor[k] != 0) return false;
+    const Place& p = places.list[k];
+    const int64_t size = std::abs(p.stride);
+    int64_t first = 0, last = 0;
+    if (size != 0) {
+      first = std::max<int64_t>(0, -floor_div(places.reach[k + 1] - rest, size));
+      last = std::min(p.extent - 1, floor_div(rest, size));
+    }
+    for (int64_t v = first; v <= last; ++v) {
+      const int64_t digit = p.stride < 0 ? p.extent - 1 - v : v;
+      index[p.dim] += digit * p.place;
+      if (search(k + 1, rest - v * size)) return true;
+      index[p.dim] -= digit * p.place;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+std::optional<std::pair<Dims, Dims>> Layout::collision() const { return find_collision(*this, dims_); }
+
+bool Layout::injective_with_padding() const { return empty() || !find_collision(*this, padded_dims()); }
+
+Slot Layout::inverse(int64_t offset, Dims* index) const {
+  const auto [low, high] = offset_range();
+  if (offset < low || offset > high) return Slot::gap;
+  InverseSearch search{*this, places_of(*this, padded_dims()), Dims(ndims(), 0), {}};
+  const bool element = search.search(0, offset - low);
+  if (index && search.found) *index = search.best;
+  return element ? Slot::element : search.found ? Slot::padding : Slot::gap;
+}
+
+}  // namespace relayout

@@ -1,0 +1,234 @@
+// Tags as names: the domains' letters and orders, aliases, suggestions, and the way back from a layout.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "relayout/core/format.h"
+#include "relayout/core/tag_names.h"
+
+namespace relayout {
+namespace {
+
+/// A domain: leading dims in logical order, then a tail of "dhw" where it is spatial. `named` domains
+/// give aliases; the others exist so that image layouts can be written.
+struct Domain {
+  std::string_view head;
+  bool spatial;
+  bool named;
+};
+constexpr Domain kDomains[] = {
+    {"nc", true, true},    {"oi", true, true},     {"goi", true, true},   {"tn", false, true},  {"tnc", false, true},
+    {"ldnc", false, true}, {"ldigo", false, true}, {"ldio", false, true}, {"ldgo", false, true},
+    {"mi", true, false},   {"i", true, false},     {"", true, false},
+};
+
+std::string sorted(std::string_view text) {
+  std::string out(text);
+  std::ranges::sort(out);
+  return out;
+}
+
+/// All logical orders: each domain with each spatial tail ("", "w", "hw", "dhw").
+template <typename Visit>
+void each_order(const Visit& visit) {
+  for (const Domain& domain : kDomains) {
+    for (int spatial = 0; spatial <= (domain.spatial ? 3 : 0); ++spatial) {
+      const std::string order = std::string(domain.head) + std::string("dhw").substr(static_cast<std::size_t>(3 - spatial));
+      if (!order.empty() && order != "i" && order != "goi") visit(order, domain);
+    }
+  }
+}
+
+bool is_spatial(char letter, std::string_view order) {
+  return order[0] != 'l' && (letter == 'd' || letter == 'h' || letter == 'w');
+}
+
+/// Optimal string alignment distance: insertions, deletions, changes and swaps of neighbours.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+/// The tag of these outer dims and blocks (dim, size), outermost first.
+std::string spell(std::span<const int> outer, std::span<const std::pair<int, int64_t>> blocks) {
+  std::string out;
+  for (int d : outer) {
+    const bool blocked = std::ranges::any_of(blocks, [&](const auto& b) { return b.first == d; });
+    out += static_cast<char>((blocked ? 'A' : 'a') + d);
+  }
+  for (const auto& [dim, size] : blocks) out += std::to_string(size) + static_cast<char>('a' + dim);
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> logical_order(std::string_view letters) {
+  std::optional<std::string> found;
+  const std::string want = sorted(letters);
+  each_order([&](const std::string& order, const Domain&) {
+    if (!found && sorted(order) == want) found = order;
+  });
+  return found;
+}
+
+std::optional<std::pair<std::size_t, std::string>> misplaced_letter(std::string_view outer, std::string_view order) {
+  if (order[0] == 'l') {
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (outer[k] != order[k]) return std::pair(k, std::string("layers and directions (l, d) come first"));
+    }
+    return std::nullopt;
+  }
+  if (order == "tnc" && outer[2] != 'c') return std::pair(outer.find('c'), std::string("c comes last in t, n, c"));
+  bool inside = false, over = false;
+  for (std::size_t k = 0; k < outer.size(); ++k) {
+    const bool spatial = is_spatial(outer[k], order);
+    if (spatial && over) return std::pair(k, std::string("the spatial dims (d, h, w) stand together"));
+    over = over || (inside && !spatial);
+    inside = inside || spatial;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> plain_names(int rank) {
+  std::vector<std::string> out;
+  if (rank == 1) out.push_back("x");
+  each_order([&](const std::string& order, const Domain& domain) {
+    if (!domain.named || static_cast<int>(order.size()) != rank) return;
+    // Permute units: a letter each, the spatial dims as one, kept in order.
+    const std::size_t units = domain.head.size() + (order.size() > domain.head.size());
+    std::vector<std::size_t> perm(units);
+    std::iota(perm.begin(), perm.end(), 0u);
+    do {
+      std::string text;
+      for (std::size_t u : perm) text += u < domain.head.size() ? order.substr(u, 1) : order.substr(domain.head.size());
+      if (!misplaced_letter(text, order)) out.push_back(text);
+    } while (std::ranges::next_permutation(perm).found);
+  });
+  return out;
+}
+
+std::vector<std::string> names_near(std::string_view word) {
+  static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d", "strides:", "undef", "any"};
+  std::vector<std::string> known(std::begin(kWords), std::end(kWords));
+  for (const auto& [mace, tag] : mace_names()) known.emplace_back(mace);
+  for (int rank = 1; rank <= 6; ++rank) {
+    for (std::string& text : plain_names(rank)) known.push_back(std::move(text));
+  }
+  struct Near {
+    std::size_t distance;
+    bool other_letters;
+    std::size_t prefix;
+    std::string text;
+  };
+  std::vector<Near> near;
+  const std::string_view plain = word.substr(0, word.find_first_of("0123456789"));
+  for (std::string& text : known) {
+    const std::size_t d = distance(plain, text);
+    if (d > std::min<std::size_t>(3, text.size() / 2) || d >= plain.size()) continue;
+    const auto prefix = static_cast<std::size_t>(std::ranges::mismatch(plain, text).in1 - plain.begin());
+    near.push_back({d, sorted(plain) != sorted(text), prefix, std::move(text)});
+  }
+  std::ranges::stable_sort(near, [](const Near& a, const Near& b) {
+    return std::tuple(a.distance, a.other_letters, b.prefix) < std::tuple(b.distance, b.other_letters, a.prefix);
+  });
+  std::vector<std::string> out;
+  for (const Near& n : near) {
+    if (n.distance > near[0].distance || n.other_letters != near[0].other_letters || out.size() == 4) break;
+    out.push_back(n.text);
+  }
+  return out;
+}
+
+std::vector<std::string> aliases_of(std::string_view generic_tag) {
+  std::vector<std::string> out;
+  const std::string_view outer = generic_tag.substr(0, generic_tag.find_first_of("0123456789"));
+  if (generic_tag == "a") out.push_back("x");
+  for (const auto& [mace, tag] : mace_names()) {
+    const Format format = Format::parse(mace);
+    if (format.generic_tag(*format.rank()) == generic_tag) out.emplace_back(mace);
+  }
+  each_order([&](const std::string& order, const Domain& domain) {
+    if (!domain.named || order.size() != outer.size()) return;
+    std::string text, lower;
+    for (char ch : generic_tag) {
+      const bool upper = ch >= 'A' && ch <= 'L', letter = upper || (ch >= 'a' && ch <= 'l');
+      if (!letter) {
+        text += ch;
+        continue;
+      }
+      const auto d = static_cast<std::size_t>(ch - (upper ? 'A' : 'a'));
+      if (d >= order.size()) return;
+      if (lower.size() < outer.size()) lower += order[d];
+      text += static_cast<char>(upper ? order[d] - 'a' + 'A' : order[d]);
+    }
+    if (lower.size() == outer.size() && !misplaced_letter(lower, order)) out.push_back(text);
+  });
+  return out;
+}
+
+std::optional<std::string> tag_of(const Layout& layout) {
+  if (layout.offset0() != 0 || layout.ndims() == 0) return std::nullopt;
+  struct Inner {
+    int64_t stride;
+    int dim;
+    int64_t extent;
+  };
+  std::vector<Inner> inner;
+  std::array<int64_t, kMaxDims> outer_stride{};
+  const int ndims = layout.ndims();
+  for (int d = 0; d < ndims; ++d) {
+    const auto digits = layout.digits(d);
+    int64_t blocks = 1;
+    for (const Digit& digit : digits.first(digits.size() - 1)) blocks *= digit.extent;
+    // A last digit that holds more than the extent asks for can only be a block.
+    const bool all_inner = digits.back().extent > ceil_div(layout.dim(d), blocks);
+    for (std::size_t k = 0; k + (all_inner ? 0 : 1) < digits.size(); ++k) {
+      if (digits[k].extent > 1) inner.push_back({digits[k].stride, d, digits[k].extent});
+    }
+    outer_stride[static_cast<std::size_t>(d)] = all_inner ? 0 : digits.back().stride;
+  }
+  std::ranges::stable_sort(inner, [](const Inner& a, const Inner& b) { return a.stride < b.stride; });
+  std::vector<std::pair<int, int64_t>> blocks;  // outermost first
+  int64_t size = 1;
+  for (const Inner& digit : inner) {
+    if (digit.stride != size) return std::nullopt;
+    size *= digit.extent;
+    blocks.insert(blocks.begin(), {digit.dim, digit.extent});
+  }
+
+  std::vector<int> row_major(static_cast<std::size_t>(ndims));
+  std::iota(row_major.begin(), row_major.end(), 0);
+  std::vector<int> channels_last = row_major, by_stride = row_major;
+  if (ndims > 2) std::rotate(channels_last.begin() + 1, channels_last.begin() + 2, channels_last.end());
+  std::ranges::stable_sort(by_stride, [&](int a, int b) { return outer_stride[static_cast<std::size_t>(a)] > outer_stride[static_cast<std::size_t>(b)]; });
+  std::optional<std::string> equal;
+  for (const auto& order : {row_major, channels_last, by_stride}) {
+    const std::string tag = spell(order, blocks);
+    const Layout bound = Format::parse(tag).bind(layout.dims());
+    if (!(bound == layout)) continue;
+    if (bound.outer_strides() == layout.outer_strides()) return tag;
+    if (!equal) equal = tag;
+  }
+  return equal;
+}
+
+std::span<const std::pair<std::string_view, std::string_view>> mace_names() {
+  // MACE "Memory layout", OpenCL image section; the tags restate its formulas (its height- and
+  // width-major formulas are misprinted).
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"mace:in_out_channel", "nh|Cw4c"}, {"mace:in_out_height", "nH|cw4h"},  {"mace:in_out_width", "nh|cW4w"},
+      {"mace:conv2d_filter", "Ohw|i4o"},  {"mace:dw_conv2d_filter", "I|mhw4i"}, {"mace:argument", "|W4w"},
+      {"mace:weight_height", "O|hwi4o"},  {"mace:weight_width", "o|hwI4i"},
+  };
+  return kNames;
+}
+
+}  // namespace relayout

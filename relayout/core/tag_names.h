@@ -1,0 +1,22 @@
+// The domains whose letters a tag may use, and the names they give (internal to core).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relayout {
+
+/// The logical order of the dims that a set of domain letters names, e.g. "nchw" for {w,h,c,n};
+/// nothing where the letters are no domain's.
+std::optional<std::string> logical_order(std::string_view letters);
+
+/// The first letter in `outer` (lower case, no row break) that stands where its domain does not allow it,
+/// with the rule it breaks; nothing where the order is fine.
+std::optional<std::pair<std::size_t, std::string>> misplaced_letter(std::string_view outer, std::string_view order);
+
+/// Names near a misspelt word, nearest first, at most four.
+std::vector<std::string> names_near(std::string_view word);
+
+}  // namespace relayout

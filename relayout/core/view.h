@@ -1,0 +1,63 @@
+// Views: the same elements under another description. No data moves, and views never stack: each
+// function returns a plain Layout over the same buffer.
+//
+// Where no such layout exists, Error{needs_copy} names the axes that stand in the way.
+//
+//     Layout nhwc = Format::parse("nhwc").bind({2, 3, 5, 4});
+//     transpose(nhwc, 1, 3).dims();            // 2, 4, 5, 3
+//     slice(nhwc, 2, 1, 5, 2).dims();          // 2, 3, 2, 4: rows 1 and 3
+//
+// A negative dim number counts from the end, as in NumPy. Law, for each view v with index map m:
+// v.offset(i) == layout.offset(m(i)) for all i.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "relayout/core/layout.h"
+
+namespace relayout {
+
+/// out.dim(i) = in.dim(order[i]): PyTorch's and NumPy's convention.
+Layout permute(const Layout& layout, std::span<const int> order);
+/// out.dim(perm[i]) = in.dim(i): oneDNN's permute_axes, the inverse convention.
+Layout permute_axes(const Layout& layout, std::span<const int> perm);
+Layout transpose(const Layout& layout, int d0, int d1);
+
+/// Indices start, start + step, ... below stop along dim d. 0 <= start <= stop <= extent, step >= 1.
+/// A blocked dim allows what stays expressible without padding that holds foreign elements: any
+/// range inside one block, whole blocks, steps that divide the block; else needs_copy.
+Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t step = 1);
+/// PyTorch's narrow: `length` indices from `start`.
+Layout narrow(const Layout& layout, int d, int64_t start, int64_t length);
+/// One index of dim d; the dim goes.
+Layout select(const Layout& layout, int d, int64_t index);
+
+/// oneDNN's submemory descriptor: strides and blocks inherited, offset0 grows. Offsets must be
+/// multiples of the dim's block; an extent that does not end at the right border must be one too.
+/// Error{invalid_argument} says which dim breaks which rule.
+Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets);
+
+/// Dims of extent 1 repeat to `dims`; leading dims may be added. -1 keeps a dim.
+Layout expand(const Layout& layout, const Dims& dims);
+/// Drops dim d, which must have extent 1.
+Layout squeeze(const Layout& layout, int d);
+/// Drops all dims of extent 1.
+Layout squeeze(const Layout& layout);
+/// Adds a dim of extent 1 before dim d (d == ndims appends).
+Layout unsqueeze(const Layout& layout, int d);
+/// Reverses dim d. Padded dims cannot be flipped: needs_copy.
+Layout flip(const Layout& layout, int d);
+
+/// Splits dim d into `parts` (outermost first; one may be -1). Error{needs_copy} where a part's
+/// border cuts a digit.
+Layout split(const Layout& layout, int d, const Dims& parts);
+/// Joins dims first..last into one whose index counts in row-major order. Digits make this possible
+/// for any strides; only a padded dim other than the first stands in the way.
+Layout merge(const Layout& layout, int first, int last);
+
+/// PyTorch's view / NumPy's copy-free reshape to `dims` (one may be -1), each new dim a single
+/// stride; dims that stay as they are may be blocked. Error{needs_copy} names the blocking axes.
+Layout view(const Layout& layout, const Dims& dims);
+
+}  // namespace relayout

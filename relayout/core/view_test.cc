@@ -1,0 +1,208 @@
+// Views: each law "view.offset(i) == layout.offset(map(i))" over whole domains, and what needs a copy.
+#include "relayout/core/view.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "relayout/core/format.h"
+
+namespace relayout {
+namespace {
+
+template <typename Map>
+void expect_view(const Layout& view, const Layout& layout, const Map& map) {
+  if (view.empty()) return;
+  Dims index(view.ndims(), 0);
+  while (true) {
+    ASSERT_EQ(view.offset(index), layout.offset(map(index))) << join(index);
+    int d = view.ndims() - 1;
+    while (d >= 0 && ++index[d] == view.dim(d)) index[d--] = 0;
+    if (d < 0) return;
+  }
+}
+
+ErrorCode code_of(const auto& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return ErrorCode::internal;
+}
+
+/// The index of `dims` at a row-major position.
+Dims at_position(const Dims& dims, int64_t position) {
+  Dims index(dims.size(), 0);
+  for (int d = dims.size() - 1; d >= 0; --d) {
+    index[d] = position % dims[d];
+    position /= dims[d];
+  }
+  return index;
+}
+
+const char* const kLayouts[] = {"abcd", "acdb", "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2", "aBcd8b", "strides:0,1,0,3"};
+const Dims kDims{3, 17, 4, 5};
+
+TEST(View, PermuteConventions) {
+  const Layout l = Format::parse("aBcd4b").bind(kDims);
+  const int order[] = {2, 0, 3, 1};
+  expect_view(permute(l, order), l, [&](const Dims& i) { return Dims{i[1], i[3], i[0], i[2]}; });
+  EXPECT_EQ(permute(l, order).dims(), (Dims{4, 3, 5, 17}));        // out[i] = in[order[i]]
+  EXPECT_EQ(permute_axes(l, order).dims(), (Dims{17, 5, 3, 4}));  // out[perm[i]] = in[i]
+  EXPECT_EQ(transpose(l, 1, -1).dims(), (Dims{3, 5, 4, 17}));
+  const int twice[] = {0, 0, 1, 2};
+  EXPECT_EQ(code_of([&] { permute(l, twice); }), ErrorCode::invalid_argument);
+}
+
+TEST(View, SliceEveryRange) {
+  int views = 0, copies = 0;
+  for (const char* text : kLayouts) {
+    const Layout l = Format::parse(text).bind(kDims);
+    for (int64_t start = 0; start <= 17; ++start) {
+      for (int64_t stop = start; stop <= 17; ++stop) {
+        for (int64_t step : {1, 2, 3, 4, 5, 8, 16}) {
+          try {
+            const Layout v = slice(l, 1, start, stop, step);
+            ++views;
+            EXPECT_EQ(v.dim(1), (stop - start + step - 1) / step);
+            expect_view(v, l, [&](const Dims& i) { return Dims{i[0], start + i[1] * step, i[2], i[3]}; });
+            EXPECT_LE(v.span(), l.span()) << text;
+            // What the view calls padding is padding of the layout too.
+            if (!v.empty() && v.padded()) {
+              Dims index(4, 0);
+              for (index[1] = v.dim(1); index[1] < v.capacity(1); ++index[1]) EXPECT_EQ(l.inverse(v.offset(index), nullptr), Slot::padding);
+            }
+          } catch (const Error& e) {
+            ++copies;
+            EXPECT_EQ(e.code(), ErrorCode::needs_copy) << e.what();
+            EXPECT_NE(std::string_view(text).find_first_of("ABCD"), std::string_view::npos) << text;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(views, 5000);
+  EXPECT_GT(copies, 100);
+  const Layout l = Format::parse("aBcd4b").bind(kDims);
+  EXPECT_EQ(slice(l, 1, 4, 12).dims(), (Dims{3, 8, 4, 5}));
+  EXPECT_EQ(code_of([&] { slice(l, 1, 3, 7); }), ErrorCode::needs_copy);
+  EXPECT_EQ(code_of([&] { slice(l, 1, 0, 18); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { narrow(l, 1, 9, std::numeric_limits<int64_t>::max()); }), ErrorCode::invalid_argument);
+  expect_view(select(l, 1, 16), l, [](const Dims& i) { return Dims{i[0], 16, i[1], i[2]}; });
+}
+
+TEST(View, SubmemoryRules) {
+  const Layout l = Format::parse("aBcd4b").bind(kDims);
+  const Layout sub = submemory(l, {1, 9, 2, 5}, {2, 8, 1, 0});
+  expect_view(sub, l, [](const Dims& i) { return Dims{i[0] + 2, i[1] + 8, i[2] + 1, i[3]}; });
+  EXPECT_EQ(sub.outer_strides(), l.outer_strides());
+  EXPECT_EQ(code_of([&] { submemory(l, {1, 4, 2, 5}, {0, 2, 0, 0}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { submemory(l, {1, 5, 2, 5}, {0, 4, 0, 0}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { submemory(l, {1, 4, 2, 5}, {3, 4, 0, 0}); }), ErrorCode::invalid_argument);
+}
+
+TEST(View, UnitDimsBroadcastAndFlip) {
+  const Layout l = Format::parse("acb").bind({3, 1, 5});
+  expect_view(expand(l, {2, -1, 4, 5}), l, [](const Dims& i) { return Dims{i[1], 0, i[3]}; });
+  EXPECT_TRUE(expand(l, {3, 7, 5}).broadcast());
+  EXPECT_EQ(squeeze(l).dims(), (Dims{3, 5}));
+  EXPECT_EQ(unsqueeze(l, -1).dims(), (Dims{3, 1, 5, 1}));
+  EXPECT_EQ(unsqueeze(l, 0).dims(), (Dims{1, 3, 1, 5}));
+  EXPECT_EQ(code_of([&] { squeeze(l, 0); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { expand(l, {2, 1, 5}); }), ErrorCode::invalid_argument);
+  for (const char* text : kLayouts) {
+    const Layout whole = Format::parse(text).bind(kDims);
+    for (int d = 0; d < 4; ++d) {
+      if (whole.capacity(d) != whole.dim(d)) {
+        EXPECT_EQ(code_of([&] { flip(whole, d); }), ErrorCode::needs_copy);
+        continue;
+      }
+      expect_view(flip(whole, d), whole, [&](Dims i) {
+        i[d] = kDims[d] - 1 - i[d];
+        return i;
+      });
+      EXPECT_EQ(flip(flip(whole, d), d), whole);
+    }
+  }
+}
+
+TEST(View, SplitAndMergeAreInverse) {
+  const Layout l = Format::parse("aBcd4b").bind({3, 24, 4, 5});
+  const Layout parts = split(l, 1, {3, -1, 2});
+  EXPECT_EQ(parts.dims(), (Dims{3, 3, 4, 2, 4, 5}));
+  expect_view(parts, l, [](const Dims& i) { return Dims{i[0], (i[1] * 4 + i[2]) * 2 + i[3], i[4], i[5]}; });
+  EXPECT_EQ(merge(parts, 1, 3), l);
+  expect_view(merge(l, 0, 3), l, [&](const Dims& i) { return at_position(l.dims(), i[0]); });
+  const Layout padded = Format::parse("aBcd4b").bind(kDims);
+  EXPECT_EQ(code_of([&] { merge(padded, 0, 1); }), ErrorCode::needs_copy);
+  EXPECT_EQ(merge(padded, 1, 3).dims(), (Dims{3, 340}));
+  expect_view(merge(padded, 1, 3), padded, [&](const Dims& i) { return Dims{i[0], i[1] / 20, i[1] / 5 % 4, i[1] % 5}; });
+  EXPECT_EQ(code_of([&] { split(l, 1, {8, 3}); }), ErrorCode::needs_copy);
+  EXPECT_EQ(code_of([&] { split(l, 1, {5, 5}); }), ErrorCode::invalid_argument);
+}
+
+// Every reshape of 2x3x4 (and of views of it) against PyTorch's rule, restated: some assignment of one stride a
+// new dim reproduces all offsets.
+TEST(View, ReshapeIsExactlyWhatStridesCanSay) {
+  std::vector<Layout> layouts;
+  for (const char* text : {"abc", "acb", "cba", "bac", "strides:24,8,2", "strides:12,4,1@3", "strides:0,4,1", "strides:0,0,0", "strides:12,-4,-1", "aBc3b", "abC2c"}) layouts.push_back(Format::parse(text).bind({2, 3, 4}));
+  std::vector<Dims> shapes;
+  for (int64_t a = 1; a <= 24; ++a) {
+    for (int64_t b = 1; a * b <= 24; ++b) {
+      if (24 % (a * b) == 0) shapes.push_back({a, b, 24 / (a * b)});
+    }
+  }
+  shapes.push_back({24});
+  shapes.push_back({2, 3, 2, 2});
+  shapes.push_back({1, 2, 1, 3, 4, 1});
+  int views = 0, copies = 0;
+  for (const Layout& l : layouts) {
+    for (const Dims& shape : shapes) {
+      Dims strides;
+      bool possible = true;
+      for (int d = 0; d < shape.size(); ++d) {
+        Dims one(shape.size(), 0);
+        one[d] = shape[d] > 1;
+        int64_t position = 0;
+        for (int k = 0; k < shape.size(); ++k) position = position * shape[k] + one[k];
+        strides.push_back(l.offset(at_position(l.dims(), position)) - l.offset(at_position(l.dims(), 0)));
+      }
+      for (int64_t p = 0; p < 24; ++p) {
+        const Dims index = at_position(shape, p);
+        int64_t offset = l.offset(at_position(l.dims(), 0));
+        for (int d = 0; d < shape.size(); ++d) offset += index[d] * strides[d];
+        possible = possible && offset == l.offset(at_position(l.dims(), p));
+      }
+      try {
+        const Layout v = view(l, shape);
+        ++views;
+        expect_view(v, l, [&](const Dims& i) {
+          int64_t position = 0;
+          for (int d = 0; d < shape.size(); ++d) position = position * shape[d] + i[d];
+          return at_position(l.dims(), position);
+        });
+      } catch (const Error& e) {
+        ++copies;
+        EXPECT_EQ(e.code(), ErrorCode::needs_copy);
+        EXPECT_FALSE(possible) << join(shape) << ": " << e.what();
+      }
+    }
+  }
+  EXPECT_GT(views, 100);
+  EXPECT_GT(copies, 100);
+  const Layout nhwc = Format::parse("nhwc").bind({2, 3, 4, 5});
+  try {
+    view(nhwc, {2, 60});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("axes 1 and 2"), std::string::npos) << e.message();
+  }
+  EXPECT_EQ(view(nhwc, {2, 3, 20}).dims(), (Dims{2, 3, 20}));
+  EXPECT_EQ(view(Format::parse("aBcd4b").bind(kDims), {3, 17, -1}).dims(), (Dims{3, 17, 20}));
+  EXPECT_EQ(view(Layout::contiguous({2, 0, 3}), {0, 7}).dims(), (Dims{0, 7}));
+  EXPECT_EQ(code_of([&] { view(nhwc, {7, -1}); }), ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace relayout

@@ -1,0 +1,47 @@
+// The reorder on this machine's CPU: threads and SIMD under a Plan.
+//
+//     TensorDesc src(Format::parse("nchw").bind(dims), DType::f32);
+//     TensorDesc dst(Format::parse("nChw16c").bind(dims), DType::bf16);
+//     Plan plan = Plan::make(src, dst);
+//     cpu::run(plan, src_data, dst_data);
+//
+// Results are bit-equal on every ISA and thread count.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "relayout/reorder/plan.h"
+
+namespace relayout::cpu {
+
+struct RunOptions {
+  /// Threads to use; 0 is all. Small work uses fewer.
+  int threads = 0;
+};
+
+/// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold
+/// span_bytes() each, may have any alignment and must not overlap. Both may be null where the
+/// tensor is empty. No heap beyond the thread pool's. Never throws.
+void run(const Plan& plan, const void* src, void* dst, const RunOptions& options = {}) noexcept;
+
+/// The checked form: makes the plan and runs it. Error{buffer_too_small} gives need and have in
+/// bytes; Error{overlap} where the buffers share memory; errors of Plan::make.
+void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
+             std::span<std::byte> dst, const Attributes& attributes = {}, const RunOptions& options = {});
+
+/// The instruction set in use, e.g. "AVX3_ZEN4". The best this machine has, unless RELAYOUT_ISA
+/// (or set_isa) names another; RELAYOUT_ISA=scalar forces plain C++.
+std::string_view isa();
+/// The instruction sets that this machine can run, worst first ("scalar" is always there).
+std::vector<std::string_view> available_isas();
+/// Forces one of available_isas(), or the default with "". Error{unsupported} lists them.
+/// Not while a reorder runs.
+void set_isa(std::string_view name);
+/// Threads that `threads = 0` gives; 1 in a build without oneTBB.
+int default_threads();
+bool has_threads();
+
+}  // namespace relayout::cpu

@@ -1,0 +1,131 @@
+// Tensor files: what a file says of its tensors, and their bytes, whatever the file's format.
+//
+// One source file a format (npy, npz, safetensors, raw, png, jpeg) fills the structs below; nothing
+// else in the project knows about formats.
+//
+//     TensorFile file = TensorFile::open("photo.png");
+//     const StoredTensor& t = file.tensors()[0];           // u8, shape {1,480,640,3}, layout "nhwc"
+//     std::span<const std::byte> bytes = file.bytes(0);    // memory-mapped where that is possible
+//
+//     TensorWriter out = TensorWriter::create("x.npy", {.dtype = DType::f32, .shape = {2, 3}});
+//     std::ranges::fill(out.bytes(), std::byte{0});
+//     out.commit();                                         // appears whole, or not at all
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "relayout/core/format.h"
+
+namespace relayout {
+
+/// Limits on what a file may ask for. Over one: Error{limit} that names it.
+struct FileLimits {
+  int64_t npy_header_bytes = 64 << 10;
+  int64_t safetensors_header_bytes = 100'000'000;
+  int json_depth = 32;
+  int64_t tensors = 1'000'000;
+  /// Bytes that decoding may allocate (compressed .npz members, PNG, JPEG).
+  int64_t decoded_bytes = int64_t{8} << 30;
+};
+
+/// One tensor as a file stores it.
+struct StoredTensor {
+  std::string name;              // "" where the format has no names
+  std::optional<DType> dtype;    // nothing for raw bytes and NumPy's void types
+  int item_bits = 0;             // bits of one element; 0 for raw bytes
+  Dims shape;                    // the physical array, outermost axis first
+  bool fortran_order = false;    // the first axis is innermost (.npy)
+  bool byte_swapped = false;     // elements are big-endian
+  int64_t byte_size = 0;
+  /// Where the file says more than an array: the layout expression and the logical dims.
+  std::optional<Format> layout;
+  std::optional<Dims> dims;
+};
+
+/// A tensor to be written.
+struct TensorSpec {
+  std::string name;              // .npz member, safetensors key; a default where empty
+  DType dtype = DType::f32;
+  Dims shape;                    // the physical array, outermost axis first
+  /// Kept by formats that can (safetensors' metadata).
+  std::optional<Format> layout;
+  std::optional<Dims> dims;
+};
+
+enum class FileFormat : uint8_t { npy, npz, safetensors, raw, png, jpeg };
+std::string_view name(FileFormat format);
+
+/// The format of a path by its extension: .npy .npz .safetensors .bin .raw .png .jpg .jpeg.
+std::optional<FileFormat> format_of_path(const std::filesystem::path& path);
+
+class TensorFile {
+ public:
+  /// Opens and checks a file. .bin and .raw are always raw; else the format is found by the first
+  /// bytes, else by the extension; a file that is neither is raw. Errors: io, corrupt, unsupported (a
+  /// dtype or a missing library), limit.
+  static TensorFile open(const std::filesystem::path& path, const FileLimits& limits = {});
+
+  FileFormat format() const;
+  std::span<const StoredTensor> tensors() const;
+  /// Index of the tensor of that name; an empty name is the only tensor. Error{invalid_argument}
+  /// lists the names.
+  std::size_t find(std::string_view name) const;
+  /// The tensor's bytes, byte_size of them, as stored (still swapped where byte_swapped). Valid while
+  /// this object or a copy lives. Members of .npz and images are decoded at the first call, which may
+  /// find them corrupt. Safe to call from several threads.
+  std::span<const std::byte> bytes(std::size_t tensor) const;
+  /// Whether bytes() is a mapping of the file, whose pages may be dropped and read again.
+  bool mapped(std::size_t tensor) const;
+
+  struct Impl;
+  explicit TensorFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+class TensorWriter {
+ public:
+  /// Starts a file; the format is the extension's (.npy .npz .safetensors .bin .raw). The bytes lie in a
+  /// temporary file beside it, reserved on the disk. Without `overwrite` an existing path is an error.
+  /// A path that is no regular file (a pipe, a device) is written in order at commit(); as .npy where it
+  /// has no extension. Errors: io, unsupported, invalid_argument, overflow.
+  static TensorWriter create(const std::filesystem::path& path, const TensorSpec& spec, bool overwrite = false);
+
+  TensorWriter(TensorWriter&&) noexcept;
+  TensorWriter& operator=(TensorWriter&&) noexcept;
+  /// Without commit() nothing is left behind.
+  ~TensorWriter();
+
+  /// The tensor's bytes, zero at first. Valid until commit().
+  std::span<std::byte> bytes();
+  /// Whether bytes() is a mapping of the temporary file.
+  bool mapped() const;
+  /// Makes the file appear: sync, then rename. Error{io}.
+  void commit();
+  /// The temporary file's path, for a signal handler to unlink; empty where there is none.
+  const std::string& temporary_path() const;
+
+  struct Impl;
+
+ private:
+  explicit TensorWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Reverses the bytes of each `item_bytes` element in place.
+void swap_bytes(std::span<std::byte> bytes, int item_bytes);
+
+/// Drops the pages of a file mapping from this process (dirty ones are written first), so that a
+/// tensor larger than memory can be walked in slabs.
+void release_pages(std::span<const std::byte> mapped_bytes);
+
+}  // namespace relayout

@@ -1,0 +1,256 @@
+// Conversion of one value between element types: the rules, as small inline functions.
+//
+// A conversion is load -> (arithmetic) -> store through a *compute type*, so that types add and do
+// not multiply: load<T>() gives the compute type's value, store<T>() rounds and saturates it.
+//
+// | compute type | when |
+// | i128 | no arithmetic attribute, and s64 or u64 on either side with no floating source |
+// | f64  | otherwise, f64, s64 or u64 on either side, or s32 and u32 in any mix on both |
+// | f32  | otherwise |
+//
+// To an integer type: NaN gives 0; else saturate to the type's range, then round to nearest even. The
+// upper bound is the largest value *of the compute type* not above the integer's, so f32 -> s32 ends
+// at 2147483520 (oneDNN's rule). To a floating type: round to nearest even, overflow as the type does
+// (core/float.h). To bool: not equal 0 (NaN is true). From bool: 0 or 1. With arithmetic attributes a
+// NaN result is the type's positive quiet NaN, so that no order of operands shows.
+// The whole table with examples is docs/conversions.md.
+//
+//     float x = load<float, DType::u8>(200);                 // 200.0f
+//     int8_t y = store<DType::s8, float>(x);                 // 127
+//
+// The templates are for kernels: straight-line, without branches around floating-point work (gcc
+// then vectorizes them), without calls, forced inline so that code built for one instruction set is never
+// linked in place of another's. They need the default rounding mode and one rounding an operation
+// (-ffp-contract=off, no -ffast-math).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "relayout/core/dtype.h"
+#include "relayout/core/float.h"
+
+namespace relayout {
+
+enum class ComputeType : uint8_t { f32, f64, i128 };
+
+/// The compute type of a pair, by the table above.
+ComputeType compute_type(DType src, DType dst, bool arithmetic);
+
+/// `value` as that type stores it, in the low bits: f64 -> dtype by the rules above. For padding.
+uint64_t encode(DType dtype, double value);
+
+/// The C++ type of ComputeType::i128. It holds every s64 and u64.
+__extension__ typedef __int128 Int128;
+
+/// The C++ type of one stored element: its bits for the small floating types, a byte for bool. A
+/// 4-bit element stands alone in a byte, s4 sign-extended; memory packs two (read_element).
+template <DType D>
+struct StorageOf;
+template <> struct StorageOf<DType::f64> { using Type = double; };
+template <> struct StorageOf<DType::f32> { using Type = float; };
+template <> struct StorageOf<DType::f16> { using Type = uint16_t; };
+template <> struct StorageOf<DType::bf16> { using Type = uint16_t; };
+template <> struct StorageOf<DType::f8_e5m2> { using Type = uint8_t; };
+template <> struct StorageOf<DType::f8_e4m3> { using Type = uint8_t; };
+template <> struct StorageOf<DType::s64> { using Type = int64_t; };
+template <> struct StorageOf<DType::s32> { using Type = int32_t; };
+template <> struct StorageOf<DType::s16> { using Type = int16_t; };
+template <> struct StorageOf<DType::s8> { using Type = int8_t; };
+template <> struct StorageOf<DType::u64> { using Type = uint64_t; };
+template <> struct StorageOf<DType::u32> { using Type = uint32_t; };
+template <> struct StorageOf<DType::u16> { using Type = uint16_t; };
+template <> struct StorageOf<DType::u8> { using Type = uint8_t; };
+template <> struct StorageOf<DType::boolean> { using Type = uint8_t; };
+template <> struct StorageOf<DType::s4> { using Type = int8_t; };
+template <> struct StorageOf<DType::u4> { using Type = uint8_t; };
+template <DType D>
+using Storage = typename StorageOf<D>::Type;
+
+/// kind() where a constant is needed.
+template <DType D>
+inline constexpr bool kIsFloating = D <= DType::f8_e4m3;
+template <DType D>
+inline constexpr bool kIsNibble = D == DType::s4 || D == DType::u4;
+
+/// Calls f(std::integral_constant<DType, D>()) for D == dtype.
+template <typename F>
+RELAYOUT_INLINE void with_dtype(DType dtype, F&& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    (void)((dtype == static_cast<DType>(I) ? (f(std::integral_constant<DType, static_cast<DType>(I)>()), true)
+                                           : false) ||
+           ...);
+  }(std::make_index_sequence<kDTypeCount>());
+}
+
+/// Element i of packed memory at any alignment. For the 4-bit types element 0 is the low nibble of byte 0.
+template <DType D>
+RELAYOUT_INLINE Storage<D> read_element(const void* base, int64_t i) {
+  if constexpr (kIsNibble<D>) {
+    const int byte = static_cast<const uint8_t*>(base)[i >> 1];
+    const int nibble = (byte >> (4 * (i & 1))) & 15;
+    return static_cast<Storage<D>>(D == DType::s4 ? (nibble ^ 8) - 8 : nibble);
+  } else {
+    Storage<D> out;
+    __builtin_memcpy(&out, static_cast<const char*>(base) + i * static_cast<int64_t>(sizeof out), sizeof out);
+    return out;
+  }
+}
+
+/// Writes element i; of a byte that two 4-bit elements share, only its half.
+template <DType D>
+RELAYOUT_INLINE void write_element(void* base, int64_t i, Storage<D> value) {
+  if constexpr (kIsNibble<D>) {
+    uint8_t& byte = static_cast<uint8_t*>(base)[i >> 1];
+    const int shift = 4 * static_cast<int>(i & 1);
+    byte = static_cast<uint8_t>((byte & (0xf0 >> shift)) | ((value & 15) << shift));
+  } else {
+    __builtin_memcpy(static_cast<char*>(base) + i * static_cast<int64_t>(sizeof value), &value, sizeof value);
+  }
+}
+
+namespace cast_detail {
+
+/// The range of an integer type; s4 and u4 are narrower than their storage.
+template <DType D>
+inline constexpr Int128 kMin = D == DType::s4 ? Int128{-8} : Int128{std::numeric_limits<Storage<D>>::min()};
+template <DType D>
+inline constexpr Int128 kMax = D == DType::s4   ? Int128{7}
+                               : D == DType::u4 ? Int128{15}
+                                                : Int128{std::numeric_limits<Storage<D>>::max()};
+
+/// The largest value of floating type C that is not above the integer type's.
+template <DType D, typename C>
+constexpr C upper_bound() {
+  Int128 max = kMax<D>;
+  int excess = 0;
+  while ((max >> excess) >= Int128{1} << std::numeric_limits<C>::digits) ++excess;
+  return static_cast<C>(max >> excess << excess);
+}
+
+/// Round to nearest even, |value| < 2^22 (float) or 2^51 (double): adding 1.5 * 2^23 (2^52) leaves
+/// the integer in the low bits.
+RELAYOUT_INLINE int32_t round_small(float value) {
+  return __builtin_bit_cast(int32_t, value + 0x1.8p23f) - __builtin_bit_cast(int32_t, 0x1.8p23f);
+}
+RELAYOUT_INLINE int64_t round_small(double value) {
+  return __builtin_bit_cast(int64_t, value + 0x1.8p52) - __builtin_bit_cast(int64_t, 0x1.8p52);
+}
+
+/// Round to nearest even for all finite values, to an integral value. Values that have no fraction
+/// bits are left alone by adding 0; the others get a magnitude at which the FPU rounds to units.
+RELAYOUT_INLINE float round_large(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const uint32_t magic = (bits & 0x7fffffff) < 0x4b000000 ? (bits & 0x80000000) | 0x4b000000 : 0;
+  return (value + __builtin_bit_cast(float, magic)) - __builtin_bit_cast(float, magic);
+}
+RELAYOUT_INLINE double round_large(double value) {
+  const uint64_t bits = __builtin_bit_cast(uint64_t, value);
+  const uint64_t sign = bits & (uint64_t{1} << 63);
+  const uint64_t magic = (bits ^ sign) < 0x4330000000000000 ? sign | 0x4330000000000000 : 0;
+  return (value + __builtin_bit_cast(double, magic)) - __builtin_bit_cast(double, magic);
+}
+
+/// `value` saturated to [low, high], NaN as 0; low <= 0 <= high. Magnitudes compare like their bits: integer
+/// arithmetic leaves gcc nothing to make a branch of.
+template <typename C>
+RELAYOUT_INLINE C saturate(C value, C low, C high) {
+  using Bits = std::conditional_t<std::is_same_v<C, float>, uint32_t, uint64_t>;
+  using SignedBits = std::make_signed_t<Bits>;
+  constexpr int kSignBit = 8 * sizeof(C) - 1;
+  const Bits bits = __builtin_bit_cast(Bits, value);
+  const auto negative = static_cast<Bits>(static_cast<SignedBits>(bits) >> kSignBit);  // all ones or none
+  const Bits abs = bits & ~(Bits{1} << kSignBit);
+  const Bits infinity = __builtin_bit_cast(Bits, std::numeric_limits<C>::infinity());
+  const auto nan = static_cast<Bits>(static_cast<SignedBits>(infinity - abs) >> kSignBit);
+  const Bits limit = (__builtin_bit_cast(Bits, high) & ~negative) | (__builtin_bit_cast(Bits, -low) & negative);
+  const Bits saturated = (abs < limit ? abs : limit) & ~nan;
+  return __builtin_bit_cast(C, saturated | (bits ^ abs));
+}
+
+/// A floating value to an integer type.
+template <DType D, typename C>
+RELAYOUT_INLINE Storage<D> to_integer(C value) {
+  constexpr C kLow = static_cast<C>(kMin<D>);
+  constexpr C kHigh = upper_bound<D, C>();
+  constexpr C kSmall = std::is_same_v<C, float> ? C(0x1p22) : C(0x1p51);
+  value = saturate(value, kLow, kHigh);
+  if constexpr (kHigh < kSmall && -kLow < kSmall) {
+    return static_cast<Storage<D>>(round_small(value));
+  } else {
+    return static_cast<Storage<D>>(round_large(value));
+  }
+}
+
+/// An integer in the range of s64 and u64 to f32 or f64, rounded once.
+template <typename C>
+RELAYOUT_INLINE C integer_to(Int128 value) {
+  return value < 0 ? static_cast<C>(static_cast<int64_t>(value)) : static_cast<C>(static_cast<uint64_t>(value));
+}
+
+/// The same to f32, rounded to odd.
+RELAYOUT_INLINE float integer_to_f32_odd(Int128 value) {
+  const auto magnitude = static_cast<uint64_t>(value < 0 ? -value : value);
+  // Bits too low for a double are gathered in one that it holds, 40 places under the first.
+  const uint64_t gathered = (magnitude & ~uint64_t{0xfff}) | ((magnitude & 0xfff) != 0 ? 0x1000 : 0);
+  const auto held = static_cast<double>(magnitude >> 53 != 0 ? gathered : magnitude);
+  return f64_to_f32_odd(value < 0 ? -held : held);
+}
+
+template <DType D>
+RELAYOUT_INLINE Storage<D> from_f32(float value) {
+  if constexpr (D == DType::f32) return value;
+  if constexpr (D == DType::f16) return f32_to_f16(value);
+  if constexpr (D == DType::bf16) return f32_to_bf16(value);
+  if constexpr (D == DType::f8_e5m2) return f32_to_f8_e5m2(value);
+  if constexpr (D == DType::f8_e4m3) return f32_to_f8_e4m3(value);
+}
+
+}  // namespace cast_detail
+
+/// A stored element as the compute type C (float, double, Int128) has it; f32 rounds s32 and u32,
+/// f64 rounds s64 and u64. Int128 is for sources that are not floating.
+template <typename C, DType D>
+RELAYOUT_INLINE C load(Storage<D> element) {
+  static_assert(!kIsFloating<D> || std::is_floating_point_v<C>, "no integer holds a floating source");
+  if constexpr (D == DType::f16) return static_cast<C>(f16_to_f32(element));
+  else if constexpr (D == DType::bf16) return static_cast<C>(bf16_to_f32(element));
+  else if constexpr (D == DType::f8_e5m2) return static_cast<C>(f8_e5m2_to_f32(element));
+  else if constexpr (D == DType::f8_e4m3) return static_cast<C>(f8_e4m3_to_f32(element));
+  else if constexpr (D == DType::boolean) return static_cast<C>(element != 0 ? 1 : 0);
+  else return static_cast<C>(element);
+}
+
+/// The compute type's value as an element of type D, by the rules at the top, rounded once.
+template <DType D, typename C>
+RELAYOUT_INLINE Storage<D> store(C value) {
+  using namespace cast_detail;
+  if constexpr (D == DType::boolean) {
+    return static_cast<uint8_t>(value != 0 ? 1 : 0);
+  } else if constexpr (D == DType::f64 || (D == DType::f32 && std::is_same_v<C, double>)) {
+    if constexpr (std::is_floating_point_v<C>) return static_cast<Storage<D>>(value);
+    else return integer_to<double>(value);
+  } else if constexpr (kIsFloating<D>) {
+    if constexpr (std::is_same_v<C, float>) return from_f32<D>(value);
+    else if constexpr (std::is_same_v<C, double>) return from_f32<D>(f64_to_f32_odd(value));
+    else if constexpr (D == DType::f32) return integer_to<float>(value);
+    else if constexpr (D == DType::bf16) return from_f32<D>(integer_to_f32_odd(value));
+    // All beyond 2^17 overflows f16 and the f8 types; all below is exact in f32.
+    else return from_f32<D>(static_cast<float>(
+        static_cast<int32_t>(value < -0x20000 ? -0x20000 : value > 0x20000 ? 0x20000 : value)));
+  } else if constexpr (std::is_floating_point_v<C>) {
+    return to_integer<D>(value);
+  } else {
+    return static_cast<Storage<D>>(value < kMin<D> ? kMin<D> : value > kMax<D> ? kMax<D> : value);
+  }
+}
+
+/// The value, or the positive quiet NaN for any NaN: the last step of arithmetic.
+template <typename C>
+RELAYOUT_INLINE C canonical_nan(C value) {
+  return value == value ? value : std::numeric_limits<C>::quiet_NaN();
+}
+
+}  // namespace relayout

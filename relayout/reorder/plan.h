@@ -1,0 +1,58 @@
+// Plan: how one reorder will be done. A small immutable value: made once, run often.
+//
+// make() refines both layouts into boxes of common axes (refine.h), simplifies each nest and picks
+// a kernel shape for it. It knows sizes only: no pointers, no threads, no SIMD.
+//
+//     Plan p = Plan::make({Format::parse("nchw").bind(d), DType::f32}, {Format::parse("nhwc").bind(d), DType::f32});
+//     std::puts(p.explain().c_str());
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "relayout/reorder/attributes.h"
+#include "relayout/reorder/nest.h"
+
+namespace relayout {
+
+/// What a plan is expected to move and take.
+struct Cost {
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  /// A rough time in nanoseconds on one thread, for comparing plans.
+  double nanoseconds = 0;
+};
+
+class Plan {
+ public:
+  /// Any pair of layouts of equal dims, any pair of types. Errors: invalid_argument (dims differ,
+  /// bad attribute), not_injective (the destination; two colliding indices are named), limit.
+  static Plan make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {});
+
+  const TensorDesc& src() const { return src_; }
+  const TensorDesc& dst() const { return dst_; }
+  const Attributes& attributes() const { return attributes_; }
+
+  /// The boxes to move, each with the kernel shape that does it, and those to fill as padding.
+  std::span<const BoxPlan> boxes() const { return boxes_; }
+  std::span<const BoxPlan> fills() const { return fills_; }
+  const Tables& tables() const { return tables_; }
+  /// The padding's value as the destination's bits, for fills().
+  uint64_t fill_bits() const { return fill_bits_; }
+  const std::vector<AttributeValues>& attribute_values() const { return attribute_values_; }
+
+  /// The plan in words: what is moved, along which axes, by which kernels.
+  std::string explain() const;
+  Cost cost() const;
+
+ private:
+  TensorDesc src_, dst_;
+  Attributes attributes_;
+  std::vector<BoxPlan> boxes_, fills_;
+  Tables tables_;
+  std::vector<AttributeValues> attribute_values_;
+  uint64_t fill_bits_ = 0;
+};
+
+}  // namespace relayout
