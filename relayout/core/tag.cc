@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <tuple>
 
 #include "relayout/core/format.h"
 #include "relayout/core/tag_names.h"
@@ -184,17 +185,28 @@ std::optional<std::string> tag_of(const Layout& layout) {
   std::vector<Inner> inner;
   std::array<int64_t, kMaxDims> outer_stride{};
   const int ndims = layout.ndims();
+  std::vector<Inner> outer;  // a dim's last digit, unless it can only be a block
   for (int d = 0; d < ndims; ++d) {
     const auto digits = layout.digits(d);
-    int64_t blocks = 1;
-    for (const Digit& digit : digits.first(digits.size() - 1)) blocks *= digit.extent;
-    // A last digit that holds more than the extent asks for can only be a block.
-    const bool all_inner = digits.back().extent > ceil_div(layout.dim(d), blocks);
-    for (std::size_t k = 0; k + (all_inner ? 0 : 1) < digits.size(); ++k) {
-      if (digits[k].extent > 1) inner.push_back({digits[k].stride, d, digits[k].extent});
+    int64_t block = 1;
+    for (const Digit& digit : digits.first(digits.size() - 1)) {
+      block *= digit.extent;
+      if (digit.extent > 1) inner.push_back({digit.stride, d, digit.extent});
     }
-    outer_stride[static_cast<std::size_t>(d)] = all_inner ? 0 : digits.back().stride;
+    const Inner last{digits.back().stride, d, digits.back().extent};
+    const bool overfull = last.extent > ceil_div(layout.dim(d), block);
+    (overfull ? inner : outer).push_back(last);
   }
+  // Blocks lie inside all outer strides, so a last digit with a smaller stride than some block is one too.
+  for (bool moved = true; moved;) {
+    const auto inside = [&](const Inner& o) {
+      return o.extent > 1 && std::ranges::any_of(inner, [&](const Inner& i) { return i.stride > o.stride; });
+    };
+    const auto it = std::ranges::find_if(outer, inside);
+    moved = it != outer.end();
+    if (moved) inner.push_back(*it), outer.erase(it);
+  }
+  for (const Inner& o : outer) outer_stride[static_cast<std::size_t>(o.dim)] = o.stride;
   std::ranges::stable_sort(inner, [](const Inner& a, const Inner& b) { return a.stride < b.stride; });
   std::vector<std::pair<int, int64_t>> blocks;  // outermost first
   int64_t size = 1;
