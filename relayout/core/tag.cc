@@ -220,7 +220,11 @@ std::optional<std::string> tag_of(const Layout& layout) {
   std::iota(row_major.begin(), row_major.end(), 0);
   std::vector<int> channels_last = row_major, by_stride = row_major;
   if (ndims > 2) std::rotate(channels_last.begin() + 1, channels_last.begin() + 2, channels_last.end());
-  std::ranges::stable_sort(by_stride, [&](int a, int b) { return outer_stride[static_cast<std::size_t>(a)] > outer_stride[static_cast<std::size_t>(b)]; });
+  std::ranges::stable_sort(by_stride, [&](int a, int b) {  // of two equal strides, one of extent 1 lies inside
+    const auto stride = [&](int d) { return outer_stride[static_cast<std::size_t>(d)]; };
+    const auto repeats = [&](int d) { return layout.digits(d).back().extent > 1; };
+    return std::pair(stride(a), repeats(a)) > std::pair(stride(b), repeats(b));
+  });
   std::optional<std::string> equal;
   for (const auto& order : {row_major, channels_last, by_stride}) {
     const std::string tag = spell(order, blocks);
