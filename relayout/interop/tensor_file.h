@@ -38,12 +38,12 @@ struct FileLimits {
 
 /// One tensor as a file stores it.
 struct StoredTensor {
-  std::string name;              // "" where the format has no names
-  std::optional<DType> dtype;    // nothing for raw bytes and NumPy's void types
-  int item_bits = 0;             // bits of one element; 0 for raw bytes
-  Dims shape;                    // the physical array, outermost axis first
-  bool fortran_order = false;    // the first axis is innermost (.npy)
-  bool byte_swapped = false;     // elements are big-endian
+  std::string name;            // "" where the format has no names
+  std::optional<DType> dtype;  // nothing for raw bytes and NumPy's void types
+  int item_bits = 0;           // bits of one element; 0 for raw bytes
+  Dims shape;                  // the physical array, outermost axis first
+  bool fortran_order = false;  // the first axis is innermost (.npy)
+  bool byte_swapped = false;   // elements are big-endian
   int64_t byte_size = 0;
   /// Where the file says more than an array: the layout expression and the logical dims.
   std::optional<Format> layout;
@@ -52,9 +52,9 @@ struct StoredTensor {
 
 /// A tensor to be written.
 struct TensorSpec {
-  std::string name;              // .npz member, safetensors key; a default where empty
+  std::string name;  // .npz member, safetensors key; a default where empty
   DType dtype = DType::f32;
-  Dims shape;                    // the physical array, outermost axis first
+  Dims shape;  // the physical array, outermost axis first
   /// Kept by formats that can (safetensors' metadata).
   std::optional<Format> layout;
   std::optional<Dims> dims;

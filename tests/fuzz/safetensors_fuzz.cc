@@ -1,0 +1,29 @@
+// Fuzzes .safetensors headers, the portable layout header included: what is read stays inside the
+// file, and layouts agree with the arrays they describe.
+#include <cstdint>
+#include <cstdlib>
+
+#include "relayout/core/error.h"
+#include "relayout/interop/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  try {
+    const auto parsed = relayout::parse_safetensors(std::as_bytes(std::span(data, size)), {});
+    int64_t total = 0;
+    for (std::size_t i = 0; i < parsed.tensors.size(); ++i) {
+      const relayout::StoredTensor& tensor = parsed.tensors[i];
+      total += tensor.byte_size;
+      if (parsed.offsets[i] < 8 || parsed.offsets[i] + tensor.byte_size > static_cast<int64_t>(size)) std::abort();
+      const auto elements = relayout::checked_product(tensor.shape);
+      if (!elements || relayout::bytes_for(*tensor.dtype, *elements) != tensor.byte_size) std::abort();
+      if (!tensor.layout) continue;
+      // Without a physical array the tensor is flat, as long as the span.
+      const relayout::Layout layout = tensor.layout->bind(*tensor.dims);
+      if (layout.span() > *elements) std::abort();
+    }
+    if (total > static_cast<int64_t>(size) - 8) std::abort();
+  } catch (const relayout::Error& error) {
+    if (error.code() == relayout::ErrorCode::internal) std::abort();
+  }
+  return 0;
+}
