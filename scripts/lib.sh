@@ -70,18 +70,22 @@ install_fuzz_runtime() {
   fi
 }
 
-# configure PRESET [cmake arguments]: quiet where it works, all of CMake's words where it does not.
+# configure PRESET [-B FOLDER] [cmake arguments]: quiet where it works, all of CMake's words where it does not.
 configure() {
-  local preset=$1 log
+  local preset=$1 log folder=$root/build/$1
   shift
+  if [[ ${1:-} == -B ]]; then
+    folder=$2
+    shift 2
+  fi
   have ccache && set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
   log=$(mktemp)
-  if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1; then
+  if ! (cd "$root" && cmake --preset "$preset" -B "$folder" "$@") >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     return 1
   fi
   # What CMake says it left out; scripts/test shows it.
-  grep -E '^-- relayout: ' "$log" | sed 's/^-- relayout: //' >"$root/build/$preset/skipped.txt" || true
+  sed -n -E '/^-- relayout|^-- .*(skipped|left out)/s/^-- //p' "$log" >"$folder/skipped.txt"
   rm -f "$log"
 }

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Runs the examples in the documents and compares what they print with what the documents show.
+
+    check.py RELAYOUT ROOT              exit 1 and a diff where an example has gone stale
+    check.py --update RELAYOUT ROOT     writes the documents anew instead
+
+An example is a fenced block of the language `console`: lines that begin with "$ " are commands, run by
+sh in an empty folder that holds the photo, and what follows is their output, errors included. In C++
+blocks, text that begins like examples/convert_tensor.cc must be found there. Standard library only.
+"""
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+DOCUMENTS = ("README.md", "docs/layout-expressions.md", "docs/files.md")
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+CPP = re.compile(r"```cpp\n(.*?)```", re.DOTALL)
+
+
+def replay(block, folder, environment):
+    """The block with what its commands print now."""
+    out = []
+    for line in block.splitlines():
+        if not line.startswith("$ "):
+            continue
+        result = subprocess.run(line[2:], shell=True, cwd=folder, env=environment, text=True, timeout=60,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        out += [line] + [printed.rstrip() for printed in result.stdout.splitlines()]
+    return "\n".join(out) + "\n"
+
+
+def squeezed(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def main():
+    update = sys.argv[1:2] == ["--update"]
+    arguments = sys.argv[1 + update:]
+    if len(arguments) != 2:
+        sys.exit(__doc__)
+    relayout, root = Path(arguments[0]).resolve(), Path(arguments[1])
+    program = squeezed((root / "examples/convert_tensor.cc").read_text(encoding="utf-8"))
+    examples = stale = 0
+    for document in DOCUMENTS:
+        path = root / document
+        text = path.read_text(encoding="utf-8")
+        for snippet in CPP.findall(text):
+            examples += 1
+            if squeezed(snippet) not in program:
+                stale += 1
+                print(f"{document}: the C++ example is not in examples/convert_tensor.cc")
+        with tempfile.TemporaryDirectory() as folder:
+            # The command under its own name, whatever it was built as.
+            (Path(folder) / ".bin").mkdir()
+            (Path(folder) / ".bin/relayout").symlink_to(relayout)
+            shutil.copy(root / "examples/photo.png", folder)
+            environment = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8",
+                               PATH=f"{folder}/.bin:{os.environ.get('PATH', '')}")
+
+            def renew(match):
+                nonlocal examples, stale
+                examples += 1
+                now = replay(match[1], folder, environment)
+                if now != match[1]:
+                    stale += 1
+                    if not update:
+                        print("".join(difflib.unified_diff(match[1].splitlines(True), now.splitlines(True),
+                                                           document, "the command")))
+                return f"```console\n{now}```"
+
+            renewed = CONSOLE.sub(renew, text)
+        if update and renewed != text:
+            path.write_text(renewed, encoding="utf-8")
+    print(f"docs: {examples} examples, {stale} stale" + (", written anew" if update and stale else ""))
+    sys.exit(1 if stale and not update else 0)
+
+
+if __name__ == "__main__":
+    main()
