@@ -32,7 +32,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
              std::span<std::byte> dst, const Attributes& attributes = {}, const RunOptions& options = {});
 
-/// The instruction set in use, e.g. "AVX3_ZEN4". The best this machine has, unless RELAYOUT_ISA
+/// The instruction set in use, e.g. "avx512". The best this machine has, unless RELAYOUT_ISA
 /// (or set_isa) names another; RELAYOUT_ISA=scalar forces plain C++.
 std::string_view isa();
 /// The instruction sets that this machine can run, worst first ("scalar" is always there).

@@ -7,7 +7,7 @@
 //     std::puts(p.explain().c_str());
 #pragma once
 
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +24,12 @@ struct Cost {
   double nanoseconds = 0;
 };
 
+/// The attributes of one element, at its defaults where they are not given.
+struct AttributeValues {
+  float src_scale = 1, dst_scale = 1;
+  int32_t src_zero_point = 0, dst_zero_point = 0;
+};
+
 class Plan {
  public:
   /// Any pair of layouts of equal dims, any pair of types. Errors: invalid_argument (dims differ,
@@ -34,24 +40,33 @@ class Plan {
   const TensorDesc& dst() const { return dst_; }
   const Attributes& attributes() const { return attributes_; }
 
+  /// Whether values are converted or computed with; otherwise bits are moved.
+  bool converts() const { return converts_; }
   /// The boxes to move, each with the kernel shape that does it, and those to fill as padding.
   std::span<const BoxPlan> boxes() const { return boxes_; }
   std::span<const BoxPlan> fills() const { return fills_; }
   const Tables& tables() const { return tables_; }
+  const Tables& fill_tables() const { return fill_tables_; }
   /// The padding's value as the destination's bits, for fills().
   uint64_t fill_bits() const { return fill_bits_; }
-  const std::vector<AttributeValues>& attribute_values() const { return attribute_values_; }
+  /// What Operand kAttribute points into.
+  std::span<const AttributeValues> attribute_values() const { return attribute_values_; }
 
   /// The plan in words: what is moved, along which axes, by which kernels.
   std::string explain() const;
   Cost cost() const;
 
  private:
+  void plan_boxes();
+  void plan_fills();
+
   TensorDesc src_, dst_;
   Attributes attributes_;
+  bool converts_ = false;
   std::vector<BoxPlan> boxes_, fills_;
-  Tables tables_;
+  Tables tables_, fill_tables_;
   std::vector<AttributeValues> attribute_values_;
+  Dims attribute_strides_;
   uint64_t fill_bits_ = 0;
 };
 

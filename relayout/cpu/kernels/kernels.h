@@ -1,0 +1,69 @@
+// The table of kernels: the inner loops that differ by instruction set.
+//
+// One table an instruction set, all filled from the same source (kernels-inl.h). The table drives dispatch, the
+// tests (every entry of every table) and the benchmarks. Kernels know sizes and strides in bytes, nothing of
+// layouts. They read and write exactly the elements asked for, at any alignment.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "relayout/core/dtype.h"
+#include "relayout/reorder/cast.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout::cpu {
+
+/// dst[r * dst_stride + c * E] = src[c * src_stride + r * E] for r < rows, c < cols, of E-byte elements: rows are
+/// contiguous in the source, columns in the destination.
+using TransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
+                                 int64_t rows, int64_t cols);
+
+/// `bytes` contiguous bytes for each of `rows` rows.
+using CopyKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
+                            int64_t rows, int64_t bytes);
+
+/// n elements, densely stored (4-bit ones a byte each), to n values of a compute type.
+using LoadKernel = void (*)(const std::byte* src, void* values, int64_t n);
+/// n values of a compute type to n densely stored elements.
+using StoreKernel = void (*)(const void* values, std::byte* dst, int64_t n);
+
+/// Which steps of the arithmetic are done, and with what. Value i uses attributes[i * stride].
+struct Arithmetic {
+  bool src_scale, dst_scale, src_zero_point, dst_zero_point;
+  float beta;
+};
+/// values[i] becomes the value to store; `old` holds the destination's values where beta is not 0.
+using ArithmeticKernel = void (*)(void* values, const void* old, const AttributeValues* attributes, int64_t stride,
+                                  int64_t n, const Arithmetic& arithmetic);
+
+inline constexpr int kElementSizes = 5;  // 1, 2, 4, 8, 16 bytes, by log2
+inline constexpr int kComputeTypes = 3;  // by ComputeType
+
+struct Kernels {
+  std::string_view isa;
+  std::array<TransposeKernel, kElementSizes> transpose;
+  CopyKernel copy;
+  /// [compute type][dtype]; null where that pair is never used.
+  std::array<std::array<LoadKernel, kDTypeCount>, kComputeTypes> load;
+  std::array<std::array<StoreKernel, kDTypeCount>, kComputeTypes> store;
+  /// By compute type; i128 has none.
+  std::array<ArithmeticKernel, 2> arithmetic;
+};
+
+/// The tables this machine can run, worst first; the first is "scalar".
+std::span<const Kernels* const> all_kernels();
+
+/// The table in use, chosen at the first call: the best, or the one RELAYOUT_ISA names (an unknown name
+/// is ignored here; set_isa() says so).
+const Kernels& kernels();
+
+/// Plain C++, always there (scalar.cc).
+const Kernels* scalar_kernels();
+/// Adds the tables of the SIMD build to `out`, worst first; returns how many (simd.cc, needs Highway).
+int simd_kernels(std::span<const Kernels*> out);
+
+}  // namespace relayout::cpu

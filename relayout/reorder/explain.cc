@@ -1,0 +1,92 @@
+// A plan in words.
+#include <string>
+
+#include "relayout/core/format.h"
+#include "relayout/core/print.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout {
+namespace {
+
+constexpr std::size_t kMaxBoxesShown = 6;
+
+std::string letters(int ndims) {
+  std::string out;
+  for (int d = 0; d < ndims; ++d) out += static_cast<char>('a' + d);
+  return out;
+}
+
+std::string side(const char* name_of_side, const TensorDesc& desc) {
+  const Layout& layout = desc.layout;
+  const auto tag = tag_of(layout);
+  std::string out = std::string("  ") + name_of_side + "  " + std::string(name(desc.dtype)) + " ";
+  out += tag ? *tag : digits_text(layout, letters(layout.ndims()));
+  if (layout.offset0() != 0) out += ", from offset " + std::to_string(layout.offset0());
+  if (layout.padded()) out += ", padded to " + join(layout.padded_dims(), "x");
+  return out + "\n";
+}
+
+std::string plural(int64_t count, const std::string& what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+
+std::string unit_text(int unit_bits, int64_t stride) { return std::to_string(stride) + (unit_bits == 4 ? " nibbles" : " bytes"); }
+
+std::string axis_text(const BoxPlan& box, const Axis& axis) {
+  if (axis.table >= 0) return std::to_string(axis.extent) + " steps by table";
+  return std::to_string(axis.extent) + " steps of " + unit_text(box.unit_bits[0], axis.stride[kSrc]) + " -> " + unit_text(box.unit_bits[1], axis.stride[kDst]);
+}
+
+std::string kernel_text(const Plan& plan, const BoxPlan& box) {
+  const std::string element = box.element_bytes == 0 ? "nibbles" : std::to_string(box.element_bytes) + "-byte elements";
+  std::string out;
+  switch (box.shape) {
+    case KernelShape::copy: out = plan.converts() ? "runs of " + plural(box.cols.extent, "element") : "runs of " + plural(box.cols.extent, "byte"); break;
+    case KernelShape::transpose: out = "transpose of " + element + ", tiles of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols); break;
+    case KernelShape::gather: out = "one by one, " + element; break;
+    case KernelShape::fill: out = "fill"; break;
+  }
+  return plan.converts() ? "convert, " + out : out == "fill" || box.shape != KernelShape::copy ? out : "copy " + out;
+}
+
+std::string box_text(const Plan& plan, const BoxPlan& box) {
+  std::string out = "    " + plural(box.elements, "element") + ": " + kernel_text(plan, box) + "\n";
+  const auto line = [&](const char* role, const Axis& axis) {
+    if (axis.extent > 1) out += std::string("      ") + role + axis_text(box, axis) + "\n";
+  };
+  for (const Axis& loop : box.loops) line("loop  ", loop);
+  line("rows  ", box.rows);
+  if (box.shape != KernelShape::copy || plan.converts()) line("cols  ", box.cols);
+  return out;
+}
+
+std::string arithmetic_text(const Plan& plan) {
+  const Attributes& a = plan.attributes();
+  if (!plan.converts()) return "  bits are moved, no value changes\n";
+  std::string value = "src";
+  if (!a.src_zero_point.values.empty()) value = "(src - src zero point)";
+  if (!a.src_scale.values.empty()) value = "src scale * " + value;
+  if (a.beta != 0) value += " + " + std::to_string(a.beta) + " * dst";
+  if (!a.dst_scale.values.empty()) value = (a.beta != 0 ? "(" + value + ")" : value) + " / dst scale";
+  if (!a.dst_zero_point.values.empty()) value += " + dst zero point";
+  return "  dst = " + std::string(name(plan.dst().dtype)) + "(" + value + "), saturated where an integer, rounded to nearest even\n";
+}
+
+}  // namespace
+
+std::string Plan::explain() const {
+  const Dims& dims = src_.layout.dims();
+  std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" + plural(src_.layout.elements(), "element") + ")\n";
+  out += side("from", src_) + side("to  ", dst_) + arithmetic_text(*this);
+  if (dst_.layout.empty()) return out + "  nothing to do\n";
+  out += "  " + plural(static_cast<int64_t>(boxes_.size()), boxes_.size() == 1 ? "box" : "boxe") + "\n";
+  for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i) out += box_text(*this, boxes_[i]);
+  if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
+  int64_t filled = 0;
+  for (const BoxPlan& fill : fills_) filled += fill.elements;
+  if (dst_.layout.padded()) {
+    out += attributes_.padding.kind == Padding::Kind::keep ? "  padding is kept as it is\n" : "  padding: " + plural(filled, "element") + " set to " + std::to_string(attributes_.padding.value).substr(0, 8) + "\n";
+  }
+  const Cost c = cost();
+  return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written) + "\n";
+}
+
+}  // namespace relayout

@@ -1,0 +1,76 @@
+// The loop nest of a reorder: what is left of two layouts once they are refined against each other.
+//
+// An *axis* steps through source and destination at once: index j adds j * stride to each operand's offset, or
+// the j-th entry of a table where the digits of the two sides do not nest. A *box* is a set of axes and
+// a starting point; it has no tails. A *box plan* is a simplified box with the kernel that does it.
+//
+//     nchw -> nhwc of 2x3x4x5, f32:  n (2 | 240,240 bytes)  c (3 | 80,4)  hw (20 | 4,12)
+//     transpose of 4-byte elements: rows = hw (contiguous in src), cols = c (contiguous in dst)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "relayout/core/extents.h"
+
+namespace relayout {
+
+/// The operands whose offsets an axis steps: source, destination, attribute values.
+enum Operand : int { kSrc = 0, kDst = 1, kAttribute = 2 };
+inline constexpr int kOperands = 3;
+using Offsets = std::array<int64_t, kOperands>;
+
+/// Offsets by index, for axes that are not affine.
+using Tables = std::vector<std::vector<Offsets>>;
+
+struct Axis {
+  int64_t extent = 1;
+  Offsets stride{};    // of each operand; unused where there is a table
+  int32_t table = -1;  // index into Tables; its first entry is all zeros
+};
+
+/// The most axes a box can have: a digit of either side can start one.
+inline constexpr int kMaxAxes = 96;
+using Axes = InlineVector<Axis, kMaxAxes>;
+
+struct Box {
+  Offsets offset{};
+  Axes axes;
+};
+
+/// Which inner loop does a box.
+enum class KernelShape : uint8_t {
+  copy,       // a run that is contiguous on both sides
+  transpose,  // rows contiguous in the source, columns contiguous in the destination
+  gather,     // anything else, element by element
+  fill,       // padding
+};
+std::string_view name(KernelShape shape);
+
+/// A box ready to run: loops around a region of rows x cols that one kernel does, block by block.
+/// Offsets and strides of src and dst count units of unit_bits: bytes, or nibbles where 4-bit elements could
+/// not be paired into bytes.
+struct BoxPlan {
+  KernelShape shape = KernelShape::gather;
+  /// Bytes of the element that is moved (1, 2, 4, 8, 16); 0 for nibbles. Converting boxes: of a src element.
+  int element_bytes = 1;
+  std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
+  Offsets offset{};
+  /// The region's axes, always affine. copy: cols are the bytes of the run. transpose: rows are contiguous in
+  /// the source, cols in the destination.
+  Axis rows, cols;
+  /// Rows and columns of one block, the unit of work.
+  int64_t block_rows = 1, block_cols = 1;
+  /// The loops around the region, outermost first.
+  std::vector<Axis> loops;
+  /// Elements of the tensor (not of the kernel) that the box holds.
+  int64_t elements = 0;
+};
+
+/// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each
+/// other on every operand become one, an axis that walks the destination backwards is turned. The
+/// result is ordered by destination stride, largest first. The set of offset tuples stays the same.
+void simplify(Box& box);
+
+}  // namespace relayout

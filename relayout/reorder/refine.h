@@ -1,0 +1,25 @@
+// Refinement: two layouts of equal dims, cut into boxes of common axes.
+//
+// For each dim, take the place values of both sides' digits. Where each divides the next, every piece
+// between two of them is affine on both sides. Where they do not (blocks 48 and 32), one table axis
+// runs from their gcd to their lcm. So every pair of layouts refines. A range of indices that does not
+// fill its digits is written in the same mixed radix: each non-zero digit is one exact box.
+//
+//     c = 17 of nchw -> nChw8c: places 1, 8: two boxes, 16 = 2 x 8 and 1
+//
+// Law: over all boxes, the tuples of offsets are those of every index in [begin, end), each once.
+#pragma once
+
+#include "relayout/core/layout.h"
+#include "relayout/reorder/nest.h"
+
+namespace relayout {
+
+/// The boxes that cover the indices begin..end-1 of every dim. `attribute_strides` steps a third
+/// operand, one stride a dim. Tables are appended to `tables`. Boxes are not simplified.
+/// Cost: the product over dims of the number of non-zero digits of the range; tables take
+/// min(lcm, extent) / gcd entries. Error{limit} over 2^26 table entries or 2^20 boxes.
+std::vector<Box> refine(const Layout& src, const Layout& dst, const Dims& attribute_strides, const Dims& begin,
+                        const Dims& end, Tables& tables);
+
+}  // namespace relayout
