@@ -49,23 +49,74 @@ __extension__ typedef __int128 Int128;
 /// 4-bit element stands alone in a byte, s4 sign-extended; memory packs two (read_element).
 template <DType D>
 struct StorageOf;
-template <> struct StorageOf<DType::f64> { using Type = double; };
-template <> struct StorageOf<DType::f32> { using Type = float; };
-template <> struct StorageOf<DType::f16> { using Type = uint16_t; };
-template <> struct StorageOf<DType::bf16> { using Type = uint16_t; };
-template <> struct StorageOf<DType::f8_e5m2> { using Type = uint8_t; };
-template <> struct StorageOf<DType::f8_e4m3> { using Type = uint8_t; };
-template <> struct StorageOf<DType::s64> { using Type = int64_t; };
-template <> struct StorageOf<DType::s32> { using Type = int32_t; };
-template <> struct StorageOf<DType::s16> { using Type = int16_t; };
-template <> struct StorageOf<DType::s8> { using Type = int8_t; };
-template <> struct StorageOf<DType::u64> { using Type = uint64_t; };
-template <> struct StorageOf<DType::u32> { using Type = uint32_t; };
-template <> struct StorageOf<DType::u16> { using Type = uint16_t; };
-template <> struct StorageOf<DType::u8> { using Type = uint8_t; };
-template <> struct StorageOf<DType::boolean> { using Type = uint8_t; };
-template <> struct StorageOf<DType::s4> { using Type = int8_t; };
-template <> struct StorageOf<DType::u4> { using Type = uint8_t; };
+template <>
+struct StorageOf<DType::f64> {
+  using Type = double;
+};
+template <>
+struct StorageOf<DType::f32> {
+  using Type = float;
+};
+template <>
+struct StorageOf<DType::f16> {
+  using Type = uint16_t;
+};
+template <>
+struct StorageOf<DType::bf16> {
+  using Type = uint16_t;
+};
+template <>
+struct StorageOf<DType::f8_e5m2> {
+  using Type = uint8_t;
+};
+template <>
+struct StorageOf<DType::f8_e4m3> {
+  using Type = uint8_t;
+};
+template <>
+struct StorageOf<DType::s64> {
+  using Type = int64_t;
+};
+template <>
+struct StorageOf<DType::s32> {
+  using Type = int32_t;
+};
+template <>
+struct StorageOf<DType::s16> {
+  using Type = int16_t;
+};
+template <>
+struct StorageOf<DType::s8> {
+  using Type = int8_t;
+};
+template <>
+struct StorageOf<DType::u64> {
+  using Type = uint64_t;
+};
+template <>
+struct StorageOf<DType::u32> {
+  using Type = uint32_t;
+};
+template <>
+struct StorageOf<DType::u16> {
+  using Type = uint16_t;
+};
+template <>
+struct StorageOf<DType::u8> {
+  using Type = uint8_t;
+};
+template <>
+struct StorageOf<DType::boolean> {
+  using Type = uint8_t;
+};
+template <>
+struct StorageOf<DType::s4> {
+  using Type = int8_t;
+};
+template <>
+struct StorageOf<DType::u4> {
+  using Type = uint8_t;
+};
 template <DType D>
 using Storage = typename StorageOf<D>::Type;
 
@@ -82,7 +133,8 @@ RELAYOUT_INLINE void with_dtype(DType dtype, F&& f) {
     (void)((dtype == static_cast<DType>(I) ? (f(std::integral_constant<DType, static_cast<DType>(I)>()), true)
                                            : false) ||
            ...);
-  }(std::make_index_sequence<kDTypeCount>());
+  }
+  (std::make_index_sequence<kDTypeCount>());
 }
 
 /// Element i of packed memory at any alignment. For the 4-bit types element 0 is the low nibble of byte 0.
@@ -162,10 +214,11 @@ RELAYOUT_INLINE C saturate(C value, C low, C high) {
   constexpr int kSignBit = 8 * sizeof(C) - 1;
   const Bits bits = __builtin_bit_cast(Bits, value);
   const auto negative = static_cast<Bits>(static_cast<SignedBits>(bits) >> kSignBit);  // all ones or none
-  const Bits abs = bits & ~(Bits{1} << kSignBit);
+  constexpr Bits kAbs = ~(Bits{1} << kSignBit);
+  const Bits abs = bits & kAbs;
   const Bits infinity = __builtin_bit_cast(Bits, std::numeric_limits<C>::infinity());
   const auto nan = static_cast<Bits>(static_cast<SignedBits>(infinity - abs) >> kSignBit);
-  const Bits limit = (__builtin_bit_cast(Bits, high) & ~negative) | (__builtin_bit_cast(Bits, -low) & negative);
+  const Bits limit = (__builtin_bit_cast(Bits, high) & ~negative) | (__builtin_bit_cast(Bits, low) & kAbs & negative);
   const Bits saturated = (abs < limit ? abs : limit) & ~nan;
   return __builtin_bit_cast(C, saturated | (bits ^ abs));
 }
@@ -215,12 +268,18 @@ RELAYOUT_INLINE Storage<D> from_f32(float value) {
 template <typename C, DType D>
 RELAYOUT_INLINE C load(Storage<D> element) {
   static_assert(!kIsFloating<D> || std::is_floating_point_v<C>, "no integer holds a floating source");
-  if constexpr (D == DType::f16) return static_cast<C>(f16_to_f32(element));
-  else if constexpr (D == DType::bf16) return static_cast<C>(bf16_to_f32(element));
-  else if constexpr (D == DType::f8_e5m2) return static_cast<C>(f8_e5m2_to_f32(element));
-  else if constexpr (D == DType::f8_e4m3) return static_cast<C>(f8_e4m3_to_f32(element));
-  else if constexpr (D == DType::boolean) return static_cast<C>(element != 0 ? 1 : 0);
-  else return static_cast<C>(element);
+  if constexpr (D == DType::f16)
+    return static_cast<C>(f16_to_f32(element));
+  else if constexpr (D == DType::bf16)
+    return static_cast<C>(bf16_to_f32(element));
+  else if constexpr (D == DType::f8_e5m2)
+    return static_cast<C>(f8_e5m2_to_f32(element));
+  else if constexpr (D == DType::f8_e4m3)
+    return static_cast<C>(f8_e4m3_to_f32(element));
+  else if constexpr (D == DType::boolean)
+    return static_cast<C>(element != 0 ? 1 : 0);
+  else
+    return static_cast<C>(element);
 }
 
 /// The compute type's value as an element of type D, by the rules at the top, rounded once.
@@ -230,16 +289,24 @@ RELAYOUT_INLINE Storage<D> store(C value) {
   if constexpr (D == DType::boolean) {
     return static_cast<uint8_t>(value != 0 ? 1 : 0);
   } else if constexpr (D == DType::f64 || (D == DType::f32 && std::is_same_v<C, double>)) {
-    if constexpr (std::is_floating_point_v<C>) return static_cast<Storage<D>>(value);
-    else return integer_to<double>(value);
+    if constexpr (std::is_floating_point_v<C>)
+      return static_cast<Storage<D>>(value);
+    else
+      return integer_to<double>(value);
   } else if constexpr (kIsFloating<D>) {
-    if constexpr (std::is_same_v<C, float>) return from_f32<D>(value);
-    else if constexpr (std::is_same_v<C, double>) return from_f32<D>(f64_to_f32_odd(value));
-    else if constexpr (D == DType::f32) return integer_to<float>(value);
-    else if constexpr (D == DType::bf16) return from_f32<D>(integer_to_f32_odd(value));
+    if constexpr (std::is_same_v<C, float>)
+      return from_f32<D>(value);
+    else if constexpr (std::is_same_v<C, double>)
+      return from_f32<D>(f64_to_f32_odd(value));
+    else if constexpr (D == DType::f32)
+      return integer_to<float>(value);
+    else if constexpr (D == DType::bf16)
+      return from_f32<D>(integer_to_f32_odd(value));
     // All beyond 2^17 overflows f16 and the f8 types; all below is exact in f32.
-    else return from_f32<D>(static_cast<float>(
-        static_cast<int32_t>(value < -0x20000 ? -0x20000 : value > 0x20000 ? 0x20000 : value)));
+    else
+      return from_f32<D>(static_cast<float>(static_cast<int32_t>(value < -0x20000  ? -0x20000
+                                                                 : value > 0x20000 ? 0x20000
+                                                                                   : value)));
   } else if constexpr (std::is_floating_point_v<C>) {
     return to_integer<D>(value);
   } else {

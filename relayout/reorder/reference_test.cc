@@ -1,0 +1,196 @@
+// The reference reorder on tensors small enough to write out by hand.
+#include "relayout/reorder/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "relayout/core/format.h"
+
+namespace relayout {
+namespace {
+
+Layout bind(std::string_view format, const Dims& dims) { return Format::parse(format).bind(dims); }
+
+ErrorCode code_of(const std::function<void()>& call, std::string* message = nullptr) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (message) *message = error.message();
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing thrown";
+  return ErrorCode::internal;
+}
+
+TEST(Reference, NchwToNhwc) {
+  const Dims dims{1, 3, 2, 2};
+  std::vector<float> src(12), dst(12, -1);
+  std::iota(src.begin(), src.end(), 0.0f);
+  reference_reorder({bind("nchw", dims), DType::f32}, src.data(), {bind("nhwc", dims), DType::f32}, dst.data());
+  EXPECT_EQ(dst, (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+}
+
+TEST(Reference, PaddingIsWhatThePolicySays) {
+  const Dims dims{1, 3, 1, 2};
+  const TensorDesc src_desc(bind("nchw", dims), DType::u8), dst_desc(bind("nChw4c", dims), DType::s8);
+  const std::vector<uint8_t> src = {1, 2, 3, 4, 5, 200};
+  std::vector<int8_t> dst(8, 99);
+  reference_reorder(src_desc, src.data(), dst_desc, dst.data());
+  EXPECT_EQ(dst, (std::vector<int8_t>{1, 3, 5, 0, 2, 4, 127, 0}));
+  Attributes attributes;
+  attributes.padding = Padding::of(-1000);
+  reference_reorder(src_desc, src.data(), dst_desc, dst.data(), attributes);
+  EXPECT_EQ(dst, (std::vector<int8_t>{1, 3, 5, -128, 2, 4, 127, -128}));
+  attributes.padding = Padding::keep();
+  dst.assign(8, 99);
+  reference_reorder(src_desc, src.data(), dst_desc, dst.data(), attributes);
+  EXPECT_EQ(dst, (std::vector<int8_t>{1, 3, 5, 99, 2, 4, 127, 99}));
+}
+
+TEST(Reference, GapsAndOffset0AreLeftAlone) {
+  const Dims dims{2, 2};
+  const std::vector<uint16_t> src = {1, 2, 3, 4};
+  std::vector<uint16_t> dst(8, 9);
+  reference_reorder({Layout::contiguous(dims), DType::u16}, src.data(), {Layout::strided(dims, {4, 2}, 1), DType::u16},
+                    dst.data());
+  EXPECT_EQ(dst, (std::vector<uint16_t>{9, 1, 9, 2, 9, 3, 9, 4}));
+}
+
+TEST(Reference, SourcesMayRepeatAndWalkBackwards) {
+  const Dims dims{2, 3};
+  const std::vector<int32_t> src = {1, 2, 3};
+  std::vector<int32_t> dst(6);
+  reference_reorder({Layout::strided(dims, {0, -1}, 2), DType::s32}, src.data(), {Layout::contiguous(dims), DType::s32},
+                    dst.data());
+  EXPECT_EQ(dst, (std::vector<int32_t>{3, 2, 1, 3, 2, 1}));
+}
+
+TEST(Reference, NibblesMoveOneByOne) {
+  const Dims dims{3, 3};
+  const std::vector<uint8_t> src = {0x21, 0x43, 0x65, 0x87, 0x09};
+  std::vector<uint8_t> dst(5, 0xf0);
+  reference_reorder({bind("ab", dims), DType::u4}, src.data(), {bind("ba", dims), DType::u4}, dst.data());
+  EXPECT_EQ(dst, (std::vector<uint8_t>{0x41, 0x27, 0x85, 0x63, 0xf9}));
+}
+
+TEST(Reference, EqualTypesMoveBits) {
+  const Dims dims{3};
+  const TensorDesc floats(Layout::contiguous(dims), DType::f32), bools(Layout::contiguous(dims), DType::boolean);
+  const std::vector<uint32_t> nans = {0x7f800001, 0xffc00001, 0x80000000};
+  std::vector<uint32_t> out(3);
+  reference_reorder(floats, nans.data(), floats, out.data());
+  EXPECT_EQ(out, nans);
+  const std::vector<uint8_t> bytes = {0, 7, 255};
+  std::vector<uint8_t> copied(3);
+  reference_reorder(bools, bytes.data(), bools, copied.data());
+  EXPECT_EQ(copied, bytes);
+}
+
+TEST(Reference, ArithmeticFollowsTheFormula) {
+  const Dims dims{2, 2};
+  const TensorDesc src_desc(Layout::contiguous(dims), DType::u8), dst_desc(Layout::contiguous(dims), DType::s8);
+  const std::vector<uint8_t> src = {128, 129, 130, 255};
+  std::vector<int8_t> dst = {10, 20, 30, 40};
+  Attributes a;
+  a.src_zero_point = {{128}, 0};
+  a.src_scale = {{2.0f, 3.0f}, 1u << 1};
+  a.beta = 0.5f;
+  a.dst_scale = {{4.0f, 2.0f}, 1u << 0};
+  a.dst_zero_point = {{-1, 1, 2, 3}, 3};
+  reference_reorder(src_desc, src.data(), dst_desc, dst.data(), a);
+  // (0*2 + 5)/4 - 1 = 0.25;  (1*3 + 10)/4 + 1 = 4.25;  (2*2 + 15)/2 + 2 = 11.5;  (127*3 + 20)/2 + 3 = 203.5
+  EXPECT_EQ(dst, (std::vector<int8_t>{0, 4, 12, 127}));
+}
+
+TEST(Reference, ArithmeticNaNIsThePositiveOne) {
+  const Dims dims{2};
+  const TensorDesc floats(Layout::contiguous(dims), DType::f32), halves(Layout::contiguous(dims), DType::f16);
+  const std::vector<uint32_t> src = {0xff812345, 0xff800000};
+  std::vector<uint16_t> dst = {0, 0x7c00};  // -inf + inf is NaN
+  Attributes a;
+  a.beta = 1;
+  reference_reorder(floats, src.data(), halves, dst.data(), a);
+  EXPECT_EQ(dst, (std::vector<uint16_t>{0x7e00, 0x7e00}));
+}
+
+TEST(Reference, ProductOfBetaIsRoundedBeforeTheSum) {
+  const Dims dims{1};
+  const TensorDesc desc(Layout::contiguous(dims), DType::f32);
+  const float src = -1.0f;
+  float dst = 1.0f + 0x1p-12f;
+  Attributes a;
+  a.beta = 1.0f - 0x1p-12f;  // the product is 1 - 2^-24, exactly representable; squared terms need more
+  reference_reorder(desc, &src, desc, &dst, a);
+  EXPECT_EQ(dst, -0x1p-24f);
+  const float third = 1.0f / 3;
+  dst = 3.0f;
+  a.beta = third;  // 3 * fl(1/3) = 1 + 2^-25: rounds to 1; fused it would leave 2^-25
+  reference_reorder(desc, &src, desc, &dst, a);
+  EXPECT_EQ(dst, 0.0f);
+}
+
+TEST(Reference, ScalarsAndEmptyTensors) {
+  const float src = 2.5f;
+  int32_t dst = 0;
+  reference_reorder({Layout(), DType::f32}, &src, {Layout(), DType::s32}, &dst);
+  EXPECT_EQ(dst, 2);
+  const Dims empty{3, 0, 2};
+  reference_reorder({Layout::contiguous(empty), DType::f32}, nullptr, {Layout::contiguous(empty), DType::u8}, nullptr);
+}
+
+TEST(Reference, Errors) {
+  const TensorDesc a(Layout::contiguous({2, 3}), DType::f32), b(Layout::contiguous({3, 2}), DType::f32);
+  const TensorDesc repeated(Layout::strided({2, 3}, {1, 1}), DType::f32);
+  std::vector<float> buffer(6), other(6);
+  std::string message;
+  EXPECT_EQ(code_of([&] { reference_reorder(a, buffer.data(), b, other.data()); }, &message),
+            ErrorCode::invalid_argument);
+  EXPECT_NE(message.find("2x3"), std::string::npos) << message;
+  EXPECT_EQ(code_of([&] { reference_reorder(a, buffer.data(), repeated, other.data()); }, &message),
+            ErrorCode::not_injective);
+  EXPECT_NE(message.find("(0,1) and (1,0)"), std::string::npos) << message;
+
+  // Only the padding of the outer digit collides: fine as long as padding is not written.
+  const Digits three({{4, 1}}), two({{2, 3}});
+  const TensorDesc padded(Layout::from_digits({2, 3}, std::vector<Digits>{two, three}), DType::f32);
+  EXPECT_EQ(code_of([&] { reference_reorder(a, buffer.data(), padded, other.data()); }), ErrorCode::not_injective);
+  Attributes keep;
+  keep.padding = Padding::keep();
+  std::iota(buffer.begin(), buffer.end(), 1.0f);
+  reference_reorder(a, buffer.data(), padded, other.data(), keep);
+  EXPECT_EQ(other, buffer);
+}
+
+TEST(Attributes, AreChecked) {
+  const TensorDesc src(Layout::contiguous({2, 3}), DType::f32), dst(Layout::contiguous({2, 3}), DType::s8);
+  const auto refused = [&](const Attributes& a, const char* field) {
+    try {
+      check_attributes(a, src, dst);
+      ADD_FAILURE() << field << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_EQ(error.field(), field);
+    }
+  };
+  check_attributes({}, src, dst);
+  Attributes good;
+  good.dst_scale = {{1, 2, 3}, 1u << 1};
+  good.dst_zero_point = {{1, 2, 3, 4, 5, 6}, 3};
+  check_attributes(good, src, dst);
+  const float inf = INFINITY;
+  refused({.src_scale = {{1, 2}, 0}}, "src_scale");
+  refused({.src_scale = {{1, 2}, 1u << 1}}, "src_scale");
+  refused({.src_scale = {{1}, 1u << 2}}, "src_scale.mask");
+  refused({.src_scale = {{inf}, 0}}, "src_scale[0]");
+  refused({.dst_scale = {{1, 0}, 1u << 0}}, "dst_scale[1]");
+  refused({.dst_scale = {{std::nanf("")}, 0}}, "dst_scale[0]");
+  refused({.src_zero_point = {{1}, 0}}, "src_zero_point");
+  refused({.beta = inf}, "beta");
+}
+
+}  // namespace
+}  // namespace relayout
