@@ -1,0 +1,334 @@
+"""What golden files cannot show: signals, closed pipes, memory, terminals, and values by the thousand.
+
+Each function returns nothing where all is well, "skipped: why", or says what is wrong."""
+import json
+import math
+import os
+import pty
+import random
+import signal
+import struct
+import subprocess
+import time
+
+import model
+import tensors
+
+
+class Command:
+    """The command under test, in its own empty directory."""
+
+    def __init__(self, binary, env, directory):
+        self.binary, self.env, self.directory = str(binary), env, directory
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    def run(self, *args, **options):
+        options.setdefault("capture_output", True)
+        env = dict(self.env, **options.pop("more_env", {}))
+        return subprocess.run([self.binary, *map(str, args)], cwd=self.directory, env=env, timeout=240, text=True,
+                              **options)
+
+    def ok(self, *args, **options):
+        result = self.run(*args, **options)
+        assert result.returncode == 0, "%s: exit code %d: %s" % (" ".join(map(str, args)), result.returncode, result.stderr)
+        return result.stdout
+
+    def start(self, *args):
+        # A shell in the background ignores SIGINT, and would hand that on.
+        return subprocess.Popen([self.binary, *args], cwd=self.directory, env=self.env, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True,
+                                preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL)
+                                                    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+
+    def files(self):
+        return sorted(entry.name for entry in self.directory.iterdir())
+
+
+def expect(actual, wanted, what):
+    assert actual == wanted, "%s: %r, expected %r" % (what, actual, wanted)
+
+
+def comma(values):
+    return ",".join(map(str, values))
+
+
+def closed_pipe(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = command.run("tags", capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    expect(result.returncode, -signal.SIGPIPE, "exit code")
+    expect(result.stderr, "", "standard error")
+
+
+def full_device(command):
+    if not os.path.exists("/dev/full"):
+        return "skipped: no /dev/full"
+    with open("/dev/full", "w") as full:
+        result = command.run("describe", "nchw", "--dims", "1,2,3,4", capture_output=False, stdout=full,
+                             stderr=subprocess.PIPE)
+    expect(result.returncode, 4, "describe")
+    assert "No space left" in result.stderr, result.stderr
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    result = command.run("convert", "x.npy", "/dev/full", "--to", "ba", "-f")
+    expect(result.returncode, 4, "convert")
+    assert "No space left" in result.stderr, result.stderr
+    expect(command.files(), ["x.npy"], "files")
+
+
+def closed_standard_output(command):
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    result = subprocess.run('exec "%s" convert x.npy y.npy --to ba --explain >&-' % command.binary, shell=True,
+                            cwd=command.directory, env=command.env, capture_output=True, text=True)
+    expect(result.returncode, 4, "exit code")
+    expect(tensors.read_npy(command.path("y.npy"))[3], [0, 3, 1, 4, 2, 5], "the file, written before the text")
+
+
+def sparse_npy(path, shape, descr="<f4"):
+    """A large .npy of zeros that takes no space. Returns the offset of its data."""
+    head = tensors.npy_bytes((1,), descr)
+    head = head[:10] + head[10:].replace(b"(1,)", str(tuple(shape)).encode())
+    text = head[10:head.index(b"\n") + 1].rstrip(b"\n").rstrip()
+    text += b" " * ((64 - (10 + len(text) + 1) % 64) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(head[:8] + struct.pack("<H", len(text)) + text)
+        start = file.tell()
+        file.truncate(start + math.prod(shape) * int(descr[2:]))
+    return start
+
+
+def interrupt(command):
+    sparse_npy(command.path("big.npy"), (8192, 16384))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = command.start("convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba", "--max-memory", "8M")
+        deadline = time.monotonic() + 60
+        while command.files() == ["big.npy"] and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=60)
+        expect(process.returncode, 130, "exit code after %s" % number.name)
+        expect(stderr, "", "standard error")
+        expect(command.files(), ["big.npy"], "files after %s" % number.name)
+
+
+def peak_memory(command):
+    """A 512 MiB transposition under 64 MiB, with 40 MiB for the program itself."""
+    rows, columns, cap = 8192, 16384, 64
+    space = os.statvfs(command.directory)
+    if space.f_bavail * space.f_frsize < 2 << 30:
+        return "skipped: under 2 GiB of disk"
+    start = sparse_npy(command.path("big.npy"), (rows, columns))
+    rng = random.Random(1)
+    marks = {(rng.randrange(rows), rng.randrange(columns)): i + 1 for i in range(2000)}
+    with open(command.path("big.npy"), "r+b") as file:
+        for (row, column), value in marks.items():
+            os.pwrite(file.fileno(), struct.pack("<f", value), start + 4 * (row * columns + column))
+    process = subprocess.Popen([command.binary, "convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba",
+                                "--max-memory", "%dM" % cap], cwd=command.directory, env=command.env)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    expect(process.returncode, 0, "exit code")
+    with open(command.path("out.npy"), "rb") as file:
+        out_start = os.fstat(file.fileno()).st_size - 4 * rows * columns
+        for (row, column), value in marks.items():
+            (found,) = struct.unpack("<f", os.pread(file.fileno(), 4, out_start + 4 * (column * rows + row)))
+            expect(found, value, "element (%d,%d)" % (row, column))
+        zero = bytes(1 << 20)
+        nonzero = 0
+        os.lseek(file.fileno(), out_start, os.SEEK_SET)
+        while chunk := file.read(1 << 20):
+            if chunk != zero[:len(chunk)]:
+                nonzero += sum(1 for i in range(0, len(chunk), 4) if chunk[i:i + 4] != b"\0\0\0\0")
+        expect(nonzero, len(marks), "elements that are not zero")
+    peak = usage.ru_maxrss / 1024
+    assert peak < cap + 40, "peak memory %.0f MiB under a cap of %d MiB" % (peak, cap)
+
+
+TAGS = [("abcd", 4), ("acdb", 4), ("bcda", 4), ("aBcd8b", 4), ("aBcd16b", 4), ("ABcd4b16a4b", 4), ("BA16a64b", 2),
+        ("ba", 2), ("abc", 3), ("aCb3c", 3), ("AbC2a3c2a", 3), ("aBCde4c8b2c", 5), ("Acdb16a", 4), ("dcba", 4),
+        ("ABcd16b16a2b", 4), ("abcdefghijkl", 12), ("lkjihgfedcba", 12), ("a", 1), ("A4a", 1)]
+
+
+def offsets(command):
+    """offset and index over whole small tensors, against model.py."""
+    rng = random.Random(2)
+    for tag, rank in TAGS:
+        dims = [rng.choice((1, 2, 3) if rank > 5 else (1, 2, 5, 17, 3)) for _ in range(rank)]
+        every = list(model.indices(dims))
+        chosen = rng.sample(every, min(len(every), 200))
+        arguments = [part for index in chosen for part in ("--index", comma(index))]
+        found = [int(line) for line in command.ok("offset", tag, "--dims", comma(dims), *arguments).split()]
+        expect(found, [model.offset(tag, dims, index) for index in chosen], "offset %s %s" % (tag, dims))
+        back = {model.offset(tag, dims, index): comma(index) for index in every}
+        size = math.prod(model.physical_shape(tag, dims))
+        asked = rng.sample(range(size), min(size, 200)) + [size, -1]
+        arguments = [part for one in asked for part in ("--offset", str(one))]
+        lines = command.ok("index", tag, "--dims", comma(dims), *arguments).splitlines()
+        wanted = [back.get(one, "padding") for one in asked[:-2]] + ["gap", "gap"]
+        expect(lines, wanted, "index %s %s" % (tag, dims))
+
+
+def descriptions(command):
+    """describe --json against model.py."""
+    rng = random.Random(3)
+    for tag, rank in TAGS:
+        dims = [rng.choice((2, 3) if rank > 5 else (2, 5, 17, 3)) for _ in range(rank)]
+        about = json.loads(command.ok("describe", tag, "--dims", comma(dims), "--dtype", "f16", "--json"))
+        outer, blocks = model.parse(tag)
+        shape = model.physical_shape(tag, dims)
+        padded = [shape[outer.index(d)] * math.prod(s for e, s in blocks if e == d) for d in range(rank)]
+        strides = [math.prod(shape[outer.index(d) + 1:]) for d in range(rank)]
+        total = math.prod(shape)
+        expect(about["dims"], dims, tag)
+        expect(about["padded_dims"], padded, tag + " padded_dims")
+        expect(about["strides"], strides, tag + " strides")
+        expect(about["inner_blocks"], [{"dim": d, "size": s} for d, s in blocks], tag + " inner_blocks")
+        expect(about["size_bytes"], 2 * total, tag + " size_bytes")
+        expect(about["span_elements"], total, tag + " span_elements")
+        expect(about["logical_bytes"], 2 * math.prod(dims), tag + " logical_bytes")
+        expect(about["padding_elements"], total - math.prod(dims), tag + " padding_elements")
+        expect((about["injective"], about["dense"], about["offset0"]), (True, total == math.prod(dims), 0), tag)
+        assert about["tag"] is not None, tag
+        same = [model.offset(about["tag"], dims, i) for i in list(model.indices(dims))[:300]]
+        expect(same, [model.offset(tag, dims, i) for i in list(model.indices(dims))[:300]], tag + " " + about["tag"])
+
+
+def images(command):
+    """Every element of MACE's images, against the published formulas, and files of them."""
+    for name, (extent, pixel) in model.IMAGES.items():
+        dims = (1, 5, 3, 6) if "dw" in name else (2, 5, 3, 6)
+        width, height = extent(*dims)
+        about = json.loads(command.ok("describe", name, "--dims", comma(dims), "--json"))
+        expect((about["image"]["width"], about["image"]["height"]), (width, height), name)
+        every = list(model.indices(dims))
+        for pitch in (width, width + 3):
+            layout = name if pitch == width else "%s;pitch=%d" % (name, pitch)
+            arguments = [part for index in every for part in ("--index", comma(index))]
+            found = [int(line) for line in command.ok("offset", layout, "--dims", comma(dims), *arguments).split()]
+            wanted = [(lambda x, y, k: (y * pitch + x) * 4 + k)(*pixel(*dims, *index)) for index in every]
+            expect(found, wanted, layout)
+        tensors.write_npy(command.path("x.npy"), dims, values=range(1, 1 + len(every)))
+        command.ok("convert", "x.npy", "image.npy", "--to", name, "-f")
+        _, _, shape, values = tensors.read_npy(command.path("image.npy"))
+        expect(shape, (height, width, 4), name + " shape")
+        flat = [0.0] * (height * width * 4)
+        for number, where in enumerate(command.ok("offset", name, "--dims", comma(dims), *arguments).split()):
+            flat[int(where)] = number + 1.0
+        expect(values, flat, name + " values")
+
+
+def conversions(command):
+    """Files between layouts, values and padding, against model.py."""
+    rng = random.Random(4)
+    for rank in (2, 3, 4, 5):
+        names = [tag for tag, r in TAGS if r == rank]
+        for src in names:
+            for dst in names:
+                dims = [rng.choice((1, 2, 3, 5, 17)) for _ in range(rank)]
+                every = list(model.indices(dims))
+                stored = [-7.0] * math.prod(model.physical_shape(src, dims))  # dirty padding
+                wanted = [0.0] * math.prod(model.physical_shape(dst, dims))
+                for index in every:
+                    value = 1.0 + model.flat_index(dims, index)
+                    stored[model.offset(src, dims, index)] = value
+                    wanted[model.offset(dst, dims, index)] = value
+                tensors.write_npy(command.path("x.npy"), model.physical_shape(src, dims), values=stored)
+                command.ok("convert", "x.npy", "y.npy", "--from", src, "--to", dst, "--dims", comma(dims), "-f")
+                _, _, shape, values = tensors.read_npy(command.path("y.npy"))
+                expect(shape, model.physical_shape(dst, dims), "shape %s -> %s %s" % (src, dst, dims))
+                expect(values, wanted, "values %s -> %s %s" % (src, dst, dims))
+                result = command.run("compare", "x.npy", "y.npy", "--from-a", src, "--from-b", dst, "--dims", comma(dims))
+                expect(result.returncode, 0, "compare %s %s" % (src, dst))
+
+
+def parts(command):
+    """A conversion in parts gives the bytes of one at once: blocks that do not divide, tails, swapped bytes."""
+    dims = (3, 1000, 37, 29)
+    count = math.prod(dims)
+    values = struct.pack(">%df" % count, *range(count))
+    head = tensors.npy_bytes((1,), ">f4")
+    with open(command.path("x.npy"), "wb") as file:
+        text = ("{'descr': '>f4', 'fortran_order': False, 'shape': %s, }" % (dims,)).encode()
+        text += b" " * ((64 - (10 + len(text) + 1) % 64) % 64) + b"\n"
+        file.write(head[:8] + struct.pack("<H", len(text)) + text + values)
+    for to in ("aBcd48b", "nhwc", "BAcd32a3b"):
+        command.ok("convert", "x.npy", "whole.npy", "--to", to, "-f")
+        summary = json.loads(command.ok("convert", "x.npy", "parts.npy", "--to", to, "-f", "--max-memory", "2M", "--json"))
+        assert summary["parts"] > 1, summary
+        with open(command.path("whole.npy"), "rb") as whole, open(command.path("parts.npy"), "rb") as cut:
+            assert whole.read() == cut.read(), to
+    command.ok("convert", "whole.npy", "48.npy", "--from", "BAcd32a3b", "--dims", comma(dims), "--to", "aBcd48b", "--max-memory", "2M")
+    command.ok("compare", "48.npy", "x.npy", "--from-a", "aBcd48b", "--from-b", "abcd", "--dims", comma(dims), "--max-memory", "3M")
+
+
+def safe_in_place(command):
+    """Output == input, and an output that exists stays whole when the conversion fails."""
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    expect(command.run("convert", "x.npy", "x.npy", "--to", "ba").returncode, 4, "without -f")
+    expect(tensors.read_npy(command.path("x.npy"))[3], [0, 1, 2, 3, 4, 5], "untouched")
+    command.ok("convert", "x.npy", "x.npy", "--to", "ba", "-f")
+    expect(tensors.read_npy(command.path("x.npy"))[2:], ((3, 2), [0, 3, 1, 4, 2, 5]), "in place")
+    expect(command.files(), ["x.npy"], "files")
+
+
+def terminal(command):
+    """Colour on a terminal, none with NO_COLOR, none in a pipe."""
+    def on_terminal(more_env):
+        parent, child = pty.openpty()
+        process = subprocess.Popen([command.binary, "describe", "nchw", "--dims", "1,2,3,4"], stdout=child,
+                                   env=dict(command.env, **more_env))
+        process.wait(timeout=30)
+        os.close(child)
+        out = b""
+        try:
+            while chunk := os.read(parent, 4096):
+                out += chunk
+        except OSError:
+            pass  # Linux's way to say that the other end is closed
+        os.close(parent)
+        return out
+    assert b"\x1b[" in on_terminal({}), "no colour on a terminal"
+    assert b"\x1b[" not in on_terminal({"NO_COLOR": "1"}), "colour in spite of NO_COLOR"
+    assert "\x1b[" not in command.ok("describe", "nchw", "--dims", "1,2,3,4"), "colour in a pipe"
+
+
+def doctor(command):
+    about = json.loads(command.ok("doctor", "--json"))
+    for field in ("version", "compiler", "isa", "available_isas", "cores", "threads", "caches", "libraries"):
+        assert field in about, field
+    assert about["isa"] in about["available_isas"], about["isa"]
+    text = command.ok("doctor")
+    for word in ("ISA", "threads", "caches", "CLI11"):
+        assert word in text, word
+    forced = json.loads(command.ok("doctor", "--json", more_env={"RELAYOUT_ISA": "scalar"}))
+    expect(forced["isa"], "scalar", "RELAYOUT_ISA=scalar")
+    expect(command.run("doctor", more_env={"RELAYOUT_ISA": "bogus"}).returncode, 0, "a bogus RELAYOUT_ISA")
+
+
+def json_everywhere(command):
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    for args in (("describe", "ab", "--dims", "2,3"), ("offset", "ab", "--dims", "2,3", "--index", "1,1"),
+                 ("index", "ab", "--dims", "2,3", "--offset", "1"), ("tags",), ("doctor",),
+                 ("convert", "x.npy", "y.npy", "--to", "ba"), ("compare", "x.npy", "x.npy")):
+        json.loads(command.ok(*args, "--json"))
+    for code, args in ((2, ("describe", "nhcw", "--dims", "1,2,3,4")), (2, ("describe",)), (2, ("bogus",)),
+                       (4, ("compare", "x.npy", "missing.npy")), (3, ("convert", "x.npy", "z.npy", "--from", "abc", "--to", "abc"))):
+        result = command.run(*args, "--json")
+        expect(result.returncode, code, "%s" % (args,))
+        error = json.loads(result.stderr)["error"]
+        expect(sorted(error), ["code", "field", "limit", "message", "value"], "%s" % (args,))
+        expect(result.stdout, "", "%s" % (args,))
+
+
+def explain(command):
+    tensors.write_npy(command.path("x.npy"), (2, 17, 5, 4))
+    text = command.ok("convert", "x.npy", "y.npy", "--to", "nChw16c", "--explain")
+    assert len(text) > 40, text
+    expect(tensors.read_npy(command.path("y.npy"))[2], (2, 2, 5, 4, 16), "still converts")
+
+
+ALL = [closed_pipe, full_device, closed_standard_output, interrupt, peak_memory, offsets, descriptions, images,
+       conversions, parts, safe_in_place, terminal, doctor, json_everywhere, explain]

@@ -1,0 +1,135 @@
+// What every verb of the command shares: exit codes, errors with their origin, output, and the
+// reading of values from the command line.
+//
+// A verb is a function that adds a subcommand and says how to run it:
+//
+//     Verb add_describe(CLI::App& app);
+//
+// Errors carry an exit code by where the value came from: the same Error{overflow} is a usage error for
+// --dims and bad data for a file's shape. from_command_line() and from_data() say which it is.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "relayout/core/format.h"
+
+namespace relayout::tools {
+
+using Json = nlohmann::ordered_json;
+
+enum ExitCode : int {
+  kOk = 0,
+  kDiffers = 1,      // compare: the answer is no
+  kUsage = 2,        // flags, layout expressions, dims
+  kBadData = 3,      // a file contradicts itself or what was said of it
+  kIo = 4,           // the operating system refused
+  kUnsupported = 5,  // well-formed, but not in this build
+  kInternal = 70,
+  kInterrupted = 130,
+};
+
+/// An error that knows the exit code it means.
+class Failure : public std::exception {
+ public:
+  Failure(int exit_code, Error error) : exit_code_(exit_code), error_(std::move(error)) {}
+  const char* what() const noexcept override { return error_.what(); }
+  int exit_code() const { return exit_code_; }
+  const Error& error() const { return error_; }
+
+ private:
+  int exit_code_;
+  Error error_;
+};
+
+/// The exit code of an error: io, unsupported and internal speak for themselves, the others mean
+/// what `otherwise` says.
+int exit_code(const Error& error, int otherwise);
+
+/// Runs f; an error about a value is a usage error.
+template <typename F>
+auto from_command_line(F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Failure(exit_code(error, kUsage), error);
+  }
+}
+
+/// Runs f; an error about a value is bad data.
+template <typename F>
+auto from_data(F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Failure(exit_code(error, kBadData), error);
+  }
+}
+
+[[noreturn]] void usage_error(std::string message, std::string field = {}, std::string value = {},
+                              std::string limit = {});
+
+/// One subcommand: how to run it, and whether --json was given (its errors are then JSON too).
+struct Verb {
+  CLI::App* command = nullptr;
+  std::function<int()> run;
+  std::shared_ptr<bool> json;
+};
+
+Verb add_describe(CLI::App& app);
+Verb add_offset(CLI::App& app);
+Verb add_index(CLI::App& app);
+Verb add_convert(CLI::App& app);
+Verb add_compare(CLI::App& app);
+Verb add_tags(CLI::App& app);
+Verb add_doctor(CLI::App& app);
+
+/// A subcommand with its description, examples and --json.
+std::pair<CLI::App*, std::shared_ptr<bool>> add_verb(CLI::App& app, const std::string& verb,
+                                                     const std::string& description, const std::string& examples);
+
+/// Writes to standard output at once. Error{io} where it does not take the text.
+void write_stdout(std::string_view text);
+/// "relayout: message", or an {"error": ...} object, on standard error.
+void print_error(const Error& error, bool json);
+
+/// An object with one field a line, or a list with one object a line; values are compact unless they are
+/// long lists of objects.
+std::string json_text(const Json& json);
+Json json_of(const Dims& dims);
+
+/// `text` with control bytes as \xNN; line ends are kept.
+std::string printable(std::string_view text);
+
+// Values from the command line; all errors are usage errors.
+Format layout_argument(const std::string& text);
+Dims dims_argument(const std::string& text, std::string_view flag = "--dims");
+DType dtype_argument(const std::string& text, std::string_view flag = "--dtype");
+/// "64M", "1G", "4096": bytes, in binary units.
+int64_t size_argument(const std::string& text, std::string_view flag);
+double number_argument(const std::string& text, std::string_view flag);
+/// The layout of an expression and dims that must be given.
+Layout bind_argument(const Format& format, const Dims& dims);
+
+/// Dims as people write them, "2x17x5x4"; "scalar" for rank 0.
+std::string dims_text(const Dims& dims);
+/// "3.8 KiB"; "960 bytes" under 1 KiB.
+std::string size_text(int64_t bytes);
+
+/// Whether text for people may be coloured: a terminal, and NO_COLOR is not set.
+bool colour_allowed(int fd);
+/// `text` in bold where standard output may be coloured.
+std::string bold(std::string_view text);
+/// "  label     text", wrapped at spaces to 80 columns with the continuation under the text. A
+/// kNoBreakSpace is printed as a space and never broken at.
+inline constexpr char kNoBreakSpace = '\x1f';
+std::string labelled(std::string_view label, std::string_view text);
+
+}  // namespace relayout::tools

@@ -1,0 +1,235 @@
+// relayout compare: whether two files hold the same logical tensor, whatever their layouts and types.
+//
+// Values are compared exactly: each side is widened to f64, or to s64 or u64 where it holds 64-bit
+// integers, and two of these are compared as real numbers. NaN equals NaN, -0 equals 0.
+#include <fmt/format.h>
+
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+
+#include "tools/common.h"
+#include "tools/progress.h"
+#include "tools/slabs.h"
+#include "tools/tensor_input.h"
+
+namespace relayout::tools {
+namespace {
+
+static_assert(LDBL_MANT_DIG >= 64, "long double holds every s64 and u64, which mixed comparisons rest on");
+
+struct Options {
+  std::string a, b, tensor_a, tensor_b, max_memory;
+  std::optional<std::string> from_a, from_b, dims, dtype_a, dtype_b;
+  int threads = 0;
+};
+
+/// The type that a side is widened to, without loss.
+DType carrier(DType dtype) {
+  if (dtype == DType::s64 || dtype == DType::u64) return dtype;
+  return DType::f64;
+}
+
+struct Difference {
+  int64_t count = 0;
+  std::optional<Dims> first;  // in row-major order of the logical index
+  std::string value_a, value_b;
+  double largest = 0;  // of the absolute differences of numbers
+  bool nan = false;    // somewhere NaN stands against a number
+};
+
+template <typename T>
+std::string value_text(T value, DType dtype) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(value)) return "nan";
+    // Narrow types are exact in f32, whose shortest form is the one people know.
+    return dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+
+template <typename T>
+bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
+  return false;
+}
+
+bool before(const Dims& a, const Dims& b) { return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end()); }
+
+template <typename A, typename B>
+void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType type_b, Difference& out) {
+  // The type in which both are exact.
+  using Wide = std::conditional_t<std::is_same_v<A, B>, A, long double>;
+  Dims index = slab.offsets;
+  int64_t count = 1;
+  for (int64_t extent : slab.dims) count *= extent;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool nan_a = is_nan(a[i]), nan_b = is_nan(b[i]);
+    const bool equal = nan_a || nan_b ? nan_a == nan_b : static_cast<Wide>(a[i]) == static_cast<Wide>(b[i]);
+    if (!equal) {
+      ++out.count;
+      out.nan |= nan_a || nan_b;
+      if (!nan_a && !nan_b) {
+        const long double apart = std::fabs(static_cast<long double>(a[i]) - static_cast<long double>(b[i]));
+        out.largest = std::max(out.largest, static_cast<double>(apart));
+      }
+      if (!out.first || before(index, *out.first)) {
+        out.first = index;
+        out.value_a = value_text(a[i], type_a);
+        out.value_b = value_text(b[i], type_b);
+      }
+    }
+    for (int d = index.size(); d-- > 0;) {
+      if (++index[d] < slab.offsets[d] + slab.dims[d]) break;
+      index[d] = slab.offsets[d];
+    }
+  }
+}
+
+/// One side's part, widened and row-major.
+class Side {
+ public:
+  Side(TensorInput input, int threads) : input_(std::move(input)), threads_(threads) {}
+
+  const TensorInput& input() const { return input_; }
+  DType dtype() const { return input_.desc.dtype; }
+  const void* load(const Slab& slab) {
+    const TensorDesc wide(Layout::contiguous(slab.dims), carrier(dtype()));
+    values_.resize(static_cast<std::size_t>(wide.span_bytes()));
+    convert_slab(input_, slab, wide, values_, {}, threads_, scratch_);
+    if (input_.mapped) release_pages(slab_bytes(slab_view(input_.desc, slab), input_.bytes));
+    return values_.data();
+  }
+
+ private:
+  TensorInput input_;
+  int threads_;
+  std::vector<std::byte> values_, scratch_;
+};
+
+/// Calls f with the values as the type they were widened to.
+template <typename F>
+void with_type(DType dtype, const void* values, F&& f) {
+  switch (carrier(dtype)) {
+    case DType::s64: return f(static_cast<const int64_t*>(values));
+    case DType::u64: return f(static_cast<const uint64_t*>(values));
+    default: return f(static_cast<const double*>(values));
+  }
+}
+
+Difference differences(Side& a, Side& b, int64_t max_memory) {
+  static constexpr int64_t kDefaultMemory = int64_t{64} << 20;
+  static constexpr int64_t kScratch = 4 * 8;  // both sides widened, and swapped at worst
+  const SlabSide sides[] = {{&a.input().desc, a.input().mapped ? kReadGranule : 0},
+                            {&b.input().desc, b.input().mapped ? kReadGranule : 0}};
+  const int64_t cap = max_memory > 0 ? max_memory : kDefaultMemory;
+  const SlabGrid grid = make_slabs(a.input().desc.layout.dims(), sides, kScratch, cap);
+  Difference out;
+  Progress progress("comparing");
+  for (int64_t i = 0; i < grid.count(); ++i) {
+    const Slab slab = grid.slab(i);
+    const void* values_a = a.load(slab);
+    const void* values_b = b.load(slab);
+    with_type(a.dtype(), values_a, [&](const auto* pa) {
+      with_type(b.dtype(), values_b, [&](const auto* pb) { compare_slab(pa, pb, slab, a.dtype(), b.dtype(), out); });
+    });
+    progress.update(static_cast<double>(i + 1), static_cast<double>(grid.count()));
+  }
+  return out;
+}
+
+/// JSON has no infinity and no NaN: these are texts.
+Json json_number(const std::string& text) {
+  return text.ends_with("inf") || text == "nan" ? Json(text) : Json::parse(text);
+}
+
+int report_dims(const Dims& a, const Dims& b, bool json) {
+  if (json) {
+    write_stdout(json_text({{"equal", false}, {"reason", "dims"}, {"dims_a", json_of(a)}, {"dims_b", json_of(b)}}));
+  } else {
+    write_stdout(fmt::format("dims differ: {} and {}\n", dims_text(a), dims_text(b)));
+  }
+  return kDiffers;
+}
+
+int report(const Difference& difference, const Side& a, const Side& b, bool json) {
+  const int64_t elements = a.input().desc.layout.elements();
+  const bool equal = difference.count == 0;
+  if (json) {
+    Json out = {{"equal", equal}};
+    if (!equal) out["reason"] = "values";
+    out["dims"] = json_of(a.input().desc.layout.dims());
+    out["dtype_a"] = name(a.dtype());
+    out["dtype_b"] = name(b.dtype());
+    out["elements"] = elements;
+    out["differing"] = difference.count;
+    if (!equal) {
+      out["first"] = {{"index", json_of(*difference.first)},
+                      {"a", json_number(difference.value_a)},
+                      {"b", json_number(difference.value_b)}};
+      out["max_abs_difference"] = std::isfinite(difference.largest) ? Json(difference.largest) : Json("inf");
+      out["nan_against_number"] = difference.nan;
+    }
+    write_stdout(json_text(out));
+    return equal ? kOk : kDiffers;
+  }
+  if (equal) {
+    write_stdout(fmt::format("equal: {} elements\n", elements));
+    return kOk;
+  }
+  write_stdout(fmt::format("{} of {} elements differ\nfirst at {}: {} and {}\nlargest absolute difference {}{}\n",
+                           difference.count, elements, join(*difference.first), difference.value_a, difference.value_b,
+                           difference.largest, difference.nan ? ", and NaN against a number" : ""));
+  return kDiffers;
+}
+
+int run(const Options& options, bool json) {
+  const int64_t max_memory = options.max_memory.empty() ? 0 : size_argument(options.max_memory, "--max-memory");
+  const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dtype,
+                        const std::string& suffix) {
+    return Side(open_tensor({.path = path,
+                             .tensor = tensor,
+                             .layout = from,
+                             .dims = options.dims,
+                             .dtype = dtype,
+                             .max_memory = max_memory,
+                             .layout_flag = "--from-" + suffix,
+                             .dtype_flag = "--dtype-" + suffix}),
+                options.threads);
+  };
+  Side a = open(options.a, options.tensor_a, options.from_a, options.dtype_a, "a");
+  Side b = open(options.b, options.tensor_b, options.from_b, options.dtype_b, "b");
+  const Dims& dims_a = a.input().desc.layout.dims();
+  const Dims& dims_b = b.input().desc.layout.dims();
+  if (dims_a != dims_b) return report_dims(dims_a, dims_b, json);
+  Difference difference;
+  if (!a.input().desc.layout.empty()) difference = differences(a, b, max_memory);
+  return report(difference, a, b, json);
+}
+
+}  // namespace
+
+Verb add_compare(CLI::App& app) {
+  auto [command, json] = add_verb(
+      app, "compare", "Compare two files as logical tensors, whatever their layouts and types",
+      "  relayout compare x.npy y.npy --from-a nchw --from-b nhwc\n"
+      "  relayout compare x.npy y.npy --from-a nchw --from-b nChw16c --dims 2,17,5,4\n"
+      "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
+      "Exit code 0: equal; 1: they differ. Values are compared exactly; NaN equals NaN, -0 equals 0.");
+  auto options = std::make_shared<Options>();
+  command->add_option("A", options->a, "First file")->required();
+  command->add_option("B", options->b, "Second file")->required();
+  command->add_option("--from-a", options->from_a, "Layout of A, where the file does not say");
+  command->add_option("--from-b", options->from_b, "Layout of B");
+  command->add_option("--dims", options->dims, "Logical extents of both");
+  command->add_option("--dtype-a", options->dtype_a, "Type of A, where the file does not say");
+  command->add_option("--dtype-b", options->dtype_b, "Type of B");
+  command->add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
+  command->add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
+  command->add_option("--threads", options->threads, "Threads (0: all)");
+  command->add_option("--max-memory", options->max_memory, "Memory for the parts that are compared (64M)");
+  return {command, [options, json = json] { return run(*options, *json); }, json};
+}
+
+}  // namespace relayout::tools

@@ -1,0 +1,282 @@
+// relayout describe: one layout, as a picture for people or as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "relayout/core/print.h"
+#include "tools/common.h"
+
+namespace relayout::tools {
+namespace {
+
+struct Options {
+  std::string layout, dims, dtype = "f32";
+};
+
+struct InnerBlock {
+  int dim;
+  int64_t size, stride;
+};
+
+/// Everything that is said of a layout, gathered once for both kinds of output.
+struct Description {
+  Format format;
+  TensorDesc desc;
+  std::string letters;
+  std::vector<InnerBlock> inner_blocks;  // outermost first
+  std::vector<std::string> memory_formats;
+  std::optional<std::string> tag;
+  std::vector<std::string> aliases;
+  std::optional<ImageExtent> image;
+  std::optional<std::pair<Dims, Dims>> collision;
+
+  const Layout& layout() const { return desc.layout; }
+  int64_t padding_elements() const { return layout().padded_elements() - layout().elements(); }
+};
+
+std::vector<InnerBlock> inner_blocks_of(const Layout& layout) {
+  std::vector<InnerBlock> out;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    const auto digits = layout.digits(d);
+    // Outermost first already here, so that the stable sort keeps that order between equal strides.
+    for (std::size_t k = digits.size() - 1; k-- > 0;) out.push_back({d, digits[k].extent, digits[k].stride});
+  }
+  std::ranges::stable_sort(out, std::ranges::greater{}, &InnerBlock::stride);
+  return out;
+}
+
+/// The tag in letters a..l. An image keeps its row break, which the layout alone does not show.
+std::optional<std::string> tag_for(const Format& format, const Layout& layout) {
+  if (format.is_image()) {
+    const auto tag = format.generic_tag(layout.ndims());
+    if (tag && Format::parse(*tag).bind(layout.dims()) == layout) return tag;
+  }
+  return tag_of(layout);
+}
+
+Description describe(const Options& options) {
+  const Format format = layout_argument(options.layout);
+  const Dims dims = dims_argument(options.dims);
+  const DType dtype = dtype_argument(options.dtype);
+  const Layout bound = bind_argument(format, dims);
+  Description out{format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}};
+  out.letters = format.dim_names(dims.size());
+  if (format.kind() == Format::Kind::tag) out.inner_blocks = inner_blocks_of(bound);
+  for (MemoryFormat memory_format :
+       {MemoryFormat::contiguous, MemoryFormat::channels_last, MemoryFormat::channels_last_3d}) {
+    if (bound.contiguous_in(memory_format)) out.memory_formats.emplace_back(name(memory_format));
+  }
+  out.tag = tag_for(format, bound);
+  if (out.tag) out.aliases = aliases_of(*out.tag);
+  if (format.is_image()) out.image = from_command_line([&] { return format.image(dims); });
+  out.collision = from_command_line([&] { return bound.collision(); });
+  return out;
+}
+
+Json to_json(const Description& about) {
+  const Layout& layout = about.layout();
+  Json blocks = Json::array();
+  for (const InnerBlock& block : about.inner_blocks) blocks.push_back({{"dim", block.dim}, {"size", block.size}});
+  Json out;
+  out["layout"] = about.format.text();
+  out["dtype"] = name(about.desc.dtype);
+  out["dims"] = json_of(layout.dims());
+  out["padded_dims"] = json_of(layout.padded_dims());
+  out["strides"] = json_of(layout.outer_strides());
+  out["inner_blocks"] = std::move(blocks);
+  out["offset0"] = layout.offset0();
+  out["elements"] = layout.elements();
+  out["padding_elements"] = about.padding_elements();
+  out["span_elements"] = layout.span();
+  out["size_bytes"] = about.desc.size_bytes();
+  out["logical_bytes"] = about.desc.logical_bytes();
+  out["injective"] = !about.collision.has_value();
+  if (about.collision) out["collision"] = {json_of(about.collision->first), json_of(about.collision->second)};
+  out["dense"] = layout.dense();
+  out["packed"] = layout.packed();
+  out["broadcast"] = layout.broadcast();
+  out["padded"] = layout.padded();
+  out["memory_formats"] = about.memory_formats;
+  out["tag"] = about.tag ? Json(*about.tag) : Json(nullptr);
+  out["aliases"] = about.aliases;
+  if (about.image) {
+    out["image"] = {{"width", about.image->width}, {"height", about.image->height}, {"pitch", about.image->pitch}};
+  }
+  out["formula"] = offset_formula(layout, about.letters);
+  return out;
+}
+
+/// The dims side by side: letters, extents, padded extents, strides, blocks.
+std::string dim_table(const Description& about) {
+  static constexpr std::size_t kColumns = 80, kLabel = 10;
+  const Layout& layout = about.layout();
+  const bool blocked = !about.inner_blocks.empty();
+  std::vector<std::vector<std::string>> cells;  // one list of rows a dim
+  for (int d = 0; d < layout.ndims(); ++d) {
+    std::string blocks;
+    for (const InnerBlock& block : about.inner_blocks) {
+      if (block.dim == d) blocks += (blocks.empty() ? "" : "x") + std::to_string(block.size);
+    }
+    cells.push_back({std::string(1, about.letters[static_cast<std::size_t>(d)]), std::to_string(layout.dim(d)),
+                     std::to_string(layout.capacity(d)), std::to_string(layout.outer_stride(d)), blocks});
+  }
+  static constexpr std::string_view kLabels[] = {"", "extent", "padded", "stride", "blocks"};
+  std::string out;
+  for (std::size_t first = 0; first < cells.size();) {
+    std::size_t last = first, width = kLabel;
+    std::vector<std::size_t> widths;
+    for (; last < cells.size(); ++last) {
+      std::size_t cell = 5;
+      for (const std::string& text : cells[last]) cell = std::max(cell, text.size() + 2);
+      if (last > first && width + cell > kColumns) break;
+      width += cell;
+      widths.push_back(cell);
+    }
+    for (std::size_t row = 0; row < std::size(kLabels); ++row) {
+      if ((row == 2 && !layout.padded()) || (row == 4 && !blocked)) continue;
+      std::string line = fmt::format("  {:<{}}", kLabels[row], kLabel - 2);
+      for (std::size_t d = first; d < last; ++d) line += fmt::format("{:>{}}", cells[d][row], widths[d - first]);
+      while (line.back() == ' ') line.pop_back();
+      out += (row == 0 ? bold(line) : line) + "\n";
+    }
+    out += "\n";
+    first = last;
+  }
+  return out;
+}
+
+/// `text` with no line break inside any `glue`.
+std::string unbroken(std::string text, std::string_view glue) {
+  for (std::size_t at = 0; (at = text.find(glue, at)) != std::string::npos; at += glue.size()) {
+    for (std::size_t i = at; i < at + glue.size(); ++i) {
+      if (text[i] == ' ') text[i] = kNoBreakSpace;
+    }
+  }
+  return text;
+}
+
+std::string predicates_text(const Description& about) {
+  const Layout& layout = about.layout();
+  const std::pair<bool, std::string_view> facts[] = {{!about.collision, "injective"},
+                                                     {layout.dense(), "dense"},
+                                                     {layout.packed(), "packed"},
+                                                     {layout.padded(), "padded"},
+                                                     {layout.broadcast(), "broadcast"}};
+  std::string yes, no;
+  for (const auto& [holds, fact] : facts) {
+    std::string& list = holds ? yes : no;
+    list += (list.empty() ? "" : ", ") + std::string(fact);
+  }
+  return yes.empty() ? "not " + no : no.empty() ? yes : yes + "; not " + no;
+}
+
+std::string list_text(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
+  return out;
+}
+
+/// Cells a row of the picture: whole runs of the innermost digit, so that blocks and pixels line up.
+int picture_columns(const Layout& layout, int fit) {
+  std::vector<int64_t> strides;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    for (const Digit& digit : layout.digits(d)) {
+      if (digit.extent > 1 && std::abs(digit.stride) > 1) strides.push_back(std::abs(digit.stride));
+    }
+  }
+  const int64_t run = strides.empty() ? layout.span() : std::ranges::min(strides);
+  int64_t columns = 1;
+  for (int64_t divisor = 1; divisor <= fit; ++divisor) {
+    if (run % divisor == 0) columns = divisor;
+  }
+  if (columns < std::min<int64_t>(run, 4)) columns = std::min<int64_t>(run, fit);
+  while (columns % run == 0 && columns * 2 <= std::min(fit, 16)) columns *= 2;
+  return static_cast<int>(std::max<int64_t>(1, columns));
+}
+
+/// The first elements of memory, each row with the offset it starts at.
+std::string picture_text(const Description& about) {
+  static constexpr std::size_t kRoom = 70;
+  static constexpr int kRows = 6;
+  const Layout& layout = about.layout();
+  if (layout.empty() || layout.ndims() == 0) return "";
+  std::string legend;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    legend += (d > 0 ? "," : "") + about.letters.substr(static_cast<std::size_t>(d), 1);
+  }
+  // One cell a line shows how wide cells are.
+  const std::size_t cell = memory_picture(layout, 1, 8 * kRows).find('\n') + 2;
+  const int columns = picture_columns(layout, static_cast<int>(std::max<std::size_t>(1, (kRoom + 2) / cell)));
+  const std::string picture = memory_picture(layout, columns, kRows);
+  std::string out = labelled("memory", "at each offset: the index " + legend +
+                                           (layout.padded() ? "; a dot is padding" : ""));
+  int64_t offset = 0;
+  for (std::size_t at = 0; at < picture.size(); offset += columns) {
+    const std::size_t end = std::min(picture.find('\n', at), picture.size());
+    std::string line = fmt::format("  {:>6}  {}", offset, std::string_view(picture).substr(at, end - at));
+    while (line.back() == ' ') line.pop_back();
+    out += line + "\n";
+    at = end + 1;
+  }
+  if (offset < layout.span()) out += labelled("", fmt::format("... {} more", layout.span() - offset));
+  return out;
+}
+
+std::string to_text(const Description& about) {
+  const Layout& layout = about.layout();
+  const TensorDesc& desc = about.desc;
+  std::string out = bold(fmt::format("{}  {}  {}", about.format.text(), name(desc.dtype), dims_text(layout.dims()))) +
+                    "\n\n" + dim_table(about);
+  out += labelled("offset", unbroken(offset_formula(layout, about.letters), "+ "));
+  if (layout.ndims() > 0) out += labelled("digits", unbroken(digits_text(layout, about.letters), " = "));
+  if (about.image) {
+    out += labelled("image", fmt::format("{} x {} RGBA texels, row pitch {}", about.image->width, about.image->height,
+                                         about.image->pitch));
+  }
+  out += "\n";
+  const int64_t padding = about.padding_elements();
+  std::string elements = std::to_string(layout.elements());
+  if (padding > 0) {
+    elements += fmt::format(" + {} padding ({:.1f} %) = {}", padding,
+                            100.0 * static_cast<double>(padding) / static_cast<double>(layout.padded_elements()),
+                            layout.padded_elements());
+  }
+  out += labelled("elements", elements);
+  std::string bytes = fmt::format("{}", desc.size_bytes());
+  if (desc.size_bytes() >= 1024) bytes += fmt::format(" ({})", size_text(desc.size_bytes()));
+  out += labelled("bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(),
+                                       layout.span()));
+  out += labelled("is", predicates_text(about));
+  if (about.collision) {
+    out += labelled("collision", fmt::format("({}) and ({}) share offset {}", join(about.collision->first),
+                                             join(about.collision->second), layout.offset(about.collision->first)));
+  }
+  if (!about.memory_formats.empty()) out += labelled("formats", list_text(about.memory_formats));
+  out += labelled("tag", about.tag.value_or("none"));
+  if (!about.aliases.empty()) out += labelled("aliases", list_text(about.aliases));
+  if (const std::string picture = picture_text(about); !picture.empty()) out += "\n" + picture;
+  if (out.back() != '\n') out += '\n';
+  return out;
+}
+
+int run(const Options& options, bool json) {
+  const Description about = describe(options);
+  write_stdout(json ? json_text(to_json(about)) : to_text(about));
+  return kOk;
+}
+
+}  // namespace
+
+Verb add_describe(CLI::App& app) {
+  auto [command, json] = add_verb(app, "describe", "Show what a layout does: strides, blocks, padding, size, offsets",
+                                  "  relayout describe nChw8c --dims 2,17,5,4\n"
+                                  "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
+                                  "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
+  auto options = std::make_shared<Options>();
+  command->add_option("LAYOUT", options->layout, "Layout expression")->required();
+  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
+  command->add_option("--dtype", options->dtype, "Element type (f32)");
+  return {command, [options, json = json] { return run(*options, *json); }, json};
+}
+
+}  // namespace relayout::tools

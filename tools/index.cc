@@ -1,0 +1,49 @@
+// relayout index: what lies at an offset.
+#include <fmt/format.h>
+
+#include "tools/common.h"
+
+namespace relayout::tools {
+namespace {
+
+struct Options {
+  std::string layout, dims;
+  std::vector<std::string> offsets;
+};
+
+int run(const Options& options, bool json) {
+  static constexpr std::string_view kSlotNames[] = {"element", "padding", "gap"};
+  const Layout layout = bind_argument(layout_argument(options.layout), dims_argument(options.dims));
+  std::string text;
+  Json list = Json::array();
+  for (const std::string& argument : options.offsets) {
+    const int64_t offset = from_command_line([&] { return parse_int(argument, "--offset"); });
+    Dims index;
+    const Slot slot = from_command_line([&] { return layout.inverse(offset, &index); });
+    const std::string_view slot_name = kSlotNames[static_cast<int>(slot)];
+    text += slot == Slot::element ? join(index) : std::string(slot_name);
+    text += "\n";
+    list.push_back({{"offset", offset},
+                    {"slot", slot_name},
+                    {"index", slot == Slot::gap ? Json(nullptr) : json_of(index)}});
+  }
+  write_stdout(json ? json_text(list) : text);
+  return kOk;
+}
+
+}  // namespace
+
+Verb add_index(CLI::App& app) {
+  auto [command, json] = add_verb(app, "index", "Print the index at each element offset, or padding, or gap",
+                                  "  relayout index nChw8c --dims 2,17,5,4 --offset 408              prints 0,16,2,3\n"
+                                  "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6");
+  auto options = std::make_shared<Options>();
+  command->add_option("LAYOUT", options->layout, "Layout expression")->required();
+  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
+  command->add_option("--offset", options->offsets, "Element offset; repeatable")
+      ->required()
+      ->allow_extra_args(false);
+  return {command, [options, json = json] { return run(*options, *json); }, json};
+}
+
+}  // namespace relayout::tools

@@ -1,0 +1,64 @@
+// Signal handlers: only async-signal-safe calls, on a path in static storage.
+#include "tools/interrupt.h"
+
+#include <climits>
+#include <cstring>
+#include <unistd.h>
+
+#include "tools/common.h"
+
+namespace relayout::tools {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+// Written only while the signals are blocked in the one thread that exists then.
+char watched_path[PATH_MAX];
+volatile sig_atomic_t watching = 0;
+
+void on_interrupt(int) {
+  if (watching) unlink(watched_path);
+  _exit(kInterrupted);
+}
+
+sigset_t interrupt_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal_number : kSignals) sigaddset(&set, signal_number);
+  return set;
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  std::signal(SIGPIPE, SIG_DFL);
+  for (int signal_number : kSignals) {
+    struct sigaction old = {};
+    if (sigaction(signal_number, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;
+    struct sigaction action = {};
+    action.sa_handler = on_interrupt;
+    action.sa_mask = interrupt_signals();
+    sigaction(signal_number, &action, nullptr);
+  }
+}
+
+InterruptGuard::InterruptGuard() {
+  const sigset_t signals = interrupt_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, &previous_mask_);
+}
+
+void InterruptGuard::watch(const std::string& path) {
+  if (!path.empty() && path.size() < sizeof watched_path) {
+    std::memcpy(watched_path, path.c_str(), path.size() + 1);
+    watching = 1;
+  }
+  if (held_) pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
+  held_ = false;
+}
+
+InterruptGuard::~InterruptGuard() {
+  watching = 0;
+  if (held_) pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
+}
+
+}  // namespace relayout::tools

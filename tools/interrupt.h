@@ -1,0 +1,30 @@
+// Interrupts: Ctrl-C, SIGTERM and SIGHUP end the command with 130 and leave no temporary file.
+#pragma once
+
+#include <csignal>
+#include <string>
+
+namespace relayout::tools {
+
+/// Signals that were ignored when the command started (nohup) stay ignored. SIGPIPE gets its
+/// default, so that a closed pipe ends the command quietly.
+void install_interrupt_handlers();
+
+/// While it lives, an interrupt unlinks the file it names. One at a time. Signals are held back from
+/// construction until watch() has said which file that is, so no moment is left without cleanup.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  /// Names the file ("" for none) and lets signals through again. A path over PATH_MAX is not watched.
+  void watch(const std::string& path);
+
+ private:
+  sigset_t previous_mask_;
+  bool held_ = true;
+};
+
+}  // namespace relayout::tools

@@ -1,0 +1,95 @@
+// The relayout command: reads the command line, runs one verb, and turns errors into exit codes.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <sstream>
+
+#include "tools/common.h"
+#include "tools/interrupt.h"
+
+namespace relayout::tools {
+namespace {
+
+/// A standard stream that was closed would otherwise be the next file opened, and text for people
+/// would land in it.
+void hold_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) return;
+  }
+}
+
+bool wants_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+/// Help and version are answers; everything else the parser says is a usage error.
+int parser_result(const CLI::App& app, const CLI::ParseError& error, std::string_view first_argument, bool json) {
+  std::ostringstream out, err;
+  if (error.get_exit_code() == 0) {
+    app.exit(error, out, err);
+    write_stdout(out.str());
+    return kOk;
+  }
+  std::string verb = "relayout";
+  for (const CLI::App* command : app.get_subcommands()) verb += " " + command->get_name();
+  std::string message = printable(error.what());
+  if (app.get_subcommands().empty() && !first_argument.empty() && !first_argument.starts_with('-')) {
+    message = "\"" + escaped(first_argument) + "\" is no verb";
+  }
+  print_error(Error(ErrorCode::invalid_argument, message + "; see " + verb + " --help", "arguments"), json);
+  return kUsage;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Tensor memory layouts: describe any of them, convert between any two.", "relayout");
+  app.set_version_flag("--version", "relayout " RELAYOUT_VERSION);
+  app.get_formatter()->column_width(30);
+  app.require_subcommand(1);
+  app.footer(
+      "LAYOUT is a tag (nchw, nChw16c, OIhw4i16o4i, acdb), contiguous, channels_last,\n"
+      "strides:15,1,5,1, an image such as mace:in_out_channel or 'nh|Cw4c;pitch=64'.\n"
+      "relayout tags lists names; relayout VERB --help has examples.\n"
+      "Exit codes: 0 ok, 1 compare differs, 2 usage, 3 bad data, 4 input/output,\n"
+      "5 unsupported, 70 internal error, 130 interrupted.");
+  const Verb verbs[] = {add_describe(app), add_offset(app), add_index(app), add_convert(app),
+                        add_compare(app),  add_tags(app),   add_doctor(app)};
+  bool json = wants_json(argc, argv);
+  try {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return parser_result(app, error, argc > 1 ? argv[1] : "", json);
+    }
+    for (const Verb& verb : verbs) {
+      if (!app.got_subcommand(verb.command)) continue;
+      json = *verb.json;
+      return verb.run();
+    }
+    return kInternal;
+  } catch (const Failure& failure) {
+    print_error(failure.error(), json);
+    return failure.exit_code();
+  } catch (const Error& error) {
+    print_error(error, json);
+    return exit_code(error, kBadData);
+  } catch (const std::bad_alloc&) {
+    print_error(Error(ErrorCode::io, "out of memory; --max-memory converts in parts", "memory"), json);
+    return kIo;
+  } catch (const std::exception& error) {
+    print_error(Error(ErrorCode::internal, std::string("internal error: ") + error.what()), json);
+    return kInternal;
+  }
+}
+
+}  // namespace
+}  // namespace relayout::tools
+
+int main(int argc, char** argv) {
+  relayout::tools::hold_standard_streams();
+  relayout::tools::install_interrupt_handlers();
+  return relayout::tools::run(argc, argv);
+}

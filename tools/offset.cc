@@ -1,0 +1,51 @@
+// relayout offset: where an index lies.
+#include <fmt/format.h>
+
+#include "tools/common.h"
+
+namespace relayout::tools {
+namespace {
+
+struct Options {
+  std::string layout, dims;
+  std::vector<std::string> indices;
+};
+
+int run(const Options& options, bool json) {
+  const Layout layout = bind_argument(layout_argument(options.layout), dims_argument(options.dims));
+  std::string text;
+  Json list = Json::array();
+  for (const std::string& argument : options.indices) {
+    const Dims index = dims_argument(argument, "--index");
+    if (index.size() != layout.ndims()) {
+      usage_error(fmt::format("--index {}: {} numbers for {} dims ({})", escaped(argument), index.size(),
+                              layout.ndims(), dims_text(layout.dims())),
+                  "--index", escaped(argument), std::to_string(layout.ndims()));
+    }
+    const int64_t offset = from_command_line([&] { return layout.offset(index); });
+    bool padding = false;
+    for (int d = 0; d < index.size(); ++d) padding |= index[d] >= layout.dim(d);
+    text += fmt::format("{}\n", offset);
+    list.push_back({{"index", json_of(index)}, {"offset", offset}, {"slot", padding ? "padding" : "element"}});
+  }
+  write_stdout(json ? json_text(list) : text);
+  return kOk;
+}
+
+}  // namespace
+
+Verb add_offset(CLI::App& app) {
+  auto [command, json] = add_verb(app, "offset", "Print the element offset of each index",
+                                  "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
+                                  "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0");
+  auto options = std::make_shared<Options>();
+  command->add_option("LAYOUT", options->layout, "Layout expression")->required();
+  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
+  command
+      ->add_option("--index", options->indices, "Logical index, also in the padding; repeatable")
+      ->required()
+      ->allow_extra_args(false);
+  return {command, [options, json = json] { return run(*options, *json); }, json};
+}
+
+}  // namespace relayout::tools

@@ -1,0 +1,148 @@
+// Choosing the grid by halving, and converting one part.
+#include "tools/slabs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "relayout/core/view.h"
+
+namespace relayout::tools {
+namespace {
+
+/// Indices of dim d in one block: its capacity without the outermost digit.
+int64_t block_of(const Layout& layout, int d) {
+  const int64_t outer = layout.digits(d).back().extent;
+  return outer == 0 ? 1 : layout.capacity(d) / outer;
+}
+
+/// Borders of dim d that no side's blocks cross lie at multiples of this; the whole dim if there are none.
+int64_t alignment(std::span<const SlabSide> sides, int d, int64_t extent) {
+  int64_t out = 1;
+  for (const SlabSide& side : sides) {
+    const int64_t block = block_of(side.desc->layout, d);
+    const std::optional<int64_t> next = checked_mul(out / std::gcd(out, block), block);
+    if (!next || *next > extent) return extent;
+    out = *next;
+  }
+  return out;
+}
+
+}  // namespace
+
+SlabGrid::SlabGrid(const Dims& dims, const Dims& step) : dims_(dims), step_(step) {
+  for (int d = 0; d < dims.size(); ++d) count_ *= std::max<int64_t>(1, ceil_div(dims[d], std::max<int64_t>(1, step[d])));
+}
+
+Slab SlabGrid::slab(int64_t i) const {
+  Slab out{Dims(dims_.size(), 0), Dims(dims_.size(), 0)};
+  for (int d = dims_.size(); d-- > 0;) {
+    const int64_t step = std::max<int64_t>(1, step_[d]);
+    const int64_t parts = std::max<int64_t>(1, ceil_div(dims_[d], step));
+    out.offsets[d] = i % parts * step;
+    out.dims[d] = std::min(step, dims_[d] - out.offsets[d]);
+    i /= parts;
+  }
+  return out;
+}
+
+double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t granule) {
+  struct Place {
+    double stride, extent;
+  };
+  const double item = bits(desc.dtype) / 8.0, grain = static_cast<double>(granule);
+  std::vector<Place> places;
+  double range = item;
+  for (int d = 0; d < slab_dims.size(); ++d) {
+    const auto digits = desc.layout.digits(d);
+    for (std::size_t k = 0; k < digits.size(); ++k) {
+      const int64_t extent =
+          k + 1 < digits.size() ? digits[k].extent : ceil_div(slab_dims[d], block_of(desc.layout, d));
+      if (extent <= 1 || digits[k].stride == 0) continue;
+      places.push_back({std::abs(static_cast<double>(digits[k].stride)) * item, static_cast<double>(extent)});
+      range += (places.back().extent - 1) * places.back().stride;
+    }
+  }
+  std::ranges::sort(places, {}, &Place::stride);
+  // Walking outwards, a place either continues one run of touched pages or repeats it elsewhere.
+  double run = item, pieces = 1;
+  for (const Place& place : places) {
+    if (pieces == 1 && place.stride <= run + grain) {
+      run += (place.extent - 1) * place.stride;
+    } else {
+      pieces *= place.extent;
+    }
+  }
+  return std::min(pieces * (run + grain), range + 2 * grain);
+}
+
+SlabGrid make_slabs(const Dims& dims, std::span<const SlabSide> sides, int64_t scratch_bytes, int64_t cap) {
+  const auto estimate = [&](const Dims& step) {
+    double elements = 1, total = 0;
+    for (int64_t extent : step) elements *= static_cast<double>(extent);
+    for (const SlabSide& side : sides) {
+      if (side.granule > 0) total += touched_bytes(*side.desc, step, side.granule);
+    }
+    return total + elements * static_cast<double>(scratch_bytes);
+  };
+  Dims step = dims, align = dims;
+  for (int d = 0; d < dims.size(); ++d) align[d] = alignment(sides, d, dims[d]);
+  double size = estimate(step);
+  while (size > static_cast<double>(cap)) {
+    Dims best;
+    double best_size = 0;
+    for (int d = 0; d < dims.size(); ++d) {
+      Dims candidate = step;
+      candidate[d] = ceil_div(ceil_div(step[d], 2), std::max<int64_t>(1, align[d])) * align[d];
+      if (candidate[d] >= step[d]) continue;
+      const double candidate_size = estimate(candidate);
+      if (!best.empty() && candidate_size >= best_size) continue;
+      best = candidate;
+      best_size = candidate_size;
+    }
+    if (best.empty()) {
+      const auto need = static_cast<int64_t>(size);
+      throw Failure(kUsage, Error(ErrorCode::limit,
+                                  fmt::format("--max-memory {}: the smallest part of this conversion takes {} bytes",
+                                              cap, need),
+                                  "--max-memory", std::to_string(cap), std::to_string(need)));
+    }
+    step = best;
+    size = best_size;
+  }
+  return SlabGrid(dims, step);
+}
+
+TensorDesc slab_view(const TensorDesc& desc, const Slab& slab) {
+  if (slab.dims == desc.layout.dims()) return desc;
+  return TensorDesc(submemory(desc.layout, slab.dims, slab.offsets), desc.dtype);
+}
+
+std::span<const std::byte> slab_bytes(const TensorDesc& desc, std::span<const std::byte> bytes) {
+  const auto [low, high] = desc.layout.offset_range();
+  if (high < low || bytes.empty()) return {};
+  const int width = bits(desc.dtype);
+  const int64_t first = width >= 8 ? low * (width / 8) : low / 2;
+  const int64_t last = width >= 8 ? (high + 1) * (width / 8) : high / 2 + 1;
+  return bytes.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+}
+
+void convert_slab(const TensorInput& input, const Slab& slab, const TensorDesc& dst, std::span<std::byte> dst_bytes,
+                  const Attributes& attributes, int threads, std::vector<std::byte>& scratch) {
+  const cpu::RunOptions run{.threads = threads};
+  const TensorDesc src = slab_view(input.desc, slab);
+  if (input.swap_item_bytes <= 1) {
+    cpu::reorder(src, input.bytes, dst, dst_bytes, attributes, run);
+    return;
+  }
+  // Foreign byte order: move the bits together, put them right, and go on from there.
+  const TensorDesc packed(Layout::contiguous(slab.dims), src.dtype);
+  scratch.resize(static_cast<std::size_t>(packed.span_bytes()));
+  cpu::reorder(src, input.bytes, packed, scratch, {}, run);
+  swap_bytes(scratch, input.swap_item_bytes);
+  cpu::reorder(packed, scratch, dst, dst_bytes, attributes, run);
+}
+
+}  // namespace relayout::tools

@@ -1,0 +1,139 @@
+// relayout tags: the names that layouts go by. All of them come from the grammar; the few blocked
+// ones are examples of a rule that makes any.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/common.h"
+
+namespace relayout::tools {
+namespace {
+
+struct Options {
+  std::optional<int> rank;
+};
+
+struct Entry {
+  std::string name, tag, dims;
+};
+
+constexpr std::string_view kBlockedExamples[] = {
+    "nCw16c",        "nChw8c",       "nChw16c",      "NChw16n16c",  "nCdhw16c",   "OIw16i16o",
+    "OIhw16i16o",    "OIhw4i16o4i",  "Ohwi16o",      "gOIhw16i16o", "Goihw8g",    "OIdhw16i16o",
+    "gOIdhw8i16o2i", "ldOi16o",      "ldIgo16i",     "BA16a64b",    "AB16b32a4b", "aBcdef16b",
+};
+constexpr std::string_view kRankFree[] = {"abx", "axb", "xba", "aBx16b", "ABx16a16b"};
+constexpr std::pair<std::string_view, std::string_view> kOtherForms[] = {
+    {"contiguous", "row-major, any rank"},
+    {"channels_last", "4-D, channels innermost"},
+    {"channels_last_3d", "5-D, channels innermost"},
+    {"strides:15,1,5,1", "a stride a dim, in elements"},
+    {"nhwc@64", "any of them, element 0 at an offset"},
+    {"nh|Cw4c;pitch=64", "an RGBA image: rows | columns, row pitch in texels"},
+    {"undef any", "no layout; a placeholder"},
+};
+
+/// Name, letters and dims of a format at a rank, or nothing where it has no such rank.
+std::optional<Entry> entry_of(std::string_view text, int rank) {
+  const Format format = Format::parse(text);
+  if (format.rank() && *format.rank() != rank) return std::nullopt;
+  try {
+    const std::optional<std::string> tag = format.generic_tag(rank);
+    if (!tag) return std::nullopt;
+    return Entry{std::string(text), *tag, format.dim_names(rank)};
+  } catch (const Error&) {
+    return std::nullopt;  // a rank-free form that needs more dims
+  }
+}
+
+std::string columns(const std::vector<Entry>& entries) {
+  std::size_t name_width = 0, tag_width = 0;
+  for (const Entry& entry : entries) {
+    name_width = std::max(name_width, entry.name.size());
+    tag_width = std::max(tag_width, entry.tag.size());
+  }
+  const std::size_t cell = name_width + tag_width + 5;
+  const std::size_t a_row = std::max<std::size_t>(1, 78 / cell);
+  std::string out;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    out += fmt::format("  {:<{}} {:<{}}", entries[i].name, name_width, entries[i].tag, tag_width);
+    const bool last = i + 1 == entries.size() || (i + 1) % a_row == 0;
+    if (last) {
+      while (out.back() == ' ') out.pop_back();
+    }
+    out += last ? "\n" : "  ";
+  }
+  return out;
+}
+
+Json json_list(const std::vector<Entry>& entries) {
+  Json list = Json::array();
+  for (const Entry& entry : entries) {
+    Json object = {{"name", entry.name}, {"rank", static_cast<int>(entry.dims.size())}, {"tag", entry.tag}};
+    object["dims"] = entry.dims;
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+int run(const Options& options, bool json) {
+  static constexpr int kNamedRanks = 6;
+  if (options.rank && (*options.rank < 0 || *options.rank > kMaxDims)) {
+    usage_error(fmt::format("--rank {}: a tensor has 0 to {} dims", *options.rank, kMaxDims), "--rank",
+                std::to_string(*options.rank), std::to_string(kMaxDims));
+  }
+  const int first = options.rank.value_or(1), last = options.rank.value_or(kNamedRanks);
+  std::string text;
+  std::vector<Entry> all_plain, blocked, mace, rank_free;
+  for (int rank = first; rank <= last; ++rank) {
+    std::vector<Entry> plain;
+    for (const std::string& name : plain_names(rank)) {
+      if (auto entry = entry_of(name, rank)) plain.push_back(*entry);
+    }
+    if (!plain.empty()) text += bold(fmt::format("Rank {}", rank)) + "\n" + columns(plain);
+    all_plain.insert(all_plain.end(), plain.begin(), plain.end());
+    for (std::string_view name : kBlockedExamples) {
+      if (auto entry = entry_of(name, rank)) blocked.push_back(*entry);
+    }
+    for (const auto& [name, tag] : mace_names()) {
+      if (auto entry = entry_of(name, rank)) mace.push_back(*entry);
+    }
+  }
+  for (std::string_view name : kRankFree) {
+    if (auto entry = entry_of(name, options.rank.value_or(4))) rank_free.push_back(*entry);
+  }
+  if (json) {
+    Json object = {{"plain", json_list(all_plain)}, {"blocked_examples", json_list(blocked)}};
+    object["mace"] = json_list(mace);
+    object["rank_free"] = json_list(rank_free);
+    Json other = Json::array();
+    for (const auto& [form, meaning] : kOtherForms) other.push_back({{"form", form}, {"meaning", meaning}});
+    object["other"] = std::move(other);
+    write_stdout(json_text(object));
+    return kOk;
+  }
+  if (!blocked.empty()) {
+    text += bold("Blocked") + " (examples: a capital is a blocked dim, number + letter a block)\n" + columns(blocked);
+  }
+  if (!rank_free.empty()) {
+    text += bold("Any rank") + fmt::format(" (x is all other dims; here at rank {})\n", options.rank.value_or(4)) +
+            columns(rank_free);
+  }
+  if (!mace.empty()) text += bold("RGBA images of MACE") + " (rows | columns)\n" + columns(mace);
+  text += bold("Other forms") + "\n";
+  for (const auto& [form, meaning] : kOtherForms) text += fmt::format("  {:<18} {}\n", form, meaning);
+  write_stdout(text);
+  return kOk;
+}
+
+}  // namespace
+
+Verb add_tags(CLI::App& app) {
+  auto [command, json] = add_verb(app, "tags", "List the names of layouts with their tags in letters a to l",
+                                  "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
+  auto options = std::make_shared<Options>();
+  command->add_option("--rank", options->rank, "Only this rank, 0 to 12");
+  return {command, [options, json = json] { return run(*options, *json); }, json};
+}
+
+}  // namespace relayout::tools
