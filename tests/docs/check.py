@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs the examples in the documents and compares what they print with what the documents show.
 
-    check.py RELAYOUT ROOT              exit 1 and a diff where an example has gone stale
-    check.py --update RELAYOUT ROOT     writes the documents anew instead
+    check.py ROOT PROGRAM...              exit 1 and a diff where an example has gone stale
+    check.py --update ROOT PROGRAM...     writes the documents anew instead
+
+PROGRAMs are what the examples call: the relayout command, and example_NAME under the name NAME.
 
 An example is a fenced block of the language `console`: lines that begin with "$ " are commands, run by
 sh in an empty folder that holds the photo, and what follows is their output, errors included. In C++
@@ -41,9 +43,9 @@ def squeezed(text):
 def main():
     update = sys.argv[1:2] == ["--update"]
     arguments = sys.argv[1 + update:]
-    if len(arguments) != 2:
+    if len(arguments) < 2:
         sys.exit(__doc__)
-    relayout, root = Path(arguments[0]).resolve(), Path(arguments[1])
+    root, programs = Path(arguments[0]), [Path(argument).resolve() for argument in arguments[1:]]
     program = squeezed((root / "examples/convert_tensor.cc").read_text(encoding="utf-8"))
     examples = stale = 0
     for document in DOCUMENTS:
@@ -55,9 +57,9 @@ def main():
                 stale += 1
                 print(f"{document}: the C++ example is not in examples/convert_tensor.cc")
         with tempfile.TemporaryDirectory() as folder:
-            # The command under its own name, whatever it was built as.
             (Path(folder) / ".bin").mkdir()
-            (Path(folder) / ".bin/relayout").symlink_to(relayout)
+            for file in programs:
+                (Path(folder) / ".bin" / file.name.removeprefix("example_")).symlink_to(file)
             shutil.copy(root / "examples/photo.png", folder)
             environment = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8",
                                PATH=f"{folder}/.bin:{os.environ.get('PATH', '')}")
