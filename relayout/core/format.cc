@@ -134,7 +134,7 @@ Layout Format::bind(const Dims& dims) const {
   for (std::size_t k = axes.size(); k-- > 0;) {
     if (is_image() && k + 1 == static_cast<std::size_t>(rows_)) {  // from here on a step is a row
       width = stride / kTexelLanes;
-      if (pitch_ && *pitch_ < width) {
+      if (pitch_ && *pitch_ < width && !empty) {
         throw Error(ErrorCode::invalid_argument, "bind: " + escaped(text_) + ": a pitch of " + std::to_string(*pitch_) + " texels is less than the image's width, " + std::to_string(width), "pitch", std::to_string(*pitch_), std::to_string(width));
       }
       const auto row = checked_mul(pitch_.value_or(width), kTexelLanes);

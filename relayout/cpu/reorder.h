@@ -18,7 +18,7 @@
 namespace relayout::cpu {
 
 struct RunOptions {
-  /// Threads to use; 0 is all. Small work uses fewer.
+  /// Threads to use at most; 0 is all there are. Small work uses fewer.
   int threads = 0;
 };
 

@@ -20,7 +20,7 @@ int default_threads() { return tbb::this_task_arena::max_concurrency(); }
 
 void parallel_for(int threads, int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t), void* state) {
   const int available = default_threads();
-  if (threads <= 0) threads = available;
+  if (threads <= 0 || threads > available) threads = available;
   if (threads == 1 || tasks <= grain) return body(state, 0, tasks);
   const auto split = [&] {
     tbb::parallel_for(tbb::blocked_range<int64_t>(0, tasks, std::max<int64_t>(grain, 1)),

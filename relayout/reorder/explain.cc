@@ -26,7 +26,9 @@ std::string side(const char* name_of_side, const TensorDesc& desc) {
   return out + "\n";
 }
 
-std::string plural(int64_t count, const std::string& what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+std::string plural(int64_t count, const std::string& one, const std::string& many = {}) {
+  return std::to_string(count) + " " + (count == 1 ? one : many.empty() ? one + "s" : many);
+}
 
 std::string unit_text(int unit_bits, int64_t stride) { return std::to_string(stride) + (unit_bits == 4 ? " nibbles" : " bytes"); }
 
@@ -77,7 +79,7 @@ std::string Plan::explain() const {
   std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" + plural(src_.layout.elements(), "element") + ")\n";
   out += side("from", src_) + side("to  ", dst_) + arithmetic_text(*this);
   if (dst_.layout.empty()) return out + "  nothing to do\n";
-  out += "  " + plural(static_cast<int64_t>(boxes_.size()), boxes_.size() == 1 ? "box" : "boxe") + "\n";
+  out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
   for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i) out += box_text(*this, boxes_[i]);
   if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
   int64_t filled = 0;

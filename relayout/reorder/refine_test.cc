@@ -1,0 +1,123 @@
+// The law of refine.h: the boxes hold every index of the range once, with the offsets of both layouts.
+#include "relayout/reorder/refine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "relayout/core/format.h"
+
+namespace relayout {
+namespace {
+
+/// All offset tuples of a box, by walking its axes.
+void collect(const Box& box, const Tables& tables, std::vector<Offsets>& out) {
+  std::vector<Offsets> all{box.offset};
+  for (const Axis& axis : box.axes) {
+    std::vector<Offsets> next;
+    for (const Offsets& base : all) {
+      for (int64_t j = 0; j < axis.extent; ++j) {
+        Offsets at = base;
+        for (std::size_t k = 0; k < kOperands; ++k) at[k] += axis.table < 0 ? j * axis.stride[k] : tables.at(static_cast<std::size_t>(axis.table)).at(static_cast<std::size_t>(j))[k];
+        next.push_back(at);
+      }
+    }
+    all = std::move(next);
+  }
+  out.insert(out.end(), all.begin(), all.end());
+}
+
+/// All offset tuples of a range of indices, by definition.
+std::vector<Offsets> by_definition(const Layout& src, const Layout& dst, const Dims& attribute, const Dims& begin, const Dims& end) {
+  std::vector<Offsets> out;
+  for (int d = 0; d < begin.size(); ++d) {
+    if (begin[d] >= end[d]) return out;
+  }
+  Dims index = begin;
+  while (true) {
+    int64_t third = 0;
+    for (int d = 0; d < index.size(); ++d) third += index[d] * attribute[d];
+    out.push_back({src.offset(index), dst.offset(index), third});
+    int d = index.size() - 1;
+    while (d >= 0 && ++index[d] == end[d]) index[d] = begin[d], --d;
+    if (d < 0) return out;
+  }
+}
+
+void expect_law(const Layout& src, const Layout& dst, const Dims& attribute, const Dims& begin, const Dims& end) {
+  Tables tables;
+  std::vector<Offsets> whole, simple;
+  for (Box box : refine(src, dst, attribute, begin, end, tables)) {
+    collect(box, tables, whole);
+    simplify(box);
+    collect(box, tables, simple);
+  }
+  auto expected = by_definition(src, dst, attribute, begin, end);
+  std::ranges::sort(expected);
+  std::ranges::sort(whole);
+  std::ranges::sort(simple);
+  EXPECT_EQ(whole, expected);
+  EXPECT_EQ(simple, expected);
+}
+
+TEST(Refine, WorkedExample) {
+  Tables tables;
+  const Dims dims{17, 5};
+  const auto boxes = refine(Format::parse("ab").bind(dims), Format::parse("Ab8a").bind(dims), {0, 0}, {0, 0}, dims, tables);
+  ASSERT_EQ(boxes.size(), 2u);
+  EXPECT_TRUE(tables.empty());
+  EXPECT_EQ(boxes[0].axes.size(), 3);  // a as 8 and 2, b
+  EXPECT_EQ(boxes[1].offset, (Offsets{80, 80, 0}));
+}
+
+TEST(Refine, BlocksThatDoNotNestUseOneTable) {
+  Tables tables;
+  const Dims dims{960, 2};
+  const auto boxes = refine(Format::parse("Ab48a").bind(dims), Format::parse("Ab32a").bind(dims), {0, 0}, {0, 0}, dims, tables);
+  ASSERT_EQ(boxes.size(), 1u);  // 960 is a multiple of the lcm
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].size(), 6u);  // 96 / 16
+  int table_axes = 0;
+  for (const Axis& axis : boxes[0].axes) table_axes += axis.table >= 0;
+  EXPECT_EQ(table_axes, 1);
+}
+
+TEST(Refine, CoversEveryIndexOnce) {
+  std::mt19937 rng(9);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution(low, high)(rng); };
+  const char* const tags[] = {"ab", "ba", "Ba4b", "BA4b2a", "BA3b2a2b", "AB6a5b", "BA2a8b3a", "Ba12b", "Ba16b", "BA5b3a4b", "strides:-70,1", "strides:1,-9"};
+  for (int round = 0; round < 3000; ++round) {
+    const Dims dims{pick(1, 9), pick(1, 60)};
+    const auto bind = [&] {
+      while (true) {
+        try {
+          return Format::parse(tags[pick(0, std::size(tags) - 1)]).bind(dims);
+        } catch (const Error&) {  // a tag of the list that these dims do not fit
+        }
+      }
+    };
+    const Layout src = bind(), dst = bind();
+    Dims begin(2, 0), end = dims;
+    if (pick(0, 2) == 0) {
+      for (int d = 0; d < 2; ++d) {
+        begin[d] = pick(0, static_cast<int>(dims[d]) - 1);
+        end[d] = pick(static_cast<int>(begin[d]), static_cast<int>(dims[d]));
+      }
+    }
+    expect_law(src, dst, {pick(0, 1) * 7, pick(0, 1)}, begin, end);
+  }
+}
+
+TEST(Refine, HugeExtentsMakeNoHugeTables) {
+  const Dims dims{int64_t{1} << 40, 2};
+  Tables tables;
+  const auto boxes = refine(Layout::strided(dims, {0, 0}), Format::parse("Ab48a").bind(dims), {0, 0}, {0, 0}, dims, tables);
+  EXPECT_TRUE(tables.empty());
+  EXPECT_EQ(boxes.size(), 2u);
+  const auto refuse = [&] { refine(Format::parse("Ab1000003a").bind(dims), Format::parse("Ab1000033a").bind(dims), {0, 0}, {0, 0}, dims, tables); };
+  EXPECT_THROW(refuse(), Error);
+}
+
+}  // namespace
+}  // namespace relayout

@@ -1,0 +1,175 @@
+// The generator of random reorders.
+#include "random_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "relayout/core/format.h"
+#include "relayout/core/view.h"
+#include "relayout/reorder/cast.h"
+
+namespace relayout::test {
+
+int64_t pick(std::mt19937_64& rng, int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); }
+
+namespace {
+
+bool one_in(std::mt19937_64& rng, int n) { return pick(rng, 1, n) == 1; }
+
+/// A tag in letters: a random order, and blocks on some dims, also of sizes that do not nest with others.
+std::string random_tag(std::mt19937_64& rng, int ndims) {
+  std::string outer;
+  for (int d = 0; d < ndims; ++d) outer += static_cast<char>('a' + d);
+  if (!one_in(rng, 3)) std::shuffle(outer.begin(), outer.end(), rng);
+  std::string blocks;
+  static constexpr int kSizes[] = {2, 3, 4, 8, 8, 16, 16, 12, 6, 5, 32, 48};
+  for (int64_t k = one_in(rng, 2) ? pick(rng, 1, 3) : 0; k > 0; --k) {
+    char& letter = outer[static_cast<std::size_t>(pick(rng, 0, ndims - 1))];
+    letter = static_cast<char>(letter & ~0x20);
+    blocks += std::to_string(kSizes[pick(rng, 0, std::size(kSizes) - 1)]) + static_cast<char>(letter | 0x20);
+  }
+  return outer + blocks;
+}
+
+/// Dense strides of a random order with gaps thrown in; some reversed.
+Layout random_strides(std::mt19937_64& rng, const Dims& dims, bool source, std::string* text) {
+  std::vector<int> order(static_cast<std::size_t>(dims.size()));
+  for (int d = 0; d < dims.size(); ++d) order[static_cast<std::size_t>(d)] = d;
+  std::shuffle(order.begin(), order.end(), rng);
+  Dims strides(dims.size(), 0);
+  int64_t stride = one_in(rng, 4) ? 2 : 1;
+  for (int d : order) {
+    strides[d] = stride;
+    stride = stride * dims[d] + (one_in(rng, 3) ? pick(rng, 1, 5) : 0);
+    if (one_in(rng, 5)) strides[d] = -strides[d];
+    if (source && one_in(rng, 6)) strides[d] = one_in(rng, 2) ? 0 : pick(rng, 1, 3);
+  }
+  *text = "strides:" + join(strides);
+  return Format::parse(*text).bind(dims);
+}
+
+double special(std::mt19937_64& rng) {
+  static constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kValues[] = {0,     -0.0,  1,     -1,    0.5,  1.5,   2.5,  -2.5, 127.5, 128,          -128.5,        255.5,   1e-40, -1e-45,
+                                       3e38,  65504, 65520, 448,   464,  57344, 1e39, -kInf, kInf, kNan, 2147483648.0, -2147483648.0, 16777217, 1e19};
+  return kValues[pick(rng, 0, std::size(kValues) - 1)];
+}
+
+template <typename T>
+PerMask<T> random_values(std::mt19937_64& rng, const Dims& dims, auto value) {
+  PerMask<T> out;
+  if (one_in(rng, 2)) {
+    for (int d = 0; d < dims.size(); ++d) out.mask |= one_in(rng, 3) ? 1u << d : 0u;
+  }
+  int64_t count = 1;
+  for (int d = 0; d < dims.size(); ++d) count *= out.mask >> d & 1 ? dims[d] : 1;
+  for (int64_t i = 0; i < count; ++i) out.values.push_back(static_cast<T>(value()));
+  return out;
+}
+
+void random_attributes(std::mt19937_64& rng, Case& c) {
+  const Dims& dims = c.src.layout.dims();
+  const auto scale = [&] { return std::ldexp(static_cast<double>(pick(rng, 1, 63)) * (one_in(rng, 8) ? -1 : 1), static_cast<int>(pick(rng, -8, 2))); };
+  const auto zero_point = [&] { return pick(rng, -20, 20); };
+  Attributes& a = c.attributes;
+  if (one_in(rng, 2)) a.src_scale = random_values<float>(rng, dims, scale);
+  if (one_in(rng, 3)) a.dst_scale = random_values<float>(rng, dims, scale);
+  if (one_in(rng, 3) && is_integer(c.src.dtype)) a.src_zero_point = random_values<int32_t>(rng, dims, zero_point);
+  if (one_in(rng, 3) && is_integer(c.dst.dtype)) a.dst_zero_point = random_values<int32_t>(rng, dims, zero_point);
+  if (one_in(rng, 4)) a.beta = static_cast<float>(scale());
+}
+
+}  // namespace
+
+Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::string* text) {
+  for (int attempt = 0;; ++attempt) {
+    Layout layout;
+    const int64_t kind = pick(rng, 0, 9);
+    if (kind < 6 && !dims.empty()) {
+      *text = random_tag(rng, dims.size());
+      layout = Format::parse(*text).bind(dims);
+      if (one_in(rng, 6)) {
+        const int d = static_cast<int>(pick(rng, 0, dims.size() - 1));
+        if (layout.capacity(d) == layout.dim(d)) layout = flip(layout, d), *text += " flip " + std::to_string(d);
+      }
+    } else if (kind == 6 && dims.size() == 4) {
+      static constexpr const char* kImages[] = {"nh|Cw4c", "nH|cw4h", "nh|cW4w", "Ohw|i4o", "O|hwi4o", "o|hwI4i"};
+      *text = kImages[pick(rng, 0, 5)];
+      if (one_in(rng, 2)) *text += ";pitch=" + std::to_string(std::max<int64_t>(Format::parse(*text).image(dims).width, 1) + pick(rng, 0, 3));
+      layout = Format::parse(*text).bind(dims);
+    } else {
+      layout = random_strides(rng, dims, source, text);
+    }
+    if (one_in(rng, 5)) {  // an offset
+      std::vector<Digits> digits;
+      for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+      const int64_t extra = pick(rng, 1, 9);
+      layout = Layout::from_digits(dims, digits, layout.offset0() + extra);
+      *text += "@+" + std::to_string(extra);
+    }
+    const bool fits = source ? true : layout.injective_with_padding();
+    if (fits && layout.span() < 60'000) return layout;
+    if (attempt > 50) return Layout::contiguous(dims);
+  }
+}
+
+namespace {
+
+/// Blocks of one dim that do not divide each other: 48 and 32, 12 and 16, and chains of them.
+void non_nesting_pair(std::mt19937_64& rng, Case& c, DType from, DType to, std::string* src_text, std::string* dst_text) {
+  static constexpr const char* kPairs[][2] = {{"Ba48b", "Ba32b"}, {"Ba12b", "BA2a16b"}, {"Ba6b", "BA8b3a"}, {"Ba4b5b", "Ba6b"}, {"Ba2b9b", "BA4b2a3b"}, {"BA16b2a10b", "Ba48b"}, {"Ba15b", "BA6b2a10b"}};
+  const auto& pair = kPairs[pick(rng, 0, std::size(kPairs) - 1)];
+  const bool swap = one_in(rng, 2);
+  *src_text = pair[swap];
+  *dst_text = pair[!swap];
+  const Dims dims{pick(rng, 1, 5), pick(rng, 1, 220)};
+  c.src = TensorDesc(Format::parse(*src_text).bind(dims), from);
+  c.dst = TensorDesc(Format::parse(*dst_text).bind(dims), to);
+}
+
+}  // namespace
+
+Case random_case(std::mt19937_64& rng, int64_t max_elements) {
+  Case c;
+  Dims dims;
+  const int64_t ndims = one_in(rng, 40) ? 0 : pick(rng, 1, one_in(rng, 10) ? 7 : 5);
+  int64_t left = max_elements;
+  for (int64_t d = 0; d < ndims; ++d) {
+    const int64_t most = std::min<int64_t>(left, one_in(rng, 5) ? 100 : 20);
+    const int64_t extent = one_in(rng, 60) ? 0 : pick(rng, 1, std::max<int64_t>(1, most));
+    dims.push_back(extent);
+    left /= std::max<int64_t>(extent, 1);
+  }
+  std::shuffle(dims.begin(), dims.end(), rng);
+  const auto dtype = [&] { return all_dtypes()[static_cast<std::size_t>(pick(rng, 0, kDTypeCount - 1))]; };
+  const DType from = dtype(), to = one_in(rng, 2) ? from : dtype();
+  std::string src_text, dst_text;
+  if (one_in(rng, 12)) {
+    non_nesting_pair(rng, c, from, to, &src_text, &dst_text);
+  } else {
+    c.src = TensorDesc(random_layout(rng, dims, true, &src_text), from);
+    c.dst = TensorDesc(random_layout(rng, dims, false, &dst_text), to);
+  }
+  if (one_in(rng, 3)) random_attributes(rng, c);
+  static constexpr double kPads[] = {0, 1, -3, 7.5, 300, -1e10};
+  c.attributes.padding = one_in(rng, 4) ? Padding::keep() : Padding::of(one_in(rng, 2) ? 0 : kPads[pick(rng, 0, 5)]);
+  c.text = "dims " + join(c.src.layout.dims()) + ", " + std::string(name(from)) + " " + src_text + " -> " + std::string(name(to)) + " " + dst_text + (c.attributes.arithmetic() ? ", arithmetic" : "") + (c.attributes.beta != 0 ? ", sum" : "");
+  return c;
+}
+
+std::vector<std::byte> random_bytes(std::mt19937_64& rng, DType dtype, int64_t bytes) {
+  std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+  for (std::byte& b : out) b = static_cast<std::byte>(rng());
+  if (one_in(rng, 3) || bits(dtype) < 8) return out;  // any bits at all
+  const auto size = static_cast<std::size_t>(bits(dtype) / 8);
+  for (std::size_t at = 0; at + size <= out.size(); at += size) {
+    const double value = one_in(rng, 4) ? special(rng) : static_cast<double>(pick(rng, -300, 300)) / (one_in(rng, 2) ? 1 : 8);
+    const uint64_t encoded = encode(dtype, value);
+    std::memcpy(out.data() + at, &encoded, size);
+  }
+  return out;
+}
+
+}  // namespace relayout::test

@@ -1,0 +1,168 @@
+// The reorder equals the reference: elements, padding and untouched gaps, bit for bit, on every ISA and thread count.
+//
+// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases, RELAYOUT_SLOW_TESTS=1 makes it a million.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "random_case.h"
+#include "relayout/core/format.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/reference.h"
+
+namespace relayout::test {
+namespace {
+
+uint64_t environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+bool slow() { return environment("RELAYOUT_SLOW_TESTS", 0) != 0; }
+
+struct Counts {
+  int64_t cases = 0, converting = 0, padded = 0, tables = 0, empty = 0;
+};
+
+/// Runs one case by the reference, and by each given ISA.
+void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view> isas, Counts& counts) {
+  const auto src = random_bytes(rng, c.src.dtype, c.src.span_bytes());
+  const auto before = random_bytes(rng, c.dst.dtype, c.dst.span_bytes());
+  auto expected = before;
+  reference_reorder(c.src, src.data(), c.dst, expected.data(), c.attributes);
+  const Plan plan = Plan::make(c.src, c.dst, c.attributes);
+  for (std::string_view isa : isas) {
+    cpu::set_isa(isa);
+    auto actual = before;
+    cpu::run(plan, src.data(), actual.data(), {1});
+    if (actual == expected) continue;
+    std::size_t at = 0;
+    while (actual[at] == expected[at]) ++at;
+    const int64_t offset = static_cast<int64_t>(at) * 8 / bits(c.dst.dtype);
+    Dims index;
+    const Slot slot = c.dst.layout.inverse(offset, &index);
+    FAIL() << c.text << "\n  isa " << isa << ", byte " << at << ", " << (slot == Slot::gap ? "a gap" : slot == Slot::padding ? "padding of " : "element ")
+           << (slot == Slot::gap ? "" : join(index)) << ": " << static_cast<int>(actual[at]) << " instead of " << static_cast<int>(expected[at])
+           << "\n" << plan.explain();
+  }
+  ++counts.cases;
+  counts.converting += plan.converts();
+  counts.padded += c.dst.layout.padded();
+  counts.tables += !plan.tables().empty();
+  counts.empty += c.src.layout.empty();
+}
+
+TEST(ReorderProperty, EqualsTheReference) {
+  const uint64_t seed = environment("RELAYOUT_SEED", 20261121);
+  const auto total = static_cast<int64_t>(environment("RELAYOUT_CASES", slow() ? 1'000'000 : 100'000));
+  const auto isas = cpu::available_isas();
+  Counts counts;
+  for (int64_t i = 0; i < total && !HasFatalFailure(); ++i) {
+    std::mt19937_64 rng(seed * 1'000'003 + static_cast<uint64_t>(i));
+    // Mostly small: a tail of larger tensors fills whole tiles.
+    const Case c = random_case(rng, i % 50 == 0 ? 6000 : i % 10 == 0 ? 800 : 120);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
+    // Every ISA in turn; all of them now and then.
+    const auto which = static_cast<std::size_t>(i) % isas.size();
+    check(c, rng, i % 16 == 0 ? std::span(isas) : std::span(isas).subspan(which, 1), counts);
+  }
+  cpu::set_isa("");
+  std::printf("reorder against the reference: %lld cases, seed %llu: %lld converting, %lld to padded layouts, %lld with blocks that do not nest, %lld empty; ISAs:",
+              static_cast<long long>(counts.cases), static_cast<unsigned long long>(seed), static_cast<long long>(counts.converting),
+              static_cast<long long>(counts.padded), static_cast<long long>(counts.tables), static_cast<long long>(counts.empty));
+  for (auto isa : isas) std::printf(" %.*s", static_cast<int>(isa.size()), isa.data());
+  std::printf("\n");
+  EXPECT_GT(counts.tables, counts.cases / 200);
+}
+
+// All 17 x 17 type pairs, moved and computed with, through a transposition with tails.
+TEST(ReorderProperty, EveryTypePair) {
+  std::mt19937_64 rng(7);
+  Counts counts;
+  const auto isas = cpu::available_isas();
+  for (DType from : all_dtypes()) {
+    for (DType to : all_dtypes()) {
+      for (int variant = 0; variant < 6 && !HasFatalFailure(); ++variant) {
+        Case c;
+        const Dims dims{2, 19, 5, 7};
+        std::string src_text, dst_text;
+        c.src = TensorDesc(random_layout(rng, dims, true, &src_text), from);
+        c.dst = TensorDesc(random_layout(rng, dims, false, &dst_text), to);
+        if (variant % 2) c.attributes.src_scale = {{0.37f}, 0};
+        if (variant == 5) c.attributes.beta = 0.5f;
+        c.text = std::string(name(from)) + " " + src_text + " -> " + std::string(name(to)) + " " + dst_text;
+        check(c, rng, isas, counts);
+      }
+    }
+  }
+  cpu::set_isa("");
+  std::printf("type pairs: %lld cases\n", static_cast<long long>(counts.cases));
+}
+
+// All pairs of plain permutations of ranks 1 to 4, and of their blocked forms.
+TEST(ReorderProperty, AllTagPairsOfARank) {
+  Counts counts;
+  std::mt19937_64 rng(11);
+  const auto isas = cpu::available_isas();
+  const Dims shapes[] = {{}, {37}, {19, 33}, {5, 17, 9}, {3, 17, 5, 6}};
+  for (int rank = 1; rank <= 4; ++rank) {
+    std::vector<std::string> tags;
+    std::string letters = std::string("abcd").substr(0, static_cast<std::size_t>(rank));
+    do {
+      tags.push_back(letters);
+      for (char d = 'a'; d < 'a' + rank; ++d) {
+        std::string blocked = letters;
+        blocked[letters.find(d)] = static_cast<char>(d - 'a' + 'A');
+        for (const char* size : {"16", "12"}) tags.push_back(blocked + size + d);
+      }
+    } while (std::next_permutation(letters.begin(), letters.end()));
+    for (const std::string& from : tags) {
+      for (const std::string& to : tags) {
+        if (rank == 4 && pick(rng, 0, 7) != 0) continue;  // 46,656 pairs: a sample
+        Case c;
+        const DType dtype = std::array{DType::f32, DType::s8, DType::bf16, DType::f64}[static_cast<std::size_t>(pick(rng, 0, 3))];
+        c.src = TensorDesc(Format::parse(from).bind(shapes[rank]), dtype);
+        c.dst = TensorDesc(Format::parse(to).bind(shapes[rank]), dtype);
+        c.text = from + " -> " + to;
+        check(c, rng, std::span(isas).last(1), counts);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  cpu::set_isa("");
+  std::printf("tag pairs: %lld cases\n", static_cast<long long>(counts.cases));
+}
+
+// Large enough that work is split: every thread count gives the same bytes.
+TEST(ReorderProperty, ThreadsDoNotChangeResults) {
+  std::mt19937_64 rng(5);
+  int64_t cases = 0;
+  for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{{"abcd", "acdb"}, {"acdb", "aBcd16b"}, {"aBcd12b", "aBcd8b"}, {"abcd", "dcba"}, {"abcd", "abcd"}, {"strides:0,1,67,1", "ABcd4a4b"}}) {
+    for (DType src_type : {DType::f32, DType::u8, DType::s4}) {
+      for (DType dst_type : {DType::f32, DType::bf16, DType::u4}) {
+        const Dims dims{4, 67, 61, 43};
+        const TensorDesc src(Format::parse(from).bind(dims), src_type), dst(Format::parse(to).bind(dims), dst_type);
+        const auto bytes = random_bytes(rng, src_type, src.span_bytes());
+        const Plan plan = Plan::make(src, dst);
+        std::vector<std::byte> one(static_cast<std::size_t>(dst.span_bytes())), many = one;
+        cpu::run(plan, bytes.data(), one.data(), {1});
+        for (int threads : {0, 2, 3}) {
+          std::ranges::fill(many, std::byte{0xaa});
+          std::ranges::fill(one, std::byte{0xaa});
+          cpu::run(plan, bytes.data(), one.data(), {1});
+          cpu::run(plan, bytes.data(), many.data(), {threads});
+          ASSERT_EQ(one, many) << from << " -> " << to;
+          ++cases;
+        }
+      }
+    }
+  }
+  std::printf("thread counts: %lld cases\n", static_cast<long long>(cases));
+}
+
+}  // namespace
+}  // namespace relayout::test
