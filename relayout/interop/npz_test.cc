@@ -58,7 +58,8 @@ std::string zip(const std::vector<Member>& members) {
     directory += "PK\1\2";
     put(directory, 20, 2);
     directory += common;
-    put(directory, 0, 10);
+    put(directory, 0, 8);
+    put(directory, 0, 2);
     put(directory, out.size(), 4);
     directory += m.name;
     out += "PK\3\4" + common + m.name + m.stored;
