@@ -7,8 +7,8 @@
 PROGRAMs are what the examples call: the relayout command, and example_NAME under the name NAME.
 
 An example is a fenced block of the language `console`: lines that begin with "$ " are commands, run by
-sh in an empty folder that holds the photo, and what follows is their output, errors included. In C++
-blocks, text that begins like examples/convert_tensor.cc must be found there. Standard library only.
+sh in an empty folder that holds the photo, and what follows is their output, errors included. C++
+blocks must be found in examples/convert_tensor.cc, and links to files must lead to one. Standard library only.
 """
 import difflib
 import os
@@ -19,8 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-DOCUMENTS = ("README.md", "docs/layout-expressions.md", "docs/files.md")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/layout-expressions.md", "docs/files.md",
+             "docs/conversions.md")
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 CPP = re.compile(r"```cpp\n(.*?)```", re.DOTALL)
 
 
@@ -56,6 +58,10 @@ def main():
             if squeezed(snippet) not in program:
                 stale += 1
                 print(f"{document}: the C++ example is not in examples/convert_tensor.cc")
+        for target in LINK.findall(text):
+            if not (path.parent / target).exists():
+                stale += 1
+                print(f"{document}: there is no {target}")
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / ".bin").mkdir()
             for file in programs:
