@@ -125,6 +125,9 @@ Difference differences(Side& a, Side& b, int64_t max_memory) {
                             {&b.input().desc, b.input().mapped ? kReadGranule : 0}};
   const int64_t cap = max_memory > 0 ? max_memory : kDefaultMemory;
   const SlabGrid grid = make_slabs(a.input().desc.layout.dims(), sides, kScratch, cap);
+  for (const Side* side : {&a, &b}) {
+    if (side->input().mapped) map_small_pages(side->input().bytes, false);
+  }
   Difference out;
   Progress progress("comparing");
   for (int64_t i = 0; i < grid.count(); ++i) {

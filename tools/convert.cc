@@ -107,6 +107,8 @@ void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc&
                const Attributes& attributes, const Options& options, Progress& progress) {
   std::vector<std::byte> scratch;
   const std::span<std::byte> dst_bytes = writer.bytes();
+  if (grid.count() > 1 && input.mapped) map_small_pages(input.bytes, false);
+  if (grid.count() > 1 && writer.mapped()) map_small_pages(dst_bytes, true);
   for (int64_t i = 0; i < grid.count(); ++i) {
     const Slab slab = grid.slab(i);
     const TensorDesc dst_view = slab_view(dst, slab);

@@ -2,6 +2,8 @@
 #include "tools/slabs.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -113,6 +115,20 @@ SlabGrid make_slabs(const Dims& dims, std::span<const SlabSide> sides, int64_t s
     size = best_size;
   }
   return SlabGrid(dims, step);
+}
+
+void map_small_pages(std::span<const std::byte> mapped_bytes, bool written) {
+#if defined(MADV_NOHUGEPAGE)
+  if (mapped_bytes.empty()) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_NOHUGEPAGE);
+  if (written) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_RANDOM);
+#else
+  (void)mapped_bytes;
+  (void)written;
+#endif
 }
 
 TensorDesc slab_view(const TensorDesc& desc, const Slab& slab) {

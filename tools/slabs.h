@@ -58,6 +58,11 @@ double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t gran
 void convert_slab(const TensorInput& input, const Slab& slab, const TensorDesc& dst, std::span<std::byte> dst_bytes,
                   const Attributes& attributes, int threads, std::vector<std::byte>& scratch);
 
+/// Asks the system to map a file page by page: with huge pages one touched byte brings in 2 MiB, and
+/// a write maps as much as was read ahead around it, of an output all of it zeros. Only hints: without
+/// them a walk in parts may take several times the cap.
+void map_small_pages(std::span<const std::byte> mapped_bytes, bool written);
+
 /// The part of a tensor's buffer from its first to its last touched byte.
 std::span<const std::byte> slab_bytes(const TensorDesc& desc, std::span<const std::byte> bytes);
 

@@ -9,7 +9,7 @@ A golden case is a file cases/*.txt, run line by line in an empty directory:
 
     # a comment
     $ relayout offset nhwc --dims 2,3,5,4 --index 0,2,0,0
-      2                             two spaces: standard output
+    | 2                             standard output
     ! relayout: ...                 standard error
     ? 2                             the exit code, where it is not 0
 
@@ -82,7 +82,7 @@ def run_case(path, env, directory):
             continue
         result = subprocess.run(["/bin/sh", "-c", line[2:]], cwd=directory, env=env, capture_output=True, timeout=120)
         out.append(line + "\n")
-        out.append(marked(normal(result.stdout.decode("utf-8", "backslashreplace"), directory), "  "))
+        out.append(marked(normal(result.stdout.decode("utf-8", "backslashreplace"), directory), "| "))
         out.append(marked(normal(result.stderr.decode("utf-8", "backslashreplace"), directory), "! "))
         if result.returncode != 0:
             out.append("? %d\n" % result.returncode)
