@@ -117,6 +117,9 @@ std::vector<std::string> plain_names(int rank) {
 }
 
 std::vector<std::string> names_near(std::string_view word) {
+  static constexpr std::size_t kLongestName = 24;
+  const std::string_view plain = word.substr(0, word.find_first_of("0123456789"));
+  if (plain.size() > kLongestName) return {};
   static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d", "strides:", "undef", "any"};
   std::vector<std::string> known(std::begin(kWords), std::end(kWords));
   for (const auto& [mace, tag] : mace_names()) known.emplace_back(mace);
@@ -130,7 +133,6 @@ std::vector<std::string> names_near(std::string_view word) {
     std::string text;
   };
   std::vector<Near> near;
-  const std::string_view plain = word.substr(0, word.find_first_of("0123456789"));
   for (std::string& text : known) {
     const std::size_t d = distance(plain, text);
     if (d > std::min<std::size_t>(3, text.size() / 2) || d >= plain.size()) continue;
@@ -170,6 +172,8 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
       if (lower.size() < outer.size()) lower += order[d];
       text += static_cast<char>(upper ? order[d] - 'a' + 'A' : order[d]);
     }
+    // Nobody blocks layers or directions.
+    if (text.starts_with('L') || (order[0] == 'l' && text.find('D') == 1)) return;
     if (lower.size() == outer.size() && !misplaced_letter(lower, order)) out.push_back(text);
   });
   return out;
