@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "relayout/cpu/reorder.h"
+
 namespace relayout::tools {
 
 int exit_code(const Error& error, int otherwise) {
@@ -127,16 +129,17 @@ int64_t size_argument(const std::string& text, std::string_view flag) {
   const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), count);
   std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
   std::optional<int64_t> bytes = count;
-  if (const auto power = unit.empty() ? std::string_view::npos : kUnits.find(unit[0]); power != std::string_view::npos) {
+  if (const auto power = unit.empty() ? std::string_view::npos : kUnits.find(unit[0]);
+      power != std::string_view::npos) {
     bytes = checked_mul(count, int64_t{1} << (10 * (power + 1)));
     unit.remove_prefix(1);
     if (unit.starts_with('i')) unit.remove_prefix(1);
   }
   if (unit == "B") unit.remove_prefix(1);
   if (status != std::errc() || !unit.empty() || count < 0 || !bytes) {
-    usage_error(fmt::format("{}: \"{}\" is no size; write bytes, or a number with K, M, G or T (as 64M)", flag,
-                            escaped(text)),
-                std::string(flag), escaped(text));
+    usage_error(
+        fmt::format("{}: \"{}\" is no size; write bytes, or a number with K, M, G or T (as 64M)", flag, escaped(text)),
+        std::string(flag), escaped(text));
   }
   return *bytes;
 }
@@ -153,6 +156,17 @@ double number_argument(const std::string& text, std::string_view flag) {
 
 Layout bind_argument(const Format& format, const Dims& dims) {
   return from_command_line([&] { return format.bind(dims); });
+}
+
+std::string isa_problem() {
+  const char* forced = std::getenv("RELAYOUT_ISA");
+  if (forced == nullptr || *forced == '\0') return "";
+  std::string available;
+  for (std::string_view isa : cpu::available_isas()) {
+    if (isa == forced) return "";
+    available += " " + std::string(isa);
+  }
+  return fmt::format("RELAYOUT_ISA: this machine does not run \"{}\"; it runs{}", escaped(forced), available);
 }
 
 std::string dims_text(const Dims& dims) { return dims.empty() ? "scalar" : join(dims, "x"); }

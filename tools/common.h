@@ -118,6 +118,10 @@ double number_argument(const std::string& text, std::string_view flag);
 /// The layout of an expression and dims that must be given.
 Layout bind_argument(const Format& format, const Dims& dims);
 
+/// What is wrong with RELAYOUT_ISA in the environment; "" where nothing is. The library falls back to the
+/// best ISA; a command that was asked for another one says so.
+std::string isa_problem();
+
 /// Dims as people write them, "2x17x5x4"; "scalar" for rank 0.
 std::string dims_text(const Dims& dims);
 /// "3.8 KiB"; "960 bytes" under 1 KiB.

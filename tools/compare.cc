@@ -55,7 +55,9 @@ bool is_nan(T value) {
   return false;
 }
 
-bool before(const Dims& a, const Dims& b) { return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end()); }
+bool before(const Dims& a, const Dims& b) {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+}
 
 template <typename A, typename B>
 void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType type_b, Difference& out) {
@@ -214,12 +216,12 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_compare(CLI::App& app) {
-  auto [command, json] = add_verb(
-      app, "compare", "Compare two files as logical tensors, whatever their layouts and types",
-      "  relayout compare x.npy y.npy --from-a nchw --from-b nhwc\n"
-      "  relayout compare x.npy y.npy --from-a nchw --from-b nChw16c --dims 2,17,5,4\n"
-      "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
-      "Exit code 0: equal; 1: they differ. Values are compared exactly; NaN equals NaN, -0 equals 0.");
+  auto [command, json] =
+      add_verb(app, "compare", "Compare two files as logical tensors, whatever their layouts and types",
+               "  relayout compare x.npy y.npy --from-a nchw --from-b nhwc\n"
+               "  relayout compare x.npy y.npy --from-a nchw --from-b nChw16c --dims 2,17,5,4\n"
+               "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
+               "Exit code 0: equal; 1: they differ. Values are compared exactly; NaN equals NaN, -0 equals 0.");
   auto options = std::make_shared<Options>();
   command->add_option("A", options->a, "First file")->required();
   command->add_option("B", options->b, "Second file")->required();

@@ -121,20 +121,53 @@ void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc&
   }
 }
 
-int run(const Options& options, bool json) {
-  const auto start = std::chrono::steady_clock::now();
-  if (options.threads < 0) usage_error("--threads: 0 (all) or more", "--threads", std::to_string(options.threads), "0");
+Json summary(const Options& options, const TensorInput& input, const Format& to, const TensorDesc& dst, int64_t parts,
+             std::size_t written, double seconds, const std::string& explanation) {
+  Json out = {{"input", options.input}, {"output", options.output}};
+  out["dims"] = json_of(dst.layout.dims());
+  out["from"] = input.format.text();
+  out["to"] = to.text();
+  out["dtype"] = name(input.desc.dtype);
+  out["to_dtype"] = name(dst.dtype);
+  out["shape"] = json_of(output_shape(to, dst));
+  out["bytes_read"] = input.bytes.size();
+  out["bytes_written"] = written;
+  out["parts"] = parts;
+  out["isa"] = cpu::isa();
+  out["threads"] = options.threads > 0 ? options.threads : cpu::default_threads();
+  out["seconds"] = seconds;
+  out["plan"] = explanation;
+  return out;
+}
+
+/// Bytes of --max-memory, 0 where it is not given.
+int64_t memory_cap(const Options& options) {
   static constexpr int64_t kLeastMemory = 1 << 20;
-  const int64_t max_memory = options.max_memory.empty() ? 0 : size_argument(options.max_memory, "--max-memory");
-  if (!options.max_memory.empty() && max_memory < kLeastMemory) {
+  if (options.max_memory.empty()) return 0;
+  const int64_t bytes = size_argument(options.max_memory, "--max-memory");
+  if (bytes < kLeastMemory) {
     usage_error(fmt::format("--max-memory {}: 1M is the least", escaped(options.max_memory)), "--max-memory",
                 escaped(options.max_memory), std::to_string(kLeastMemory));
   }
+  return bytes;
+}
+
+int run(const Options& options, bool json) {
+  const auto start = std::chrono::steady_clock::now();
+  if (const std::string problem = isa_problem(); !problem.empty()) {
+    throw Error(ErrorCode::unsupported, problem, "RELAYOUT_ISA");
+  }
+  if (options.threads < 0) usage_error("--threads: 0 (all) or more", "--threads", std::to_string(options.threads), "0");
+  const int64_t max_memory = memory_cap(options);
   check_output_format(options.output);
   const Format to = layout_argument(options.to);
 
-  InputOptions input_options{.path = options.input, .tensor = options.tensor, .layout = options.from,
-                             .dims = options.dims, .dtype = options.dtype, .max_memory = max_memory};
+  InputOptions input_options{.path = options.input,
+                             .tensor = options.tensor,
+                             .layout = options.from,
+                             .dims = options.dims,
+                             .dtype = options.dtype,
+                             .max_memory = max_memory};
   const TensorInput input = open_tensor(input_options);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const TensorDesc dst = from_command_line([&] { return TensorDesc(to.bind(input.desc.layout.dims()), dst_dtype); });
@@ -145,11 +178,11 @@ int run(const Options& options, bool json) {
   TensorWriter writer = from_command_line(
       [&] { return TensorWriter::create(options.output, output_spec(options, to, dst), options.force); });
   guard.watch(writer.temporary_path());
-  int64_t slabs = 1;
+  int64_t parts = 1;
   {
     Progress progress("converting");
     const SlabGrid grid = slabs_for(input, dst, writer.mapped(), max_memory, progress.visible());
-    slabs = grid.count();
+    parts = grid.count();
     run_slabs(grid, input, dst, writer, attributes, options, progress);
   }
   const std::size_t written = writer.bytes().size();
@@ -158,26 +191,9 @@ int run(const Options& options, bool json) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::string explanation = plan.explain();
   while (!explanation.empty() && explanation.back() == '\n') explanation.pop_back();
-  if (slabs > 1) explanation += fmt::format("\nin {} parts", slabs);
-  if (json) {
-    Json out = {{"input", options.input}, {"output", options.output}};
-    out["dims"] = json_of(dst.layout.dims());
-    out["from"] = input.format.text();
-    out["to"] = to.text();
-    out["dtype"] = name(input.desc.dtype);
-    out["to_dtype"] = name(dst.dtype);
-    out["shape"] = json_of(output_shape(to, dst));
-    out["bytes_read"] = input.bytes.size();
-    out["bytes_written"] = written;
-    out["parts"] = slabs;
-    out["isa"] = cpu::isa();
-    out["threads"] = options.threads > 0 ? options.threads : cpu::default_threads();
-    out["seconds"] = seconds;
-    out["plan"] = explanation;
-    write_stdout(json_text(out));
-  } else if (options.explain) {
-    write_stdout(explanation + "\n");
-  }
+  if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
+  if (json) write_stdout(json_text(summary(options, input, to, dst, parts, written, seconds, explanation)));
+  if (!json && options.explain) write_stdout(explanation + "\n");
   return kOk;
 }
 
@@ -189,22 +205,21 @@ void add_value_options(CLI::App& command, Options& options) {
   command.add_option("--dst-scale", options.dst_scale, "DS");
   command.add_option("--src-zero-point", options.src_zero_point, "ZS");
   command.add_option("--dst-zero-point", options.dst_zero_point, "ZD");
-  command.add_option("--pad", options.padding,
-                     "Padding: zero, VALUE, or keep (of a new file: zero)");
+  command.add_option("--pad", options.padding, "Padding: zero, VALUE, or keep (of a new file: zero)");
 }
 
 }  // namespace
 
 Verb add_convert(CLI::App& app) {
-  auto [command, json] = add_verb(
-      app, "convert", "Convert a tensor file to another layout, type or file format",
-      "  relayout convert x.npy y.npy --from nchw --to nhwc\n"
-      "  relayout convert photo.png photo.npy --to nChw16c --to-dtype f32 --scale 0.00392157\n"
-      "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
-      "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
-      "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
-      "Formats by extension: .npy .npz .safetensors .bin .raw; .png and .jpg are read. A file's shape is\n"
-      "the physical array, outermost axis first. The output appears whole or not at all.");
+  auto [command, json] =
+      add_verb(app, "convert", "Convert a tensor file to another layout, type or file format",
+               "  relayout convert x.npy y.npy --from nchw --to nhwc\n"
+               "  relayout convert photo.png photo.npy --to nChw16c --to-dtype f32 --scale 0.00392157\n"
+               "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
+               "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
+               "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
+               "Formats by extension: .npy .npz .safetensors .bin .raw; .png and .jpg are read. A file's shape is\n"
+               "the physical array, outermost axis first. The output appears whole or not at all.");
   auto options = std::make_shared<Options>();
   command->add_option("IN", options->input, "Input file")->required();
   command->add_option("OUT", options->output, "Output file")->required();
@@ -216,8 +231,7 @@ Verb add_convert(CLI::App& app) {
   add_value_options(*command, *options);
   command->add_option("--tensor", options->tensor, "Name of the tensor in a file of several");
   command->add_option("--threads", options->threads, "Threads (0: all)");
-  command->add_option("--max-memory", options->max_memory,
-                      "Convert in parts that take at most this much, as 64M");
+  command->add_option("--max-memory", options->max_memory, "Convert in parts that take at most this much, as 64M");
   command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
   command->add_flag("--explain", options->explain, "Say how it is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -208,8 +208,8 @@ std::string picture_text(const Description& about) {
   const std::size_t cell = memory_picture(layout, 1, 8 * kRows).find('\n') + 2;
   const int columns = picture_columns(layout, static_cast<int>(std::max<std::size_t>(1, (kRoom + 2) / cell)));
   const std::string picture = memory_picture(layout, columns, kRows);
-  std::string out = labelled("memory", "at each offset: the index " + legend +
-                                           (layout.padded() ? "; a dot is padding" : ""));
+  std::string out =
+      labelled("memory", "at each offset: the index " + legend + (layout.padded() ? "; a dot is padding" : ""));
   int64_t offset = 0;
   for (std::size_t at = 0; at < picture.size(); offset += columns) {
     const std::size_t end = std::min(picture.find('\n', at), picture.size());
@@ -244,8 +244,8 @@ std::string to_text(const Description& about) {
   out += labelled("elements", elements);
   std::string bytes = fmt::format("{}", desc.size_bytes());
   if (desc.size_bytes() >= 1024) bytes += fmt::format(" ({})", size_text(desc.size_bytes()));
-  out += labelled("bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(),
-                                       layout.span()));
+  out += labelled(
+      "bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(), layout.span()));
   out += labelled("is", predicates_text(about));
   if (about.collision) {
     out += labelled("collision", fmt::format("({}) and ({}) share offset {}", join(about.collision->first),

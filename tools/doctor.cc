@@ -53,59 +53,49 @@ std::vector<Cache> caches() {
   return out;
 }
 
-/// The instruction set in use, or why there is none.
-std::pair<std::string, std::string> isa_in_use() {
-  try {
-    return {std::string(cpu::isa()), ""};
-  } catch (const Error& error) {
-    return {"", error.message()};
+const std::string kJsonVersion =
+    fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
+const std::string kFmtVersion =
+    fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
+
+Json to_json(const std::string& problem) {
+  const char* forced = std::getenv("RELAYOUT_ISA");
+  Json out = {{"version", RELAYOUT_VERSION}, {"compiler", compiler()}};
+  out["isa"] = cpu::isa();
+  out["isa_problem"] = problem.empty() ? Json(nullptr) : Json(problem);
+  out["available_isas"] = cpu::available_isas();
+  out["RELAYOUT_ISA"] = forced ? Json(escaped(forced)) : Json(nullptr);
+  out["cores"] = std::thread::hardware_concurrency();
+  out["threads"] = cpu::default_threads();
+  out["caches"] = Json::object();
+  for (const Cache& cache : caches()) out["caches"][std::string(cache.name)] = cache.bytes;
+  out["page_bytes"] = sysconf(_SC_PAGESIZE);
+  out["libraries"] = Json::object();
+  for (const Library& library : kLibraries) {
+    out["libraries"][std::string(library.name)] = library.version.empty() ? Json(nullptr) : Json(library.version);
   }
+  out["libraries"]["CLI11"] = std::string(CLI11_VERSION);
+  out["libraries"]["fmt"] = kFmtVersion;
+  out["libraries"]["nlohmann_json"] = kJsonVersion;
+  out["missing_packages"] = Json::array();
+  for (const Library& library : kLibraries) {
+    if (library.version.empty()) out["missing_packages"].push_back(library.package);
+  }
+  return out;
 }
 
-int run(bool json) {
-  const auto [isa, isa_problem] = isa_in_use();
-  std::string available;
-  Json available_list = Json::array();
-  for (std::string_view one : cpu::available_isas()) {
-    available += (available.empty() ? "" : " ") + std::string(one);
-    available_list.push_back(one);
-  }
+std::string to_text(const std::string& problem) {
   const char* forced = std::getenv("RELAYOUT_ISA");
-  const std::string cli11 = CLI11_VERSION;
-  const std::string json_version = fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                                               NLOHMANN_JSON_VERSION_PATCH);
-  const std::string fmt_version =
-      fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
-  if (json) {
-    Json out = {{"version", RELAYOUT_VERSION}, {"compiler", compiler()}};
-    out["isa"] = isa_problem.empty() ? Json(isa) : Json(nullptr);
-    out["isa_problem"] = isa_problem.empty() ? Json(nullptr) : Json(isa_problem);
-    out["available_isas"] = available_list;
-    out["RELAYOUT_ISA"] = forced ? Json(escaped(forced)) : Json(nullptr);
-    out["cores"] = std::thread::hardware_concurrency();
-    out["threads"] = cpu::default_threads();
-    out["caches"] = Json::object();
-    for (const Cache& cache : caches()) out["caches"][std::string(cache.name)] = cache.bytes;
-    out["page_bytes"] = sysconf(_SC_PAGESIZE);
-    out["libraries"] = Json::object();
-    for (const Library& library : kLibraries) {
-      out["libraries"][std::string(library.name)] = library.version.empty() ? Json(nullptr) : Json(library.version);
-    }
-    out["libraries"]["CLI11"] = cli11;
-    out["libraries"]["fmt"] = fmt_version;
-    out["libraries"]["nlohmann_json"] = json_version;
-    out["missing_packages"] = Json::array();
-    for (const Library& library : kLibraries) {
-      if (library.version.empty()) out["missing_packages"].push_back(library.package);
-    }
-    write_stdout(json_text(out));
-    return kOk;
-  }
-  std::string text = bold(fmt::format("relayout {}", RELAYOUT_VERSION)) + fmt::format(", built with {}\n\n", compiler());
-  text += labelled("ISA", isa_problem.empty() ? isa + (forced && *forced ? " (RELAYOUT_ISA)" : "") : isa_problem);
-  text += labelled("", "this machine can run: " + available);
-  text += labelled("threads", fmt::format("{} on {} cores{}", cpu::default_threads(), std::thread::hardware_concurrency(),
-                                          cpu::has_threads() ? "" : "; this build has no thread pool"));
+  std::string available;
+  for (std::string_view isa : cpu::available_isas()) available += " " + std::string(isa);
+  std::string text =
+      bold(fmt::format("relayout {}", RELAYOUT_VERSION)) + fmt::format(", built with {}\n\n", compiler());
+  text +=
+      labelled("ISA", fmt::format("{}{}", cpu::isa(), forced && *forced && problem.empty() ? " (RELAYOUT_ISA)" : ""));
+  text += labelled("", problem.empty() ? "this machine runs" + available : problem);
+  text +=
+      labelled("threads", fmt::format("{} on {} cores{}", cpu::default_threads(), std::thread::hardware_concurrency(),
+                                      cpu::has_threads() ? "" : "; this build has no thread pool"));
   std::string cache_text;
   for (const Cache& cache : caches()) {
     cache_text += fmt::format("{}{} {}", cache_text.empty() ? "" : ", ", cache.name, size_text(cache.bytes));
@@ -121,10 +111,15 @@ int run(bool json) {
       packages += " " + std::string(library.package);
     }
   }
-  text += fmt::format("  {:<15}{:<12}command line\n  {:<15}{:<12}text\n  {:<15}{:<12}JSON\n", "CLI11", cli11, "fmt",
-                      fmt_version, "nlohmann_json", json_version);
+  text += fmt::format("  {:<15}{:<12}command line\n  {:<15}{:<12}text\n  {:<15}{:<12}JSON\n", "CLI11",
+                      std::string(CLI11_VERSION), "fmt", kFmtVersion, "nlohmann_json", kJsonVersion);
   if (!packages.empty()) text += "\n  To add what is missing: apt-get install" + packages + ", and build again.\n";
-  write_stdout(text);
+  return text;
+}
+
+int run(bool json) {
+  const std::string problem = isa_problem();
+  write_stdout(json ? json_text(to_json(problem)) : to_text(problem));
   return kOk;
 }
 

@@ -23,9 +23,8 @@ int run(const Options& options, bool json) {
     const std::string_view slot_name = kSlotNames[static_cast<int>(slot)];
     text += slot == Slot::element ? join(index) : std::string(slot_name);
     text += "\n";
-    list.push_back({{"offset", offset},
-                    {"slot", slot_name},
-                    {"index", slot == Slot::gap ? Json(nullptr) : json_of(index)}});
+    list.push_back(
+        {{"offset", offset}, {"slot", slot_name}, {"index", slot == Slot::gap ? Json(nullptr) : json_of(index)}});
   }
   write_stdout(json ? json_text(list) : text);
   return kOk;
@@ -40,9 +39,7 @@ Verb add_index(CLI::App& app) {
   auto options = std::make_shared<Options>();
   command->add_option("LAYOUT", options->layout, "Layout expression")->required();
   command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
-  command->add_option("--offset", options->offsets, "Element offset; repeatable")
-      ->required()
-      ->allow_extra_args(false);
+  command->add_option("--offset", options->offsets, "Element offset; repeatable")->required()->allow_extra_args(false);
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -1,9 +1,10 @@
 // Signal handlers: only async-signal-safe calls, on a path in static storage.
 #include "tools/interrupt.h"
 
+#include <unistd.h>
+
 #include <climits>
 #include <cstring>
-#include <unistd.h>
 
 #include "tools/common.h"
 

@@ -41,8 +41,7 @@ Verb add_offset(CLI::App& app) {
   auto options = std::make_shared<Options>();
   command->add_option("LAYOUT", options->layout, "Layout expression")->required();
   command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
-  command
-      ->add_option("--index", options->indices, "Logical index, also in the padding; repeatable")
+  command->add_option("--index", options->indices, "Logical index, also in the padding; repeatable")
       ->required()
       ->allow_extra_args(false);
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -35,7 +35,8 @@ int64_t alignment(std::span<const SlabSide> sides, int d, int64_t extent) {
 }  // namespace
 
 SlabGrid::SlabGrid(const Dims& dims, const Dims& step) : dims_(dims), step_(step) {
-  for (int d = 0; d < dims.size(); ++d) count_ *= std::max<int64_t>(1, ceil_div(dims[d], std::max<int64_t>(1, step[d])));
+  for (int d = 0; d < dims.size(); ++d)
+    count_ *= std::max<int64_t>(1, ceil_div(dims[d], std::max<int64_t>(1, step[d])));
 }
 
 Slab SlabGrid::slab(int64_t i) const {
@@ -106,10 +107,10 @@ SlabGrid make_slabs(const Dims& dims, std::span<const SlabSide> sides, int64_t s
     }
     if (best.empty()) {
       const auto need = static_cast<int64_t>(size);
-      throw Failure(kUsage, Error(ErrorCode::limit,
-                                  fmt::format("--max-memory {}: the smallest part of this conversion takes {} bytes",
-                                              cap, need),
-                                  "--max-memory", std::to_string(cap), std::to_string(need)));
+      throw Failure(
+          kUsage, Error(ErrorCode::limit,
+                        fmt::format("--max-memory {}: the smallest part of this conversion takes {} bytes", cap, need),
+                        "--max-memory", std::to_string(cap), std::to_string(need)));
     }
     step = best;
     size = best_size;

@@ -18,9 +18,9 @@ struct Entry {
 };
 
 constexpr std::string_view kBlockedExamples[] = {
-    "nCw16c",        "nChw8c",       "nChw16c",      "NChw16n16c",  "nCdhw16c",   "OIw16i16o",
-    "OIhw16i16o",    "OIhw4i16o4i",  "Ohwi16o",      "gOIhw16i16o", "Goihw8g",    "OIdhw16i16o",
-    "gOIdhw8i16o2i", "ldOi16o",      "ldIgo16i",     "BA16a64b",    "AB16b32a4b", "aBcdef16b",
+    "nCw16c",        "nChw8c",      "nChw16c",  "NChw16n16c",  "nCdhw16c",   "OIw16i16o",
+    "OIhw16i16o",    "OIhw4i16o4i", "Ohwi16o",  "gOIhw16i16o", "Goihw8g",    "OIdhw16i16o",
+    "gOIdhw8i16o2i", "ldOi16o",     "ldIgo16i", "BA16a64b",    "AB16b32a4b", "aBcdef16b",
 };
 constexpr std::string_view kRankFree[] = {"abx", "axb", "xba", "aBx16b", "ABx16a16b"};
 constexpr std::pair<std::string_view, std::string_view> kOtherForms[] = {

@@ -143,8 +143,8 @@ TensorInput open_tensor(const InputOptions& options) {
   const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
   TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
 
-  TensorInput input{file, format, std::move(desc), from_data([&] { return file.bytes(tensor); }), 0, file.mapped(tensor),
-                    {}};
+  TensorInput input{
+      file, format, std::move(desc), from_data([&] { return file.bytes(tensor); }), 0, file.mapped(tensor), {}};
   if (stored.byte_swapped) input.swap_item_bytes = stored.item_bits / 8;
   if (raw) {
     check_raw_size(options, input);

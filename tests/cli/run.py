@@ -46,7 +46,8 @@ def environment(binary, directory):
     tools.mkdir()
     (tools / "relayout").symlink_to(binary)
     wrapper = tools / "tensor"
-    wrapper.write_text("#!/bin/sh\nexec %s %s \"$@\"\n" % (shlex.quote(sys.executable), shlex.quote(str(HERE / "tensors.py"))))
+    script = shlex.quote(str(HERE / "tensors.py"))
+    wrapper.write_text("#!/bin/sh\nexec %s %s \"$@\"\n" % (shlex.quote(sys.executable), script))
     wrapper.chmod(0o755)
     env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "RELAYOUT_ISA", "COLUMNS")}
     env.update(PATH="%s:%s" % (tools, env.get("PATH", "/usr/bin:/bin")), LC_ALL="C", PYTHONDONTWRITEBYTECODE="1")
