@@ -300,8 +300,8 @@ void release_pages(std::span<const std::byte> mapped_bytes) {
   const auto first = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
   const auto last = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
   void* start = reinterpret_cast<void*>(first);
-  // Pages of a shared mapping lose nothing, so the range may be widened to whole pages.
-  ::msync(start, last - first, MS_SYNC);
+  // Pages of a shared mapping lose nothing: what was written stays with the system, which writes it to the file in
+  // its own time. So the range may be widened to whole pages.
   ::madvise(start, last - first, MADV_DONTNEED);
 }
 

@@ -124,8 +124,8 @@ class TensorWriter {
 /// Reverses the bytes of each `item_bytes` element in place.
 void swap_bytes(std::span<std::byte> bytes, int item_bytes);
 
-/// Drops the pages of a file mapping from this process (dirty ones are written first), so that a
-/// tensor larger than memory can be walked in slabs.
+/// Drops the pages of a file mapping from this process, so that a tensor larger than memory can be walked in
+/// slabs. Nothing written is lost.
 void release_pages(std::span<const std::byte> mapped_bytes);
 
 }  // namespace relayout

@@ -1,4 +1,5 @@
 // A plan in words.
+#include <charconv>
 #include <string>
 
 #include "relayout/core/format.h"
@@ -28,6 +29,13 @@ std::string side(const char* name_of_side, const TensorDesc& desc) {
 
 std::string plural(int64_t count, const std::string& one, const std::string& many = {}) {
   return std::to_string(count) + " " + (count == 1 ? one : many.empty() ? one + "s" : many);
+}
+
+/// The shortest text that reads back as the same number.
+template <typename T>
+std::string number(T value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
 std::string unit_text(int unit_bits, int64_t stride) { return std::to_string(stride) + (unit_bits == 4 ? " nibbles" : " bytes"); }
@@ -66,7 +74,7 @@ std::string arithmetic_text(const Plan& plan) {
   std::string value = "src";
   if (!a.src_zero_point.values.empty()) value = "(src - src zero point)";
   if (!a.src_scale.values.empty()) value = "src scale * " + value;
-  if (a.beta != 0) value += " + " + std::to_string(a.beta) + " * dst";
+  if (a.beta != 0) value += " + " + number(a.beta) + " * dst";
   if (!a.dst_scale.values.empty()) value = (a.beta != 0 ? "(" + value + ")" : value) + " / dst scale";
   if (!a.dst_zero_point.values.empty()) value += " + dst zero point";
   return "  dst = " + std::string(name(plan.dst().dtype)) + "(" + value + "), saturated where an integer, rounded to nearest even\n";
@@ -78,17 +86,17 @@ std::string Plan::explain() const {
   const Dims& dims = src_.layout.dims();
   std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" + plural(src_.layout.elements(), "element") + ")\n";
   out += side("from", src_) + side("to  ", dst_) + arithmetic_text(*this);
-  if (dst_.layout.empty()) return out + "  nothing to do\n";
+  if (dst_.layout.empty()) return out + "  nothing to do";
   out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
   for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i) out += box_text(*this, boxes_[i]);
   if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
   int64_t filled = 0;
   for (const BoxPlan& fill : fills_) filled += fill.elements;
   if (dst_.layout.padded()) {
-    out += attributes_.padding.kind == Padding::Kind::keep ? "  padding is kept as it is\n" : "  padding: " + plural(filled, "element") + " set to " + std::to_string(attributes_.padding.value).substr(0, 8) + "\n";
+    out += attributes_.padding.kind == Padding::Kind::keep ? "  padding is kept as it is\n" : "  padding: " + plural(filled, "element") + " set to " + number(attributes_.padding.value) + "\n";
   }
   const Cost c = cost();
-  return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written) + "\n";
+  return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written);
 }
 
 }  // namespace relayout

@@ -52,7 +52,7 @@ class Plan {
   /// What Operand kAttribute points into.
   std::span<const AttributeValues> attribute_values() const { return attribute_values_; }
 
-  /// The plan in words: what is moved, along which axes, by which kernels.
+  /// The plan in words, several lines: what is moved, along which axes, by which kernels.
   std::string explain() const;
   Cost cost() const;
 

@@ -10,6 +10,38 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#ifndef RELAYOUT_ISA_NAME
+#define RELAYOUT_ISA_NAME
+namespace relayout::cpu {
+
+/// Names as users of the instruction sets write them; which targets exist depends on Highway's version.
+constexpr std::string_view isa_name(int64_t target) {
+  switch (target) {
+    case HWY_SSSE3: return "ssse3";
+    case HWY_SSE4: return "sse4";
+    case HWY_AVX2: return "avx2";
+    case HWY_AVX3: return "avx512";
+    case HWY_AVX3_DL: return "avx512_dl";
+    case HWY_NEON: return "neon";
+#ifdef HWY_SSE2
+    case HWY_SSE2: return "sse2";
+#endif
+#ifdef HWY_AVX3_ZEN4
+    case HWY_AVX3_ZEN4: return "avx512_zen4";
+#endif
+#ifdef HWY_AVX3_SPR
+    case HWY_AVX3_SPR: return "avx512_spr";
+#endif
+#ifdef HWY_NEON_WITHOUT_AES
+    case HWY_NEON_WITHOUT_AES: return "neon_without_aes";
+#endif
+    default: return "simd";
+  }
+}
+
+}  // namespace relayout::cpu
+#endif
+
 #define RELAYOUT_KERNELS_SIMD (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
 HWY_BEFORE_NAMESPACE();
@@ -20,9 +52,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "relayout/cpu/kernels/kernels-inl.h"
 
 const Kernels* target_kernels() {
-  static constexpr Kernels kKernels = make_kernels(HWY_TARGET == HWY_AVX3 ? "avx512" : HWY_TARGET == HWY_AVX2 ? "avx2"
-                                                   : HWY_TARGET == HWY_SSE4 ? "sse4" : HWY_TARGET == HWY_SSSE3 ? "ssse3"
-                                                   : HWY_TARGET == HWY_NEON ? "neon" : "simd");
+  static constexpr Kernels kKernels = make_kernels(isa_name(HWY_TARGET));
   return &kKernels;
 }
 
