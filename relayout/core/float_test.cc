@@ -12,6 +12,7 @@
 #include <vector>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -216,6 +217,10 @@ TEST(Float, RoundToOddThenNarrowRoundsOnce) {
 }
 
 #if defined(__x86_64__)
+bool has_f16c() {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
 __attribute__((target("f16c"))) uint16_t hardware_narrow(float value) {
   return static_cast<uint16_t>(_mm_extract_epi16(_mm_cvtps_ph(_mm_set_ss(value), _MM_FROUND_TO_NEAREST_INT), 0));
 }
@@ -224,7 +229,7 @@ __attribute__((target("f16c"))) float hardware_widen(uint16_t bits) {
 }
 
 TEST(Float, EveryHalfAsF16CHasIt) {
-  if (!__builtin_cpu_supports("f16c")) GTEST_SKIP() << "this CPU has no F16C";
+  if (!has_f16c()) GTEST_SKIP() << "this CPU has no F16C";
   for (uint32_t b = 0; b < 0x10000; ++b) {
     const auto half = static_cast<uint16_t>(b);
     ASSERT_EQ(bits_of(f16_to_f32(half)), bits_of(hardware_widen(half))) << b;
@@ -276,7 +281,7 @@ TEST(FloatSlow, EveryF32AgainstTheTable) {
 #if defined(__x86_64__)
 TEST(FloatSlow, EveryF32AsF16CHasIt) {
   if (!slow_tests()) GTEST_SKIP() << kWhySkipped;
-  if (!__builtin_cpu_supports("f16c")) GTEST_SKIP() << "this CPU has no F16C";
+  if (!has_f16c()) GTEST_SKIP() << "this CPU has no F16C";
   uint64_t wrong = 0;
   for (uint64_t b = 0; b < uint64_t{1} << 32; ++b) {
     const float v = float_of(static_cast<uint32_t>(b));

@@ -128,7 +128,7 @@ TEST(Format, DomainNamesMeanTheirLetters) {
       {"ncw", "abc"}, {"nwc", "acb"}, {"oi", "ab"}, {"io", "ba"}, {"oihw", "abcd"}, {"hwio", "cdba"}, {"goihw", "abcde"}, {"giodhw", "acbdef"}, {"goidhw", "abcdef"},
       {"giohw", "acbde"}, {"hwigo", "decab"}, {"dhwigo", "defcab"}, {"tnc", "abc"}, {"ntc", "bac"}, {"ldnc", "abcd"}, {"ldigo", "abcde"}, {"ldgoi", "abdec"},
       {"ldio", "abcd"}, {"ldoi", "abdc"}, {"ldgo", "abcd"}, {"nChw16c", "aBcd16b"}, {"OIhw4i16o4i", "ABcd4b16a4b"}, {"gOIhw16i16o", "aBCde16c16b"},
-      {"NCdhw16n16c", "ABcde16a16b"}, {"Owhi16o", "Adcb16a"}, {"x", "a"}};
+      {"NCdhw16n16c", "ABcde16a16b"}, {"Owhi16o", "Adcb16a"}, {"OhwI32o", "Acdb32a"}, {"x", "a"}};
   for (const auto& [name, tag] : names) EXPECT_EQ(generic(name), tag) << name;
   EXPECT_EQ(bound("BA16a64b", {33, 70}).padded_dims(), (Dims{48, 128}));
   EXPECT_EQ(bound("abx", {2, 3, 4, 5}), bound("nchw", {2, 3, 4, 5}));
@@ -169,7 +169,7 @@ TEST(Format, PhysicalShapes) {
 }
 
 TEST(Format, ErrorsPointAtThePlace) {
-  const std::pair<std::string, std::string> cases[] = {{"", "empty"}, {"aa", "second time"}, {"ac", "without dim 'b'"}, {"aBc", "no block"}, {"abc8b", "must be a capital"},
+  const std::pair<std::string, std::string> cases[] = {{"", "empty"}, {"aa", "second time"}, {"ac", "without dim 'b'"}, {"aBc", "no block"}, {"nChw", "no block"}, {"ABc8a", "no block"}, {"abc8b", "must be a capital"},
       {"aBc0b", "1 or more"}, {"aBc99999999999999999b", "over"}, {std::string(1 << 20, 'a'), "over 512"}, {std::string("ab\0c", 4), "expected a letter"}, {"ab\x1b[31m", "expected a letter"},
       {"aB16", "letter is missing"}, {"aB16c", "no dim of this tag"}, {"a|b|c", "second row break"}, {"nh|Cw8c", "multiply to 4"}, {"nhcw", "stand together"}, {"strides:1,,2", "not a whole number"},
       {"strides:1,99999999999999999999", "does not fit"}, {"ab;pitch=3", "only an image"}, {"ab;p=3", "pitch=TEXELS"}, {"nh|Cw4c;pitch=0", "1 texel"}, {"ab@-1", "0 or more"}, {"any@3", "no offset"},

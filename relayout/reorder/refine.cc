@@ -45,7 +45,7 @@ struct DimRefiner {
       }
     }
     std::ranges::sort(places);
-    places.erase(std::ranges::unique(places).begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
     constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
     const auto divides_rest = [&](int64_t value, std::size_t from) {
       return std::all_of(places.begin() + static_cast<std::ptrdiff_t>(from), places.end(), [&](int64_t p) { return p % value == 0; });
