@@ -10,21 +10,6 @@ namespace {
 
 constexpr int64_t kTexelLanes = 4;
 
-[[noreturn]] void throw_overflow(const std::string& text, const Dims& dims) {
-  // The dim that makes the product too large, for the message.
-  int64_t product = 1;
-  int d = 0;
-  for (; d + 1 < dims.size(); ++d) {
-    const auto next = checked_mul(product, std::max<int64_t>(dims[d], 1));
-    if (!next) break;
-    product = *next;
-  }
-  throw Error(ErrorCode::overflow,
-              "bind: " + escaped(text) + " of dims " + join(dims) + " overflows 64 bits at dim " + std::to_string(d) + " (" + std::to_string(dims[d]) + ")",
-              "dims[" + std::to_string(d) + "]", std::to_string(dims[d]),
-              std::to_string(std::numeric_limits<int64_t>::max()));
-}
-
 [[noreturn]] void throw_shape(const std::string& text, const Dims& shape, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "layout " + escaped(text) + ": the array has shape (" + join(shape) + "), " + why, "shape", join(shape), why);
 }
@@ -32,6 +17,27 @@ constexpr int64_t kTexelLanes = 4;
 bool has_zero(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end(); }
 
 }  // namespace
+
+void Format::throw_overflow(const Dims& dims) const {
+  Dims padded = dims;
+  for (const Block& b : blocks_) padded[b.dim] = checked_mul(ceil_div(padded[b.dim], b.size), b.size).value_or(dims[b.dim]);
+  // The dim that makes the product too large is to blame; where it is not the product, the largest dim.
+  int worst = static_cast<int>(std::ranges::max_element(padded) - padded.begin());
+  int64_t product = 1;
+  for (int d = 0; d < padded.size(); ++d) {
+    const auto next = checked_mul(product, std::max<int64_t>(padded[d], 1));
+    if (!next) {
+      worst = d;
+      break;
+    }
+    product = *next;
+  }
+  throw Error(ErrorCode::overflow,
+              "bind: " + escaped(text_) + " of dims " + join(dims) + " overflows 64 bits at dim " +
+                  std::to_string(worst) + " (" + std::to_string(dims[worst]) + ")",
+              "dims[" + std::to_string(worst) + "]", std::to_string(dims[worst]),
+              std::to_string(std::numeric_limits<int64_t>::max()));
+}
 
 std::optional<int> Format::rank() const {
   switch (kind_) {
@@ -49,7 +55,7 @@ std::optional<int> Format::rank() const {
   return std::nullopt;
 }
 
-void Format::check_rank(const Dims& dims) const {
+void Format::check_dims(const Dims& dims) const {
   if (kind_ == Kind::undef || kind_ == Kind::any) {
     throw Error(ErrorCode::invalid_argument,
                 kind_ == Kind::any ? "bind: \"any\" is a placeholder that only a primitive resolves; it has no layout"
@@ -64,11 +70,17 @@ void Format::check_rank(const Dims& dims) const {
       throw Error(ErrorCode::invalid_argument, "bind: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
                   "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more");
     }
+    if (unit_multiplier_ && dims[0] != 1) {
+      throw Error(ErrorCode::unsupported, "bind: " + text_ + " is defined for multiplier 1 only, dims has M = " + std::to_string(dims[0]), "dims[0]", std::to_string(dims[0]), "1");
+    }
     return;
   }
   const int need = fixed.value_or(named);
+  constexpr std::size_t kNamesShown = 8;
+  const std::vector<std::string> plain = plain_names(dims.size());
   std::string names;
-  for (const std::string& plain : plain_names(dims.size())) names += (names.empty() ? "" : ", ") + plain;
+  for (std::size_t k = 0; k < std::min(plain.size(), kNamesShown); ++k) names += (k ? ", " : "") + plain[k];
+  if (plain.size() > kNamesShown) names += ", ...";
   throw Error(ErrorCode::invalid_argument,
               "bind: " + escaped(text_) + " has " + std::to_string(need) + (fixed ? "" : " or more") + (need == 1 ? " dim" : " dims") + ", dims " + join(dims) + " has " + std::to_string(dims.size()) +
                   (names.empty() ? "" : "; names of rank " + std::to_string(dims.size()) + ": " + names),
@@ -101,7 +113,7 @@ std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
   Dims block(dims.size(), 1);
   for (const Block& b : blocks_) {
     const auto next = checked_mul(block[b.dim], b.size);
-    if (!next) throw_overflow(text_, dims);
+    if (!next) throw_overflow(dims);
     block[b.dim] = *next;
   }
   std::vector<PhysicalAxis> axes;
@@ -111,39 +123,34 @@ std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
 }
 
 Layout Format::bind(const Dims& dims) const {
-  check_rank(dims);
-  if (unit_multiplier_ && dims[0] != 1) {
-    throw Error(ErrorCode::unsupported, "bind: " + text_ + " is defined for multiplier 1 only, dims has M = " + std::to_string(dims[0]), "dims[0]", std::to_string(dims[0]), "1");
-  }
+  check_dims(dims);
   if (kind_ == Kind::strides) {
     int64_t base = 0;  // what a negative stride needs in front of element 0
     for (int d = 0; d < dims.size() && !has_zero(dims); ++d) {
       const auto reach = checked_mul(dims[d] - 1, (*strides_)[d]);
       const auto next = reach && *reach < 0 ? checked_add(base, *reach) : std::optional(base);
-      if (!reach || !next) throw_overflow(text_, dims);
+      if (!reach || !next) throw_overflow(dims);
       base = *next;
     }
+    if (base == std::numeric_limits<int64_t>::min()) throw_overflow(dims);
     return Layout::strided(dims, *strides_, offset0_.value_or(-base));
   }
 
+  if (is_image()) image(dims);  // checks the pitch
   // Row-major over the physical axes. An axis of no elements counts as one and has stride 1, as in oneDNN.
   const auto axes = physical_axes(dims);
   const bool empty = has_zero(dims);
   std::vector<int64_t> axis_strides(axes.size());
-  int64_t stride = 1, width = 1;
+  int64_t stride = 1;
   for (std::size_t k = axes.size(); k-- > 0;) {
     if (is_image() && k + 1 == static_cast<std::size_t>(rows_)) {  // from here on a step is a row
-      width = stride / kTexelLanes;
-      if (pitch_ && *pitch_ < width && !empty) {
-        throw Error(ErrorCode::invalid_argument, "bind: " + escaped(text_) + ": a pitch of " + std::to_string(*pitch_) + " texels is less than the image's width, " + std::to_string(width), "pitch", std::to_string(*pitch_), std::to_string(width));
-      }
-      const auto row = checked_mul(pitch_.value_or(width), kTexelLanes);
-      if (!row) throw_overflow(text_, dims);
-      stride = *row;
+      const auto row = checked_mul(image(dims).pitch, kTexelLanes);
+      if (!row) throw_overflow(dims);
+      stride = std::max<int64_t>(*row, 1);
     }
     axis_strides[k] = axes[k].extent == 0 ? 1 : stride;
     const auto next = checked_mul(stride, std::max<int64_t>(axes[k].extent, 1));
-    if (!next && !empty) throw_overflow(text_, dims);
+    if (!next && !empty) throw_overflow(dims);
     stride = next.value_or(1);
   }
   std::array<Digits, kMaxDims> digits;
@@ -154,7 +161,7 @@ Layout Format::bind(const Dims& dims) const {
 }
 
 Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t offset0) const {
-  check_rank(dims);
+  check_dims(dims);
   const auto shape = physical_shape(dims);
   if (!shape || is_image() || shape->size() != axis_strides.size()) {
     throw Error(ErrorCode::invalid_argument, "bind_physical: " + escaped(text_) + " has no physical array of " + std::to_string(axis_strides.size()) + " axes", "layout", escaped(text_), "a plain or blocked layout");
@@ -170,23 +177,29 @@ Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t
 
 ImageExtent Format::image(const Dims& dims) const {
   if (!is_image()) throw Error(ErrorCode::invalid_argument, "image: " + escaped(text_) + " is no image layout", "layout", escaped(text_), "a tag with a row break, e.g. nh|Cw4c");
-  check_rank(dims);
+  check_dims(dims);
   ImageExtent out{1, 1, 0};
   int k = 0;
   for (const PhysicalAxis& axis : physical_axes(dims)) {
     if (axis.block) break;
     int64_t& side = k++ < rows_ ? out.height : out.width;
     const auto next = checked_mul(side, axis.extent);
-    if (!next) throw_overflow(text_, dims);
+    if (!next) throw_overflow(dims);
     side = *next;
   }
   out.pitch = pitch_.value_or(out.width);
+  if (out.pitch < out.width) {
+    throw Error(ErrorCode::invalid_argument,
+                "bind: " + escaped(text_) + ": a pitch of " + std::to_string(out.pitch) +
+                    " texels is less than the image's width, " + std::to_string(out.width),
+                "pitch", std::to_string(out.pitch), std::to_string(out.width));
+  }
   return out;
 }
 
 std::optional<Dims> Format::physical_shape(const Dims& dims) const {
   if (kind_ == Kind::strides || offset0_.value_or(0) != 0) return std::nullopt;
-  check_rank(dims);
+  check_dims(dims);
   if (is_image()) {
     const ImageExtent extent = image(dims);
     return Dims{extent.height, extent.pitch, kTexelLanes};
@@ -196,6 +209,15 @@ std::optional<Dims> Format::physical_shape(const Dims& dims) const {
   Dims shape;
   for (const PhysicalAxis& axis : axes) shape.push_back(axis.extent);
   return shape;
+}
+
+Dims Format::blocked_dims(Dims dims) const {
+  for (const Block& b : blocks_) {
+    const auto next = checked_mul(dims[b.dim], b.size);
+    if (!next) throw_overflow(dims);
+    dims[b.dim] = *next;
+  }
+  return dims;
 }
 
 Dims Format::dims_from_physical(const Dims& shape) const {
@@ -208,8 +230,7 @@ Dims Format::dims_from_physical(const Dims& shape) const {
     if (rows_ == 0 && shape[0] != 1) throw_shape(text_, shape, "this image has one row");
     Dims dims(outer_.size(), 1);
     for (int k = 0; k < outer_.size(); ++k) dims[outer_[k]] = shape[k < rows_ ? 0 : 1];
-    for (const Block& b : blocks_) dims[b.dim] *= b.size;
-    return dims;
+    return blocked_dims(dims);
   }
   const int ndims = shape.size() - static_cast<int>(blocks_.size());
   const int named = static_cast<int>(std::ranges::count_if(outer_, [](int8_t d) { return d != kRest; }));
@@ -222,11 +243,8 @@ Dims Format::dims_from_physical(const Dims& shape) const {
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     const int axis = ndims + static_cast<int>(b);
     if (shape[axis] != blocks_[b].size) throw_shape(text_, shape, "its axis " + std::to_string(axis) + " should be a block of " + std::to_string(blocks_[b].size));
-    const auto next = checked_mul(dims[blocks_[b].dim], blocks_[b].size);
-    if (!next) throw_overflow(text_, shape);
-    dims[blocks_[b].dim] = *next;
   }
-  return dims;
+  return blocked_dims(dims);
 }
 
 std::optional<std::string> Format::generic_tag(int ndims) const {

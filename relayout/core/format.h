@@ -94,7 +94,9 @@ class Format {
   static constexpr int8_t kRest = -1;
 
   std::vector<PhysicalAxis> physical_axes(const Dims& dims) const;
-  void check_rank(const Dims& dims) const;
+  void check_dims(const Dims& dims) const;
+  Dims blocked_dims(Dims dims) const;
+  [[noreturn]] void throw_overflow(const Dims& dims) const;
   Outer outer_for(int ndims) const;
 
   Kind kind_ = Kind::undef;

@@ -7,8 +7,6 @@
 namespace relayout {
 namespace {
 
-constexpr int64_t kMaxBlock = int64_t{1} << 31;
-
 bool is_digit(char ch) { return ch >= '0' && ch <= '9'; }
 bool is_upper(char ch) { return ch >= 'A' && ch <= 'Z'; }
 bool is_letter(char ch) { return is_upper(ch) || (ch >= 'a' && ch <= 'z'); }
@@ -137,7 +135,7 @@ struct Format::Parser {
       const std::string quoted = std::string("'") + text[position[k]] + "'";
       // oneDNN spells some blocked names with a capital too many (OhwI32o), so in those it means nothing.
       const bool excused = !out.letters_.empty() && !out.blocks_.empty();
-      if (is_upper(text[position[k]]) && !blocked && !excused) fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)");
+      if (is_upper(text[position[k]]) && !blocked && !excused) fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)", names_near(letters));
       if (!is_upper(text[position[k]]) && blocked) fail(position[k], quoted + " has a block, so it must be a capital");
     }
     if (!out.is_image()) return;
@@ -157,7 +155,7 @@ struct Format::Parser {
     const auto order = logical_order(letters);
     if (!order) {
       for (std::size_t k = 0; k < letters.size(); ++k) {
-        if (std::string_view("ncdhwoigtlm").find(letters[k]) == std::string_view::npos) fail(position[k], std::string("letter '") + letters[k] + "' names no dim here; a tag in letters a.. names dim a", names_near(word));
+        if (std::string_view("ncdhwoigtlm").find(letters[k]) == std::string_view::npos) fail(position[k], std::string("letter '") + letters[k] + "' names no dim of any domain", names_near(word));
       }
       fail(0, "these letters are the dims of no domain", names_near(word));
     }
@@ -200,7 +198,7 @@ struct Format::Parser {
     if (at == end) fail(at, "a block's letter is missing");
     const std::size_t k = letters.find(text[at]);
     if (text[at] == 'x' || k == std::string::npos) fail(at, std::string("a block of '") + (is_letter(text[at]) ? std::string(1, text[at]) : "?") + "', which is no dim of this tag");
-    if (out.blocks_.size() == static_cast<std::size_t>(kMaxDigits - kMaxDims)) fail(from, "more than " + std::to_string(kMaxDigits - kMaxDims) + " blocks");
+    if (out.blocks_.size() == static_cast<std::size_t>(kMaxBlocks)) fail(from, "more than " + std::to_string(kMaxBlocks) + " blocks");
     out.blocks_.push_back({out.outer_[static_cast<int>(k)], size});
     ++at;
   }

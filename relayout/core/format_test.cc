@@ -211,6 +211,27 @@ TEST(Format, RecoveredTagBindsBack) {
   EXPECT_FALSE(tag_of(bound("abcd@4", {2, 3, 4, 5})));
 }
 
+TEST(Format, TagsTooLongToSpellAreNone) {
+  std::vector<Digits> many(1);
+  Dims dims{int64_t{1} << 40};
+  for (int k = 0; k < 40; ++k) many[0].push_back({2, int64_t{1} << (k ^ 1)});
+  EXPECT_FALSE(tag_of(Layout::from_digits(dims, many)));
+  const std::vector<Digits> large{{{int64_t{1} << 32, 2}, {2, 1}}};
+  EXPECT_FALSE(tag_of(Layout::from_digits({int64_t{1} << 33}, large)));
+}
+
+TEST(Format, ExtremesAreErrorsNotOverflows) {
+  EXPECT_NE(bind_error("strides:-9223372036854775808", {2}), "no error");
+  EXPECT_NE(bind_error("nChw16c", {1, std::numeric_limits<int64_t>::max(), 1, 1}).find("dim 1"), std::string::npos);
+  EXPECT_NE(bind_error("|W4w;pitch=1", {100}).find("less than the image's width, 25"), std::string::npos);
+  EXPECT_THROW(Format::parse("|W4w;pitch=1").physical_shape({100}), Error);
+  EXPECT_THROW(Format::parse("mace:dw_conv2d_filter").image({2, 6, 3, 2}), Error);
+  EXPECT_THROW(Format::parse("h|W4w").dims_from_physical({0, int64_t{1} << 62, 4}), Error);
+  const Layout empty = bound("strides:9223372036854775807,-9223372036854775808", {5, 0});
+  EXPECT_EQ(offset_formula(empty, "ab"), "0");
+  EXPECT_THROW(empty.offset({4, 0}), Error);
+}
+
 TEST(Format, Aliases) {
   const auto has = [](std::string_view tag, std::string_view alias) { return std::ranges::count(aliases_of(tag), alias) == 1; };
   EXPECT_TRUE(has("abcd", "nchw") && has("abcd", "oihw") && has("abcd", "ldnc") && has("acdb", "nhwc") && has("acdb", "ohwi"));

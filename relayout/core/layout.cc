@@ -123,6 +123,10 @@ void Layout::validate() const {
     }
     padded.push_back(capacity);
   }
+  if (offset0_ < 0 && elements() == 0) {
+    throw Error(ErrorCode::invalid_argument, "layout: offset0 is " + std::to_string(offset0_), "offset0",
+                std::to_string(offset0_), "0 or more");
+  }
   if (product_or_throw(dims_, "the number of elements") == 0) return;
   product_or_throw(padded, "the number of elements with padding");
 
@@ -149,6 +153,12 @@ int64_t Layout::capacity(int d) const {
   return product;
 }
 
+int64_t Layout::block(int d) const {
+  int64_t product = 1;
+  for (const Digit& digit : digits(d).first(digits(d).size() - 1)) product *= digit.extent;
+  return product;
+}
+
 Dims Layout::padded_dims() const {
   Dims out;
   for (int d = 0; d < ndims(); ++d) out.push_back(capacity(d));
@@ -165,30 +175,34 @@ int64_t Layout::elements() const { return *checked_product(dims_); }
 
 int64_t Layout::padded_elements() const { return empty() ? 0 : *checked_product(padded_dims()); }
 
-int64_t Layout::dim_offset(int d, int64_t i) const {
+int64_t digits_offset(std::span<const Digit> digits, int64_t i) {
   int64_t sum = 0;
-  const auto list = digits(d);
-  for (std::size_t k = 0; k + 1 < list.size(); ++k) {
-    sum += i % list[k].extent * list[k].stride;
-    i /= list[k].extent;
+  for (std::size_t k = 0; k + 1 < digits.size(); ++k) {
+    sum += i % digits[k].extent * digits[k].stride;
+    i /= digits[k].extent;
   }
-  return sum + i * list.back().stride;
+  return sum + i * digits.back().stride;
 }
+
+int64_t Layout::dim_offset(int d, int64_t i) const { return digits_offset(digits(d), i); }
 
 int64_t Layout::offset(std::span<const int64_t> index) const {
   if (static_cast<int>(index.size()) != ndims()) {
-    throw Error(ErrorCode::invalid_argument, "offset: index has " + std::to_string(index.size()) + " entries, the layout " + std::to_string(ndims()) + " dims",
+    throw Error(ErrorCode::invalid_argument,
+                "offset: index has " + std::to_string(index.size()) + " entries, the layout " +
+                    std::to_string(ndims()) + " dims",
                 "index", join(index), std::to_string(ndims()));
   }
-  int64_t sum = offset0_;
   for (int d = 0; d < ndims(); ++d) {
-    const int64_t i = index[static_cast<std::size_t>(d)];
-    if (i < 0 || i >= capacity(d)) {
-      throw Error(ErrorCode::invalid_argument, "offset: index " + std::to_string(i) + " of dim " + std::to_string(d) + " is outside 0.." + std::to_string(capacity(d) - 1),
-                  "index[" + std::to_string(d) + "]", std::to_string(i), std::to_string(capacity(d) - 1));
-    }
-    sum += dim_offset(d, i);
+    const int64_t i = index[static_cast<std::size_t>(d)], last = capacity(d) - 1;
+    if (i >= 0 && i <= last) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "offset: index " + std::to_string(i) + " of dim " + std::to_string(d) +
+                    (last < 0 ? ", which has no elements" : " is outside 0.." + std::to_string(last)),
+                "index[" + std::to_string(d) + "]", std::to_string(i), std::to_string(last));
   }
+  int64_t sum = offset0_;
+  for (int d = 0; d < ndims(); ++d) sum += dim_offset(d, index[static_cast<std::size_t>(d)]);
   return sum;
 }
 
@@ -206,11 +220,11 @@ int64_t Layout::span() const { return empty() ? 0 : offset_range().second + 1; }
 
 int64_t Layout::footprint() const {
   if (empty()) return 0;
-  int64_t blocks = 1, size = 1;
+  int64_t blocks = 1, size = ndims() == 0 ? 1 : 0;
   for (int d = 0; d < ndims(); ++d) {
     const Digit outer = digits(d).back();
-    blocks *= capacity(d) / outer.extent;
-    if (outer.extent > 1) size = std::max(size, outer.extent * std::abs(outer.stride));
+    blocks *= block(d);
+    size = std::max(size, outer.extent == 1 ? 1 : outer.extent * std::abs(outer.stride));
   }
   return size == 1 ? blocks : size;
 }
@@ -259,13 +273,13 @@ bool Layout::contiguous_in(MemoryFormat format) const {
     case MemoryFormat::channels_last_3d: order = {1, 4, 3, 2, 0}; break;
   }
   if (order.size() != ndims()) return false;
-  if (empty()) return true;
+  if (empty() && format == MemoryFormat::contiguous) return true;
   if (padded()) return false;
-  const Layout simple = canonical();
+  const Layout simple = empty() ? *this : canonical();
   int64_t expected = 1;
   for (int64_t d : order) {
     const auto list = simple.digits(static_cast<int>(d));
-    if (simple.dim(static_cast<int>(d)) == 1) continue;
+    if (simple.dim(static_cast<int>(d)) <= 1) continue;
     if (list.size() != 1 || list[0].stride != expected) return false;
     expected *= list[0].extent;
   }

@@ -38,6 +38,9 @@ struct Digit {
 };
 using Digits = InlineVector<Digit, kMaxDigits>;
 
+/// What index i of a dim with these digits (innermost first) adds to the offset; the last digit takes what is left.
+int64_t digits_offset(std::span<const Digit> digits, int64_t i);
+
 /// What an element offset holds.
 enum class Slot : uint8_t {
   element,  // a logical element
@@ -81,6 +84,10 @@ class Layout {
   /// Padded extent of dim d: the product of its digit extents.
   int64_t capacity(int d) const;
   Dims padded_dims() const;
+  /// Indices of dim d in one block: the product of all digits but the outermost. This, the outer strides and the
+  /// footprint belong to the spelling of a layout: equal layouts may differ in them, as nChw8c and nhwc do for
+  /// H = W = 1. canonical() has one spelling.
+  int64_t block(int d) const;
   /// Stride of dim d's outermost digit, in elements.
   int64_t outer_stride(int d) const { return digits(d).back().stride; }
   Dims outer_strides() const;
@@ -94,6 +101,7 @@ class Layout {
   /// Element offset of a logical or padding index (0 <= index[d] < capacity(d)).
   /// Error{invalid_argument} names the dim that is out of range.
   int64_t offset(std::span<const int64_t> index) const;
+  int64_t offset(std::initializer_list<int64_t> index) const { return offset(std::span(index.begin(), index.size())); }
   /// f_d(i): what index i of dim d adds to the offset. No range check.
   int64_t dim_offset(int d, int64_t i) const;
 
@@ -123,8 +131,8 @@ class Layout {
   bool broadcast() const;
   /// Some capacity exceeds its extent.
   bool padded() const;
-  /// PyTorch's is_contiguous(memory_format); dims of extent 1 do not count, an empty tensor is
-  /// contiguous, a rank that the format does not have is not.
+  /// PyTorch's is_contiguous(memory_format): dims of extent 1 do not count, an empty tensor is contiguous
+  /// (channels-last only by its strides), a rank that the format does not have is not.
   bool contiguous_in(MemoryFormat format) const;
 
   /// The simplest digits of the same layout: digits of extent 1 dropped, neighbours that continue

@@ -56,7 +56,7 @@ Layout random_layout(std::mt19937& rng) {
 
 TEST(Layout, WorkedExample) {
   const Layout l = Format::parse("nChw8c").bind({2, 17, 5, 4});
-  EXPECT_EQ(l.offset(Dims{0, 16, 2, 3}), 2 * 160 + 2 * 32 + 3 * 8);
+  EXPECT_EQ(l.offset({0, 16, 2, 3}), 2 * 160 + 2 * 32 + 3 * 8);
   EXPECT_EQ(l.padded_dims(), (Dims{2, 24, 5, 4}));
   EXPECT_EQ(l.outer_strides(), (Dims{480, 160, 32, 8}));
   EXPECT_EQ(l.span(), 960);
@@ -79,6 +79,9 @@ TEST(Layout, FootprintIsNotSpan) {
   EXPECT_EQ(l.inverse(-1, nullptr), Slot::gap);
   EXPECT_EQ(l.inverse(std::numeric_limits<int64_t>::max(), nullptr), Slot::gap);
   EXPECT_EQ(Format::parse("nChw8c").bind({1, 4, 1, 1}).footprint(), 8);
+  EXPECT_EQ(Layout::strided({3}, {0}).footprint(), 0);
+  EXPECT_EQ(Layout::strided({1, 1}, {5, 7}).footprint(), 1);
+  EXPECT_EQ(Layout().footprint(), 1);
 }
 
 TEST(Layout, ScalarAndEmpty) {
@@ -205,7 +208,8 @@ TEST(Layout, MemoryFormats) {
   EXPECT_EQ(formats("nchw", {2, 3, 1, 1}), (std::array{true, true, false}));
   EXPECT_EQ(formats("ndhwc", {2, 3, 2, 4, 5}), (std::array{false, false, true}));
   EXPECT_EQ(formats("nChw8c", {2, 16, 4, 5}), (std::array{false, false, false}));
-  EXPECT_EQ(formats("nchw", {2, 0, 4, 5})[0], true);
+  EXPECT_EQ(formats("nchw", {0, 3, 4, 5}), (std::array{true, false, false}));
+  EXPECT_EQ(formats("nhwc", {0, 3, 4, 5}), (std::array{true, true, false}));
   // channels_last strides of (1,64,5,4) as PyTorch prints them.
   EXPECT_EQ(Format::parse("channels_last").bind({1, 64, 5, 4}).outer_strides(), (Dims{1280, 1, 256, 64}));
 }

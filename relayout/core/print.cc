@@ -27,7 +27,7 @@ std::string offset_formula(const Layout& layout, std::string_view dim_letters) {
     bool compound;
   };
   std::vector<Term> terms;
-  for (int d = 0; d < layout.ndims(); ++d) {
+  for (int d = 0; d < layout.ndims() && !layout.empty(); ++d) {
     int64_t place = 1;
     const auto digits = layout.digits(d);
     for (std::size_t k = 0; k < digits.size(); ++k) {

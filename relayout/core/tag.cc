@@ -215,8 +215,9 @@ std::optional<std::string> tag_of(const Layout& layout) {
   std::vector<std::pair<int, int64_t>> blocks;  // outermost first
   int64_t size = 1;
   for (const Inner& digit : inner) {
-    if (digit.stride != size) return std::nullopt;
-    size *= digit.extent;
+    const auto next = checked_mul(size, digit.extent);
+    if (digit.stride != size || digit.extent > kMaxBlock || !next || blocks.size() == static_cast<std::size_t>(kMaxBlocks)) return std::nullopt;
+    size = *next;
     blocks.insert(blocks.begin(), {digit.dim, digit.extent});
   }
 

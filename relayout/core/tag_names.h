@@ -6,7 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/core/layout.h"
+
 namespace relayout {
+
+/// The largest block a tag can have, and the most blocks.
+inline constexpr int64_t kMaxBlock = int64_t{1} << 31;
+inline constexpr int kMaxBlocks = kMaxDigits - kMaxDims;
 
 /// The logical order of the dims that a set of domain letters names, e.g. "nchw" for {w,h,c,n};
 /// nothing where the letters are no domain's.

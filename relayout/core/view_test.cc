@@ -204,5 +204,37 @@ TEST(View, ReshapeIsExactlyWhatStridesCanSay) {
   EXPECT_EQ(code_of([&] { view(nhwc, {7, -1}); }), ErrorCode::invalid_argument);
 }
 
+TEST(View, ReshapeKeepsDimsThatStay) {
+  const Dims shapes[] = {{1, 16, 5, 4}, {1, 17, 5, 4}, {2, 1, 5, 4}, {2, 3, 1, 1}, {1, 1, 1, 1}, {2, 17, 5, 4}};
+  for (const char* text : {"abcd", "acdb", "aBcd8b", "ABcd2b4a2b", "dcba"}) {
+    for (const Dims& dims : shapes) {
+      const Layout l = Format::parse(text).bind(dims);
+      EXPECT_EQ(view(l, dims), l) << text << " " << join(dims);
+      EXPECT_EQ(view(l, dims).padded_dims(), l.padded_dims());
+    }
+  }
+  const Layout blocked = Format::parse("aBcd8b").bind({1, 16, 5, 4});
+  expect_view(view(blocked, {1, 16, 20}), blocked, [](const Dims& i) { return Dims{0, i[1], i[2] / 4, i[2] % 4}; });
+  expect_view(view(blocked, {16, 1, 5, 2, 2}), blocked, [](const Dims& i) { return Dims{0, i[0], i[2], i[3] * 2 + i[4]}; });
+  const Layout unit_inside = Format::parse("aBcd8b").bind({2, 1, 5, 4});
+  expect_view(view(unit_inside, {2, 20}), unit_inside, [](const Dims& i) { return Dims{i[0], 0, i[1] / 4, i[1] % 4}; });
+}
+
+TEST(View, SubmemoryKeepsThePaddingBehindTheBorder) {
+  const Digits eight{{8, 1}};
+  const Layout l = Layout::from_digits({5}, std::span(&eight, 1));
+  EXPECT_EQ(submemory(l, {5}, {0}).padded_dims(), (Dims{8}));
+  EXPECT_EQ(submemory(l, {3}, {2}).padded_dims(), (Dims{6}));
+  EXPECT_EQ(submemory(l, {2}, {2}).padded_dims(), (Dims{2}));
+}
+
+TEST(View, ExtremesOverflowNothing) {
+  constexpr int64_t kBig = int64_t{1} << 62;
+  const Layout empty = Layout::contiguous({kBig, kBig, 0});
+  EXPECT_EQ(code_of([&] { merge(empty, 0, 1); }), ErrorCode::overflow);
+  EXPECT_EQ(unsqueeze(empty, 0).ndims(), 4);
+  EXPECT_EQ(code_of([] { Layout::strided({0}, {1}, std::numeric_limits<int64_t>::min()); }), ErrorCode::invalid_argument);
+}
+
 }  // namespace
 }  // namespace relayout

@@ -1,0 +1,64 @@
+// What the views share: a layout taken apart, and cutting digits (internal to core).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "relayout/core/layout.h"
+
+namespace relayout {
+
+/// A layout taken apart: dims and each dim's digits.
+struct Parts {
+  Dims dims;
+  std::vector<Digits> digits;
+  int64_t offset0 = 0;
+
+  explicit Parts(const Layout& layout) : dims(layout.dims()), offset0(layout.offset0()) {
+    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  }
+  void erase(int d) {
+    dims.erase(d);
+    digits.erase(digits.begin() + d);
+  }
+  void insert(int d, int64_t extent, const Digits& list) {
+    dims.insert(d, extent);
+    digits.insert(digits.begin() + d, list);
+  }
+  Layout layout() const { return Layout::from_digits(dims, digits, offset0); }
+};
+
+inline int checked_dim(const char* view, int d, int ndims) {
+  const int out = d < 0 ? d + ndims : d;
+  if (out < 0 || out >= ndims) {
+    throw Error(ErrorCode::invalid_argument, std::string(view) + ": dim " + std::to_string(d) + " of a layout of rank " + std::to_string(ndims), "dim", std::to_string(d), std::to_string(ndims - 1));
+  }
+  return out;
+}
+
+[[noreturn]] inline void needs_copy(const std::string& message, const std::string& axes) {
+  throw Error(ErrorCode::needs_copy, message, "dims", axes, "a view");
+}
+
+/// Splits digits so that a digit border lies at place value `at`: the digits below and from there on. False
+/// where that would cut a digit unevenly; the outermost may be cut so if `ragged`.
+inline bool cut(const Digits& digits, int64_t at, Digits* below, Digits* above, bool ragged = false) {
+  int64_t place = 1;
+  for (const Digit& digit : digits) {
+    const bool outermost = &digit == digits.end() - 1;
+    if (place >= at) {
+      above->push_back(digit);
+    } else if (place * digit.extent <= at) {
+      if (at % (place * digit.extent) != 0 && !outermost) return false;
+      below->push_back(digit);
+    } else {
+      if (at % place != 0 || (digit.extent % (at / place) != 0 && !(ragged && outermost))) return false;
+      below->push_back({at / place, digit.stride});
+      above->push_back({ceil_div(digit.extent, at / place), digit.stride * (at / place)});
+    }
+    place *= digit.extent;
+  }
+  return place >= at;
+}
+
+}  // namespace relayout
