@@ -137,12 +137,20 @@ Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
       refuse("offset " + std::to_string(offsets[d]) + " and extent " + std::to_string(dims[d]) + " leave the extent " + std::to_string(layout.dim(d)), dims[d], layout.dim(d));
     }
     if (offsets[d] % block != 0) refuse("offset " + std::to_string(offsets[d]) + " is no multiple of the block " + std::to_string(block), offsets[d], block);
-    if (offsets[d] + dims[d] != layout.dim(d) && dims[d] % block != 0) refuse("extent " + std::to_string(dims[d]) + " ends inside a block of " + std::to_string(block), dims[d], block);
-    if (!layout.empty()) out.offset0 += digits_offset(digits, offsets[d]);
-    out.dims[d] = dims[d];
-    // oneDNN keeps what padding the tensor has beyond its right border.
     const bool border = offsets[d] + dims[d] == layout.dim(d);
-    digits.back().extent = border ? digits.back().extent - offsets[d] / block : dims[d] / block;
+    const int64_t start = layout.empty() ? 0 : digits_offset(digits, offsets[d]);
+    if (!border && dims[d] % block != 0) {
+      // A part of one block is fine where it is a run of its own; elsewhere the block's rest would pass for padding.
+      int64_t base = 0;
+      const auto part = dims[d] < block ? range_digits(digits, layout.dim(d), offsets[d], dims[d], &base) : std::nullopt;
+      if (!part) refuse("extent " + std::to_string(dims[d]) + " ends inside a block of " + std::to_string(block), dims[d], block);
+      digits = *part;
+    } else {
+      // oneDNN keeps what padding the tensor has beyond its right border.
+      digits.back().extent = border ? digits.back().extent - offsets[d] / block : dims[d] / block;
+    }
+    out.dims[d] = dims[d];
+    out.offset0 += start;
   }
   return out.layout();
 }

@@ -34,8 +34,10 @@ Layout narrow(const Layout& layout, int d, int64_t start, int64_t length);
 Layout select(const Layout& layout, int d, int64_t index);
 
 /// oneDNN's submemory descriptor: strides and blocks inherited, offset0 grows. Offsets must be
-/// multiples of the dim's block; an extent that does not end at the right border must be one too.
-/// Error{invalid_argument} says which dim breaks which rule.
+/// multiples of the dim's block; an extent that does not end at the right border must be one too, or lie inside
+/// one block (memory_desc_init_submemory). The padding behind the right border stays. Error{invalid_argument}
+/// says which dim breaks which rule; refused beyond oneDNN's own rule is a part of a block of two levels that
+/// is no run, as the rest of the block would pass for padding.
 Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets);
 
 /// Dims of extent 1 repeat to `dims`; leading dims may be added. -1 keeps a dim.

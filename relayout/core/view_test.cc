@@ -97,6 +97,11 @@ TEST(View, SubmemoryRules) {
   const Layout sub = submemory(l, {1, 9, 2, 5}, {2, 8, 1, 0});
   expect_view(sub, l, [](const Dims& i) { return Dims{i[0] + 2, i[1] + 8, i[2] + 1, i[3]}; });
   EXPECT_EQ(sub.outer_strides(), l.outer_strides());
+  const Layout inside = submemory(l, {1, 3, 4, 5}, {0, 4, 0, 0});  // a part of one block
+  EXPECT_FALSE(inside.padded());
+  expect_view(inside, l, [](const Dims& i) { return Dims{i[0], i[1] + 4, i[2], i[3]}; });
+  const Layout levels = Format::parse("aBcd4b2b").bind(kDims);
+  EXPECT_EQ(code_of([&] { submemory(levels, {1, 3, 4, 5}, {0, 8, 0, 0}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { submemory(l, {1, 4, 2, 5}, {0, 2, 0, 0}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { submemory(l, {1, 5, 2, 5}, {0, 4, 0, 0}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { submemory(l, {1, 4, 2, 5}, {3, 4, 0, 0}); }), ErrorCode::invalid_argument);
