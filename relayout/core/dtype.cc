@@ -19,10 +19,23 @@ struct Row {
 constexpr auto F = DTypeKind::floating, S = DTypeKind::signed_integer, U = DTypeKind::unsigned_integer,
                B = DTypeKind::boolean;
 constexpr std::array<Row, kDTypeCount> kRows{{
-    {"f64", 64, F}, {"f32", 32, F}, {"f16", 16, F}, {"bf16", 16, F}, {"f8_e5m2", 8, F}, {"f8_e4m3", 8, F},
-    {"s64", 64, S}, {"s32", 32, S}, {"s16", 16, S}, {"s8", 8, S},
-    {"u64", 64, U}, {"u32", 32, U}, {"u16", 16, U}, {"u8", 8, U},
-    {"bool", 8, B}, {"s4", 4, S}, {"u4", 4, U},
+    {"f64", 64, F},
+    {"f32", 32, F},
+    {"f16", 16, F},
+    {"bf16", 16, F},
+    {"f8_e5m2", 8, F},
+    {"f8_e4m3", 8, F},
+    {"s64", 64, S},
+    {"s32", 32, S},
+    {"s16", 16, S},
+    {"s8", 8, S},
+    {"u64", 64, U},
+    {"u32", 32, U},
+    {"u16", 16, U},
+    {"u8", 8, U},
+    {"bool", 8, B},
+    {"s4", 4, S},
+    {"u4", 4, U},
 }};
 
 constexpr auto kAll = [] {

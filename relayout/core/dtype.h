@@ -14,11 +14,23 @@
 namespace relayout {
 
 enum class DType : uint8_t {
-  f64, f32, f16, bf16, f8_e5m2, f8_e4m3,
-  s64, s32, s16, s8,
-  u64, u32, u16, u8,
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8_e5m2,
+  f8_e4m3,
+  s64,
+  s32,
+  s16,
+  s8,
+  u64,
+  u32,
+  u16,
+  u8,
   boolean,  // one byte, 0 or 1; any other byte reads as true
-  s4, u4,   // two elements a byte, the even one in the low nibble
+  s4,
+  u4,  // two elements a byte, the even one in the low nibble
 };
 inline constexpr int kDTypeCount = 17;
 

@@ -35,8 +35,7 @@ std::string_view name(ErrorCode code);
 /// The one exception type of the library.
 class Error : public std::exception {
  public:
-  Error(ErrorCode code, std::string message, std::string field = {}, std::string value = {},
-        std::string limit = {})
+  Error(ErrorCode code, std::string message, std::string field = {}, std::string value = {}, std::string limit = {})
       : code_(code),
         message_(std::move(message)),
         field_(std::move(field)),

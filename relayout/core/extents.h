@@ -38,8 +38,8 @@ class InlineVector {
 
   void push_back(const T& value) {
     if (size_ == N) {
-      throw Error(ErrorCode::limit, "more than " + std::to_string(N) + " entries", "size",
-                  std::to_string(N + 1), std::to_string(N));
+      throw Error(ErrorCode::limit, "more than " + std::to_string(N) + " entries", "size", std::to_string(N + 1),
+                  std::to_string(N));
     }
     data_[static_cast<std::size_t>(size_++)] = value;
   }

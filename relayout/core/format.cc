@@ -11,7 +11,9 @@ namespace {
 constexpr int64_t kTexelLanes = 4;
 
 [[noreturn]] void throw_shape(const std::string& text, const Dims& shape, const std::string& why) {
-  throw Error(ErrorCode::invalid_argument, "layout " + escaped(text) + ": the array has shape (" + join(shape) + "), " + why, "shape", join(shape), why);
+  throw Error(ErrorCode::invalid_argument,
+              "layout " + escaped(text) + ": the array has shape (" + join(shape) + "), " + why, "shape", join(shape),
+              why);
 }
 
 bool has_zero(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end(); }
@@ -20,7 +22,8 @@ bool has_zero(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end(
 
 void Format::throw_overflow(const Dims& dims) const {
   Dims padded = dims;
-  for (const Block& b : blocks_) padded[b.dim] = checked_mul(ceil_div(padded[b.dim], b.size), b.size).value_or(dims[b.dim]);
+  for (const Block& b : blocks_)
+    padded[b.dim] = checked_mul(ceil_div(padded[b.dim], b.size), b.size).value_or(dims[b.dim]);
   // The dim that makes the product too large is to blame; where it is not the product, the largest dim.
   int worst = static_cast<int>(std::ranges::max_element(padded) - padded.begin());
   int64_t product = 1;
@@ -67,11 +70,14 @@ void Format::check_dims(const Dims& dims) const {
   if (fixed ? *fixed == dims.size() : named <= dims.size()) {
     for (int d = 0; d < dims.size(); ++d) {
       if (dims[d] >= 0) continue;
-      throw Error(ErrorCode::invalid_argument, "bind: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
+      throw Error(ErrorCode::invalid_argument,
+                  "bind: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
                   "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more");
     }
     if (unit_multiplier_ && dims[0] != 1) {
-      throw Error(ErrorCode::unsupported, "bind: " + text_ + " is defined for multiplier 1 only, dims has M = " + std::to_string(dims[0]), "dims[0]", std::to_string(dims[0]), "1");
+      throw Error(ErrorCode::unsupported,
+                  "bind: " + text_ + " is defined for multiplier 1 only, dims has M = " + std::to_string(dims[0]),
+                  "dims[0]", std::to_string(dims[0]), "1");
     }
     return;
   }
@@ -82,7 +88,8 @@ void Format::check_dims(const Dims& dims) const {
   for (std::size_t k = 0; k < std::min(plain.size(), kNamesShown); ++k) names += (k ? ", " : "") + plain[k];
   if (plain.size() > kNamesShown) names += ", ...";
   throw Error(ErrorCode::invalid_argument,
-              "bind: " + escaped(text_) + " has " + std::to_string(need) + (fixed ? "" : " or more") + (need == 1 ? " dim" : " dims") + ", dims " + join(dims) + " has " + std::to_string(dims.size()) +
+              "bind: " + escaped(text_) + " has " + std::to_string(need) + (fixed ? "" : " or more") +
+                  (need == 1 ? " dim" : " dims") + ", dims " + join(dims) + " has " + std::to_string(dims.size()) +
                   (names.empty() ? "" : "; names of rank " + std::to_string(dims.size()) + ": " + names),
               "dims", join(dims), std::to_string(need));
 }
@@ -157,14 +164,18 @@ Layout Format::bind(const Dims& dims) const {
   for (std::size_t k = axes.size(); k-- > 0;) {
     digits[static_cast<std::size_t>(axes[k].dim)].push_back({axes[k].extent, axis_strides[k]});
   }
-  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0_.value_or(0));
+  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())),
+                             offset0_.value_or(0));
 }
 
 Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t offset0) const {
   check_dims(dims);
   const auto shape = physical_shape(dims);
   if (!shape || is_image() || shape->size() != axis_strides.size()) {
-    throw Error(ErrorCode::invalid_argument, "bind_physical: " + escaped(text_) + " has no physical array of " + std::to_string(axis_strides.size()) + " axes", "layout", escaped(text_), "a plain or blocked layout");
+    throw Error(ErrorCode::invalid_argument,
+                "bind_physical: " + escaped(text_) + " has no physical array of " +
+                    std::to_string(axis_strides.size()) + " axes",
+                "layout", escaped(text_), "a plain or blocked layout");
   }
   const auto axes = physical_axes(dims);
   std::array<Digits, kMaxDims> digits;
@@ -176,7 +187,9 @@ Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t
 }
 
 ImageExtent Format::image(const Dims& dims) const {
-  if (!is_image()) throw Error(ErrorCode::invalid_argument, "image: " + escaped(text_) + " is no image layout", "layout", escaped(text_), "a tag with a row break, e.g. nh|Cw4c");
+  if (!is_image())
+    throw Error(ErrorCode::invalid_argument, "image: " + escaped(text_) + " is no image layout", "layout",
+                escaped(text_), "a tag with a row break, e.g. nh|Cw4c");
   check_dims(dims);
   ImageExtent out{1, 1, 0};
   int k = 0;
@@ -226,7 +239,8 @@ Dims Format::dims_from_physical(const Dims& shape) const {
   }
   if (is_image()) {
     if (shape.size() != 3 || shape[2] != kTexelLanes) throw_shape(text_, shape, "an image is (height, width, 4)");
-    if (rows_ > 1 || outer_.size() - rows_ > 1 || pitch_) throw_shape(text_, shape, "and an image's logical dims must be given");
+    if (rows_ > 1 || outer_.size() - rows_ > 1 || pitch_)
+      throw_shape(text_, shape, "and an image's logical dims must be given");
     if (rows_ == 0 && shape[0] != 1) throw_shape(text_, shape, "this image has one row");
     Dims dims(outer_.size(), 1);
     for (int k = 0; k < outer_.size(); ++k) dims[outer_[k]] = shape[k < rows_ ? 0 : 1];
@@ -235,14 +249,18 @@ Dims Format::dims_from_physical(const Dims& shape) const {
   const int ndims = shape.size() - static_cast<int>(blocks_.size());
   const int named = static_cast<int>(std::ranges::count_if(outer_, [](int8_t d) { return d != kRest; }));
   if (ndims < 0 || (rank() ? *rank() != ndims : named > ndims)) {
-    throw_shape(text_, shape, "expected " + std::to_string(rank().value_or(named) + static_cast<int>(blocks_.size())) + (rank() ? "" : " or more") + " axes");
+    throw_shape(text_, shape,
+                "expected " + std::to_string(rank().value_or(named) + static_cast<int>(blocks_.size())) +
+                    (rank() ? "" : " or more") + " axes");
   }
   Dims dims(ndims, 0);
   const Outer outer = outer_for(ndims);
   for (int k = 0; k < ndims; ++k) dims[outer[k]] = shape[k];
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     const int axis = ndims + static_cast<int>(b);
-    if (shape[axis] != blocks_[b].size) throw_shape(text_, shape, "its axis " + std::to_string(axis) + " should be a block of " + std::to_string(blocks_[b].size));
+    if (shape[axis] != blocks_[b].size)
+      throw_shape(text_, shape,
+                  "its axis " + std::to_string(axis) + " should be a block of " + std::to_string(blocks_[b].size));
   }
   return blocked_dims(dims);
 }

@@ -102,9 +102,9 @@ class Format {
   Kind kind_ = Kind::undef;
   MemoryFormat memory_format_ = MemoryFormat::contiguous;
   std::string text_;
-  std::string letters_;      // logical dim letters where the tag names a domain
-  Outer outer_;              // tag
-  int rows_ = -1;            // how many of outer_ are image rows; -1 is no image
+  std::string letters_;        // logical dim letters where the tag names a domain
+  Outer outer_;                // tag
+  int rows_ = -1;              // how many of outer_ are image rows; -1 is no image
   std::vector<Block> blocks_;  // tag, outermost first
   std::optional<Dims> strides_;
   std::optional<int64_t> offset0_;

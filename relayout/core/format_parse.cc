@@ -22,7 +22,8 @@ struct Format::Parser {
     // A window around the position, so that a long text stays one line.
     const std::size_t from = at > 48 ? at - 40 : 0;
     const std::string before = (from ? "..." : "") + escaped(text.substr(from, at - from), 400);
-    const std::string after = at < text.size() ? escaped(text.substr(at, 24), 100) + (text.size() > at + 24 ? "..." : "") : "";
+    const std::string after =
+        at < text.size() ? escaped(text.substr(at, 24), 100) + (text.size() > at + 24 ? "..." : "") : "";
     std::string message = "layout: " + why + "\n  " + before + after + "\n  " + std::string(before.size(), ' ') + "^";
     if (!near.empty()) {
       message += "\n  did you mean ";
@@ -58,7 +59,8 @@ struct Format::Parser {
     }
     body(end);
     if (out.pitch_ && !out.is_image()) fail(text.find(';'), "only an image layout (a tag with '|') has a pitch");
-    if (out.offset0_ && (out.kind_ == Kind::undef || out.kind_ == Kind::any)) fail(end, "a layout without elements has no offset");
+    if (out.offset0_ && (out.kind_ == Kind::undef || out.kind_ == Kind::any))
+      fail(end, "a layout without elements has no offset");
     out.text_ = std::string(text);
     return std::move(out);
   }
@@ -112,8 +114,8 @@ struct Format::Parser {
   /// Letters with at most one row break, then blocks.
   void tag(std::size_t end) {
     out.kind_ = Kind::tag;
-    std::string letters;               // outer, lower case
-    std::vector<std::size_t> position; // of each in text
+    std::string letters;                // outer, lower case
+    std::vector<std::size_t> position;  // of each in text
     std::size_t at = 0;
     for (; at < end && !is_digit(text[at]); ++at) {
       if (text[at] == '|') {
@@ -122,7 +124,9 @@ struct Format::Parser {
         continue;
       }
       if (!is_letter(text[at])) fail(at, "expected a letter", names_near(text.substr(0, end)));
-      if (letters.find(lower(text[at])) != std::string::npos) fail(at, std::string("dim '") + lower(text[at]) + "' stands here a second time", names_near(text.substr(0, end)));
+      if (letters.find(lower(text[at])) != std::string::npos)
+        fail(at, std::string("dim '") + lower(text[at]) + "' stands here a second time",
+             names_near(text.substr(0, end)));
       letters += lower(text[at]);
       position.push_back(at);
     }
@@ -131,11 +135,14 @@ struct Format::Parser {
 
     while (at < end) block(at, end, letters);
     for (std::size_t k = 0; k < letters.size(); ++k) {
-      const bool blocked = std::ranges::any_of(out.blocks_, [&](const Block& b) { return b.dim == out.outer_[static_cast<int>(k)]; });
+      const bool blocked =
+          std::ranges::any_of(out.blocks_, [&](const Block& b) { return b.dim == out.outer_[static_cast<int>(k)]; });
       const std::string quoted = std::string("'") + text[position[k]] + "'";
       // oneDNN spells some blocked names with a capital too many (OhwI32o), so in those it means nothing.
       const bool excused = !out.letters_.empty() && !out.blocks_.empty();
-      if (is_upper(text[position[k]]) && !blocked && !excused) fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)", names_near(letters));
+      if (is_upper(text[position[k]]) && !blocked && !excused)
+        fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)",
+             names_near(letters));
       if (!is_upper(text[position[k]]) && blocked) fail(position[k], quoted + " has a block, so it must be a capital");
     }
     if (!out.is_image()) return;
@@ -151,16 +158,19 @@ struct Format::Parser {
       if (text[position[0]] == 'X') fail(position[0], "x has no blocks");
       return;
     }
-    if (letters.find('a') != std::string::npos || letters.find('x') != std::string::npos) return generic_dims(letters, position);
+    if (letters.find('a') != std::string::npos || letters.find('x') != std::string::npos)
+      return generic_dims(letters, position);
     const auto order = logical_order(letters);
     if (!order) {
       for (std::size_t k = 0; k < letters.size(); ++k) {
-        if (std::string_view("ncdhwoigtlm").find(letters[k]) == std::string_view::npos) fail(position[k], std::string("letter '") + letters[k] + "' names no dim of any domain", names_near(word));
+        if (std::string_view("ncdhwoigtlm").find(letters[k]) == std::string_view::npos)
+          fail(position[k], std::string("letter '") + letters[k] + "' names no dim of any domain", names_near(word));
       }
       fail(0, "these letters are the dims of no domain", names_near(word));
     }
     if (!out.is_image()) {
-      if (const auto wrong = misplaced_letter(letters, *order)) fail(position[wrong->first], wrong->second, names_near(word));
+      if (const auto wrong = misplaced_letter(letters, *order))
+        fail(position[wrong->first], wrong->second, names_near(word));
     }
     out.letters_ = *order;
     for (char letter : letters) out.outer_.push_back(static_cast<int8_t>(order->find(letter)));
@@ -177,7 +187,11 @@ struct Format::Parser {
         continue;
       }
       const int d = letters[k] - 'a';
-      if (d >= kMaxDims) fail(position[k], std::string("letter '") + letters[k] + "' is beyond dim l; a tag has at most " + std::to_string(kMaxDims) + " dims", names_near(letters));
+      if (d >= kMaxDims)
+        fail(position[k],
+             std::string("letter '") + letters[k] + "' is beyond dim l; a tag has at most " + std::to_string(kMaxDims) +
+                 " dims",
+             names_near(letters));
       if (d >= named) {
         char missing = 'a';
         while (letters.find(missing) != std::string::npos) ++missing;
@@ -197,8 +211,11 @@ struct Format::Parser {
     if (size > kMaxBlock) fail(from, "a block of over " + std::to_string(kMaxBlock));
     if (at == end) fail(at, "a block's letter is missing");
     const std::size_t k = letters.find(text[at]);
-    if (text[at] == 'x' || k == std::string::npos) fail(at, std::string("a block of '") + (is_letter(text[at]) ? std::string(1, text[at]) : "?") + "', which is no dim of this tag");
-    if (out.blocks_.size() == static_cast<std::size_t>(kMaxBlocks)) fail(from, "more than " + std::to_string(kMaxBlocks) + " blocks");
+    if (text[at] == 'x' || k == std::string::npos)
+      fail(at, std::string("a block of '") + (is_letter(text[at]) ? std::string(1, text[at]) : "?") +
+                   "', which is no dim of this tag");
+    if (out.blocks_.size() == static_cast<std::size_t>(kMaxBlocks))
+      fail(from, "more than " + std::to_string(kMaxBlocks) + " blocks");
     out.blocks_.push_back({out.outer_[static_cast<int>(k)], size});
     ++at;
   }

@@ -71,7 +71,9 @@ TEST(Format, PyTorchStorageOrder) {
   const Layout l = bound("channels_last", {1, 3, 2, 2});
   EXPECT_EQ(l.outer_strides(), (Dims{12, 1, 6, 3}));
   std::vector<int64_t> order(12);
-  each_index(l.dims(), [&](const Dims& i) { order[static_cast<std::size_t>(l.offset(i))] = Layout::contiguous(l.dims()).offset(i); });
+  each_index(l.dims(), [&](const Dims& i) {
+    order[static_cast<std::size_t>(l.offset(i))] = Layout::contiguous(l.dims()).offset(i);
+  });
   EXPECT_EQ(order, (std::vector<int64_t>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
 }
 
@@ -92,14 +94,41 @@ TEST(Format, MaceImages) {
   const auto up = [](int64_t v) { return (v + 3) / 4; };
   const Dims act{2, 6, 5, 3}, filter{6, 5, 3, 2}, depthwise{1, 6, 3, 2};
   const Case cases[] = {
-      {"mace:in_out_channel", act, 3 * up(6), 2 * 5, [](const Dims& i, const Dims& e) { return Pixel{i[1] / 4 * e[3] + i[3], i[0] * e[2] + i[2], i[1] % 4}; }},
-      {"mace:in_out_height", act, 3 * 6, 2 * up(5), [](const Dims& i, const Dims& e) { return Pixel{i[1] * e[3] + i[3], i[0] * ((e[2] + 3) / 4) + i[2] / 4, i[2] % 4}; }},
-      {"mace:in_out_width", act, up(3) * 6, 2 * 5, [](const Dims& i, const Dims& e) { return Pixel{i[1] * ((e[3] + 3) / 4) + i[3] / 4, i[0] * e[2] + i[2], i[3] % 4}; }},
-      {"mace:conv2d_filter", filter, 5, 3 * 2 * up(6), [](const Dims& i, const Dims& e) { return Pixel{i[1], i[0] / 4 * e[2] * e[3] + i[2] * e[3] + i[3], i[0] % 4}; }},
-      {"mace:dw_conv2d_filter", depthwise, 3 * 2, up(6), [](const Dims& i, const Dims& e) { return Pixel{i[2] * e[3] + i[3], i[1] / 4, i[1] % 4}; }},
-      {"mace:argument", {7}, up(7), 1, [](const Dims& i, const Dims&) { return Pixel{i[0] / 4, 0, i[0] % 4}; }},
-      {"mace:weight_height", filter, 5 * 3 * 2, up(6), [](const Dims& i, const Dims& e) { return Pixel{(i[2] * e[3] + i[3]) * e[1] + i[1], i[0] / 4, i[0] % 4}; }},
-      {"mace:weight_width", filter, up(5) * 3 * 2, 6, [](const Dims& i, const Dims& e) { return Pixel{(i[2] * e[3] + i[3]) * ((e[1] + 3) / 4) + i[1] / 4, i[0], i[1] % 4}; }},
+      {"mace:in_out_channel", act, 3 * up(6), 2 * 5,
+       [](const Dims& i, const Dims& e) {
+         return Pixel{i[1] / 4 * e[3] + i[3], i[0] * e[2] + i[2], i[1] % 4};
+       }},
+      {"mace:in_out_height", act, 3 * 6, 2 * up(5),
+       [](const Dims& i, const Dims& e) {
+         return Pixel{i[1] * e[3] + i[3], i[0] * ((e[2] + 3) / 4) + i[2] / 4, i[2] % 4};
+       }},
+      {"mace:in_out_width", act, up(3) * 6, 2 * 5,
+       [](const Dims& i, const Dims& e) {
+         return Pixel{i[1] * ((e[3] + 3) / 4) + i[3] / 4, i[0] * e[2] + i[2], i[3] % 4};
+       }},
+      {"mace:conv2d_filter", filter, 5, 3 * 2 * up(6),
+       [](const Dims& i, const Dims& e) {
+         return Pixel{i[1], i[0] / 4 * e[2] * e[3] + i[2] * e[3] + i[3], i[0] % 4};
+       }},
+      {"mace:dw_conv2d_filter", depthwise, 3 * 2, up(6),
+       [](const Dims& i, const Dims& e) {
+         return Pixel{i[2] * e[3] + i[3], i[1] / 4, i[1] % 4};
+       }},
+      {"mace:argument",
+       {7},
+       up(7),
+       1,
+       [](const Dims& i, const Dims&) {
+         return Pixel{i[0] / 4, 0, i[0] % 4};
+       }},
+      {"mace:weight_height", filter, 5 * 3 * 2, up(6),
+       [](const Dims& i, const Dims& e) {
+         return Pixel{(i[2] * e[3] + i[3]) * e[1] + i[1], i[0] / 4, i[0] % 4};
+       }},
+      {"mace:weight_width", filter, up(5) * 3 * 2, 6,
+       [](const Dims& i, const Dims& e) {
+         return Pixel{(i[2] * e[3] + i[3]) * ((e[1] + 3) / 4) + i[1] / 4, i[0], i[1] % 4};
+       }},
   };
   for (const Case& c : cases) {
     for (const char* pitch : {"", ";pitch=64"}) {
@@ -122,13 +151,45 @@ TEST(Format, MaceImages) {
 }
 
 TEST(Format, DomainNamesMeanTheirLetters) {
-  const auto generic = [](std::string_view name) { return *Format::parse(name).generic_tag(*Format::parse(name).rank()); };
-  const std::pair<const char*, const char*> names[] = {
-      {"nchw", "abcd"}, {"nhwc", "acdb"}, {"chwn", "bcda"}, {"ncdhw", "abcde"}, {"ndhwc", "acdeb"}, {"nc", "ab"}, {"cn", "ba"}, {"tn", "ab"}, {"nt", "ba"},
-      {"ncw", "abc"}, {"nwc", "acb"}, {"oi", "ab"}, {"io", "ba"}, {"oihw", "abcd"}, {"hwio", "cdba"}, {"goihw", "abcde"}, {"giodhw", "acbdef"}, {"goidhw", "abcdef"},
-      {"giohw", "acbde"}, {"hwigo", "decab"}, {"dhwigo", "defcab"}, {"tnc", "abc"}, {"ntc", "bac"}, {"ldnc", "abcd"}, {"ldigo", "abcde"}, {"ldgoi", "abdec"},
-      {"ldio", "abcd"}, {"ldoi", "abdc"}, {"ldgo", "abcd"}, {"nChw16c", "aBcd16b"}, {"OIhw4i16o4i", "ABcd4b16a4b"}, {"gOIhw16i16o", "aBCde16c16b"},
-      {"NCdhw16n16c", "ABcde16a16b"}, {"Owhi16o", "Adcb16a"}, {"OhwI32o", "Acdb32a"}, {"x", "a"}};
+  const auto generic = [](std::string_view name) {
+    return *Format::parse(name).generic_tag(*Format::parse(name).rank());
+  };
+  const std::pair<const char*, const char*> names[] = {{"nchw", "abcd"},
+                                                       {"nhwc", "acdb"},
+                                                       {"chwn", "bcda"},
+                                                       {"ncdhw", "abcde"},
+                                                       {"ndhwc", "acdeb"},
+                                                       {"nc", "ab"},
+                                                       {"cn", "ba"},
+                                                       {"tn", "ab"},
+                                                       {"nt", "ba"},
+                                                       {"ncw", "abc"},
+                                                       {"nwc", "acb"},
+                                                       {"oi", "ab"},
+                                                       {"io", "ba"},
+                                                       {"oihw", "abcd"},
+                                                       {"hwio", "cdba"},
+                                                       {"goihw", "abcde"},
+                                                       {"giodhw", "acbdef"},
+                                                       {"goidhw", "abcdef"},
+                                                       {"giohw", "acbde"},
+                                                       {"hwigo", "decab"},
+                                                       {"dhwigo", "defcab"},
+                                                       {"tnc", "abc"},
+                                                       {"ntc", "bac"},
+                                                       {"ldnc", "abcd"},
+                                                       {"ldigo", "abcde"},
+                                                       {"ldgoi", "abdec"},
+                                                       {"ldio", "abcd"},
+                                                       {"ldoi", "abdc"},
+                                                       {"ldgo", "abcd"},
+                                                       {"nChw16c", "aBcd16b"},
+                                                       {"OIhw4i16o4i", "ABcd4b16a4b"},
+                                                       {"gOIhw16i16o", "aBCde16c16b"},
+                                                       {"NCdhw16n16c", "ABcde16a16b"},
+                                                       {"Owhi16o", "Adcb16a"},
+                                                       {"OhwI32o", "Acdb32a"},
+                                                       {"x", "a"}};
   for (const auto& [name, tag] : names) EXPECT_EQ(generic(name), tag) << name;
   EXPECT_EQ(bound("BA16a64b", {33, 70}).padded_dims(), (Dims{48, 128}));
   EXPECT_EQ(bound("abx", {2, 3, 4, 5}), bound("nchw", {2, 3, 4, 5}));
@@ -162,18 +223,46 @@ TEST(Format, PhysicalShapes) {
   EXPECT_EQ(Format::parse("axb").dims_from_physical({2, 4, 5, 3}), (Dims{2, 3, 4, 5}));
   EXPECT_EQ(Format::parse("aBx16b").dims_from_physical({2, 4, 5, 16}), (Dims{2, 64, 5}));
   EXPECT_EQ(Format::parse("mace:argument").dims_from_physical({1, 2, 4}), (Dims{8}));
-  for (const Dims& wrong : {Dims{2, 2, 5, 4, 8}, Dims{2, 2, 5, 4}, Dims{}}) EXPECT_THROW(Format::parse("nChw16c").dims_from_physical(wrong), Error);
+  for (const Dims& wrong : {Dims{2, 2, 5, 4, 8}, Dims{2, 2, 5, 4}, Dims{}})
+    EXPECT_THROW(Format::parse("nChw16c").dims_from_physical(wrong), Error);
   EXPECT_THROW(Format::parse("nh|Cw4c").dims_from_physical({10, 6, 4}), Error);
   // Column-major storage of the physical array (N,H,W,C).
   EXPECT_EQ(Format::parse("nhwc").bind_physical({2, 3, 4, 5}, {1, 2, 8, 40}).outer_strides(), (Dims{1, 40, 2, 8}));
 }
 
 TEST(Format, ErrorsPointAtThePlace) {
-  const std::pair<std::string, std::string> cases[] = {{"", "empty"}, {"aa", "second time"}, {"ac", "without dim 'b'"}, {"aBc", "no block"}, {"nChw", "no block"}, {"ABc8a", "no block"}, {"abc8b", "must be a capital"},
-      {"aBc0b", "1 or more"}, {"aBc99999999999999999b", "over"}, {std::string(1 << 20, 'a'), "over 512"}, {std::string("ab\0c", 4), "expected a letter"}, {"ab\x1b[31m", "expected a letter"},
-      {"aB16", "letter is missing"}, {"aB16c", "no dim of this tag"}, {"a|b|c", "second row break"}, {"nh|Cw8c", "multiply to 4"}, {"nhcw", "stand together"}, {"strides:1,,2", "not a whole number"},
-      {"strides:1,99999999999999999999", "does not fit"}, {"ab;pitch=3", "only an image"}, {"ab;p=3", "pitch=TEXELS"}, {"nh|Cw4c;pitch=0", "1 texel"}, {"ab@-1", "0 or more"}, {"any@3", "no offset"},
-      {"mace:nope", "no such image"}, {"zq", "names no dim"}, {"axB", "no block"}, {"Xab", "no blocks"}, {"aB16b4", "letter is missing"}, {"1a", "begins with letters"}, {"tcn", "c comes last"}, {"dlnc", "come first"}};
+  const std::pair<std::string, std::string> cases[] = {{"", "empty"},
+                                                       {"aa", "second time"},
+                                                       {"ac", "without dim 'b'"},
+                                                       {"aBc", "no block"},
+                                                       {"nChw", "no block"},
+                                                       {"ABc8a", "no block"},
+                                                       {"abc8b", "must be a capital"},
+                                                       {"aBc0b", "1 or more"},
+                                                       {"aBc99999999999999999b", "over"},
+                                                       {std::string(1 << 20, 'a'), "over 512"},
+                                                       {std::string("ab\0c", 4), "expected a letter"},
+                                                       {"ab\x1b[31m", "expected a letter"},
+                                                       {"aB16", "letter is missing"},
+                                                       {"aB16c", "no dim of this tag"},
+                                                       {"a|b|c", "second row break"},
+                                                       {"nh|Cw8c", "multiply to 4"},
+                                                       {"nhcw", "stand together"},
+                                                       {"strides:1,,2", "not a whole number"},
+                                                       {"strides:1,99999999999999999999", "does not fit"},
+                                                       {"ab;pitch=3", "only an image"},
+                                                       {"ab;p=3", "pitch=TEXELS"},
+                                                       {"nh|Cw4c;pitch=0", "1 texel"},
+                                                       {"ab@-1", "0 or more"},
+                                                       {"any@3", "no offset"},
+                                                       {"mace:nope", "no such image"},
+                                                       {"zq", "names no dim"},
+                                                       {"axB", "no block"},
+                                                       {"Xab", "no blocks"},
+                                                       {"aB16b4", "letter is missing"},
+                                                       {"1a", "begins with letters"},
+                                                       {"tcn", "c comes last"},
+                                                       {"dlnc", "come first"}};
   for (const auto& [text, why] : cases) {
     const std::string message = error_of(text);
     EXPECT_NE(message.find(why), std::string::npos) << message;
@@ -192,8 +281,10 @@ TEST(Format, ErrorsPointAtThePlace) {
 }
 
 TEST(Format, RecoveredTagBindsBack) {
-  const Dims shapes[] = {{2, 17, 5, 4}, {1, 1, 1, 1}, {1, 17, 1, 4}, {3, 16, 1, 1}, {2, 3, 4, 5}, {0, 3, 4, 5}, {1, 3, 224, 224}, {2, 1, 5, 4}};
-  for (const char* tag : {"abcd", "acdb", "bcda", "cdba", "dcba", "badc", "aBcd16b", "aBcd4b", "ABcd16a16b", "ABcd4b16a4b", "Abcd8a", "aBcd2b2b", "bAcd4a", "abCd4c", "ABcd16b16a2b", "acBd4b"}) {
+  const Dims shapes[] = {{2, 17, 5, 4}, {1, 1, 1, 1}, {1, 17, 1, 4},    {3, 16, 1, 1},
+                         {2, 3, 4, 5},  {0, 3, 4, 5}, {1, 3, 224, 224}, {2, 1, 5, 4}};
+  for (const char* tag : {"abcd", "acdb", "bcda", "cdba", "dcba", "badc", "aBcd16b", "aBcd4b", "ABcd16a16b",
+                          "ABcd4b16a4b", "Abcd8a", "aBcd2b2b", "bAcd4a", "abCd4c", "ABcd16b16a2b", "acBd4b"}) {
     for (const Dims& dims : shapes) {
       const Layout layout = bound(tag, dims);
       for (const Layout& l : {layout, layout.canonical()}) {
@@ -233,9 +324,13 @@ TEST(Format, ExtremesAreErrorsNotOverflows) {
 }
 
 TEST(Format, Aliases) {
-  const auto has = [](std::string_view tag, std::string_view alias) { return std::ranges::count(aliases_of(tag), alias) == 1; };
-  EXPECT_TRUE(has("abcd", "nchw") && has("abcd", "oihw") && has("abcd", "ldnc") && has("acdb", "nhwc") && has("acdb", "ohwi"));
-  EXPECT_TRUE(has("aBcd16b", "nChw16c") && has("ABcd4b16a4b", "OIhw4i16o4i") && has("a", "x") && has("ab", "nc") && has("ba", "nt"));
+  const auto has = [](std::string_view tag, std::string_view alias) {
+    return std::ranges::count(aliases_of(tag), alias) == 1;
+  };
+  EXPECT_TRUE(has("abcd", "nchw") && has("abcd", "oihw") && has("abcd", "ldnc") && has("acdb", "nhwc") &&
+              has("acdb", "ohwi"));
+  EXPECT_TRUE(has("aBcd16b", "nChw16c") && has("ABcd4b16a4b", "OIhw4i16o4i") && has("a", "x") && has("ab", "nc") &&
+              has("ba", "nt"));
   EXPECT_TRUE(has("ac|Bd4b", "mace:in_out_channel"));
   for (const char* tag : {"abc", "bac", "acdb", "aBcde16b", "ABcd16a16b", "abCde4c"}) {
     for (const std::string& alias : aliases_of(tag)) {
@@ -249,7 +344,8 @@ TEST(Print, Formula) {
   EXPECT_EQ(offset_formula(bound("nChw8c", {2, 17, 5, 4}), "nchw"), "480*n + 160*(c/8) + 32*h + 8*w + c%8");
   EXPECT_EQ(offset_formula(bound("strides:-5,1", {3, 5}), "ab"), "10 - 5*a + b");
   EXPECT_EQ(offset_formula(Layout(), ""), "0");
-  EXPECT_EQ(digits_text(bound("nChw8c", {2, 17, 5, 4}), "nchw"), "n = (2,480)  c = (8,1)(3,160)  h = (5,32)  w = (4,8)");
+  EXPECT_EQ(digits_text(bound("nChw8c", {2, 17, 5, 4}), "nchw"),
+            "n = (2,480)  c = (8,1)(3,160)  h = (5,32)  w = (4,8)");
   EXPECT_EQ(memory_picture(bound("aB2b", {2, 3}), 4, 2), "0,0  0,1  0,2  .  \n1,0  1,1  1,2  .  \n");
 }
 

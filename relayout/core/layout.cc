@@ -28,8 +28,8 @@ int64_t product_or_throw(const Dims& dims, const char* what) {
 
 /// Smallest and largest f_d over indices 0..extent-1, which need not fill the top digit.
 std::pair<int64_t, int64_t> dim_range(std::span<const Digit> digits, int64_t extent) {
-  int64_t place = 1, low = 0, high = 0;        // over the digits so far, all of them full
-  int64_t cut_low = 0, cut_high = 0;           // over indices up to (extent - 1) mod place
+  int64_t place = 1, low = 0, high = 0;  // over the digits so far, all of them full
+  int64_t cut_low = 0, cut_high = 0;     // over indices up to (extent - 1) mod place
   for (const Digit& digit : digits) {
     const int64_t top = (extent - 1) / place % digit.extent;
     const int64_t below = (top - 1) * digit.stride, at = top * digit.stride;
@@ -59,10 +59,10 @@ std::string_view name(MemoryFormat format) {
 
 Layout Layout::from_digits(const Dims& dims, std::span<const Digits> digits, int64_t offset0) {
   if (static_cast<int>(digits.size()) != dims.size()) {
-    throw Error(ErrorCode::invalid_argument,
-                "layout: digits for " + std::to_string(digits.size()) + " dims given, dims has " +
-                    std::to_string(dims.size()),
-                "digits", std::to_string(digits.size()), std::to_string(dims.size()));
+    throw Error(
+        ErrorCode::invalid_argument,
+        "layout: digits for " + std::to_string(digits.size()) + " dims given, dims has " + std::to_string(dims.size()),
+        "digits", std::to_string(digits.size()), std::to_string(dims.size()));
   }
   Layout layout;
   layout.dims_ = dims;
@@ -110,7 +110,8 @@ void Layout::validate() const {
     int64_t capacity = 1;
     for (const Digit& digit : digits(d)) {
       if (digit.extent < 0 || (digit.extent == 0 && dim(d) > 0)) {
-        throw Error(ErrorCode::invalid_argument, "layout: a digit of dim " + std::to_string(d) + " has extent " + std::to_string(digit.extent),
+        throw Error(ErrorCode::invalid_argument,
+                    "layout: a digit of dim " + std::to_string(d) + " has extent " + std::to_string(digit.extent),
                     "digits[" + std::to_string(d) + "]", std::to_string(digit.extent), "1 or more");
       }
       const auto next = checked_mul(capacity, digit.extent);
@@ -118,7 +119,9 @@ void Layout::validate() const {
       capacity = *next;
     }
     if (digits(d).empty() || capacity < dim(d)) {
-      throw Error(ErrorCode::invalid_argument, "layout: the digits of dim " + std::to_string(d) + " reach " + std::to_string(capacity) + " of " + std::to_string(dim(d)),
+      throw Error(ErrorCode::invalid_argument,
+                  "layout: the digits of dim " + std::to_string(d) + " reach " + std::to_string(capacity) + " of " +
+                      std::to_string(dim(d)),
                   field, std::to_string(dim(d)), std::to_string(capacity));
     }
     padded.push_back(capacity);
@@ -142,7 +145,9 @@ void Layout::validate() const {
     }
   }
   if (low < 0) {
-    throw Error(ErrorCode::invalid_argument, "layout: an element lies at offset " + std::to_string(low) + ", before the buffer (offset0 is " + std::to_string(offset0_) + ")",
+    throw Error(ErrorCode::invalid_argument,
+                "layout: an element lies at offset " + std::to_string(low) + ", before the buffer (offset0 is " +
+                    std::to_string(offset0_) + ")",
                 "offset0", std::to_string(offset0_), std::to_string(offset0_ - low) + " or more");
   }
 }

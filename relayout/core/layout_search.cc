@@ -20,9 +20,9 @@ struct Place {
 };
 
 struct Places {
-  std::vector<Place> list;      // by |stride|, largest first
-  std::vector<int64_t> reach;   // reach[k]: what places k.. can add at most, in |offset|
-  std::vector<int64_t> divisor; // divisor[k]: gcd of the strides of places k..
+  std::vector<Place> list;       // by |stride|, largest first
+  std::vector<int64_t> reach;    // reach[k]: what places k.. can add at most, in |offset|
+  std::vector<int64_t> divisor;  // divisor[k]: gcd of the strides of places k..
 };
 
 Places places_of(const Layout& layout, const Dims& extents) {
@@ -36,7 +36,8 @@ Places places_of(const Layout& layout, const Dims& extents) {
       place *= digit.extent;
     }
   }
-  std::ranges::stable_sort(out.list, [](const Place& a, const Place& b) { return std::abs(a.stride) > std::abs(b.stride); });
+  std::ranges::stable_sort(out.list,
+                           [](const Place& a, const Place& b) { return std::abs(a.stride) > std::abs(b.stride); });
   out.reach.assign(out.list.size() + 1, 0);
   out.divisor.assign(out.list.size() + 1, 0);
   for (std::size_t k = out.list.size(); k-- > 0;) {
@@ -50,8 +51,8 @@ int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) 
 
 void count_step(int64_t& steps, const char* what) {
   if (++steps > kMaxSteps) {
-    throw Error(ErrorCode::limit, std::string(what) + ": undecided after " + std::to_string(kMaxSteps) + " steps", "strides",
-                "", std::to_string(kMaxSteps));
+    throw Error(ErrorCode::limit, std::string(what) + ": undecided after " + std::to_string(kMaxSteps) + " steps",
+                "strides", "", std::to_string(kMaxSteps));
   }
 }
 

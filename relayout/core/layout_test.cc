@@ -147,12 +147,15 @@ TEST(Layout, SearchesAgreeWithEnumeration) {
       ++collisions;
       EXPECT_FALSE(collision->first == collision->second);
       EXPECT_EQ(l.offset(collision->first), l.offset(collision->second));
-      for (const Dims& index : {collision->first, collision->second}) EXPECT_TRUE(std::ranges::equal(index, l.dims(), std::less<>()));
+      for (const Dims& index : {collision->first, collision->second})
+        EXPECT_TRUE(std::ranges::equal(index, l.dims(), std::less<>()));
     }
     padded += l.padded();
-    const bool filled = logical.empty() || *logical.rbegin() - *logical.begin() + 1 == static_cast<int64_t>(logical.size());
+    const bool filled =
+        logical.empty() || *logical.rbegin() - *logical.begin() + 1 == static_cast<int64_t>(logical.size());
     EXPECT_EQ(l.dense(), !l.padded() && !collision && filled);
-    EXPECT_EQ(l.packed(), at.rbegin()->first - at.begin()->first + 1 == l.padded_elements() && static_cast<int64_t>(at.size()) == l.padded_elements());
+    EXPECT_EQ(l.packed(), at.rbegin()->first - at.begin()->first + 1 == l.padded_elements() &&
+                              static_cast<int64_t>(at.size()) == l.padded_elements());
     for (int64_t offset = -1; offset <= high + 1; ++offset) {
       Dims index;
       const Slot slot = l.inverse(offset, &index);
@@ -175,13 +178,15 @@ TEST(Layout, EqualityIsEqualityOfTheFunction) {
   std::vector<Layout> all;
   for (int i = 0; i < 300; ++i) all.push_back(random_layout(rng));
   for (const char* tag : {"abcd", "acdb", "aBcd4b", "bcda", "aBcd2b2b", "aBcd8b"}) {
-    for (const Dims& dims : {Dims{2, 4, 3, 1}, Dims{1, 1, 3, 2}, Dims{2, 1, 1, 1}, Dims{3, 4, 1, 1}}) all.push_back(Format::parse(tag).bind(dims));
+    for (const Dims& dims : {Dims{2, 4, 3, 1}, Dims{1, 1, 3, 2}, Dims{2, 1, 1, 1}, Dims{3, 4, 1, 1}})
+      all.push_back(Format::parse(tag).bind(dims));
   }
   int equal = 0;
   for (const Layout& a : all) {
     for (const Layout& b : all) {
       bool same = a.dims() == b.dims() && a.padded_dims() == b.padded_dims();
-      if (same) each_index(a.padded_dims(), [&](const Dims& index) { same = same && a.offset(index) == b.offset(index); });
+      if (same)
+        each_index(a.padded_dims(), [&](const Dims& index) { same = same && a.offset(index) == b.offset(index); });
       EXPECT_EQ(a == b, same);
       equal += same;
     }
@@ -200,7 +205,8 @@ TEST(Layout, InjectiveExactWhereTheStrideRuleRefuses) {
 TEST(Layout, MemoryFormats) {
   const auto formats = [](const char* layout, const Dims& dims) {
     const Layout l = Format::parse(layout).bind(dims);
-    return std::array{l.contiguous_in(MemoryFormat::contiguous), l.contiguous_in(MemoryFormat::channels_last), l.contiguous_in(MemoryFormat::channels_last_3d)};
+    return std::array{l.contiguous_in(MemoryFormat::contiguous), l.contiguous_in(MemoryFormat::channels_last),
+                      l.contiguous_in(MemoryFormat::channels_last_3d)};
   };
   EXPECT_EQ(formats("nchw", {2, 3, 4, 5}), (std::array{true, false, false}));
   EXPECT_EQ(formats("nhwc", {2, 3, 4, 5}), (std::array{false, true, false}));

@@ -9,7 +9,8 @@ namespace relayout {
 namespace {
 
 std::string letter_of(std::string_view letters, int d) {
-  return d < static_cast<int>(letters.size()) ? std::string(1, letters[static_cast<std::size_t>(d)]) : "i" + std::to_string(d);
+  return d < static_cast<int>(letters.size()) ? std::string(1, letters[static_cast<std::size_t>(d)])
+                                              : "i" + std::to_string(d);
 }
 
 /// "c", "c/8", "c%8" or "c/4%16": digit k of an index.
@@ -53,7 +54,8 @@ std::string digits_text(const Layout& layout, std::string_view dim_letters) {
   std::string out;
   for (int d = 0; d < layout.ndims(); ++d) {
     out += (d ? "  " : "") + letter_of(dim_letters, d) + " = ";
-    for (const Digit& digit : layout.digits(d)) out += "(" + std::to_string(digit.extent) + "," + std::to_string(digit.stride) + ")";
+    for (const Digit& digit : layout.digits(d))
+      out += "(" + std::to_string(digit.extent) + "," + std::to_string(digit.stride) + ")";
   }
   return out;
 }

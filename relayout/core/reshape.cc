@@ -13,14 +13,19 @@ Dims inferred(const char* view, Dims dims, int64_t elements) {
     if (dims[d] == -1 && unknown < 0) {
       unknown = d;
     } else if (dims[d] < 0) {
-      throw Error(ErrorCode::invalid_argument, std::string(view) + ": dim " + std::to_string(d) + " is " + std::to_string(dims[d]), "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more, or one -1");
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(view) + ": dim " + std::to_string(d) + " is " + std::to_string(dims[d]),
+                  "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more, or one -1");
     } else {
       known.push_back(dims[d]);
     }
   }
   const auto product = checked_product(known);
   const bool fits = product && (unknown < 0 ? *product == elements : *product != 0 && elements % *product == 0);
-  if (!fits) throw Error(ErrorCode::invalid_argument, std::string(view) + ": dims " + join(dims) + " do not hold " + std::to_string(elements) + " elements", "dims", join(dims), std::to_string(elements));
+  if (!fits)
+    throw Error(ErrorCode::invalid_argument,
+                std::string(view) + ": dims " + join(dims) + " do not hold " + std::to_string(elements) + " elements",
+                "dims", join(dims), std::to_string(elements));
   if (unknown >= 0) dims[unknown] = elements / *product;
   return dims;
 }
@@ -41,7 +46,8 @@ Layout split(const Layout& layout, int d, const Dims& parts) {
     } else if (k == 0) {
       below = rest;
     } else if (!cut(rest, extents[k], &below, &above)) {
-      needs_copy("split: parts " + join(extents) + " of dim " + std::to_string(d) + " cut a digit; copy it first", std::to_string(d));
+      needs_copy("split: parts " + join(extents) + " of dim " + std::to_string(d) + " cut a digit; copy it first",
+                 std::to_string(d));
     }
     if (below.empty()) below = {{1, 0}};
     if (above.empty()) above = {{1, 0}};
@@ -54,19 +60,26 @@ Layout split(const Layout& layout, int d, const Dims& parts) {
 Layout merge(const Layout& layout, int first, int last) {
   first = checked_dim("merge", first, layout.ndims());
   last = checked_dim("merge", last, layout.ndims());
-  if (first > last) throw Error(ErrorCode::invalid_argument, "merge: dims " + std::to_string(first) + ".." + std::to_string(last), "dims", std::to_string(first), std::to_string(last));
+  if (first > last)
+    throw Error(ErrorCode::invalid_argument, "merge: dims " + std::to_string(first) + ".." + std::to_string(last),
+                "dims", std::to_string(first), std::to_string(last));
   Parts out(layout);
   Digits digits;
   int64_t extent = 1;
   for (int d = last; d >= first; --d) {
     if (d > first && layout.capacity(d) != layout.dim(d)) {
-      needs_copy("merge: dim " + std::to_string(d) + " is padded from " + std::to_string(layout.dim(d)) + " to " + std::to_string(layout.capacity(d)) + "; copy it first", std::to_string(d));
+      needs_copy("merge: dim " + std::to_string(d) + " is padded from " + std::to_string(layout.dim(d)) + " to " +
+                     std::to_string(layout.capacity(d)) + "; copy it first",
+                 std::to_string(d));
     }
     for (const Digit& digit : layout.digits(d)) {
       if (digit.extent != 1 || d == first) digits.push_back(digit);
     }
     const auto next = checked_mul(extent, layout.dim(d));
-    if (!next) throw Error(ErrorCode::overflow, "merge: dims " + std::to_string(first) + ".." + std::to_string(last) + " together overflow 64 bits", "dims[" + std::to_string(d) + "]", std::to_string(layout.dim(d)), "9223372036854775807");
+    if (!next)
+      throw Error(ErrorCode::overflow,
+                  "merge: dims " + std::to_string(first) + ".." + std::to_string(last) + " together overflow 64 bits",
+                  "dims[" + std::to_string(d) + "]", std::to_string(layout.dim(d)), "9223372036854775807");
     extent = *next;
     if (d > first) out.erase(d);
   }
@@ -88,8 +101,8 @@ struct Group {
 std::string blocking_axes(const Layout& simple, const Dims& want, const Group& group) {
   std::string out;
   const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
-  int64_t inner = 1;   // elements of the old dims inside d
-  int64_t next = 0;    // the stride that would continue the run
+  int64_t inner = 1;  // elements of the old dims inside d
+  int64_t next = 0;   // the stride that would continue the run
   int run_dim = -1;
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
     if (simple.dim(d) == 1) continue;

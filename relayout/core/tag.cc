@@ -18,9 +18,9 @@ struct Domain {
   bool named;
 };
 constexpr Domain kDomains[] = {
-    {"nc", true, true},    {"oi", true, true},     {"goi", true, true},   {"tn", false, true},  {"tnc", false, true},
-    {"ldnc", false, true}, {"ldigo", false, true}, {"ldio", false, true}, {"ldgo", false, true},
-    {"mi", true, false},   {"i", true, false},     {"", true, false},
+    {"nc", true, true},    {"oi", true, true},    {"goi", true, true},    {"tn", false, true},
+    {"tnc", false, true},  {"ldnc", false, true}, {"ldigo", false, true}, {"ldio", false, true},
+    {"ldgo", false, true}, {"mi", true, false},   {"i", true, false},     {"", true, false},
 };
 
 std::string sorted(std::string_view text) {
@@ -34,7 +34,8 @@ template <typename Visit>
 void each_order(const Visit& visit) {
   for (const Domain& domain : kDomains) {
     for (int spatial = 0; spatial <= (domain.spatial ? 3 : 0); ++spatial) {
-      const std::string order = std::string(domain.head) + std::string("dhw").substr(static_cast<std::size_t>(3 - spatial));
+      const std::string order =
+          std::string(domain.head) + std::string("dhw").substr(static_cast<std::size_t>(3 - spatial));
       if (!order.empty() && order != "i" && order != "goi") visit(order, domain);
     }
   }
@@ -52,7 +53,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
     }
   }
   return cost[a.size()][b.size()];
@@ -120,7 +122,8 @@ std::vector<std::string> names_near(std::string_view word) {
   static constexpr std::size_t kLongestName = 24;
   const std::string_view plain = word.substr(0, word.find_first_of("0123456789"));
   if (plain.size() > kLongestName) return {};
-  static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d", "strides:", "undef", "any"};
+  static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d",
+                                                "strides:",   "undef",         "any"};
   std::vector<std::string> known(std::begin(kWords), std::end(kWords));
   for (const auto& [mace, tag] : mace_names()) known.emplace_back(mace);
   for (int rank = 1; rank <= 6; ++rank) {
@@ -216,7 +219,9 @@ std::optional<std::string> tag_of(const Layout& layout) {
   int64_t size = 1;
   for (const Inner& digit : inner) {
     const auto next = checked_mul(size, digit.extent);
-    if (digit.stride != size || digit.extent > kMaxBlock || !next || blocks.size() == static_cast<std::size_t>(kMaxBlocks)) return std::nullopt;
+    if (digit.stride != size || digit.extent > kMaxBlock || !next ||
+        blocks.size() == static_cast<std::size_t>(kMaxBlocks))
+      return std::nullopt;
     size = *next;
     blocks.insert(blocks.begin(), {digit.dim, digit.extent});
   }
@@ -245,7 +250,7 @@ std::span<const std::pair<std::string_view, std::string_view>> mace_names() {
   // MACE "Memory layout", OpenCL image section; the tags restate its formulas (its height- and
   // width-major formulas are misprinted).
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"mace:in_out_channel", "nh|Cw4c"}, {"mace:in_out_height", "nH|cw4h"},  {"mace:in_out_width", "nh|cW4w"},
+      {"mace:in_out_channel", "nh|Cw4c"}, {"mace:in_out_height", "nH|cw4h"},    {"mace:in_out_width", "nh|cW4w"},
       {"mace:conv2d_filter", "Ohw|i4o"},  {"mace:dw_conv2d_filter", "I|mhw4i"}, {"mace:argument", "|W4w"},
       {"mace:weight_height", "O|hwi4o"},  {"mace:weight_width", "o|hwI4i"},
   };

@@ -13,11 +13,18 @@ std::vector<int> checked_order(const char* view, std::span<const int> order, int
   std::vector<bool> seen(static_cast<std::size_t>(ndims), false);
   for (int d : order) {
     const int checked = checked_dim(view, d, ndims);
-    if (seen[static_cast<std::size_t>(checked)]) throw Error(ErrorCode::invalid_argument, std::string(view) + ": dim " + std::to_string(d) + " stands twice in the order", "order", std::to_string(d), "each dim once");
+    if (seen[static_cast<std::size_t>(checked)])
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(view) + ": dim " + std::to_string(d) + " stands twice in the order", "order",
+                  std::to_string(d), "each dim once");
     seen[static_cast<std::size_t>(checked)] = true;
     out.push_back(checked);
   }
-  if (static_cast<int>(out.size()) != ndims) throw Error(ErrorCode::invalid_argument, std::string(view) + ": the order names " + std::to_string(out.size()) + " of " + std::to_string(ndims) + " dims", "order", std::to_string(out.size()), std::to_string(ndims));
+  if (static_cast<int>(out.size()) != ndims)
+    throw Error(ErrorCode::invalid_argument,
+                std::string(view) + ": the order names " + std::to_string(out.size()) + " of " + std::to_string(ndims) +
+                    " dims",
+                "order", std::to_string(out.size()), std::to_string(ndims));
   return out;
 }
 
@@ -36,7 +43,8 @@ std::optional<Digits> range_digits(Digits digits, int64_t extent, int64_t start,
   const bool to_border = start + length == extent;
   if (start % inner.extent != 0 || (!to_border && length % inner.extent != 0)) return std::nullopt;
   digits.erase(0);
-  auto outer = range_digits(digits, ceil_div(extent, inner.extent), start / inner.extent, ceil_div(length, inner.extent), base);
+  auto outer =
+      range_digits(digits, ceil_div(extent, inner.extent), start / inner.extent, ceil_div(length, inner.extent), base);
   if (outer) outer->insert(0, inner);
   return outer;
 }
@@ -73,9 +81,10 @@ Layout transpose(const Layout& layout, int d0, int d1) {
 Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t step) {
   d = checked_dim("slice", d, layout.ndims());
   const int64_t extent = layout.dim(d);
+  const std::string range = std::to_string(start) + ":" + std::to_string(stop) + ":" + std::to_string(step);
   if (start < 0 || start > stop || stop > extent || step < 1) {
-    throw Error(ErrorCode::invalid_argument, "slice: " + std::to_string(start) + ":" + std::to_string(stop) + ":" + std::to_string(step) + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(extent),
-                "dims[" + std::to_string(d) + "]", std::to_string(start) + ":" + std::to_string(stop) + ":" + std::to_string(step), "0:" + std::to_string(extent));
+    refuse("slice: " + range + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(extent), d, range,
+           "0:" + std::to_string(extent));
   }
   Parts out(layout);
   const int64_t length = ceil_div(stop - start, step);
@@ -89,7 +98,7 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
   // Split off the places below the step; the start fixes them.
   Digits below, above;
   const Digits simple = layout.canonical().digits_of(d);
-  const std::string where = "slice: " + std::to_string(start) + ":" + std::to_string(stop) + ":" + std::to_string(step) + " of dim " + std::to_string(d) + " cuts its blocks; copy it first";
+  const std::string where = "slice: " + range + " of dim " + std::to_string(d) + " cuts its blocks; copy it first";
   std::optional<Digits> result;
   int64_t base = 0;
   if (length == 1) {
@@ -98,7 +107,8 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
   } else if (simple.size() == 1) {  // nothing can be cut
     base = start * simple[0].stride;
     const auto stride = checked_mul(simple[0].stride, step);
-    if (!stride) throw Error(ErrorCode::overflow, where, "dims[" + std::to_string(d) + "]", std::to_string(step), "64 bits");
+    if (!stride)
+      throw Error(ErrorCode::overflow, where, "dims[" + std::to_string(d) + "]", std::to_string(step), "64 bits");
     result = Digits{{length, *stride}};
   } else if (cut(simple, step, &below, &above, true) && !above.empty()) {
     base = below.empty() ? 0 : digits_offset(below, start % step);
@@ -117,33 +127,43 @@ Layout narrow(const Layout& layout, int d, int64_t start, int64_t length) {
 
 Layout select(const Layout& layout, int d, int64_t index) {
   d = checked_dim("select", d, layout.ndims());
-  if (index < 0 || index >= layout.dim(d)) throw Error(ErrorCode::invalid_argument, "select: index " + std::to_string(index) + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(layout.dim(d)), "index", std::to_string(index), std::to_string(layout.dim(d) - 1));
+  if (index < 0 || index >= layout.dim(d)) {
+    refuse("select: index " + std::to_string(index) + " of dim " + std::to_string(d) + ", whose extent is " +
+               std::to_string(layout.dim(d)),
+           d, index, layout.dim(d) - 1);
+  }
   return squeeze(slice(layout, d, index, index + 1), d);
 }
 
 Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
   if (dims.size() != layout.ndims() || offsets.size() != layout.ndims()) {
-    throw Error(ErrorCode::invalid_argument, "submemory: dims and offsets need " + std::to_string(layout.ndims()) + " entries", "dims", join(dims), std::to_string(layout.ndims()));
+    throw Error(ErrorCode::invalid_argument,
+                "submemory: dims and offsets need " + std::to_string(layout.ndims()) + " entries", "dims", join(dims),
+                std::to_string(layout.ndims()));
   }
   Parts out(layout);
   for (int d = 0; d < layout.ndims(); ++d) {
     Digits& digits = out.digits[static_cast<std::size_t>(d)];
     const std::string which = "submemory: dim " + std::to_string(d) + ": ";
-    const auto refuse = [&](const std::string& why, int64_t value, int64_t limit) {
-      throw Error(ErrorCode::invalid_argument, which + why, "dims[" + std::to_string(d) + "]", std::to_string(value), std::to_string(limit));
-    };
     const int64_t block = layout.block(d);
     if (dims[d] < 0 || offsets[d] < 0 || offsets[d] > layout.dim(d) || dims[d] > layout.dim(d) - offsets[d]) {
-      refuse("offset " + std::to_string(offsets[d]) + " and extent " + std::to_string(dims[d]) + " leave the extent " + std::to_string(layout.dim(d)), dims[d], layout.dim(d));
+      refuse(which + "offset " + std::to_string(offsets[d]) + " and extent " + std::to_string(dims[d]) +
+                 " leave the extent " + std::to_string(layout.dim(d)),
+             d, dims[d], layout.dim(d));
     }
-    if (offsets[d] % block != 0) refuse("offset " + std::to_string(offsets[d]) + " is no multiple of the block " + std::to_string(block), offsets[d], block);
+    if (offsets[d] % block != 0)
+      refuse(which + "offset " + std::to_string(offsets[d]) + " is no multiple of the block " + std::to_string(block),
+             d, offsets[d], block);
     const bool border = offsets[d] + dims[d] == layout.dim(d);
     const int64_t start = layout.empty() ? 0 : digits_offset(digits, offsets[d]);
     if (!border && dims[d] % block != 0) {
       // A part of one block is fine where it is a run of its own; elsewhere the block's rest would pass for padding.
       int64_t base = 0;
-      const auto part = dims[d] < block ? range_digits(digits, layout.dim(d), offsets[d], dims[d], &base) : std::nullopt;
-      if (!part) refuse("extent " + std::to_string(dims[d]) + " ends inside a block of " + std::to_string(block), dims[d], block);
+      const auto part =
+          dims[d] < block ? range_digits(digits, layout.dim(d), offsets[d], dims[d], &base) : std::nullopt;
+      if (!part)
+        refuse(which + "extent " + std::to_string(dims[d]) + " ends inside a block of " + std::to_string(block), d,
+               dims[d], block);
       digits = *part;
     } else {
       // oneDNN keeps what padding the tensor has beyond its right border.
@@ -157,12 +177,20 @@ Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
 
 Layout expand(const Layout& layout, const Dims& dims) {
   const int added = dims.size() - layout.ndims();
-  if (added < 0) throw Error(ErrorCode::invalid_argument, "expand: rank " + std::to_string(layout.ndims()) + " does not expand to rank " + std::to_string(dims.size()), "dims", join(dims), std::to_string(layout.ndims()) + " or more");
+  if (added < 0)
+    throw Error(
+        ErrorCode::invalid_argument,
+        "expand: rank " + std::to_string(layout.ndims()) + " does not expand to rank " + std::to_string(dims.size()),
+        "dims", join(dims), std::to_string(layout.ndims()) + " or more");
   Parts out(layout);
   for (int d = 0; d < added; ++d) out.insert(0, 1, {{1, 0}});
   for (int d = 0; d < dims.size(); ++d) {
     if (d >= added && (dims[d] == -1 || dims[d] == out.dims[d])) continue;
-    if (out.dims[d] != 1 || dims[d] < 0) throw Error(ErrorCode::invalid_argument, "expand: dim " + std::to_string(d) + " has extent " + std::to_string(out.dims[d]) + " and does not expand to " + std::to_string(dims[d]), "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), std::to_string(out.dims[d]));
+    if (out.dims[d] != 1 || dims[d] < 0) {
+      refuse("expand: dim " + std::to_string(d) + " has extent " + std::to_string(out.dims[d]) +
+                 " and does not expand to " + std::to_string(dims[d]),
+             d, dims[d], out.dims[d]);
+    }
     out.dims[d] = dims[d];
     out.digits[static_cast<std::size_t>(d)] = {{dims[d], 0}};
   }
@@ -171,7 +199,8 @@ Layout expand(const Layout& layout, const Dims& dims) {
 
 Layout squeeze(const Layout& layout, int d) {
   d = checked_dim("squeeze", d, layout.ndims());
-  if (layout.dim(d) != 1) throw Error(ErrorCode::invalid_argument, "squeeze: dim " + std::to_string(d) + " has extent " + std::to_string(layout.dim(d)), "dims[" + std::to_string(d) + "]", std::to_string(layout.dim(d)), "1");
+  if (layout.dim(d) != 1)
+    refuse("squeeze: dim " + std::to_string(d) + " has extent " + std::to_string(layout.dim(d)), d, layout.dim(d), 1);
   Parts out(layout);
   out.erase(d);
   return out.layout();
@@ -197,7 +226,9 @@ Layout unsqueeze(const Layout& layout, int d) {
 Layout flip(const Layout& layout, int d) {
   d = checked_dim("flip", d, layout.ndims());
   if (layout.capacity(d) != layout.dim(d)) {
-    needs_copy("flip: dim " + std::to_string(d) + " is padded from " + std::to_string(layout.dim(d)) + " to " + std::to_string(layout.capacity(d)) + "; copy it first", std::to_string(d));
+    needs_copy("flip: dim " + std::to_string(d) + " is padded from " + std::to_string(layout.dim(d)) + " to " +
+                   std::to_string(layout.capacity(d)) + "; copy it first",
+               std::to_string(d));
   }
   Parts out(layout);
   if (layout.empty()) return layout;

@@ -31,9 +31,19 @@ struct Parts {
 inline int checked_dim(const char* view, int d, int ndims) {
   const int out = d < 0 ? d + ndims : d;
   if (out < 0 || out >= ndims) {
-    throw Error(ErrorCode::invalid_argument, std::string(view) + ": dim " + std::to_string(d) + " of a layout of rank " + std::to_string(ndims), "dim", std::to_string(d), std::to_string(ndims - 1));
+    throw Error(ErrorCode::invalid_argument,
+                std::string(view) + ": dim " + std::to_string(d) + " of a layout of rank " + std::to_string(ndims),
+                "dim", std::to_string(d), std::to_string(ndims - 1));
   }
   return out;
+}
+
+/// Refuses an argument about dim d.
+[[noreturn]] inline void refuse(const std::string& why, int d, const std::string& value, const std::string& limit) {
+  throw Error(ErrorCode::invalid_argument, why, "dims[" + std::to_string(d) + "]", value, limit);
+}
+[[noreturn]] inline void refuse(const std::string& why, int d, int64_t value, int64_t limit) {
+  refuse(why, d, std::to_string(value), std::to_string(limit));
 }
 
 [[noreturn]] inline void needs_copy(const std::string& message, const std::string& axes) {

@@ -41,14 +41,15 @@ Dims at_position(const Dims& dims, int64_t position) {
   return index;
 }
 
-const char* const kLayouts[] = {"abcd", "acdb", "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2", "aBcd8b", "strides:0,1,0,3"};
+const char* const kLayouts[] = {"abcd",   "acdb",           "aBcd4b", "ABcd2b4a2b", "strides:400,90,-8,2",
+                                "aBcd8b", "strides:0,1,0,3"};
 const Dims kDims{3, 17, 4, 5};
 
 TEST(View, PermuteConventions) {
   const Layout l = Format::parse("aBcd4b").bind(kDims);
   const int order[] = {2, 0, 3, 1};
   expect_view(permute(l, order), l, [&](const Dims& i) { return Dims{i[1], i[3], i[0], i[2]}; });
-  EXPECT_EQ(permute(l, order).dims(), (Dims{4, 3, 5, 17}));        // out[i] = in[order[i]]
+  EXPECT_EQ(permute(l, order).dims(), (Dims{4, 3, 5, 17}));       // out[i] = in[order[i]]
   EXPECT_EQ(permute_axes(l, order).dims(), (Dims{17, 5, 3, 4}));  // out[perm[i]] = in[i]
   EXPECT_EQ(transpose(l, 1, -1).dims(), (Dims{3, 5, 4, 17}));
   const int twice[] = {0, 0, 1, 2};
@@ -71,7 +72,8 @@ TEST(View, SliceEveryRange) {
             // What the view calls padding is padding of the layout too.
             if (!v.empty() && v.padded()) {
               Dims index(4, 0);
-              for (index[1] = v.dim(1); index[1] < v.capacity(1); ++index[1]) EXPECT_EQ(l.inverse(v.offset(index), nullptr), Slot::padding);
+              for (index[1] = v.dim(1); index[1] < v.capacity(1); ++index[1])
+                EXPECT_EQ(l.inverse(v.offset(index), nullptr), Slot::padding);
             }
           } catch (const Error& e) {
             ++copies;
@@ -142,7 +144,9 @@ TEST(View, SplitAndMergeAreInverse) {
   const Layout padded = Format::parse("aBcd4b").bind(kDims);
   EXPECT_EQ(code_of([&] { merge(padded, 0, 1); }), ErrorCode::needs_copy);
   EXPECT_EQ(merge(padded, 1, 3).dims(), (Dims{3, 340}));
-  expect_view(merge(padded, 1, 3), padded, [&](const Dims& i) { return Dims{i[0], i[1] / 20, i[1] / 5 % 4, i[1] % 5}; });
+  expect_view(merge(padded, 1, 3), padded, [&](const Dims& i) {
+    return Dims{i[0], i[1] / 20, i[1] / 5 % 4, i[1] % 5};
+  });
   EXPECT_EQ(code_of([&] { split(l, 1, {8, 3}); }), ErrorCode::needs_copy);
   EXPECT_EQ(code_of([&] { split(l, 1, {5, 5}); }), ErrorCode::invalid_argument);
 }
@@ -151,7 +155,9 @@ TEST(View, SplitAndMergeAreInverse) {
 // new dim reproduces all offsets.
 TEST(View, ReshapeIsExactlyWhatStridesCanSay) {
   std::vector<Layout> layouts;
-  for (const char* text : {"abc", "acb", "cba", "bac", "strides:24,8,2", "strides:12,4,1@3", "strides:0,4,1", "strides:0,0,0", "strides:12,-4,-1", "aBc3b", "abC2c"}) layouts.push_back(Format::parse(text).bind({2, 3, 4}));
+  for (const char* text : {"abc", "acb", "cba", "bac", "strides:24,8,2", "strides:12,4,1@3", "strides:0,4,1",
+                           "strides:0,0,0", "strides:12,-4,-1", "aBc3b", "abC2c"})
+    layouts.push_back(Format::parse(text).bind({2, 3, 4}));
   std::vector<Dims> shapes;
   for (int64_t a = 1; a <= 24; ++a) {
     for (int64_t b = 1; a * b <= 24; ++b) {
@@ -220,7 +226,9 @@ TEST(View, ReshapeKeepsDimsThatStay) {
   }
   const Layout blocked = Format::parse("aBcd8b").bind({1, 16, 5, 4});
   expect_view(view(blocked, {1, 16, 20}), blocked, [](const Dims& i) { return Dims{0, i[1], i[2] / 4, i[2] % 4}; });
-  expect_view(view(blocked, {16, 1, 5, 2, 2}), blocked, [](const Dims& i) { return Dims{0, i[0], i[2], i[3] * 2 + i[4]}; });
+  expect_view(view(blocked, {16, 1, 5, 2, 2}), blocked, [](const Dims& i) {
+    return Dims{0, i[0], i[2], i[3] * 2 + i[4]};
+  });
   const Layout unit_inside = Format::parse("aBcd8b").bind({2, 1, 5, 4});
   expect_view(view(unit_inside, {2, 20}), unit_inside, [](const Dims& i) { return Dims{i[0], 0, i[1] / 4, i[1] % 4}; });
 }
@@ -238,7 +246,8 @@ TEST(View, ExtremesOverflowNothing) {
   const Layout empty = Layout::contiguous({kBig, kBig, 0});
   EXPECT_EQ(code_of([&] { merge(empty, 0, 1); }), ErrorCode::overflow);
   EXPECT_EQ(unsqueeze(empty, 0).ndims(), 4);
-  EXPECT_EQ(code_of([] { Layout::strided({0}, {1}, std::numeric_limits<int64_t>::min()); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { Layout::strided({0}, {1}, std::numeric_limits<int64_t>::min()); }),
+            ErrorCode::invalid_argument);
 }
 
 }  // namespace

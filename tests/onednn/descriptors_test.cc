@@ -13,7 +13,9 @@
 namespace relayout {
 namespace {
 
-int64_t pick(std::mt19937& rng, int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); }
+int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(rng);
+}
 
 /// Strides, padded dims, offset0 and size of oneDNN's descriptor against a layout of f32.
 void expect_same(const dnnl_memory_desc_t& md, const Layout& layout) {
@@ -89,7 +91,8 @@ TEST(OneDnnDescriptors, SubmemoryAcceptsAndGivesTheSame) {
     (ours ? accepted : refused)++;
     if (ours) expect_same(md, view);
   }
-  std::cout << "submemory: " << accepted << " accepted, " << refused << " refused, as oneDNN does; " << parts << " parts of blocks\n";
+  std::cout << "submemory: " << accepted << " accepted, " << refused << " refused, as oneDNN does; " << parts
+            << " parts of blocks\n";
   EXPECT_GT(parts, 100);
   EXPECT_GT(accepted, 1000);
   EXPECT_GT(refused, 1000);
