@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "relayout/cpu/reorder.h"
 
@@ -47,6 +48,11 @@ void write_stdout(std::string_view text) {
   }
 }
 
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 void print_error(const Error& error, bool json) {
   std::string text;
   if (json) {
@@ -60,9 +66,7 @@ void print_error(const Error& error, bool json) {
   } else {
     text = "relayout: " + printable(error.message()) + "\n";
   }
-  // Nothing can be said where standard error does not work either.
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  write_stderr(text);
 }
 
 std::string json_text(const Json& json) {
@@ -94,13 +98,60 @@ std::string printable(std::string_view text) {
   std::string out;
   for (char ch : text) {
     const auto byte = static_cast<unsigned char>(ch);
-    if ((byte < 0x20 && ch != '\n') || byte == 0x7f) {
+    if ((byte < 0x20 && ch != '\n') || byte >= 0x7f) {
       out += fmt::format("\\x{:02x}", byte);
     } else {
       out += ch;
     }
   }
   return out;
+}
+
+namespace {
+
+/// NumPy's spelling of a type: float, bfloat, int or uint and its bits.
+std::optional<DType> find_numpy_dtype(std::string_view text) {
+  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"float", "f"}, {"bfloat", "bf"}, {"int", "s"}, {"uint", "u"}};
+  for (const auto& [long_kind, kind] : kKinds) {
+    if (!text.starts_with(long_kind)) continue;
+    const std::optional<DType> found = find_dtype(std::string(kind) + std::string(text.substr(long_kind.size())));
+    if (found && bits(*found) >= 8) return found;
+  }
+  return std::nullopt;
+}
+
+char lower(char ch) { return ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch; }
+
+/// Insertions, deletions and replacements that lead from one text to the other, case aside.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (lower(a[i]) != lower(b[j]));
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j + 1] + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string_view nearest(std::string_view text, std::span<const std::string_view> names) {
+  std::string_view best;
+  // Up to a third of the letters may be wrong; a text that is far too long is near nothing.
+  std::size_t least = std::min<std::size_t>(text.size() / 3, 3) + 1;
+  for (std::string_view name : names) {
+    if (text.size() > name.size() + 3) continue;
+    if (const std::size_t apart = edits(text, name); apart < least) {
+      best = name;
+      least = apart;
+    }
+  }
+  return best;
 }
 
 Format layout_argument(const std::string& text) {
@@ -112,36 +163,62 @@ Dims dims_argument(const std::string& text, std::string_view flag) {
 }
 
 DType dtype_argument(const std::string& text, std::string_view flag) {
+  if (const std::optional<DType> type = find_numpy_dtype(text)) return *type;
   return from_command_line([&] {
     try {
       return parse_dtype(text);
     } catch (const Error& error) {
-      std::string_view message = error.message();
-      if (message.starts_with("dtype: ")) message.remove_prefix(7);
+      std::string message = error.message();
+      if (message.starts_with("dtype: ")) message.erase(0, 7);
+      std::vector<std::string_view> names;
+      for (DType dtype : all_dtypes()) names.push_back(name(dtype));
+      if (const std::string_view near = nearest(text, names); !near.empty()) {
+        message += fmt::format("; did you mean {}?", near);
+      }
       throw Error(error.code(), fmt::format("{}: {}", flag, message), std::string(flag), error.value(), error.limit());
     }
   });
 }
 
 int64_t size_argument(const std::string& text, std::string_view flag) {
-  static constexpr std::string_view kUnits = "KMGT";
-  int64_t count = 0;
-  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), count);
-  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  std::optional<int64_t> bytes = count;
-  if (const auto power = unit.empty() ? std::string_view::npos : kUnits.find(unit[0]);
-      power != std::string_view::npos) {
-    bytes = checked_mul(count, int64_t{1} << (10 * (power + 1)));
-    unit.remove_prefix(1);
-    if (unit.starts_with('i')) unit.remove_prefix(1);
+  static constexpr std::string_view kUnits = "kmgt";
+  double count = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, status] = std::from_chars(text.data(), end, count, std::chars_format::fixed);
+  std::string unit;
+  for (const char* at = rest; at != end && unit.size() < 4; ++at) unit += lower(*at);
+  double bytes = count;
+  if (const auto power = unit.empty() ? std::string::npos : kUnits.find(unit[0]); power != std::string::npos) {
+    bytes = std::ldexp(count, 10 * static_cast<int>(power + 1));
+    unit.erase(0, 1);
+    if (unit == "ib") unit.erase(0, 1);
   }
-  if (unit == "B") unit.remove_prefix(1);
-  if (status != std::errc() || !unit.empty() || count < 0 || !bytes) {
-    usage_error(
-        fmt::format("{}: \"{}\" is no size; write bytes, or a number with K, M, G or T (as 64M)", flag, escaped(text)),
-        std::string(flag), escaped(text));
+  if (unit == "b") unit.clear();
+  // Also refuses inf and nan, which are written without a digit.
+  const bool number = !text.empty() && ((text[0] >= '0' && text[0] <= '9') || text[0] == '.');
+  if (status != std::errc() || !number || !unit.empty() || !(bytes < 9.0e18)) {
+    usage_error(fmt::format("{}: \"{}\" is no size; write bytes, or a number with K, M, G or T (as 64M or 1.5G)", flag,
+                            escaped(text)),
+                std::string(flag), escaped(text));
   }
-  return *bytes;
+  return static_cast<int64_t>(bytes);
+}
+
+int64_t max_memory_argument(const std::optional<std::string>& text) {
+  static constexpr int64_t kLeastMemory = 1 << 20;
+  if (!text) return 0;
+  const int64_t bytes = size_argument(*text, "--max-memory");
+  if (bytes < kLeastMemory) {
+    usage_error(fmt::format("--max-memory {}: 1M is the least", escaped(*text)), "--max-memory", escaped(*text),
+                std::to_string(kLeastMemory));
+  }
+  return bytes;
+}
+
+void check_threads(int threads) {
+  if (threads < 0) {
+    usage_error(fmt::format("--threads {}: 0 (all) or more", threads), "--threads", std::to_string(threads), "0");
+  }
 }
 
 double number_argument(const std::string& text, std::string_view flag) {
@@ -158,15 +235,21 @@ Layout bind_argument(const Format& format, const Dims& dims) {
   return from_command_line([&] { return format.bind(dims); });
 }
 
-std::string isa_problem() {
+std::optional<Error> isa_problem() {
   const char* forced = std::getenv("RELAYOUT_ISA");
-  if (forced == nullptr || *forced == '\0') return "";
+  if (forced == nullptr || *forced == '\0') return std::nullopt;
   std::string available;
   for (std::string_view isa : cpu::available_isas()) {
-    if (isa == forced) return "";
-    available += " " + std::string(isa);
+    if (isa == forced) return std::nullopt;
+    available += (available.empty() ? "" : " ") + std::string(isa);
   }
-  return fmt::format("RELAYOUT_ISA: this machine does not run \"{}\"; it runs{}", escaped(forced), available);
+  return Error(ErrorCode::unsupported,
+               fmt::format("RELAYOUT_ISA: this machine does not run \"{}\"; it runs {}", escaped(forced), available),
+               "RELAYOUT_ISA", escaped(forced), available);
+}
+
+void require_isa() {
+  if (const std::optional<Error> problem = isa_problem()) throw *problem;
 }
 
 std::string dims_text(const Dims& dims) { return dims.empty() ? "scalar" : join(dims, "x"); }

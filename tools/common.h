@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,6 +98,8 @@ std::pair<CLI::App*, std::shared_ptr<bool>> add_verb(CLI::App& app, const std::s
 
 /// Writes to standard output at once. Error{io} where it does not take the text.
 void write_stdout(std::string_view text);
+/// Where that does not work nothing can be said.
+void write_stderr(std::string_view text);
 /// "relayout: message", or an {"error": ...} object, on standard error.
 void print_error(const Error& error, bool json);
 
@@ -105,22 +108,32 @@ void print_error(const Error& error, bool json);
 std::string json_text(const Json& json);
 Json json_of(const Dims& dims);
 
-/// `text` with control bytes as \xNN; line ends are kept.
+/// `text` with control bytes and all that is not ASCII as \xNN; line ends are kept.
 std::string printable(std::string_view text);
 
 // Values from the command line; all errors are usage errors.
 Format layout_argument(const std::string& text);
 Dims dims_argument(const std::string& text, std::string_view flag = "--dims");
+/// The library's names, and NumPy's (float32, uint8, bfloat16, ...).
 DType dtype_argument(const std::string& text, std::string_view flag = "--dtype");
-/// "64M", "1G", "4096": bytes, in binary units.
+/// "64M", "1.5g", "4096": bytes, in binary units; a fraction of a byte is dropped.
 int64_t size_argument(const std::string& text, std::string_view flag);
 double number_argument(const std::string& text, std::string_view flag);
+/// Bytes of --max-memory, of which 1M is the least; 0 where it is not given.
+int64_t max_memory_argument(const std::optional<std::string>& text);
+/// --threads is 0 (all) or more.
+void check_threads(int threads);
 /// The layout of an expression and dims that must be given.
 Layout bind_argument(const Format& format, const Dims& dims);
 
-/// What is wrong with RELAYOUT_ISA in the environment; "" where nothing is. The library falls back to the
-/// best ISA; a command that was asked for another one says so.
-std::string isa_problem();
+/// What is wrong with RELAYOUT_ISA in the environment; nothing where all is well. The library falls back to
+/// the best ISA; a command that was asked for another one says so.
+std::optional<Error> isa_problem();
+/// Throws it: for verbs that move data.
+void require_isa();
+
+/// The name that `text` comes near, case aside, or "".
+std::string_view nearest(std::string_view text, std::span<const std::string_view> names);
 
 /// Dims as people write them, "2x17x5x4"; "scalar" for rank 0.
 std::string dims_text(const Dims& dims);

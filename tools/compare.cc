@@ -4,10 +4,14 @@
 // integers, and two of these are compared as real numbers. NaN equals NaN, -0 equals 0.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
+#include <thread>
 
+#include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 #include "tools/progress.h"
 #include "tools/slabs.h"
@@ -19,8 +23,8 @@ namespace {
 static_assert(LDBL_MANT_DIG >= 64, "long double holds every s64 and u64, which mixed comparisons rest on");
 
 struct Options {
-  std::string a, b, tensor_a, tensor_b, max_memory;
-  std::optional<std::string> from_a, from_b, dims, dtype_a, dtype_b;
+  std::string a, b, tensor_a, tensor_b;
+  std::optional<std::string> from_a, from_b, dims, dtype_a, dtype_b, max_memory;
   int threads = 0;
 };
 
@@ -30,23 +34,40 @@ DType carrier(DType dtype) {
   return DType::f64;
 }
 
+/// Spellings of one value, each as exact as the one before or more so.
+using Spellings = std::array<std::string, 3>;
+
 struct Difference {
   int64_t count = 0;
-  std::optional<Dims> first;  // in row-major order of the logical index
-  std::string value_a, value_b;
-  double largest = 0;  // of the absolute differences of numbers
-  bool nan = false;    // somewhere NaN stands against a number
+  std::optional<Dims> first;   // in row-major order of the logical index
+  Spellings value_a, value_b;  // at the first
+  double largest = 0;          // of the absolute differences of numbers
+  bool nan = false;            // somewhere NaN stands against a number
 };
 
 template <typename T>
-std::string value_text(T value, DType dtype) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(value)) return "nan";
-    // Narrow types are exact in f32, whose shortest form is the one people know.
-    return dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+Spellings spellings(T value, DType dtype) {
+  const auto all = [](const std::string& text) { return Spellings{text, text, text}; };
+  if constexpr (std::is_integral_v<T>) {
+    return all(fmt::format("{}", value));
   } else {
-    return fmt::format("{}", value);
+    if (std::isnan(value)) return all("nan");
+    if (!is_floating(dtype)) return all(fmt::format("{}", static_cast<int64_t>(value)));
+    // Narrow types are exact in f32, whose shortest form is the one people know.
+    const std::string wide = fmt::format("{}", value);
+    const std::string narrow = dtype == DType::f64 ? wide : fmt::format("{}", static_cast<float>(value));
+    const bool whole = std::isfinite(value) && std::fabs(value) >= 0x1p53;
+    return {narrow, wide, whole ? fmt::format("{:.0f}", value) : wide};
   }
+}
+
+/// The first spellings that read as two numbers: f32 0.1 and f64 0.1 differ, and so must their texts.
+std::pair<std::string, std::string> distinct(const Spellings& a, const Spellings& b) {
+  std::size_t level = 0;
+  while (level + 1 < a.size() && std::strtold(a[level].c_str(), nullptr) == std::strtold(b[level].c_str(), nullptr)) {
+    ++level;
+  }
+  return {a[level], b[level]};
 }
 
 template <typename T>
@@ -59,34 +80,71 @@ bool before(const Dims& a, const Dims& b) {
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
 }
 
+/// The logical index of element i of a part, which is row-major.
+Dims index_in(const Slab& slab, int64_t i) {
+  Dims index = slab.offsets;
+  for (int d = index.size(); d-- > 0;) {
+    index[d] += i % slab.dims[d];
+    i /= slab.dims[d];
+  }
+  return index;
+}
+
+/// Elements [begin, end) of a part.
 template <typename A, typename B>
-void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType type_b, Difference& out) {
+Difference compare_range(const A* a, const B* b, int64_t begin, int64_t end, const Slab& slab, DType type_a,
+                         DType type_b) {
   // The type in which both are exact.
   using Wide = std::conditional_t<std::is_same_v<A, B>, A, long double>;
-  Dims index = slab.offsets;
+  Difference out;
+  for (int64_t i = begin; i < end; ++i) {
+    if (static_cast<Wide>(a[i]) == static_cast<Wide>(b[i])) continue;
+    const bool nan_a = is_nan(a[i]), nan_b = is_nan(b[i]);
+    if (nan_a && nan_b) continue;
+    if (nan_a || nan_b) {
+      out.nan = true;
+    } else {
+      const long double apart = std::fabs(static_cast<long double>(a[i]) - static_cast<long double>(b[i]));
+      out.largest = std::max(out.largest, static_cast<double>(apart));
+    }
+    if (out.count++ > 0) continue;
+    out.first = index_in(slab, i);
+    out.value_a = spellings(a[i], type_a);
+    out.value_b = spellings(b[i], type_b);
+  }
+  return out;
+}
+
+void add(Difference& to, const Difference& from) {
+  if (from.count == 0) return;
+  if (!to.first || before(*from.first, *to.first)) {
+    to.first = from.first;
+    to.value_a = from.value_a;
+    to.value_b = from.value_b;
+  }
+  to.count += from.count;
+  to.largest = std::max(to.largest, from.largest);
+  to.nan |= from.nan;
+}
+
+/// A part, in one range a thread.
+template <typename A, typename B>
+void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType type_b, int threads, Difference& out) {
+  static constexpr int64_t kLeastRange = 1 << 16;  // under which a thread costs more than it brings
   int64_t count = 1;
   for (int64_t extent : slab.dims) count *= extent;
-  for (int64_t i = 0; i < count; ++i) {
-    const bool nan_a = is_nan(a[i]), nan_b = is_nan(b[i]);
-    const bool equal = nan_a || nan_b ? nan_a == nan_b : static_cast<Wide>(a[i]) == static_cast<Wide>(b[i]);
-    if (!equal) {
-      ++out.count;
-      out.nan |= nan_a || nan_b;
-      if (!nan_a && !nan_b) {
-        const long double apart = std::fabs(static_cast<long double>(a[i]) - static_cast<long double>(b[i]));
-        out.largest = std::max(out.largest, static_cast<double>(apart));
-      }
-      if (!out.first || before(index, *out.first)) {
-        out.first = index;
-        out.value_a = value_text(a[i], type_a);
-        out.value_b = value_text(b[i], type_b);
-      }
-    }
-    for (int d = index.size(); d-- > 0;) {
-      if (++index[d] < slab.offsets[d] + slab.dims[d]) break;
-      index[d] = slab.offsets[d];
-    }
+  const int64_t ranges = std::clamp<int64_t>(count / kLeastRange, 1, threads);
+  std::vector<Difference> found(static_cast<std::size_t>(ranges));
+  const auto work = [&](int64_t range) {
+    const int64_t begin = count / ranges * range, end = range + 1 == ranges ? count : begin + count / ranges;
+    found[static_cast<std::size_t>(range)] = compare_range(a, b, begin, end, slab, type_a, type_b);
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int64_t range = 1; range < ranges; ++range) workers.emplace_back(work, range);
+    work(0);
   }
+  for (const Difference& one : found) add(out, one);
 }
 
 /// One side's part, widened and row-major.
@@ -96,11 +154,15 @@ class Side {
 
   const TensorInput& input() const { return input_; }
   DType dtype() const { return input_.desc.dtype; }
+  int threads() const { return threads_; }
+  /// Bytes that load() takes for each element.
+  int64_t scratch() const { return 8 + (input_.swap_item_bytes > 1 ? input_.swap_item_bytes : 0); }
+  int64_t held() const { return input_.mapped ? 0 : static_cast<int64_t>(input_.bytes.size()); }
   const void* load(const Slab& slab) {
     const TensorDesc wide(Layout::contiguous(slab.dims), carrier(dtype()));
     values_.resize(static_cast<std::size_t>(wide.span_bytes()));
     convert_slab(input_, slab, wide, values_, {}, threads_, scratch_);
-    if (input_.mapped) release_pages(slab_bytes(slab_view(input_.desc, slab), input_.bytes));
+    if (input_.mapped) release_slab(slab_view(input_.desc, slab), input_.bytes);
     return values_.data();
   }
 
@@ -122,11 +184,13 @@ void with_type(DType dtype, const void* values, F&& f) {
 
 Difference differences(Side& a, Side& b, int64_t max_memory) {
   static constexpr int64_t kDefaultMemory = int64_t{64} << 20;
-  static constexpr int64_t kScratch = 4 * 8;  // both sides widened, and swapped at worst
   const SlabSide sides[] = {{&a.input().desc, a.input().mapped ? kReadGranule : 0},
                             {&b.input().desc, b.input().mapped ? kReadGranule : 0}};
-  const int64_t cap = max_memory > 0 ? max_memory : kDefaultMemory;
-  const SlabGrid grid = make_slabs(a.input().desc.layout.dims(), sides, kScratch, cap);
+  const int64_t held = a.held() + b.held();
+  const int64_t room = max_memory > 0 ? max_memory - held : kDefaultMemory;
+  const SlabGrid grid = make_slabs(a.input().desc.layout.dims(), sides, a.scratch() + b.scratch(), room);
+  if (max_memory > 0) check_cap(grid, max_memory, held);
+  const int threads = a.threads() > 0 ? a.threads() : cpu::default_threads();
   for (const Side* side : {&a, &b}) {
     if (side->input().mapped) map_small_pages(side->input().bytes, false);
   }
@@ -137,7 +201,8 @@ Difference differences(Side& a, Side& b, int64_t max_memory) {
     const void* values_a = a.load(slab);
     const void* values_b = b.load(slab);
     with_type(a.dtype(), values_a, [&](const auto* pa) {
-      with_type(b.dtype(), values_b, [&](const auto* pb) { compare_slab(pa, pb, slab, a.dtype(), b.dtype(), out); });
+      with_type(b.dtype(), values_b,
+                [&](const auto* pb) { compare_slab(pa, pb, slab, a.dtype(), b.dtype(), threads, out); });
     });
     progress.update(static_cast<double>(i + 1), static_cast<double>(grid.count()));
   }
@@ -161,6 +226,7 @@ int report_dims(const Dims& a, const Dims& b, bool json) {
 int report(const Difference& difference, const Side& a, const Side& b, bool json) {
   const int64_t elements = a.input().desc.layout.elements();
   const bool equal = difference.count == 0;
+  const auto [value_a, value_b] = distinct(difference.value_a, difference.value_b);
   if (json) {
     Json out = {{"equal", equal}};
     if (!equal) out["reason"] = "values";
@@ -170,9 +236,7 @@ int report(const Difference& difference, const Side& a, const Side& b, bool json
     out["elements"] = elements;
     out["differing"] = difference.count;
     if (!equal) {
-      out["first"] = {{"index", json_of(*difference.first)},
-                      {"a", json_number(difference.value_a)},
-                      {"b", json_number(difference.value_b)}};
+      out["first"] = {{"index", json_of(*difference.first)}, {"a", json_number(value_a)}, {"b", json_number(value_b)}};
       out["max_abs_difference"] = std::isfinite(difference.largest) ? Json(difference.largest) : Json("inf");
       out["nan_against_number"] = difference.nan;
     }
@@ -184,13 +248,15 @@ int report(const Difference& difference, const Side& a, const Side& b, bool json
     return kOk;
   }
   write_stdout(fmt::format("{} of {} elements differ\nfirst at {}: {} and {}\nlargest absolute difference {}{}\n",
-                           difference.count, elements, join(*difference.first), difference.value_a, difference.value_b,
-                           difference.largest, difference.nan ? ", and NaN against a number" : ""));
+                           difference.count, elements, join(*difference.first), value_a, value_b, difference.largest,
+                           difference.nan ? ", and NaN against a number" : ""));
   return kDiffers;
 }
 
 int run(const Options& options, bool json) {
-  const int64_t max_memory = options.max_memory.empty() ? 0 : size_argument(options.max_memory, "--max-memory");
+  require_isa();
+  check_threads(options.threads);
+  const int64_t max_memory = max_memory_argument(options.max_memory);
   const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dtype,
                         const std::string& suffix) {
     return Side(open_tensor({.path = path,
@@ -223,8 +289,8 @@ Verb add_compare(CLI::App& app) {
                "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
                "Exit code 0: equal; 1: they differ. Values are compared exactly; NaN equals NaN, -0 equals 0.");
   auto options = std::make_shared<Options>();
-  command->add_option("A", options->a, "First file")->required();
-  command->add_option("B", options->b, "Second file")->required();
+  command->add_option("A", options->a, "First file, or - (standard input)")->required();
+  command->add_option("B", options->b, "Second file, or -")->required();
   command->add_option("--from-a", options->from_a, "Layout of A, where the file does not say");
   command->add_option("--from-b", options->from_b, "Layout of B");
   command->add_option("--dims", options->dims, "Logical extents of both");
@@ -233,7 +299,8 @@ Verb add_compare(CLI::App& app) {
   command->add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
   command->add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
   command->add_option("--threads", options->threads, "Threads (0: all)");
-  command->add_option("--max-memory", options->max_memory, "Memory for the parts that are compared (64M)");
+  command->add_option("--max-memory", options->max_memory,
+                      "Compare in parts that take about this much (64M); at least 1M");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

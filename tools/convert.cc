@@ -7,9 +7,11 @@
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 #include "tools/interrupt.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/slabs.h"
 #include "tools/tensor_input.h"
+#include "tools/values.h"
 
 namespace relayout::tools {
 namespace {
@@ -17,38 +19,12 @@ namespace {
 struct Options {
   std::string input, output, to;
   std::optional<std::string> from, dims, dtype, to_dtype;
-  std::optional<float> scale, src_scale, dst_scale;
-  std::optional<int32_t> zero_point, src_zero_point, dst_zero_point;
-  std::string padding = "zero", tensor, max_memory;
+  ValueOptions values;
+  std::string tensor;
+  std::optional<std::string> max_memory;
   int threads = 0;
   bool force = false, explain = false;
 };
-
-Padding padding_argument(const std::string& text) {
-  if (text == "zero") return Padding::zero();
-  if (text == "keep") return Padding::keep();
-  return Padding::of(number_argument(text, "--pad"));
-}
-
-Attributes attributes_for(const Options& options, DType src, DType dst) {
-  Attributes out;
-  out.padding = padding_argument(options.padding);
-  std::optional<int32_t> src_zero_point = options.src_zero_point, dst_zero_point = options.dst_zero_point;
-  if (options.zero_point) {
-    if (!is_integer(src) && !is_integer(dst)) {
-      usage_error(fmt::format("--zero-point {}: neither {} nor {} is an integer type", *options.zero_point, name(src),
-                              name(dst)),
-                  "--zero-point", std::to_string(*options.zero_point));
-    }
-    std::optional<int32_t>& side = is_integer(dst) ? dst_zero_point : src_zero_point;
-    if (!side) side = options.zero_point;
-  }
-  if (const auto scale = options.src_scale ? options.src_scale : options.scale) out.src_scale.values = {*scale};
-  if (options.dst_scale) out.dst_scale.values = {*options.dst_scale};
-  if (src_zero_point) out.src_zero_point.values = {*src_zero_point};
-  if (dst_zero_point) out.dst_zero_point.values = {*dst_zero_point};
-  return out;
-}
 
 /// The array that the file will hold: the layout's physical shape, else a flat run.
 Dims output_shape(const Format& to, const TensorDesc& dst) {
@@ -68,42 +44,43 @@ TensorSpec output_spec(const Options& options, const Format& to, const TensorDes
   return spec;
 }
 
-void check_output_format(const std::string& path) {
-  const std::optional<FileFormat> format = format_of_path(path);
-  if (format && *format != FileFormat::png && *format != FileFormat::jpeg) return;
-  std::error_code ignored;
-  if (!format && std::filesystem::is_other(path, ignored)) return;  // a pipe or device takes .npy
-  usage_error(fmt::format("{}: the extension says no format that can be written; use .npy, .npz, .safetensors, .bin "
-                          "or .raw",
-                          escaped(path)),
-              "OUT", escaped(path), ".npy .npz .safetensors .bin .raw");
+/// What is in memory whatever the parts are. Failure where that is over the cap.
+int64_t held_bytes(const InputOptions& options, const TensorInput& input, const TensorDesc& dst, const Output& output) {
+  const int64_t held_input = input.mapped ? 0 : static_cast<int64_t>(input.bytes.size());
+  const int64_t held_output = output.mapped() ? 0 : dst.span_bytes();
+  const int64_t held = held_input + held_output;
+  if (options.max_memory == 0 || held < options.max_memory) return held;
+  std::string why;
+  if (held_input > 0) why = why_held(options);
+  if (held_output > 0)
+    why += (why.empty() ? "" : "; ") + std::string("the output is a pipe or a device and held in memory");
+  throw Failure(kUsage, Error(ErrorCode::limit,
+                              fmt::format("--max-memory {}: {}, which takes {} bytes", options.max_memory, why, held),
+                              "--max-memory", std::to_string(options.max_memory), std::to_string(held)));
 }
 
-SlabGrid slabs_for(const TensorInput& input, const TensorDesc& dst, bool dst_mapped, int64_t max_memory,
+SlabGrid slabs_for(const InputOptions& options, const TensorInput& input, const TensorDesc& dst, const Output& output,
                    bool progress_visible) {
-  static constexpr int64_t kProgressBytes = int64_t{1} << 30;
-  const SlabSide sides[] = {{&input.desc, input.mapped ? kReadGranule : 0}, {&dst, dst_mapped ? kWriteGranule : 0}};
+  static constexpr int64_t kProgressBytes = int64_t{1} << 30, kSwapBytes = int64_t{64} << 20;
+  const SlabSide sides[] = {{&input.desc, input.mapped ? kReadGranule : 0},
+                            {&dst, output.mapped() ? kWriteGranule : 0}};
+  const SlabSide uncounted[] = {{&input.desc, 0}, {&dst, 0}};
   const int64_t scratch = input.swap_item_bytes > 1 ? input.swap_item_bytes : 0;
-  if (max_memory > 0) {
-    const int64_t held = (input.mapped ? 0 : input.desc.span_bytes()) + (dst_mapped ? 0 : dst.span_bytes());
-    if (held >= max_memory) {
-      throw Failure(kUsage, Error(ErrorCode::limit,
-                                  fmt::format("--max-memory {}: this pair of files is held in memory, which takes {} "
-                                              "bytes; .npy, .safetensors and raw files are not",
-                                              max_memory, held),
-                                  "--max-memory", std::to_string(max_memory), std::to_string(held)));
-    }
-    return make_slabs(dst.layout.dims(), sides, scratch, max_memory - held);
+  const Dims& dims = dst.layout.dims();
+  if (options.max_memory > 0) {
+    const int64_t held = held_bytes(options, input, dst, output);
+    SlabGrid grid = make_slabs(dims, sides, scratch, options.max_memory - held);
+    check_cap(grid, options.max_memory, held);
+    return grid;
   }
   if (progress_visible && dst.span_bytes() > kProgressBytes) {
-    return make_slabs(dst.layout.dims(), sides, scratch, dst.span_bytes() / 8);
+    return make_slabs(dims, sides, scratch, dst.span_bytes() / 8);
   }
-  static constexpr int64_t kSwapBytes = int64_t{64} << 20;
-  if (scratch > 0) return make_slabs(dst.layout.dims(), {}, scratch, kSwapBytes);
-  return SlabGrid(dst.layout.dims(), dst.layout.dims());
+  if (scratch > 0) return make_slabs(dims, uncounted, scratch, kSwapBytes);
+  return SlabGrid(dims, dims);
 }
 
-void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc& dst, TensorWriter& writer,
+void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc& dst, Output& writer,
                const Attributes& attributes, const Options& options, Progress& progress) {
   std::vector<std::byte> scratch;
   const std::span<std::byte> dst_bytes = writer.bytes();
@@ -114,8 +91,8 @@ void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc&
     const TensorDesc dst_view = slab_view(dst, slab);
     convert_slab(input, slab, dst_view, dst_bytes, attributes, options.threads, scratch);
     if (grid.count() > 1) {
-      if (input.mapped) release_pages(slab_bytes(slab_view(input.desc, slab), input.bytes));
-      if (writer.mapped()) release_pages(slab_bytes(dst_view, dst_bytes));
+      if (input.mapped) release_slab(slab_view(input.desc, slab), input.bytes);
+      if (writer.mapped()) release_slab(dst_view, dst_bytes);
     }
     progress.update(static_cast<double>(i + 1), static_cast<double>(grid.count()));
   }
@@ -140,48 +117,46 @@ Json summary(const Options& options, const TensorInput& input, const Format& to,
   return out;
 }
 
-/// Bytes of --max-memory, 0 where it is not given.
-int64_t memory_cap(const Options& options) {
-  static constexpr int64_t kLeastMemory = 1 << 20;
-  if (options.max_memory.empty()) return 0;
-  const int64_t bytes = size_argument(options.max_memory, "--max-memory");
-  if (bytes < kLeastMemory) {
-    usage_error(fmt::format("--max-memory {}: 1M is the least", escaped(options.max_memory)), "--max-memory",
-                escaped(options.max_memory), std::to_string(kLeastMemory));
-  }
-  return bytes;
+/// --tensor names the input's tensor; the output's too, or alone where the input's have no names.
+void check_tensor_name(const Options& options, const TensorInput& input) {
+  if (options.tensor.empty() || input.named) return;
+  const std::optional<FileFormat> format = format_of_path(options.output);
+  if (format == FileFormat::npz || format == FileFormat::safetensors) return;
+  usage_error(fmt::format("--tensor {}: neither {} nor {} has names for tensors", escaped(options.tensor),
+                          escaped(options.input), escaped(options.output)),
+              "--tensor", escaped(options.tensor));
 }
 
 int run(const Options& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
-  if (const std::string problem = isa_problem(); !problem.empty()) {
-    throw Error(ErrorCode::unsupported, problem, "RELAYOUT_ISA");
-  }
-  if (options.threads < 0) usage_error("--threads: 0 (all) or more", "--threads", std::to_string(options.threads), "0");
-  const int64_t max_memory = memory_cap(options);
-  check_output_format(options.output);
+  require_isa();
+  check_threads(options.threads);
+  const int64_t max_memory = max_memory_argument(options.max_memory);
+  check_output_path(options.output);
   const Format to = layout_argument(options.to);
 
   InputOptions input_options{.path = options.input,
                              .tensor = options.tensor,
+                             .tensor_may_name_output = true,
                              .layout = options.from,
                              .dims = options.dims,
                              .dtype = options.dtype,
                              .max_memory = max_memory};
   const TensorInput input = open_tensor(input_options);
+  check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const TensorDesc dst = from_command_line([&] { return TensorDesc(to.bind(input.desc.layout.dims()), dst_dtype); });
-  const Attributes attributes = attributes_for(options, input.desc.dtype, dst.dtype);
+  const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
   const Plan plan = from_command_line([&] { return Plan::make(input.desc, dst, attributes); });
 
   InterruptGuard guard;
-  TensorWriter writer = from_command_line(
-      [&] { return TensorWriter::create(options.output, output_spec(options, to, dst), options.force); });
+  Output writer =
+      from_command_line([&] { return Output::create(options.output, output_spec(options, to, dst), options.force); });
   guard.watch(writer.temporary_path());
   int64_t parts = 1;
   {
     Progress progress("converting");
-    const SlabGrid grid = slabs_for(input, dst, writer.mapped(), max_memory, progress.visible());
+    const SlabGrid grid = slabs_for(input_options, input, dst, writer, progress.visible());
     parts = grid.count();
     run_slabs(grid, input, dst, writer, attributes, options, progress);
   }
@@ -192,20 +167,15 @@ int run(const Options& options, bool json) {
   std::string explanation = plan.explain();
   while (!explanation.empty() && explanation.back() == '\n') explanation.pop_back();
   if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
-  if (json) write_stdout(json_text(summary(options, input, to, dst, parts, written, seconds, explanation)));
-  if (!json && options.explain) write_stdout(explanation + "\n");
+  std::string text = options.explain ? explanation + "\n" : "";
+  if (json) text = json_text(summary(options, input, to, dst, parts, written, seconds, explanation));
+  // Text must not run into a tensor that went to standard output.
+  if (writer.takes_stdout()) {
+    write_stderr(text);
+  } else {
+    write_stdout(text);
+  }
   return kOk;
-}
-
-void add_value_options(CLI::App& command, Options& options) {
-  command.add_option("--scale", options.scale, "S in dst = S * src + Z or S * (src - Z)");
-  command.add_option("--zero-point", options.zero_point,
-                     "Of dst if that is an integer type (S * src + Z), else of src");
-  command.add_option("--src-scale", options.src_scale, "S in dst = S * (src - ZS) / DS + ZD; as --scale");
-  command.add_option("--dst-scale", options.dst_scale, "DS");
-  command.add_option("--src-zero-point", options.src_zero_point, "ZS");
-  command.add_option("--dst-zero-point", options.dst_zero_point, "ZD");
-  command.add_option("--pad", options.padding, "Padding: zero, VALUE, or keep (of a new file: zero)");
 }
 
 }  // namespace
@@ -219,19 +189,27 @@ Verb add_convert(CLI::App& app) {
                "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
                "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
                "Formats by extension: .npy .npz .safetensors .bin .raw; .png and .jpg are read. A file's shape is\n"
-               "the physical array, outermost axis first. The output appears whole or not at all.");
+               "the physical array, outermost axis first. The output appears whole or not at all.\n"
+               "- is standard input or output, which carries .npy; --explain and --json then go to standard error.\n"
+               "dst = S * src + Z where dst is an integer type (Z 0 unless given), else S * (src - Z);\n"
+               "of each side's own: dst = SS * (src - SZ) / DS + DZ, rounded and saturated.\n"
+               "--max-memory bounds the memory of both files' mapped pages and of scratch, not that of the program\n"
+               "itself (some 10M), as well as the system lets it; what is read from pipes or decoded must fit.");
   auto options = std::make_shared<Options>();
-  command->add_option("IN", options->input, "Input file")->required();
-  command->add_option("OUT", options->output, "Output file")->required();
+  command->add_option("IN", options->input, "Input file, or - (standard input)")->required();
+  command->add_option("OUT", options->output, "Output file, or - (standard output)")->required();
   command->add_option("--to", options->to, "Layout of the output")->required();
   command->add_option("--from", options->from, "Layout of the input, where the file does not say");
   command->add_option("--dims", options->dims, "Logical extents, where the file's shape does not say");
-  command->add_option("--dtype", options->dtype, "Type of the input, where the file does not say");
+  command->add_option("--dtype", options->dtype,
+                      "Type of the input, where the file does not say; to convert: --to-dtype");
   command->add_option("--to-dtype", options->to_dtype, "Type of the output (the input's)");
-  add_value_options(*command, *options);
-  command->add_option("--tensor", options->tensor, "Name of the tensor in a file of several");
+  add_value_options(*command, options->values);
+  command->add_option("--tensor", options->tensor,
+                      "Name of the tensor: of the input, and of an .npz or .safetensors output");
   command->add_option("--threads", options->threads, "Threads (0: all)");
-  command->add_option("--max-memory", options->max_memory, "Convert in parts that take at most this much, as 64M");
+  command->add_option("--max-memory", options->max_memory,
+                      "Convert in parts that take about this much, as 64M; at least 1M");
   command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
   command->add_flag("--explain", options->explain, "Say how it is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};

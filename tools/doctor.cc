@@ -118,7 +118,8 @@ std::string to_text(const std::string& problem) {
 }
 
 int run(bool json) {
-  const std::string problem = isa_problem();
+  const std::optional<Error> error = isa_problem();
+  const std::string problem = error ? error->message() : "";
   write_stdout(json ? json_text(to_json(problem)) : to_text(problem));
   return kOk;
 }

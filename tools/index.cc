@@ -33,9 +33,11 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_index(CLI::App& app) {
-  auto [command, json] = add_verb(app, "index", "Print the index at each element offset, or padding, or gap",
-                                  "  relayout index nChw8c --dims 2,17,5,4 --offset 408              prints 0,16,2,3\n"
-                                  "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6");
+  auto [command, json] =
+      add_verb(app, "index", "Print the index at each element offset, or padding, or gap",
+               "  relayout index nChw8c --dims 2,17,5,4 --offset 408              prints 0,16,2,3\n"
+               "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6\n"
+               "A gap is an offset that no index reaches; those outside of the buffer are gaps too.");
   auto options = std::make_shared<Options>();
   command->add_option("LAYOUT", options->layout, "Layout expression")->required();
   command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();

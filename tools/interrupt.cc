@@ -33,6 +33,7 @@ sigset_t interrupt_signals() {
 
 void install_interrupt_handlers() {
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of the write
   for (int signal_number : kSignals) {
     struct sigaction old = {};
     if (sigaction(signal_number, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;

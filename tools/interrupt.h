@@ -7,7 +7,8 @@
 namespace relayout::tools {
 
 /// Signals that were ignored when the command started (nohup) stay ignored. SIGPIPE gets its
-/// default, so that a closed pipe ends the command quietly.
+/// default, so that a closed pipe ends the command quietly; SIGXFSZ is ignored, so that a file over the
+/// limit is an error as any other.
 void install_interrupt_handlers();
 
 /// While it lives, an interrupt unlinks the file it names. One at a time. Signals are held back from

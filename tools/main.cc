@@ -36,11 +36,21 @@ int parser_result(const CLI::App& app, const CLI::ParseError& error, std::string
   }
   std::string verb = "relayout";
   for (const CLI::App* command : app.get_subcommands()) verb += " " + command->get_name();
-  std::string message = printable(error.what());
+  std::string message = printable(error.what()) + "; see " + verb + " --help";
   if (app.get_subcommands().empty() && !first_argument.empty() && !first_argument.starts_with('-')) {
     message = "\"" + escaped(first_argument) + "\" is no verb";
+    std::string advice = "see relayout --help";
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    if (const std::string_view near = nearest(first_argument, views); !near.empty()) {
+      advice = "did you mean " + std::string(near) + "?";
+    }
+    message += "; " + advice;
   }
-  print_error(Error(ErrorCode::invalid_argument, message + "; see " + verb + " --help", "arguments"), json);
+  print_error(Error(ErrorCode::invalid_argument, message, "arguments"), json);
   return kUsage;
 }
 

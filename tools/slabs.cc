@@ -34,7 +34,8 @@ int64_t alignment(std::span<const SlabSide> sides, int d, int64_t extent) {
 
 }  // namespace
 
-SlabGrid::SlabGrid(const Dims& dims, const Dims& step) : dims_(dims), step_(step) {
+SlabGrid::SlabGrid(const Dims& dims, const Dims& step, double part_bytes)
+    : dims_(dims), step_(step), part_bytes_(part_bytes) {
   for (int d = 0; d < dims.size(); ++d)
     count_ *= std::max<int64_t>(1, ceil_div(dims[d], std::max<int64_t>(1, step[d])));
 }
@@ -105,17 +106,20 @@ SlabGrid make_slabs(const Dims& dims, std::span<const SlabSide> sides, int64_t s
       best = candidate;
       best_size = candidate_size;
     }
-    if (best.empty()) {
-      const auto need = static_cast<int64_t>(size);
-      throw Failure(
-          kUsage, Error(ErrorCode::limit,
-                        fmt::format("--max-memory {}: the smallest part of this conversion takes {} bytes", cap, need),
-                        "--max-memory", std::to_string(cap), std::to_string(need)));
-    }
+    if (best.empty()) break;
     step = best;
     size = best_size;
   }
-  return SlabGrid(dims, step);
+  return SlabGrid(dims, step, size);
+}
+
+void check_cap(const SlabGrid& grid, int64_t max_memory, int64_t held) {
+  const double need = grid.part_bytes() + static_cast<double>(held);
+  if (need <= static_cast<double>(max_memory)) return;
+  throw Failure(kUsage, Error(ErrorCode::limit,
+                              fmt::format("--max-memory {}: the smallest part takes {:.0f} bytes{}", max_memory, need,
+                                          held > 0 ? ", with what is held in memory anyway" : ""),
+                              "--max-memory", std::to_string(max_memory), fmt::format("{:.0f}", need)));
 }
 
 void map_small_pages(std::span<const std::byte> mapped_bytes, bool written) {
@@ -137,13 +141,17 @@ TensorDesc slab_view(const TensorDesc& desc, const Slab& slab) {
   return TensorDesc(submemory(desc.layout, slab.dims, slab.offsets), desc.dtype);
 }
 
-std::span<const std::byte> slab_bytes(const TensorDesc& desc, std::span<const std::byte> bytes) {
-  const auto [low, high] = desc.layout.offset_range();
-  if (high < low || bytes.empty()) return {};
-  const int width = bits(desc.dtype);
+void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_bytes) {
+  // A fault may map the whole large page that the file's cache has there, before and behind the byte touched.
+  static constexpr int64_t kLargePage = 2 << 20;
+  const auto [low, high] = view.layout.offset_range();
+  if (high < low || mapped_bytes.empty()) return;
+  const int width = bits(view.dtype);
   const int64_t first = width >= 8 ? low * (width / 8) : low / 2;
   const int64_t last = width >= 8 ? (high + 1) * (width / 8) : high / 2 + 1;
-  return bytes.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+  const int64_t begin = std::max<int64_t>(0, first - kLargePage);
+  const int64_t end = std::min<int64_t>(static_cast<int64_t>(mapped_bytes.size()), last + kLargePage);
+  release_pages(mapped_bytes.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
 }
 
 void convert_slab(const TensorInput& input, const Slab& slab, const TensorDesc& dst, std::span<std::byte> dst_bytes,

@@ -5,6 +5,8 @@
 // border. For a 16384x8192 f32 transposition under 64 MiB the parts come out nearly square: a part
 // that is whole rows on one side is a sliver of every row on the other.
 //
+// The parts are as large as the cap allows; blocks may force larger ones, which check_cap() refuses.
+//
 //     SlabGrid grid = make_slabs(dims, sides, 0, 64 << 20);
 //     for (int64_t i = 0; i < grid.count(); ++i) use(grid.slab(i));
 #pragma once
@@ -24,15 +26,18 @@ struct Slab {
 
 class SlabGrid {
  public:
-  SlabGrid(const Dims& dims, const Dims& step);
+  /// `part_bytes`: what one part takes, as make_slabs() counts.
+  SlabGrid(const Dims& dims, const Dims& step, double part_bytes = 0);
   int64_t count() const { return count_; }
   /// In row-major order of their offsets.
   Slab slab(int64_t i) const;
   /// Extents of every part that is not at the right border.
   const Dims& step() const { return step_; }
+  double part_bytes() const { return part_bytes_; }
 
  private:
   Dims dims_, step_;
+  double part_bytes_ = 0;
   int64_t count_ = 1;
 };
 
@@ -47,8 +52,12 @@ inline constexpr int64_t kReadGranule = 64 << 10;
 inline constexpr int64_t kWriteGranule = 4 << 10;
 
 /// The largest parts whose touched bytes on all sides, plus `scratch_bytes` an element, stay under
-/// `cap`. One part where all of it fits. Failure (usage, limit) names the least that would do.
+/// `cap`; one part where all of it fits, the smallest there are where none does. Every layout that is cut
+/// must be among the sides, with a granule of 0 where its bytes do not count.
 SlabGrid make_slabs(const Dims& dims, std::span<const SlabSide> sides, int64_t scratch_bytes, int64_t cap);
+
+/// Failure (usage, limit) where a part takes more than is left of --max-memory after what is `held` anyway.
+void check_cap(const SlabGrid& grid, int64_t max_memory, int64_t held);
 
 /// Bytes that a part touches in its buffer, an upper bound.
 double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t granule);
@@ -63,8 +72,8 @@ void convert_slab(const TensorInput& input, const Slab& slab, const TensorDesc& 
 /// them a walk in parts may take several times the cap.
 void map_small_pages(std::span<const std::byte> mapped_bytes, bool written);
 
-/// The part of a tensor's buffer from its first to its last touched byte.
-std::span<const std::byte> slab_bytes(const TensorDesc& desc, std::span<const std::byte> bytes);
+/// Drops the pages of a mapping that a part touched, given its view, and those that came with them.
+void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_bytes);
 
 /// The view of a slab.
 TensorDesc slab_view(const TensorDesc& desc, const Slab& slab);

@@ -3,10 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "relayout/cpu/reorder.h"
 
 namespace relayout::tools {
 namespace {
+
+/// "-" is a name for standard input.
+std::string file_path(const InputOptions& options) { return options.path == "-" ? "/dev/stdin" : options.path; }
+std::string shown_path(const InputOptions& options) {
+  return options.path == "-" ? "standard input" : escaped(options.path);
+}
 
 std::string shape_text(const Dims& shape) { return "(" + join(shape, ",") + ")"; }
 
@@ -21,18 +30,38 @@ Dims column_major(const Dims& shape) {
   return strides;
 }
 
+bool is_stream(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(path, ignored);
+}
+
+/// Types that a file cannot name and that are kept in unsigned integers instead: u8 and u16 may be read as them.
+bool may_be_kept_as(DType dtype, DType stored) {
+  if (stored == DType::u16) return dtype == DType::bf16 || dtype == DType::f16;
+  if (stored != DType::u8) return false;
+  return dtype == DType::s4 || dtype == DType::u4 || dtype == DType::f8_e5m2 || dtype == DType::f8_e4m3;
+}
+
+/// Two elements to a byte of an array of bytes: its shape says nothing of the tensor's.
+bool as_nibbles(DType dtype, const StoredTensor& stored) { return bits(dtype) == 4 && stored.item_bits == 8; }
+
 DType resolve_dtype(const InputOptions& options, const StoredTensor& stored) {
   if (!options.dtype) {
     if (stored.dtype) return *stored.dtype;
-    usage_error(fmt::format("{}: the file does not say what its elements are; give {}", escaped(options.path),
+    usage_error(fmt::format("{}: the file does not say what its elements are; give {}", shown_path(options),
                             options.dtype_flag),
                 options.dtype_flag);
   }
   const DType dtype = dtype_argument(*options.dtype, options.dtype_flag);
-  const bool nibbles = bits(dtype) == 4 && stored.item_bits == 8;  // two to a byte
-  if (stored.item_bits != 0 && stored.item_bits != bits(dtype) && !nibbles) {
+  if (stored.dtype) {
+    if (dtype == *stored.dtype || may_be_kept_as(dtype, *stored.dtype)) return dtype;
+    usage_error(fmt::format("{} {}: {} holds {}; --to-dtype converts values to another type", options.dtype_flag,
+                            name(dtype), shown_path(options), name(*stored.dtype)),
+                options.dtype_flag, std::string(name(dtype)), std::string(name(*stored.dtype)));
+  }
+  if (stored.item_bits != 0 && stored.item_bits != bits(dtype) && !as_nibbles(dtype, stored)) {
     usage_error(fmt::format("{} {}: the elements of {} have {} bits and can only be read as a type of that width",
-                            options.dtype_flag, name(dtype), escaped(options.path), stored.item_bits),
+                            options.dtype_flag, name(dtype), shown_path(options), stored.item_bits),
                 options.dtype_flag, std::string(name(dtype)), std::to_string(stored.item_bits));
   }
   return dtype;
@@ -43,9 +72,33 @@ Format resolve_format(const InputOptions& options, const StoredTensor& stored) {
   return stored.layout ? *stored.layout : Format::parse("contiguous");
 }
 
-Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format) {
+/// What the file records of its dims holds, whatever layout the command line names.
+Dims recorded_dims(const InputOptions& options, const StoredTensor& stored) {
+  if (options.dims && dims_argument(*options.dims) != *stored.dims) {
+    const std::string given = dims_text(dims_argument(*options.dims)), recorded = dims_text(*stored.dims);
+    throw Failure(kBadData, Error(ErrorCode::invalid_argument,
+                                  fmt::format("--dims {}: {} says that its tensor is {} ({})", given,
+                                              shown_path(options), recorded, escaped(stored.layout->text())),
+                                  "--dims", given, recorded));
+  }
+  return *stored.dims;
+}
+
+/// The array's shape; of an array of bytes that hold two elements each, where it is flat.
+Dims element_shape(const InputOptions& options, const StoredTensor& stored, DType dtype) {
+  if (!as_nibbles(dtype, stored)) return stored.shape;
+  const auto elements = stored.shape.size() == 1 ? checked_mul(stored.shape[0], 2) : std::nullopt;
+  if (!elements) {
+    usage_error(fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of 4 bits; give --dims",
+                            options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options)),
+                "--dims");
+  }
+  return Dims{*elements};
+}
+
+Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
+  if (stored.dims) return recorded_dims(options, stored);
   if (options.dims) return dims_argument(*options.dims);
-  if (stored.dims && !options.layout) return *stored.dims;
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }
@@ -54,16 +107,34 @@ Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const
                             options.layout_flag, escaped(format.text())),
                 "--dims");
   }
+  const Dims shape = element_shape(options, stored, dtype);
   try {
-    return format.dims_from_physical(stored.shape);
+    return format.dims_from_physical(shape);
   } catch (const Error& error) {
     // An image's rows and columns may mix dims, and an offset hides them: only --dims can say.
     const std::string hint = format.is_image() || format.text().find('@') != std::string::npos ? "; give --dims" : "";
     const int code = hint.empty() ? kBadData : kUsage;
     throw Failure(exit_code(error, code),
-                  Error(error.code(), fmt::format("{}: {}{}", escaped(options.path), error.message(), hint),
+                  Error(error.code(), fmt::format("{}: {}{}", shown_path(options), error.message(), hint),
                         error.field(), error.value(), error.limit()));
   }
+}
+
+/// Bytes with two elements each: all of them must be used.
+void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format,
+                   const TensorDesc& desc) {
+  if (stored.fortran_order && stored.shape.size() > 1) {
+    usage_error(fmt::format("{} {}: {} is in Fortran order, in which elements of 4 bits are not kept",
+                            options.dtype_flag, name(desc.dtype), shown_path(options)),
+                options.dtype_flag, std::string(name(desc.dtype)));
+  }
+  const int64_t need = desc.span_bytes();
+  if (stored.byte_size == need) return;
+  throw Failure(kBadData, Error(ErrorCode::invalid_argument,
+                                fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
+                                            shown_path(options), stored.byte_size, escaped(format.text()),
+                                            name(desc.dtype), dims_text(desc.layout.dims()), need),
+                                "bytes", std::to_string(stored.byte_size), std::to_string(need)));
 }
 
 /// The file's array must be the one that the layout describes, to the element.
@@ -71,13 +142,13 @@ void check_shape(const InputOptions& options, const StoredTensor& stored, const 
                  const TensorDesc& desc) {
   const std::optional<Dims> physical = format.physical_shape(desc.layout.dims());
   const int64_t span = desc.layout.span();
+  if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, desc);
   if (physical && *physical == stored.shape) return;
-  if (bits(desc.dtype) == 4 && stored.byte_size == desc.span_bytes()) return;
   if (!physical && stored.shape.size() == 1 && stored.shape[0] == span) return;
   const std::string expected = physical ? shape_text(*physical) : fmt::format("({})", span);
   throw Failure(kBadData, Error(ErrorCode::invalid_argument,
                                 fmt::format("{}: shape {} of the file is not the shape {} of {} with dims {}",
-                                            escaped(options.path), shape_text(stored.shape), expected,
+                                            shown_path(options), shape_text(stored.shape), expected,
                                             escaped(format.text()), dims_text(desc.layout.dims())),
                                 "shape", join(stored.shape), physical ? join(*physical) : std::to_string(span)));
 }
@@ -88,7 +159,7 @@ void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, 
     throw Failure(kUsage, Error(ErrorCode::limit,
                                 fmt::format("{}: a Fortran-order array under {} is copied to memory, which takes {} "
                                             "bytes; --max-memory allows {}",
-                                            escaped(options.path), escaped(input.format.text()), stored.byte_size,
+                                            shown_path(options), escaped(input.format.text()), stored.byte_size,
                                             options.max_memory),
                                 "--max-memory", std::to_string(options.max_memory), std::to_string(stored.byte_size)));
   }
@@ -108,8 +179,11 @@ void require_for_raw(const InputOptions& options) {
   need(options.dims.has_value(), "--dims");
   need(options.dtype.has_value(), options.dtype_flag);
   if (!missing.empty()) {
-    usage_error(fmt::format("{}: raw bytes do not say what they hold; give {}", escaped(options.path), missing),
-                missing);
+    const std::string_view why = format_of_path(file_path(options))
+                                     ? "raw bytes do not say what they hold"
+                                     : "neither its name nor its first bytes are of a known format, and raw bytes "
+                                       "do not say what they hold";
+    usage_error(fmt::format("{}: {}; give {}", shown_path(options), why, missing), missing);
   }
 }
 
@@ -123,28 +197,63 @@ void check_raw_size(const InputOptions& options, const TensorInput& input) {
   if (have == need || have == span) return;
   throw Failure(kBadData, Error(have < need ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
                                 fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
-                                            escaped(options.path), have, escaped(input.format.text()),
+                                            shown_path(options), have, escaped(input.format.text()),
                                             name(input.desc.dtype), dims_text(input.desc.layout.dims()), need),
                                 "bytes", std::to_string(have), std::to_string(need)));
 }
 
+/// Runs f, which reads or decodes under a limit on what that may hold.
+template <typename F>
+auto under_cap(const InputOptions& options, F&& f) {
+  return from_data([&] {
+    try {
+      return f();
+    } catch (const Error& error) {
+      if (options.max_memory == 0 || error.field() != "decoded_bytes") throw;
+      throw Failure(kUsage,
+                    Error(ErrorCode::limit,
+                          fmt::format("--max-memory {}: {}, which takes more", options.max_memory, why_held(options)),
+                          "--max-memory", std::to_string(options.max_memory), error.value()));
+    }
+  });
+}
+
+std::size_t find_tensor(const InputOptions& options, const TensorFile& file) {
+  const auto tensors = file.tensors();
+  if (options.tensor_may_name_output && tensors.size() == 1 && tensors[0].name.empty()) return 0;
+  return from_command_line([&] { return file.find(options.tensor); });
+}
+
 }  // namespace
 
+std::string why_held(const InputOptions& options) {
+  const bool stream = is_stream(file_path(options));
+  return shown_path(options) + (stream ? " is a pipe or a device and held in memory" : " is decoded into memory");
+}
+
 TensorInput open_tensor(const InputOptions& options) {
-  TensorFile file = from_data([&] { return TensorFile::open(options.path); });
-  const std::size_t tensor = from_command_line([&] { return file.find(options.tensor); });
+  FileLimits limits;
+  if (options.max_memory > 0) limits.decoded_bytes = std::min(limits.decoded_bytes, options.max_memory);
+  TensorFile file = under_cap(options, [&] { return TensorFile::open(file_path(options), limits); });
+  const std::size_t tensor = find_tensor(options, file);
   const StoredTensor& stored = file.tensors()[tensor];
   const bool raw = file.format() == FileFormat::raw;
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
   const Format format = resolve_format(options, stored);
-  const Dims dims = resolve_dims(options, stored, format);
-  // Dims that the command line gave are its fault, those from the file's shape the file's.
+  const Dims dims = resolve_dims(options, stored, format, dtype);
+  // Dims that the command line gave are its fault, those of the file the file's.
   const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
   TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
 
-  TensorInput input{
-      file, format, std::move(desc), from_data([&] { return file.bytes(tensor); }), 0, file.mapped(tensor), {}};
+  const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
+  TensorInput input{.file = file,
+                    .format = format,
+                    .desc = std::move(desc),
+                    .bytes = bytes,
+                    .mapped = file.mapped(tensor),
+                    .copy = {}};
+  input.named = !stored.name.empty();
   if (stored.byte_swapped) input.swap_item_bytes = stored.item_bits / 8;
   if (raw) {
     check_raw_size(options, input);

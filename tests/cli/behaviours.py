@@ -126,11 +126,19 @@ def peak_memory(command):
     with open(command.path("big.npy"), "r+b") as file:
         for (row, column), value in marks.items():
             os.pwrite(file.fileno(), struct.pack("<f", value), start + 4 * (row * columns + column))
-    process = subprocess.Popen([command.binary, "convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba",
-                                "--max-memory", "%dM" % cap], cwd=command.directory, env=command.env)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    expect(process.returncode, 0, "exit code")
+
+    def check_peak(cap, *args):
+        process = subprocess.Popen([command.binary, *args, "--max-memory", "%dM" % cap], cwd=command.directory,
+                                   env=command.env, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        expect(process.returncode, 0, "exit code of %s" % args[0])
+        peak = usage.ru_maxrss / 1024
+        assert peak < cap + 40, "%s: peak memory %.0f MiB under a cap of %d MiB" % (args, peak, cap)
+
+    check_peak(cap, "convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba")
+    check_peak(16, "compare", "big.npy", "out.npy", "--from-a", "ab", "--from-b", "ba")
+    check_peak(16, "compare", "big.npy", "big.npy")  # from the system's cache, in which pages are large
     with open(command.path("out.npy"), "rb") as file:
         out_start = os.fstat(file.fileno()).st_size - 4 * rows * columns
         for (row, column), value in marks.items():
@@ -143,8 +151,37 @@ def peak_memory(command):
             if chunk != zero[:len(chunk)]:
                 nonzero += sum(1 for i in range(0, len(chunk), 4) if chunk[i:i + 4] != b"\0\0\0\0")
         expect(nonzero, len(marks), "elements that are not zero")
-    peak = usage.ru_maxrss / 1024
-    assert peak < cap + 40, "peak memory %.0f MiB under a cap of %d MiB" % (peak, cap)
+
+
+def large_blocks(command):
+    """Without a cap, no block is too large: neither for compare, nor where swapped bytes are moved in parts."""
+    sparse_npy(command.path("x.npy"), (2, 4194304), "|u1")
+    expect(command.ok("compare", "x.npy", "x.npy", "--from-a", "A4194304a", "--from-b", "A4194304a"),
+           "equal: 8388608 elements\n", "compare")
+    result = command.run("compare", "x.npy", "x.npy", "--from-a", "A4194304a", "--from-b", "A4194304a", "--max-memory",
+                         "2M")
+    expect(result.returncode, 2, "compare under a cap")
+    dims = (1, 100, 520, 520)
+    start = sparse_npy(command.path("swapped.npy"), dims, ">f4")
+    with open(command.path("swapped.npy"), "r+b") as file:
+        for i in range(0, math.prod(dims), 99991):
+            os.pwrite(file.fileno(), struct.pack(">f", i), start + 4 * i)
+    command.ok("convert", "swapped.npy", "y.npy", "--to", "nChw16c")
+    command.ok("compare", "swapped.npy", "y.npy", "--from-b", "nChw16c", "--dims", comma(dims))
+
+
+def threads(command):
+    """compare says the same with any number of threads, also where it is cut into ranges."""
+    dims = (40, 3000, 7)
+    values = [0.0] * math.prod(dims)
+    tensors.write_npy(command.path("x.npy"), dims, values=values)
+    for i in (130003, 130004, 400000, 839999):
+        values[i] = i
+    tensors.write_npy(command.path("y.npy"), dims, values=values)
+    found = {command.run("compare", "x.npy", "y.npy", "--threads", count, *cap).stdout
+             for count in (1, 2, 7) for cap in ((), ("--max-memory", "2M"))}
+    expect(found, {"4 of 840000 elements differ\nfirst at 6,571,6: 0 and 130003\n"
+                   "largest absolute difference 839999\n"}, "compare")
 
 
 TAGS = [("abcd", 4), ("acdb", 4), ("bcda", 4), ("aBcd8b", 4), ("aBcd16b", 4), ("ABcd4b16a4b", 4), ("BA16a64b", 2),
@@ -310,7 +347,10 @@ def doctor(command):
     bogus = {"RELAYOUT_ISA": "bogus"}
     assert 'does not run "bogus"' in command.ok("doctor", more_env=bogus)
     tensors.write_npy(command.path("x.npy"), (2, 3))
-    expect(command.run("convert", "x.npy", "y.npy", "--to", "ba", more_env=bogus).returncode, 5, "a bogus RELAYOUT_ISA")
+    for args in (("convert", "x.npy", "y.npy", "--to", "ba"), ("compare", "x.npy", "x.npy")):
+        result = command.run(*args, "--json", more_env=bogus)
+        expect(result.returncode, 5, "%s with a bogus RELAYOUT_ISA" % args[0])
+        expect(json.loads(result.stderr)["error"]["value"], "bogus", args[0])
     expect(command.files(), ["x.npy"], "files")
 
 
@@ -337,5 +377,5 @@ def explain(command):
     expect(tensors.read_npy(command.path("y.npy"))[2], (2, 2, 5, 4, 16), "still converts")
 
 
-ALL = [closed_pipe, full_device, closed_standard_output, interrupt, peak_memory, offsets, descriptions, images,
-       conversions, parts, safe_in_place, terminal, doctor, json_everywhere, explain]
+ALL = [closed_pipe, full_device, closed_standard_output, interrupt, peak_memory, large_blocks, threads, offsets,
+       descriptions, images, conversions, parts, safe_in_place, terminal, doctor, json_everywhere, explain]

@@ -1,0 +1,23 @@
+// Flags about values: scales, zero points and what padding holds.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "relayout/reorder/attributes.h"
+
+namespace relayout::tools {
+
+struct ValueOptions {
+  std::optional<std::string> scale, src_scale, dst_scale, zero_point, src_zero_point, dst_zero_point;
+  std::string padding = "zero";
+};
+
+void add_value_options(CLI::App& command, ValueOptions& options);
+
+/// The attributes of a conversion from src to dst. Failure (usage): flags that exclude each other, a scale
+/// that f32 does not hold, a zero point that its side's type does not hold.
+Attributes attributes_for(const ValueOptions& options, DType src, DType dst);
+
+}  // namespace relayout::tools
