@@ -5,15 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 #include <iostream>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "relayout/reorder/reference_cast.h"
+#include "tests/support/documented_conversions.h"
 
 namespace relayout {
 namespace {
@@ -148,6 +147,17 @@ TEST(Cast, ComputeTypes) {
   EXPECT_EQ(compute_type(DType::boolean, DType::s4, true), ComputeType::f32);
 }
 
+TEST(Cast, TheReferencesRuleOfComputeTypesIsTheSame) {
+  for (DType src : all_dtypes()) {
+    for (DType dst : all_dtypes()) {
+      for (bool arithmetic : {false, true}) {
+        EXPECT_EQ(compute_type(src, dst, arithmetic), reference::compute_type_of(src, dst, arithmetic))
+            << name(src) << " -> " << name(dst);
+      }
+    }
+  }
+}
+
 TEST(Cast, NibblesLieLowFirst) {
   uint8_t bytes[2] = {0x8f, 0x70};
   EXPECT_EQ(read_element<DType::s4>(bytes, 0), -1);
@@ -168,51 +178,12 @@ TEST(Cast, CanonicalNaNIsPositiveAndQuiet) {
   EXPECT_EQ(canonical_nan(-0.5f), -0.5f);
 }
 
-/// The cells of a Markdown row, trimmed.
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::stringstream in(line);
-  std::string cell;
-  std::getline(in, cell, '|');
-  while (std::getline(in, cell, '|')) {
-    const auto first = cell.find_first_not_of(' ');
-    const auto last = cell.find_last_not_of(' ');
-    cells.push_back(first == std::string::npos ? "" : cell.substr(first, last - first + 1));
-  }
-  return cells;
-}
-
-/// The hexadecimal bits of a cell, as in "127 `7f`".
-uint64_t bits_in(const std::string& cell) {
-  const auto open = cell.find('`');
-  return std::stoull(cell.substr(open + 1, cell.find('`', open + 1) - open - 1), nullptr, 16);
-}
-
-/// Tables whose header begins "| from | value |" name a destination type a column.
 TEST(Cast, TheDocumentedTable) {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "../../docs/conversions.md";
-  std::ifstream in(path);
-  ASSERT_TRUE(in) << path;
-  std::vector<DType> columns;
   int checked = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] != '|') {
-      columns.clear();
-      continue;
-    }
-    const std::vector<std::string> cells = cells_of(line);
-    if (cells.size() > 2 && cells[0] == "from" && cells[1] == "value") {
-      for (std::size_t i = 2; i < cells.size(); ++i) columns.push_back(parse_dtype(cells[i]));
-    } else if (!columns.empty() && cells[0].find("---") == std::string::npos) {
-      ASSERT_EQ(cells.size(), columns.size() + 2) << line;
-      const DType from = parse_dtype(cells[0]);
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        const uint64_t want = bits_in(cells[i + 2]), source = bits_in(cells[1]);
-        EXPECT_EQ(convert(from, source, columns[i]), want) << line << " column " << name(columns[i]);
-        EXPECT_EQ(reference::convert(from, source, columns[i]), want) << line << " column " << name(columns[i]);
-        ++checked;
-      }
-    }
+  for (const test::DocumentedConversion& row : test::documented_conversions()) {
+    EXPECT_EQ(convert(row.from, row.source, row.to), row.want) << row.text << " to " << name(row.to);
+    EXPECT_EQ(reference::convert(row.from, row.source, row.to), row.want) << row.text << " to " << name(row.to);
+    ++checked;
   }
   EXPECT_GE(checked, 150) << "the tables are there";
 }

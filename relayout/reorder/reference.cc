@@ -170,9 +170,17 @@ uint64_t encode(DType dtype, const Number& number, ComputeType compute) {
   return std::bit_cast<uint64_t>(static_cast<double>(number.value));
 }
 
+ComputeType compute_type_of(DType src, DType dst, bool arithmetic) {
+  // The bits that a type's values need at most, as far as it matters here.
+  const auto significant = [](DType dtype) { return dtype == DType::f64 ? 53 : is_floating(dtype) ? 24 : bits(dtype); };
+  const int more = std::max(significant(src), significant(dst)), less = std::min(significant(src), significant(dst));
+  if (more == 64 && !is_floating(src) && !arithmetic) return ComputeType::i128;
+  return more > 32 || less == 32 ? ComputeType::f64 : ComputeType::f32;
+}
+
 uint64_t convert(DType src, uint64_t bits, DType dst) {
   if (src == dst) return bits;
-  const ComputeType compute = compute_type(src, dst, false);
+  const ComputeType compute = compute_type_of(src, dst, false);
   Number number = rounded_to(compute, decode(src, bits));
   // A NaN becomes quiet, except from bf16 to f32, where bits are only moved.
   if (number.nan && !(src == DType::bf16 && dst == DType::f32)) number.payload |= uint64_t{1} << 51;
@@ -198,6 +206,19 @@ void for_each_index(const Dims& extents, F f) {
     while (d >= 0 && ++index[d] == extents[d]) index[d--] = 0;
     if (d < 0) return;
   }
+}
+
+/// Where an index lies: each dim's index taken apart digit by digit, innermost first. Indices of padding too.
+int64_t offset_of(const Layout& layout, const Dims& index) {
+  int64_t offset = layout.offset0();
+  for (int d = 0; d < layout.ndims(); ++d) {
+    int64_t rest = index[d];
+    for (const Digit& digit : layout.digits(d)) {
+      offset += rest % digit.extent * digit.stride;
+      rest /= digit.extent;
+    }
+  }
+  return offset;
 }
 
 /// The bits of element `offset`.
@@ -257,7 +278,7 @@ Number arithmetic(const Number& src, const Number& dst_old, const Attributes& a,
 uint64_t converted(DType src_type, uint64_t src, DType dst_type, uint64_t dst_old, const Attributes& attributes,
                    const Dims& dims, const Dims& index) {
   if (!attributes.arithmetic()) return reference::convert(src_type, src, dst_type);
-  const ComputeType compute = compute_type(src_type, dst_type, true);
+  const ComputeType compute = reference::compute_type_of(src_type, dst_type, true);
   const Number from = reference::decode(src_type, src);
   const Number old = reference::decode(dst_type, dst_old);
   const Number result = compute == ComputeType::f32 ? arithmetic<float>(from, old, attributes, dims, index)
@@ -278,7 +299,7 @@ std::string index_text(Dims extents, int64_t ordinal) {
 void check_injective(const Layout& layout, const Dims& extents) {
   std::vector<std::pair<int64_t, int64_t>> offsets;  // offset, ordinal of the index
   for_each_index(extents, [&](const Dims& index) {
-    offsets.emplace_back(layout.offset(index), static_cast<int64_t>(offsets.size()));
+    offsets.emplace_back(offset_of(layout, index), static_cast<int64_t>(offsets.size()));
   });
   std::sort(offsets.begin(), offsets.end());
   const auto same = std::adjacent_find(offsets.begin(), offsets.end(),
@@ -309,8 +330,8 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
   check_injective(to, keep ? dims : to.padded_dims());
 
   for_each_index(dims, [&](const Dims& index) {
-    const uint64_t element = read(src_desc.dtype, src, from.offset(index));
-    const int64_t at = to.offset(index);
+    const uint64_t element = read(src_desc.dtype, src, offset_of(from, index));
+    const int64_t at = offset_of(to, index);
     const uint64_t old = attributes.beta != 0 ? read(dst_desc.dtype, dst, at) : 0;
     write(dst_desc.dtype, dst, at, converted(src_desc.dtype, element, dst_desc.dtype, old, attributes, dims, index));
   });
@@ -320,7 +341,7 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
   const uint64_t padding_bits = reference::encode(dst_desc.dtype, padding, ComputeType::f64);
   for_each_index(to.padded_dims(), [&](const Dims& index) {
     const bool logical = std::equal(index.begin(), index.end(), dims.begin(), std::less<>());
-    if (!logical) write(dst_desc.dtype, dst, to.offset(index), padding_bits);
+    if (!logical) write(dst_desc.dtype, dst, offset_of(to, index), padding_bits);
   });
 }
 

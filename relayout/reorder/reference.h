@@ -1,6 +1,6 @@
 // The slow reorder: one element at a time, obviously right. The place to start reading, and what
-// every fast path is compared with. It shares no arithmetic with the fast path: offsets come from
-// Layout::offset, and numbers are rounded by searching the destination type's values.
+// every fast path is compared with. It shares no code with the fast path but the check of the attributes: offsets come
+// from the layouts' digits, one by one, and numbers are rounded by searching the destination type's values.
 #pragma once
 
 #include "relayout/core/layout.h"

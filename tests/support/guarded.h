@@ -1,0 +1,60 @@
+// Memory for tests whose neighbourhood may not be touched: a page without access before and after it, and known bytes
+// in what is left of its own pages.
+//
+//     Guarded buffer(100, Guarded::Side::end);       // reading or writing buffer.data()[100] crashes
+//     Guarded odd(100, Guarded::Side::start, 3);     // data() is 3 bytes past a page's start
+//     ... EXPECT_TRUE(odd.intact());                 // nothing was written around it
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+
+namespace relayout::test {
+
+class Guarded {
+ public:
+  /// The forbidden page that it lies at.
+  enum class Side { start, end };
+
+  /// `slack` bytes lie between it and that page. Throws std::system_error where there is no memory.
+  Guarded(int64_t bytes, Side side, int64_t slack = 0) : bytes_(static_cast<std::size_t>(bytes)) {
+    page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto gap = static_cast<std::size_t>(slack);
+    inner_ = (bytes_ + gap + page_ - 1) / page_ * page_;
+    void* mapped = mmap(nullptr, inner_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    base_ = static_cast<std::byte*>(mapped);
+    if (inner_ > 0 && mprotect(base_ + page_, inner_, PROT_READ | PROT_WRITE) != 0) {
+      const int error = errno;
+      munmap(base_, inner_ + 2 * page_);
+      throw std::system_error(error, std::generic_category(), "mprotect");
+    }
+    data_ = base_ + page_ + (side == Side::start ? gap : inner_ - gap - bytes_);
+    std::fill(base_ + page_, base_ + page_ + inner_, kAround);
+  }
+  ~Guarded() { munmap(base_, inner_ + 2 * page_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  std::byte* data() { return data_; }
+  std::span<std::byte> bytes() { return {data_, bytes_}; }
+  /// Whether the bytes around it, within its own pages, are as they were.
+  bool intact() const {
+    const auto same = [](std::byte b) { return b == kAround; };
+    return std::all_of(base_ + page_, data_, same) && std::all_of(data_ + bytes_, base_ + page_ + inner_, same);
+  }
+
+ private:
+  static constexpr std::byte kAround{0xa7};
+  std::size_t bytes_, page_ = 0, inner_ = 0;
+  std::byte *base_ = nullptr, *data_ = nullptr;
+};
+
+}  // namespace relayout::test
