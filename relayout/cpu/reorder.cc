@@ -22,13 +22,16 @@ struct BoxRun {
 void run_box(const RunContext& context, const BoxPlan& box, const Tables& tables, int threads) {
   BoxRun state{context, box, tables};
   const int64_t blocks = block_count(box);
-  const int64_t bytes = std::max<int64_t>(1, box.elements * bits(context.plan.dst().dtype) / 8 / blocks);
+  const int64_t bytes = std::max<int64_t>(1, box.elements / blocks * bits(context.plan.dst().dtype) / 8);
   // Two threads must not write halves of one byte.
   const bool alone = box.unit_bits[kDst] == 4;
-  parallel_for(alone ? 1 : threads, blocks, std::max<int64_t>(1, kGrainBytes / bytes), [](void* p, int64_t begin, int64_t end) {
-    const auto& s = *static_cast<const BoxRun*>(p);
-    run_blocks(s.context, s.box, s.tables, begin, end);
-  }, &state);
+  parallel_for(
+      alone ? 1 : threads, blocks, std::max<int64_t>(1, kGrainBytes / bytes),
+      [](void* p, int64_t begin, int64_t end) {
+        const auto& s = *static_cast<const BoxRun*>(p);
+        run_blocks(s.context, s.box, s.tables, begin, end);
+      },
+      &state);
 }
 
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -39,7 +42,10 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
 void check_size(const char* side, const TensorDesc& desc, std::size_t have) {
   const int64_t need = desc.span_bytes();
   if (static_cast<int64_t>(have) >= need) return;
-  throw Error(ErrorCode::buffer_too_small, std::string("reorder: the ") + side + " buffer is too small: need " + std::to_string(need) + " bytes, have " + std::to_string(have), side, std::to_string(have), std::to_string(need));
+  throw Error(ErrorCode::buffer_too_small,
+              std::string("reorder: the ") + side + " buffer is too small: need " + std::to_string(need) +
+                  " bytes, have " + std::to_string(have),
+              side, std::to_string(have), std::to_string(need));
 }
 
 }  // namespace
@@ -47,11 +53,11 @@ void check_size(const char* side, const TensorDesc& desc, std::size_t have) {
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
   const RunContext context{plan, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
   for (const BoxPlan& box : plan.boxes()) run_box(context, box, plan.tables(), options.threads);
-  for (const BoxPlan& fill : plan.fills()) run_box(context, fill, plan.fill_tables(), options.threads);
+  for (const BoxPlan& fill : plan.fills()) run_box(context, fill, plan.tables(), options.threads);
 }
 
-void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc, std::span<std::byte> dst,
-             const Attributes& attributes, const RunOptions& options) {
+void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
+             std::span<std::byte> dst, const Attributes& attributes, const RunOptions& options) {
   const Plan plan = Plan::make(src_desc, dst_desc, attributes);
   check_size("source", src_desc, src.size());
   check_size("destination", dst_desc, dst.size());
@@ -59,7 +65,8 @@ void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const T
   const auto src_used = src.first(static_cast<std::size_t>(src_desc.span_bytes()));
   const auto dst_used = dst.first(static_cast<std::size_t>(dst_desc.span_bytes()));
   if (overlap(src_used, dst_used)) {
-    throw Error(ErrorCode::overlap, "reorder: source and destination share memory", "dst", std::to_string(dst_used.size()) + " bytes", "disjoint buffers");
+    throw Error(ErrorCode::overlap, "reorder: source and destination share memory", "dst",
+                std::to_string(dst_used.size()) + " bytes", "disjoint buffers");
   }
   run(plan, src.data(), dst.data(), options);
 }

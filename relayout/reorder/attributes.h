@@ -38,9 +38,9 @@ struct Padding {
 };
 
 struct Attributes {
-  PerMask<float> src_scale, dst_scale;             // finite; dst_scale not 0
+  PerMask<float> src_scale, dst_scale;              // finite; dst_scale not 0
   PerMask<int32_t> src_zero_point, dst_zero_point;  // integer types only
-  float beta = 0;                                  // "sum": dst_old is read where this is not 0
+  float beta = 0;                                   // "sum": dst_old is read where this is not 0
   Padding padding;
 
   /// Whether values are computed with, beyond a change of type.

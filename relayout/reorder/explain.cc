@@ -38,19 +38,28 @@ std::string number(T value) {
   return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
-std::string unit_text(int unit_bits, int64_t stride) { return std::to_string(stride) + (unit_bits == 4 ? " nibbles" : " bytes"); }
+std::string unit_text(int unit_bits, int64_t stride) {
+  return std::to_string(stride) + (unit_bits == 4 ? " nibbles" : " bytes");
+}
 
 std::string axis_text(const BoxPlan& box, const Axis& axis) {
   if (axis.table >= 0) return std::to_string(axis.extent) + " steps by table";
-  return std::to_string(axis.extent) + " steps of " + unit_text(box.unit_bits[0], axis.stride[kSrc]) + " -> " + unit_text(box.unit_bits[1], axis.stride[kDst]);
+  return std::to_string(axis.extent) + " steps of " + unit_text(box.unit_bits[0], axis.stride[kSrc]) + " -> " +
+         unit_text(box.unit_bits[1], axis.stride[kDst]);
 }
 
 std::string kernel_text(const Plan& plan, const BoxPlan& box) {
   const std::string element = box.element_bytes == 0 ? "nibbles" : std::to_string(box.element_bytes) + "-byte elements";
   std::string out;
   switch (box.shape) {
-    case KernelShape::copy: out = plan.converts() ? "runs of " + plural(box.cols.extent, "element") : "runs of " + plural(box.cols.extent, "byte"); break;
-    case KernelShape::transpose: out = "transpose of " + element + ", tiles of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols); break;
+    case KernelShape::copy:
+      out = plan.converts() ? "runs of " + plural(box.cols.extent, "element")
+                            : "runs of " + plural(box.cols.extent, "byte");
+      break;
+    case KernelShape::transpose:
+      out = "transpose of " + element + ", tiles of " + std::to_string(box.block_rows) + " x " +
+            std::to_string(box.block_cols);
+      break;
     case KernelShape::gather: out = "one by one, " + element; break;
     case KernelShape::fill: out = "fill"; break;
   }
@@ -77,14 +86,16 @@ std::string arithmetic_text(const Plan& plan) {
   if (a.beta != 0) value += " + " + number(a.beta) + " * dst";
   if (!a.dst_scale.values.empty()) value = (a.beta != 0 ? "(" + value + ")" : value) + " / dst scale";
   if (!a.dst_zero_point.values.empty()) value += " + dst zero point";
-  return "  dst = " + std::string(name(plan.dst().dtype)) + "(" + value + "), saturated where an integer, rounded to nearest even\n";
+  return "  dst = " + std::string(name(plan.dst().dtype)) + "(" + value +
+         "), saturated where an integer, rounded to nearest even\n";
 }
 
 }  // namespace
 
 std::string Plan::explain() const {
   const Dims& dims = src_.layout.dims();
-  std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" + plural(src_.layout.elements(), "element") + ")\n";
+  std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" +
+                    plural(src_.layout.elements(), "element") + ")\n";
   out += side("from", src_) + side("to  ", dst_) + arithmetic_text(*this);
   if (dst_.layout.empty()) return out + "  nothing to do";
   out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
@@ -93,7 +104,9 @@ std::string Plan::explain() const {
   int64_t filled = 0;
   for (const BoxPlan& fill : fills_) filled += fill.elements;
   if (dst_.layout.padded()) {
-    out += attributes_.padding.kind == Padding::Kind::keep ? "  padding is kept as it is\n" : "  padding: " + plural(filled, "element") + " set to " + number(attributes_.padding.value) + "\n";
+    out += attributes_.padding.kind == Padding::Kind::keep
+               ? "  padding is kept as it is\n"
+               : "  padding: " + plural(filled, "element") + " set to " + number(attributes_.padding.value) + "\n";
   }
   const Cost c = cost();
   return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written);

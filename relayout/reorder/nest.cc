@@ -2,8 +2,8 @@
 #include "relayout/reorder/nest.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace relayout {
 namespace {
@@ -12,21 +12,10 @@ namespace {
 bool continues(const Axis& outer, const Axis& inner) {
   if (outer.table >= 0 || inner.table >= 0) return false;
   for (std::size_t k = 0; k < kOperands; ++k) {
-    if (outer.stride[k] != inner.stride[k] * inner.extent) return false;
+    const auto end = checked_mul(inner.stride[k], inner.extent);
+    if (!end || outer.stride[k] != *end) return false;
   }
   return true;
-}
-
-bool fuse_one(Axes& axes) {
-  for (int i = 0; i < axes.size(); ++i) {
-    for (int j = 0; j < axes.size(); ++j) {
-      if (i == j || !continues(axes[i], axes[j])) continue;
-      axes[j].extent *= axes[i].extent;
-      axes.erase(i);
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -42,23 +31,31 @@ std::string_view name(KernelShape shape) {
 }
 
 void simplify(Box& box) {
-  for (int i = box.axes.size() - 1; i >= 0; --i) {
-    Axis& axis = box.axes[i];
-    if (axis.extent == 1) {
-      box.axes.erase(i);
-    } else if (axis.table < 0 && axis.stride[kDst] < 0) {
-      for (std::size_t k = 0; k < kOperands; ++k) {
-        box.offset[k] += (axis.extent - 1) * axis.stride[k];
-        axis.stride[k] = -axis.stride[k];
-      }
+  Axes& axes = box.axes;
+  std::erase_if(axes, [](const Axis& axis) { return axis.extent == 1; });
+  for (Axis& axis : axes) {
+    if (axis.table >= 0 || axis.stride[kDst] >= 0) continue;
+    for (std::size_t k = 0; k < kOperands; ++k) {
+      box.offset[k] += (axis.extent - 1) * axis.stride[k];
+      axis.stride[k] = -axis.stride[k];
     }
   }
-  while (fuse_one(box.axes)) {
+  // A table's steps are uneven: it stays outside.
+  std::ranges::sort(axes, {}, [](const Axis& a) { return std::pair(a.table >= 0, a.stride[kDst]); });
+  // An axis continues one of smaller destination stride. In this order that one is complete by then, so that one pass
+  // joins all.
+  std::size_t kept = 0;
+  for (const Axis& axis : axes) {
+    const auto inner = std::find_if(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(kept),
+                                    [&](const Axis& a) { return continues(axis, a); });
+    if (inner != axes.begin() + static_cast<std::ptrdiff_t>(kept)) {
+      inner->extent *= axis.extent;
+    } else {
+      axes[kept++] = axis;
+    }
   }
-  std::ranges::stable_sort(box.axes, [](const Axis& a, const Axis& b) {
-    // A table's steps are uneven: it stays outside.
-    return std::pair(a.table >= 0, a.stride[kDst]) > std::pair(b.table >= 0, b.stride[kDst]);
-  });
+  axes.resize(kept);
+  std::ranges::reverse(axes);
 }
 
 }  // namespace relayout

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "relayout/core/extents.h"
@@ -32,7 +33,8 @@ struct Axis {
 
 /// The most axes a box can have: a digit of either side can start one.
 inline constexpr int kMaxAxes = 96;
-using Axes = InlineVector<Axis, kMaxAxes>;
+/// Not inline: most boxes have a few, and a plan can have thousands of boxes.
+using Axes = std::vector<Axis>;
 
 struct Box {
   Offsets offset{};
@@ -63,14 +65,15 @@ struct BoxPlan {
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;
   /// The loops around the region, outermost first.
-  std::vector<Axis> loops;
+  Axes loops;
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };
 
 /// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each
 /// other on every operand become one, an axis that walks the destination backwards is turned. The
-/// result is ordered by destination stride, largest first. The set of offset tuples stays the same.
+/// result is ordered by destination stride, largest first, tables before all. The set of offset tuples stays the
+/// same. Cost: quadratic in the axes.
 void simplify(Box& box);
 
 }  // namespace relayout

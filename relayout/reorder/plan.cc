@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
@@ -16,6 +18,8 @@ constexpr int64_t kBlockBytes = 16 << 10;
 constexpr int64_t kCastBlock = 4096;
 /// Bytes of a copy that are one unit of work.
 constexpr int64_t kCopyBlock = 256 << 10;
+/// The table of attribute values.
+constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 
 int unit_bits(DType dtype) { return bits(dtype) < 8 ? bits(dtype) : 8; }
 int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }
@@ -33,34 +37,35 @@ void scale(Box& box, int64_t src_units, int64_t dst_units) {
 
 /// Takes the affine axis with the least |stride| of an operand out of `axes`; a unit axis where there is none.
 Axis take_nearest(Axes& axes, Operand operand) {
-  int best = -1;
-  for (int k = 0; k < axes.size(); ++k) {
-    if (axes[k].table >= 0) continue;
-    if (best < 0 || std::abs(axes[k].stride[operand]) < std::abs(axes[best].stride[operand])) best = k;
+  auto best = axes.end();
+  for (auto a = axes.begin(); a != axes.end(); ++a) {
+    if (a->table >= 0) continue;
+    if (best == axes.end() || std::abs(a->stride[operand]) < std::abs(best->stride[operand])) best = a;
   }
-  if (best < 0) return {};
-  const Axis out = axes[best];
+  if (best == axes.end()) return {};
+  const Axis out = *best;
   axes.erase(best);
   return out;
 }
 
-int find_run(const Axes& axes, int64_t element_bytes) {
-  for (int k = 0; k < axes.size(); ++k) {
-    if (axes[k].table < 0 && axes[k].stride[kSrc] == element_bytes && axes[k].stride[kDst] == element_bytes) return k;
-  }
-  return -1;
+/// The axis that steps from element to element on both sides, or end().
+Axes::iterator find_run(Axes& axes, int64_t element_bytes) {
+  return std::ranges::find_if(axes, [&](const Axis& a) {
+    return a.table < 0 && a.stride[kSrc] == element_bytes && a.stride[kDst] == element_bytes;
+  });
 }
 
 /// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
 bool pair_nibbles(Box& box) {
-  const int run = find_run(box.axes, 1);
-  if (run < 0 || box.axes[run].extent % 2 != 0 || box.offset[kSrc] % 2 != 0 || box.offset[kDst] % 2 != 0) return false;
-  for (int k = 0; k < box.axes.size(); ++k) {
-    const Axis& axis = box.axes[k];
-    if (axis.table >= 0 || (k != run && (axis.stride[kSrc] % 2 != 0 || axis.stride[kDst] % 2 != 0))) return false;
+  const auto run = find_run(box.axes, 1);
+  if (run == box.axes.end() || run->extent % 2 != 0 || box.offset[kSrc] % 2 != 0 || box.offset[kDst] % 2 != 0) {
+    return false;
   }
-  box.axes[run].extent /= 2;
-  box.axes[run].stride[kSrc] = box.axes[run].stride[kDst] = 2;
+  for (auto a = box.axes.begin(); a != box.axes.end(); ++a) {
+    if (a->table >= 0 || (a != run && (a->stride[kSrc] % 2 != 0 || a->stride[kDst] % 2 != 0))) return false;
+  }
+  run->extent /= 2;
+  run->stride[kSrc] = run->stride[kDst] = 2;
   for (Operand side : {kSrc, kDst}) {
     box.offset[side] /= 2;
     for (Axis& axis : box.axes) axis.stride[side] /= 2;
@@ -76,9 +81,9 @@ int64_t count_elements(const Box& box) {
 }
 
 /// The rest of the axes become loops; empty extents of blocks are clamped.
-BoxPlan finish(BoxPlan plan, const Box& box) {
+BoxPlan finish(BoxPlan plan, Box box) {
   plan.offset = box.offset;
-  plan.loops.assign(box.axes.begin(), box.axes.end());
+  plan.loops = std::move(box.axes);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.rows.extent);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.cols.extent);
   return plan;
@@ -97,12 +102,12 @@ BoxPlan plan_move(Box box, DType dtype) {
       out.cols = take_nearest(box.axes, kDst);
       out.rows = take_nearest(box.axes, kSrc);
       out.block_rows = out.block_cols = 64;
-      return finish(out, box);
+      return finish(std::move(out), std::move(box));
     }
     element = 1;
   }
-  if (const int run = find_run(box.axes, element); run >= 0) {
-    const int64_t bytes = box.axes[run].extent * element;
+  if (const auto run = find_run(box.axes, element); run != box.axes.end()) {
+    const int64_t bytes = run->extent * element;
     const bool foldable = bytes <= 16 && (bytes & (bytes - 1)) == 0 && box.axes.size() > 1;
     box.axes.erase(run);
     if (!foldable) {
@@ -111,17 +116,18 @@ BoxPlan plan_move(Box box, DType dtype) {
       out.rows = take_nearest(box.axes, kDst);
       out.block_cols = kCopyBlock;
       out.block_rows = kCopyBlock / bytes;
-      return finish(out, box);
+      return finish(std::move(out), std::move(box));
     }
     element = bytes;  // a short run moves as one larger element
   }
   out.element_bytes = static_cast<int>(element);
   out.cols = take_nearest(box.axes, kDst);
   out.rows = take_nearest(box.axes, kSrc);
-  out.shape = out.cols.stride[kDst] == element && out.rows.stride[kSrc] == element ? KernelShape::transpose : KernelShape::gather;
+  out.shape = out.cols.stride[kDst] == element && out.rows.stride[kSrc] == element ? KernelShape::transpose
+                                                                                   : KernelShape::gather;
   out.block_rows = std::max<int64_t>(16, 256 / element);
   out.block_cols = std::max<int64_t>(16, kBlockBytes / element / out.block_rows);
-  return finish(out, box);
+  return finish(std::move(out), std::move(box));
 }
 
 /// A box whose values are converted: the tile is fetched in destination order, converted, put.
@@ -133,12 +139,12 @@ BoxPlan plan_cast(Box box, DType src, DType dst) {
   out.cols = take_nearest(box.axes, kDst);
   out.rows = take_nearest(box.axes, kSrc);
   const bool contiguous = out.cols.stride[kSrc] == units(src) && out.cols.stride[kDst] == units(dst);
-  out.shape = contiguous ? KernelShape::copy
+  out.shape = contiguous                                                                   ? KernelShape::copy
               : out.rows.stride[kSrc] == units(src) && out.cols.stride[kDst] == units(dst) ? KernelShape::transpose
-                                                                                             : KernelShape::gather;
+                                                                                           : KernelShape::gather;
   out.block_cols = contiguous ? kCastBlock : 64;
   out.block_rows = kCastBlock / std::min(out.block_cols, out.cols.extent);
-  return finish(out, box);
+  return finish(std::move(out), std::move(box));
 }
 
 BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
@@ -155,16 +161,21 @@ BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   out.rows = take_nearest(box.axes, kDst);
   out.block_cols = kCopyBlock / 8;
   out.block_rows = std::max<int64_t>(1, out.block_cols / out.cols.extent);
-  return finish(out, box);
+  return finish(std::move(out), std::move(box));
 }
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
-    throw Error(ErrorCode::not_injective, "reorder: the destination is not injective: indices (" + join(a) + ") and (" + join(b) + ") share offset " + std::to_string(offset), "dst", join(a) + " and " + join(b), "one offset an index");
+    throw Error(ErrorCode::not_injective,
+                "reorder: the destination is not injective: indices (" + join(a) + ") and (" + join(b) +
+                    ") share offset " + std::to_string(offset),
+                "dst", join(a) + " and " + join(b), "one offset an index");
   };
+  const bool padding_written = attributes.padding.kind != Padding::Kind::keep && layout.padded() && !layout.empty();
+  if (padding_written && layout.injective_with_padding()) return;
   if (const auto pair = layout.collision()) refuse(pair->first, pair->second, layout.offset(pair->first));
-  if (attributes.padding.kind == Padding::Kind::keep || !layout.padded() || layout.empty()) return;
-  // The padding is written too: ask the same of the layout in which it counts as elements.
+  if (!padding_written) return;
+  // The padding collides: name two indices of the layout in which it counts as elements.
   std::vector<Digits> digits;
   for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
   const Layout whole = Layout::from_digits(layout.padded_dims(), digits, layout.offset0());
@@ -180,7 +191,13 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
     if (!(mask >> d & 1)) continue;
     (*strides)[d] = count;
     const auto next = checked_mul(count, dims[d]);
-    if (!next || *next > int64_t{1} << 28) throw Error(ErrorCode::limit, "reorder: the attributes' masks together cover over 2^28 values", "mask", std::to_string(mask), "268435456");
+    if (!next || *next > kMaxAttributeBytes / static_cast<int64_t>(sizeof(AttributeValues))) {
+      const std::string limit = std::to_string(kMaxAttributeBytes);
+      throw Error(ErrorCode::limit,
+                  "reorder: the attributes' masks together (" + std::to_string(mask) + ") over dims " +
+                      join(dims, "x") + " need a table of over " + limit + " bytes",
+                  "mask", std::to_string(mask), limit);
+    }
     count = *next;
   }
   std::vector<AttributeValues> out(static_cast<std::size_t>(count));
@@ -205,7 +222,9 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
 
 Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes) {
   if (!(src.layout.dims() == dst.layout.dims())) {
-    throw Error(ErrorCode::invalid_argument, "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()), "dims", join(dst.layout.dims()), join(src.layout.dims()));
+    throw Error(ErrorCode::invalid_argument,
+                "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()),
+                "dims", join(dst.layout.dims()), join(src.layout.dims()));
   }
   check_attributes(attributes, src, dst);
   check_injective(dst.layout, attributes);
@@ -215,23 +234,27 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   plan.attributes_ = attributes;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
   if (dst.layout.empty()) return plan;
-  if (attributes.arithmetic()) plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
-  else plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
+  if (attributes.arithmetic())
+    plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
+  else
+    plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   plan.plan_boxes();
   if (attributes.padding.kind == Padding::Kind::value && dst.layout.padded()) plan.plan_fills();
+  for (auto& table : plan.tables_) {
+    for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
+  }
   return plan;
 }
 
 void Plan::plan_boxes() {
-  const int64_t src_units = units(src_.dtype), dst_units = units(dst_.dtype);
-  auto boxes = refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), src_.layout.dims(), tables_);
-  for (auto& table : tables_) {
-    for (Offsets& entry : table) scale(entry, src_units, dst_units);
-  }
+  auto boxes =
+      refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), src_.layout.dims(), tables_);
+  boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
-    scale(box, src_units, dst_units);
+    scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);
-    boxes_.push_back(converts_ ? plan_cast(box, src_.dtype, dst_.dtype) : plan_move(box, src_.dtype));
+    boxes_.push_back(converts_ ? plan_cast(std::move(box), src_.dtype, dst_.dtype)
+                               : plan_move(std::move(box), src_.dtype));
   }
 }
 
@@ -244,10 +267,10 @@ void Plan::plan_fills() {
     Dims begin = zero, end = padded;
     for (int k = 0; k < d; ++k) end[k] = dst_.layout.dim(k);
     begin[d] = dst_.layout.dim(d);
-    for (Box& box : refine(dst_.layout, dst_.layout, zero, begin, end, fill_tables_)) {
+    for (Box& box : refine(dst_.layout, dst_.layout, zero, begin, end, tables_)) {
       scale(box, units(dst_.dtype), units(dst_.dtype));
       simplify(box);
-      fills_.push_back(plan_fill(box, dst_.dtype, fill_bits_));
+      fills_.push_back(plan_fill(std::move(box), dst_.dtype, fill_bits_));
     }
   }
 }
@@ -263,11 +286,13 @@ Cost Plan::cost() const {
     const auto elements = static_cast<double>(box.elements);
     read += elements * (src_bytes + (attributes_.beta != 0 ? dst_bytes : 0));
     written += elements * dst_bytes;
-    cost.nanoseconds += 20 + elements * (src_bytes + dst_bytes) / (converts_ ? kCastRate : kRate)[static_cast<int>(box.shape)];
+    cost.nanoseconds +=
+        20 + elements * (src_bytes + dst_bytes) / (converts_ ? kCastRate : kRate)[static_cast<int>(box.shape)];
   }
   for (const BoxPlan& fill : fills_) {
     written += static_cast<double>(fill.elements) * dst_bytes;
-    cost.nanoseconds += 20 + static_cast<double>(fill.elements) * dst_bytes / kRate[static_cast<int>(KernelShape::fill)];
+    cost.nanoseconds +=
+        20 + static_cast<double>(fill.elements) * dst_bytes / kRate[static_cast<int>(KernelShape::fill)];
   }
   cost.bytes_read = static_cast<int64_t>(read);
   cost.bytes_written = static_cast<int64_t>(written);

@@ -3,14 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include "relayout/core/format.h"
+#include <chrono>
+
+#include "tests/support/testing.h"
 
 namespace relayout {
 namespace {
 
-TensorDesc desc(std::string_view format, const Dims& dims, DType dtype = DType::f32) { return TensorDesc(Format::parse(format).bind(dims), dtype); }
+using test::desc;
+using test::error_of;
 
-Plan plan(std::string_view from, std::string_view to, const Dims& dims, DType dtype = DType::f32) { return Plan::make(desc(from, dims, dtype), desc(to, dims, dtype)); }
+Plan plan(std::string_view from, std::string_view to, const Dims& dims, DType dtype = DType::f32) {
+  return Plan::make(desc(from, dims, dtype), desc(to, dims, dtype));
+}
 
 TEST(Plan, EqualLayoutsAreOneCopy) {
   const Plan p = plan("nchw", "nchw", {2, 3, 4, 5});
@@ -60,16 +65,77 @@ TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
 
 TEST(Plan, ExplainSaysWhatIsDone) {
   const std::string text = plan("nchw", "nChw8c", {2, 17, 5, 4}).explain();
-  for (const char* part : {"2x17x5x4", "from  f32 abcd", "to    f32 aBcd8b", "padded to 2x24x5x4", "transpose of 4-byte elements", "2 boxes", "280 elements set to 0", "reads 2720 bytes, writes 3840"}) {
+  for (const char* part :
+       {"2x17x5x4", "from  f32 abcd", "to    f32 aBcd8b", "padded to 2x24x5x4", "transpose of 4-byte elements",
+        "2 boxes", "280 elements set to 0", "reads 2720 bytes, writes 3840"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
   Attributes a;
   a.src_scale = {{2.0f}, 0};
   a.dst_zero_point = {{3}, 0};
-  const std::string quantize = Plan::make(desc("nchw", {1, 2, 3, 4}), desc("nhwc", {1, 2, 3, 4}, DType::u8), a).explain();
+  const std::string quantize =
+      Plan::make(desc("nchw", {1, 2, 3, 4}), desc("nhwc", {1, 2, 3, 4}, DType::u8), a).explain();
   EXPECT_NE(quantize.find("dst = u8(src scale * src + dst zero point)"), std::string::npos) << quantize;
   EXPECT_NE(plan("ab", "ba", {0, 3}).explain().find("nothing to do"), std::string::npos);
   EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
+}
+
+// Twelve dims with tails in two places each: 3^12 boxes, were it not for tables.
+TEST(Plan, ManyTailsMakeNoManyBoxes) {
+  const Dims dims(12, 7);
+  const auto start = std::chrono::steady_clock::now();
+  const Plan p = plan("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LE(p.boxes().size(), 512u);
+  EXPECT_LE(p.fills().size(), 12 * 512u);
+  int64_t moved = 0, filled = 0;
+  for (const BoxPlan& box : p.boxes()) moved += box.elements;
+  for (const BoxPlan& box : p.fills()) filled += box.elements;
+  EXPECT_EQ(moved, 13'841'287'201);             // 7^12
+  EXPECT_EQ(moved + filled, int64_t{1} << 36);  // 8^12
+}
+
+TEST(Plan, TablesAreBoundedInBytes) {
+  // Blocks that do not nest over 50 million indices: 1.2 GB of offsets.
+  const Dims dims{50'000'000, 2};
+  const Error tables = error_of([&] { plan("Ab7000003a", "Ab7000001a", dims, DType::u8); });
+  EXPECT_EQ(tables.code(), ErrorCode::limit);
+  EXPECT_EQ(tables.field(), "dims[0]");
+  EXPECT_EQ(tables.value(), "1200000000");
+  EXPECT_EQ(tables.limit(), "1073741824");
+  // Each mask is small; together they cover 2^28 values.
+  Attributes a;
+  a.src_scale = {std::vector<float>(1 << 14, 1.0f), 1};
+  a.dst_scale = {std::vector<float>(1 << 14, 1.0f), 2};
+  const Dims square{1 << 14, 1 << 14};
+  const Error values = error_of([&] { Plan::make(desc("ab", square), desc("ba", square), a); });
+  EXPECT_EQ(values.code(), ErrorCode::limit);
+  EXPECT_EQ(values.limit(), "1073741824");
+}
+
+// Strides whose product with the extent is beyond 64 bits, in bytes.
+TEST(Plan, ExtremeStridesDoNotOverflow) {
+  const std::vector<Digits> digits{Digits{{2, int64_t{1} << 59}, {2, 1}}, Digits{{2, 2}}};
+  const TensorDesc extreme(Layout::from_digits({4, 2}, digits), DType::f64);
+  const TensorDesc plain(Layout::contiguous({4, 2}), DType::f64);
+  for (const auto& [src, dst] : {std::pair(extreme, plain), std::pair(plain, extreme), std::pair(extreme, extreme)}) {
+    const Plan p = Plan::make(src, dst);
+    int64_t moved = 0;
+    for (const BoxPlan& box : p.boxes()) moved += box.elements;
+    EXPECT_EQ(moved, 8);
+    EXPECT_FALSE(p.explain().empty());
+  }
+  // Flipped, and as far as a size in bytes can go.
+  const int64_t far = (std::numeric_limits<int64_t>::max() >> 4) - 1;
+  const TensorDesc flipped(Layout::strided({2, 2}, {-far + 1, 1}, far - 1), DType::f64);
+  EXPECT_EQ(Plan::make(flipped, flipped).cost().bytes_read, 32);
+  EXPECT_EQ(
+      Plan::make(flipped, TensorDesc(Layout::strided({2, 2}, {1, -far + 1}, far - 1), DType::s8)).cost().bytes_written,
+      4);
+  // Many elements without memory for them: plans are priced, not run.
+  const Dims huge{int64_t{1} << 30, int64_t{1} << 29};
+  const TensorDesc all(Layout::contiguous(huge), DType::f64), one(Layout::strided(huge, {0, 0}), DType::f64);
+  EXPECT_EQ(Plan::make(one, all).boxes()[0].elements, int64_t{1} << 59);
 }
 
 }  // namespace

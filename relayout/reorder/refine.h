@@ -15,10 +15,16 @@
 
 namespace relayout {
 
-/// The boxes that cover the indices begin..end-1 of every dim. `attribute_strides` steps a third
-/// operand, one stride a dim. Tables are appended to `tables`. Boxes are not simplified.
-/// Cost: the product over dims of the number of non-zero digits of the range; tables take
-/// min(lcm, extent) / gcd entries. Error{limit} over 2^26 table entries or 2^20 boxes.
+/// All tables of a plan together, in bytes.
+inline constexpr int64_t kMaxTableBytes = int64_t{1} << 30;
+/// The boxes that one refinement makes at most. Where tails would need more (many dims that all have some), the
+/// shortest dims are stepped through by table instead, one box for all of such a dim.
+inline constexpr int kMaxBoxes = 512;
+
+/// The boxes that cover the indices begin..end-1 of every dim. `attribute_strides` steps a third operand, one stride
+/// a dim. Tables are appended to `tables`. Boxes are not simplified. Cost: the product over dims of the number of
+/// non-zero digits of the range, at most kMaxBoxes; a table takes min(lcm, extent) / gcd entries of 24 bytes.
+/// Error{limit} where all of `tables` would take over kMaxTableBytes.
 std::vector<Box> refine(const Layout& src, const Layout& dst, const Dims& attribute_strides, const Dims& begin,
                         const Dims& end, Tables& tables);
 
