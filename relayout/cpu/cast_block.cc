@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kTile = 4096;
 constexpr int64_t kChunk = 512;
 constexpr std::size_t kWidest = 8;
+/// Bytes of a value of the widest compute type.
+constexpr std::size_t kWidestValue = sizeof(Int128);
 
 /// What a conversion of runs needs, fixed for a plan.
 struct Converter {
@@ -41,9 +43,10 @@ struct Converter {
   /// n dense elements to n dense elements; `old` are the destination's, `attribute` the first one's values.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
+    // The user's memory is the values then, at any address.
     if (load_is_identity) return store(src, dst, n);
     if (store_is_identity) return load(src, dst, n);
-    alignas(64) Int128 values[kChunk], previous[kChunk];  // room for any compute type
+    alignas(64) std::byte values[kChunk * kWidestValue], previous[kChunk * kWidestValue];
     const Attributes& a = context.plan.attributes();
     const Arithmetic steps{!a.src_scale.values.empty(), !a.dst_scale.values.empty(), !a.src_zero_point.values.empty(),
                            !a.dst_zero_point.values.empty(), a.beta};
@@ -53,7 +56,8 @@ struct Converter {
       if (arithmetic) {
         if (a.beta != 0) load_old(old + i * dst_bytes, previous, count);
         context.kernels.arithmetic[static_cast<std::size_t>(compute)](
-            values, previous, context.plan.attribute_values().data() + attribute + i * attribute_stride, attribute_stride, count, steps);
+            values, previous, context.plan.attribute_values().data() + attribute + i * attribute_stride,
+            attribute_stride, count, steps);
       }
       store(values, dst + i * dst_bytes, count);
     }
@@ -67,8 +71,8 @@ void dense_axes(Axis* rows, Axis* cols, Operand operand, int64_t col_count, int6
 }
 
 /// A strided block of `dtype`, at `offset` in units of operand `from`, to a dense tile.
-void fetch(const RunContext& context, const BoxPlan& box, DType dtype, const std::byte* memory, int64_t offset, Operand from,
-           std::byte* tile, int64_t rows, int64_t cols) {
+void fetch(const RunContext& context, const BoxPlan& box, DType dtype, const std::byte* memory, int64_t offset,
+           Operand from, std::byte* tile, int64_t rows, int64_t cols) {
   Axis row_axis{1, {box.rows.stride[static_cast<std::size_t>(from)], 0, 0}, -1};
   Axis col_axis{1, {box.cols.stride[static_cast<std::size_t>(from)], 0, 0}, -1};
   const int bytes = bits(dtype) / 8;
@@ -76,7 +80,8 @@ void fetch(const RunContext& context, const BoxPlan& box, DType dtype, const std
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < cols; ++c) {
         const int64_t at = offset + r * row_axis.stride[kSrc] + c * col_axis.stride[kSrc];
-        tile[r * cols + c] = dtype == DType::s4 ? static_cast<std::byte>(read_element<DType::s4>(memory, at)) : static_cast<std::byte>(read_element<DType::u4>(memory, at));
+        tile[r * cols + c] = dtype == DType::s4 ? static_cast<std::byte>(read_element<DType::s4>(memory, at))
+                                                : static_cast<std::byte>(read_element<DType::u4>(memory, at));
       }
     }
     return;
@@ -90,12 +95,14 @@ void fetch(const RunContext& context, const BoxPlan& box, DType dtype, const std
 }
 
 /// A dense tile to a strided block of the destination.
-void put(const RunContext& context, const BoxPlan& box, int64_t offset, const std::byte* tile, int64_t rows, int64_t cols) {
+void put(const RunContext& context, const BoxPlan& box, int64_t offset, const std::byte* tile, int64_t rows,
+         int64_t cols) {
   const int bytes = bits(context.plan.dst().dtype) / 8;
   if (bytes == 0) {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < cols; ++c) {
-        write_element<DType::u4>(context.dst, offset + r * box.rows.stride[kDst] + c * box.cols.stride[kDst], static_cast<uint8_t>(tile[r * cols + c]));
+        write_element<DType::u4>(context.dst, offset + r * box.rows.stride[kDst] + c * box.cols.stride[kDst],
+                                 static_cast<uint8_t>(tile[r * cols + c]));
       }
     }
     return;
@@ -135,8 +142,8 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Offsets& of
                        box.rows.stride[kAttribute] == cols * box.cols.stride[kAttribute];
   const int64_t runs = one_run ? 1 : rows, length = one_run ? rows * cols : cols;
   for (int64_t r = 0; r < runs; ++r) {
-    convert.run(src + r * src_row, dst + r * dst_row, dst + r * dst_row, offsets[kAttribute] + r * box.rows.stride[kAttribute],
-                box.cols.stride[kAttribute], length);
+    convert.run(src + r * src_row, dst + r * dst_row, dst + r * dst_row,
+                offsets[kAttribute] + r * box.rows.stride[kAttribute], box.cols.stride[kAttribute], length);
   }
   if (!dst_runs) put(context, box, offsets[kDst], converted, rows, cols);
 }

@@ -18,13 +18,14 @@
 namespace relayout::cpu {
 
 struct RunOptions {
-  /// Threads to use at most; 0 is all there are. Small work uses fewer.
+  /// Threads to use at most; 0 or less is all there are, and so is more than that. Small work uses fewer.
   int threads = 0;
 };
 
 /// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold
 /// span_bytes() each, may have any alignment and must not overlap. Both may be null where the
-/// tensor is empty. No heap beyond the thread pool's. Never throws.
+/// tensor is empty. No heap beyond the thread pool's. Never throws: where the pool
+/// cannot do the work, the calling thread does. A cancelled oneTBB group around the call leaves nothing out.
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options = {}) noexcept;
 
 /// The checked form: makes the plan and runs it. Error{buffer_too_small} gives need and have in

@@ -51,11 +51,13 @@ Offsets moved(Offsets offsets, const Axis& rows, int64_t row, const Axis& cols, 
 }
 
 template <typename T>
-void gather(const std::byte* src, const Axis& rows, const Axis& cols, std::byte* dst, int64_t row_count, int64_t col_count) {
+void gather(const std::byte* src, const Axis& rows, const Axis& cols, std::byte* dst, int64_t row_count,
+            int64_t col_count) {
   for (int64_t r = 0; r < row_count; ++r) {
     const std::byte* from = src + r * rows.stride[kSrc];
     std::byte* to = dst + r * rows.stride[kDst];
-    for (int64_t c = 0; c < col_count; ++c) std::memcpy(to + c * cols.stride[kDst], from + c * cols.stride[kSrc], sizeof(T));
+    for (int64_t c = 0; c < col_count; ++c)
+      std::memcpy(to + c * cols.stride[kDst], from + c * cols.stride[kSrc], sizeof(T));
   }
 }
 
@@ -97,8 +99,9 @@ void run_block(const RunContext& context, const BoxPlan& box, const Offsets& off
     case KernelShape::copy:
       return context.kernels.copy(src, box.rows.stride[kSrc], dst, box.rows.stride[kDst], rows, cols);
     case KernelShape::transpose:
-      return context.kernels.transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(box.element_bytes)))](
-          src, box.cols.stride[kSrc], dst, box.rows.stride[kDst], rows, cols);
+      return context.kernels
+          .transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(box.element_bytes)))](
+              src, box.cols.stride[kSrc], dst, box.rows.stride[kDst], rows, cols);
     default: return gather_block(context.src, offsets, box.rows, box.cols, context.dst, box.element_bytes, rows, cols);
   }
 }
@@ -107,9 +110,6 @@ void run_block(const RunContext& context, const BoxPlan& box, const Offsets& off
 
 void gather_block(const std::byte* src, Offsets offsets, const Axis& rows, const Axis& cols, std::byte* dst,
                   int element_bytes, int64_t row_count, int64_t col_count) {
-  struct Bytes16 {
-    uint64_t low, high;
-  };
   const std::byte* from = src + offsets[kSrc];
   std::byte* to = dst + offsets[kDst];
   switch (element_bytes) {
@@ -142,8 +142,8 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
   int64_t block = begin % region_blocks;
   for (int64_t b = begin; b < end; ++b) {
     const int64_t row = block / col_blocks * box.block_rows, col = block % col_blocks * box.block_cols;
-    run_block(context, box, moved(at.offsets, box.rows, row, box.cols, col), std::min(box.block_rows, box.rows.extent - row),
-              std::min(box.block_cols, box.cols.extent - col));
+    run_block(context, box, moved(at.offsets, box.rows, row, box.cols, col),
+              std::min(box.block_rows, box.rows.extent - row), std::min(box.block_cols, box.cols.extent - col));
     if (++block == region_blocks) {
       block = 0;
       at.next();

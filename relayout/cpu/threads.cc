@@ -9,26 +9,87 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
+#include <array>
+#include <atomic>
 #endif
 
 namespace relayout::cpu {
 
 #if RELAYOUT_HAVE_TBB
 
+namespace {
+
+/// The work in parts, and which of them are done. On the stack: nothing here can fail. Its own atomics order what
+/// threads see of each other's memory, so that checkers that cannot look into oneTBB see it too.
+class Parts {
+ public:
+  static constexpr int64_t kMost = 1024;
+
+  Parts(int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t), void* state) noexcept
+      : tasks_(tasks), count_(std::clamp<int64_t>(tasks / grain, 1, kMost)), body_(body), state_(state) {
+    ready_.store(true, std::memory_order_release);
+  }
+
+  int64_t count() const noexcept { return count_; }
+
+  void run(int64_t part) noexcept {
+    (void)ready_.load(std::memory_order_acquire);
+    body_(state_, first_task(part), first_task(part + 1));
+    done_[static_cast<std::size_t>(part)].store(true, std::memory_order_release);
+  }
+
+  /// Does what is not done. Only while no other thread runs parts.
+  void finish() noexcept {
+    for (int64_t part = 0; part < count_; ++part) {
+      if (!done_[static_cast<std::size_t>(part)].load(std::memory_order_acquire)) run(part);
+    }
+  }
+
+ private:
+  int64_t first_task(int64_t part) const noexcept { return tasks_ / count_ * part + std::min(part, tasks_ % count_); }
+
+  int64_t tasks_, count_;
+  void (*body_)(void*, int64_t, int64_t);
+  void* state_;
+  std::array<std::atomic<bool>, static_cast<std::size_t>(kMost)> done_{};
+  std::atomic<bool> ready_{false};
+};
+
+void run_on_pool(Parts& parts, int threads) {
+  const int available = default_threads();
+  const auto split = [&] {
+    // Isolated: a cancelled group around the caller is no reason to leave out work.
+    tbb::task_group_context context(tbb::task_group_context::isolated);
+    tbb::parallel_for(
+        tbb::blocked_range<int64_t>(0, parts.count()),
+        [&](const tbb::blocked_range<int64_t>& range) {
+          for (int64_t part = range.begin(); part < range.end(); ++part) parts.run(part);
+        },
+        context);
+  };
+  if (threads <= 0 || threads >= available) return split();
+  tbb::task_arena arena(threads);
+  arena.execute(split);
+}
+
+}  // namespace
+
 bool has_threads() { return true; }
 int default_threads() { return tbb::this_task_arena::max_concurrency(); }
 
-void parallel_for(int threads, int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t), void* state) {
-  const int available = default_threads();
-  if (threads <= 0 || threads > available) threads = available;
+void parallel_for(int threads, int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t),
+                  void* state) noexcept {
+  grain = std::max<int64_t>(grain, 1);
   if (threads == 1 || tasks <= grain) return body(state, 0, tasks);
-  const auto split = [&] {
-    tbb::parallel_for(tbb::blocked_range<int64_t>(0, tasks, std::max<int64_t>(grain, 1)),
-                      [&](const tbb::blocked_range<int64_t>& range) { body(state, range.begin(), range.end()); });
-  };
-  if (threads == available) return split();
-  tbb::task_arena arena(threads);
-  arena.execute(split);
+  Parts parts(tasks, grain, body, state);
+  try {
+    run_on_pool(parts, threads);
+  } catch (...) {
+    // The pool ran out of memory or threads. It waits for the tasks it started before it throws.
+  }
+  parts.finish();
 }
 
 #else
@@ -36,7 +97,9 @@ void parallel_for(int threads, int64_t tasks, int64_t grain, void (*body)(void*,
 bool has_threads() { return false; }
 int default_threads() { return 1; }
 
-void parallel_for(int, int64_t tasks, int64_t, void (*body)(void*, int64_t, int64_t), void* state) { body(state, 0, tasks); }
+void parallel_for(int, int64_t tasks, int64_t, void (*body)(void*, int64_t, int64_t), void* state) noexcept {
+  body(state, 0, tasks);
+}
 
 #endif
 

@@ -6,19 +6,25 @@
 namespace {
 
 template <typename T>
-T load_unaligned(const std::byte* at) {
+T load_unaligned(const void* at) {
   T out;
   __builtin_memcpy(&out, at, sizeof out);
   return out;
 }
 template <typename T>
-void store_unaligned(std::byte* at, T value) {
+void store_unaligned(void* at, T value) {
   __builtin_memcpy(at, &value, sizeof value);
 }
 
-struct Bytes16 {
-  uint64_t low, high;
-};
+/// Element i of a run of T at any address, and of any origin: bytes, whatever type they were made as.
+template <typename T>
+T element(const void* run, int64_t i) {
+  return load_unaligned<T>(static_cast<const std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)));
+}
+template <typename T>
+void set_element(void* run, int64_t i, T value) {
+  store_unaligned(static_cast<std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)), value);
+}
 
 /// The plain transposition, and the edges of the SIMD one.
 template <typename T>
@@ -80,55 +86,54 @@ void transpose(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t
 #endif
 
 void copy(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t bytes) {
-  for (int64_t r = 0; r < rows; ++r) __builtin_memcpy(dst + r * dst_stride, src + r * src_stride, static_cast<std::size_t>(bytes));
+  for (int64_t r = 0; r < rows; ++r)
+    __builtin_memcpy(dst + r * dst_stride, src + r * src_stride, static_cast<std::size_t>(bytes));
 }
 
 template <typename C, DType D>
 void load_run(const std::byte* src, void* values, int64_t n) {
-  C* out = static_cast<C*>(values);
-  constexpr int64_t kSize = sizeof(Storage<D>);
-  for (int64_t i = 0; i < n; ++i) out[i] = load<C, D>(load_unaligned<Storage<D>>(src + i * kSize));
+  for (int64_t i = 0; i < n; ++i) set_element<C>(values, i, load<C, D>(element<Storage<D>>(src, i)));
 }
 
 template <typename C, DType D>
 void store_run(const void* values, std::byte* dst, int64_t n) {
-  const C* in = static_cast<const C*>(values);
-  constexpr int64_t kSize = sizeof(Storage<D>);
-  for (int64_t i = 0; i < n; ++i) store_unaligned(dst + i * kSize, store<D, C>(in[i]));
+  for (int64_t i = 0; i < n; ++i) set_element<Storage<D>>(dst, i, store<D, C>(element<C>(values, i)));
 }
 
 /// One rounding a step, in the order of the formula in reorder/attributes.h.
 template <typename C>
 void arithmetic_run(void* values, const void* old, const AttributeValues* attributes, int64_t stride, int64_t n,
                     const Arithmetic& a) {
-  C* v = static_cast<C*>(values);
-  const C* previous = static_cast<const C*>(old);
   const auto each = [&](auto member, auto step) __attribute__((always_inline)) {
     if (stride == 0) {
       const C constant = static_cast<C>(attributes->*member);
-      for (int64_t i = 0; i < n; ++i) v[i] = step(v[i], constant);
+      for (int64_t i = 0; i < n; ++i) set_element<C>(values, i, step(element<C>(values, i), constant));
     } else {
-      for (int64_t i = 0; i < n; ++i) v[i] = step(v[i], static_cast<C>(attributes[i * stride].*member));
+      for (int64_t i = 0; i < n; ++i) {
+        set_element<C>(values, i, step(element<C>(values, i), static_cast<C>(attributes[i * stride].*member)));
+      }
     }
   };
   if (a.src_zero_point) each(&AttributeValues::src_zero_point, [](C x, C y) { return x - y; });
   if (a.src_scale) each(&AttributeValues::src_scale, [](C x, C y) { return x * y; });
   if (a.beta != 0) {
     for (int64_t i = 0; i < n; ++i) {
-      const C add = static_cast<C>(a.beta) * previous[i];
-      v[i] = v[i] + add;
+      const C add = static_cast<C>(a.beta) * element<C>(old, i);
+      set_element<C>(values, i, element<C>(values, i) + add);
     }
   }
   if (a.dst_scale) each(&AttributeValues::dst_scale, [](C x, C y) { return x / y; });
   if (a.dst_zero_point) each(&AttributeValues::dst_zero_point, [](C x, C y) { return x + y; });
-  for (int64_t i = 0; i < n; ++i) v[i] = canonical_nan(v[i]);
+  for (int64_t i = 0; i < n; ++i) set_element<C>(values, i, canonical_nan(element<C>(values, i)));
 }
 
 template <typename C, std::size_t... D>
 constexpr std::array<LoadKernel, kDTypeCount> load_row(std::index_sequence<D...>) {
   constexpr auto kernel = []<DType kType>() -> LoadKernel {
-    if constexpr (kIsFloating<kType> && !std::is_floating_point_v<C>) return nullptr;
-    else return &load_run<C, kType>;
+    if constexpr (kIsFloating<kType> && !std::is_floating_point_v<C>)
+      return nullptr;
+    else
+      return &load_run<C, kType>;
   };
   return {kernel.template operator()<static_cast<DType>(D)>()...};
 }
@@ -141,7 +146,8 @@ constexpr std::array<StoreKernel, kDTypeCount> store_row(std::index_sequence<D..
 constexpr Kernels make_kernels(std::string_view isa) {
   constexpr auto all = std::make_index_sequence<kDTypeCount>();
   return {isa,
-          {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>, &transpose_plain<Bytes16>},
+          {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
+           &transpose_plain<Bytes16>},
           &copy,
           {load_row<float>(all), load_row<double>(all), load_row<Int128>(all)},
           {store_row<float>(all), store_row<double>(all), store_row<Int128>(all)},

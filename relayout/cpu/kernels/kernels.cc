@@ -15,7 +15,7 @@ struct Tables {
   std::array<const Kernels*, 16> list{};
   std::size_t count = 0;
 
-  Tables() {
+  Tables() noexcept {
     list[count++] = scalar_kernels();
 #if RELAYOUT_HAVE_HIGHWAY
     count += static_cast<std::size_t>(simd_kernels(std::span(list).subspan(1)));
@@ -43,12 +43,12 @@ std::atomic<const Kernels*>& current() {
 
 }  // namespace
 
-std::span<const Kernels* const> all_kernels() {
+std::span<const Kernels* const> all_kernels() noexcept {
   static const Tables tables;
   return {tables.list.data(), tables.count};
 }
 
-const Kernels& kernels() { return *current().load(std::memory_order_relaxed); }
+const Kernels& kernels() noexcept { return *current().load(std::memory_order_relaxed); }
 
 std::string_view isa() { return kernels().isa; }
 
@@ -63,7 +63,8 @@ void set_isa(std::string_view name) {
   if (!table) {
     std::string names;
     for (std::string_view isa : available_isas()) names += (names.empty() ? "" : ", ") + std::string(isa);
-    throw Error(ErrorCode::unsupported, "isa: \"" + escaped(name) + "\" is not one that this machine runs: " + names, "isa", escaped(name), names);
+    throw Error(ErrorCode::unsupported, "isa: \"" + escaped(name) + "\" is not one that this machine runs: " + names,
+                "isa", escaped(name), names);
   }
   current().store(table);
 }

@@ -23,10 +23,15 @@ using TransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::
                                  int64_t rows, int64_t cols);
 
 /// `bytes` contiguous bytes for each of `rows` rows.
-using CopyKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
-                            int64_t rows, int64_t bytes);
+using CopyKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
+                            int64_t bytes);
 
-/// n elements, densely stored (4-bit ones a byte each), to n values of a compute type.
+/// An element of 16 bytes.
+struct Bytes16 {
+  uint64_t low, high;
+};
+
+/// n elements, densely stored (4-bit ones a byte each), to n values of a compute type. Values too may have any address.
 using LoadKernel = void (*)(const std::byte* src, void* values, int64_t n);
 /// n values of a compute type to n densely stored elements.
 using StoreKernel = void (*)(const void* values, std::byte* dst, int64_t n);
@@ -55,15 +60,15 @@ struct Kernels {
 };
 
 /// The tables this machine can run, worst first; the first is "scalar".
-std::span<const Kernels* const> all_kernels();
+std::span<const Kernels* const> all_kernels() noexcept;
 
 /// The table in use, chosen at the first call: the best, or the one RELAYOUT_ISA names (an unknown name
-/// is ignored here; set_isa() says so).
-const Kernels& kernels();
+/// is ignored here; set_isa() says so). Allocates nothing.
+const Kernels& kernels() noexcept;
 
 /// Plain C++, always there (scalar.cc).
 const Kernels* scalar_kernels();
 /// Adds the tables of the SIMD build to `out`, worst first; returns how many (simd.cc, needs Highway).
-int simd_kernels(std::span<const Kernels*> out);
+int simd_kernels(std::span<const Kernels*> out) noexcept;
 
 }  // namespace relayout::cpu

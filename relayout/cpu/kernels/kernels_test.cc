@@ -3,37 +3,21 @@
 #include "relayout/cpu/kernels/kernels.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
+
+#include "relayout/core/format.h"
+#include "relayout/cpu/run.h"
+#include "tests/support/guarded.h"
 
 namespace relayout::cpu {
 namespace {
 
-/// Memory between two pages that may not be touched. `at_end` places the bytes against the upper one, else they
-/// start right after the lower.
-class Guarded {
- public:
-  Guarded(std::size_t bytes, bool at_end) : bytes_(bytes) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t inner = (bytes + page - 1) / page * page;
-    size_ = inner + 2 * page;
-    base_ = static_cast<std::byte*>(mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (inner > 0) mprotect(base_ + page, inner, PROT_READ | PROT_WRITE);
-    data_ = base_ + page + (at_end ? inner - bytes : 0);
-  }
-  ~Guarded() { munmap(base_, size_); }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  std::byte* data() { return data_; }
-  std::span<std::byte> bytes() { return {data_, bytes_}; }
+using test::Guarded;
 
- private:
-  std::size_t bytes_, size_;
-  std::byte *base_, *data_;
-};
+constexpr Guarded::Side kSides[] = {Guarded::Side::start, Guarded::Side::end};
 
 void randomize(std::span<std::byte> bytes, std::mt19937& rng) {
   for (std::byte& b : bytes) b = static_cast<std::byte>(rng());
@@ -49,17 +33,20 @@ TEST_P(EveryTable, Transpose) {
     for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67}) {
       for (int64_t cols : {1, 2, 3, 4, 6, 8, 13, 16, 18, 32, 37, 65}) {
         for (const int64_t misalign : {0, 1, 3, 8}) {
-          for (const bool at_end : {false, true}) {
+          for (const Guarded::Side at : kSides) {
             const int64_t src_stride = rows * size + misalign, dst_stride = cols * size + misalign / 2;
-            Guarded src(static_cast<std::size_t>((cols - 1) * src_stride + rows * size), at_end);
-            Guarded dst(static_cast<std::size_t>((rows - 1) * dst_stride + cols * size), at_end);
+            Guarded src((cols - 1) * src_stride + rows * size, at);
+            Guarded dst((rows - 1) * dst_stride + cols * size, at);
             randomize(src.bytes(), rng);
             randomize(dst.bytes(), rng);
             std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
             for (int64_t r = 0; r < rows; ++r) {
-              for (int64_t c = 0; c < cols; ++c) std::memcpy(&expected[static_cast<std::size_t>(r * dst_stride + c * size)], src.data() + c * src_stride + r * size, static_cast<std::size_t>(size));
+              for (int64_t c = 0; c < cols; ++c)
+                std::memcpy(&expected[static_cast<std::size_t>(r * dst_stride + c * size)],
+                            src.data() + c * src_stride + r * size, static_cast<std::size_t>(size));
             }
-            GetParam()->transpose[static_cast<std::size_t>(log2)](src.data(), src_stride, dst.data(), dst_stride, rows, cols);
+            GetParam()->transpose[static_cast<std::size_t>(log2)](src.data(), src_stride, dst.data(), dst_stride, rows,
+                                                                  cols);
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
             ++calls;
           }
@@ -75,15 +62,19 @@ TEST_P(EveryTable, TransposeAtEveryMisalignment) {
   std::mt19937 rng(2);
   for (int log2 = 0; log2 < kElementSizes; ++log2) {
     const int64_t size = int64_t{1} << log2, rows = 19, cols = 21;
-    for (std::size_t shift = 0; shift < 64; ++shift) {
-      Guarded src(static_cast<std::size_t>(rows * cols * size) + shift, true), dst(static_cast<std::size_t>(rows * cols * size) + 63 - shift, true);
+    for (int64_t shift = 0; shift < 64; ++shift) {
+      Guarded src(rows * cols * size, Guarded::Side::end, shift),
+          dst(rows * cols * size, Guarded::Side::end, 63 - shift);
       randomize(src.bytes(), rng);
-      const std::byte* from = src.data();  // ends `shift` bytes before the guard page
+      const std::byte* from = src.data();
       std::byte* to = dst.data();
       GetParam()->transpose[static_cast<std::size_t>(log2)](from, rows * size, to, cols * size, rows, cols);
       for (int64_t r = 0; r < rows; ++r) {
-        for (int64_t c = 0; c < cols; ++c) ASSERT_EQ(0, std::memcmp(to + (r * cols + c) * size, from + (c * rows + r) * size, static_cast<std::size_t>(size)));
+        for (int64_t c = 0; c < cols; ++c)
+          ASSERT_EQ(
+              0, std::memcmp(to + (r * cols + c) * size, from + (c * rows + r) * size, static_cast<std::size_t>(size)));
       }
+      ASSERT_TRUE(src.intact() && dst.intact());
     }
   }
 }
@@ -92,10 +83,10 @@ TEST_P(EveryTable, Copy) {
   std::mt19937 rng(3);
   for (int64_t rows : {1, 2, 5}) {
     for (int64_t bytes = 0; bytes < 300; bytes += 1 + bytes / 16) {
-      for (const bool at_end : {false, true}) {
+      for (const Guarded::Side at : kSides) {
         const int64_t stride = bytes + rows % 3;
-        const auto span = static_cast<std::size_t>((rows - 1) * stride + bytes);
-        Guarded src(span, at_end), dst(span, at_end);
+        const int64_t span = (rows - 1) * stride + bytes;
+        Guarded src(span, at), dst(span, at);
         randomize(src.bytes(), rng);
         randomize(dst.bytes(), rng);
         std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
@@ -107,41 +98,163 @@ TEST_P(EveryTable, Copy) {
   }
 }
 
-// Conversions of every table give the bits of the plain table, at odd addresses too.
-TEST_P(EveryTable, ConversionsAreBitEqualToPlain) {
-  std::mt19937 rng(4);
-  const Kernels& plain = *scalar_kernels();
-  constexpr int64_t kCount = 4099;
-  alignas(16) static Int128 values[kCount], expected_values[kCount];
-  static std::byte stored[kCount * 8 + 1], expected_stored[kCount * 8 + 1];
-  const std::size_t value_bytes[] = {4, 8, 16};
-  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
-    for (DType dtype : all_dtypes()) {
-      const auto d = static_cast<std::size_t>(dtype);
-      if (!plain.load[compute][d]) continue;
-      for (int64_t n : {0, 1, 7, 16, 63, 4099}) {
-        for (std::size_t shift : {0, 1}) {
-          const auto bytes = static_cast<std::size_t>(n) * static_cast<std::size_t>(std::max(1, bits(dtype) / 8));
-          Guarded src(bytes, shift == 0);
-          randomize(src.bytes(), rng);
-          if (kind(dtype) == DTypeKind::floating && bits(dtype) >= 32 && n > 8) {  // half of them near small integers
-            for (int64_t i = 0; i < n; i += 2) {
-              const double x = (static_cast<double>(rng() % 1200) - 600) / 4;
-              const uint64_t encoded = encode(dtype, x);
-              std::memcpy(src.data() + i * bits(dtype) / 8, &encoded, static_cast<std::size_t>(bits(dtype) / 8));
-            }
-          }
-          plain.load[compute][d](src.data(), expected_values, n);
-          GetParam()->load[compute][d](src.data(), values, n);
-          ASSERT_EQ(0, std::memcmp(values, expected_values, static_cast<std::size_t>(n) * value_bytes[compute])) << "load " << name(dtype);
-          for (DType to : all_dtypes()) {
-            const auto t = static_cast<std::size_t>(to);
-            const auto out_bytes = static_cast<std::size_t>(n) * static_cast<std::size_t>(std::max(1, bits(to) / 8));
-            plain.store[compute][t](expected_values, expected_stored + shift, n);
-            GetParam()->store[compute][t](values, stored + shift, n);
-            ASSERT_EQ(0, std::memcmp(stored + shift, expected_stored + shift, out_bytes)) << name(dtype) << " -> " << name(to) << " compute " << compute;
+TEST_P(EveryTable, CopyAtEveryMisalignment) {
+  std::mt19937 rng(6);
+  for (int64_t shift = 0; shift < 64; ++shift) {
+    for (const Guarded::Side at : kSides) {
+      for (const int64_t bytes : {1, 15, 64, 131}) {
+        Guarded src(3 * bytes, at, shift), dst(3 * bytes, at, (shift * 5 + 1) % 64);
+        randomize(src.bytes(), rng);
+        GetParam()->copy(src.data(), bytes, dst.data(), bytes, 3, bytes);
+        ASSERT_TRUE(std::ranges::equal(src.bytes(), dst.bytes()));
+        ASSERT_TRUE(src.intact() && dst.intact());
+      }
+    }
+  }
+}
+
+// The loops that are not in the table: gather by element, of every size and misalignment.
+TEST(Gather, AtEveryMisalignment) {
+  std::mt19937 rng(7);
+  const int64_t rows = 3, cols = 5;
+  for (const int64_t size : {1, 2, 4, 8, 16}) {
+    for (int64_t shift = 0; shift < 64; ++shift) {
+      for (const Guarded::Side at : kSides) {
+        // Gaps of a byte and two between elements; the destination is transposed.
+        const Axis row{rows, {size + 1, cols * (size + 2), 0}, -1}, col{cols, {rows * (size + 1), size + 2, 0}, -1};
+        Guarded src(rows * cols * (size + 1) - 1, at, shift),
+            dst(rows * cols * (size + 2) - 2, at, (shift * 3 + 1) % 64);
+        randomize(src.bytes(), rng);
+        randomize(dst.bytes(), rng);
+        std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < cols; ++c) {
+            std::copy_n(src.data() + r * row.stride[kSrc] + c * col.stride[kSrc], size,
+                        expected.begin() + r * row.stride[kDst] + c * col.stride[kDst]);
           }
         }
+        gather_block(src.data(), {0, 0, 0}, row, col, dst.data(), static_cast<int>(size), rows, cols);
+        ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes";
+        ASSERT_TRUE(src.intact() && dst.intact());
+      }
+    }
+  }
+}
+
+// Nibbles: all pairs of halves; the other halves stay.
+TEST(Gather, Nibbles) {
+  for (int64_t from = 0; from < 4; ++from) {
+    for (int64_t to = 0; to < 4; ++to) {
+      for (const Guarded::Side at : kSides) {
+        Guarded src(8, at, 3), dst(8, at, 5);
+        for (std::size_t i = 0; i < 8; ++i)
+          src.bytes()[i] = static_cast<std::byte>(0x1f * i + 7), dst.bytes()[i] = std::byte{0x9c};
+        const Axis row{3, {4, 1, 0}, -1}, col{4, {1, 3, 0}, -1};
+        gather_block(src.data(), {from, to, 0}, row, col, dst.data(), 0, 3, 4);
+        for (int64_t n = 0; n < 16; ++n) {
+          const int64_t c = (n - to) / 3, r = (n - to) % 3;
+          const bool written = n >= to && c < 4;
+          const int want = written ? read_element<DType::u4>(src.data(), from + r * 4 + c) : n % 2 ? 9 : 12;
+          ASSERT_EQ(read_element<DType::u4>(dst.data(), n), want) << from << " -> " << to << ", nibble " << n;
+        }
+        ASSERT_TRUE(src.intact() && dst.intact());
+      }
+    }
+  }
+}
+
+// Fills as they are run: the padding of a plan, every element size, every misalignment.
+TEST(Fill, AtEveryMisalignment) {
+  const Dims dims{2, 5, 3};
+  Attributes seven;
+  seven.padding = Padding::of(7);
+  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::s4}) {
+    const Layout layout = Format::parse("aBc4b").bind(dims);
+    const TensorDesc to(layout, dtype);
+    const Plan plan = Plan::make(TensorDesc(Layout::contiguous(dims), dtype), to, seven);
+    ASSERT_FALSE(plan.fills().empty());
+    const uint64_t element = encode(dtype, 7);
+    for (int64_t shift = 0; shift < 64; ++shift) {
+      for (const Guarded::Side at : kSides) {
+        Guarded dst(to.span_bytes(), at, shift);
+        std::ranges::fill(dst.bytes(), std::byte{0x3b});
+        std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+        for (int64_t i = 0; i < layout.span(); ++i) {
+          if (layout.inverse(i, nullptr) != Slot::padding) continue;
+          with_dtype(dtype,
+                     [&](auto type) { write_element<type()>(expected.data(), i, read_element<type()>(&element, 0)); });
+        }
+        const RunContext context{plan, *all_kernels().back(), nullptr, dst.data()};
+        for (const BoxPlan& fill : plan.fills()) run_blocks(context, fill, plan.tables(), 0, block_count(fill));
+        ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << name(dtype);
+        ASSERT_TRUE(dst.intact());
+      }
+    }
+  }
+}
+
+/// Random elements of a type, half of them near small integers.
+void random_elements(DType dtype, std::span<std::byte> bytes, std::mt19937& rng) {
+  randomize(bytes, rng);
+  if (kind(dtype) != DTypeKind::floating || bits(dtype) < 32) return;
+  const auto size = static_cast<std::size_t>(bits(dtype) / 8);
+  for (std::size_t at = 0; at + size <= bytes.size(); at += 2 * size) {
+    const uint64_t encoded = encode(dtype, (static_cast<double>(rng() % 1200) - 600) / 4);
+    std::memcpy(&bytes[at], &encoded, size);
+  }
+}
+
+constexpr int64_t kValueBytes[] = {4, 8, 16};  // by compute type
+int64_t dense_bytes(DType dtype) { return std::max(1, bits(dtype) / 8); }
+
+/// Loads and stores of one pair of types by a table, at these distances from the guard pages.
+void expect_as_plain(const Kernels& kernels, std::size_t compute, DType from, int64_t n, int64_t src_slack,
+                     int64_t value_slack, Guarded::Side at, std::mt19937& rng) {
+  const Kernels& plain = *scalar_kernels();
+  const auto f = static_cast<std::size_t>(from);
+  const int64_t value_bytes = kValueBytes[compute];
+  Guarded src(n * dense_bytes(from), at, src_slack);
+  random_elements(from, src.bytes(), rng);
+  std::vector<std::byte> expected(static_cast<std::size_t>(n * value_bytes));
+  plain.load[compute][f](src.data(), expected.data(), n);
+  Guarded values(n * value_bytes, at, value_slack);
+  kernels.load[compute][f](src.data(), values.data(), n);
+  ASSERT_TRUE(std::ranges::equal(values.bytes(), expected)) << "load " << name(from);
+  for (DType to : all_dtypes()) {
+    const auto t = static_cast<std::size_t>(to);
+    std::vector<std::byte> expected_stored(static_cast<std::size_t>(n * dense_bytes(to)));
+    plain.store[compute][t](expected.data(), expected_stored.data(), n);
+    Guarded stored(n * dense_bytes(to), at, src_slack);
+    kernels.store[compute][t](values.data(), stored.data(), n);
+    ASSERT_TRUE(std::ranges::equal(stored.bytes(), expected_stored))
+        << name(from) << " -> " << name(to) << " compute " << compute;
+    ASSERT_TRUE(stored.intact());
+  }
+  ASSERT_TRUE(src.intact() && values.intact());
+}
+
+// Conversions of every table give the bits of the plain table, at the pages and away from them.
+TEST_P(EveryTable, ConversionsAreBitEqualToPlain) {
+  std::mt19937 rng(4);
+  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
+    for (DType dtype : all_dtypes()) {
+      if (!scalar_kernels()->load[compute][static_cast<std::size_t>(dtype)]) continue;
+      for (int64_t n : {0, 1, 7, 16, 63, 4099}) {
+        for (const Guarded::Side at : kSides) expect_as_plain(*GetParam(), compute, dtype, n, 0, 0, at, rng);
+      }
+    }
+  }
+}
+
+// Elements and values at every misalignment: values are the user's memory where a type is its own compute type.
+TEST_P(EveryTable, ConversionsAtEveryMisalignment) {
+  std::mt19937 rng(5);
+  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
+    for (DType dtype : all_dtypes()) {
+      if (!scalar_kernels()->load[compute][static_cast<std::size_t>(dtype)]) continue;
+      for (int64_t shift = 1; shift < 64; ++shift) {
+        const Guarded::Side at = kSides[shift % 2];
+        expect_as_plain(*GetParam(), compute, dtype, 37, shift, (shift * 11) % 64, at, rng);
       }
     }
   }

@@ -63,20 +63,48 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace relayout::cpu {
 
-HWY_EXPORT(target_kernels);
-
-int simd_kernels(std::span<const Kernels*> out) {
-  // Highway dispatches to one target; mocking the supported set target by target lists them all.
+// Each target's table by name, and not by Highway's dispatch: that has one chosen target in a program, which this
+// library must not change. A target that the installed Highway does not know, or does not compile, counts as 0 here.
+int simd_kernels(std::span<const Kernels*> out) noexcept {
+  const int64_t supported = hwy::SupportedTargets();
   int count = 0;
-  std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  for (auto it = targets.rbegin(); it != targets.rend(); ++it) {  // best comes first there
-    if (*it == HWY_SCALAR || *it == HWY_EMU128 || count == static_cast<int>(out.size())) continue;
-    hwy::SetSupportedTargetsForTest(*it);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    out[static_cast<std::size_t>(count++)] = HWY_DYNAMIC_DISPATCH(target_kernels)();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  [[maybe_unused]] const auto add = [&](int64_t target, const Kernels* table) {
+    if ((supported & target) != 0 && count < static_cast<int>(out.size()))
+      out[static_cast<std::size_t>(count++)] = table;
+  };
+#if HWY_TARGETS & HWY_SSE2
+  add(HWY_SSE2, N_SSE2::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_SSSE3
+  add(HWY_SSSE3, N_SSSE3::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_SSE4
+  add(HWY_SSE4, N_SSE4::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  add(HWY_AVX2, N_AVX2::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_AVX3
+  add(HWY_AVX3, N_AVX3::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_AVX3_DL
+  add(HWY_AVX3_DL, N_AVX3_DL::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_AVX3_ZEN4
+  add(HWY_AVX3_ZEN4, N_AVX3_ZEN4::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_AVX3_SPR
+  add(HWY_AVX3_SPR, N_AVX3_SPR::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_NEON_WITHOUT_AES
+  add(HWY_NEON_WITHOUT_AES, N_NEON_WITHOUT_AES::target_kernels());
+#endif
+#if HWY_TARGETS & HWY_NEON
+  add(HWY_NEON, N_NEON::target_kernels());
+#endif
+#if !HWY_ARCH_X86 && !HWY_ARCH_ARM && HWY_STATIC_TARGET != HWY_SCALAR && HWY_STATIC_TARGET != HWY_EMU128
+  add(HWY_STATIC_TARGET, HWY_STATIC_DISPATCH(target_kernels)());
+#endif
   return count;
 }
 

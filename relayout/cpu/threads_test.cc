@@ -1,0 +1,98 @@
+// Splitting work: every task once, whatever the pool does.
+#include "relayout/cpu/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "relayout/cpu/reorder.h"
+#include "tests/support/testing.h"
+
+#if RELAYOUT_HAVE_TBB
+#include <tbb/parallel_for.h>
+#include <tbb/task.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+#endif
+
+namespace relayout::cpu {
+namespace {
+
+struct Counter {
+  explicit Counter(int64_t tasks) : times(static_cast<std::size_t>(tasks)) {}
+  static void count(void* state, int64_t begin, int64_t end) {
+    auto& times = static_cast<Counter*>(state)->times;
+    for (int64_t i = begin; i < end; ++i) ++times[static_cast<std::size_t>(i)];
+  }
+  bool each_once() const {
+    return std::ranges::all_of(times, [](const auto& n) { return n == 1; });
+  }
+  std::vector<std::atomic<int>> times;
+};
+
+TEST(Threads, EveryTaskIsDoneOnce) {
+  for (int64_t tasks : {0, 1, 2, 7, 1023, 1024, 1025, 5000}) {
+    for (int64_t grain : {0, 1, 3, 1000}) {
+      for (int threads : {-1, 0, 1, 2, 100}) {
+        Counter counter(tasks);
+        parallel_for(threads, tasks, grain, Counter::count, &counter);
+        EXPECT_TRUE(counter.each_once()) << tasks << " tasks, grain " << grain << ", threads " << threads;
+      }
+    }
+  }
+}
+
+#if RELAYOUT_HAVE_TBB
+
+// The pool stops handing out work; what is left is still done, and nothing twice.
+TEST(Threads, WorkThatThePoolDropsIsDone) {
+  for (int threads : {0, 2}) {
+    Counter counter(1000);
+    parallel_for(
+        threads, 1000, 1,
+        [](void* state, int64_t begin, int64_t end) {
+          Counter::count(state, begin, end);
+          if (auto* context = tbb::task::current_context()) context->cancel_group_execution();
+        },
+        &counter);
+    EXPECT_TRUE(counter.each_once());
+  }
+}
+
+// A reorder called from a task whose group was cancelled is a reorder all the same; a sum is added once.
+TEST(Threads, CancelledGroupsLeaveNothingOut) {
+  const Dims dims{64, 128, 128};
+  const TensorDesc src = test::desc("abc", dims), dst = test::desc("acb", dims);
+  Attributes sum;
+  sum.beta = 1;
+  const Plan plan = Plan::make(src, dst, sum);
+  const std::vector<float> ones(static_cast<std::size_t>(dims[0] * dims[1] * dims[2]), 1.0f);
+  std::vector<float> out(ones.size(), 2.0f);
+  tbb::task_group_context context;
+  tbb::parallel_for(
+      0, 1,
+      [&](int) {
+        context.cancel_group_execution();
+        run(plan, ones.data(), out.data());
+      },
+      context);
+  EXPECT_EQ(std::ranges::count(out, 3.0f), static_cast<std::ptrdiff_t>(out.size()));
+}
+
+TEST(Threads, RunsInsideAnArena) {
+  const Dims dims{64, 128, 128};
+  const TensorDesc src = test::desc("abc", dims), dst = test::desc("acb", dims);
+  const Plan plan = Plan::make(src, dst);
+  const auto bytes = test::counting(src.span_bytes());
+  std::vector<std::byte> one(bytes.size()), two(bytes.size());
+  run(plan, bytes.data(), one.data(), {1});
+  tbb::task_arena arena(2);
+  arena.execute([&] { run(plan, bytes.data(), two.data(), {2}); });
+  EXPECT_EQ(one, two);
+}
+
+#endif
+
+}  // namespace
+}  // namespace relayout::cpu
