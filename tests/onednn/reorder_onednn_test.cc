@@ -31,6 +31,7 @@
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/reference.h"
 #include "tag_names.h"
+#include "tests/support/testing.h"
 
 namespace relayout {
 namespace {
@@ -152,16 +153,12 @@ void put(DType dtype, Bytes& buffer, int64_t at, uint64_t element) {
 std::pair<Bytes, Bytes> random_buffers(const TensorDesc& desc, Values values, Random& random) {
   const auto size = static_cast<std::size_t>(desc.size_bytes());
   std::pair<Bytes, Bytes> out{Bytes(size), Bytes(size, std::byte{0x5b})};
-  Dims index(desc.layout.ndims(), 0);
-  for (bool more = true; more;) {
+  test::each_index(desc.layout.dims(), [&](const Dims& index) {
     const int64_t at = desc.layout.offset(index);
     const uint64_t element = random_element(desc.dtype, values, random);
     put(desc.dtype, out.first, at, element);
     put(desc.dtype, out.second, at, element);
-    int d = index.size() - 1;
-    while (d >= 0 && ++index[d] == desc.layout.dim(d)) index[d--] = 0;
-    more = d >= 0;
-  }
+  });
   return out;
 }
 

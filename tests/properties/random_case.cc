@@ -12,7 +12,9 @@
 
 namespace relayout::test {
 
-int64_t pick(std::mt19937_64& rng, int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); }
+int64_t pick(std::mt19937_64& rng, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(rng);
+}
 
 namespace {
 
@@ -51,9 +53,11 @@ Layout random_strides(std::mt19937_64& rng, const Dims& dims, bool source, std::
 }
 
 double special(std::mt19937_64& rng) {
-  static constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
-  static constexpr double kValues[] = {0,     -0.0,  1,     -1,    0.5,  1.5,   2.5,  -2.5, 127.5, 128,          -128.5,        255.5,   1e-40, -1e-45,
-                                       3e38,  65504, 65520, 448,   464,  57344, 1e39, -kInf, kInf, kNan, 2147483648.0, -2147483648.0, 16777217, 1e19};
+  static constexpr double kInf = std::numeric_limits<double>::infinity(),
+                          kNan = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kValues[] = {
+      0,    -0.0,  1,     -1,  0.5, 1.5,   2.5,  -2.5,  127.5, 128,  -128.5,       255.5,         1e-40,    -1e-45,
+      3e38, 65504, 65520, 448, 464, 57344, 1e39, -kInf, kInf,  kNan, 2147483648.0, -2147483648.0, 16777217, 1e19};
   return kValues[pick(rng, 0, std::size(kValues) - 1)];
 }
 
@@ -71,7 +75,10 @@ PerMask<T> random_values(std::mt19937_64& rng, const Dims& dims, auto value) {
 
 void random_attributes(std::mt19937_64& rng, Case& c) {
   const Dims& dims = c.src.layout.dims();
-  const auto scale = [&] { return std::ldexp(static_cast<double>(pick(rng, 1, 63)) * (one_in(rng, 8) ? -1 : 1), static_cast<int>(pick(rng, -8, 2))); };
+  const auto scale = [&] {
+    return std::ldexp(static_cast<double>(pick(rng, 1, 63)) * (one_in(rng, 8) ? -1 : 1),
+                      static_cast<int>(pick(rng, -8, 2)));
+  };
   const auto zero_point = [&] { return pick(rng, -20, 20); };
   Attributes& a = c.attributes;
   if (one_in(rng, 2)) a.src_scale = random_values<float>(rng, dims, scale);
@@ -97,7 +104,9 @@ Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::s
     } else if (kind == 6 && dims.size() == 4) {
       static constexpr const char* kImages[] = {"nh|Cw4c", "nH|cw4h", "nh|cW4w", "Ohw|i4o", "O|hwi4o", "o|hwI4i"};
       *text = kImages[pick(rng, 0, 5)];
-      if (one_in(rng, 2)) *text += ";pitch=" + std::to_string(std::max<int64_t>(Format::parse(*text).image(dims).width, 1) + pick(rng, 0, 3));
+      if (one_in(rng, 2))
+        *text +=
+            ";pitch=" + std::to_string(std::max<int64_t>(Format::parse(*text).image(dims).width, 1) + pick(rng, 0, 3));
       layout = Format::parse(*text).bind(dims);
     } else {
       layout = random_strides(rng, dims, source, text);
@@ -118,8 +127,11 @@ Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::s
 namespace {
 
 /// Blocks of one dim that do not divide each other: 48 and 32, 12 and 16, and chains of them.
-void non_nesting_pair(std::mt19937_64& rng, Case& c, DType from, DType to, std::string* src_text, std::string* dst_text) {
-  static constexpr const char* kPairs[][2] = {{"Ba48b", "Ba32b"}, {"Ba12b", "BA2a16b"}, {"Ba6b", "BA8b3a"}, {"Ba4b5b", "Ba6b"}, {"Ba2b9b", "BA4b2a3b"}, {"BA16b2a10b", "Ba48b"}, {"Ba15b", "BA6b2a10b"}};
+void non_nesting_pair(std::mt19937_64& rng, Case& c, DType from, DType to, std::string* src_text,
+                      std::string* dst_text) {
+  static constexpr const char* kPairs[][2] = {{"Ba48b", "Ba32b"},    {"Ba12b", "BA2a16b"},   {"Ba6b", "BA8b3a"},
+                                              {"Ba4b5b", "Ba6b"},    {"Ba2b9b", "BA4b2a3b"}, {"BA16b2a10b", "Ba48b"},
+                                              {"Ba15b", "BA6b2a10b"}};
   const auto& pair = kPairs[pick(rng, 0, std::size(kPairs) - 1)];
   const bool swap = one_in(rng, 2);
   *src_text = pair[swap];
@@ -155,7 +167,9 @@ Case random_case(std::mt19937_64& rng, int64_t max_elements) {
   if (one_in(rng, 3)) random_attributes(rng, c);
   static constexpr double kPads[] = {0, 1, -3, 7.5, 300, -1e10};
   c.attributes.padding = one_in(rng, 4) ? Padding::keep() : Padding::of(one_in(rng, 2) ? 0 : kPads[pick(rng, 0, 5)]);
-  c.text = "dims " + join(c.src.layout.dims()) + ", " + std::string(name(from)) + " " + src_text + " -> " + std::string(name(to)) + " " + dst_text + (c.attributes.arithmetic() ? ", arithmetic" : "") + (c.attributes.beta != 0 ? ", sum" : "");
+  c.text = "dims " + join(c.src.layout.dims()) + ", " + std::string(name(from)) + " " + src_text + " -> " +
+           std::string(name(to)) + " " + dst_text + (c.attributes.arithmetic() ? ", arithmetic" : "") +
+           (c.attributes.beta != 0 ? ", sum" : "");
   return c;
 }
 
@@ -165,7 +179,8 @@ std::vector<std::byte> random_bytes(std::mt19937_64& rng, DType dtype, int64_t b
   if (one_in(rng, 3) || bits(dtype) < 8) return out;  // any bits at all
   const auto size = static_cast<std::size_t>(bits(dtype) / 8);
   for (std::size_t at = 0; at + size <= out.size(); at += size) {
-    const double value = one_in(rng, 4) ? special(rng) : static_cast<double>(pick(rng, -300, 300)) / (one_in(rng, 2) ? 1 : 8);
+    const double value =
+        one_in(rng, 4) ? special(rng) : static_cast<double>(pick(rng, -300, 300)) / (one_in(rng, 2) ? 1 : 8);
     const uint64_t encoded = encode(dtype, value);
     std::memcpy(out.data() + at, &encoded, size);
   }

@@ -10,9 +10,9 @@
 #include <map>
 
 #include "random_case.h"
-#include "relayout/core/format.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
+#include "tests/support/testing.h"
 
 namespace relayout::test {
 namespace {
@@ -45,9 +45,13 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
     const int64_t offset = static_cast<int64_t>(at) * 8 / bits(c.dst.dtype);
     Dims index;
     const Slot slot = c.dst.layout.inverse(offset, &index);
-    FAIL() << c.text << "\n  isa " << isa << ", byte " << at << ", " << (slot == Slot::gap ? "a gap" : slot == Slot::padding ? "padding of " : "element ")
-           << (slot == Slot::gap ? "" : join(index)) << ": " << static_cast<int>(actual[at]) << " instead of " << static_cast<int>(expected[at])
-           << "\n" << plan.explain();
+    FAIL() << c.text << "\n  isa " << isa << ", byte " << at << ", "
+           << (slot == Slot::gap       ? "a gap"
+               : slot == Slot::padding ? "padding of "
+                                       : "element ")
+           << (slot == Slot::gap ? "" : join(index)) << ": " << static_cast<int>(actual[at]) << " instead of "
+           << static_cast<int>(expected[at]) << "\n"
+           << plan.explain();
   }
   ++counts.cases;
   counts.converting += plan.converts();
@@ -71,9 +75,12 @@ TEST(ReorderProperty, EqualsTheReference) {
     check(c, rng, i % 16 == 0 ? std::span(isas) : std::span(isas).subspan(which, 1), counts);
   }
   cpu::set_isa("");
-  std::printf("reorder against the reference: %lld cases, seed %llu: %lld converting, %lld to padded layouts, %lld with blocks that do not nest, %lld empty; ISAs:",
-              static_cast<long long>(counts.cases), static_cast<unsigned long long>(seed), static_cast<long long>(counts.converting),
-              static_cast<long long>(counts.padded), static_cast<long long>(counts.tables), static_cast<long long>(counts.empty));
+  std::printf(
+      "reorder against the reference: %lld cases, seed %llu: %lld converting, %lld to padded layouts, %lld with blocks "
+      "that do not nest, %lld empty; ISAs:",
+      static_cast<long long>(counts.cases), static_cast<unsigned long long>(seed),
+      static_cast<long long>(counts.converting), static_cast<long long>(counts.padded),
+      static_cast<long long>(counts.tables), static_cast<long long>(counts.empty));
   for (auto isa : isas) std::printf(" %.*s", static_cast<int>(isa.size()), isa.data());
   std::printf("\n");
   EXPECT_GT(counts.tables, counts.cases / 200);
@@ -124,9 +131,10 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
       for (const std::string& to : tags) {
         if (rank == 4 && pick(rng, 0, 7) != 0) continue;  // 46,656 pairs: a sample
         Case c;
-        const DType dtype = std::array{DType::f32, DType::s8, DType::bf16, DType::f64}[static_cast<std::size_t>(pick(rng, 0, 3))];
-        c.src = TensorDesc(Format::parse(from).bind(shapes[rank]), dtype);
-        c.dst = TensorDesc(Format::parse(to).bind(shapes[rank]), dtype);
+        const DType dtype =
+            std::array{DType::f32, DType::s8, DType::bf16, DType::f64}[static_cast<std::size_t>(pick(rng, 0, 3))];
+        c.src = desc(from, shapes[rank], dtype);
+        c.dst = desc(to, shapes[rank], dtype);
         c.text = from + " -> " + to;
         check(c, rng, std::span(isas).last(1), counts);
         if (HasFatalFailure()) return;
@@ -141,11 +149,17 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
 TEST(ReorderProperty, ThreadsDoNotChangeResults) {
   std::mt19937_64 rng(5);
   int64_t cases = 0;
-  for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{{"abcd", "acdb"}, {"acdb", "aBcd16b"}, {"aBcd12b", "aBcd8b"}, {"abcd", "dcba"}, {"abcd", "abcd"}, {"strides:0,1,67,1", "ABcd4a4b"}}) {
+  for (const auto& [from, to] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"abcd", "acdb"},
+                                                                  {"acdb", "aBcd16b"},
+                                                                  {"aBcd12b", "aBcd8b"},
+                                                                  {"abcd", "dcba"},
+                                                                  {"abcd", "abcd"},
+                                                                  {"strides:0,1,67,1", "ABcd4a4b"}}) {
     for (DType src_type : {DType::f32, DType::u8, DType::s4}) {
       for (DType dst_type : {DType::f32, DType::bf16, DType::u4}) {
         const Dims dims{4, 67, 61, 43};
-        const TensorDesc src(Format::parse(from).bind(dims), src_type), dst(Format::parse(to).bind(dims), dst_type);
+        const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);
         const auto bytes = random_bytes(rng, src_type, src.span_bytes());
         const Plan plan = Plan::make(src, dst);
         std::vector<std::byte> one(static_cast<std::size_t>(dst.span_bytes())), many = one;
