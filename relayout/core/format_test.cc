@@ -4,22 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "relayout/core/print.h"
+#include "tests/support/testing.h"
 
 namespace relayout {
 namespace {
 
-Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
+using test::each_index;
 
-template <typename Visit>
-void each_index(const Dims& extents, const Visit& visit) {
-  Dims index(extents.size(), 0);
-  while (true) {
-    visit(index);
-    int d = extents.size() - 1;
-    while (d >= 0 && ++index[d] == extents[d]) index[d--] = 0;
-    if (d < 0) return;
-  }
-}
+Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
 
 std::string error_of(std::string_view text) {
   try {

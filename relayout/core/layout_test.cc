@@ -8,32 +8,13 @@
 #include <set>
 
 #include "relayout/core/format.h"
+#include "tests/support/testing.h"
 
 namespace relayout {
 namespace {
 
-/// Visits every index below `extents`, last dim fastest.
-template <typename Visit>
-void each_index(const Dims& extents, const Visit& visit) {
-  if (std::ranges::find(extents, 0) != extents.end()) return;
-  Dims index(extents.size(), 0);
-  while (true) {
-    visit(index);
-    int d = extents.size() - 1;
-    while (d >= 0 && ++index[d] == extents[d]) index[d--] = 0;
-    if (d < 0) return;
-  }
-}
-
-ErrorCode code_of(const auto& action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  ADD_FAILURE() << "no error";
-  return ErrorCode::internal;
-}
+using test::code_of;
+using test::each_index;
 
 /// A random layout of small extents: any digits, also overlapping, negative and zero strides.
 Layout random_layout(std::mt19937& rng) {

@@ -6,29 +6,18 @@
 #include <random>
 
 #include "relayout/core/format.h"
+#include "tests/support/testing.h"
 
 namespace relayout {
 namespace {
 
+using test::code_of;
+using test::each_index;
+
 template <typename Map>
 void expect_view(const Layout& view, const Layout& layout, const Map& map) {
-  if (view.empty()) return;
-  Dims index(view.ndims(), 0);
-  while (true) {
-    ASSERT_EQ(view.offset(index), layout.offset(map(index))) << join(index);
-    int d = view.ndims() - 1;
-    while (d >= 0 && ++index[d] == view.dim(d)) index[d--] = 0;
-    if (d < 0) return;
-  }
-}
-
-ErrorCode code_of(const auto& action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return ErrorCode::internal;
+  each_index(view.dims(),
+             [&](const Dims& index) { ASSERT_EQ(view.offset(index), layout.offset(map(index))) << join(index); });
 }
 
 /// The index of `dims` at a row-major position.
