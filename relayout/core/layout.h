@@ -113,7 +113,8 @@ class Layout {
   std::pair<int64_t, int64_t> offset_range() const;
   /// Elements a buffer must have: the last reachable offset + 1, offset0 and padding included.
   int64_t span() const;
-  /// oneDNN's get_size() in elements: the maximum of (outer count * outer stride), without offset0.
+  /// oneDNN's get_size() in elements: the maximum of (outer count * outer stride), a stride taken as 1 where the count
+  /// is 1; where that is 1, the product of all blocks. Without offset0.
   int64_t footprint() const;
 
   /// Whether no two logical indices share an offset (exact).
