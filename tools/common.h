@@ -89,6 +89,7 @@ Verb add_offset(CLI::App& app);
 Verb add_index(CLI::App& app);
 Verb add_convert(CLI::App& app);
 Verb add_compare(CLI::App& app);
+Verb add_bench(CLI::App& app);
 Verb add_tags(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 

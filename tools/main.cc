@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 compare differs, 2 usage, 3 bad data, 4 input/output,\n"
       "5 unsupported, 70 internal error, 130 interrupted.");
   const Verb verbs[] = {add_describe(app), add_offset(app), add_index(app), add_convert(app),
-                        add_compare(app),  add_tags(app),   add_doctor(app)};
+                        add_compare(app),  add_bench(app),  add_tags(app),  add_doctor(app)};
   bool json = wants_json(argc, argv);
   try {
     try {

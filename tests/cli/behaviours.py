@@ -364,11 +364,43 @@ def doctor(command):
     expect(command.files(), ["x.npy"], "files")
 
 
+def bench(command):
+    """The fields of a measurement and what must hold between them, whatever the machine."""
+    pairs = ((("nchw", "nhwc", "1,8,4,4"), 1024), (("nchw", "nChw16c", "2,17,9,9", "--threads", "2"), 4 * 162 * (17 + 32)),
+             (("nchw", "nhwc", "1,3,64,64", "--to-dtype", "u8", "--scale", "255"), 5 * 3 * 64 * 64),
+             (("ab", "ba", "1024,1100"), 8 * 1024 * 1100),
+             (("strides:0,1", "ab", "128,64"), 4 * 64 + 4 * 128 * 64))
+    for (src, dst, dims, *more), moved in pairs:
+        about = json.loads(command.ok("bench", "--src", src, "--dst", dst, "--dims", dims, "--repeat", "3", "--verify",
+                                      "--json", *more))
+        expect((about["bytes"], about["repeat"], about["verified"]), (moved, 3, True), "%s" % about)
+        for field in ("median_ns", "min_ns", "gbps", "copy_ns", "memcpy_ns", "ratio", "plan_ns", "predicted_ns"):
+            assert about[field] > 0, (field, about)
+        assert about["kernel"] and about["isa"], about
+        assert about["min_ns"] <= about["median_ns"], about
+        expect(about["copy_ns"], min(about["memcpy_ns"], about["nt_copy_ns"] or math.inf), "copy_ns")
+        assert math.isclose(about["ratio"], about["median_ns"] / about["copy_ns"], rel_tol=1e-6), about
+        assert math.isclose(about["gbps"], moved / about["median_ns"], rel_tol=1e-6), about
+    assert "ratio" in command.ok("bench", "--src", "ab", "--dst", "ba", "--dims", "8,8", "--repeat", "1")
+    result = command.run("bench", "--src", "abc", "--dst", "cba", "--dims", "99999,99999,999", "--json")
+    expect(result.returncode, 2, "more memory than there is")
+    error = json.loads(result.stderr)["error"]
+    expect((error["code"], error["value"]), ("limit", str(2 * 4 * 99999 * 99999 * 999)), "more memory than there is")
+    result = command.run("bench", "--src", "ab", "--dst", "ba", "--dims", "8,8", more_env={"RELAYOUT_ISA": "bogus"})
+    expect(result.returncode, 5, "a bogus RELAYOUT_ISA")
+    process = command.start("bench", "--src", "ab", "--dst", "ba", "--dims", "512,512", "--repeat", "1000000")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    expect(process.returncode, 130, "exit code after SIGINT")
+
+
 def json_everywhere(command):
     tensors.write_npy(command.path("x.npy"), (2, 3))
     for args in (("describe", "ab", "--dims", "2,3"), ("offset", "ab", "--dims", "2,3", "--index", "1,1"),
                  ("index", "ab", "--dims", "2,3", "--offset", "1"), ("tags",), ("doctor",),
-                 ("convert", "x.npy", "y.npy", "--to", "ba"), ("compare", "x.npy", "x.npy")):
+                 ("convert", "x.npy", "y.npy", "--to", "ba"), ("compare", "x.npy", "x.npy"),
+                 ("bench", "--src", "ab", "--dst", "ba", "--dims", "8,8")):
         json.loads(command.ok(*args, "--json"))
     for code, args in ((2, ("describe", "nhcw", "--dims", "1,2,3,4")), (2, ("describe",)), (2, ("bogus",)),
                        (4, ("compare", "x.npy", "missing.npy")),
@@ -388,4 +420,5 @@ def explain(command):
 
 
 ALL = [closed_pipe, full_device, closed_standard_output, interrupt, cached_pages, peak_memory, large_blocks, threads,
-       offsets, descriptions, images, conversions, parts, safe_in_place, terminal, doctor, json_everywhere, explain]
+       offsets, descriptions, images, conversions, parts, safe_in_place, terminal, doctor, bench, json_everywhere,
+       explain]

@@ -1,0 +1,127 @@
+// Memory for measurements, from mmap.
+#include "bench/buffer.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "relayout/core/error.h"
+
+namespace relayout::bench {
+namespace {
+
+/// Which bits of a float are random, and which exponent it gets: 2^-7 to 2^8 or as much of that as the type has.
+struct FloatBits {
+  int mantissa_bits;
+  int exponent_bits;
+  int lowest_exponent;   // biased
+  int random_exponents;  // a power of two
+};
+
+constexpr FloatBits float_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return {52, 11, 1023 - 7, 16};
+    case DType::f32: return {23, 8, 127 - 7, 16};
+    case DType::bf16: return {7, 8, 127 - 7, 16};
+    case DType::f16: return {10, 5, 15 - 7, 16};
+    case DType::f8_e5m2: return {2, 5, 15 - 7, 16};
+    default: return {3, 4, 7 - 4, 8};  // f8_e4m3
+  }
+}
+
+class Random {
+ public:
+  /// splitmix64
+  uint64_t operator()() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  uint64_t state_ = 1;
+};
+
+uint64_t random_float(const FloatBits& about, uint64_t random) {
+  const uint64_t mantissa = random & ((uint64_t{1} << about.mantissa_bits) - 1);
+  const uint64_t sign = random >> 63;
+  const uint64_t spread = (random >> 53) & static_cast<uint64_t>(about.random_exponents - 1);
+  const uint64_t exponent = static_cast<uint64_t>(about.lowest_exponent) + spread;
+  return mantissa | exponent << about.mantissa_bits | sign << (about.mantissa_bits + about.exponent_bits);
+}
+
+}  // namespace
+
+PageBuffer::PageBuffer(int64_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t size = (static_cast<std::size_t>(std::max<int64_t>(bytes, 1)) + page - 1) / page * page;
+  void* found = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (found == MAP_FAILED) {
+    const std::string reason = std::strerror(errno);
+    throw Error(ErrorCode::io, "bench: no memory for " + std::to_string(bytes) + " bytes: " + reason, "memory",
+                std::to_string(bytes));
+  }
+  data_ = static_cast<std::byte*>(found);
+  size_ = size;
+  std::memset(data_, 1, size_);
+}
+
+PageBuffer::~PageBuffer() {
+  if (data_) munmap(data_, size_);
+}
+
+PageBuffer::PageBuffer(PageBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+PageBuffer& PageBuffer::operator=(PageBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  int64_t kibibytes = 0;
+  while (file >> key) {
+    if (key == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? int64_t{pages} * page : std::numeric_limits<int64_t>::max();
+}
+
+void require_memory(int64_t bytes, const char* operation) {
+  const int64_t available = available_memory();
+  if (bytes <= available) return;
+  throw Error(ErrorCode::limit,
+              std::string(operation) + ": the buffers take " + std::to_string(bytes) + " bytes, of which " +
+                  std::to_string(available) + " are available",
+              "memory", std::to_string(bytes), std::to_string(available));
+}
+
+void fill_values(DType dtype, std::span<std::byte> bytes) {
+  Random random;
+  const int item = std::max(bits(dtype) / 8, 1);
+  const FloatBits about = float_bits(dtype);
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    uint64_t word = 0;
+    if (is_floating(dtype)) {
+      for (int i = 0; i < 8; i += item) word |= random_float(about, random()) << (8 * i);
+    } else {
+      word = random();
+      if (dtype == DType::boolean) word &= 0x0101010101010101;
+    }
+    std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, bytes.size() - at));
+  }
+}
+
+}  // namespace relayout::bench

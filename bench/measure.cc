@@ -1,0 +1,177 @@
+// One measurement: buffers, the plan's run, the two copies and the competitors, timed in turns.
+#include "bench/measure.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "bench/buffer.h"
+#include "bench/copy.h"
+#include "bench/timing.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/reference.h"
+
+namespace relayout::bench {
+namespace {
+
+/// What a measurement reads and writes. The copies use the reorder's own pages where these are large enough.
+struct Buffers {
+  PageBuffer src, dst;
+  PageBuffer other_dst;           // of the competitors
+  PageBuffer copy_src, copy_dst;  // where the copied half is larger than src or dst
+
+  static int64_t bytes_needed(const TensorDesc& src, const TensorDesc& dst, int64_t half, bool competitors) {
+    int64_t needed = src.span_bytes();
+    for (int64_t more : {dst.span_bytes(), competitors ? dst.span_bytes() : 0, half > src.span_bytes() ? half : 0,
+                         half > dst.span_bytes() ? half : 0}) {
+      if (__builtin_add_overflow(needed, more, &needed)) return INT64_MAX;
+    }
+    return needed;
+  }
+
+  Buffers(const TensorDesc& src_desc, const TensorDesc& dst_desc, int64_t half, bool competitors, bool read_dst)
+      : src(src_desc.span_bytes()), dst(dst_desc.span_bytes()) {
+    fill_values(src_desc.dtype, src.bytes());
+    if (read_dst) fill_values(dst_desc.dtype, dst.bytes());
+    if (competitors) {
+      other_dst = PageBuffer(dst_desc.span_bytes());
+      std::ranges::copy(dst.bytes(), other_dst.data());
+    }
+    if (half > src_desc.span_bytes()) copy_src = PageBuffer(half);
+    if (half > dst_desc.span_bytes()) copy_dst = PageBuffer(half);
+  }
+
+  const std::byte* from() const { return copy_src.data() ? copy_src.data() : src.data(); }
+  std::byte* to() const { return copy_dst.data() ? copy_dst.data() : dst.data(); }
+};
+
+bool verify(const Plan& plan, const Buffers& buffers, int threads) {
+  // A result of its own: with beta, a second run would have another destination to start from.
+  const auto bytes = static_cast<std::size_t>(plan.dst().span_bytes());
+  std::vector<std::byte> expected(buffers.dst.data(), buffers.dst.data() + bytes), actual = expected;
+  reference_reorder(plan.src(), buffers.src.data(), plan.dst(), expected.data(), plan.attributes());
+  cpu::run(plan, buffers.src.data(), actual.data(), {.threads = threads});
+  return expected == actual;
+}
+
+/// Prepares the competitors, and compares what they make with what the plan makes. One Work for each, empty where it
+/// is out of the race.
+std::vector<Work> prepare_competitors(const std::vector<Competitor>& list, const Plan& plan, const Buffers& buffers,
+                                      int threads, Measurement& out) {
+  std::vector<Work> works;
+  const auto bytes = static_cast<std::size_t>(plan.dst().span_bytes());
+  const std::vector<std::byte> before(buffers.dst.data(), buffers.dst.data() + bytes);
+  std::vector<std::byte> expected = before;
+  cpu::run(plan, buffers.src.data(), expected.data(), {.threads = threads});
+  for (const Competitor& competitor : list) {
+    CompetitorResult result{std::string(competitor.name), competitor.version, 0, ""};
+    std::ranges::copy(before, buffers.other_dst.data());
+    const std::function<void()> once = competitor.prepare(
+        plan.src(), buffers.src.data(), plan.dst(), buffers.other_dst.data(), plan.attributes(), threads, &result.why);
+    Work work;
+    if (once) {
+      // Preparing may have tried ways out.
+      std::ranges::copy(before, buffers.other_dst.data());
+      once();
+      if (std::memcmp(expected.data(), buffers.other_dst.data(), bytes) == 0) {
+        work = [once](int64_t count) {
+          for (; count > 0; --count) once();
+        };
+      } else {
+        result.why = "wrong result";
+      }
+    }
+    works.push_back(std::move(work));
+    out.competitors.push_back(std::move(result));
+  }
+  return works;
+}
+
+double plan_making_ns(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, int repeat) {
+  static constexpr double kEnough = 50e3;
+  const Work make = [&](int64_t count) {
+    for (; count > 0; --count) {
+      const Plan plan = Plan::make(src, dst, attributes);
+      asm volatile("" : : "g"(&plan) : "memory");
+    }
+  };
+  return time_in_turns(std::span(&make, 1), {.repeat = repeat, .repetition_ns = kEnough})[0].median_ns;
+}
+
+void check(const TensorDesc& src, const MeasureOptions& options) {
+  if (options.repeat < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "bench: " + std::to_string(options.repeat) + " repetitions; 1 is the least", "repeat",
+                std::to_string(options.repeat), "1");
+  }
+  if (src.layout.empty()) {
+    throw Error(ErrorCode::invalid_argument, "bench: dims " + join(src.layout.dims()) + " have no elements to move",
+                "dims", join(src.layout.dims()));
+  }
+}
+
+}  // namespace
+
+int64_t bytes_moved(const Plan& plan) {
+  const Cost cost = plan.cost();
+  const int64_t old = plan.attributes().beta != 0 ? plan.dst().logical_bytes() : 0;
+  return std::min(cost.bytes_read - old, plan.src().span_bytes()) + old + cost.bytes_written;
+}
+
+std::string kernel_text(const Plan& plan) {
+  if (plan.boxes().empty()) return "none";
+  const BoxPlan& box = *std::ranges::max_element(plan.boxes(), {}, &BoxPlan::elements);
+  return std::string(name(box.shape)) + " " + std::to_string(box.element_bytes);
+}
+
+Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                    const MeasureOptions& options) {
+  check(src, options);
+  const Plan plan = Plan::make(src, dst, attributes);
+  Measurement out;
+  out.threads = options.threads <= 0 ? cpu::default_threads() : std::min(options.threads, cpu::default_threads());
+  out.repeat = options.repeat;
+  out.bytes = bytes_moved(plan);
+  out.predicted_ns = plan.cost().nanoseconds;
+  out.kernel = kernel_text(plan);
+  out.isa = cpu::isa();
+
+  const int64_t half = (out.bytes + 1) / 2;
+  const bool competing = options.competitors && !options.competitors->empty();
+  require_memory(Buffers::bytes_needed(src, dst, half, competing), "bench");
+  const Buffers buffers(src, dst, half, competing, attributes.beta != 0);
+  if (options.verify && src.layout.elements() <= kMostVerified) out.verified = verify(plan, buffers, out.threads);
+
+  const Copies copies(out.threads);
+  std::vector<Work> works(3);
+  works[0] = [&](int64_t count) {
+    for (; count > 0; --count) cpu::run(plan, buffers.src.data(), buffers.dst.data(), {.threads = out.threads});
+  };
+  works[1] = [&](int64_t count) {
+    for (; count > 0; --count) copies.plain(buffers.to(), buffers.from(), half);
+  };
+  if (have_non_temporal() && out.bytes >= kNonTemporalFrom) {
+    works[2] = [&](int64_t count) {
+      for (; count > 0; --count) copies.non_temporal(buffers.to(), buffers.from(), half);
+    };
+  }
+  if (competing) {
+    std::ranges::move(prepare_competitors(*options.competitors, plan, buffers, out.threads, out),
+                      std::back_inserter(works));
+  }
+  const std::vector<Timing> timings = time_in_turns(
+      works, {.repeat = options.repeat, .repetition_ns = options.repetition_ns, .warm = out.bytes <= kWarmUpTo});
+  out.median_ns = timings[0].median_ns;
+  out.min_ns = timings[0].min_ns;
+  out.copy_ns = out.memcpy_ns = timings[1].median_ns;
+  if (works[2]) {
+    out.nt_copy_ns = timings[2].median_ns;
+    out.copy_ns = std::min(out.memcpy_ns, *out.nt_copy_ns);
+  }
+  for (std::size_t i = 0; i < out.competitors.size(); ++i) out.competitors[i].median_ns = timings[3 + i].median_ns;
+  out.gbps = static_cast<double>(out.bytes) / out.median_ns;
+  out.ratio = out.median_ns / out.copy_ns;
+  out.plan_ns = plan_making_ns(src, dst, attributes, options.repeat);
+  return out;
+}
+
+}  // namespace relayout::bench

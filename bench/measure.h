@@ -1,0 +1,78 @@
+// Measuring one reorder beside its limit: a copy of as many bytes, with as many threads, in the same run.
+//
+//     Measurement m = measure({Format::parse("nchw").bind(d), DType::f32}, {Format::parse("nhwc").bind(d),
+//     DType::f32}); m.ratio;     // 1.2: takes 1.2 times as long as the copy
+//
+// The made plan is timed, not its making (plan_ns has that). The limit is the faster of two copies (copy.h) of
+// bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder and copies
+// take turns in each repetition, in a rotating order, from the same pages to the same pages where these are large
+// enough. Medians count. What fits in the caches is measured in them: each turn begins with an untimed run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/compare/competitor.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout::bench {
+
+/// Bytes, read + written, from which the non-temporal copy is timed too.
+inline constexpr int64_t kNonTemporalFrom = int64_t{8} << 20;
+/// Bytes, read + written, up to which each turn begins with an untimed run: two last-level caches' worth.
+inline constexpr int64_t kWarmUpTo = int64_t{64} << 20;
+/// The most elements that MeasureOptions::verify looks at: the reference takes 100 ns for each.
+inline constexpr int64_t kMostVerified = int64_t{4} << 20;
+
+struct MeasureOptions {
+  int threads = 1;  // 0: all; more than there are: all
+  int repeat = 15;
+  /// Short work is done many times in one repetition.
+  double repetition_ns = 100e3;
+  /// Compares the result with the reference's first, where the tensor has up to kMostVerified elements.
+  bool verify = false;
+  /// Others to time in the same turns. Not owned; may be null.
+  const std::vector<Competitor>* competitors = nullptr;
+};
+
+/// What another library did.
+struct CompetitorResult {
+  std::string name, version;
+  double median_ns = 0;  // 0 where there is no time
+  std::string why;       // why there is none: "wrong result", or that it cannot
+};
+
+struct Measurement {
+  double median_ns = 0, min_ns = 0;  // of one run
+  int64_t bytes = 0;                 // read + written
+  double gbps = 0;                   // bytes / median_ns
+  double copy_ns = 0;                // the limit: the smaller of the next two
+  double memcpy_ns = 0;
+  std::optional<double> nt_copy_ns;
+  double ratio = 0;         // median_ns / copy_ns
+  double plan_ns = 0;       // median of Plan::make
+  double predicted_ns = 0;  // Plan::cost, one thread
+  std::string kernel;
+  std::string_view isa;
+  int threads = 1, repeat = 0;
+  std::optional<bool> verified;  // whether the result is the reference's, where that was asked and could be seen
+  std::vector<CompetitorResult> competitors;
+};
+
+/// Errors of Plan::make; invalid_argument (an empty tensor, under 1 repetition); limit where the buffers are more than
+/// the available memory, io where the system refuses it. Cost: about 4 * repeat times max(run, repetition_ns).
+Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
+                    const MeasureOptions& options = {});
+
+/// Bytes that have to be moved: what the plan's cost says, but of a source that is read repeatedly (broadcast) each
+/// byte once.
+int64_t bytes_moved(const Plan& plan);
+
+/// What does most of a plan: the kernel of its largest box and the size of its elements in bytes, "transpose 4".
+std::string kernel_text(const Plan& plan);
+
+}  // namespace relayout::bench

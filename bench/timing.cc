@@ -1,0 +1,60 @@
+// Timing in turns.
+#include "bench/timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace relayout::bench {
+namespace {
+
+double time_ns(const Work& work, int64_t count) {
+  const auto start = std::chrono::steady_clock::now();
+  work(count);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// How many times fill a repetition. The first look is cold, so the count is grown until it is right.
+int64_t calls_a_repetition(const Work& work, double repetition_ns) {
+  static constexpr int64_t kMost = 10'000'000;
+  int64_t count = 1;
+  for (;;) {
+    const double taken = time_ns(work, count);
+    if (taken >= repetition_ns / 2 || count >= kMost) {
+      return std::clamp<int64_t>(std::llround(static_cast<double>(count) * repetition_ns / taken), 1, kMost);
+    }
+    count = std::min(kMost, count * std::clamp<int64_t>(std::llround(repetition_ns / std::max(taken, 1.0)), 2, 10));
+  }
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const std::size_t middle = values.size() / 2;
+  std::ranges::sort(values);
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::vector<Timing> time_in_turns(std::span<const Work> works, const TimingOptions& options) {
+  std::vector<int64_t> counts(works.size());
+  std::vector<std::vector<double>> times(works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    if (works[i]) counts[i] = calls_a_repetition(works[i], options.repetition_ns);
+  }
+  for (int repetition = 0; repetition < options.repeat; ++repetition) {
+    for (std::size_t turn = 0; turn < works.size(); ++turn) {
+      const std::size_t i = (turn + static_cast<std::size_t>(repetition)) % works.size();
+      if (!works[i]) continue;
+      if (options.warm) works[i](1);
+      times[i].push_back(time_ns(works[i], counts[i]) / static_cast<double>(counts[i]));
+    }
+  }
+  std::vector<Timing> out(works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    if (!times[i].empty()) out[i] = {median(times[i]), std::ranges::min(times[i])};
+  }
+  return out;
+}
+
+}  // namespace relayout::bench
