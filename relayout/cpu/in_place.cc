@@ -1,0 +1,258 @@
+// Running the steps of an in-place reorder over threads.
+#include "relayout/cpu/in_place.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <variant>
+#include <vector>
+
+#include "relayout/cpu/threads.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// One thread inside what is already split.
+constexpr RunOptions kAlone{1};
+
+/// Where one thread works on a step.
+struct Place {
+  std::byte* buffer;
+  std::byte* scratch;
+  RunOptions options;  // of the plans run inside
+};
+
+/// A turn of loops: offsets of its part, and which loops are at their last.
+struct Part {
+  int64_t src = 0, dst = 0;
+  std::size_t tails = 0;
+};
+
+Part part_at(std::span<const InPlaceLoop> loops, int64_t turn) {
+  Part out;
+  for (std::size_t k = loops.size(); k-- > 0;) {
+    const InPlaceLoop& loop = loops[k];
+    const int64_t at = turn % loop.count;
+    turn /= loop.count;
+    out.src += at * loop.src_stride;
+    out.dst += at * loop.dst_stride;
+    if (loop.tail_bit >= 0 && at == loop.count - 1) out.tails |= std::size_t{1} << loop.tail_bit;
+  }
+  return out;
+}
+
+int64_t turns(std::span<const InPlaceLoop> loops) {
+  int64_t out = 1;
+  for (const InPlaceLoop& loop : loops) out *= loop.count;
+  return out;
+}
+
+void run_parts(const StagedStep& step, const Place& place, int64_t begin, int64_t end) {
+  // Parts that depend on each other are one range: all of them, in order.
+  const int64_t count = turns(step.loops);
+  if (!step.independent) end = count;
+  for (int64_t turn = begin; turn < end; ++turn) {
+    const Part part = part_at(step.loops, step.backwards ? count - 1 - turn : turn);
+    const Plan& plan = step.plans[part.tails];
+    std::memcpy(place.scratch, place.buffer + step.src_offset + part.src,
+                static_cast<std::size_t>(plan.src().span_bytes()));
+    run(plan, place.scratch, place.buffer + step.dst_offset + part.dst, place.options);
+  }
+}
+
+void swap_tiles(const SwapStep& step, const Place& place, std::byte* region, int64_t p, int64_t q) {
+  const auto at = [&](int64_t x, int64_t y) { return region + step.tile * (x * step.x_stride + y * step.y_stride); };
+  const bool last = (q + 1) * step.tile > step.extent;
+  std::byte *const a = at(p, q), *const b = at(q, p);
+  if (p == q) {
+    run(last ? step.save_last[0] : step.save[0], a, place.scratch, kAlone);
+    run(last ? step.restore_last[0] : step.restore[0], place.scratch, a, kAlone);
+    return;
+  }
+  // Where no tile is whole but the last, its plans are the only ones of their kind.
+  const std::size_t kind = last ? step.save.size() - 1 : 0;
+  run(step.save[kind], a, place.scratch, kAlone);
+  run(step.move[kind], b, a, kAlone);
+  run(step.restore[kind], place.scratch, b, kAlone);
+}
+
+void run_parts(const SwapStep& step, const Place& place, int64_t begin, int64_t end) {
+  const int64_t tiles = step.tiles(), pairs = tiles * (tiles + 1) / 2;
+  // Pair k of a region is (p, q), p <= q, row by row.
+  int64_t turn = begin / pairs, p = 0, q = begin % pairs;
+  for (; q >= tiles - p; ++p) q -= tiles - p;
+  q += p;
+  std::byte* region = place.buffer + step.offset + part_at(step.loops, turn).dst;
+  for (int64_t k = begin; k < end; ++k) {
+    swap_tiles(step, place, region, p, q);
+    if (++q < tiles) continue;
+    q = ++p;
+    if (p < tiles) continue;
+    p = q = 0;
+    region = place.buffer + step.offset + part_at(step.loops, ++turn % turns(step.loops)).dst;
+  }
+}
+
+/// Follows the cycles of one part. A unit is known by its number in the order of the destination's axes.
+class Cycles {
+ public:
+  Cycles(const CycleStep& step, std::byte* buffer, const Part& part, std::byte* scratch)
+      : step_(step),
+        src_(buffer + step.src_offset + part.src),
+        dst_(buffer + step.dst_offset + part.dst),
+        moved_(scratch),
+        saved_(scratch + ceil_div(step.units, 64) * 8) {
+    std::memset(moved_, 0, static_cast<std::size_t>(ceil_div(step.units, 64) * 8));
+  }
+
+  template <std::size_t kUnit>  // 0: any
+  void follow() {
+    // Chains begin at a destination that is no source, so nothing is lost there.
+    for (int64_t n = 0; !step_.closed && n < step_.units; ++n) {
+      if (find<kSrc>(dst_ + offset<kDst>(n)) < 0) pull<kUnit>(n);
+    }
+    for (int64_t n = first_left(0); n < step_.units; n = first_left(n)) {
+      std::byte* const start = dst_ + offset<kDst>(n);
+      if (src_ + offset<kSrc>(n) == start) {
+        mark(n);
+        continue;
+      }
+      copy<kUnit>(saved_, start);
+      copy<kUnit>(pull<kUnit>(n), saved_);
+    }
+  }
+
+ private:
+  /// Moves units into their places from n on, until the source is one that has moved, or is no destination. Returns
+  /// where that would go.
+  template <std::size_t kUnit>
+  std::byte* pull(int64_t n) {
+    for (std::byte* to = dst_ + offset<kDst>(n);;) {
+      mark(n);
+      const std::byte* from = src_ + offset<kSrc>(n);
+      n = find<kDst>(from);
+      if (n >= 0 && marked(n)) return to;  // the cycle's start: its unit is in saved_
+      copy<kUnit>(to, from);
+      if (n < 0) return to;
+      to = dst_ + (from - dst_);
+    }
+  }
+
+  template <std::size_t kUnit>
+  void copy(std::byte* to, const std::byte* from) const {
+    std::memcpy(to, from, kUnit == 0 ? static_cast<std::size_t>(step_.unit) : kUnit);
+  }
+
+  /// The offset of unit n on one side.
+  template <Operand kSide>
+  int64_t offset(int64_t n) const {
+    if (kSide == kDst && step_.closed) return n * step_.unit;
+    int64_t out = 0;
+    auto rest = static_cast<uint64_t>(n);
+    for (std::size_t k = step_.axes.size(); k-- > 0;) {
+      const Axis& axis = step_.axes[k];
+      const auto extent = static_cast<uint64_t>(axis.extent);
+      out += static_cast<int64_t>(rest % extent) * axis.stride[kSide];
+      rest /= extent;
+    }
+    return out;
+  }
+
+  /// The unit whose place on one side is `at`, or -1.
+  template <Operand kSide>
+  int64_t find(const std::byte* at) const {
+    int64_t rest = at - (kSide == kSrc ? src_ : dst_);
+    if (kSide == kDst && step_.closed) return rest / step_.unit;
+    if (rest < 0) return -1;
+    // By the axes of largest stride first; the number is in the order of the destination's.
+    int64_t number = 0;
+    for (const CycleStep::Place& place : kSide == kSrc ? step_.src_places : step_.dst_places) {
+      const int64_t index = rest / place.stride;
+      if (index >= place.extent) return -1;
+      rest -= index * place.stride;
+      number += index * place.value;
+    }
+    return rest == 0 ? number : -1;
+  }
+
+  bool marked(int64_t n) const { return (moved_[n >> 3] >> (n & 7) & std::byte{1}) != std::byte{0}; }
+  void mark(int64_t n) { moved_[n >> 3] |= std::byte{1} << (n & 7); }
+
+  /// The first unit from n on that is not marked.
+  int64_t first_left(int64_t n) const {
+    for (; n < step_.units; n = (n | 63) + 1) {
+      uint64_t word;
+      std::memcpy(&word, moved_ + (n >> 6 << 3), sizeof word);
+      word = ~word >> (n & 63);
+      if (word != 0) return n + std::countr_zero(word);
+    }
+    return n;
+  }
+
+  const CycleStep& step_;
+  std::byte *src_, *dst_, *moved_, *saved_;
+};
+
+void run_parts(const CycleStep& step, const Place& place, int64_t begin, int64_t end) {
+  for (int64_t turn = begin; turn < end; ++turn) {
+    Cycles cycles(step, place.buffer, part_at(step.loops, turn), place.scratch);
+    switch (step.unit) {
+      case 1: cycles.follow<1>(); break;
+      case 2: cycles.follow<2>(); break;
+      case 4: cycles.follow<4>(); break;
+      case 8: cycles.follow<8>(); break;
+      case 16: cycles.follow<16>(); break;
+      default: cycles.follow<0>(); break;
+    }
+  }
+}
+
+/// A step split over as many threads as the scratch has room for.
+struct StepRun {
+  const InPlaceStep& step;
+  std::byte* buffer;
+  std::byte* scratch;
+  int64_t slot_bytes, slots, parts;
+  RunOptions options;
+};
+
+void run_slots(void* state, int64_t begin, int64_t end) {
+  const auto& s = *static_cast<const StepRun*>(state);
+  for (int64_t slot = begin; slot < end; ++slot) {
+    const auto first = [&](int64_t k) { return s.parts / s.slots * k + std::min(k, s.parts % s.slots); };
+    const Place place{s.buffer, s.scratch + slot * s.slot_bytes, s.slots == 1 ? s.options : kAlone};
+    std::visit([&](const auto& step) { run_parts(step, place, first(slot), first(slot + 1)); }, s.step);
+  }
+}
+
+}  // namespace
+
+void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, const RunOptions& options) noexcept {
+  auto* bytes = static_cast<std::byte*>(buffer);
+  const int all = default_threads();
+  const int threads = options.threads <= 0 ? all : std::min(options.threads, all);
+  for (const InPlaceStep& step : plan.steps()) {
+    StepRun state{step, bytes, scratch.data(), scratch_bytes(step), 1, parallel_parts(step), options};
+    const int64_t room = static_cast<int64_t>(scratch.size()) / std::max<int64_t>(1, state.slot_bytes);
+    state.slots = std::clamp<int64_t>(std::min<int64_t>(threads, room), 1, state.parts);
+    parallel_for(threads, state.slots, 1, run_slots, &state);
+  }
+  const uint64_t value = plan.fill_bits();
+  for (const Plan& fill : plan.fills()) run(fill, &value, bytes, options);
+}
+
+void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, std::span<std::byte> buffer,
+                      const Attributes& attributes, const RunOptions& options, const InPlaceOptions& in_place) {
+  const InPlacePlan plan = InPlacePlan::make(src_desc, dst_desc, attributes, in_place);
+  if (static_cast<int64_t>(buffer.size()) < plan.buffer_bytes()) {
+    const std::string need = std::to_string(plan.buffer_bytes()), have = std::to_string(buffer.size());
+    throw Error(ErrorCode::buffer_too_small,
+                "in-place reorder: the buffer is too small: need " + need + " bytes, have " + have, "buffer", have,
+                need);
+  }
+  const int threads = options.threads <= 0 ? default_threads() : std::min(options.threads, default_threads());
+  std::vector<std::byte> scratch(static_cast<std::size_t>(plan.scratch_bytes(threads)));
+  run(plan, buffer.data(), scratch, options);
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,30 @@
+// The in-place reorder on this machine's CPU: one buffer, and a small scratch memory.
+//
+//     std::vector<float> matrix(4096 * 4096);
+//     const TensorDesc ab(Format::parse("ab").bind({4096, 4096}), DType::f32);
+//     const TensorDesc ba(Format::parse("ba").bind({4096, 4096}), DType::f32);
+//     cpu::reorder_in_place(ab, ba, std::as_writable_bytes(std::span(matrix)));
+//
+// Results are bit-equal on every ISA and thread count, and to a reorder from a copy.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/in_place.h"
+
+namespace relayout::cpu {
+
+/// Runs a plan. `buffer` points at element 0 of both layouts and holds plan.buffer_bytes(). `scratch` has at least
+/// plan.scratch_bytes() bytes, anywhere and not in the buffer; as many threads work at once as it has room for. No heap
+/// beyond the thread pool's.
+void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, const RunOptions& options = {}) noexcept;
+
+/// The checked form: makes the plan, allocates its scratch for all threads, and runs it. Error{buffer_too_small} gives
+/// need and have in bytes; errors of InPlacePlan::make, `unsupported` where there is no plan in place.
+void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, std::span<std::byte> buffer,
+                      const Attributes& attributes = {}, const RunOptions& options = {},
+                      const InPlaceOptions& in_place = {});
+
+}  // namespace relayout::cpu

@@ -1,0 +1,219 @@
+// The choice of methods for an in-place reorder, and its description.
+#include "relayout/reorder/in_place.h"
+
+#include <limits>
+#include <string>
+
+#include "relayout/core/format.h"
+#include "relayout/reorder/cast.h"
+#include "relayout/reorder/in_place_steps.h"
+#include "relayout/reorder/refine.h"
+
+namespace relayout {
+namespace {
+
+constexpr int64_t kDefaultScratch = 1 << 20;
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+int64_t turns(std::span<const InPlaceLoop> loops) {
+  int64_t out = 1;
+  for (const InPlaceLoop& loop : loops) out *= loop.count;
+  return out;
+}
+
+/// Whether every element of the destination is already there.
+bool same_places(const TensorDesc& src, const TensorDesc& dst) {
+  Tables tables;
+  const Dims zero(src.layout.ndims(), 0);
+  for (const Box& box : refine(src.layout, dst.layout, zero, zero, src.layout.dims(), tables)) {
+    if (box.offset[kSrc] != box.offset[kDst]) return false;
+    for (const Axis& axis : box.axes) {
+      if (axis.table >= 0 || axis.stride[kSrc] != axis.stride[kDst]) return false;
+    }
+  }
+  return true;
+}
+
+/// Plans from one element to each region of padding; nothing where a region takes a table.
+std::optional<std::vector<Plan>> make_fills(const TensorDesc& dst) {
+  std::vector<Plan> out;
+  Tables tables;
+  const Dims zero(dst.layout.ndims(), 0), padded = dst.layout.padded_dims();
+  // Indices that lie in the padding of dim d and of no dim before it.
+  for (int d = 0; d < padded.size(); ++d) {
+    Dims begin = zero, end = padded;
+    for (int k = 0; k < d; ++k) end[k] = dst.layout.dim(k);
+    begin[d] = dst.layout.dim(d);
+    for (Box& box : refine(dst.layout, dst.layout, zero, begin, end, tables)) {
+      simplify(box);
+      if (!tables.empty()) return std::nullopt;
+      Digits digits;
+      int64_t extent = 1;
+      for (std::size_t k = box.axes.size(); k-- > 0;) {
+        digits.push_back({box.axes[k].extent, box.axes[k].stride[kDst]});
+        extent *= box.axes[k].extent;
+      }
+      if (digits.empty()) digits.push_back({1, 0});
+      Attributes keep;
+      keep.padding = Padding::keep();
+      const Layout region = Layout::from_digits(Dims{extent}, std::span(&digits, 1), box.offset[kDst]);
+      out.push_back(Plan::make({Layout::strided(Dims{extent}, Dims{0}), dst.dtype}, {region, dst.dtype}, keep));
+    }
+  }
+  return out;
+}
+
+std::string text_of(const TensorDesc& desc) {
+  const auto tag = tag_of(desc.layout);
+  return std::string(name(desc.dtype)) + " " + (tag ? *tag : "strided");
+}
+
+std::string shape_text(const Dims& dims) { return dims.empty() ? "a scalar" : join(dims, "x"); }
+
+[[noreturn]] void refuse(const TensorDesc& src, const TensorDesc& dst, bool converts, int64_t need, int64_t allowed) {
+  std::string message = "in-place reorder of " + shape_text(src.layout.dims()) + ", " + text_of(src) + " -> " +
+                        text_of(dst) + ": no plan with " + std::to_string(allowed) + " bytes of scratch: ";
+  message += converts ? "values are converted, and parts of the tensor that lie apart on both sides are too large"
+                      : "no parts of the tensor that lie apart on both sides are small enough, and it is no one "
+                        "permutation of equal runs";
+  message += need == kNone ? "" : "; " + std::to_string(need) + " bytes would do";
+  throw Error(ErrorCode::unsupported, message, "max_scratch_bytes", std::to_string(allowed),
+              need == kNone ? "" : std::to_string(need));
+}
+
+/// The steps, by rule: parts that fit the cache, then exchanged tiles, then parts that fit the scratch, then cycles.
+std::vector<InPlaceStep> choose_steps(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                                      bool converts, int64_t max_scratch_bytes) {
+  const int64_t staged_limit = max_scratch_bytes > 0 ? max_scratch_bytes : kDefaultScratch;
+  const int64_t bytes = std::max(src.span_bytes(), dst.span_bytes());
+  const int64_t cycles_limit = max_scratch_bytes > 0 ? max_scratch_bytes : std::max(kDefaultScratch, bytes / 8 + 64);
+  int64_t need = kNone;
+  std::vector<InPlaceStep> out;
+  auto staged = make_staged(src, dst, attributes, staged_limit, need);
+  if (staged && scratch_bytes(*staged) <= kStagedTarget) {
+    out.emplace_back(std::move(*staged));
+    return out;
+  }
+  const auto box = converts ? std::nullopt : byte_box(src, dst);
+  if (auto swap = box ? make_swap(*box, staged_limit) : std::nullopt) {
+    out.emplace_back(std::move(*swap));
+  } else if (staged) {
+    out.emplace_back(std::move(*staged));
+  } else if (box) {
+    out = make_cycles(*box, staged_limit, cycles_limit, need);
+  }
+  if (out.empty()) refuse(src, dst, converts, need, converts ? staged_limit : cycles_limit);
+  return out;
+}
+
+}  // namespace
+
+InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                              const InPlaceOptions& options) {
+  if (attributes.beta != 0) {
+    throw Error(ErrorCode::invalid_argument, "in-place reorder: beta is not 0, but there is no old destination to add",
+                "beta", std::to_string(attributes.beta), "0");
+  }
+  const bool converts = Plan::make(src, dst, attributes).converts();  // and its errors
+  InPlacePlan plan;
+  plan.src_ = src;
+  plan.dst_ = dst;
+  if (dst.layout.empty()) return plan;
+  const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
+  const bool whole_bytes = bits(dst.dtype) >= 8;
+  if (!converts && (whole_bytes || !fills) && same_places(src, dst)) {
+    // Nothing moves.
+  } else {
+    plan.steps_ = choose_steps(src, dst, attributes, converts, options.max_scratch_bytes);
+    // The plans of a tensor's parts set their padding.
+    if (plan.steps_.size() == 1 && std::holds_alternative<StagedStep>(plan.steps_[0])) return plan;
+  }
+  if (!fills) return plan;
+  plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
+  auto regions = make_fills(dst);
+  if (!regions) {
+    throw Error(ErrorCode::unsupported, "in-place reorder: the padding of " + text_of(dst) + " is in too many pieces");
+  }
+  plan.fills_ = std::move(*regions);
+  return plan;
+}
+
+int64_t scratch_bytes(const InPlaceStep& step) {
+  const auto of_plans = [](std::span<const Plan> plans) {
+    int64_t most = 0;
+    for (const Plan& plan : plans) most = std::max(most, plan.src().span_bytes());
+    return most;
+  };
+  const auto of_saves = [](std::span<const Plan> plans) {
+    int64_t most = 0;
+    for (const Plan& plan : plans) most = std::max(most, plan.dst().span_bytes());
+    return most;
+  };
+  return std::visit(Overloaded{[&](const StagedStep& s) { return of_plans(s.plans); },
+                               [&](const SwapStep& s) { return of_saves(s.save); },
+                               [](const CycleStep& s) { return ceil_div(s.units, 64) * 8 + s.unit; }},
+                    step);
+}
+
+int64_t parallel_parts(const InPlaceStep& step) {
+  return std::visit(Overloaded{[](const StagedStep& s) { return s.independent ? turns(s.loops) : int64_t{1}; },
+                               [](const SwapStep& s) { return turns(s.loops) * (s.tiles() * (s.tiles() + 1) / 2); },
+                               [](const CycleStep& s) { return turns(s.loops); }},
+                    step);
+}
+
+int64_t InPlacePlan::scratch_bytes(int threads) const {
+  int64_t most = 0;
+  for (const InPlaceStep& step : steps_) {
+    const int64_t at_once = std::clamp<int64_t>(threads, 1, parallel_parts(step));
+    most = std::max(most, relayout::scratch_bytes(step) * at_once);
+  }
+  return most;
+}
+
+std::string InPlacePlan::method() const {
+  std::string out;
+  for (const InPlaceStep& step : steps_) {
+    static constexpr const char* kNames[] = {"staged", "swap", "cycles"};
+    out += (out.empty() ? "" : ", ") + std::string(kNames[step.index()]);
+  }
+  return out.empty() ? "nothing" : out;
+}
+
+std::string InPlacePlan::explain() const {
+  std::string out = "in-place reorder of " + shape_text(src_.layout.dims()) + "\n  from  " + text_of(src_) +
+                    "\n  to    " + text_of(dst_) + "\n";
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  const auto parts = [&](std::span<const InPlaceLoop> loops) {
+    return number(turns(loops)) + (turns(loops) == 1 ? " part" : " parts");
+  };
+  for (const InPlaceStep& step : steps_) {
+    const std::string bytes = number(relayout::scratch_bytes(step));
+    out += std::visit(Overloaded{[&](const StagedStep& s) {
+                                   const char* order = s.independent || turns(s.loops) == 1 ? ""
+                                                       : s.backwards                        ? ", the last part first"
+                                                                                            : ", the first part first";
+                                   return "  staged: " + parts(s.loops) + " of up to " + bytes + " bytes" + order;
+                                 },
+                                 [&](const SwapStep& s) {
+                                   return "  swap: " + parts(s.loops) + " of " + number(s.extent) + " x " +
+                                          number(s.extent) + ", tiles of " + number(s.tile) + " x " + number(s.tile);
+                                 },
+                                 [&](const CycleStep& s) {
+                                   return "  cycles: " + parts(s.loops) + " of " + number(s.units) + " runs of " +
+                                          number(s.unit) + " bytes";
+                                 }},
+                      step);
+    out += "; scratch " + bytes + " bytes a thread\n";
+  }
+  if (steps_.empty()) out += "  nothing moves\n";
+  if (!fills_.empty()) out += "  padding is set last\n";
+  return out + "  buffer " + number(buffer_bytes()) + " bytes, scratch " + number(scratch_bytes());
+}
+
+}  // namespace relayout

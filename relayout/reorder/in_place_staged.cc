@@ -1,0 +1,193 @@
+// Staged in-place reorders: which dims can be cut into parts, and in which order the parts may be done.
+#include <numeric>
+
+#include "relayout/reorder/in_place_steps.h"
+
+namespace relayout {
+namespace {
+
+/// Loops whose last part differs: a plan is made for each choice of them.
+constexpr int kMaxTailLoops = 4;
+
+/// A dim cut into `count` parts of `step` indices. The last part has what is left, and the padding.
+struct Cut {
+  int dim = 0;
+  int64_t step = 1, count = 1;
+};
+
+/// A choice of cuts, before plans are made.
+struct Candidate {
+  std::vector<Cut> cuts;
+  StagedStep step;
+  int64_t src_bytes = 0;
+};
+
+/// An offset in bytes; nothing where it lies within a byte.
+std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
+  const int64_t in_bits = elements * bits(dtype);
+  return in_bits % 8 == 0 ? std::optional(in_bits / 8) : std::nullopt;
+}
+
+/// The part where the loops in `tails` are at their last turn. Its smallest offset is 0.
+Layout part_layout(const Layout& layout, const Candidate& candidate, uint32_t tails) {
+  Dims dims = layout.dims();
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  for (std::size_t k = 0; k < candidate.cuts.size(); ++k) {
+    const Cut& cut = candidate.cuts[k];
+    const int bit = candidate.step.loops[k].tail_bit;
+    const int64_t first = bit >= 0 && (tails >> bit & 1) ? (cut.count - 1) * cut.step : 0;
+    dims[cut.dim] = first > 0 ? layout.dim(cut.dim) - first : cut.step;
+    digits[static_cast<std::size_t>(cut.dim)].back().extent =
+        ceil_div(first > 0 ? layout.capacity(cut.dim) - first : cut.step, layout.block(cut.dim));
+  }
+  int64_t lowest = 0;
+  for (const Digits& dim : digits) {
+    for (const Digit& digit : dim) lowest += std::min<int64_t>(0, (digit.extent - 1) * digit.stride);
+  }
+  return Layout::from_digits(dims, digits, -lowest);
+}
+
+/// Whether part g's writes leave the source of every later part alone. From: `from` is read, `to` written; the ranges
+/// of part 0 are [from_begin, ...) and [to_begin, to_begin + to_size).
+struct Side {
+  int64_t begin, size;
+  int64_t InPlaceLoop::*stride;
+};
+bool ordered(std::span<const InPlaceLoop> loops, const Side& from, const Side& to) {
+  // A step of loop k, with the loops inside it going from their last part to their first, must not go back.
+  for (std::size_t k = 0; k < loops.size(); ++k) {
+    int64_t inside = 0;
+    for (std::size_t i = k + 1; i < loops.size(); ++i) inside += (loops[i].count - 1) * loops[i].*from.stride;
+    if (loops[k].*from.stride < inside) return false;
+  }
+  // The end of what part g writes must not pass the beginning of what part g + 1 reads: the worst case of
+  // each carry of g -> g + 1, as the difference is linear in every loop's index.
+  int64_t outside = to.begin + to.size - from.begin;
+  for (std::size_t k = 0; k < loops.size(); ++k) {
+    const int64_t from_stride = loops[k].*from.stride, drift = loops[k].*to.stride - from_stride;
+    int64_t worst = outside + std::max<int64_t>(0, (loops[k].count - 2) * drift) - from_stride;
+    for (std::size_t i = k + 1; i < loops.size(); ++i) worst += (loops[i].count - 1) * loops[i].*to.stride;
+    if (worst > 0) return false;
+    outside += std::max<int64_t>(0, (loops[k].count - 1) * drift);
+  }
+  return true;
+}
+
+class Stager {
+ public:
+  Stager(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes)
+      : src_(src.layout.canonical(), src.dtype), dst_(dst.layout.canonical(), dst.dtype), attributes_(attributes) {}
+
+  /// The finest cuts of dims that can be cut, those with the largest source stride first.
+  std::vector<Cut> finest_cuts() const {
+    std::vector<Cut> out;
+    const uint32_t mask = attributes_.src_scale.mask | attributes_.dst_scale.mask | attributes_.src_zero_point.mask |
+                          attributes_.dst_zero_point.mask;
+    for (int d = 0; d < src_.layout.ndims(); ++d) {
+      const int64_t a = src_.layout.block(d), b = dst_.layout.block(d), extent = src_.layout.dim(d);
+      const auto step = checked_mul(a / std::gcd(a, b), b);
+      // Values of attributes are by index, and a part's index starts at 0.
+      if (!step || *step >= extent || (mask >> d & 1)) continue;
+      if (src_.layout.outer_stride(d) <= 0 || dst_.layout.outer_stride(d) <= 0) continue;
+      out.push_back({d, *step, ceil_div(extent, *step)});
+    }
+    std::ranges::stable_sort(out, std::ranges::greater(), [&](const Cut& cut) { return src_stride(cut); });
+    return out;
+  }
+
+  /// Nothing where the parts are in each other's way.
+  std::optional<Candidate> candidate(std::vector<Cut> cuts) const {
+    Candidate out;
+    out.cuts = std::move(cuts);
+    int tails = 0;
+    for (const Cut& cut : out.cuts) {
+      const auto src = to_bytes(src_stride(cut), src_.dtype), dst = to_bytes(dst_stride(cut), dst_.dtype);
+      if (!src || !dst) return std::nullopt;
+      const bool even = cut.count * cut.step == src_.layout.dim(cut.dim) &&
+                        src_.layout.capacity(cut.dim) == cut.count * cut.step &&
+                        dst_.layout.capacity(cut.dim) == cut.count * cut.step;
+      out.step.loops.push_back({cut.count, *src, *dst, even ? -1 : tails++});
+    }
+    if (tails > kMaxTailLoops) return std::nullopt;
+    int64_t dst_bytes = 0;
+    for (uint32_t k = 0; k < 1u << tails; ++k) {
+      out.src_bytes = std::max(out.src_bytes, TensorDesc(part_layout(src_.layout, out, k), src_.dtype).span_bytes());
+      dst_bytes = std::max(dst_bytes, TensorDesc(part_layout(dst_.layout, out, k), dst_.dtype).span_bytes());
+    }
+    const auto src_offset = to_bytes(src_.layout.offset_range().first, src_.dtype);
+    const auto dst_offset = to_bytes(dst_.layout.offset_range().first, dst_.dtype);
+    if (!src_offset || !dst_offset) return std::nullopt;
+    out.step.src_offset = *src_offset;
+    out.step.dst_offset = *dst_offset;
+    const Side read{*src_offset, out.src_bytes, &InPlaceLoop::src_stride};
+    const Side written{*dst_offset, dst_bytes, &InPlaceLoop::dst_stride};
+    const bool forwards = ordered(out.step.loops, read, written);
+    // Last to first is the same with the sides exchanged: what is read must not pass what is written.
+    const bool backwards = ordered(out.step.loops, written, read);
+    if (!forwards && !backwards) return std::nullopt;
+    // Two parts can have halves of one byte.
+    out.step.independent = forwards && backwards && bits(dst_.dtype) >= 8;
+    out.step.backwards = !forwards;
+    return out;
+  }
+
+  /// The same cuts with as many of the last one's steps in a part as the target takes.
+  Candidate enlarged(Candidate candidate, int64_t target) const {
+    const InPlaceLoop& last = candidate.step.loops.back();
+    const int64_t bytes = std::max(last.src_stride, candidate.src_bytes);
+    for (int64_t steps = std::min(target / bytes, last.count - 1); steps > 1; steps /= 2) {
+      std::vector<Cut> cuts = candidate.cuts;
+      cuts.back().step *= steps;
+      cuts.back().count = ceil_div(cuts.back().count, steps);
+      auto larger = this->candidate(std::move(cuts));
+      if (larger && larger->src_bytes <= target) return std::move(*larger);
+    }
+    return candidate;
+  }
+
+  StagedStep finish(Candidate candidate) const {
+    int tails = 0;
+    for (const InPlaceLoop& loop : candidate.step.loops) tails = std::max(tails, loop.tail_bit + 1);
+    for (uint32_t k = 0; k < 1u << tails; ++k) {
+      candidate.step.plans.push_back(Plan::make({part_layout(src_.layout, candidate, k), src_.dtype},
+                                                {part_layout(dst_.layout, candidate, k), dst_.dtype}, attributes_));
+    }
+    return std::move(candidate.step);
+  }
+
+ private:
+  int64_t src_stride(const Cut& cut) const {
+    return cut.step / src_.layout.block(cut.dim) * src_.layout.outer_stride(cut.dim);
+  }
+  int64_t dst_stride(const Cut& cut) const {
+    return cut.step / dst_.layout.block(cut.dim) * dst_.layout.outer_stride(cut.dim);
+  }
+
+  TensorDesc src_, dst_;
+  const Attributes& attributes_;
+};
+
+}  // namespace
+
+std::optional<StagedStep> make_staged(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                                      int64_t max_scratch, int64_t& least_scratch) {
+  const Stager stager(src, dst, attributes);
+  const std::vector<Cut> cuts = stager.finest_cuts();
+  const int64_t target = std::min(kStagedTarget, max_scratch);
+  std::optional<Candidate> best;
+  for (std::size_t n = 0; n <= cuts.size(); ++n) {
+    auto candidate = stager.candidate({cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(n)});
+    if (!candidate) continue;
+    least_scratch = std::min(least_scratch, candidate->src_bytes);
+    if (candidate->src_bytes > max_scratch) continue;
+    best = std::move(candidate);
+    if (best->src_bytes > target) continue;
+    if (n > 0) best = stager.enlarged(std::move(*best), target);
+    break;
+  }
+  if (!best) return std::nullopt;
+  return stager.finish(std::move(*best));
+}
+
+}  // namespace relayout
