@@ -102,8 +102,7 @@ class InPlacePlan {
 
   /// Bytes that the buffer must have: the larger span.
   int64_t buffer_bytes() const { return std::max(src_.span_bytes(), dst_.span_bytes()); }
-  /// Scratch memory for up to `threads` threads. With less, fewer threads are used; less than that of one
-  /// thread is an error.
+  /// Scratch memory for up to `threads` threads. With less, fewer threads are used; that of one must be there.
   int64_t scratch_bytes(int threads = 1) const;
   /// "nothing", or the methods of the steps in order, as in "staged, cycles".
   std::string method() const;
