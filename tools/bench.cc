@@ -1,7 +1,9 @@
 // relayout bench: how long one conversion takes, beside a copy of as many bytes.
 #include <fmt/format.h>
 
-#include "bench/measure.h"
+#include <algorithm>
+
+#include "bench/report.h"
 #include "tools/common.h"
 #include "tools/values.h"
 
@@ -9,11 +11,11 @@ namespace relayout::tools {
 namespace {
 
 struct Options {
-  std::string src, dst, dims, dtype = "f32";
-  std::optional<std::string> to_dtype;
+  std::optional<std::string> src, dst, dims, dtype, to_dtype, out;
   ValueOptions values;
+  std::string filter;
   int threads = 1, repeat = 15;
-  bool verify = false;
+  bool verify = false, suite = false, quick = false, sweep = false;
 };
 
 struct Pair {
@@ -23,9 +25,9 @@ struct Pair {
 };
 
 Pair pair_of(const Options& options) {
-  const Format src = layout_argument(options.src), dst = layout_argument(options.dst);
-  const Dims dims = dims_argument(options.dims);
-  const DType dtype = dtype_argument(options.dtype);
+  const Format src = layout_argument(*options.src), dst = layout_argument(*options.dst);
+  const Dims dims = dims_argument(*options.dims);
+  const DType dtype = dtype_argument(options.dtype.value_or("f32"));
   const DType to_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : dtype;
   return from_command_line([&] {
     return Pair{src, dst, TensorDesc(src.bind(dims), dtype), TensorDesc(dst.bind(dims), to_dtype),
@@ -40,28 +42,8 @@ Json to_json(const Pair& pair, const bench::Measurement& m) {
   out["dims"] = json_of(pair.src.layout.dims());
   out["dtype"] = name(pair.src.dtype);
   out["to_dtype"] = name(pair.dst.dtype);
-  out["threads"] = m.threads;
-  out["repeat"] = m.repeat;
-  out["isa"] = m.isa;
-  out["kernel"] = m.kernel;
-  out["median_ns"] = m.median_ns;
-  out["min_ns"] = m.min_ns;
-  out["bytes"] = m.bytes;
-  out["gbps"] = m.gbps;
-  out["copy_ns"] = m.copy_ns;
-  out["memcpy_ns"] = m.memcpy_ns;
-  out["nt_copy_ns"] = m.nt_copy_ns ? Json(*m.nt_copy_ns) : Json(nullptr);
-  out["ratio"] = m.ratio;
-  out["plan_ns"] = m.plan_ns;
-  out["predicted_ns"] = m.predicted_ns;
-  if (m.verified) out["verified"] = *m.verified;
+  out.update(bench::to_json(m));
   return out;
-}
-
-std::string time_text(double ns) {
-  if (ns < 1e3) return fmt::format("{:.1f} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
-  return fmt::format("{:.2f} ms", ns / 1e6);
 }
 
 std::string to_text(const Pair& pair, const bench::Measurement& m) {
@@ -71,12 +53,14 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   std::string out = bold(fmt::format("{} -> {}  {}  {}", pair.src_format.text(), pair.dst_format.text(), types,
                                      dims_text(pair.src.layout.dims()))) +
                     "\n\n";
-  out += labelled("run", fmt::format("{} ({:.1f} GB/s), best {}; {} read and written", time_text(m.median_ns), m.gbps,
-                                     time_text(m.min_ns), size_text(m.bytes)));
-  out += labelled("copy", fmt::format("{}: memcpy {}, non-temporal {}", time_text(m.copy_ns), time_text(m.memcpy_ns),
-                                      m.nt_copy_ns ? time_text(*m.nt_copy_ns) : "not for so few bytes"));
+  out += labelled("run", fmt::format("{} ({:.1f} GB/s), best {}; {} read and written", bench::time_text(m.median_ns),
+                                     m.gbps, bench::time_text(m.min_ns), size_text(m.bytes)));
+  out += labelled(
+      "copy", fmt::format("{}: memcpy {}, non-temporal {}", bench::time_text(m.copy_ns), bench::time_text(m.memcpy_ns),
+                          m.nt_copy_ns ? bench::time_text(*m.nt_copy_ns) : "not for so few bytes"));
   out += labelled("ratio", fmt::format("{:.2f}", m.ratio));
-  out += labelled("plan", fmt::format("{} to make; predicts {}", time_text(m.plan_ns), time_text(m.predicted_ns)));
+  out += labelled(
+      "plan", fmt::format("{} to make; predicts {}", bench::time_text(m.plan_ns), bench::time_text(m.predicted_ns)));
   out += labelled("kernel", m.kernel);
   out += labelled("by",
                   fmt::format("{}, {} thread{}, medians of {}", m.isa, m.threads, m.threads == 1 ? "" : "s", m.repeat));
@@ -84,19 +68,87 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   return out;
 }
 
+bench::MeasureOptions measure_options(const Options& options) {
+  return {.threads = options.threads, .repeat = options.repeat, .verify = options.verify};
+}
+
+[[noreturn]] void no_match(const Options& options) {
+  usage_error(fmt::format("--filter \"{}\": no name has that in it", escaped(options.filter)), "--filter",
+              escaped(options.filter));
+}
+
+[[noreturn]] void wrong_result() { throw Error(ErrorCode::internal, "bench: the result differs from the reference's"); }
+
+int run_pair(const Options& options, bool json) {
+  const Pair pair = pair_of(options);
+  const bench::Measurement measured =
+      from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
+  const Json report = to_json(pair, measured);
+  if (options.out) bench::write_json(*options.out, report);
+  write_stdout(json ? json_text(report) : to_text(pair, measured));
+  if (measured.verified && !*measured.verified) wrong_result();
+  return kOk;
+}
+
+int run_suite(const Options& options, bool json) {
+  bench::SuiteOptions suite{options.filter, options.quick, {options.threads}, measure_options(options)};
+  const auto results = bench::run_suite(suite, [&](const bench::CaseResult& result) {
+    if (!json) write_stdout(bench::result_text(result));
+  });
+  if (results.empty()) no_match(options);
+  const Json report = bench::suite_json(results);
+  if (options.out) bench::write_json(*options.out, report);
+  write_stdout(json ? json_text(report) : "\n" + bench::suite_text(results));
+  if (std::ranges::any_of(results, &bench::CaseResult::wrong)) wrong_result();
+  return kOk;
+}
+
+int run_sweep(const Options& options, bool json) {
+  static constexpr int64_t kLargest = int64_t{1} << 30, kLargestQuick = int64_t{1} << 20;
+  const auto sweeps =
+      bench::run_sweep(measure_options(options), options.filter, options.quick ? kLargestQuick : kLargest, nullptr);
+  if (sweeps.empty()) no_match(options);
+  const Json report = bench::sweep_json(sweeps);
+  if (options.out) bench::write_json(*options.out, report);
+  std::string text;
+  for (const bench::Sweep& sweep : sweeps) text += (text.empty() ? "" : "\n") + bench::sweep_text(sweep);
+  write_stdout(json ? json_text(report) : text);
+  return kOk;
+}
+
+/// One pair, the suite, or the sweep: each has flags of its own.
+void check_mode(const Options& options) {
+  const ValueOptions& values = options.values;
+  const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
+                           values.src_zero_point || values.dst_zero_point || values.padding != "zero";
+  const bool pair_flags =
+      value_flags || options.src || options.dst || options.dims || options.dtype || options.to_dtype;
+  if (options.suite && options.sweep) usage_error("--suite and --sweep are two things; give one", "--sweep");
+  if (options.suite || options.sweep) {
+    if (!pair_flags) return;
+    usage_error(fmt::format("--{} has conversions of its own", options.suite ? "suite" : "sweep"),
+                options.suite ? "--suite" : "--sweep");
+  }
+  if (!options.src || !options.dst || !options.dims) {
+    usage_error("--src, --dst and --dims name a conversion; --suite and --sweep have their own", "--src");
+  }
+  if (options.quick || !options.filter.empty()) {
+    usage_error(fmt::format("{} chooses from --suite or --sweep", options.quick ? "--quick" : "--filter"),
+                options.quick ? "--quick" : "--filter");
+  }
+}
+
 int run(const Options& options, bool json) {
   require_isa();
   check_threads(options.threads);
-  const Pair pair = pair_of(options);
-  const bench::Measurement measured = from_command_line([&] {
-    return bench::measure(pair.src, pair.dst, pair.attributes,
-                          {.threads = options.threads, .repeat = options.repeat, .verify = options.verify});
-  });
-  write_stdout(json ? json_text(to_json(pair, measured)) : to_text(pair, measured));
-  if (measured.verified && !*measured.verified) {
-    throw Error(ErrorCode::internal, "bench: the result differs from the reference's");
+  check_mode(options);
+  if (options.repeat < 1) {
+    usage_error(fmt::format("--repeat {}: 1 or more", options.repeat), "--repeat", std::to_string(options.repeat), "1");
   }
-  return kOk;
+  if (options.out) bench::check_writable(*options.out);
+  if (options.suite) return run_suite(options, json);
+  if (options.sweep) return run_sweep(options, json);
+  return run_pair(options, json);
 }
 
 }  // namespace
@@ -106,18 +158,24 @@ Verb add_bench(CLI::App& app) {
       app, "bench", "Measure a conversion beside a copy of as many bytes",
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56\n"
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --to-dtype u8 --scale 255 --threads 2 --json\n"
+      "  relayout bench --suite --filter transpose\n"
       "The copy is the faster of memcpy and a loop of non-temporal stores, in turns with the conversion; times\n"
       "are medians. What fits in the caches is measured there. The flags about values are those of convert.");
   auto options = std::make_shared<Options>();
-  command->add_option("--src", options->src, "Layout to convert from")->required();
-  command->add_option("--dst", options->dst, "Layout to convert to")->required();
-  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
+  command->add_option("--src", options->src, "Layout to convert from");
+  command->add_option("--dst", options->dst, "Layout to convert to");
+  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4");
   command->add_option("--dtype", options->dtype, "Element type (f32)");
   command->add_option("--to-dtype", options->to_dtype, "Type to convert to (the same)");
   add_value_options(*command, options->values);
   command->add_option("--threads", options->threads, "Threads (1; 0: all)");
   command->add_option("--repeat", options->repeat, "Repetitions (15)");
   command->add_flag("--verify", options->verify, "Compare the result with the reference's, up to 4 Mi elements");
+  command->add_flag("--suite", options->suite, "Measure the project's own list of conversions, each with its goal");
+  command->add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
+  command->add_option("--filter", options->filter, "Of --suite or --sweep, only names that have this in them");
+  command->add_flag("--quick", options->quick, "A short form of --suite or --sweep");
+  command->add_option("--out", options->out, "Write the JSON to this file too");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -388,6 +388,23 @@ def bench(command):
     expect((error["code"], error["value"]), ("limit", str(2 * 4 * 99999 * 99999 * 999)), "more memory than there is")
     result = command.run("bench", "--src", "ab", "--dst", "ba", "--dims", "8,8", more_env={"RELAYOUT_ISA": "bogus"})
     expect(result.returncode, 5, "a bogus RELAYOUT_ISA")
+    text = command.ok("bench", "--suite", "--filter", "tiny: ", "--repeat", "1", "--verify", "--out", "suite.json")
+    with open(command.path("suite.json")) as file:
+        suite = json.load(file)
+    for field in ("processor", "caches", "compiler", "flags", "date"):
+        assert field in suite["machine"], field
+    assert len(suite["results"]) >= 3, suite
+    for result in suite["results"]:
+        expect((result["row"], result["goal"], result["verified"]), ("tiny", 25, True), "%s" % result)
+        expect(result["met"], result["median_ns"] <= result["goal"], "%s" % result)
+        assert result["name"] in text, text
+    (row,) = [row for row in suite["rows"] if row["row"] == "tiny"]
+    expect(row["by_threads"][0]["cases"], len(suite["results"]), "cases of the row")
+    expect(row["by_threads"][0]["worst"], max(result["median_ns"] for result in suite["results"]), "worst")
+    (plans,) = [row for row in suite["rows"] if row["row"] == "plan"]
+    expect(plans["by_threads"][0]["worst"], max(result["plan_ns"] for result in suite["results"]), "worst plan")
+    sweep = json.loads(command.ok("bench", "--sweep", "--quick", "--filter", "ab -> ba", "--repeat", "1", "--json"))
+    expect([point["src_bytes"] for point in sweep["sweeps"][0]["points"]], [4096 << i for i in range(9)], "sizes")
     process = command.start("bench", "--src", "ab", "--dst", "ba", "--dims", "512,512", "--repeat", "1000000")
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)

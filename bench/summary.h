@@ -1,0 +1,42 @@
+// What many results say together: the rows of the goal table, and the means.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/suite.h"
+
+namespace relayout::bench {
+
+/// One row of the goal table.
+struct RowSummary {
+  const Row* row = nullptr;
+  std::string goal;  // "1.15 / 1.5"
+  struct Side {
+    double mean = 0, worst = 0;  // geometric mean of the cases' values
+    std::string worst_case;
+    int cases = 0, met = 0;
+  };
+  std::map<int, Side> by_threads;
+  double best_peer = 0;      // geometric mean of the fastest competitor's value, over the cases that one has; 0: none
+  int raced = 0, ahead = 0;  // such cases, and those in which no competitor is faster
+};
+
+/// In the order of all_rows(); rows without results are left out. The row "plan" counts the plan of every case.
+std::vector<RowSummary> summarize(const std::vector<CaseResult>& results);
+
+/// How many times as long as this library each competitor takes, by its name and the threads, over the cases it has.
+std::map<std::string, std::map<int, std::vector<double>>> speedups(const std::vector<CaseResult>& results);
+
+/// How Plan::cost predicts on one thread.
+struct Prediction {
+  int cases = 0, within_25_percent = 0;
+  double mean = 0;  // geometric, of predicted / measured
+};
+Prediction prediction(const std::vector<CaseResult>& results);
+
+/// A goal of a metric: "1.15", "25 ns", "5 us".
+std::string goal_text(Metric metric, double goal);
+
+}  // namespace relayout::bench
