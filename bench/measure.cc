@@ -120,7 +120,7 @@ int64_t bytes_moved(const Plan& plan) {
 std::string kernel_text(const Plan& plan) {
   if (plan.boxes().empty()) return "none";
   const BoxPlan& box = *std::ranges::max_element(plan.boxes(), {}, &BoxPlan::elements);
-  return std::string(name(box.shape)) + " " + std::to_string(box.element_bytes);
+  return std::string(name(box.shape)) + " " + std::to_string(box.piece[kSrc]);
 }
 
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,

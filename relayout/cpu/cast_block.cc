@@ -64,88 +64,160 @@ struct Converter {
   }
 };
 
-/// Rows and columns of a dense tile of `bytes` an element, as axes of one operand.
-void dense_axes(Axis* rows, Axis* cols, Operand operand, int64_t col_count, int64_t bytes) {
-  rows->stride[operand] = col_count * bytes;
-  cols->stride[operand] = bytes;
-}
-
-/// A strided block of `dtype`, at `offset` in units of operand `from`, to a dense tile.
-void fetch(const RunContext& context, const BoxPlan& box, DType dtype, const std::byte* memory, int64_t offset,
-           Operand from, std::byte* tile, int64_t rows, int64_t cols) {
-  Axis row_axis{1, {box.rows.stride[static_cast<std::size_t>(from)], 0, 0}, -1};
-  Axis col_axis{1, {box.cols.stride[static_cast<std::size_t>(from)], 0, 0}, -1};
-  const int bytes = bits(dtype) / 8;
-  if (bytes == 0) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) {
-        const int64_t at = offset + r * row_axis.stride[kSrc] + c * col_axis.stride[kSrc];
-        tile[r * cols + c] = dtype == DType::s4 ? static_cast<std::byte>(read_element<DType::s4>(memory, at))
-                                                : static_cast<std::byte>(read_element<DType::u4>(memory, at));
-      }
+/// Elements of 4 bits, a byte each in the tile.
+void fetch_nibbles(const RunContext& context, DType dtype, const std::byte* memory, int64_t offset, Starts rows,
+                   Starts cols, const Block& block, std::byte* tile) {
+  (void)context;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    for (int64_t c = 0; c < block.cols; ++c) {
+      const int64_t at = offset + rows[r] + cols[c];
+      *tile++ = dtype == DType::s4 ? static_cast<std::byte>(read_element<DType::s4>(memory, at))
+                                   : static_cast<std::byte>(read_element<DType::u4>(memory, at));
     }
-    return;
   }
-  if (row_axis.stride[kSrc] == bytes && cols > 1) {
-    return context.kernels.transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(bytes)))](
-        memory + offset, col_axis.stride[kSrc], tile, cols * bytes, rows, cols);
-  }
-  dense_axes(&row_axis, &col_axis, kDst, cols, bytes);
-  gather_block(memory, {offset, 0, 0}, row_axis, col_axis, tile, bytes, rows, cols);
 }
 
-/// A dense tile to a strided block of the destination.
-void put(const RunContext& context, const BoxPlan& box, int64_t offset, const std::byte* tile, int64_t rows,
-         int64_t cols) {
-  const int bytes = bits(context.plan.dst().dtype) / 8;
-  if (bytes == 0) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) {
-        write_element<DType::u4>(context.dst, offset + r * box.rows.stride[kDst] + c * box.cols.stride[kDst],
-                                 static_cast<uint8_t>(tile[r * cols + c]));
-      }
+void put_nibbles(const RunContext& context, const Block& block, const std::byte* tile) {
+  for (int64_t r = 0; r < block.rows; ++r) {
+    for (int64_t c = 0; c < block.cols; ++c) {
+      write_element<DType::u4>(context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
+                               static_cast<uint8_t>(*tile++));
     }
-    return;
   }
-  Axis row_axis = box.rows, col_axis = box.cols;
-  dense_axes(&row_axis, &col_axis, kSrc, cols, bytes);
-  gather_block(tile, {0, offset, 0}, row_axis, col_axis, context.dst, bytes, rows, cols);
 }
 
-}  // namespace
+/// Lists 0, step, 2 * step ... for dense tiles.
+struct Dense {
+  int64_t at[kMaxListed];
+  Dense(int64_t count, int64_t step) {
+    for (int64_t i = 0; i < count; ++i) at[i] = i * step;
+  }
+};
 
-void cast_block(const RunContext& context, const BoxPlan& box, const Offsets& offsets, int64_t rows, int64_t cols) {
-  const Converter convert(context);
+/// Pieces of a block between strided memory and a dense tile of rows; `bytes` a piece.
+void fetch(const RunContext& context, const BoxPlan& box, const Block& block, Operand from, int64_t bytes,
+           std::byte* tile) {
+  const Dense rows(block.rows, block.cols * bytes), cols(block.cols, bytes);
+  BoxPlan pieces;
+  Block to = block;
+  to.dst = tile;
+  to.dst_rows = rows.at;
+  to.dst_cols = cols.at;
+  if (from == kDst) {
+    to.src = block.dst;
+    to.src_rows = block.dst_rows;
+    to.src_cols = block.dst_cols;
+  }
+  pieces.piece = {bytes, bytes};
+  pieces.shape = from == kSrc && box.shape == KernelShape::transpose ? KernelShape::transpose
+                 : bytes <= 16 && (bytes & (bytes - 1)) == 0        ? KernelShape::gather
+                                                                    : KernelShape::copy;
+  pieces.rows = box.rows;
+  pieces.cols = box.cols;
+  move_block(context, pieces, to);
+}
+
+void put(const RunContext& context, const Block& block, int64_t bytes, const std::byte* tile) {
+  const Dense rows(block.rows, block.cols * bytes), cols(block.cols, bytes);
+  BoxPlan pieces;
+  Block from = block;
+  from.src = tile;
+  from.src_rows = rows.at;
+  from.src_cols = cols.at;
+  pieces.piece = {bytes, bytes};
+  pieces.shape = bytes <= 16 && (bytes & (bytes - 1)) == 0 ? KernelShape::gather : KernelShape::copy;
+  move_block(context, pieces, from);
+}
+
+/// Strides of the attributes, by row and by column of pieces.
+struct AttributeStrides {
+  int64_t row, col;
+};
+
+/// Narrow elements are transposed faster than wide ones: columns are converted first, then transposed.
+void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
+                  const Block& block) {
+  alignas(64) std::byte narrow[(kTile + 64) * kWidest];
+  const int64_t bytes = box.piece[kDst];
+  // Columns an odd number of lines apart, against conflicts in the cache.
+  const int64_t pitch = (ceil_div(block.rows * bytes, 64) | 1) * 64;
+  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(sizeof narrow) / pitch);
+  const Dense starts(std::min(most, block.cols), pitch);
+  for (int64_t begin = 0; begin < block.cols; begin += most) {
+    const int64_t count = std::min(most, block.cols - begin);
+    for (int64_t c = 0; c < count; ++c) {
+      convert.run(block.src + block.src_cols[begin + c], narrow + c * pitch, nullptr,
+                  block.offset[kAttribute] + (begin + c) * attribute.col, attribute.row, block.rows);
+    }
+    context.kernels.transpose[log2_size(bytes)](narrow, starts.at, block.dst + begin * bytes, block.dst_rows, block.rows,
+                                                count, 0);
+  }
+}
+
+/// A block of few enough values for a tile.
+void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
+               const Block& block) {
   const DType src_type = context.plan.src().dtype, dst_type = context.plan.dst().dtype;
-  const bool src_runs = bits(src_type) >= 8 && (box.cols.stride[kSrc] == convert.src_bytes || cols == 1);
-  const bool dst_runs = bits(dst_type) >= 8 && (box.cols.stride[kDst] == convert.dst_bytes || cols == 1);
+  const int64_t values = std::max<int64_t>(1, box.piece[kSrc] / convert.src_bytes);
+  const bool src_nibbles = bits(src_type) < 8, dst_nibbles = bits(dst_type) < 8;
+  const bool src_runs = !src_nibbles && box.long_runs;
+  const bool dst_runs = !dst_nibbles && box.dense_cols;
   const bool sum = context.plan.attributes().beta != 0;
   alignas(64) std::byte fetched[static_cast<std::size_t>(kTile) * kWidest];
   alignas(64) std::byte converted[static_cast<std::size_t>(kTile) * kWidest];
 
-  const std::byte* src = context.src + offsets[kSrc];
-  int64_t src_row = box.rows.stride[kSrc];
-  if (!src_runs) {
-    fetch(context, box, src_type, context.src, offsets[kSrc], kSrc, fetched, rows, cols);
-    src = fetched;
-    src_row = cols * convert.src_bytes;
+  if (src_nibbles)
+    fetch_nibbles(context, src_type, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, fetched);
+  else if (!src_runs)
+    fetch(context, box, block, kSrc, box.piece[kSrc], fetched);
+  if (!dst_runs && sum) {
+    if (dst_nibbles)
+      fetch_nibbles(context, dst_type, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block, converted);
+    else
+      fetch(context, box, block, kDst, box.piece[kDst], converted);
   }
-  std::byte* dst = context.dst + offsets[kDst];
-  int64_t dst_row = box.rows.stride[kDst];
-  if (!dst_runs) {
-    if (sum) fetch(context, box, dst_type, context.dst, offsets[kDst], kDst, converted, rows, cols);
-    dst = converted;
-    dst_row = cols * convert.dst_bytes;
-  }
+  const int64_t length = block.cols * values;
   // Rows that follow each other on both sides, with the same attributes, are one run.
-  const bool one_run = rows > 1 && src_row == cols * convert.src_bytes && dst_row == cols * convert.dst_bytes &&
-                       box.rows.stride[kAttribute] == cols * box.cols.stride[kAttribute];
-  const int64_t runs = one_run ? 1 : rows, length = one_run ? rows * cols : cols;
+  const bool one_run = block.rows > 1 && !src_runs && (!dst_runs || block.dst_rows[1] - block.dst_rows[0] == length * convert.dst_bytes) &&
+                       attribute.row == 0 && attribute.col == 0;
+  const int64_t runs = one_run ? 1 : block.rows, run = one_run ? block.rows * length : length;
   for (int64_t r = 0; r < runs; ++r) {
-    convert.run(src + r * src_row, dst + r * dst_row, dst + r * dst_row,
-                offsets[kAttribute] + r * box.rows.stride[kAttribute], box.cols.stride[kAttribute], length);
+    const std::byte* from = src_runs ? block.src + block.src_rows[r] : fetched + r * length * convert.src_bytes;
+    std::byte* to = dst_runs ? block.dst + block.dst_rows[r] : converted + r * length * convert.dst_bytes;
+    const int64_t at = block.offset[kAttribute] + r * attribute.row;
+    if (values == 1 || attribute.col == 0) {
+      convert.run(from, to, to, at, attribute.col, run);
+    } else {
+      for (int64_t c = 0; c < block.cols; ++c) {
+        convert.run(from + c * values * convert.src_bytes, to + c * values * convert.dst_bytes,
+                    to + c * values * convert.dst_bytes, at + c * attribute.col, 0, values);
+      }
+    }
   }
-  if (!dst_runs) put(context, box, offsets[kDst], converted, rows, cols);
+  if (dst_runs) return;
+  if (dst_nibbles)
+    put_nibbles(context, block, converted);
+  else
+    put(context, block, box.piece[kDst], converted);
+}
+
+}  // namespace
+
+void cast_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  const Converter convert(context);
+  const AttributeStrides attribute{box.rows[0].stride[kAttribute], box.cols[0].stride[kAttribute]};
+  const bool sum = context.plan.attributes().beta != 0;
+  if (box.shape == KernelShape::transpose && convert.dst_bytes < convert.src_bytes && !sum)
+    return narrow_block(context, box, convert, attribute, block);
+  const int64_t values = std::max<int64_t>(1, box.piece[kSrc] / convert.src_bytes);
+  const int64_t cols = std::clamp<int64_t>(kTile / values, 1, block.cols);
+  const int64_t rows = std::clamp<int64_t>(kTile / (values * cols), 1, block.rows);
+  for (int64_t r = 0; r < block.rows; r += rows) {
+    for (int64_t c = 0; c < block.cols; c += cols) {
+      const Block tile = part_of(box, block, r, std::min(rows, block.rows - r), c, std::min(cols, block.cols - c));
+      cast_tile(context, box, convert, attribute, tile);
+    }
+  }
 }
 
 }  // namespace relayout::cpu

@@ -1,6 +1,7 @@
-// The loops around the kernels: blocks of a box, and one block by each kernel shape that moves or fills.
+// The loops around the kernels: from block to block of a box.
 #include "relayout/cpu/run.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -45,110 +46,159 @@ struct Odometer {
   }
 };
 
-Offsets moved(Offsets offsets, const Axis& rows, int64_t row, const Axis& cols, int64_t col) {
-  for (std::size_t k = 0; k < kOperands; ++k) offsets[k] += row * rows.stride[k] + col * cols.stride[k];
-  return offsets;
-}
+/// Where a few consecutive indices of fused axes start, on source and destination, from the first one's on.
+class Starts2 {
+ public:
+  explicit Starts2(const Axes& axes) : axes_(axes) {}
 
-template <typename T>
-void gather(const std::byte* src, const Axis& rows, const Axis& cols, std::byte* dst, int64_t row_count,
-            int64_t col_count) {
-  for (int64_t r = 0; r < row_count; ++r) {
-    const std::byte* from = src + r * rows.stride[kSrc];
-    std::byte* to = dst + r * rows.stride[kDst];
-    for (int64_t c = 0; c < col_count; ++c)
-      std::memcpy(to + c * cols.stride[kDst], from + c * cols.stride[kSrc], sizeof(T));
+  /// The list for indices begin, begin + 1, ...; one axis needs its list only once.
+  void seek(int64_t begin, int64_t count) {
+    if (axes_.size() == 1) {
+      const Axis& axis = axes_[0];
+      for (std::size_t k : {kSrc, kDst}) first_[k] = begin * axis.stride[k];
+      for (; known_ < count; ++known_) {
+        for (std::size_t k : {kSrc, kDst}) list_[k][known_] = known_ * axis.stride[k];
+      }
+    } else if (begin != begin_ || count > known_) {
+      fill(begin, count);
+      known_ = count;
+    }
+    first_[kAttribute] = begin * axes_[0].stride[kAttribute];
+    begin_ = begin;
   }
-}
 
-template <typename T>
-void fill(const BoxPlan& box, std::byte* dst, uint64_t bits, int64_t rows, int64_t cols) {
-  const T value = static_cast<T>(bits);
-  for (int64_t r = 0; r < rows; ++r) {
-    std::byte* to = dst + r * box.rows.stride[kDst];
-    for (int64_t c = 0; c < cols; ++c) std::memcpy(to + c * box.cols.stride[kDst], &value, sizeof value);
-  }
-}
+  const Offsets& first() const { return first_; }
+  Starts of(Operand k) const { return list_[k]; }
 
-void fill_block(const RunContext& context, const BoxPlan& box, const Offsets& offsets, int64_t rows, int64_t cols) {
-  const uint64_t bits = context.plan.fill_bits();
-  if (box.element_bytes == 0) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) {
-        const Offsets at = moved(offsets, box.rows, r, box.cols, c);
-        write_element<DType::u4>(context.dst, at[kDst], static_cast<uint8_t>(bits & 15));
+ private:
+  void fill(int64_t begin, int64_t count) {
+    std::array<int64_t, kMaxAxes> index;
+    std::array<int64_t, 2> at{};
+    for (std::size_t a = 0, rest = static_cast<std::size_t>(begin); a < axes_.size(); ++a) {
+      const auto extent = static_cast<std::size_t>(axes_[a].extent);
+      index[a] = static_cast<int64_t>(rest % extent);
+      rest /= extent;
+      for (std::size_t k : {kSrc, kDst}) at[k] += index[a] * axes_[a].stride[k];
+    }
+    for (std::size_t k : {kSrc, kDst}) first_[k] = at[k];
+    at = {};
+    const Axis& inner = axes_[0];
+    for (int64_t done = 0; done < count;) {
+      const int64_t run = std::min(count - done, inner.extent - index[0]);
+      for (std::size_t k : {kSrc, kDst}) {
+        for (int64_t i = 0; i < run; ++i) list_[k][done + i] = at[k] + i * inner.stride[k];
+      }
+      done += run;
+      for (std::size_t k : {kSrc, kDst}) at[k] -= index[0] * inner.stride[k];
+      index[0] = 0;
+      for (std::size_t a = 1; a < axes_.size(); ++a) {
+        const bool carries = ++index[a] == axes_[a].extent;
+        for (std::size_t k : {kSrc, kDst}) at[k] += (carries ? 1 - index[a] : 1) * axes_[a].stride[k];
+        if (!carries) break;
+        index[a] = 0;
       }
     }
-    return;
   }
-  std::byte* dst = context.dst + offsets[kDst];
-  switch (box.element_bytes) {
-    case 1: return fill<uint8_t>(box, dst, bits, rows, cols);
-    case 2: return fill<uint16_t>(box, dst, bits, rows, cols);
-    case 4: return fill<uint32_t>(box, dst, bits, rows, cols);
-    default: return fill<uint64_t>(box, dst, bits, rows, cols);
+
+  const Axes& axes_;
+  int64_t begin_ = -1, known_ = 0;
+  Offsets first_{};
+  int64_t list_[2][kMaxListed];
+};
+
+template <typename T>
+void fill(const Block& block, uint64_t bits) {
+  const T value = static_cast<T>(bits);
+  for (int64_t r = 0; r < block.rows; ++r) {
+    std::byte* to = block.dst + block.dst_rows[r];
+    for (int64_t c = 0; c < block.cols; ++c) std::memcpy(to + block.dst_cols[c], &value, sizeof value);
   }
 }
 
-void run_block(const RunContext& context, const BoxPlan& box, const Offsets& offsets, int64_t rows, int64_t cols) {
-  if (box.shape == KernelShape::fill) return fill_block(context, box, offsets, rows, cols);
-  if (context.plan.converts()) return cast_block(context, box, offsets, rows, cols);
-  const std::byte* src = context.src + offsets[kSrc];
-  std::byte* dst = context.dst + offsets[kDst];
-  switch (box.shape) {
-    case KernelShape::copy:
-      return context.kernels.copy(src, box.rows.stride[kSrc], dst, box.rows.stride[kDst], rows, cols);
-    case KernelShape::transpose:
-      return context.kernels
-          .transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(box.element_bytes)))](
-              src, box.cols.stride[kSrc], dst, box.rows.stride[kDst], rows, cols);
-    default: return gather_block(context.src, offsets, box.rows, box.cols, context.dst, box.element_bytes, rows, cols);
+void fill_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  const uint64_t bits = context.plan.fill_bits();
+  switch (box.piece[kDst]) {
+    case 0:
+      for (int64_t r = 0; r < block.rows; ++r) {
+        for (int64_t c = 0; c < block.cols; ++c) {
+          write_element<DType::u4>(context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
+                                   static_cast<uint8_t>(bits & 15));
+        }
+      }
+      return;
+    case 1: return fill<uint8_t>(block, bits);
+    case 2: return fill<uint16_t>(block, bits);
+    case 4: return fill<uint32_t>(block, bits);
+    default: return fill<uint64_t>(block, bits);
   }
+}
+
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
+  if (box.shape == KernelShape::fill) return fill_block(context, box, block);
+  if (streams(context, box)) return stream_block(context, box, block, rows, cols);
+  if (context.plan.converts()) return cast_block(context, box, block);
+  move_block(context, box, block);
 }
 
 }  // namespace
 
-void gather_block(const std::byte* src, Offsets offsets, const Axis& rows, const Axis& cols, std::byte* dst,
-                  int element_bytes, int64_t row_count, int64_t col_count) {
-  const std::byte* from = src + offsets[kSrc];
-  std::byte* to = dst + offsets[kDst];
-  switch (element_bytes) {
-    case 1: return gather<uint8_t>(from, rows, cols, to, row_count, col_count);
-    case 2: return gather<uint16_t>(from, rows, cols, to, row_count, col_count);
-    case 4: return gather<uint32_t>(from, rows, cols, to, row_count, col_count);
-    case 8: return gather<uint64_t>(from, rows, cols, to, row_count, col_count);
-    case 16: return gather<Bytes16>(from, rows, cols, to, row_count, col_count);
-    default: break;
-  }
-  for (int64_t r = 0; r < row_count; ++r) {
-    for (int64_t c = 0; c < col_count; ++c) {
-      const Offsets at = moved(offsets, rows, r, cols, c);
-      write_element<DType::u4>(dst, at[kDst], read_element<DType::u4>(src, at[kSrc]));
-    }
-  }
+Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  Block part = block;
+  part.rows = rows;
+  part.cols = cols;
+  part.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
+  // The source's rows are one axis: their list holds from any row on. The destination's can be an image's.
+  part.src += block.src_rows[row];
+  part.offset[kSrc] += block.src_rows[row];
+  part.dst_rows += row;
+  if (col == 0) return part;
+  if (box.long_runs)
+    part.src += col * box.piece[kSrc];
+  else
+    part.src_cols += col;
+  const int64_t dst = box.dense_cols ? col * box.piece[kDst] : block.dst_cols[col];
+  part.dst += dst;
+  part.offset[kDst] += dst;
+  return part;
 }
 
 int64_t block_count(const BoxPlan& box) {
-  int64_t count = ceil_div(box.rows.extent, box.block_rows) * ceil_div(box.cols.extent, box.block_cols);
+  int64_t count = ceil_div(box.row_count, box.block_rows) * ceil_div(box.col_count, box.block_cols);
   for (const Axis& loop : box.loops) count *= loop.extent;
   return count;
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  const int64_t col_blocks = ceil_div(box.cols.extent, box.block_cols);
-  const int64_t region_blocks = ceil_div(box.rows.extent, box.block_rows) * col_blocks;
+  const int64_t strips = ceil_div(box.row_count, box.block_rows);
+  const int64_t per_loop = strips * ceil_div(box.col_count, box.block_cols);
   Odometer at{box, tables, {}, {}};
-  at.seek(begin / region_blocks);
-  int64_t block = begin % region_blocks;
+  at.seek(begin / per_loop);
+  Starts2 rows(box.rows), cols(box.cols);
+  int64_t block = begin % per_loop;
+  const bool whole = box.long_runs && box.unit_bits[kSrc] == 8 && box.unit_bits[kDst] == 8;
   for (int64_t b = begin; b < end; ++b) {
-    const int64_t row = block / col_blocks * box.block_rows, col = block % col_blocks * box.block_cols;
-    run_block(context, box, moved(at.offsets, box.rows, row, box.cols, col),
-              std::min(box.block_rows, box.rows.extent - row), std::min(box.block_cols, box.cols.extent - col));
-    if (++block == region_blocks) {
+    const Part row{block % strips * box.block_rows, box.block_rows, box.row_count};
+    const Part col{block / strips * box.block_cols, box.block_cols, box.col_count};
+    rows.seek(row.begin, row.listed());
+    cols.seek(col.begin, whole ? 1 : col.listed());
+    Offsets offset;
+    for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at.offsets[k] + rows.first()[k] + cols.first()[k];
+    const Block piece{context.src + (box.unit_bits[kSrc] == 4 ? 0 : offset[kSrc]),
+                      context.dst + (box.unit_bits[kDst] == 4 ? 0 : offset[kDst]),
+                      offset,
+                      rows.of(kSrc),
+                      cols.of(kSrc),
+                      rows.of(kDst),
+                      cols.of(kDst),
+                      row.count(),
+                      col.count()};
+    run_block(context, box, piece, row, col);
+    if (++block == per_loop) {
       block = 0;
       at.next();
     }
   }
+  if (context.plan.streams() && context.kernels.flush) context.kernels.flush();
 }
 
 }  // namespace relayout::cpu

@@ -1,6 +1,12 @@
 // Running the boxes of a plan (internal to cpu).
+//
+// A box is run block by block. A *block* is what the kernels see: base pointers and lists of where its rows and columns
+// start. It is moved by move_block.cc, converted by cast_block.cc, and, where the destination is beyond the caches,
+// written line by line by stream_block.cc.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,6 +23,34 @@ struct RunContext {
   std::byte* dst;
 };
 
+/// Some rows and columns of a box. Piece (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r] +
+/// dst_cols[c]; columns that are dense need no list. A side whose units are nibbles has no pointer of its own: there,
+/// offset tells where the block starts.
+struct Block {
+  const std::byte* src;
+  std::byte* dst;
+  Offsets offset;  // of the first piece; kAttribute: into the plan's attribute values
+  Starts src_rows, src_cols, dst_rows, dst_cols;
+  int64_t rows, cols;
+};
+
+/// Rows or columns beyond its own that a block may do, so as to complete a line of 64 bytes.
+inline constexpr int64_t kMaxExtra = 64;
+inline constexpr int64_t kMaxListed = kMaxBlockSide + kMaxExtra;
+
+/// Rows (columns) of a box that one block has.
+struct Part {
+  int64_t begin, most, total;
+
+  int64_t count() const { return std::min(most, total - begin); }
+  int64_t end() const { return begin + count(); }
+  /// How many a block's lists hold: some more than its own, see stream_block().
+  int64_t listed() const { return std::min(most + kMaxExtra, total - begin); }
+};
+
+/// Rows and columns of a block, from (row, col) on.
+Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
+
 /// Blocks of a box: its loops times the blocks of its region.
 int64_t block_count(const BoxPlan& box);
 
@@ -24,12 +58,14 @@ int64_t block_count(const BoxPlan& box);
 /// is a nibble.
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
-/// One block, converting values: `offsets` is its first element, rows x cols its size (cast_block.cc).
-void cast_block(const RunContext& context, const BoxPlan& box, const Offsets& offsets, int64_t rows, int64_t cols);
+/// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
+void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
+void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
 
-/// Moves a block element by element: element_bytes 0 moves nibbles, and a side whose unit is a byte has one in each
-/// byte's low half.
-void gather_block(const std::byte* src, Offsets offsets, const Axis& rows, const Axis& cols, std::byte* dst,
-                  int element_bytes, int64_t row_count, int64_t col_count);
+/// Whether blocks of a box are written past the cache, and one such block (stream_block.cc).
+bool streams(const RunContext& context, const BoxPlan& box);
+void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols);
+
+inline std::size_t log2_size(int64_t bytes) { return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes))); }
 
 }  // namespace relayout::cpu

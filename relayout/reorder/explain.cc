@@ -49,21 +49,17 @@ std::string axis_text(const BoxPlan& box, const Axis& axis) {
 }
 
 std::string kernel_text(const Plan& plan, const BoxPlan& box) {
-  const std::string element = box.element_bytes == 0 ? "nibbles" : std::to_string(box.element_bytes) + "-byte elements";
+  const int64_t bytes = box.piece[kSrc];
+  const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
   std::string out;
   switch (box.shape) {
-    case KernelShape::copy:
-      out = plan.converts() ? "runs of " + plural(box.cols.extent, "element")
-                            : "runs of " + plural(box.cols.extent, "byte");
-      break;
-    case KernelShape::transpose:
-      out = "transpose of " + element + ", tiles of " + std::to_string(box.block_rows) + " x " +
-            std::to_string(box.block_cols);
-      break;
-    case KernelShape::gather: out = "one by one, " + element; break;
-    case KernelShape::fill: out = "fill"; break;
+    case KernelShape::copy: out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte"); break;
+    case KernelShape::transpose: out = "transpose of " + pieces; break;
+    case KernelShape::gather: out = "one by one, " + pieces; break;
+    case KernelShape::fill: return "fill";
   }
-  return plan.converts() ? "convert, " + out : out == "fill" || box.shape != KernelShape::copy ? out : "copy " + out;
+  if (plan.converts()) out = "convert, " + out;
+  return out + ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
 }
 
 std::string box_text(const Plan& plan, const BoxPlan& box) {
@@ -72,8 +68,9 @@ std::string box_text(const Plan& plan, const BoxPlan& box) {
     if (axis.extent > 1) out += std::string("      ") + role + axis_text(box, axis) + "\n";
   };
   for (const Axis& loop : box.loops) line("loop  ", loop);
-  line("rows  ", box.rows);
-  if (box.shape != KernelShape::copy || plan.converts()) line("cols  ", box.cols);
+  for (auto row = box.rows.rbegin(); row != box.rows.rend(); ++row) line("rows  ", *row);
+  if (box.long_runs) return out;
+  for (auto col = box.cols.rbegin(); col != box.cols.rend(); ++col) line("cols  ", *col);
   return out;
 }
 

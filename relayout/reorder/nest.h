@@ -33,6 +33,8 @@ struct Axis {
 
 /// The most axes a box can have: a digit of either side can start one.
 inline constexpr int kMaxAxes = 96;
+/// Rows or columns of a block at most.
+inline constexpr int64_t kMaxBlockSide = 1024;
 /// Not inline: most boxes have a few, and a plan can have thousands of boxes.
 using Axes = std::vector<Axis>;
 
@@ -43,27 +45,39 @@ struct Box {
 
 /// Which inner loop does a box.
 enum class KernelShape : uint8_t {
-  copy,       // a run that is contiguous on both sides
+  copy,       // runs that are contiguous on both sides
   transpose,  // rows contiguous in the source, columns contiguous in the destination
   gather,     // anything else, element by element
   fill,       // padding
 };
 std::string_view name(KernelShape shape);
 
-/// A box ready to run: loops around a region of rows x cols that one kernel does, block by block.
-/// Offsets and strides of src and dst count units of unit_bits: bytes, or nibbles where 4-bit elements could
-/// not be paired into bytes.
+/// A box ready to run: loops around a region of rows x columns of *pieces*, done block by block by one kernel. A piece
+/// is what a kernel moves at once: an element, a few that follow each other on both sides, or a run of them. Rows and
+/// columns are axes fused into one index each, innermost first, so that small extents make no small tiles.
+/// Offsets and strides of src and dst count units of unit_bits: bytes, or nibbles where 4-bit elements could not be
+/// paired into bytes.
+///
+///     abcdef -> fcabde: rows f (contiguous in src); columns e d b a c, all that is contiguous in dst
 struct BoxPlan {
   KernelShape shape = KernelShape::gather;
-  /// Bytes of the element that is moved (1, 2, 4, 8, 16); 0 for nibbles. Converting boxes: of a src element.
-  int element_bytes = 1;
+  /// Bytes of a piece on each side; 0 for single nibbles. transpose: a power of two, at most 16, and on both sides the
+  /// same where no value is converted.
+  std::array<int64_t, 2> piece{1, 1};
+  /// copy: the columns are the run, of single elements (bytes, where no value is converted).
+  bool long_runs = false;
   std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
   Offsets offset{};
-  /// The region's axes, always affine. copy: cols are the bytes of the run. transpose: rows are contiguous in
-  /// the source, cols in the destination.
-  Axis rows, cols;
+  Axes rows, cols;
+  int64_t row_count = 1, col_count = 1;
+  /// Whether columns (rows) follow each other without gaps in the destination (source); fill: always.
+  bool dense_cols = false, dense_rows = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;
+  /// The source is prefetched so many bytes ahead of where it is read; 0 for not at all.
+  int64_t ahead = 0;
+  /// The source's part of a block is made dense in the cache before it is transposed.
+  bool pack = false;
   /// The loops around the region, outermost first.
   Axes loops;
   /// Elements of the tensor (not of the kernel) that the box holds.

@@ -12,12 +12,14 @@
 namespace relayout {
 namespace {
 
-/// A block's bytes on one side: both sides of it stay in the first-level cache.
-constexpr int64_t kBlockBytes = 16 << 10;
-/// Elements of a block whose values are converted.
-constexpr int64_t kCastBlock = 4096;
+/// Runs of so many bytes are copied as they are; shorter ones are pieces.
+constexpr int64_t kLongRun = 512;
 /// Bytes of a copy that are one unit of work.
 constexpr int64_t kCopyBlock = 256 << 10;
+/// Values of a run that are converted as one unit of work.
+constexpr int64_t kCastBlock = 4096;
+/// Lines of the cache.
+constexpr int64_t kLine = 64;
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 
@@ -35,17 +37,39 @@ void scale(Box& box, int64_t src_units, int64_t dst_units) {
   for (Axis& axis : box.axes) scale(axis.stride, src_units, dst_units);
 }
 
-/// Takes the affine axis with the least |stride| of an operand out of `axes`; a unit axis where there is none.
-Axis take_nearest(Axes& axes, Operand operand) {
+/// The affine axis with the least |stride| of an operand, or end().
+Axes::iterator nearest(Axes& axes, Operand operand) {
   auto best = axes.end();
   for (auto a = axes.begin(); a != axes.end(); ++a) {
     if (a->table >= 0) continue;
     if (best == axes.end() || std::abs(a->stride[operand]) < std::abs(best->stride[operand])) best = a;
   }
-  if (best == axes.end()) return {};
-  const Axis out = *best;
-  axes.erase(best);
+  return best;
+}
+
+/// The affine axis of exactly this stride, or end().
+Axes::iterator stepping(Axes& axes, Operand operand, int64_t stride) {
+  return std::ranges::find_if(axes, [&](const Axis& a) { return a.table < 0 && a.stride[operand] == stride; });
+}
+
+Axis take(Axes& axes, Axes::iterator at) {
+  if (at == axes.end()) return {};
+  const Axis out = *at;
+  axes.erase(at);
   return out;
+}
+
+/// Takes the axes that, from pieces of `piece` units on, follow each other without a gap in an operand, and whose
+/// attributes have one stride. Returns how many pieces that are.
+int64_t take_dense(Axes& axes, Operand operand, int64_t piece, Axes& out) {
+  int64_t count = 1;
+  while (true) {
+    const auto next = stepping(axes, operand, piece * count);
+    if (next == axes.end()) return count;
+    if (!out.empty() && next->stride[kAttribute] != out[0].stride[kAttribute] * count) return count;
+    count *= next->extent;
+    out.push_back(take(axes, next));
+  }
 }
 
 /// The axis that steps from element to element on both sides, or end().
@@ -80,88 +104,159 @@ int64_t count_elements(const Box& box) {
   return count;
 }
 
-/// The rest of the axes become loops; empty extents of blocks are clamped.
-BoxPlan finish(BoxPlan plan, Box box) {
+/// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, one line of the
+/// source wide, over a *panel* of columns, so that a strip's lines are written whole while the next strip's are
+/// fetched.
+void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
+  const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
+  if (plan.shape == KernelShape::fill) {
+    plan.block_cols = kMaxBlockSide;
+    plan.block_rows = std::clamp<int64_t>(kCopyBlock / 8 / plan.col_count, 1, kMaxBlockSide);
+  } else if (plan.unit_bits[kSrc] == 4 || plan.unit_bits[kDst] == 4) {
+    plan.block_rows = plan.block_cols = 64;
+  } else if (plan.long_runs) {
+    plan.block_cols = converts ? kCastBlock : kCopyBlock;
+    plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
+  } else if (!streams) {
+    plan.block_rows = std::max<int64_t>(16, 256 / piece);
+    plan.block_cols = std::clamp<int64_t>((16 << 10) / (piece * std::min(plan.row_count, plan.block_rows)), 16, kMaxBlockSide);
+    if (plan.col_count < plan.block_cols)
+      plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.col_count), 16, kMaxBlockSide);
+  } else {
+    const int64_t row_bytes = plan.col_count * plan.piece[kDst];
+    plan.block_cols = 256;
+    plan.block_rows = std::max<int64_t>(kLine / plan.piece[kSrc], 4);
+    plan.ahead = plan.dense_rows ? plan.block_rows * plan.piece[kSrc] : 0;
+    if (plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * plan.piece[kSrc]) {
+      plan.block_rows = 128;
+      plan.ahead = 128 << 10;
+    }
+    // Short rows that follow each other make one run of the destination together.
+    if (plan.dense_cols && row_bytes <= 1024 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
+      plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+  }
+}
+
+/// Chooses the blocks of a region and makes the rest of the axes loops.
+BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams) {
+  choose_blocks(plan, converts, streams);
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
-  plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.rows.extent);
-  plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.cols.extent);
+  plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
+  plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
   return plan;
 }
 
+/// Rows and columns of a box of pieces: columns along the destination, rows along the source, as dense as they come.
+void choose_region(BoxPlan& plan, Axes& axes) {
+  // The source's nearest axis is kept for the rows.
+  Axis row;
+  if (const auto dense = stepping(axes, kSrc, plan.piece[kSrc]); dense != axes.end()) {
+    row = take(axes, dense);
+    plan.dense_rows = true;
+  }
+  plan.col_count = take_dense(axes, kDst, plan.piece[kDst], plan.cols);
+  plan.dense_cols = !plan.cols.empty();
+  if (plan.cols.empty()) {
+    plan.cols.push_back(take(axes, nearest(axes, kDst)));
+    plan.col_count = plan.cols[0].extent;
+  }
+  if (!plan.dense_rows) row = take(axes, nearest(axes, kSrc));
+  plan.rows = {row};
+  plan.row_count = row.extent;
+}
+
+/// A run of n elements along `run`, long enough to be worth a copy of its own.
+void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
+  plan.shape = KernelShape::copy;
+  plan.long_runs = plan.dense_cols = true;
+  plan.col_count = run.extent;
+  plan.cols = {run};
+  plan.rows = {take(axes, nearest(axes, kDst))};
+  plan.row_count = plan.rows[0].extent;
+}
+
 /// A box that moves bits. `box` is simplified, in units.
-BoxPlan plan_move(Box box, DType dtype) {
+BoxPlan plan_move(Box box, DType dtype, bool streams) {
   BoxPlan out;
   out.elements = count_elements(box);
   int64_t element = bits(dtype) / 8;
   if (bits(dtype) < 8) {
     if (!pair_nibbles(box)) {
-      out.shape = KernelShape::gather;
-      out.element_bytes = 0;
+      out.piece = {0, 0};
       out.unit_bits = {4, 4};
-      out.cols = take_nearest(box.axes, kDst);
-      out.rows = take_nearest(box.axes, kSrc);
-      out.block_rows = out.block_cols = 64;
-      return finish(std::move(out), std::move(box));
+      out.cols = {take(box.axes, nearest(box.axes, kDst))};
+      out.rows = {take(box.axes, nearest(box.axes, kSrc))};
+      out.col_count = out.cols[0].extent;
+      out.row_count = out.rows[0].extent;
+      return finish(std::move(out), std::move(box), false, false);
     }
     element = 1;
   }
   if (const auto run = find_run(box.axes, element); run != box.axes.end()) {
     const int64_t bytes = run->extent * element;
-    const bool foldable = bytes <= 16 && (bytes & (bytes - 1)) == 0 && box.axes.size() > 1;
+    const bool alone = box.axes.size() == 1;
     box.axes.erase(run);
-    if (!foldable) {
-      out.shape = KernelShape::copy;
-      out.cols = {bytes, {1, 1, 0}, -1};
-      out.rows = take_nearest(box.axes, kDst);
-      out.block_cols = kCopyBlock;
-      out.block_rows = kCopyBlock / bytes;
-      return finish(std::move(out), std::move(box));
+    if (alone || bytes >= kLongRun) {
+      choose_long_copy(out, {bytes, {1, 1, 0}, -1}, box.axes);
+      return finish(std::move(out), std::move(box), false, streams);
     }
-    element = bytes;  // a short run moves as one larger element
+    element = bytes;  // a short run moves as one larger piece
   }
-  out.element_bytes = static_cast<int>(element);
-  out.cols = take_nearest(box.axes, kDst);
-  out.rows = take_nearest(box.axes, kSrc);
-  out.shape = out.cols.stride[kDst] == element && out.rows.stride[kSrc] == element ? KernelShape::transpose
-                                                                                   : KernelShape::gather;
-  out.block_rows = std::max<int64_t>(16, 256 / element);
-  out.block_cols = std::max<int64_t>(16, kBlockBytes / element / out.block_rows);
-  return finish(std::move(out), std::move(box));
+  out.piece = {element, element};
+  choose_region(out, box.axes);
+  const bool in_registers = element <= 16 && (element & (element - 1)) == 0;
+  out.shape = !in_registers                            ? KernelShape::copy
+              : out.dense_cols && out.dense_rows       ? KernelShape::transpose
+                                                       : KernelShape::gather;
+  return finish(std::move(out), std::move(box), false, streams);
 }
 
-/// A box whose values are converted: the tile is fetched in destination order, converted, put.
-BoxPlan plan_cast(Box box, DType src, DType dst) {
+/// A box whose values are converted: a block is fetched in the destination's order, converted, put.
+BoxPlan plan_cast(Box box, DType src, DType dst, bool streams) {
   BoxPlan out;
   out.elements = count_elements(box);
-  out.element_bytes = bits(src) / 8;
   out.unit_bits = {static_cast<int8_t>(unit_bits(src)), static_cast<int8_t>(unit_bits(dst))};
-  out.cols = take_nearest(box.axes, kDst);
-  out.rows = take_nearest(box.axes, kSrc);
-  const bool contiguous = out.cols.stride[kSrc] == units(src) && out.cols.stride[kDst] == units(dst);
-  out.shape = contiguous                                                                   ? KernelShape::copy
-              : out.rows.stride[kSrc] == units(src) && out.cols.stride[kDst] == units(dst) ? KernelShape::transpose
-                                                                                           : KernelShape::gather;
-  out.block_cols = contiguous ? kCastBlock : 64;
-  out.block_rows = kCastBlock / std::min(out.block_cols, out.cols.extent);
-  return finish(std::move(out), std::move(box));
+  out.piece = {units(src), units(dst)};
+  const bool whole_bytes = bits(src) >= 8 && bits(dst) >= 8;
+  const auto run = std::ranges::find_if(box.axes, [&](const Axis& a) {
+    return a.table < 0 && a.stride[kSrc] == units(src) && a.stride[kDst] == units(dst);
+  });
+  if (run != box.axes.end()) {
+    const bool alone = box.axes.size() == 1;
+    // Pieces of several values need one attribute for all.
+    const bool divisible = run->stride[kAttribute] != 0 || !whole_bytes;
+    const Axis taken = take(box.axes, run);
+    if (alone || divisible || taken.extent * std::max(units(src), units(dst)) >= kLongRun) {
+      choose_long_copy(out, taken, box.axes);
+      return finish(std::move(out), std::move(box), true, streams && whole_bytes);
+    }
+    out.piece = {taken.extent * units(src), taken.extent * units(dst)};
+    choose_region(out, box.axes);
+    out.shape = KernelShape::copy;
+    return finish(std::move(out), std::move(box), true, streams);
+  }
+  choose_region(out, box.axes);
+  out.shape = whole_bytes && out.dense_cols && out.dense_rows ? KernelShape::transpose : KernelShape::gather;
+  return finish(std::move(out), std::move(box), true, streams && whole_bytes);
 }
 
 BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   BoxPlan out;
   out.shape = KernelShape::fill;
   out.elements = count_elements(box);
-  out.element_bytes = bits(dtype) / 8;
+  const int64_t element = bits(dtype) / 8;
+  out.piece = {element, element};
   if (bits(dtype) < 8) {
     const bool one_pattern = (fill_bits & 15) * 17 == fill_bits;
-    out.element_bytes = one_pattern && pair_nibbles(box) ? 1 : 0;
-    if (out.element_bytes == 0) out.unit_bits = {4, 4};
+    out.piece[kSrc] = out.piece[kDst] = one_pattern && pair_nibbles(box) ? 1 : 0;
+    if (out.piece[kDst] == 0) out.unit_bits = {4, 4};
   }
-  out.cols = take_nearest(box.axes, kDst);
-  out.rows = take_nearest(box.axes, kDst);
-  out.block_cols = kCopyBlock / 8;
-  out.block_rows = std::max<int64_t>(1, out.block_cols / out.cols.extent);
-  return finish(std::move(out), std::move(box));
+  out.cols = {take(box.axes, nearest(box.axes, kDst))};
+  out.rows = {take(box.axes, nearest(box.axes, kDst))};
+  out.col_count = out.cols[0].extent;
+  out.row_count = out.rows[0].extent;
+  return finish(std::move(out), std::move(box), false, false);
 }
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
@@ -220,7 +315,7 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
 
 }  // namespace
 
-Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes) {
+Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine) {
   if (!(src.layout.dims() == dst.layout.dims())) {
     throw Error(ErrorCode::invalid_argument,
                 "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()),
@@ -238,7 +333,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
-  plan.plan_boxes();
+  plan.plan_boxes(machine);
   if (attributes.padding.kind == Padding::Kind::value && dst.layout.padded()) plan.plan_fills();
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
@@ -246,15 +341,16 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   return plan;
 }
 
-void Plan::plan_boxes() {
+void Plan::plan_boxes(const Machine& machine) {
+  streams_ = src_.span_bytes() + dst_.span_bytes() > machine.l3 / 4 * 3;
   auto boxes =
       refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), src_.layout.dims(), tables_);
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);
-    boxes_.push_back(converts_ ? plan_cast(std::move(box), src_.dtype, dst_.dtype)
-                               : plan_move(std::move(box), src_.dtype));
+    boxes_.push_back(converts_ ? plan_cast(std::move(box), src_.dtype, dst_.dtype, streams_)
+                               : plan_move(std::move(box), src_.dtype, streams_));
   }
 }
 
@@ -273,6 +369,13 @@ void Plan::plan_fills() {
       fills_.push_back(plan_fill(std::move(box), dst_.dtype, fill_bits_));
     }
   }
+}
+
+std::string Plan::kernel() const {
+  if (boxes_.empty()) return "none";
+  const BoxPlan& box = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
+  return std::string(name(box.shape)) + " " + std::to_string(box.piece[kSrc]) + (converts_ ? " convert" : "") +
+         (streams_ ? " stream" : "");
 }
 
 Cost Plan::cost() const {

@@ -30,13 +30,19 @@ struct AttributeValues {
   int32_t src_zero_point = 0, dst_zero_point = 0;
 };
 
+/// What a plan is made for: sizes of the caches in bytes, as one thread sees them.
+struct Machine {
+  int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
+};
+
 class Plan {
  public:
   /// Any pair of layouts of equal dims, any pair of types. Errors: invalid_argument (dims differ,
   /// bad attribute), not_injective (the destination; two colliding indices are named), limit (1 GiB of offset
   /// tables, see refine.h, or of attribute values). Cost: about a microsecond for a few boxes, some hundred
   /// for kMaxBoxes; tables and attribute values by their size.
-  static Plan make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {});
+  static Plan make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
+                   const Machine& machine = {});
 
   const TensorDesc& src() const { return src_; }
   const TensorDesc& dst() const { return dst_; }
@@ -44,6 +50,8 @@ class Plan {
 
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const { return converts_; }
+  /// Whether both sides together are beyond the caches: then the destination is written past them, line by line.
+  bool streams() const { return streams_; }
   /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most kMaxBoxes of
   /// refine.h, and as many fills a dim.
   std::span<const BoxPlan> boxes() const { return boxes_; }
@@ -57,15 +65,17 @@ class Plan {
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.
   std::string explain() const;
+  /// What the largest box is done by, e.g. "transpose 4": the shape and the bytes of a piece.
+  std::string kernel() const;
   Cost cost() const;
 
  private:
-  void plan_boxes();
+  void plan_boxes(const Machine& machine);
   void plan_fills();
 
   TensorDesc src_, dst_;
   Attributes attributes_;
-  bool converts_ = false;
+  bool converts_ = false, streams_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;

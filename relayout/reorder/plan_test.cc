@@ -21,7 +21,7 @@ TEST(Plan, EqualLayoutsAreOneCopy) {
   const Plan p = plan("nchw", "nchw", {2, 3, 4, 5});
   ASSERT_EQ(p.boxes().size(), 1u);
   EXPECT_EQ(p.boxes()[0].shape, KernelShape::copy);
-  EXPECT_EQ(p.boxes()[0].cols.extent, 480);
+  EXPECT_EQ(p.boxes()[0].col_count, 480);
   EXPECT_TRUE(p.boxes()[0].loops.empty());
   EXPECT_FALSE(p.converts());
 }
@@ -31,20 +31,20 @@ TEST(Plan, AxesFuseIntoATranspose) {
   ASSERT_EQ(p.boxes().size(), 1u);
   const BoxPlan& box = p.boxes()[0];
   EXPECT_EQ(box.shape, KernelShape::transpose);
-  EXPECT_EQ(box.element_bytes, 4);
-  EXPECT_EQ(box.rows.extent, 20);  // h and w together
-  EXPECT_EQ(box.cols.extent, 64);
+  EXPECT_EQ(box.piece[kSrc], 4);
+  EXPECT_EQ(box.row_count, 20);  // h and w together
+  EXPECT_EQ(box.col_count, 64);
   EXPECT_EQ(box.loops.size(), 1u);
 }
 
 TEST(Plan, ShortRunsBecomeLargerElements) {
   const Plan p = plan("abc", "bac", {7, 9, 2});
-  EXPECT_EQ(p.boxes()[0].element_bytes, 8);
+  EXPECT_EQ(p.boxes()[0].piece[kSrc], 8);
   const Plan bytes = plan("abc", "bac", {7, 9, 16}, DType::u8);
-  EXPECT_EQ(bytes.boxes()[0].element_bytes, 16);
+  EXPECT_EQ(bytes.boxes()[0].piece[kSrc], 16);
   const Plan nibbles = plan("abc", "bac", {7, 9, 4}, DType::s4);
-  EXPECT_EQ(nibbles.boxes()[0].element_bytes, 2);
-  EXPECT_EQ(plan("abc", "bac", {7, 9, 3}, DType::s4).boxes()[0].element_bytes, 0);
+  EXPECT_EQ(nibbles.boxes()[0].piece[kSrc], 2);
+  EXPECT_EQ(plan("abc", "bac", {7, 9, 3}, DType::s4).boxes()[0].piece[kSrc], 0);
 }
 
 TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {

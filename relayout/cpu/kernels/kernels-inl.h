@@ -5,14 +5,25 @@
 
 namespace {
 
+#ifndef RELAYOUT_INLINE
+#define RELAYOUT_INLINE inline __attribute__((always_inline))
+#endif
+
+struct Bytes32 {
+  Bytes16 low, high;
+};
+struct Bytes64 {
+  Bytes32 low, high;
+};
+
 template <typename T>
-T load_unaligned(const void* at) {
+RELAYOUT_INLINE T load_unaligned(const void* at) {
   T out;
   __builtin_memcpy(&out, at, sizeof out);
   return out;
 }
 template <typename T>
-void store_unaligned(void* at, T value) {
+RELAYOUT_INLINE void store_unaligned(void* at, T value) {
   __builtin_memcpy(at, &value, sizeof value);
 }
 
@@ -26,69 +37,85 @@ void set_element(void* run, int64_t i, T value) {
   store_unaligned(static_cast<std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)), value);
 }
 
-/// The plain transposition, and the edges of the SIMD one.
-template <typename T>
-void transpose_plain(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
-                     int64_t cols) {
-  constexpr int64_t kSize = sizeof(T);
-  for (int64_t r = 0; r < rows; ++r) {
-    const std::byte* from = src + r * kSize;
-    std::byte* to = dst + r * dst_stride;
-    for (int64_t c = 0; c < cols; ++c) store_unaligned(to + c * kSize, load_unaligned<T>(from + c * src_stride));
+/// A line of the cache.
+constexpr int64_t kLine = 64;
+
+/// A hint for what is needed many lines later: into the second level.
+RELAYOUT_INLINE void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
+
+/// Up to 64 bytes, by two moves of one size that may overlap.
+RELAYOUT_INLINE void copy_short(const std::byte* src, std::byte* dst, int64_t n) {
+  const auto both = [&]<typename T>(T) __attribute__((always_inline)) {
+    const int64_t last = n - static_cast<int64_t>(sizeof(T));
+    const T head = load_unaligned<T>(src), tail = load_unaligned<T>(src + last);
+    store_unaligned(dst, head);
+    store_unaligned(dst + last, tail);
+  };
+  if (n >= 32) return both(Bytes32());
+  if (n >= 16) return both(Bytes16());
+  if (n >= 8) return both(uint64_t());
+  if (n >= 4) return both(uint32_t());
+  if (n >= 2) return both(uint16_t());
+  if (n == 1) *dst = *src;
+}
+
+RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
+  if (n <= 64) return copy_short(src, dst, n);
+  // The library knows the machine's best way for long runs.
+  if (n >= 1024) return void(__builtin_memcpy(dst, src, static_cast<std::size_t>(n)));
+  for (int64_t i = 0; i + 64 < n; i += 64) store_unaligned(dst + i, load_unaligned<Bytes64>(src + i));
+  store_unaligned(dst + n - 64, load_unaligned<Bytes64>(src + n - 64));
+}
+
+void copy(const std::byte* src, const int64_t* src_at, std::byte* dst, const int64_t* dst_at, int64_t n, int64_t bytes,
+          int64_t ahead) {
+  const auto each = [&](auto one) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (ahead != 0) prefetch(src + src_at[i] + ahead);
+      one(src + src_at[i], dst + dst_at[i]);
+    }
+  };
+  const auto whole = [&]<typename T>(T) __attribute__((always_inline)) {
+    each([](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
+  };
+  switch (bytes) {
+    case 16: return whole(Bytes16());
+    case 32: return whole(Bytes32());
+    case 64: return whole(Bytes64());
+    default: return each([&](const std::byte* from, std::byte* to) { copy_one(from, to, bytes); });
   }
 }
+
+#include "relayout/cpu/kernels/transpose-inl.h"
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// One tile of N x N elements, N = 16 / sizeof(T), in N registers of 16 bytes. Interleaving register i with
-/// register i + N/2 moves the top bit of the row number into the column number; log2(N) rounds transpose.
-template <typename T>
-HWY_INLINE void transpose_tile(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride) {
-  constexpr int kN = 16 / sizeof(T);
-  const hn::Full128<T> d;
-  using V = hn::Vec<decltype(d)>;
-  V a[kN], b[kN];
-  for (int i = 0; i < kN; ++i) a[i] = hn::LoadU(d, reinterpret_cast<const T*>(src + i * src_stride));
-  for (int round = 1; round < kN; round *= 2) {
-    for (int i = 0; i < kN / 2; ++i) {
-      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kN / 2]);
-      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kN / 2]);
-    }
-    for (int i = 0; i < kN; ++i) a[i] = b[i];
+/// Whole lines of the destination, from anywhere.
+HWY_INLINE void stream_lines(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
+  const Wide<uint8_t> d;
+  constexpr int64_t kStep = 16 * kBlocks;
+  for (int64_t i = 0; i < bytes; i += kLine) {
+    if (ahead != 0) prefetch(src + i + ahead);
+    for (int64_t b = 0; b < kLine; b += kStep) hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
   }
-  for (int i = 0; i < kN; ++i) hn::StoreU(a[i], d, reinterpret_cast<T*>(dst + i * dst_stride));
 }
 
-template <typename T>
-void transpose(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
-               int64_t cols) {
-  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
-  int64_t r = 0;
-  for (; r + kN <= rows; r += kN) {
-    int64_t c = 0;
-    for (; c + kN <= cols; c += kN) {
-      transpose_tile<T>(src + c * src_stride + r * kSize, src_stride, dst + r * dst_stride + c * kSize, dst_stride);
-    }
-    transpose_plain<T>(src + c * src_stride + r * kSize, src_stride, dst + r * dst_stride + c * kSize, dst_stride, kN,
-                       cols - c);
+void copy_stream(const std::byte* src, const int64_t* src_at, std::byte* dst, const int64_t* dst_at, int64_t n,
+                 int64_t bytes, int64_t ahead) {
+  for (int64_t i = 0; i < n; ++i) {
+    const std::byte* from = src + src_at[i];
+    std::byte* to = dst + dst_at[i];
+    const int64_t head = std::min(bytes, -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kLine - 1));
+    if (head > 0) copy_short(from, to, head);
+    const int64_t lines = (bytes - head) / kLine * kLine, tail = bytes - head - lines;
+    stream_lines(from + head, to + head, lines, ahead);
+    if (tail > 0) copy_short(from + head + lines, to + head + lines, tail);
   }
-  transpose_plain<T>(src + r * kSize, src_stride, dst + r * dst_stride, dst_stride, rows - r, cols);
 }
 
-#else
-
-template <typename T>
-void transpose(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
-               int64_t cols) {
-  transpose_plain<T>(src, src_stride, dst, dst_stride, rows, cols);
-}
+void flush() { hwy::FlushStream(); }
 
 #endif
-
-void copy(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t bytes) {
-  for (int64_t r = 0; r < rows; ++r)
-    __builtin_memcpy(dst + r * dst_stride, src + r * src_stride, static_cast<std::size_t>(bytes));
-}
 
 template <typename C, DType D>
 void load_run(const std::byte* src, void* values, int64_t n) {
@@ -143,15 +170,37 @@ constexpr std::array<StoreKernel, kDTypeCount> store_row(std::index_sequence<D..
   return {&store_run<C, static_cast<DType>(D)>...};
 }
 
+template <int kExtent>
+constexpr std::array<InterleaveKernel, 4> interleave_row() {
+  return {&interleave<uint8_t, kExtent>, &interleave<uint16_t, kExtent>, &interleave<uint32_t, kExtent>,
+          &interleave<uint64_t, kExtent>};
+}
+
+template <int kExtent>
+constexpr std::array<DeinterleaveKernel, 4> deinterleave_row() {
+  return {&deinterleave<uint8_t, kExtent>, &deinterleave<uint16_t, kExtent>, &deinterleave<uint32_t, kExtent>,
+          &deinterleave<uint64_t, kExtent>};
+}
+
 constexpr Kernels make_kernels(std::string_view isa) {
   constexpr auto all = std::make_index_sequence<kDTypeCount>();
-  return {isa,
-          {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
-           &transpose_plain<Bytes16>},
-          &copy,
-          {load_row<float>(all), load_row<double>(all), load_row<Int128>(all)},
-          {store_row<float>(all), store_row<double>(all), store_row<Int128>(all)},
-          {&arithmetic_run<float>, &arithmetic_run<double>}};
+  Kernels k{};
+  k.isa = isa;
+  k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
+                 &transpose_plain<Bytes16>};
+  k.interleave = {interleave_row<2>(), interleave_row<3>(), interleave_row<4>()};
+  k.deinterleave = {deinterleave_row<2>(), deinterleave_row<3>(), deinterleave_row<4>()};
+  k.copy = &copy;
+#if RELAYOUT_KERNELS_SIMD
+  k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
+                        &transpose_stream<uint64_t>, nullptr};
+  k.copy_stream = &copy_stream;
+  k.flush = &flush;
+#endif
+  k.load = {load_row<float>(all), load_row<double>(all), load_row<Int128>(all)};
+  k.store = {store_row<float>(all), store_row<double>(all), store_row<Int128>(all)};
+  k.arithmetic = {&arithmetic_run<float>, &arithmetic_run<double>};
+  return k;
 }
 
 }  // namespace

@@ -17,14 +17,24 @@
 
 namespace relayout::cpu {
 
-/// dst[r * dst_stride + c * E] = src[c * src_stride + r * E] for r < rows, c < cols, of E-byte elements: rows are
-/// contiguous in the source, columns in the destination.
-using TransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
-                                 int64_t rows, int64_t cols);
+/// Where the columns or rows of a region start, in bytes from its base.
+using Starts = const int64_t*;
 
-/// `bytes` contiguous bytes for each of `rows` rows.
-using CopyKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
-                            int64_t bytes);
+/// A region of E-byte elements whose rows are contiguous in the source and whose columns are contiguous in the
+/// destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. `ahead` is the
+/// distance in bytes of what is prefetched into the second-level cache while a line of the source is read; 0 for none.
+/// transpose_stream: rows start at lines (64 bytes) of the destination and are whole lines; its stores pass by the cache.
+using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
+                                 int64_t cols, int64_t ahead);
+
+/// dst[r * K + c] = src[src_cols[c] + r] for a fixed number K of columns: rows follow each other in the destination.
+using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, int64_t rows);
+/// dst[dst_rows[r] + c] = src[c * K + r] for a fixed number K of rows: columns follow each other in the source.
+using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts dst_rows, int64_t cols);
+
+/// n runs of `bytes` contiguous bytes. copy_stream: whole lines of the destination pass by the cache.
+using CopyKernel = void (*)(const std::byte* src, Starts src_at, std::byte* dst, Starts dst_at, int64_t n,
+                            int64_t bytes, int64_t ahead);
 
 /// An element of 16 bytes.
 struct Bytes16 {
@@ -51,7 +61,16 @@ inline constexpr int kComputeTypes = 3;  // by ComputeType
 struct Kernels {
   std::string_view isa;
   std::array<TransposeKernel, kElementSizes> transpose;
+  /// Null where there is none; then streaming goes through copy_stream.
+  std::array<TransposeKernel, kElementSizes> transpose_stream;
+  /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes.
+  std::array<std::array<InterleaveKernel, 4>, 3> interleave;
+  std::array<std::array<DeinterleaveKernel, 4>, 3> deinterleave;
   CopyKernel copy;
+  /// Null where the instruction set has no stores that pass by the cache.
+  CopyKernel copy_stream;
+  /// Makes such stores visible to other threads, once after them.
+  void (*flush)();
   /// [compute type][dtype]; null where that pair is never used.
   std::array<std::array<LoadKernel, kDTypeCount>, kComputeTypes> load;
   std::array<std::array<StoreKernel, kDTypeCount>, kComputeTypes> store;

@@ -23,6 +23,28 @@ void randomize(std::span<std::byte> bytes, std::mt19937& rng) {
   for (std::byte& b : bytes) b = static_cast<std::byte>(rng());
 }
 
+/// 0, stride, 2 * stride ...
+std::vector<int64_t> steps(int64_t count, int64_t stride) {
+  std::vector<int64_t> out(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int64_t>(i) * stride;
+  return out;
+}
+
+/// Moves a block whose rows and columns are `row` and `col`, from `offset` on, by the gather loops.
+void gather(const std::byte* src, const Offsets& offset, const Axis& row, const Axis& col, std::byte* dst, int64_t piece) {
+  const TensorDesc nothing(Layout::contiguous({1}), DType::u8);
+  const Plan plan = Plan::make(nothing, nothing);
+  BoxPlan box;
+  box.piece = {piece, piece};
+  box.rows = {row};
+  box.cols = {col};
+  const auto src_rows = steps(row.extent, row.stride[kSrc]), dst_rows = steps(row.extent, row.stride[kDst]);
+  const auto src_cols = steps(col.extent, col.stride[kSrc]), dst_cols = steps(col.extent, col.stride[kDst]);
+  const RunContext context{plan, kernels(), src, dst};
+  move_block(context, box, {src, dst, offset, src_rows.data(), src_cols.data(), dst_rows.data(), dst_cols.data(),
+                            row.extent, col.extent});
+}
+
 class EveryTable : public testing::TestWithParam<const Kernels*> {};
 
 TEST_P(EveryTable, Transpose) {
@@ -45,8 +67,9 @@ TEST_P(EveryTable, Transpose) {
                 std::memcpy(&expected[static_cast<std::size_t>(r * dst_stride + c * size)],
                             src.data() + c * src_stride + r * size, static_cast<std::size_t>(size));
             }
-            GetParam()->transpose[static_cast<std::size_t>(log2)](src.data(), src_stride, dst.data(), dst_stride, rows,
-                                                                  cols);
+            GetParam()->transpose[static_cast<std::size_t>(log2)](src.data(), steps(cols, src_stride).data(), dst.data(),
+                                                                  steps(rows, dst_stride).data(), rows, cols,
+                                                                  misalign * 64);
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
             ++calls;
           }
@@ -68,13 +91,95 @@ TEST_P(EveryTable, TransposeAtEveryMisalignment) {
       randomize(src.bytes(), rng);
       const std::byte* from = src.data();
       std::byte* to = dst.data();
-      GetParam()->transpose[static_cast<std::size_t>(log2)](from, rows * size, to, cols * size, rows, cols);
+      GetParam()->transpose[static_cast<std::size_t>(log2)](from, steps(cols, rows * size).data(), to,
+                                                            steps(rows, cols * size).data(), rows, cols, 0);
       for (int64_t r = 0; r < rows; ++r) {
         for (int64_t c = 0; c < cols; ++c)
           ASSERT_EQ(
               0, std::memcmp(to + (r * cols + c) * size, from + (c * rows + r) * size, static_cast<std::size_t>(size)));
       }
       ASSERT_TRUE(src.intact() && dst.intact());
+    }
+  }
+}
+
+// Rows that start at lines and are whole lines: the destination begins at a line, the source anywhere.
+TEST_P(EveryTable, TransposeStream) {
+  std::mt19937 rng(8);
+  for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
+    const auto kernel = GetParam()->transpose_stream[log2];
+    if (!kernel) continue;
+    const int64_t size = int64_t{1} << log2;
+    for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67}) {
+      for (int64_t lines : {1, 2, 3, 5}) {
+        for (const int64_t misalign : {0, 1, 3, 8}) {
+          for (const Guarded::Side at : kSides) {
+            const int64_t cols = lines * 64 / size, src_stride = rows * size + misalign;
+            const int64_t dst_stride = lines * 64 + misalign * 64;
+            Guarded src((cols - 1) * src_stride + rows * size, at), dst((rows - 1) * dst_stride + lines * 64, at);
+            randomize(src.bytes(), rng);
+            randomize(dst.bytes(), rng);
+            std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+            for (int64_t r = 0; r < rows; ++r) {
+              for (int64_t c = 0; c < cols; ++c)
+                std::copy_n(src.data() + c * src_stride + r * size, size, expected.begin() + r * dst_stride + c * size);
+            }
+            kernel(src.data(), steps(cols, src_stride).data(), dst.data(), steps(rows, dst_stride).data(), rows, cols,
+                   misalign * 4096);
+            GetParam()->flush();
+            ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryTable, InterleaveAndBack) {
+  std::mt19937 rng(9);
+  for (std::size_t log2 = 0; log2 < 4; ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    for (std::size_t k = 2; k <= 4; ++k) {
+      const auto few = static_cast<int64_t>(k);
+      for (int64_t n : {1, 2, 3, 7, 15, 16, 17, 63, 64, 65, 130}) {
+        for (int64_t shift = 0; shift < 64; shift += 7) {
+          for (const Guarded::Side at : kSides) {
+            const auto apart = steps(few, n * size + shift);
+            Guarded planes(apart.back() + n * size, at, shift), together(few * n * size, at, 63 - shift);
+            Guarded back(planes.bytes().size(), at, shift);
+            randomize(planes.bytes(), rng);
+            std::ranges::copy(planes.bytes(), back.bytes().begin());
+            GetParam()->interleave[k - 2][log2](planes.data(), apart.data(), together.data(), n);
+            for (int64_t i = 0; i < n * few; ++i) {
+              ASSERT_EQ(0, std::memcmp(together.data() + i * size,
+                                       planes.data() + apart[static_cast<std::size_t>(i % few)] + i / few * size,
+                                       static_cast<std::size_t>(size)));
+            }
+            for (const int64_t plane : apart) std::fill_n(back.data() + plane, n * size, std::byte{});
+            GetParam()->deinterleave[k - 2][log2](together.data(), back.data(), apart.data(), n);
+            ASSERT_TRUE(std::ranges::equal(back.bytes(), planes.bytes()));
+            ASSERT_TRUE(planes.intact() && together.intact() && back.intact());
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryTable, CopyStream) {
+  if (!GetParam()->copy_stream) GTEST_SKIP() << "no stores past the cache";
+  std::mt19937 rng(10);
+  for (int64_t shift = 0; shift < 64; ++shift) {
+    for (const Guarded::Side at : kSides) {
+      for (const int64_t bytes : {0, 1, 15, 63, 64, 65, 131, 700}) {
+        Guarded src(3 * bytes, at, shift), dst(3 * bytes, at, (shift * 5 + 1) % 64);
+        randomize(src.bytes(), rng);
+        const auto at_run = steps(3, bytes);
+        GetParam()->copy_stream(src.data(), at_run.data(), dst.data(), at_run.data(), 3, bytes, shift * 64);
+        GetParam()->flush();
+        ASSERT_TRUE(std::ranges::equal(src.bytes(), dst.bytes()));
+        ASSERT_TRUE(src.intact() && dst.intact());
+      }
     }
   }
 }
@@ -91,7 +196,8 @@ TEST_P(EveryTable, Copy) {
         randomize(dst.bytes(), rng);
         std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
         for (int64_t r = 0; r < rows; ++r) std::copy_n(src.data() + r * stride, bytes, expected.begin() + r * stride);
-        GetParam()->copy(src.data(), stride, dst.data(), stride, rows, bytes);
+        const auto at_run = steps(rows, stride);
+        GetParam()->copy(src.data(), at_run.data(), dst.data(), at_run.data(), rows, bytes, 0);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected));
       }
     }
@@ -105,7 +211,8 @@ TEST_P(EveryTable, CopyAtEveryMisalignment) {
       for (const int64_t bytes : {1, 15, 64, 131}) {
         Guarded src(3 * bytes, at, shift), dst(3 * bytes, at, (shift * 5 + 1) % 64);
         randomize(src.bytes(), rng);
-        GetParam()->copy(src.data(), bytes, dst.data(), bytes, 3, bytes);
+        const auto at_run = steps(3, bytes);
+        GetParam()->copy(src.data(), at_run.data(), dst.data(), at_run.data(), 3, bytes, 64);
         ASSERT_TRUE(std::ranges::equal(src.bytes(), dst.bytes()));
         ASSERT_TRUE(src.intact() && dst.intact());
       }
@@ -133,7 +240,7 @@ TEST(Gather, AtEveryMisalignment) {
                         expected.begin() + r * row.stride[kDst] + c * col.stride[kDst]);
           }
         }
-        gather_block(src.data(), {0, 0, 0}, row, col, dst.data(), static_cast<int>(size), rows, cols);
+        gather(src.data(), {0, 0, 0}, row, col, dst.data(), size);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes";
         ASSERT_TRUE(src.intact() && dst.intact());
       }
@@ -150,7 +257,7 @@ TEST(Gather, Nibbles) {
         for (std::size_t i = 0; i < 8; ++i)
           src.bytes()[i] = static_cast<std::byte>(0x1f * i + 7), dst.bytes()[i] = std::byte{0x9c};
         const Axis row{3, {4, 1, 0}, -1}, col{4, {1, 3, 0}, -1};
-        gather_block(src.data(), {from, to, 0}, row, col, dst.data(), 0, 3, 4);
+        gather(src.data(), {from, to, 0}, row, col, dst.data(), 0);
         for (int64_t n = 0; n < 16; ++n) {
           const int64_t c = (n - to) / 3, r = (n - to) % 3;
           const bool written = n >= to && c < 4;

@@ -8,6 +8,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd.cc"
 #include "hwy/foreach_target.h"
+//
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #ifndef RELAYOUT_ISA_NAME

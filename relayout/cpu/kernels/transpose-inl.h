@@ -1,0 +1,297 @@
+// Transposition in registers, for kernels-inl.h. No include guard: it is included once a target.
+//
+// A block is 16 bytes, N elements. N registers that hold, block by block, N columns of N rows each are transposed by
+// log2(N) rounds of interleaving: register i with register i + N/2 moves the top bit of the row's number into the
+// column's. A register of several blocks does several such squares at once; where its blocks come from different
+// columns the result is longer runs of a row, up to a whole line of 64 bytes.
+
+/// The plain transposition.
+template <typename T>
+void transpose_plain(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                     int64_t rows, int64_t cols, int64_t) {
+  constexpr int64_t kSize = sizeof(T);
+  for (int64_t r = 0; r < rows; ++r) {
+    const std::byte* from = src + r * kSize;
+    std::byte* to = dst + dst_rows[r];
+    for (int64_t c = 0; c < cols; ++c) store_unaligned(to + c * kSize, load_unaligned<T>(from + src_cols[c]));
+  }
+}
+
+#if RELAYOUT_KERNELS_SIMD
+
+template <typename T>
+using Block = hn::Full128<T>;
+template <typename T>
+using Wide = hn::ScalableTag<T>;
+/// Blocks of the widest register.
+constexpr int kBlocks = HWY_LANES(uint8_t) / 16;
+
+/// Registers of one kind, 16 at most.
+template <class D>
+struct Registers {
+  hn::Vec<D> v[16];
+};
+
+template <int kN, class D>
+HWY_INLINE void interleave_rounds(D d, Registers<D>& a) {
+  for (int round = 1; round < kN; round *= 2) {
+    Registers<D> b;
+    for (int i = 0; i < kN / 2; ++i) {
+      b.v[2 * i] = hn::InterleaveLower(d, a.v[i], a.v[i + kN / 2]);
+      b.v[2 * i + 1] = hn::InterleaveUpper(d, a.v[i], a.v[i + kN / 2]);
+    }
+    a = b;
+  }
+}
+
+template <typename T>
+HWY_INLINE const T* as(const std::byte* at) {
+  return reinterpret_cast<const T*>(at);
+}
+template <typename T>
+HWY_INLINE T* as(std::byte* at) {
+  return reinterpret_cast<T*>(at);
+}
+
+template <typename T>
+HWY_INLINE hn::Vec<Block<T>> load_block(const std::byte* at) {
+  return hn::LoadU(Block<T>(), as<T>(at));
+}
+
+/// One register of which block b is the 16 bytes at src + cols[b * kStep].
+template <typename T, int kStep>
+HWY_INLINE hn::Vec<Wide<T>> load_blocks(const std::byte* src, const int64_t* cols) {
+#if HWY_TARGET <= HWY_AVX3
+  __m512i v = _mm512_castsi128_si512(load_block<T>(src + cols[0]).raw);
+  v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_block<T>(src + cols[kStep]).raw);
+  v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_block<T>(src + cols[2 * kStep]).raw);
+  return hn::Vec<Wide<T>>{_mm512_mask_broadcast_i32x4(v, 0xf000, load_block<T>(src + cols[3 * kStep]).raw)};
+#else
+  if constexpr (kBlocks == 2)
+    return hn::Combine(Wide<T>(), load_block<T>(src + cols[kStep]), load_block<T>(src + cols[0]));
+  else
+    return hn::LoadU(Wide<T>(), as<T>(src + cols[0]));
+#endif
+}
+
+template <bool kStream, class D, typename T>
+HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
+  if constexpr (kStream)
+    hn::Stream(v, d, to);
+  else
+    hn::StoreU(v, d, to);
+}
+
+/// N rows of kBlocks * N columns.
+template <typename T, bool kStream>
+HWY_INLINE void transpose_wide(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                               int64_t ahead) {
+  constexpr int kN = 16 / sizeof(T);
+  const Wide<T> d;
+  Registers<Wide<T>> a;
+  for (int i = 0; i < kN; ++i) a.v[i] = load_blocks<T, kN>(src, src_cols + i);
+  if (ahead != 0) {
+    for (int i = 0; i < kN * kBlocks; ++i) prefetch(src + src_cols[i] + ahead);
+  }
+  interleave_rounds<kN>(d, a);
+  for (int i = 0; i < kN; ++i) put<kStream>(a.v[i], d, as<T>(dst + dst_rows[i]));
+}
+
+/// Up to N rows of up to N columns, touching nothing beyond them.
+template <typename T>
+HWY_INLINE void transpose_edge(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                               int rows, int cols) {
+  constexpr int kN = 16 / sizeof(T);
+  const Block<T> d;
+  Registers<Block<T>> a;
+  const int row_bytes = rows * static_cast<int>(sizeof(T)), col_bytes = cols * static_cast<int>(sizeof(T));
+  alignas(16) std::byte buffer[kN * 16];
+  if (row_bytes < 16) {
+    for (int i = 0; i < cols; ++i) copy_short(src + src_cols[i], buffer + i * 16, row_bytes);
+    for (int i = 0; i < kN; ++i) a.v[i] = hn::Load(d, as<T>(buffer + i * 16));
+  } else {
+    for (int i = 0; i < kN; ++i) a.v[i] = i < cols ? hn::LoadU(d, as<T>(src + src_cols[i])) : hn::Zero(d);
+  }
+  interleave_rounds<kN>(d, a);
+  if (col_bytes == 16) {
+    for (int i = 0; i < kN; ++i) {
+      if (i < rows) hn::StoreU(a.v[i], d, as<T>(dst + dst_rows[i]));
+    }
+  } else {
+    for (int i = 0; i < kN; ++i) hn::Store(a.v[i], d, as<T>(buffer + i * 16));
+    for (int i = 0; i < rows; ++i) copy_short(buffer + i * 16, dst + dst_rows[i], col_bytes);
+  }
+}
+
+/// What no register takes: rows or columns that are left over.
+template <typename T>
+void transpose_edges(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                     int64_t rows, int64_t cols) {
+  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
+  for (int64_t r = 0; r < rows; r += kN) {
+    for (int64_t c = 0; c < cols; c += kN) {
+      transpose_edge<T>(src + r * kSize, src_cols + c, dst + c * kSize, dst_rows + r,
+                        static_cast<int>(std::min(kN, rows - r)), static_cast<int>(std::min(kN, cols - c)));
+    }
+  }
+}
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// Blocks of four registers: block b of register g to block g of register b.
+template <class V>
+HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
+  const __m512i t0 = _mm512_shuffle_i32x4(a.raw, b.raw, 0x88), t1 = _mm512_shuffle_i32x4(a.raw, b.raw, 0xdd);
+  const __m512i t2 = _mm512_shuffle_i32x4(c.raw, d.raw, 0x88), t3 = _mm512_shuffle_i32x4(c.raw, d.raw, 0xdd);
+  a.raw = _mm512_shuffle_i32x4(t0, t2, 0x88);
+  b.raw = _mm512_shuffle_i32x4(t1, t3, 0x88);
+  c.raw = _mm512_shuffle_i32x4(t0, t2, 0xdd);
+  d.raw = _mm512_shuffle_i32x4(t1, t3, 0xdd);
+}
+
+/// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
+/// at most, g * N + i is column g * N + i before and rows block * N + i after.
+template <typename T, bool kStream>
+HWY_INLINE void transpose_square(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                                 int64_t ahead) {
+  constexpr int kN = 16 / sizeof(T);
+  const Wide<T> d;
+  Registers<Wide<T>> group[4];
+  for (int g = 0; g < 4; ++g) {
+    for (int i = 0; i < kN; ++i) {
+      group[g].v[i] = hn::LoadU(d, as<T>(src + src_cols[g * kN + i]));
+      if (ahead != 0) prefetch(src + src_cols[g * kN + i] + ahead);
+    }
+    interleave_rounds<kN>(d, group[g]);
+  }
+  for (int i = 0; i < kN; ++i) {
+    transpose_blocks(group[0].v[i], group[1].v[i], group[2].v[i], group[3].v[i]);
+    for (int g = 0; g < 4; ++g) put<kStream>(group[g].v[i], d, as<T>(dst + dst_rows[g * kN + i]));
+  }
+}
+
+#endif
+
+template <typename T, bool kStream>
+HWY_INLINE void transpose_columns(const std::byte* src, const int64_t* src_cols, std::byte* dst,
+                                  const int64_t* dst_rows, int64_t rows, int64_t ahead) {
+  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
+  // Columns of one register; those of a line, so that streamed lines are completed at once.
+  constexpr int64_t kWidth = kN * kBlocks, kWhole = kStream ? kLine / kSize : kWidth;
+  int64_t r = 0;
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kSize == 4 || kSize == 8) {
+    constexpr int64_t kSquare = kLine / kSize;
+    for (; r + kSquare <= rows; r += kSquare)
+      transpose_square<T, kStream>(src + r * kSize, src_cols, dst, dst_rows + r, ahead);
+  }
+#endif
+  for (; r + kN <= rows; r += kN) {
+    // One prefetch a line is enough.
+    const int64_t far = r * kSize % kLine == 0 ? ahead : 0;
+    for (int64_t c = 0; c < kWhole; c += kWidth)
+      transpose_wide<T, kStream>(src + r * kSize, src_cols + c, dst + c * kSize, dst_rows + r, far);
+  }
+  if (r == rows) return;
+  if constexpr (!kStream) {
+    transpose_edges<T>(src + r * kSize, src_cols, dst, dst_rows + r, rows - r, kWhole);
+  } else {
+    alignas(64) std::byte lines[(kN - 1) * kLine + kLine];
+    int64_t at[kN];
+    for (int64_t i = 0; i < kN; ++i) at[i] = i * kLine;
+    transpose_edges<T>(src + r * kSize, src_cols, lines, at, rows - r, kWhole);
+    const Wide<uint8_t> d8;
+    for (int64_t i = 0; i < rows - r; ++i) {
+      for (int64_t b = 0; b < kLine; b += 16 * kBlocks)
+        hn::Stream(hn::Load(d8, as<uint8_t>(lines + i * kLine + b)), d8, as<uint8_t>(dst + dst_rows[r + i] + b));
+    }
+  }
+}
+
+template <typename T>
+void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows, int64_t rows,
+               int64_t cols, int64_t ahead) {
+  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T), kWidth = kN * kBlocks;
+  int64_t c = 0;
+  for (; c + kWidth <= cols; c += kWidth)
+    transpose_columns<T, false>(src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
+  if (c < cols) transpose_edges<T>(src, src_cols + c, dst + c * kSize, dst_rows, rows, cols - c);
+}
+
+/// As transpose(), with rows that start at lines of the destination and whole lines of columns.
+template <typename T>
+void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                      int64_t rows, int64_t cols, int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  for (int64_t c = 0; c < cols; c += kWhole)
+    transpose_columns<T, true>(src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
+}
+
+/// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
+template <typename T, int kCols>
+void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
+  const Wide<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kSize = sizeof(T);
+  int64_t r = 0;
+  for (; r + lanes <= rows; r += lanes) {
+    const auto at = [&](int c) HWY_ATTR { return hn::LoadU(d, as<T>(src + src_cols[c] + r * kSize)); };
+    T* to = as<T>(dst + r * kCols * kSize);
+    if constexpr (kCols == 2) hn::StoreInterleaved2(at(0), at(1), d, to);
+    if constexpr (kCols == 3) hn::StoreInterleaved3(at(0), at(1), at(2), d, to);
+    if constexpr (kCols == 4) hn::StoreInterleaved4(at(0), at(1), at(2), at(3), d, to);
+  }
+  for (; r < rows; ++r) {
+    for (int c = 0; c < kCols; ++c)
+      store_unaligned(dst + (r * kCols + c) * kSize, load_unaligned<T>(src + src_cols[c] + r * kSize));
+  }
+}
+
+/// Columns that follow each other in the source, of kRows rows each: dst[rows[r] + c] = src[c * kRows + r].
+template <typename T, int kRows>
+void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
+  const Wide<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kSize = sizeof(T);
+  int64_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    const T* from = as<T>(src + c * kRows * kSize);
+    hn::Vec<Wide<T>> v[4];
+    if constexpr (kRows == 2) hn::LoadInterleaved2(d, from, v[0], v[1]);
+    if constexpr (kRows == 3) hn::LoadInterleaved3(d, from, v[0], v[1], v[2]);
+    if constexpr (kRows == 4) hn::LoadInterleaved4(d, from, v[0], v[1], v[2], v[3]);
+    for (int r = 0; r < kRows; ++r) hn::StoreU(v[r], d, as<T>(dst + dst_rows[r] + c * kSize));
+  }
+  for (; c < cols; ++c) {
+    for (int r = 0; r < kRows; ++r)
+      store_unaligned(dst + dst_rows[r] + c * kSize, load_unaligned<T>(src + (c * kRows + r) * kSize));
+  }
+}
+
+#else
+
+template <typename T>
+void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows, int64_t rows,
+               int64_t cols, int64_t ahead) {
+  transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+}
+
+template <typename T, int kCols>
+void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
+  constexpr int64_t kSize = sizeof(T);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int c = 0; c < kCols; ++c)
+      store_unaligned(dst + (r * kCols + c) * kSize, load_unaligned<T>(src + src_cols[c] + r * kSize));
+  }
+}
+
+template <typename T, int kRows>
+void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
+  constexpr int64_t kSize = sizeof(T);
+  for (int64_t c = 0; c < cols; ++c) {
+    for (int r = 0; r < kRows; ++r)
+      store_unaligned(dst + dst_rows[r] + c * kSize, load_unaligned<T>(src + (c * kRows + r) * kSize));
+  }
+}
+
+#endif  // RELAYOUT_KERNELS_SIMD

@@ -1,0 +1,77 @@
+// One block whose bits are moved, by the kernel of its shape.
+#include <cstring>
+
+#include "relayout/cpu/run.h"
+
+namespace relayout::cpu {
+namespace {
+
+template <typename T>
+void gather(const Block& block) {
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const std::byte* from = block.src + block.src_rows[r];
+    std::byte* to = block.dst + block.dst_rows[r];
+    for (int64_t c = 0; c < block.cols; ++c) std::memcpy(to + block.dst_cols[c], from + block.src_cols[c], sizeof(T));
+  }
+}
+
+void gather_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  switch (box.piece[kSrc]) {
+    case 1: return gather<uint8_t>(block);
+    case 2: return gather<uint16_t>(block);
+    case 4: return gather<uint32_t>(block);
+    case 8: return gather<uint64_t>(block);
+    case 16: return gather<Bytes16>(block);
+    default: break;
+  }
+  for (int64_t r = 0; r < block.rows; ++r) {
+    for (int64_t c = 0; c < block.cols; ++c) {
+      write_element<DType::u4>(
+          context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
+          read_element<DType::u4>(context.src, block.offset[kSrc] + block.src_rows[r] + block.src_cols[c]));
+    }
+  }
+}
+
+void copy_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  const int64_t bytes = box.piece[kSrc];
+  if (box.long_runs) {
+    return context.kernels.copy(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols * bytes, 0);
+  }
+  for (int64_t r = 0; r < block.rows; ++r) {
+    context.kernels.copy(block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
+                         block.cols, bytes, 0);
+  }
+}
+
+void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  const int64_t bytes = box.piece[kSrc];
+  const std::size_t size = log2_size(bytes);
+  const Kernels& kernels = context.kernels;
+  if (bytes <= 8) {
+    // Two to four columns whose rows follow each other, or rows whose columns do: no tile would be filled.
+    if (block.cols >= 2 && block.cols <= 4 && block.rows > 1 && box.rows.size() == 1 &&
+        block.dst_rows[1] - block.dst_rows[0] == block.cols * bytes) {
+      return kernels.interleave[static_cast<std::size_t>(block.cols - 2)][size](
+          block.src, block.src_cols, block.dst + block.dst_rows[0], block.rows);
+    }
+    if (block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
+        block.src_cols[1] - block.src_cols[0] == block.rows * bytes) {
+      return kernels.deinterleave[static_cast<std::size_t>(block.rows - 2)][size](
+          block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
+    }
+  }
+  kernels.transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, 0);
+}
+
+}  // namespace
+
+void move_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  switch (box.shape) {
+    case KernelShape::copy: return copy_block(context, box, block);
+    case KernelShape::transpose: return transpose_block(context, box, block);
+    default: return gather_block(context, box, block);
+  }
+}
+
+}  // namespace relayout::cpu
