@@ -1,5 +1,5 @@
 // Times pairs of layouts one by one, then the slowest again.
-#include "tag_walk.h"
+#include "bench/tag_walk.h"
 
 #include <algorithm>
 #include <cstdlib>

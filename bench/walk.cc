@@ -17,8 +17,8 @@
 #include <random>
 #include <sstream>
 
+#include "bench/tag_walk.h"
 #include "relayout/core/format.h"
-#include "tag_walk.h"
 
 namespace relayout::bench {
 namespace {

@@ -1,5 +1,5 @@
 // Common axes of two layouts: for each dim, the place values of both sides, united.
-#include "axes.h"
+#include "bench/compare/axes.h"
 
 #include <algorithm>
 #include <numeric>

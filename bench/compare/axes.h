@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "competitor.h"
+#include "bench/compare/competitor.h"
 
 namespace relayout::bench {
 

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <map>
 
-#include "competitor.h"
+#include "bench/compare/competitor.h"
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
 #include "relayout/reorder/reference.h"

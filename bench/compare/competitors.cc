@@ -1,5 +1,5 @@
 // The list of competitors that this build has.
-#include "entries.h"
+#include "bench/compare/entries.h"
 
 namespace relayout::bench {
 

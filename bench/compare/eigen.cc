@@ -8,8 +8,8 @@
 #include <memory>
 #include <unsupported/Eigen/CXX11/Tensor>
 
-#include "axes.h"
-#include "entries.h"
+#include "bench/compare/axes.h"
+#include "bench/compare/entries.h"
 
 namespace relayout::bench {
 namespace {

@@ -1,7 +1,7 @@
 // One function a competitor, each in the file of its name (internal to compare).
 #pragma once
 
-#include "competitor.h"
+#include "bench/compare/competitor.h"
 
 namespace relayout::bench {
 

@@ -11,7 +11,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
-#include "entries.h"
+#include "bench/compare/entries.h"
 #include "relayout/core/format.h"
 
 namespace relayout::bench {

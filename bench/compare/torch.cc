@@ -8,8 +8,8 @@
 
 #include <optional>
 
-#include "axes.h"
-#include "entries.h"
+#include "bench/compare/axes.h"
+#include "bench/compare/entries.h"
 
 namespace relayout::bench {
 namespace {
