@@ -2,12 +2,14 @@
 #include "bench/tag_walk.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <random>
 #include <sstream>
 
-#include "relayout/core/format.h"
+#include "bench/measure.h"
 #include "relayout/reorder/reference.h"
 
 namespace relayout::bench {
@@ -19,13 +21,18 @@ double ns_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+int64_t copy_bytes(const Plan& plan) { return (plan.src().span_bytes() + plan.dst().span_bytes()) / 2; }
+
+/// Once a repetition; in the caches where it fits them, as measure() does it.
+TimingOptions timing_options(int64_t copy_bytes, int repeat) {
+  return {.repeat = repeat, .repetition_ns = 1, .warm = 2 * copy_bytes <= kWarmUpTo};
 }
 
-int64_t copy_bytes(const Plan& plan) { return (plan.src().span_bytes() + plan.dst().span_bytes()) / 2; }
+double least_median(const std::vector<Timing>& times) {
+  double least = times.front().median_ns;
+  for (const Timing& timing : times) least = std::min(least, timing.median_ns);
+  return least;
+}
 
 /// The boxes of a plan as it explains them, those with most elements first: how many elements, and by what kernel.
 std::vector<std::pair<int64_t, std::string>> explained_boxes(const Plan& plan) {
@@ -42,7 +49,7 @@ std::vector<std::pair<int64_t, std::string>> explained_boxes(const Plan& plan) {
 }
 
 /// What a plan does, in a line: its two largest boxes with their share of the elements.
-std::string kernel_text(const Plan& plan) {
+std::string plan_text(const Plan& plan) {
   const auto boxes = explained_boxes(plan);
   std::string out = std::to_string(plan.boxes().size()) + (plan.boxes().size() == 1 ? " box" : " boxes");
   const auto all = static_cast<double>(plan.src().layout.elements());
@@ -64,32 +71,41 @@ std::string main_kernel(const Plan& plan) {
 
 }  // namespace
 
-double Yardstick::once_ns(int64_t bytes) {
-  const auto start = Clock::now();
-  std::memcpy(dst_.data(), src_.data(), static_cast<std::size_t>(bytes));
-  asm volatile("" ::"r"(dst_.data()) : "memory");
-  return ns_since(start);
+std::vector<Work> Yardstick::works(int64_t bytes) const {
+  std::vector<Work> works;
+  works.push_back([this, bytes](int64_t count) {
+    for (int64_t i = 0; i < count; ++i) copies_.plain(dst_.data(), src_.data(), bytes);
+  });
+  if (have_non_temporal() && 2 * bytes >= kNonTemporalFrom) {
+    works.push_back([this, bytes](int64_t count) {
+      for (int64_t i = 0; i < count; ++i) copies_.non_temporal(dst_.data(), src_.data(), bytes);
+    });
+  }
+  return works;
 }
 
-double Yardstick::cached_ns(int64_t bytes) {
+double Yardstick::limit_ns(int64_t bytes) {
   Entry& entry = entries_[bytes];
-  if (entry.uses++ % kUses == 0) {
-    std::vector<double> times;
-    once_ns(bytes);
-    for (int i = 0; i < 5; ++i) times.push_back(once_ns(bytes));
-    entry.ns = median(times);
-  }
+  if (entry.uses++ % kUses == 0) entry.ns = least_median(time_in_turns(works(bytes), timing_options(bytes, 5)));
   return entry.ns;
 }
-Walk::Walk(const std::vector<NamedLayout>& layouts, DType src, DType dst, const WalkOptions& options, Buffer& from,
-           Buffer& to)
-    : layouts_(layouts), src_(src), dst_(dst), options_(options), from_(from), to_(to), copies_(from, to) {
-  fill_source();
+
+Walk::Walk(const std::vector<NamedLayout>& layouts, DType src, DType dst, const WalkOptions& options,
+           const PageBuffer& from, const PageBuffer& to)
+    : layouts_(layouts),
+      src_(src),
+      dst_(dst),
+      options_(options),
+      from_(from),
+      to_(to),
+      yardstick_(from, to, options.threads) {
+  fill_values(src_, from_.bytes());
 }
 
 std::string Walk::types() const {
   return std::string(name(src_)) + (src_ == dst_ ? "" : ":" + std::string(name(dst_)));
 }
+
 Json Walk::run() {
   const double limit_s = options_.limit_s;
   std::vector<std::pair<int, int>> pairs = wanted_pairs();
@@ -110,15 +126,6 @@ Json Walk::run() {
   }
   confirm_slowest();
   return report(total, ns_since(start) / 1e9);
-}
-
-/// Small numbers, which every type has.
-void Walk::fill_source() {
-  const int64_t count = static_cast<int64_t>(from_.size()) * 8 / bits(src_);
-  std::vector<uint8_t> numbers(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint8_t>((i * 2654435761u >> 13) % 101);
-  const Layout flat = Layout::contiguous({count});
-  cpu::run(Plan::make({flat, DType::u8}, {flat, src_}), numbers.data(), from_.data());
 }
 
 std::vector<std::pair<int, int>> Walk::wanted_pairs() const {
@@ -144,7 +151,7 @@ double Walk::once_ns(const Plan& plan) {
 Walk::Measured Walk::quick(int s, int d) {
   const Plan plan = Plan::make(src_desc(s), dst_desc(d));
   if (options_.verify) verify(plan, s, d);
-  Measured out{s, d, 0, copies_.cached_ns(copy_bytes(plan)), false};
+  Measured out{s, d, 0, yardstick_.limit_ns(copy_bytes(plan)), false};
   once_ns(plan);
   std::vector<double> times;
   double sum = 0;
@@ -160,14 +167,14 @@ Walk::Measured Walk::quick(int s, int d) {
 void Walk::confirm(Measured& pair) {
   const Plan plan = Plan::make(src_desc(pair.src), dst_desc(pair.dst));
   const int64_t bytes = copy_bytes(plan);
-  std::vector<double> copies, runs;
-  for (int i = 0; i < 12; ++i) {  // the first two warm
-    const double copy = copies_.once_ns(bytes), run = once_ns(plan);
-    if (i >= 2) copies.push_back(copy);
-    if (i >= 2) runs.push_back(run);
-  }
-  pair.copy_ns = median(copies);
-  pair.ns = median(runs);
+  std::vector<Work> works = yardstick_.works(bytes);
+  works.push_back([&](int64_t count) {
+    for (int64_t i = 0; i < count; ++i) cpu::run(plan, from_.data(), to_.data(), {.threads = options_.threads});
+  });
+  std::vector<Timing> times = time_in_turns(works, timing_options(bytes, 11));
+  pair.ns = times.back().median_ns;
+  times.pop_back();
+  pair.copy_ns = least_median(times);
   pair.confirmed = true;
 }
 
@@ -209,7 +216,7 @@ Json Walk::pair_json(const Measured& m) const {
           {"median_ns", m.ns},
           {"copy_ns", m.copy_ns},
           {"bytes", 2 * copy_bytes(plan)},
-          {"kernel", kernel_text(plan)}};
+          {"kernel", plan_text(plan)}};
 }
 
 /// The pairs by the kernel that does most of each, the largest ratio first.

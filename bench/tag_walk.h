@@ -1,16 +1,16 @@
-// Timing every pair of a list of layouts beside memcpy (walk.cc has the method).
+// Timing every pair of a list of layouts beside a copy (walk.cc has the method).
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/buffer.h"
+#include "bench/copy.h"
+#include "bench/timing.h"
 #include "relayout/cpu/reorder.h"
 
 namespace relayout::bench {
@@ -36,34 +36,15 @@ struct WalkOptions {
   bool verify = false;
 };
 
-/// Page-aligned memory, touched.
-class Buffer {
- public:
-  explicit Buffer(int64_t bytes)
-      : bytes_(static_cast<std::size_t>(bytes)), data_(new (std::align_val_t{kPage}) std::byte[bytes_]) {
-    std::memset(data_.get(), 0x5b, bytes_);
-  }
-  std::byte* data() { return data_.get(); }
-  std::size_t size() const { return bytes_; }
-
- private:
-  static constexpr std::size_t kPage = 4096;
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kPage}); }
-  };
-  std::size_t bytes_;
-  std::unique_ptr<std::byte[], Free> data_;
-};
-
-/// What memcpy takes, by byte count: measured when first asked and again every kUses times, as the machine's speed
-/// drifts.
+/// The limit by byte count, from memory that both sides use: what the faster of two copies (bench/copy.h) takes.
+/// Measured when first asked and again every kUses times, as the machine's speed drifts.
 class Yardstick {
  public:
-  Yardstick(Buffer& src, Buffer& dst) : src_(src), dst_(dst) {}
+  Yardstick(const PageBuffer& src, const PageBuffer& dst, int threads) : src_(src), dst_(dst), copies_(threads) {}
 
-  /// One copy, between the two buffers.
-  double once_ns(int64_t bytes);
-  double cached_ns(int64_t bytes);
+  /// The copies of so many bytes that come into question, to be timed.
+  std::vector<Work> works(int64_t bytes) const;
+  double limit_ns(int64_t bytes);
 
  private:
   static constexpr int kUses = 32;
@@ -71,7 +52,8 @@ class Yardstick {
     double ns = 0;
     int uses = 0;
   };
-  Buffer &src_, &dst_;
+  const PageBuffer &src_, &dst_;
+  Copies copies_;
   std::map<int64_t, Entry> entries_;
 };
 
@@ -79,8 +61,8 @@ class Yardstick {
 class Walk {
  public:
   /// `from` and `to` hold every layout of `layouts` in these types. All references must outlive the walk.
-  Walk(const std::vector<NamedLayout>& layouts, DType src, DType dst, const WalkOptions& options, Buffer& from,
-       Buffer& to);
+  Walk(const std::vector<NamedLayout>& layouts, DType src, DType dst, const WalkOptions& options,
+       const PageBuffer& from, const PageBuffer& to);
 
   /// Measures. Progress goes to stderr. What comes back: counts, the distribution of the ratios, the pairs by the
   /// kernel that does most of each, and the slowest pairs.
@@ -102,7 +84,6 @@ class Walk {
   const std::string& tag(int i) const { return layouts_[static_cast<std::size_t>(i)].tag; }
   std::size_t listed() const { return std::min(measured_.size(), static_cast<std::size_t>(options_.top)); }
 
-  void fill_source();
   std::vector<std::pair<int, int>> wanted_pairs() const;
   double once_ns(const Plan& plan);
   Measured quick(int s, int d);
@@ -117,8 +98,8 @@ class Walk {
   const std::vector<NamedLayout>& layouts_;
   DType src_, dst_;
   const WalkOptions& options_;
-  Buffer &from_, &to_;
-  Yardstick copies_;
+  const PageBuffer &from_, &to_;
+  Yardstick yardstick_;
   std::vector<Measured> measured_;
   int wrong_ = 0;
 };

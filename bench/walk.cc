@@ -1,14 +1,14 @@
-// relayout_walk: every pair of oneDNN's tags of one rank, each timed beside memcpy, the slowest listed.
+// relayout_walk: every pair of oneDNN's tags of one rank, each timed beside a copy, the slowest listed.
 //
 //     relayout_walk                                          all 4-D pairs at 32x67x29x31, f32, s8 and bf16
 //     relayout_walk --dtypes f32 --limit 60                  a minute's sample of the pairs
 //     relayout_walk --dims 32x67x5x7x31 --filter aBcde:      those from layouts whose name has "aBcde"
 //
-// It looks for cliffs: a pair far above the others. Tags that bind to equal layouts are walked once. A pair's
-// yardstick is glibc's memcpy of (source span + destination span) / 2 bytes, which reads and writes as many bytes as
-// the reorder has in its buffers. The walk takes each pair's median of a few runs; then the largest ratios are
-// measured again, memcpy and reorder in turns, until all of those listed have been, so that noise alone makes no
-// cliff. Times count after one run of warming: at the default dims both buffers fit a large L3.
+// It looks for cliffs: a pair far above the others. Tags that bind to equal layouts are walked once. A pair's limit is
+// the faster of memcpy and a copy with non-temporal stores (bench/copy.h), of (source span + destination span) / 2
+// bytes: as many bytes are read and written as the two buffers have. The walk takes each pair's median of three runs;
+// then the largest ratios are measured again, copies and reorder in turns, until all of those listed have been, so that
+// noise alone makes no cliff. Times count after one run of warming: at the default dims both buffers fit a large L3.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -82,7 +82,7 @@ void print_slowest(const Json& slowest) {
 
 void print_walk(const Json& walk) {
   std::printf(
-      "\n%s: %ld of %ld pairs of %ld layouts in %.0f s; ratio to memcpy: median %.2f, 99 %% within %.2f, up to %.2f\n",
+      "\n%s: %ld of %ld pairs of %ld layouts in %.0f s; ratio to a copy: median %.2f, 99 %% within %.2f, up to %.2f\n",
       walk["types"].get<std::string>().c_str(), walk["measured"].get<long>(), walk["pairs"].get<long>(),
       walk["layouts"].get<long>(), walk["seconds"].get<double>(), walk["median"].get<double>(),
       walk["p99"].get<double>(), walk["max"].get<double>());
@@ -129,7 +129,8 @@ int walk_all(Options options) {
     }
   }
   options.limit_s /= static_cast<double>(types.size());  // of each
-  Buffer from(bytes), to(bytes);
+  require_memory(2 * bytes, "relayout_walk");
+  const PageBuffer from(bytes), to(bytes);
   Json out = {{"dims", options.dims}, {"threads", options.threads}, {"isa", cpu::isa()}, {"filter", options.filter}};
   if (options.limit_s > 0) out["seed"] = options.seed;
   std::printf("dims %s, %d thread%s, %s", options.dims.c_str(), options.threads, options.threads == 1 ? "" : "s",
@@ -164,7 +165,7 @@ int walk_all(Options options) {
 int run(int argc, char** argv) {
   Options options;
   options.seed = std::random_device{}();
-  CLI::App app("Times every pair of oneDNN's tags of one rank beside memcpy and lists the slowest.", "relayout_walk");
+  CLI::App app("Times every pair of oneDNN's tags of one rank beside a copy and lists the slowest.", "relayout_walk");
   app.add_option("--dims", options.dims, "Extents, which choose the rank")->capture_default_str();
   app.add_option("--dtypes", options.dtypes, "Types, as f32 or, converting, f32:bf16")
       ->delimiter(',')
