@@ -89,6 +89,7 @@ void print_walk(const Json& walk) {
   for (const Json& above : walk["above"]) {
     std::printf("  above %g: %ld", above["ratio"].get<double>(), above["pairs"].get<long>());
   }
+  if (walk.contains("wrong")) std::printf("\n  %ld results differ from the reference's", walk["wrong"].get<long>());
   std::printf("\n");
   const Json& kernels = walk["by_kernel"];
   for (std::size_t i = 0; i < std::min(kernels.size(), kKernelsShown); ++i) {
