@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -56,6 +57,15 @@ uint64_t random_float(const FloatBits& about, uint64_t random) {
   const uint64_t spread = (random >> 53) & static_cast<uint64_t>(about.random_exponents - 1);
   const uint64_t exponent = static_cast<uint64_t>(about.lowest_exponent) + spread;
   return mantissa | exponent << about.mantissa_bits | sign << (about.mantissa_bits + about.exponent_bits);
+}
+
+/// A whole number under 8 as a float's bits.
+uint64_t whole_float(const FloatBits& about, uint64_t number) {
+  if (number == 0) return 0;
+  const int power = std::bit_width(number) - 1;
+  const int bias = about.lowest_exponent + (about.random_exponents == 16 ? 7 : 4);
+  const uint64_t mantissa = (number - (uint64_t{1} << power)) << about.mantissa_bits >> power;
+  return static_cast<uint64_t>(bias + power) << about.mantissa_bits | mantissa;
 }
 
 }  // namespace
@@ -121,6 +131,17 @@ void fill_values(DType dtype, std::span<std::byte> bytes) {
       if (dtype == DType::boolean) word &= 0x0101010101010101;
     }
     std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, bytes.size() - at));
+  }
+}
+
+void fill_whole_numbers(DType dtype, std::span<std::byte> bytes) {
+  if (dtype == DType::boolean || bits(dtype) < 8) return fill_values(dtype, bytes);
+  Random random;
+  const auto item = static_cast<std::size_t>(bits(dtype) / 8);
+  for (std::size_t at = 0; at + item <= bytes.size(); at += item) {
+    const uint64_t number = random() >> 61;
+    const uint64_t value = is_floating(dtype) ? whole_float(float_bits(dtype), number) : number;
+    std::memcpy(bytes.data() + at, &value, item);
   }
 }
 

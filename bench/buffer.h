@@ -36,4 +36,8 @@ void require_memory(int64_t bytes, const char* operation);
 /// finite and normal, bools of 0 and 1. Bytes after the last whole element are set too.
 void fill_values(DType dtype, std::span<std::byte> bytes);
 
+/// The same in whole numbers from 0 to 7, which every type but bool and the 4-bit ones holds exactly: conversions of
+/// them are equal in systems that round and in systems that truncate. Such a dtype is filled by fill_values().
+void fill_whole_numbers(DType dtype, std::span<std::byte> bytes);
+
 }  // namespace relayout::bench

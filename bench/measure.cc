@@ -21,8 +21,9 @@ struct Buffers {
 
   static int64_t bytes_needed(const TensorDesc& src, const TensorDesc& dst, int64_t half, bool competitors) {
     int64_t needed = src.span_bytes();
-    for (int64_t more : {dst.span_bytes(), competitors ? dst.span_bytes() : 0, half > src.span_bytes() ? half : 0,
-                         half > dst.span_bytes() ? half : 0}) {
+    for (int64_t more : {dst.span_bytes(), competitors ? dst.span_bytes() : 0,
+                         competitors && src.layout.padded() ? src.logical_bytes() : 0,
+                         half > src.span_bytes() ? half : 0, half > dst.span_bytes() ? half : 0}) {
       if (__builtin_add_overflow(needed, more, &needed)) return INT64_MAX;
     }
     return needed;
@@ -30,14 +31,34 @@ struct Buffers {
 
   Buffers(const TensorDesc& src_desc, const TensorDesc& dst_desc, int64_t half, bool competitors, bool read_dst)
       : src(src_desc.span_bytes()), dst(dst_desc.span_bytes()) {
-    fill_values(src_desc.dtype, src.bytes());
-    if (read_dst) fill_values(dst_desc.dtype, dst.bytes());
     if (competitors) {
+      // Not all round and saturate as this library does, and all want zeros in the source's padding.
+      (src_desc.dtype == dst_desc.dtype ? fill_values : fill_whole_numbers)(src_desc.dtype, src.bytes());
+      if (src_desc.layout.padded()) clear_padding(src_desc);
       other_dst = PageBuffer(dst_desc.span_bytes());
-      std::ranges::copy(dst.bytes(), other_dst.data());
+    } else {
+      fill_values(src_desc.dtype, src.bytes());
     }
+    for (PageBuffer* one : {&dst, &other_dst}) reset(*one, dst_desc, read_dst);
     if (half > src_desc.span_bytes()) copy_src = PageBuffer(half);
     if (half > dst_desc.span_bytes()) copy_dst = PageBuffer(half);
+  }
+
+  /// What a destination holds before a run: the same each time.
+  static void reset(const PageBuffer& buffer, const TensorDesc& desc, bool read) {
+    if (read) {
+      fill_values(desc.dtype, buffer.bytes());
+    } else {
+      std::ranges::fill(buffer.bytes(), std::byte{1});
+    }
+  }
+
+  void clear_padding(const TensorDesc& desc) {
+    const TensorDesc dense(Layout::contiguous(desc.layout.dims()), desc.dtype);
+    PageBuffer values(dense.span_bytes());
+    cpu::run(Plan::make(desc, dense), src.data(), values.data());
+    std::ranges::fill(src.bytes(), std::byte{0});
+    cpu::run(Plan::make(dense, desc), values.data(), src.data());
   }
 
   const std::byte* from() const { return copy_src.data() ? copy_src.data() : src.data(); }
@@ -59,23 +80,21 @@ std::vector<Work> prepare_competitors(const std::vector<Competitor>& list, const
                                       int threads, Measurement& out) {
   std::vector<Work> works;
   const auto bytes = static_cast<std::size_t>(plan.dst().span_bytes());
-  const std::vector<std::byte> before(buffers.dst.data(), buffers.dst.data() + bytes);
-  std::vector<std::byte> expected = before;
-  cpu::run(plan, buffers.src.data(), expected.data(), {.threads = threads});
+  const bool read_dst = plan.attributes().beta != 0;
+  cpu::run(plan, buffers.src.data(), buffers.dst.data(), {.threads = threads});
   for (const Competitor& competitor : list) {
     CompetitorResult result{std::string(competitor.name), competitor.version, 0, ""};
-    std::ranges::copy(before, buffers.other_dst.data());
     const std::function<void()> once = competitor.prepare(
         plan.src(), buffers.src.data(), plan.dst(), buffers.other_dst.data(), plan.attributes(), threads, &result.why);
     Work work;
     if (once) {
-      // Preparing may have tried ways out.
-      std::ranges::copy(before, buffers.other_dst.data());
+      Buffers::reset(buffers.other_dst, plan.dst(), read_dst);  // Preparing may have tried ways out.
       once();
-      if (std::memcmp(expected.data(), buffers.other_dst.data(), bytes) == 0) {
-        work = [once](int64_t count) {
-          for (; count > 0; --count) once();
-        };
+      if (std::memcmp(buffers.dst.data(), buffers.other_dst.data(), bytes) == 0) {
+        work = {[once](int64_t count) {
+                  for (; count > 0; --count) once();
+                },
+                threads > 1};
       } else {
         result.why = "wrong result";
       }
@@ -88,12 +107,12 @@ std::vector<Work> prepare_competitors(const std::vector<Competitor>& list, const
 
 double plan_making_ns(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, int repeat) {
   static constexpr double kEnough = 50e3;
-  const Work make = [&](int64_t count) {
+  const Work make{[&](int64_t count) {
     for (; count > 0; --count) {
       const Plan plan = Plan::make(src, dst, attributes);
       asm volatile("" : : "g"(&plan) : "memory");
     }
-  };
+  }};
   return time_in_turns(std::span(&make, 1), {.repeat = repeat, .repetition_ns = kEnough})[0].median_ns;
 }
 
@@ -143,14 +162,14 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
 
   const Copies copies(out.threads);
   std::vector<Work> works(3);
-  works[0] = [&](int64_t count) {
+  works[0].run = [&](int64_t count) {
     for (; count > 0; --count) cpu::run(plan, buffers.src.data(), buffers.dst.data(), {.threads = out.threads});
   };
-  works[1] = [&](int64_t count) {
+  works[1].run = [&](int64_t count) {
     for (; count > 0; --count) copies.plain(buffers.to(), buffers.from(), half);
   };
   if (have_non_temporal() && out.bytes >= kNonTemporalFrom) {
-    works[2] = [&](int64_t count) {
+    works[2].run = [&](int64_t count) {
       for (; count > 0; --count) copies.non_temporal(buffers.to(), buffers.from(), half);
     };
   }
@@ -163,7 +182,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   out.median_ns = timings[0].median_ns;
   out.min_ns = timings[0].min_ns;
   out.copy_ns = out.memcpy_ns = timings[1].median_ns;
-  if (works[2]) {
+  if (works[2].run) {
     out.nt_copy_ns = timings[2].median_ns;
     out.copy_ns = std::min(out.memcpy_ns, *out.nt_copy_ns);
   }

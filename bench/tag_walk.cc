@@ -73,13 +73,13 @@ std::string main_kernel(const Plan& plan) {
 
 std::vector<Work> Yardstick::works(int64_t bytes) const {
   std::vector<Work> works;
-  works.push_back([this, bytes](int64_t count) {
+  works.push_back({[this, bytes](int64_t count) {
     for (int64_t i = 0; i < count; ++i) copies_.plain(dst_.data(), src_.data(), bytes);
-  });
+  }});
   if (have_non_temporal() && 2 * bytes >= kNonTemporalFrom) {
-    works.push_back([this, bytes](int64_t count) {
+    works.push_back({[this, bytes](int64_t count) {
       for (int64_t i = 0; i < count; ++i) copies_.non_temporal(dst_.data(), src_.data(), bytes);
-    });
+    }});
   }
   return works;
 }
@@ -168,9 +168,9 @@ void Walk::confirm(Measured& pair) {
   const Plan plan = Plan::make(src_desc(pair.src), dst_desc(pair.dst));
   const int64_t bytes = copy_bytes(plan);
   std::vector<Work> works = yardstick_.works(bytes);
-  works.push_back([&](int64_t count) {
+  works.push_back({[&](int64_t count) {
     for (int64_t i = 0; i < count; ++i) cpu::run(plan, from_.data(), to_.data(), {.threads = options_.threads});
-  });
+  }});
   std::vector<Timing> times = time_in_turns(works, timing_options(bytes, 11));
   pair.ns = times.back().median_ns;
   times.pop_back();

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 namespace relayout::bench {
 namespace {
 
 double time_ns(const Work& work, int64_t count) {
   const auto start = std::chrono::steady_clock::now();
-  work(count);
+  work.run(count);
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -37,17 +38,24 @@ double median(std::vector<double> values) {
 }
 
 std::vector<Timing> time_in_turns(std::span<const Work> works, const TimingOptions& options) {
+  static constexpr double kSlow = 200e6;
+  static constexpr auto kSettled = std::chrono::milliseconds(10);
   std::vector<int64_t> counts(works.size());
+  std::vector<int> every(works.size(), 1);
   std::vector<std::vector<double>> times(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
-    if (works[i]) counts[i] = calls_a_repetition(works[i], options.repetition_ns);
+    if (!works[i].run) continue;
+    const double start = time_ns(works[i], 1);
+    counts[i] = start < kSlow ? calls_a_repetition(works[i], options.repetition_ns) : 1;
+    if (start >= kSlow) every[i] = std::clamp(options.repeat / 3, 1, 5);
   }
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
     for (std::size_t turn = 0; turn < works.size(); ++turn) {
       const std::size_t i = (turn + static_cast<std::size_t>(repetition)) % works.size();
-      if (!works[i]) continue;
-      if (options.warm) works[i](1);
+      if (!works[i].run || repetition % every[i] != 0) continue;
+      if (options.warm) works[i].run(1);
       times[i].push_back(time_ns(works[i], counts[i]) / static_cast<double>(counts[i]));
+      if (works[i].spins_after) std::this_thread::sleep_for(kSettled);
     }
   }
   std::vector<Timing> out(works.size());

@@ -8,8 +8,14 @@
 
 namespace relayout::bench {
 
-/// Something to time: does its work `count` times.
-using Work = std::function<void(int64_t count)>;
+/// Something to time.
+struct Work {
+  /// Does it `count` times. Empty: nothing to time.
+  std::function<void(int64_t count)> run;
+  /// Its threads go on spinning for a while after it has returned, as those of OpenMP do: 10 ms pass before the next
+  /// turn.
+  bool spins_after = false;
+};
 
 struct Timing {
   double median_ns = 0, min_ns = 0;  // of one time
@@ -25,7 +31,8 @@ struct TimingOptions {
 };
 
 /// In each repetition every work has one turn, in an order that rotates. All are run once before. Empty works are
-/// left out and have times of 0.
+/// left out and have times of 0. What takes over 0.2 s has a turn in every fifth repetition only, but three at least
+/// where there are so many repetitions.
 std::vector<Timing> time_in_turns(std::span<const Work> works, const TimingOptions& options);
 
 /// The middle of the values, of an even number the mean of both; 0 where there are none.

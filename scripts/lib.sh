@@ -14,6 +14,9 @@ build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev li
   nlohmann-json3-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev)
 # shellcheck disable=SC2034
 test_packages=(libgtest-dev libdnnl-dev python3 python3-numpy valgrind)
+# What is compared with, and the kernels' benchmark; HPTT is no package.
+# shellcheck disable=SC2034
+bench_packages=(libbenchmark-dev libdnnl-dev libeigen3-dev libtorch-dev)
 fuzz_packages=(clang)
 
 package_installed() {

@@ -1,0 +1,195 @@
+// What measurements rest on: the copies, the values, the turns, the list of cases and what is concluded from results.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "bench/buffer.h"
+#include "bench/copy.h"
+#include "bench/report.h"
+#include "bench/timing.h"
+#include "relayout/core/format.h"
+#include "relayout/cpu/reorder.h"
+
+namespace relayout::bench {
+namespace {
+
+TEST(Copies, EveryByteAtAnySizeAndAddress) {
+  static constexpr int64_t kMost = (9 << 20) + 77;
+  PageBuffer src(kMost + 128), dst(kMost + 128);
+  fill_values(DType::u8, src.bytes());
+  for (int threads : {1, 2, 3}) {
+    const Copies copies(threads);
+    for (int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{63}, int64_t{64}, int64_t{300}, int64_t{65536 + 5}, kMost}) {
+      for (int64_t shift : {0, 1, 63}) {
+        for (auto copy : {&Copies::plain, &Copies::non_temporal}) {
+          std::ranges::fill(dst.bytes(), std::byte{0});
+          (copies.*copy)(dst.data() + shift, src.data() + 3, bytes);
+          ASSERT_EQ(std::memcmp(dst.data() + shift, src.data() + 3, static_cast<std::size_t>(bytes)), 0)
+              << bytes << " bytes at " << shift << ", " << threads << " threads";
+          ASSERT_EQ(dst.data()[shift + bytes], std::byte{0}) << "written past the end";
+          if (shift > 0) {
+            ASSERT_EQ(dst.data()[shift - 1], std::byte{0}) << "written before the start";
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The values as f64, by the library's own conversion.
+std::vector<double> values_of(DType dtype, std::span<const std::byte> bytes) {
+  const Dims dims{static_cast<int64_t>(bytes.size()) * 8 / bits(dtype)};
+  std::vector<double> out(static_cast<std::size_t>(dims[0]));
+  const Layout layout = Layout::contiguous(dims);
+  cpu::run(Plan::make({layout, dtype}, {layout, DType::f64}), bytes.data(), out.data());
+  return out;
+}
+
+TEST(Values, AreFiniteModerateAndDiffer) {
+  for (DType dtype : all_dtypes()) {
+    PageBuffer buffer(4096);
+    fill_values(dtype, buffer.bytes());
+    const std::vector<double> values = values_of(dtype, buffer.bytes());
+    std::set<double> different(values.begin(), values.end());
+    EXPECT_GE(different.size(), dtype == DType::boolean ? 2u : 8u) << name(dtype);
+    for (double value : values) {
+      ASSERT_TRUE(std::isfinite(value)) << name(dtype);
+      if (!is_floating(dtype)) continue;
+      ASSERT_GE(std::abs(value), 1.0 / 128) << name(dtype) << ": not normal in every type";
+      ASSERT_LT(std::abs(value), 512) << name(dtype);
+    }
+  }
+}
+
+TEST(Values, WholeNumbers) {
+  for (DType dtype : all_dtypes()) {
+    if (dtype == DType::boolean || bits(dtype) < 8) continue;
+    PageBuffer buffer(4096);
+    fill_whole_numbers(dtype, buffer.bytes());
+    const std::vector<double> values = values_of(dtype, buffer.bytes());
+    const std::set<double> different(values.begin(), values.end());
+    EXPECT_EQ(different, (std::set<double>{0, 1, 2, 3, 4, 5, 6, 7})) << name(dtype);
+  }
+}
+
+TEST(Memory, MoreThanThereIsIsRefused) {
+  try {
+    require_memory(int64_t{1} << 60, "test");
+    FAIL() << "2^60 bytes are available";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::limit);
+  }
+  EXPECT_NO_THROW(require_memory(4096, "test"));
+}
+
+TEST(Timing, Medians) {
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+}
+
+TEST(Timing, EachHasItsTurns) {
+  std::string order;
+  std::vector<Work> works(3);
+  works[0].run = [&](int64_t) { order += 'a'; };
+  works[2].run = [&](int64_t) { order += 'c'; };
+  const auto timings = time_in_turns(works, {.repeat = 4, .repetition_ns = 1});
+  EXPECT_EQ(timings[1].median_ns, 0);
+  EXPECT_GT(timings[0].median_ns, 0);
+  ASSERT_GE(order.size(), 8u);
+  // 0 1 2, 1 2 0, 2 0 1, 0 1 2
+  EXPECT_EQ(order.substr(order.size() - 8), "accacaac");
+}
+
+TEST(Measure, CountsEachByteOfARepeatedSourceOnce) {
+  const Dims dims{8, 16};
+  const TensorDesc src(Layout::strided(dims, Dims{0, 1}), DType::f32), dst(Layout::contiguous(dims), DType::bf16);
+  EXPECT_EQ(bytes_moved(Plan::make(src, dst)), 16 * 4 + 8 * 16 * 2);
+  Attributes sum;
+  sum.beta = 1;
+  EXPECT_EQ(bytes_moved(Plan::make(src, dst, sum)), 16 * 4 + 2 * 8 * 16 * 2);
+}
+
+std::function<void()> prepare_right(const TensorDesc& src, const void* src_data, const TensorDesc& dst, void* dst_data,
+                                    const Attributes& attributes, int, std::string*) {
+  return [=, plan = Plan::make(src, dst, attributes)] { cpu::run(plan, src_data, dst_data, {.threads = 1}); };
+}
+std::function<void()> prepare_wrong(const TensorDesc&, const void*, const TensorDesc&, void* dst_data,
+                                    const Attributes&, int, std::string*) {
+  return [=] { std::memset(dst_data, 7, 1); };
+}
+std::function<void()> prepare_none(const TensorDesc&, const void*, const TensorDesc&, void*, const Attributes&, int,
+                                   std::string* why) {
+  *why = "cannot";
+  return {};
+}
+
+TEST(Measure, CompetitorsAreChecked) {
+  const std::vector<Competitor> list = {
+      {"right", "1", prepare_right}, {"wrong", "2", prepare_wrong}, {"none", "3", prepare_none}};
+  const Dims dims{2, 17, 5, 4};
+  for (const char* from : {"nchw", "nChw8c"}) {
+    const Measurement m =
+        measure({Format::parse(from).bind(dims), DType::f32}, {Format::parse("nhwc").bind(dims), DType::u8}, {},
+                {.repeat = 3, .repetition_ns = 1e3, .verify = true, .competitors = &list});
+    ASSERT_EQ(m.competitors.size(), 3u);
+    EXPECT_GT(m.competitors[0].median_ns, 0);
+    EXPECT_EQ(m.competitors[1].median_ns, 0);
+    EXPECT_EQ(m.competitors[1].why, "wrong result");
+    EXPECT_EQ(m.competitors[2].why, "cannot");
+    EXPECT_EQ(m.verified, true);
+  }
+}
+
+TEST(Cases, EveryOneHasAPlanAGoalAndANameOfItsOwn) {
+  std::set<std::string> names, rows;
+  for (const Case& c : all_cases()) {
+    const Dims dims = parse_dims(c.dims);
+    EXPECT_NO_THROW(
+        Plan::make({Format::parse(c.src).bind(dims), c.dtype}, {Format::parse(c.dst).bind(dims), c.to_dtype}))
+        << name_of(c);
+    EXPECT_GT(c.goal, 0) << name_of(c);
+    EXPECT_TRUE(names.insert(std::string(c.row) + name_of(c)).second) << name_of(c) << " stands there twice";
+    EXPECT_NO_THROW(row_of(c)) << c.row;
+    rows.emplace(c.row);
+  }
+  EXPECT_EQ(rows.size(), all_rows().size());
+}
+
+TEST(Summary, RowsMeansAndVerdicts) {
+  const auto result = [](std::string_view row, int nth, double ratio, double peer) {
+    const Case* about = &*std::ranges::find(all_cases(), row, &Case::row) + nth;
+    CaseResult out{about, {}, ""};
+    out.measured.threads = 1;
+    out.measured.copy_ns = 100;
+    out.measured.median_ns = 100 * ratio;
+    out.measured.ratio = ratio;
+    out.measured.plan_ns = 1000 * ratio;
+    out.measured.predicted_ns = 110;
+    out.measured.competitors = {{"peer", "1", peer * 100, ""}};
+    return out;
+  };
+  const std::vector<CaseResult> results = {result("permute", 0, 1, 2), result("permute", 1, 4, 2),
+                                           result("cache", 0, 1, 8)};
+  const std::vector<RowSummary> rows = summarize(results);
+  ASSERT_EQ(rows.size(), 3u);  // and the plans
+  EXPECT_EQ(rows[0].row->name, "permute");
+  EXPECT_DOUBLE_EQ(rows[0].by_threads.at(1).mean, 2);
+  EXPECT_DOUBLE_EQ(rows[0].by_threads.at(1).worst, 4);
+  EXPECT_EQ(rows[0].by_threads.at(1).met, 1);
+  EXPECT_DOUBLE_EQ(rows[0].best_peer, 2);
+  EXPECT_EQ(rows[0].ahead, 1);
+  EXPECT_EQ(rows[0].raced, 2);
+  EXPECT_EQ(rows[1].by_threads.at(1).met, 1);
+  EXPECT_EQ(rows[2].row->name, "plan");
+  EXPECT_DOUBLE_EQ(rows[2].by_threads.at(1).worst, 4000);
+  EXPECT_DOUBLE_EQ(geometric_mean(speedups(results).at("peer").at(1)), std::cbrt(2 * 0.5 * 8));
+  EXPECT_EQ(prediction(results).within_25_percent, 2);
+  EXPECT_EQ(suite_json(results)["results"].size(), 3u);
+}
+
+}  // namespace
+}  // namespace relayout::bench

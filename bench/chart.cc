@@ -1,0 +1,334 @@
+// The two charts. Plain SVG 1.1: rectangles, lines and text, readable in dark and light surroundings.
+#include "bench/chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace relayout::bench {
+namespace {
+
+constexpr std::string_view kInk = "#222222", kSoftInk = "#666666", kGrid = "#dddddd", kMet = "#2f6fb3",
+                           kMissed = "#d98032";
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (char ch : text) out += ch == '<' ? "&lt;" : ch == '>' ? "&gt;" : ch == '&' ? "&amp;" : std::string(1, ch);
+  return out;
+}
+
+/// An SVG picture that grows as things are drawn.
+class Picture {
+ public:
+  Picture(double width, double height) : width_(width), height_(height) {}
+
+  void rectangle(double x, double y, double width, double height, std::string_view fill) {
+    body_ += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}'/>\n", x, y, width,
+                         height, fill);
+  }
+  void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width = 1) {
+    body_ += fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='{}' stroke-width='{}'/>\n", x1,
+                         y1, x2, y2, stroke, width);
+  }
+  /// anchor: start, middle or end
+  void text(double x, double y, std::string_view words, std::string_view anchor = "start", double size = 11,
+            std::string_view fill = kInk, std::string_view more = "") {
+    body_ += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='{}' font-size='{}' fill='{}' {}>{}</text>\n", x, y,
+                         anchor, size, fill, more, escape(words));
+  }
+  void path(std::string_view points, std::string_view stroke, std::string_view dashes, double width) {
+    body_ += fmt::format(
+        "<polyline points='{}' fill='none' stroke='{}' stroke-width='{}' stroke-dasharray='{}' "
+        "stroke-linejoin='round'/>\n",
+        points, stroke, width, dashes);
+  }
+  void mark(double x, double y, int kind, std::string_view fill) {
+    static constexpr double kSize = 4;
+    const auto polygon = [&](std::string_view points) {
+      body_ += fmt::format("<polygon points='{}' fill='{}' stroke='white' stroke-width='0.8'/>\n", points, fill);
+    };
+    if (kind % 4 == 0) {
+      body_ += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='{}' stroke='white' stroke-width='0.8'/>\n", x,
+                           y, kSize, fill);
+    } else if (kind % 4 == 1) {
+      polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - kSize - 1, x + kSize + 1, y,
+                          x, y + kSize + 1, x - kSize - 1, y));
+    } else if (kind % 4 == 2) {
+      polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - kSize, x + kSize, y + kSize, x - kSize,
+                          y + kSize));
+    } else {
+      polygon(fmt::format("{0:.1f},{2:.1f} {1:.1f},{2:.1f} {1:.1f},{3:.1f} {0:.1f},{3:.1f}", x - kSize + 0.5,
+                          x + kSize - 0.5, y - kSize + 0.5, y + kSize - 0.5));
+    }
+  }
+
+  std::string done() const {
+    return fmt::format(
+        "<svg xmlns='http://www.w3.org/2000/svg' width='{0:.0f}' height='{1:.0f}' viewBox='0 0 {0:.0f} {1:.0f}' "
+        "font-family='DejaVu Sans, Verdana, sans-serif'>\n<rect width='100%' height='100%' fill='white'/>\n{2}</svg>\n",
+        width_, height_, body_);
+  }
+
+ private:
+  double width_, height_;
+  std::string body_;
+};
+
+std::string machine_text(const Json& report) {
+  const Json& machine = report.at("machine");
+  return fmt::format("{}, {} cores, {}, {}",
+                     machine.at("processor").is_string() ? machine["processor"].get<std::string>() : "?",
+                     machine.at("cores").get<int>(), machine.at("compiler").get<std::string>(),
+                     machine.at("date").get<std::string>().substr(0, 10));
+}
+
+// Bars of the suite ---------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kPeerColours[] = {"#7a3e9d", "#c2406b", "#3d8f5f", "#8a6d3b"};
+
+/// The cases to draw and what is beside them.
+struct Bars {
+  std::vector<const Json*> cases;
+  std::vector<std::string> peers;
+  double most = 0;  // the axis ends here
+
+  Bars(const Json& suite, int threads) {
+    static constexpr double kLeast = 3, kMost = 8;
+    double largest = kLeast;
+    std::set<std::string> names;
+    for (const Json& result : suite.at("results")) {
+      if (result.contains("error") || result.at("goal_of") != "ratio" || result.at("threads") != threads) continue;
+      cases.push_back(&result);
+      largest = std::max(largest, std::ceil(result.at("ratio").get<double>()));
+      for (const Json& peer : result.value("competitors", Json::array())) {
+        if (!peer.at("median_ns").is_null()) names.insert(peer.at("name").get<std::string>());
+      }
+    }
+    peers.assign(names.begin(), names.end());
+    most = std::min(largest, kMost);
+  }
+};
+
+class SuiteChart {
+ public:
+  SuiteChart(const Json& suite, const Bars& bars, int threads)
+      : suite_(suite), bars_(bars), picture_(kWidth, height(bars)) {
+    picture_.text(kMargin, 24,
+                  fmt::format("Time of a conversion over that of a copy of as many bytes, {} thread{}", threads,
+                              threads == 1 ? "" : "s"),
+                  "start", 15, kInk, "font-weight='bold'");
+    picture_.text(kMargin, 42, machine_text(suite), "start", 11, kSoftInk);
+    legend();
+    grid();
+    rows();
+  }
+
+  std::string done() const { return picture_.done(); }
+
+ private:
+  static constexpr double kWidth = 1120, kMargin = 16, kLabels = 400, kPlot = 650, kTop = 96, kLine = 17, kHeading = 28,
+                          kBottom = 44;
+
+  static double height(const Bars& bars) {
+    double out = kTop + kBottom;
+    std::string row;
+    for (const Json* one : bars.cases) {
+      if (std::exchange(row, one->at("row").get<std::string>()) != one->at("row")) out += kHeading;
+      out += kLine;
+    }
+    return out;
+  }
+
+  double x_of(double ratio) const { return kLabels + std::min(ratio, bars_.most) / bars_.most * kPlot; }
+
+  void legend() {
+    double x = kLabels;
+    const double y = 64;
+    const auto entry = [&](std::string_view words) {
+      picture_.text(x + 12, y + 4, words);
+      x += 30 + 6.6 * static_cast<double>(words.size());
+    };
+    picture_.rectangle(x - 6, y - 5, 14, 10, kMet);
+    x += 4;
+    entry("relayout, goal met");
+    picture_.rectangle(x - 6, y - 5, 14, 10, kMissed);
+    x += 4;
+    entry("not met");
+    picture_.line(x, y - 7, x, y + 7, kInk, 2);
+    entry("goal");
+    for (std::size_t i = 0; i < bars_.peers.size(); ++i) {
+      picture_.mark(x, y, static_cast<int>(i), kPeerColours[i % std::size(kPeerColours)]);
+      entry(bars_.peers[i]);
+    }
+  }
+
+  void grid() {
+    const double bottom = height(bars_) - kBottom;
+    for (double at = 0; at <= bars_.most; at += 1) {
+      picture_.line(x_of(at), kTop - 4, x_of(at), bottom, at == 1 ? kSoftInk : kGrid, at == 1 ? 1.5 : 1);
+      const std::string words = at == bars_.most ? fmt::format("{:g} and more", at) : fmt::format("{:g}", at);
+      picture_.text(x_of(at), kTop - 9, words, "middle", 11, kSoftInk);
+      picture_.text(x_of(at), bottom + 16, words, "middle", 11, kSoftInk);
+    }
+    picture_.text(x_of(bars_.most / 2), bottom + 34,
+                  "time / time of the copy (the faster of memcpy and non-temporal stores, same run); less is better",
+                  "middle", 11, kInk);
+  }
+
+  void rows() {
+    double y = kTop;
+    std::string row;
+    for (const Json* one : bars_.cases) {
+      if (std::exchange(row, one->at("row").get<std::string>()) != one->at("row")) {
+        const std::string heading = row + ": " + title(row);
+        picture_.rectangle(kLabels, y + kHeading - 20,
+                           std::max(0.0, kMargin + 7.8 * static_cast<double>(heading.size()) - kLabels), 15, "white");
+        picture_.text(kMargin, y + kHeading - 8, heading, "start", 12, kInk, "font-weight='bold'");
+        y += kHeading;
+      }
+      bar(*one, y);
+      y += kLine;
+    }
+  }
+
+  std::string title(const std::string& row) const {
+    for (const Json& one : suite_.at("rows")) {
+      if (one.at("row") == row) return one.at("title").get<std::string>();
+    }
+    return "";
+  }
+
+  void bar(const Json& one, double y) {
+    const auto ratio = one.at("ratio").get<double>();
+    const bool met = one.at("met").get<bool>();
+    picture_.text(kLabels - 8, y + 12, one.at("name").get<std::string>(), "end", 11);
+    picture_.rectangle(kLabels, y + 2.5, x_of(ratio) - kLabels, kLine - 5, met ? kMet : kMissed);
+    picture_.text(kLabels + 5, y + 12, fmt::format("{:.2f}", ratio), "start", 10, "white");
+    const double goal = x_of(one.at("goal").get<double>());
+    picture_.line(goal, y + 0.5, goal, y + kLine - 0.5, kInk, 2);
+    for (const Json& peer : one.value("competitors", Json::array())) {
+      if (peer.at("median_ns").is_null()) continue;
+      const auto i = static_cast<std::size_t>(std::ranges::find(bars_.peers, peer.at("name").get<std::string>()) -
+                                              bars_.peers.begin());
+      picture_.mark(x_of(peer.at("ratio").get<double>()), y + kLine / 2, static_cast<int>(i),
+                    kPeerColours[i % std::size(kPeerColours)]);
+    }
+  }
+
+  const Json& suite_;
+  const Bars& bars_;
+  Picture picture_;
+};
+
+// Lines of the sweep --------------------------------------------------------------------------------------------------
+
+constexpr double kPanelWidth = 540, kPanelHeight = 330, kPanelTop = 84;
+
+/// One conversion: GB/s over the size of the source, in a frame.
+class Panel {
+ public:
+  Panel(Picture& picture, double x, double y, const Json& sweep)
+      : picture_(picture), left_(x + 52), top_(y + 26), sweep_(sweep) {
+    for (const Json& point : sweep.at("points")) {
+      most_ = std::max({most_, point.at("gbps").get<double>(), rate(point, "memcpy_ns"), rate(point, "nt_copy_ns")});
+      last_ = std::max(last_, std::log2(point.at("src_bytes").get<double>()));
+    }
+    step_ = most_ > 120 ? 40 : most_ > 50 ? 20 : 10;
+    most_ = std::ceil(most_ / step_) * step_;
+    frame(x);
+    curve("memcpy_ns", "#888888", "5 3", 1.5);
+    curve("nt_copy_ns", "#444444", "2 2", 1.5);
+    curve("median_ns", kMet, "none", 2.4);
+  }
+
+ private:
+  static constexpr double kPlotWidth = 460, kPlotHeight = 235, kFirst = 12;  // 2^12 is 4 KiB
+
+  static double rate(const Json& point, const char* field) {
+    return point.at(field).is_null() ? 0 : point.at("bytes").get<double>() / point.at(field).get<double>();
+  }
+  double x_of(double log_bytes) const { return left_ + (log_bytes - kFirst) / (last_ - kFirst) * kPlotWidth; }
+  double y_of(double gbps) const { return top_ + kPlotHeight * (1 - gbps / most_); }
+
+  void frame(double x) {
+    picture_.text(left_, top_ - 9, sweep_.at("name").get<std::string>(), "start", 13, kInk, "font-weight='bold'");
+    for (double at = 0; at <= most_; at += step_) {
+      picture_.line(left_, y_of(at), left_ + kPlotWidth, y_of(at), at == 0 ? kSoftInk : kGrid);
+      picture_.text(left_ - 6, y_of(at) + 4, fmt::format("{:g}", at), "end", 11, kSoftInk);
+    }
+    for (double at = kFirst; at <= last_; at += 2) {
+      picture_.line(x_of(at), top_ + kPlotHeight, x_of(at), top_ + kPlotHeight + 4, kSoftInk);
+      picture_.text(x_of(at), top_ + kPlotHeight + 17, bytes_text(int64_t{1} << static_cast<int>(at)), "middle", 9.5,
+                    kSoftInk);
+    }
+    picture_.text(left_ + kPlotWidth / 2, top_ + kPlotHeight + 34, "size of the source", "middle", 11);
+    const double middle = top_ + kPlotHeight / 2;
+    picture_.text(x + 12, middle, "GB/s, read + written", "middle", 11, kInk,
+                  fmt::format("transform='rotate(-90 {:.1f} {:.1f})'", x + 12, middle));
+  }
+
+  void curve(const char* field, std::string_view stroke, std::string_view dashes, double width) {
+    std::string points;
+    for (const Json& point : sweep_.at("points")) {
+      const double gbps = rate(point, field);
+      if (gbps <= 0) continue;
+      points += fmt::format("{:.1f},{:.1f} ", x_of(std::log2(point.at("src_bytes").get<double>())), y_of(gbps));
+    }
+    picture_.path(points, stroke, dashes, width);
+  }
+
+  Picture& picture_;
+  double left_, top_;
+  const Json& sweep_;
+  double most_ = 1, last_ = kFirst + 1, step_ = 10;
+};
+
+}  // namespace
+
+std::string suite_chart(const Json& suite, int threads) {
+  if (!suite.is_object() || !suite.contains("results")) {
+    throw Error(ErrorCode::invalid_argument, "chart: this is no report of the suite");
+  }
+  const Bars bars(suite, threads);
+  if (bars.cases.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "chart: the report has no ratio on " + std::to_string(threads) + " thread(s)", "threads",
+                std::to_string(threads));
+  }
+  return SuiteChart(suite, bars, threads).done();
+}
+
+std::string sweep_chart(const Json& report) {
+  if (!report.is_object() || !report.contains("sweeps")) {
+    throw Error(ErrorCode::invalid_argument, "chart: this is no report of a sweep");
+  }
+  const Json& sweeps = report.at("sweeps");
+  const auto lines = static_cast<double>((sweeps.size() + 1) / 2);
+  Picture picture(2 * kPanelWidth + 24, kPanelTop + lines * kPanelHeight);
+  int threads = 1;
+  for (const Json& sweep : sweeps) {
+    for (const Json& point : sweep.at("points")) threads = point.at("threads").get<int>();
+  }
+  picture.text(16, 24, fmt::format("Speed by size, {} thread{}", threads, threads == 1 ? "" : "s"), "start", 15, kInk,
+               "font-weight='bold'");
+  picture.text(16, 42, machine_text(report), "start", 11, kSoftInk);
+  double x = 16;
+  for (const auto& [words, stroke, dashes] :
+       {std::tuple<std::string_view, std::string_view, std::string_view>{"relayout", kMet, "none"},
+        {"memcpy", "#888888", "5 3"},
+        {"copy with non-temporal stores", "#444444", "2 2"}}) {
+    picture.path(fmt::format("{},62 {},62", x, x + 28), stroke, dashes, 2);
+    picture.text(x + 34, 66, words);
+    x += 60 + 7.0 * static_cast<double>(words.size());
+  }
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    Panel(picture, 12 + static_cast<double>(i % 2) * kPanelWidth, kPanelTop + static_cast<double>(i / 2) * kPanelHeight,
+          sweeps[i]);
+  }
+  return picture.done();
+}
+
+}  // namespace relayout::bench

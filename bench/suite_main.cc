@@ -1,0 +1,88 @@
+// relayout_suite: the suite and the sweep with the other systems of this build in the same turns.
+//
+//     relayout_suite --threads 1,2 --out suite.json          every case on one and on two threads
+//     relayout_suite --quick --filter transpose
+//     relayout_suite --sweep --out sweep.json
+//
+// Prints each result as it comes, then the goal table. `relayout bench --suite` is the same without the others.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "bench/report.h"
+#include "relayout/cpu/reorder.h"
+
+namespace relayout::bench {
+namespace {
+
+struct Options {
+  SuiteOptions suite;
+  bool sweep = false, alone = false;
+  int64_t largest_mib = 1024;
+  std::string out;
+};
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+Json run_suite_and_print(const Options& options, bool& wrong) {
+  const auto results = run_suite(options.suite, [](const CaseResult& result) { print(result_text(result)); });
+  if (results.empty()) throw Error(ErrorCode::invalid_argument, "no case has \"" + options.suite.filter + "\" in it");
+  wrong = std::ranges::any_of(results, &CaseResult::wrong);
+  print("\n" + suite_text(results));
+  return suite_json(results);
+}
+
+Json run_sweep_and_print(const Options& options) {
+  MeasureOptions measure = options.suite.measure;
+  measure.threads = options.suite.threads.front();
+  const auto sweeps = run_sweep(measure, options.suite.filter, options.largest_mib << 20, nullptr);
+  for (const Sweep& sweep : sweeps) print(sweep_text(sweep) + "\n");
+  return sweep_json(sweeps);
+}
+
+int run(Options& options) {
+  // More threads than there are would be measured as those that are there.
+  for (int& threads : options.suite.threads) {
+    threads = threads <= 0 ? cpu::default_threads() : std::min(threads, cpu::default_threads());
+  }
+  std::ranges::sort(options.suite.threads);
+  const auto repeated = std::ranges::unique(options.suite.threads);
+  options.suite.threads.erase(repeated.begin(), repeated.end());
+  if (!options.out.empty()) check_writable(options.out);
+  if (!options.alone && !options.sweep) {
+    options.suite.measure.competitors = &competitors();
+    for (const Competitor& one : competitors()) print("with " + std::string(one.name) + " " + one.version + "\n");
+  }
+  bool wrong = false;
+  const Json report = options.sweep ? run_sweep_and_print(options) : run_suite_and_print(options, wrong);
+  if (!options.out.empty()) write_json(options.out, report);
+  if (wrong) throw Error(ErrorCode::internal, "a result differs from the reference's");
+  return 0;
+}
+
+}  // namespace
+}  // namespace relayout::bench
+
+int main(int argc, char** argv) {
+  relayout::bench::Options options;
+  CLI::App app("The suite of conversions, beside copies and other systems", "relayout_suite");
+  app.add_flag("--quick", options.suite.quick, "The short form");
+  app.add_option("--filter", options.suite.filter, "Only cases that have this in their names");
+  app.add_option("--threads", options.suite.threads, "Each case with each of these (1; 0: all)")->delimiter(',');
+  app.add_option("--repeat", options.suite.measure.repeat, "Repetitions (15)")->check(CLI::PositiveNumber);
+  app.add_flag("--verify", options.suite.measure.verify, "Compare with the reference, up to 4 Mi elements");
+  app.add_flag("--alone", options.alone, "Without the other systems");
+  app.add_flag("--sweep", options.sweep, "Sizes from 4 KiB up instead, without the other systems");
+  app.add_option("--largest", options.largest_mib, "The sweep's largest source in MiB (1024)");
+  app.add_option("--out", options.out, "Write the JSON to this file");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return relayout::bench::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "relayout_suite: %s\n", error.what());
+    return 1;
+  }
+}
