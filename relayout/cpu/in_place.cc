@@ -207,6 +207,31 @@ void run_parts(const CycleStep& step, const Place& place, int64_t begin, int64_t
   }
 }
 
+void run_part(const MergeStep& step, std::byte* rows, std::byte* scratch) {
+  const auto row_bytes = static_cast<std::size_t>(step.row_bytes),
+             tail_bytes = static_cast<std::size_t>(step.tail_bytes);
+  const std::size_t both = row_bytes + tail_bytes, count = static_cast<std::size_t>(step.rows);
+  std::byte* const behind = rows + count * row_bytes;
+  if (step.split) {
+    for (std::size_t r = 0; r < count; ++r) {
+      std::memcpy(scratch + r * tail_bytes, rows + r * both + row_bytes, tail_bytes);
+      std::memmove(rows + r * row_bytes, rows + r * both, row_bytes);
+    }
+    return run(step.tails[0], scratch, behind, kAlone);
+  }
+  run(step.tails[0], behind, scratch, kAlone);
+  for (std::size_t r = count; r-- > 0;) {
+    std::memmove(rows + r * both, rows + r * row_bytes, row_bytes);
+    std::memcpy(rows + r * both + row_bytes, scratch + r * tail_bytes, tail_bytes);
+  }
+}
+
+void run_parts(const MergeStep& step, const Place& place, int64_t begin, int64_t end) {
+  for (int64_t turn = begin; turn < end; ++turn) {
+    run_part(step, place.buffer + step.offset + part_at(step.loops, turn).dst, place.scratch);
+  }
+}
+
 /// A step split over as many threads as the scratch has room for.
 struct StepRun {
   const InPlaceStep& step;

@@ -69,8 +69,14 @@ TEST(InPlace, MethodAndScratch) {
       {"a", "a", {200'000}, f32, bf16, "staged", 128 << 10},
       {"a", "a", {200'000}, bf16, f32, "staged", 128 << 10},
       {"abcd", "acdb", {4, 3, 70, 70}, u8, f32, "staged", 4 * 3 * 4900},
-      {"ab", "ba", {512, 1024}, f32, f32, "staged, cycles", 1 << 20},
-      {"ab", "ba", {509, 521}, f32, f32, "cycles", 8 * 4144 + 4},
+      {"ab", "ba", {512, 1024}, f32, f32, "cycles, staged", 512 << 10},
+      {"ab", "ba", {509, 521}, f32, f32, "merge, cycles, staged", 264680},
+      {"ab", "ba", {2053, 2063}, u8, u8, "staged, cycles, merge", 705546},
+      {"ab", "ba", {2063, 1031}, bf16, bf16, "staged, cycles, merge", 472198},
+      {"abc", "cba", {83, 79, 89}, f32, f32, "merge, cycles, staged", 1022892},
+      {"abc", "cab", {89, 83, 79}, f32, f32, "staged, cycles", 28124},
+      {"abc", "cba", {200, 201, 203}, u8, u8, "staged, cycles, staged", 204015},
+      {"abcd", "dcba", {23, 29, 31, 37}, f32, f32, "staged, cycles, staged", 105524},
       {"ab", "ab", {1000, 1000}, f32, f32, "nothing", 0},
   };
   for (const Choice& c : choices) {
@@ -200,8 +206,10 @@ TEST(InPlace, Explains) {
             "  buffer 800000 bytes, scratch 131072");
   EXPECT_EQ(text("ab", "ba", {509, 521}),
             "in-place reorder of 509x521\n  from  f32 ab\n  to    f32 ba\n"
-            "  cycles: 1 part of 265189 runs of 4 bytes; scratch 33156 bytes a thread\n"
-            "  buffer 1060756 bytes, scratch 33156");
+            "  merge: 1 part of 509 rows of 2080 and 4 bytes, taken apart; scratch 2036 bytes a thread\n"
+            "  cycles: 1 part of 2036 runs of 520 bytes; scratch 776 bytes a thread\n"
+            "  staged: 4 parts of up to 264680 bytes; scratch 264680 bytes a thread\n"
+            "  buffer 1060756 bytes, scratch 264680");
 }
 
 }  // namespace

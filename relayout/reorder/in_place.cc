@@ -156,14 +156,15 @@ int64_t scratch_bytes(const InPlaceStep& step) {
   };
   return std::visit(Overloaded{[&](const StagedStep& s) { return of_plans(s.plans); },
                                [&](const SwapStep& s) { return of_saves(s.save); },
-                               [](const CycleStep& s) { return ceil_div(s.units, 64) * 8 + s.unit; }},
+                               [](const CycleStep& s) { return ceil_div(s.units, 64) * 8 + s.unit; },
+                               [](const MergeStep& s) { return s.rows * s.tail_bytes; }},
                     step);
 }
 
 int64_t parallel_parts(const InPlaceStep& step) {
   return std::visit(Overloaded{[](const StagedStep& s) { return s.independent ? turns(s.loops) : int64_t{1}; },
                                [](const SwapStep& s) { return turns(s.loops) * (s.tiles() * (s.tiles() + 1) / 2); },
-                               [](const CycleStep& s) { return turns(s.loops); }},
+                               [](const auto& s) { return turns(s.loops); }},
                     step);
 }
 
@@ -179,7 +180,7 @@ int64_t InPlacePlan::scratch_bytes(int threads) const {
 std::string InPlacePlan::method() const {
   std::string out;
   for (const InPlaceStep& step : steps_) {
-    static constexpr const char* kNames[] = {"staged", "swap", "cycles"};
+    static constexpr const char* kNames[] = {"staged", "swap", "cycles", "merge"};
     out += (out.empty() ? "" : ", ") + std::string(kNames[step.index()]);
   }
   return out.empty() ? "nothing" : out;
@@ -207,6 +208,11 @@ std::string InPlacePlan::explain() const {
                                  [&](const CycleStep& s) {
                                    return "  cycles: " + parts(s.loops) + " of " + number(s.units) + " runs of " +
                                           number(s.unit) + " bytes";
+                                 },
+                                 [&](const MergeStep& s) {
+                                   return "  merge: " + parts(s.loops) + " of " + number(s.rows) + " rows of " +
+                                          number(s.row_bytes) + " and " + number(s.tail_bytes) +
+                                          (s.split ? " bytes, taken apart" : " bytes, put together");
                                  }},
                       step);
     out += "; scratch " + bytes + " bytes a thread\n";

@@ -1,18 +1,20 @@
 // In-place reorder: both layouts in one buffer, with a small scratch memory instead of a second tensor.
 //
-// A plan is a list of steps, each by one of three methods, then the padding:
+// A plan is a list of steps, each by one of these methods, then the padding:
 //
 //     staged   parts of the tensor that lie apart are reordered one at a time out of a copy (per image, per block)
 //     swap     two axes of equal extent change places (square transposes): pairs of tiles are exchanged
 //     cycles   equal runs move along the cycles of the permutation, a bit for each says that it has moved
+//     merge    the ends of rows are put to them from behind the rows, or the other way round (split)
 //
 //     auto p = InPlacePlan::make({Format::parse("ab").bind({4096, 4096}), DType::f32},
 //                                {Format::parse("ba").bind({4096, 4096}), DType::f32});
 //     p.scratch_bytes();                                        // 16384: one tile
 //     cpu::run(p, buffer, scratch);                             // cpu/in_place.h
 //
-// Where the scratch holds a panel of it, a transposition of unequal extents is two steps: panels are staged so
-// that long runs have one destination, and those go by cycles.
+// Cycles of short runs jump through memory. So a transposition of unequal extents is two steps where the scratch holds
+// a panel of it: panels are staged so that long runs have one destination, and those go by cycles. What the panels
+// leave is merged. A permutation of many axes can be a sequence of transpositions.
 //
 // Law: afterwards the buffer is what reference_reorder() from a copy of it to the buffer itself gives, byte for byte:
 // what is no element and no padding of the destination is untouched.
@@ -83,7 +85,18 @@ struct CycleStep {
   bool closed = true;
 };
 
-using InPlaceStep = std::variant<StagedStep, SwapStep, CycleStep>;
+/// `rows` rows of row_bytes lie one after the other from `offset`, and what belongs at their ends, tail_bytes each,
+/// lies behind all of them in some order. The tails go to the rows; with `split`, from the rows.
+struct MergeStep {
+  std::vector<InPlaceLoop> loops;
+  int64_t offset = 0, rows = 1, row_bytes = 0, tail_bytes = 0;
+  bool split = false;
+  /// Between where the tails lie behind the rows (its src, with split its dst) and the scratch, in the rows' order. One
+  /// plan.
+  std::vector<Plan> tails;
+};
+
+using InPlaceStep = std::variant<StagedStep, SwapStep, CycleStep, MergeStep>;
 
 class InPlacePlan {
  public:

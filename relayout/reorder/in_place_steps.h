@@ -10,6 +10,9 @@ namespace relayout {
 /// The scratch that a part takes where there is a choice: it stays in the second-level cache.
 inline constexpr int64_t kStagedTarget = 128 << 10;
 
+/// Runs of so many bytes move at the speed of memory; arrangements that make longer ones are not looked for.
+inline constexpr int64_t kLongRun = 256;
+
 /// The best staged step of at most `max_scratch` bytes. Where there is none, `least_scratch` is lowered to what one
 /// would need.
 std::optional<StagedStep> make_staged(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
@@ -25,12 +28,15 @@ struct ByteBox {
 /// backwards.
 std::optional<ByteBox> byte_box(const TensorDesc& src, const TensorDesc& dst);
 
-/// Whether every element is at its place.
-bool is_identity(const ByteBox& box);
-
 std::optional<SwapStep> make_swap(const ByteBox& box, int64_t max_scratch);
-/// Staged panels and cycles of the runs they leave, in either order; or cycles alone.
+/// The permutation of a box, as steps of every kind: see in_place_cycles.cc. Empty where scratch is missing; then
+/// `least_scratch` is lowered to what would do.
 std::vector<InPlaceStep> make_cycles(const ByteBox& box, int64_t max_staged, int64_t max_scratch,
                                      int64_t& least_scratch);
+
+/// Indices of all axes together.
+int64_t count(std::span<const Axis> axes);
+/// The largest divisor of n that is not above the limit, at least 1.
+int64_t largest_divisor(int64_t n, int64_t limit);
 
 }  // namespace relayout

@@ -23,7 +23,7 @@ uint64_t environment(const char* name, uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 0) : otherwise;
 }
 
-/// Cases by method, "refused" among them.
+/// Plans by what they are, "refused" among it, and steps by kind.
 using Counts = std::map<std::string, int64_t>;
 
 void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, Counts& counts, bool may_refuse = true) {
@@ -41,14 +41,18 @@ void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, C
   if (options.max_scratch_bytes > 0) {
     ASSERT_LE(plan.scratch_bytes(), options.max_scratch_bytes) << c.text;
   }
-  ++counts[plan.method() + (c.src.dtype == c.dst.dtype ? "" : ", converting")];
+  static constexpr const char* kKinds[] = {"staged", "swap", "cycles", "merge"};
+  for (const InPlaceStep& step : plan.steps()) ++counts[kKinds[step.index()]];
+  ++counts[plan.steps().empty() ? "nothing" : plan.steps().size() == 1 ? "one step" : "several steps"];
+  if (c.src.dtype != c.dst.dtype && !plan.steps().empty()) ++counts["converting"];
   std::vector<std::byte> before(static_cast<std::size_t>(plan.buffer_bytes()));
   const auto values = random_bytes(rng, c.src.dtype, c.src.span_bytes());
   for (std::byte& b : before) b = static_cast<std::byte>(rng());
   std::ranges::copy(values, before.begin());
   auto expected = before;
   reference_reorder(c.src, before.data(), c.dst, expected.data(), c.attributes);
-  for (const int threads : {1, 2}) {
+  const bool both = pick(rng, 0, 2) == 0;
+  for (int threads = 1; threads <= (both ? 2 : 1); ++threads) {
     Guarded buffer(plan.buffer_bytes(), Guarded::Side::end), scratch(plan.scratch_bytes(threads), Guarded::Side::end);
     std::ranges::copy(before, buffer.data());
     cpu::run(plan, buffer.data(), scratch.bytes(), {threads});
@@ -70,7 +74,7 @@ int64_t random_limit(std::mt19937_64& rng) { return pick(rng, 0, 2) == 0 ? 0 : i
 
 TEST(InPlaceProperty, EqualsTheReference) {
   const uint64_t seed = environment("RELAYOUT_SEED", 20261121);
-  const auto total = static_cast<int64_t>(environment("RELAYOUT_CASES", 20'000));
+  const auto total = static_cast<int64_t>(environment("RELAYOUT_CASES", 10'000));
   Counts counts;
   for (int64_t i = 0; i < total && !HasFatalFailure(); ++i) {
     std::mt19937_64 rng(seed * 1'000'003 + static_cast<uint64_t>(i));
@@ -81,7 +85,7 @@ TEST(InPlaceProperty, EqualsTheReference) {
   }
   print("random", counts);
   EXPECT_GT(counts["staged"], total / 10);
-  EXPECT_GT(counts["staged, converting"], total / 10);
+  EXPECT_GT(counts["converting"], total / 10);
 }
 
 /// A permutation of dense axes with some equal extents, in a buffer with room behind it and row pitches at times.
@@ -89,7 +93,7 @@ Case permutation(std::mt19937_64& rng) {
   const auto ndims = static_cast<int>(pick(rng, 2, 5));
   Dims dims;
   const int64_t square = pick(rng, 2, 40);
-  for (int64_t left = 20'000; dims.size() < ndims;) {
+  for (int64_t left = 8'000; dims.size() < ndims;) {
     dims.push_back(std::min(left, pick(rng, 0, 1) == 0 ? square : pick(rng, 1, 12)));
     left = std::max<int64_t>(1, left / dims.back());
   }
@@ -129,14 +133,14 @@ Case permutation(std::mt19937_64& rng) {
 TEST(InPlaceProperty, PermutationsWithLittleScratch) {
   const uint64_t seed = environment("RELAYOUT_SEED", 20261121);
   Counts counts;
-  for (int64_t i = 0; i < 5000 && !HasFatalFailure(); ++i) {
+  for (int64_t i = 0; i < 3000 && !HasFatalFailure(); ++i) {
     std::mt19937_64 rng(seed * 1'000'033 + static_cast<uint64_t>(i));
     const Case c = permutation(rng);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
     check(c, rng, {random_limit(rng)}, counts);
   }
   print("permutations", counts);
-  for (const char* method : {"nothing", "staged", "swap", "cycles", "staged, cycles", "cycles, staged"}) {
+  for (const char* method : {"nothing", "staged", "swap", "cycles", "merge", "one step", "several steps"}) {
     EXPECT_GT(counts[method], 100) << method;
   }
 }
