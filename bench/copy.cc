@@ -5,9 +5,12 @@
 #include <cstring>
 
 #if RELAYOUT_HAVE_TBB
+#include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
+
+#include <atomic>
 #endif
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -110,6 +113,36 @@ struct Copies::Pool {
   bool whole;
   tbb::task_arena arena;
 };
+
+namespace {
+
+/// One copy in parts. Its own atomics order what threads see of each other's memory, so that checkers that cannot look
+/// into oneTBB see it too.
+class Parts {
+ public:
+  Parts(void (*copy)(std::byte*, const std::byte*, int64_t), std::byte* dst, const std::byte* src, int64_t bytes,
+        int64_t part)
+      : copy_(copy), dst_(dst), src_(src), bytes_(bytes), part_(part) {
+    ready_.store(true, std::memory_order_release);
+  }
+  int64_t count() const { return (bytes_ + part_ - 1) / part_; }
+  void run(int64_t i) {
+    (void)ready_.load(std::memory_order_acquire);
+    copy_(dst_ + i * part_, src_ + i * part_, std::min(part_, bytes_ - i * part_));
+    done_.fetch_add(1, std::memory_order_release);
+  }
+  void finish() const { (void)done_.load(std::memory_order_acquire); }
+
+ private:
+  void (*copy_)(std::byte*, const std::byte*, int64_t);
+  std::byte* dst_;
+  const std::byte* src_;
+  int64_t bytes_, part_;
+  std::atomic<bool> ready_{false};
+  std::atomic<int64_t> done_{0};
+};
+
+}  // namespace
 #else
 struct Copies::Pool {
   explicit Pool(int) {}
@@ -130,12 +163,15 @@ void Copies::split(Copy copy, std::byte* dst, const std::byte* src, int64_t byte
   // In the caches a thread keeps its part; in memory more parts even out who is late.
   static constexpr int64_t kWorthSplitting = 64 << 10, kInCache = 8 << 20, kPage = 4096;
   if (pool_ && bytes >= kWorthSplitting) {
-    const int64_t parts = bytes < kInCache ? threads_ : 4 * threads_;
-    const int64_t part = (bytes / parts + kPage - 1) / kPage * kPage;
+    const int64_t wanted = bytes < kInCache ? threads_ : 4 * threads_;
+    const int64_t part = (bytes / wanted + kPage - 1) / kPage * kPage;
+    Parts parts(copy, dst, src, bytes, part);
     const auto all = [&] {
       tbb::parallel_for(
-          int64_t{0}, (bytes + part - 1) / part,
-          [&](int64_t i) { copy(dst + i * part, src + i * part, std::min(part, bytes - i * part)); },
+          tbb::blocked_range<int64_t>(0, parts.count()),
+          [&parts](const tbb::blocked_range<int64_t>& range) {
+            for (int64_t i = range.begin(); i < range.end(); ++i) parts.run(i);
+          },
           tbb::static_partitioner());
     };
     if (pool_->whole) {
@@ -143,6 +179,7 @@ void Copies::split(Copy copy, std::byte* dst, const std::byte* src, int64_t byte
     } else {
       pool_->arena.execute(all);
     }
+    parts.finish();
     return;
   }
 #endif

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/layout-expressions.md", "docs/files.md",
-             "docs/conversions.md")
+             "docs/conversions.md", "docs/benchmarks.md")
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 CPP = re.compile(r"```cpp\n(.*?)```", re.DOTALL)
