@@ -171,7 +171,9 @@ void Walk::confirm(Measured& pair) {
   works.push_back({[&](int64_t count) {
     for (int64_t i = 0; i < count; ++i) cpu::run(plan, from_.data(), to_.data(), {.threads = options_.threads});
   }});
-  std::vector<Timing> times = time_in_turns(works, timing_options(bytes, 11));
+  // The slower, the less there is to average out.
+  const int repeat = static_cast<int>(std::clamp(100e6 / pair.ns, 3.0, 11.0));
+  std::vector<Timing> times = time_in_turns(works, timing_options(bytes, repeat));
   pair.ns = times.back().median_ns;
   times.pop_back();
   pair.copy_ns = least_median(times);
