@@ -182,13 +182,16 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   out.median_ns = timings[0].median_ns;
   out.min_ns = timings[0].min_ns;
   out.copy_ns = out.memcpy_ns = timings[1].median_ns;
+  double min_copy_ns = timings[1].min_ns;
   if (works[2].run) {
     out.nt_copy_ns = timings[2].median_ns;
     out.copy_ns = std::min(out.memcpy_ns, *out.nt_copy_ns);
+    min_copy_ns = std::min(min_copy_ns, timings[2].min_ns);
   }
   for (std::size_t i = 0; i < out.competitors.size(); ++i) out.competitors[i].median_ns = timings[3 + i].median_ns;
   out.gbps = static_cast<double>(out.bytes) / out.median_ns;
   out.ratio = out.median_ns / out.copy_ns;
+  out.min_ratio = out.min_ns / min_copy_ns;
   out.plan_ns = plan_making_ns(src, dst, attributes, options.repeat);
   return out;
 }

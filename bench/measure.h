@@ -54,6 +54,7 @@ struct Measurement {
   double memcpy_ns = 0;
   std::optional<double> nt_copy_ns;
   double ratio = 0;         // median_ns / copy_ns
+  double min_ratio = 0;     // min_ns / the smallest time of a copy: where a busy machine spoils the medians
   double plan_ns = 0;       // median of Plan::make
   double predicted_ns = 0;  // Plan::cost, one thread
   std::string kernel;

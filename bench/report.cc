@@ -85,6 +85,7 @@ Json to_json(const Measurement& m) {
   out["memcpy_ns"] = m.memcpy_ns;
   out["nt_copy_ns"] = m.nt_copy_ns ? Json(*m.nt_copy_ns) : Json(nullptr);
   out["ratio"] = m.ratio;
+  out["min_ratio"] = m.min_ratio;
   out["plan_ns"] = m.plan_ns;
   out["predicted_ns"] = m.predicted_ns;
   if (m.verified) out["verified"] = *m.verified;

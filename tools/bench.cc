@@ -58,7 +58,7 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   out += labelled(
       "copy", fmt::format("{}: memcpy {}, non-temporal {}", bench::time_text(m.copy_ns), bench::time_text(m.memcpy_ns),
                           m.nt_copy_ns ? bench::time_text(*m.nt_copy_ns) : "not for so few bytes"));
-  out += labelled("ratio", fmt::format("{:.2f}", m.ratio));
+  out += labelled("ratio", fmt::format("{:.2f}; best against best {:.2f}", m.ratio, m.min_ratio));
   out += labelled(
       "plan", fmt::format("{} to make; predicts {}", bench::time_text(m.plan_ns), bench::time_text(m.predicted_ns)));
   out += labelled("kernel", m.kernel);

@@ -374,7 +374,8 @@ def bench(command):
         about = json.loads(command.ok("bench", "--src", src, "--dst", dst, "--dims", dims, "--repeat", "3", "--verify",
                                       "--json", *more))
         expect((about["bytes"], about["repeat"], about["verified"]), (moved, 3, True), "%s" % about)
-        for field in ("median_ns", "min_ns", "gbps", "copy_ns", "memcpy_ns", "ratio", "plan_ns", "predicted_ns"):
+        for field in ("median_ns", "min_ns", "gbps", "copy_ns", "memcpy_ns", "ratio", "min_ratio", "plan_ns",
+                      "predicted_ns"):
             assert about[field] > 0, (field, about)
         assert about["kernel"] and about["isa"], about
         assert about["min_ns"] <= about["median_ns"], about
