@@ -178,8 +178,10 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
   }
   const int64_t length = block.cols * values;
   // Rows that follow each other on both sides, with the same attributes, are one run.
-  const bool one_run = block.rows > 1 && !src_runs && (!dst_runs || block.dst_rows[1] - block.dst_rows[0] == length * convert.dst_bytes) &&
-                       attribute.row == 0 && attribute.col == 0;
+  const bool dst_follow =
+      !dst_runs || (box.rows.size() == 1 && block.rows > 1 &&
+                    block.dst_rows[1] - block.dst_rows[0] == length * convert.dst_bytes);
+  const bool one_run = block.rows > 1 && !src_runs && dst_follow && attribute.row == 0 && attribute.col == 0;
   const int64_t runs = one_run ? 1 : block.rows, run = one_run ? block.rows * length : length;
   for (int64_t r = 0; r < runs; ++r) {
     const std::byte* from = src_runs ? block.src + block.src_rows[r] : fetched + r * length * convert.src_bytes;

@@ -36,12 +36,11 @@ void gather_block(const RunContext& context, const BoxPlan& box, const Block& bl
 void copy_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
   if (box.long_runs) {
-    return context.kernels.copy(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols * bytes, 0);
+    return context.kernels.copy(block.src, block.src_rows, kFirst, block.dst, block.dst_rows, kFirst, block.rows, 1,
+                                block.cols * bytes, 0);
   }
-  for (int64_t r = 0; r < block.rows; ++r) {
-    context.kernels.copy(block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
-                         block.cols, bytes, 0);
-  }
+  context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
+                       block.cols, bytes, block.ahead);
 }
 
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
@@ -61,7 +60,7 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
           block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
     }
   }
-  kernels.transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, 0);
+  kernels.transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
   part.rows = rows;
   part.cols = cols;
   part.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
-  // The source's rows are one axis: their list holds from any row on. The destination's can be an image's.
+  // The source's rows are one axis, or follow each other: their list holds from any row on.
   part.src += block.src_rows[row];
   part.offset[kSrc] += block.src_rows[row];
   part.dst_rows += row;

@@ -32,6 +32,8 @@ struct Block {
   Offsets offset;  // of the first piece; kAttribute: into the plan's attribute values
   Starts src_rows, src_cols, dst_rows, dst_cols;
   int64_t rows, cols;
+  /// The source is prefetched so many bytes ahead; 0 for not.
+  int64_t ahead = 0;
 };
 
 /// Rows or columns beyond its own that a block may do, so as to complete a line of 64 bytes.

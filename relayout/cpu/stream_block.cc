@@ -5,6 +5,8 @@
 // first-level cache, an *image* of the destination with the destination's alignment, and its lines are written
 // from there. A line belongs to the block in which it starts: a block also makes the few elements that
 // complete its last line, and leaves the beginning of its first line to its neighbour.
+#include <numeric>
+
 #include "relayout/cpu/run.h"
 
 namespace relayout::cpu {
@@ -13,14 +15,17 @@ namespace {
 constexpr int64_t kLine = 64;
 /// A copy's own prefetch, on top of what the machine does for a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
-/// An image's bytes at most.
+/// An image's bytes and rows at most, and those that a tile of a row has.
 constexpr int64_t kImage = 40 << 10;
+constexpr int64_t kMaxRows = 32;
+constexpr int64_t kTileBytes = 256, kTileImage = 12 << 10;
 
 int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kLine - 1); }
 
 /// Whether all rows of a block start at lines.
 bool at_lines(const BoxPlan& box, const Block& block) {
-  return to_line(block.dst) == 0 && (block.rows == 1 || (box.rows.size() == 1 && box.rows[0].stride[kDst] % kLine == 0));
+  return to_line(block.dst) == 0 &&
+         std::ranges::all_of(box.rows, [](const Axis& a) { return a.stride[kDst] % kLine == 0; });
 }
 
 void prefetch(const BoxPlan& box, const Block& block) {
@@ -35,26 +40,29 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, const Block& b
   if (context.plan.converts()) return false;
   const int64_t bytes = box.piece[kSrc];
   if (box.long_runs) {
-    context.kernels.copy_stream(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols * bytes,
-                                kCopyAhead);
+    context.kernels.copy_stream(block.src, block.src_rows, kFirst, block.dst, block.dst_rows, kFirst, block.rows, 1,
+                                block.cols * bytes, kCopyAhead);
     return true;
   }
-  if (!at_lines(box, block)) return false;
-  if (box.shape == KernelShape::copy) {
-    if (bytes % kLine != 0) return false;
-    for (int64_t r = 0; r < block.rows; ++r) {
-      context.kernels.copy_stream(block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r],
-                                  block.dst_cols, block.cols, bytes, box.ahead);
-    }
+  if (!at_lines(box, block) || block.cols * bytes % kLine != 0) return false;
+  if (box.shape != KernelShape::transpose) {
+    if (bytes % kLine != 0 && bytes != 16 && bytes != 32) return false;
+    context.kernels.copy_stream(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
+                                block.rows, block.cols, bytes, box.ahead);
     return true;
   }
-  const auto kernel = box.shape == KernelShape::transpose ? context.kernels.transpose_stream[log2_size(bytes)] : nullptr;
-  if (!kernel || block.cols * bytes % kLine != 0) return false;
+  const auto kernel = context.kernels.transpose_stream[log2_size(bytes)];
+  if (!kernel || block.rows * bytes < 16) return false;
   kernel(block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, box.ahead);
   return true;
 }
 
-void make(const RunContext& context, const BoxPlan& box, const Block& image) {
+void make(const RunContext& context, const BoxPlan& box, Block image) {
+  // Transpositions prefetch as they read; the others' blocks are prefetched at once.
+  if (box.shape != KernelShape::gather && !context.plan.converts())
+    image.ahead = box.ahead;
+  else if (box.ahead != 0)
+    prefetch(box, image);
   if (context.plan.converts())
     cast_block(context, box, image);
   else
@@ -62,8 +70,8 @@ void make(const RunContext& context, const BoxPlan& box, const Block& image) {
 }
 
 void write_lines(const RunContext& context, const std::byte* image, std::byte* dst, int64_t begin, int64_t end) {
-  constexpr int64_t kZero = 0;
-  if (begin < end) context.kernels.copy_stream(image + begin, &kZero, dst + begin, &kZero, 1, end - begin, 0);
+  if (begin >= end) return;
+  context.kernels.copy_stream(image + begin, kFirst, kFirst, dst + begin, kFirst, kFirst, 1, 1, end - begin, 0);
 }
 
 /// What a block writes of `bytes` at dst, of which `more` can follow: from its first line's start to its last line's end.
@@ -88,28 +96,52 @@ void stream_run(const RunContext& context, const BoxPlan& box, Block block, cons
   write_lines(context, block.dst, dst, write.begin, write.end);
 }
 
-/// Rows apart from each other, as many at a time as the image holds.
+/// Columns whose bytes are whole lines, about `bytes` of them.
+int64_t whole_lines(int64_t piece, int64_t bytes) {
+  const int64_t unit = kLine / std::gcd(piece, kLine);
+  return ceil_div(std::max<int64_t>(1, bytes / piece), unit) * unit;
+}
+
+/// Rows apart from each other. A row's image is a few lines long: after each *tile* of columns its whole lines are
+/// written, and what is left of the last one is carried to the image's start.
 void stream_rows(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
   alignas(64) std::byte memory[kImage];
   const int64_t piece = box.piece[kDst];
   const int64_t extra = std::min(ceil_div(kLine - 1, piece), cols.total - cols.end());
-  const int64_t pitch = ceil_div((block.cols + extra) * piece, kLine) * kLine + 2 * kLine;
-  const int64_t most = std::min<int64_t>(kMaxBlockSide, kImage / pitch);
-  int64_t image_rows[kMaxBlockSide];
-  for (int64_t begin = 0; begin < block.rows; begin += most) {
-    const int64_t count = std::min(most, block.rows - begin);
-    for (int64_t r = 0; r < count; ++r) {
-      const int64_t shift = (kLine - to_line(block.dst + block.dst_rows[begin + r])) % kLine;
-      image_rows[r] = r * pitch + shift;
+  // Few rows leave room for longer tiles.
+  const int64_t tile = whole_lines(piece, std::max(kTileBytes, kTileImage / block.rows)), tile_bytes = tile * piece;
+  const int64_t pitch = tile_bytes + ceil_div(extra * piece, kLine) * kLine + 2 * kLine;
+  const int64_t most = std::clamp<int64_t>(kImage / pitch, 1, kMaxRows);
+  int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
+  for (int64_t row = 0; row < block.rows; row += most) {
+    const int64_t rows = std::min(most, block.rows - row);
+    for (int64_t r = 0; r < rows; ++r) {
+      starts[r] = r * pitch;
+      rest[r] = starts[r] + tile_bytes;
+      const int64_t carried = (kLine - to_line(block.dst + block.dst_rows[row + r])) % kLine;
+      made[r] = starts[r] + carried;
+      lines[r] = block.dst_rows[row + r] - carried;
     }
-    Block image = part_of(box, block, begin, count, 0, block.cols + extra);
-    image.dst = memory;
-    image.dst_rows = image_rows;
-    make(context, box, image);
-    for (int64_t r = 0; r < count; ++r) {
-      std::byte* dst = block.dst + block.dst_rows[begin + r];
-      const Own write = own(dst, block.cols * piece, extra * piece, cols.begin == 0);
-      write_lines(context, memory + image_rows[r], dst, write.begin, write.end);
+    for (int64_t col = 0; col < block.cols; col += tile) {
+      const bool last = col + tile >= block.cols;
+      Block image = part_of(box, block, row, rows, col, last ? block.cols - col + extra : tile);
+      image.dst = memory;
+      image.dst_rows = made;
+      make(context, box, image);
+      std::byte* dst = block.dst + col * piece;
+      if (col > 0 && !last) {
+        context.kernels.copy_stream(memory, starts, kFirst, dst, lines, kFirst, rows, 1, tile_bytes, 0);
+      } else {
+        for (int64_t r = 0; r < rows; ++r) {
+          const int64_t carried = made[r] - starts[r];
+          // The first line is the neighbour's, where there is one before.
+          const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kLine : 0;
+          int64_t end = tile_bytes;
+          if (last) end = carried + own(dst + lines[r] + carried, (block.cols - col) * piece, extra * piece, false).end;
+          write_lines(context, memory + starts[r], dst + lines[r], begin, end);
+        }
+      }
+      if (!last) context.kernels.copy(memory, rest, kFirst, memory, starts, kFirst, rows, 1, kLine, 0);
     }
   }
 }
@@ -124,9 +156,8 @@ bool streams(const RunContext& context, const BoxPlan& box) {
 void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,
                   const Part& cols) {
   if (stream_direct(context, box, block)) return;
-  if (box.ahead != 0) prefetch(box, block);
   const int64_t row_bytes = cols.total * box.piece[kDst];
-  const bool one_run = cols.count() == cols.total && box.rows[0].stride[kDst] == row_bytes &&
+  const bool one_run = cols.count() == cols.total && box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes &&
                        (rows.count() + ceil_div(kLine - 1, row_bytes)) * row_bytes + kLine <= kImage;
   if (one_run)
     stream_run(context, box, block, rows);

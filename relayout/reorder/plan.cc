@@ -9,6 +9,8 @@
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
 
+#include <cstdlib>
+#define TUNE(n, d) (getenv("RT_" n) ? atoll(getenv("RT_" n)) : (d))
 namespace relayout {
 namespace {
 
@@ -18,6 +20,8 @@ constexpr int64_t kLongRun = 512;
 constexpr int64_t kCopyBlock = 256 << 10;
 /// Values of a run that are converted as one unit of work.
 constexpr int64_t kCastBlock = 4096;
+/// Rows of a region grow until they have so many bytes.
+constexpr int64_t kRowBytes = 256;
 /// Lines of the cache.
 constexpr int64_t kLine = 64;
 /// The table of attribute values.
@@ -59,18 +63,24 @@ Axis take(Axes& axes, Axes::iterator at) {
   return out;
 }
 
-/// Takes the axes that, from pieces of `piece` units on, follow each other without a gap in an operand, and whose
-/// attributes have one stride. Returns how many pieces that are.
-int64_t take_dense(Axes& axes, Operand operand, int64_t piece, Axes& out) {
-  int64_t count = 1;
-  while (true) {
-    const auto next = stepping(axes, operand, piece * count);
-    if (next == axes.end()) return count;
-    if (!out.empty() && next->stride[kAttribute] != out[0].stride[kAttribute] * count) return count;
-    count *= next->extent;
-    out.push_back(take(axes, next));
+/// Fused axes of one operand that follow each other without a gap from pieces of `piece` units on, with one stride of
+/// the attributes.
+struct DenseAxes {
+  Operand operand;
+  int64_t piece, count = 1;
+  Axes fused = {};
+
+  Axes::iterator next(Axes& axes) const {
+    const auto axis = stepping(axes, operand, piece * count);
+    if (axis == axes.end() || fused.empty()) return axis;
+    return axis->stride[kAttribute] == fused[0].stride[kAttribute] * count ? axis : axes.end();
   }
-}
+  void add(Axes& axes, Axes::iterator axis) {
+    count *= axis->extent;
+    fused.push_back(take(axes, axis));
+  }
+  int64_t bytes() const { return piece * count; }
+};
 
 /// The axis that steps from element to element on both sides, or end().
 Axes::iterator find_run(Axes& axes, int64_t element_bytes) {
@@ -104,6 +114,31 @@ int64_t count_elements(const Box& box) {
   return count;
 }
 
+/// See choose_blocks().
+void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
+  const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
+  const int64_t rows = std::max<int64_t>(kRowBytes / src_piece, 4);
+  int64_t panel = TUNE("PANEL", 128);
+  // Few rows leave room for more columns.
+  if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
+  // Panels of about the same size.
+  const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
+  plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), 16) * 16);
+  plan.block_rows = rows;
+  if (plan.shape == KernelShape::copy)
+    plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
+  plan.ahead = plan.dense_rows ? plan.block_rows * src_piece + kLine - 1 : 0;
+  // A source without gaps: its next bytes are the next columns.
+  if (plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
+      plan.row_count * src_piece <= 8 * kRowBytes) {
+    plan.block_rows = std::max<int64_t>(plan.block_rows, 512 / src_piece);
+    plan.ahead = 128 << 10;
+  }
+  // Short rows that follow each other make one run of the destination together.
+  if (row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
+    plan.block_rows = std::clamp<int64_t>(TUNE("RUN", 16 << 10) / row_bytes, 16, kMaxBlockSide);
+}
+
 /// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, one line of the
 /// source wide, over a *panel* of columns, so that a strip's lines are written whole while the next strip's are
 /// fetched.
@@ -117,23 +152,14 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   } else if (plan.long_runs) {
     plan.block_cols = converts ? kCastBlock : kCopyBlock;
     plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
-  } else if (!streams) {
-    plan.block_rows = std::max<int64_t>(16, 256 / piece);
-    plan.block_cols = std::clamp<int64_t>((16 << 10) / (piece * std::min(plan.row_count, plan.block_rows)), 16, kMaxBlockSide);
+  } else if (!streams || !plan.dense_cols) {
+    plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
+    plan.block_cols =
+        std::clamp<int64_t>((16 << 10) / (piece * std::min(plan.row_count, plan.block_rows)), 16, kMaxBlockSide);
     if (plan.col_count < plan.block_cols)
       plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.col_count), 16, kMaxBlockSide);
   } else {
-    const int64_t row_bytes = plan.col_count * plan.piece[kDst];
-    plan.block_cols = 256;
-    plan.block_rows = std::max<int64_t>(kLine / plan.piece[kSrc], 4);
-    plan.ahead = plan.dense_rows ? plan.block_rows * plan.piece[kSrc] : 0;
-    if (plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * plan.piece[kSrc]) {
-      plan.block_rows = 128;
-      plan.ahead = 128 << 10;
-    }
-    // Short rows that follow each other make one run of the destination together.
-    if (plan.dense_cols && row_bytes <= 1024 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
-      plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+    choose_streamed_blocks(plan, piece);
   }
 }
 
@@ -147,23 +173,35 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams) {
   return plan;
 }
 
-/// Rows and columns of a box of pieces: columns along the destination, rows along the source, as dense as they come.
+/// Rows and columns of a box of pieces: rows along the source, columns along the destination, as dense as they come. An
+/// axis that could be either goes to the side that has less so far; rows of a few lines are enough.
 void choose_region(BoxPlan& plan, Axes& axes) {
-  // The source's nearest axis is kept for the rows.
-  Axis row;
-  if (const auto dense = stepping(axes, kSrc, plan.piece[kSrc]); dense != axes.end()) {
-    row = take(axes, dense);
-    plan.dense_rows = true;
+  DenseAxes rows{kSrc, plan.piece[kSrc]}, cols{kDst, plan.piece[kDst]};
+  if (const auto first = rows.next(axes); first != axes.end()) rows.add(axes, first);
+  while (true) {
+    const auto row = rows.next(axes), col = cols.next(axes);
+    const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
+    if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))
+      rows.add(axes, row);
+    else if (col != axes.end())
+      cols.add(axes, col);
+    else
+      break;
   }
-  plan.col_count = take_dense(axes, kDst, plan.piece[kDst], plan.cols);
-  plan.dense_cols = !plan.cols.empty();
-  if (plan.cols.empty()) {
-    plan.cols.push_back(take(axes, nearest(axes, kDst)));
-    plan.col_count = plan.cols[0].extent;
+  plan.dense_rows = !rows.fused.empty();
+  plan.dense_cols = !cols.fused.empty();
+  if (!plan.dense_cols) {
+    cols.fused.push_back(take(axes, nearest(axes, kDst)));
+    cols.count = cols.fused[0].extent;
   }
-  if (!plan.dense_rows) row = take(axes, nearest(axes, kSrc));
-  plan.rows = {row};
-  plan.row_count = row.extent;
+  if (!plan.dense_rows) {
+    rows.fused.push_back(take(axes, nearest(axes, kSrc)));
+    rows.count = rows.fused[0].extent;
+  }
+  plan.rows = std::move(rows.fused);
+  plan.cols = std::move(cols.fused);
+  plan.row_count = rows.count;
+  plan.col_count = cols.count;
 }
 
 /// A run of n elements along `run`, long enough to be worth a copy of its own.

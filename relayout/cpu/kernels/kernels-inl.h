@@ -67,22 +67,36 @@ RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
   store_unaligned(dst + n - 64, load_unaligned<Bytes64>(src + n - 64));
 }
 
-void copy(const std::byte* src, const int64_t* src_at, std::byte* dst, const int64_t* dst_at, int64_t n, int64_t bytes,
-          int64_t ahead) {
-  const auto each = [&](auto one) __attribute__((always_inline)) {
-    for (int64_t i = 0; i < n; ++i) {
-      if (ahead != 0) prefetch(src + src_at[i] + ahead);
-      one(src + src_at[i], dst + dst_at[i]);
+/// Every run of a region, by `one`.
+template <typename One>
+RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                              Starts dst_cols, int64_t rows, int64_t cols, int64_t ahead, One one) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const std::byte* from = src + src_rows[r];
+    std::byte* to = dst + dst_rows[r];
+    for (int64_t c = 0; c < cols; ++c) {
+      if (ahead != 0) prefetch(from + src_cols[c] + ahead);
+      one(from + src_cols[c], to + dst_cols[c]);
     }
-  };
-  const auto whole = [&]<typename T>(T) __attribute__((always_inline)) {
-    each([](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
-  };
+  }
+}
+
+template <typename T>
+void copy_whole(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                Starts dst_cols, int64_t rows, int64_t cols, int64_t ahead) {
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead,
+           [](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
+}
+
+void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+          int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
   switch (bytes) {
-    case 16: return whole(Bytes16());
-    case 32: return whole(Bytes32());
-    case 64: return whole(Bytes64());
-    default: return each([&](const std::byte* from, std::byte* to) { copy_one(from, to, bytes); });
+    case 16: return copy_whole<Bytes16>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    case 32: return copy_whole<Bytes32>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    case 64: return copy_whole<Bytes64>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    default:
+      each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead,
+               [=](const std::byte* from, std::byte* to) { copy_one(from, to, bytes); });
   }
 }
 
@@ -96,20 +110,38 @@ HWY_INLINE void stream_lines(const std::byte* src, std::byte* dst, int64_t bytes
   constexpr int64_t kStep = 16 * kBlocks;
   for (int64_t i = 0; i < bytes; i += kLine) {
     if (ahead != 0) prefetch(src + i + ahead);
-    for (int64_t b = 0; b < kLine; b += kStep) hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
+    for (int64_t b = 0; b < kLine; b += kStep)
+      hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
   }
 }
 
-void copy_stream(const std::byte* src, const int64_t* src_at, std::byte* dst, const int64_t* dst_at, int64_t n,
-                 int64_t bytes, int64_t ahead) {
-  for (int64_t i = 0; i < n; ++i) {
-    const std::byte* from = src + src_at[i];
-    std::byte* to = dst + dst_at[i];
-    const int64_t head = std::min(bytes, -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kLine - 1));
-    if (head > 0) copy_short(from, to, head);
-    const int64_t lines = (bytes - head) / kLine * kLine, tail = bytes - head - lines;
-    stream_lines(from + head, to + head, lines, ahead);
-    if (tail > 0) copy_short(from + head + lines, to + head + lines, tail);
+HWY_INLINE void stream_run(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
+  const int64_t head = std::min(bytes, -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1));
+  if (head > 0) copy_short(src, dst, head);
+  const int64_t lines = (bytes - head) / kLine * kLine, tail = bytes - head - lines;
+  stream_lines(src + head, dst + head, lines, ahead);
+  if (tail > 0) copy_short(src + head + lines, dst + head + lines, tail);
+}
+
+void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                 Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
+  const auto each = [&](auto one) __attribute__((always_inline)) {
+    each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes <= kLine ? ahead : 0, one);
+  };
+  const Block16<uint8_t> d;
+  switch (bytes) {
+    case 16:
+      return each([d](const std::byte* from, std::byte* to) HWY_ATTR {
+        hn::Stream(hn::LoadU(d, as<uint8_t>(from)), d, as<uint8_t>(to));
+      });
+    case 32:
+      return each([d](const std::byte* from, std::byte* to) HWY_ATTR {
+        const auto low = hn::LoadU(d, as<uint8_t>(from)), high = hn::LoadU(d, as<uint8_t>(from + 16));
+        hn::Stream(low, d, as<uint8_t>(to));
+        hn::Stream(high, d, as<uint8_t>(to + 16));
+      });
+    default:
+      return each([=](const std::byte* from, std::byte* to) HWY_ATTR { stream_run(from, to, bytes, bytes > kLine ? ahead : 0); });
   }
 }
 

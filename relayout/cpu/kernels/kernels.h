@@ -32,9 +32,14 @@ using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::by
 /// dst[dst_rows[r] + c] = src[c * K + r] for a fixed number K of rows: columns follow each other in the source.
 using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts dst_rows, int64_t cols);
 
-/// n runs of `bytes` contiguous bytes. copy_stream: whole lines of the destination pass by the cache.
-using CopyKernel = void (*)(const std::byte* src, Starts src_at, std::byte* dst, Starts dst_at, int64_t n,
-                            int64_t bytes, int64_t ahead);
+/// A region of runs of `bytes` contiguous bytes: run (r, c) goes from src_rows[r] + src_cols[c] to dst_rows[r] +
+/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache; runs of 16 and 32 bytes must be aligned to
+/// their size and make whole lines together.
+using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                            Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
+
+/// The list of a single row or column.
+inline constexpr int64_t kFirst[] = {0};
 
 /// An element of 16 bytes.
 struct Bytes16 {

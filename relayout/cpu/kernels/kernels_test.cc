@@ -175,7 +175,7 @@ TEST_P(EveryTable, CopyStream) {
         Guarded src(3 * bytes, at, shift), dst(3 * bytes, at, (shift * 5 + 1) % 64);
         randomize(src.bytes(), rng);
         const auto at_run = steps(3, bytes);
-        GetParam()->copy_stream(src.data(), at_run.data(), dst.data(), at_run.data(), 3, bytes, shift * 64);
+        GetParam()->copy_stream(src.data(), at_run.data(), kFirst, dst.data(), at_run.data(), kFirst, 3, 1, bytes, shift * 64);
         GetParam()->flush();
         ASSERT_TRUE(std::ranges::equal(src.bytes(), dst.bytes()));
         ASSERT_TRUE(src.intact() && dst.intact());
@@ -197,7 +197,7 @@ TEST_P(EveryTable, Copy) {
         std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
         for (int64_t r = 0; r < rows; ++r) std::copy_n(src.data() + r * stride, bytes, expected.begin() + r * stride);
         const auto at_run = steps(rows, stride);
-        GetParam()->copy(src.data(), at_run.data(), dst.data(), at_run.data(), rows, bytes, 0);
+        GetParam()->copy(src.data(), at_run.data(), kFirst, dst.data(), at_run.data(), kFirst, rows, 1, bytes, 0);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected));
       }
     }
@@ -212,7 +212,7 @@ TEST_P(EveryTable, CopyAtEveryMisalignment) {
         Guarded src(3 * bytes, at, shift), dst(3 * bytes, at, (shift * 5 + 1) % 64);
         randomize(src.bytes(), rng);
         const auto at_run = steps(3, bytes);
-        GetParam()->copy(src.data(), at_run.data(), dst.data(), at_run.data(), 3, bytes, 64);
+        GetParam()->copy(src.data(), kFirst, at_run.data(), dst.data(), kFirst, at_run.data(), 1, 3, bytes, 64);
         ASSERT_TRUE(std::ranges::equal(src.bytes(), dst.bytes()));
         ASSERT_TRUE(src.intact() && dst.intact());
       }

@@ -20,7 +20,7 @@ void transpose_plain(const std::byte* src, const int64_t* src_cols, std::byte* d
 #if RELAYOUT_KERNELS_SIMD
 
 template <typename T>
-using Block = hn::Full128<T>;
+using Block16 = hn::Full128<T>;
 template <typename T>
 using Wide = hn::ScalableTag<T>;
 /// Blocks of the widest register.
@@ -53,24 +53,27 @@ HWY_INLINE T* as(std::byte* at) {
   return reinterpret_cast<T*>(at);
 }
 
-template <typename T>
-HWY_INLINE hn::Vec<Block<T>> load_block(const std::byte* at) {
-  return hn::LoadU(Block<T>(), as<T>(at));
-}
-
 /// One register of which block b is the 16 bytes at src + cols[b * kStep].
-template <typename T, int kStep>
-HWY_INLINE hn::Vec<Wide<T>> load_blocks(const std::byte* src, const int64_t* cols) {
+template <int kStep, class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, const int64_t* cols) {
+  using T = hn::TFromD<D>;
+  constexpr int kCount = static_cast<int>(hn::MaxLanes(d) * sizeof(T) / 16);
+  if constexpr (kCount == 1) return hn::LoadU(d, as<T>(src + cols[0]));
+#if HWY_TARGET <= HWY_AVX2
+  const Block16<T> block;
+  if constexpr (kCount == 2)
+    return hn::Combine(d, hn::LoadU(block, as<T>(src + cols[kStep])), hn::LoadU(block, as<T>(src + cols[0])));
+#endif
 #if HWY_TARGET <= HWY_AVX3
-  __m512i v = _mm512_castsi128_si512(load_block<T>(src + cols[0]).raw);
-  v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_block<T>(src + cols[kStep]).raw);
-  v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_block<T>(src + cols[2 * kStep]).raw);
-  return hn::Vec<Wide<T>>{_mm512_mask_broadcast_i32x4(v, 0xf000, load_block<T>(src + cols[3 * kStep]).raw)};
-#else
-  if constexpr (kBlocks == 2)
-    return hn::Combine(Wide<T>(), load_block<T>(src + cols[kStep]), load_block<T>(src + cols[0]));
-  else
-    return hn::LoadU(Wide<T>(), as<T>(src + cols[0]));
+  if constexpr (kCount == 4) {
+    const auto at = [&](int b) HWY_ATTR {
+      return hn::LoadU(Block16<uint8_t>(), as<uint8_t>(src + cols[b * kStep])).raw;
+    };
+    __m512i v = _mm512_castsi128_si512(at(0));
+    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, at(1));
+    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, at(2));
+    return hn::Vec<D>{_mm512_mask_broadcast_i32x4(v, 0xf000, at(3))};
+  }
 #endif
 }
 
@@ -82,57 +85,19 @@ HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
     hn::StoreU(v, d, to);
 }
 
-/// N rows of kBlocks * N columns.
-template <typename T, bool kStream>
-HWY_INLINE void transpose_wide(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                               int64_t ahead) {
-  constexpr int kN = 16 / sizeof(T);
-  const Wide<T> d;
-  Registers<Wide<T>> a;
-  for (int i = 0; i < kN; ++i) a.v[i] = load_blocks<T, kN>(src, src_cols + i);
+/// The rows from `skip` on of N rows of as many columns as a register of D has elements of a row.
+template <typename T, bool kStream, class D>
+HWY_INLINE void transpose_tile(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
+                               const int64_t* dst_rows, int skip, int64_t ahead) {
+  constexpr int kN = 16 / sizeof(T), kCols = static_cast<int>(HWY_MIN(hn::MaxLanes(d), 64 / sizeof(T)));
+  Registers<D> a;
+  for (int i = 0; i < kN; ++i) a.v[i] = load_blocks<kN>(d, src, src_cols + i);
   if (ahead != 0) {
-    for (int i = 0; i < kN * kBlocks; ++i) prefetch(src + src_cols[i] + ahead);
+    for (int i = 0; i < kCols; ++i) prefetch(src + src_cols[i] + ahead);
   }
   interleave_rounds<kN>(d, a);
-  for (int i = 0; i < kN; ++i) put<kStream>(a.v[i], d, as<T>(dst + dst_rows[i]));
-}
-
-/// Up to N rows of up to N columns, touching nothing beyond them.
-template <typename T>
-HWY_INLINE void transpose_edge(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                               int rows, int cols) {
-  constexpr int kN = 16 / sizeof(T);
-  const Block<T> d;
-  Registers<Block<T>> a;
-  const int row_bytes = rows * static_cast<int>(sizeof(T)), col_bytes = cols * static_cast<int>(sizeof(T));
-  alignas(16) std::byte buffer[kN * 16];
-  if (row_bytes < 16) {
-    for (int i = 0; i < cols; ++i) copy_short(src + src_cols[i], buffer + i * 16, row_bytes);
-    for (int i = 0; i < kN; ++i) a.v[i] = hn::Load(d, as<T>(buffer + i * 16));
-  } else {
-    for (int i = 0; i < kN; ++i) a.v[i] = i < cols ? hn::LoadU(d, as<T>(src + src_cols[i])) : hn::Zero(d);
-  }
-  interleave_rounds<kN>(d, a);
-  if (col_bytes == 16) {
-    for (int i = 0; i < kN; ++i) {
-      if (i < rows) hn::StoreU(a.v[i], d, as<T>(dst + dst_rows[i]));
-    }
-  } else {
-    for (int i = 0; i < kN; ++i) hn::Store(a.v[i], d, as<T>(buffer + i * 16));
-    for (int i = 0; i < rows; ++i) copy_short(buffer + i * 16, dst + dst_rows[i], col_bytes);
-  }
-}
-
-/// What no register takes: rows or columns that are left over.
-template <typename T>
-void transpose_edges(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                     int64_t rows, int64_t cols) {
-  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
-  for (int64_t r = 0; r < rows; r += kN) {
-    for (int64_t c = 0; c < cols; c += kN) {
-      transpose_edge<T>(src + r * kSize, src_cols + c, dst + c * kSize, dst_rows + r,
-                        static_cast<int>(std::min(kN, rows - r)), static_cast<int>(std::min(kN, cols - c)));
-    }
+  for (int i = 0; i < kN; ++i) {
+    if (i >= skip) put<kStream>(a.v[i], d, as<T>(dst + dst_rows[i]));
   }
 }
 
@@ -150,7 +115,7 @@ HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
 }
 
 /// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
-/// at most, g * N + i is column g * N + i before and rows block * N + i after.
+/// at most, g * N + i is column g * N + i before and row g * N + i after.
 template <typename T, bool kStream>
 HWY_INLINE void transpose_square(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                                  int64_t ahead) {
@@ -172,50 +137,93 @@ HWY_INLINE void transpose_square(const std::byte* src, const int64_t* src_cols, 
 
 #endif
 
-template <typename T, bool kStream>
-HWY_INLINE void transpose_columns(const std::byte* src, const int64_t* src_cols, std::byte* dst,
+/// All rows, at least N, of the columns of a register of D; streamed, of a line. What is left of the rows is done by a
+/// tile that repeats some.
+template <typename T, bool kStream, class D>
+HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t ahead) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
-  // Columns of one register; those of a line, so that streamed lines are completed at once.
-  constexpr int64_t kWidth = kN * kBlocks, kWhole = kStream ? kLine / kSize : kWidth;
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kWhole = kStream ? kLine / kSize : kWidth;
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr (kSize == 4 || kSize == 8) {
-    constexpr int64_t kSquare = kLine / kSize;
-    for (; r + kSquare <= rows; r += kSquare)
+  if constexpr ((kSize == 4 || kSize == 8) && kWidth == kLine / kSize) {
+    for (; r + kWidth <= rows; r += kWidth)
       transpose_square<T, kStream>(src + r * kSize, src_cols, dst, dst_rows + r, ahead);
   }
 #endif
-  for (; r + kN <= rows; r += kN) {
+  while (r < rows) {
+    const int64_t from = std::min(r, rows - kN);
     // One prefetch a line is enough.
     const int64_t far = r * kSize % kLine == 0 ? ahead : 0;
-    for (int64_t c = 0; c < kWhole; c += kWidth)
-      transpose_wide<T, kStream>(src + r * kSize, src_cols + c, dst + c * kSize, dst_rows + r, far);
-  }
-  if (r == rows) return;
-  if constexpr (!kStream) {
-    transpose_edges<T>(src + r * kSize, src_cols, dst, dst_rows + r, rows - r, kWhole);
-  } else {
-    alignas(64) std::byte lines[(kN - 1) * kLine + kLine];
-    int64_t at[kN];
-    for (int64_t i = 0; i < kN; ++i) at[i] = i * kLine;
-    transpose_edges<T>(src + r * kSize, src_cols, lines, at, rows - r, kWhole);
-    const Wide<uint8_t> d8;
-    for (int64_t i = 0; i < rows - r; ++i) {
-      for (int64_t b = 0; b < kLine; b += 16 * kBlocks)
-        hn::Stream(hn::Load(d8, as<uint8_t>(lines + i * kLine + b)), d8, as<uint8_t>(dst + dst_rows[r + i] + b));
+    for (int64_t c = 0; c < kWhole; c += kWidth) {
+      transpose_tile<T, kStream>(d, src + from * kSize, src_cols + c, dst + c * kSize, dst_rows + from,
+                                 static_cast<int>(r - from), far);
     }
+    r = from + kN;
+  }
+}
+
+/// Some bytes of a register: the sizes that are common without a detour.
+template <class D>
+HWY_INLINE hn::Vec<D> load_part(D d, const std::byte* from, int bytes) {
+  using T = hn::TFromD<D>;
+  if (bytes == 16) return hn::LoadU(d, as<T>(from));
+  alignas(16) std::byte buffer[16] = {};
+  copy_short(from, buffer, bytes);
+  return hn::Load(d, as<T>(buffer));
+}
+template <class D>
+HWY_INLINE void store_part(hn::Vec<D> v, D d, std::byte* to, int bytes) {
+  using T = hn::TFromD<D>;
+  if (bytes == 16) return hn::StoreU(v, d, as<T>(to));
+  alignas(16) std::byte buffer[16];
+  hn::Store(v, d, as<T>(buffer));
+  copy_short(buffer, to, bytes);
+}
+
+/// Fewer rows or columns than a tile has; nothing beyond them is touched.
+template <typename T>
+void transpose_small(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                     int64_t rows, int64_t cols) {
+  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
+  const Block16<T> d;
+  for (int64_t r = 0; r < rows; r += kN) {
+    const int height = static_cast<int>(std::min(kN, rows - r));
+    for (int64_t c = 0; c < cols; c += kN) {
+      const int width = static_cast<int>(std::min(kN, cols - c));
+      Registers<Block16<T>> a;
+      for (int i = 0; i < kN; ++i) {
+        a.v[i] = i < width ? load_part(d, src + src_cols[c + i] + r * kSize, height * static_cast<int>(kSize)) : hn::Zero(d);
+      }
+      interleave_rounds<kN>(d, a);
+      for (int i = 0; i < kN; ++i) {
+        if (i < height) store_part(a.v[i], d, dst + dst_rows[r + i] + c * kSize, width * static_cast<int>(kSize));
+      }
+    }
+  }
+}
+
+/// Tiles of D over columns of which there are enough for one; the last tile repeats some.
+template <typename T, class D>
+HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
+                             const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T);
+  for (int64_t c = 0; c < cols; c += kWidth) {
+    const int64_t from = std::min(c, cols - kWidth);
+    transpose_columns<T, false>(d, src, src_cols + from, dst + from * kSize, dst_rows, rows, ahead);
   }
 }
 
 template <typename T>
 void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows, int64_t rows,
                int64_t cols, int64_t ahead) {
-  constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T), kWidth = kN * kBlocks;
-  int64_t c = 0;
-  for (; c + kWidth <= cols; c += kWidth)
-    transpose_columns<T, false>(src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
-  if (c < cols) transpose_edges<T>(src, src_cols + c, dst + c * kSize, dst_rows, rows, cols - c);
+  constexpr int64_t kN = 16 / sizeof(T);
+  const Wide<T> wide;
+  if (rows < kN || cols < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
+  if (cols >= static_cast<int64_t>(hn::MaxLanes(wide)))
+    transpose_by<T>(wide, src, src_cols, dst, dst_rows, rows, cols, ahead);
+  else
+    transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
 }
 
 /// As transpose(), with rows that start at lines of the destination and whole lines of columns.
@@ -223,8 +231,9 @@ template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  if (rows < 16 / kSize) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
   for (int64_t c = 0; c < cols; c += kWhole)
-    transpose_columns<T, true>(src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
+    transpose_columns<T, true>(Wide<T>(), src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
 }
 
 /// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
