@@ -7,6 +7,7 @@
 #include <set>
 
 #include "bench/buffer.h"
+#include "bench/chart.h"
 #include "bench/copy.h"
 #include "bench/report.h"
 #include "bench/timing.h"
@@ -189,6 +190,48 @@ TEST(Summary, RowsMeansAndVerdicts) {
   EXPECT_DOUBLE_EQ(geometric_mean(speedups(results).at("peer").at(1)), std::cbrt(2 * 0.5 * 8));
   EXPECT_EQ(prediction(results).within_25_percent, 2);
   EXPECT_EQ(suite_json(results)["results"].size(), 3u);
+}
+
+CaseResult ratio_result(std::size_t nth, double ratio, const char* peer) {
+  CaseResult out{&all_cases()[nth], {}, ""};
+  out.measured.copy_ns = 100;
+  out.measured.median_ns = 100 * ratio;
+  out.measured.ratio = ratio;
+  out.measured.competitors = {{peer, "1", 2500, ""}};
+  return out;
+}
+
+TEST(Charts, ShowEachCaseOnceAndEscapeNames) {
+  const std::vector<CaseResult> results = {ratio_result(0, 1.05, "<a&b>"), ratio_result(1, 9, "<a&b>")};
+  const std::string picture = suite_chart(suite_json(results), 1);
+  for (const CaseResult& result : results) {
+    std::string escaped = name_of(*result.about);
+    escaped.replace(escaped.find('>'), 1, "&gt;");
+    const std::size_t at = picture.find(escaped);
+    ASSERT_NE(at, std::string::npos) << escaped;
+    EXPECT_EQ(picture.find(escaped, at + 1), std::string::npos);
+  }
+  EXPECT_NE(picture.find(">1.05<"), std::string::npos);
+  EXPECT_NE(picture.find("&lt;a&amp;b&gt;"), std::string::npos);
+  EXPECT_EQ(picture.find("<a&b>"), std::string::npos);
+  EXPECT_TRUE(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+}
+
+TEST(Charts, OfASweepAndOfWhatIsNone) {
+  Sweep sweep{"f32 x -> y", {}};
+  for (int64_t bytes : {4096, 8192, 16384}) {
+    sweep.points.push_back({bytes, ratio_result(0, 2, "p").measured});
+    sweep.points.back().measured.bytes = 2 * bytes;
+    sweep.points.back().measured.memcpy_ns = 100;
+    sweep.points.back().measured.gbps = static_cast<double>(bytes) / 100;
+  }
+  const Json report = sweep_json({sweep});
+  const std::string picture = sweep_chart(report);
+  EXPECT_NE(picture.find("f32 x -&gt; y"), std::string::npos);
+  EXPECT_NE(picture.find("16 KiB"), std::string::npos);
+  EXPECT_THROW(suite_chart(report, 1), Error);
+  EXPECT_THROW(suite_chart(suite_json({ratio_result(0, 1, "p")}), 2), Error);
+  EXPECT_THROW(sweep_chart(Json::array()), Error);
 }
 
 }  // namespace
