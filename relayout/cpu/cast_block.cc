@@ -2,7 +2,7 @@
 // stays in the first-level cache, so memory is read and written once.
 #include <bit>
 
-#include "relayout/cpu/run.h"
+#include "relayout/cpu/pack_block.h"
 
 namespace relayout::cpu {
 namespace {
@@ -22,6 +22,8 @@ struct Converter {
   LoadKernel load, load_old;
   StoreKernel store;
   bool load_is_identity, store_is_identity;
+  /// Null where the values do not go straight from type to type.
+  ConvertKernel direct = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
   explicit Converter(const RunContext& c) : context(c) {
@@ -36,6 +38,11 @@ struct Converter {
     const DType same = compute == ComputeType::f32 ? DType::f32 : DType::f64;
     load_is_identity = compute != ComputeType::i128 && src == same && !arithmetic;
     store_is_identity = compute != ComputeType::i128 && dst == same && !arithmetic;
+    const Attributes& a = plan.attributes();
+    const bool scale_only = a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() &&
+                            a.dst_zero_point.values.empty();
+    if (compute == ComputeType::f32 && (!arithmetic || scale_only))
+      direct = c.kernels.convert[static_cast<std::size_t>(src)][static_cast<std::size_t>(dst)];
     src_bytes = std::max(bits(src) / 8, 1);
     dst_bytes = std::max(bits(dst) / 8, 1);
   }
@@ -43,6 +50,8 @@ struct Converter {
   /// n dense elements to n dense elements; `old` are the destination's, `attribute` the first one's values.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
+    if (direct && (!arithmetic || attribute_stride == 0))
+      return direct(src, dst, n, arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr);
     // The user's memory is the values then, at any address.
     if (load_is_identity) return store(src, dst, n);
     if (store_is_identity) return load(src, dst, n);
@@ -137,21 +146,10 @@ struct AttributeStrides {
 /// Narrow elements are transposed faster than wide ones: columns are converted first, then transposed.
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
-  alignas(64) std::byte narrow[(kTile + 64) * kWidest];
-  const int64_t bytes = box.piece[kDst];
-  // Columns an odd number of lines apart, against conflicts in the cache.
-  const int64_t pitch = (ceil_div(block.rows * bytes, 64) | 1) * 64;
-  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(sizeof narrow) / pitch);
-  const Dense starts(std::min(most, block.cols), pitch);
-  for (int64_t begin = 0; begin < block.cols; begin += most) {
-    const int64_t count = std::min(most, block.cols - begin);
-    for (int64_t c = 0; c < count; ++c) {
-      convert.run(block.src + block.src_cols[begin + c], narrow + c * pitch, nullptr,
-                  block.offset[kAttribute] + (begin + c) * attribute.col, attribute.row, block.rows);
-    }
-    context.kernels.transpose[log2_size(bytes)](narrow, starts.at, block.dst + begin * bytes, block.dst_rows, block.rows,
-                                                count, 0);
-  }
+  transpose_packed(context, block, box.piece[kSrc], box.piece[kDst], [&](int64_t col, std::byte* to) {
+    convert.run(block.src + block.src_cols[col], to, nullptr, block.offset[kAttribute] + col * attribute.col,
+                attribute.row, block.rows);
+  });
 }
 
 /// A block of few enough values for a tile.
@@ -205,12 +203,15 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
 
 }  // namespace
 
+bool narrows(const RunContext& context, const BoxPlan& box) {
+  return box.shape == KernelShape::transpose && box.piece[kDst] < box.piece[kSrc] &&
+         context.plan.attributes().beta == 0;
+}
+
 void cast_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const Converter convert(context);
   const AttributeStrides attribute{box.rows[0].stride[kAttribute], box.cols[0].stride[kAttribute]};
-  const bool sum = context.plan.attributes().beta != 0;
-  if (box.shape == KernelShape::transpose && convert.dst_bytes < convert.src_bytes && !sum)
-    return narrow_block(context, box, convert, attribute, block);
+  if (narrows(context, box)) return narrow_block(context, box, convert, attribute, block);
   const int64_t values = std::max<int64_t>(1, box.piece[kSrc] / convert.src_bytes);
   const int64_t cols = std::clamp<int64_t>(kTile / values, 1, block.cols);
   const int64_t rows = std::clamp<int64_t>(kTile / (values * cols), 1, block.rows);

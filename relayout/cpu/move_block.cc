@@ -1,7 +1,7 @@
 // One block whose bits are moved, by the kernel of its shape.
 #include <cstring>
 
-#include "relayout/cpu/run.h"
+#include "relayout/cpu/pack_block.h"
 
 namespace relayout::cpu {
 namespace {
@@ -47,7 +47,7 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
   const int64_t bytes = box.piece[kSrc];
   const std::size_t size = log2_size(bytes);
   const Kernels& kernels = context.kernels;
-  if (bytes <= 8) {
+  if (bytes <= 8 && !block.stream) {
     // Two to four columns whose rows follow each other, or rows whose columns do: no tile would be filled.
     if (block.cols >= 2 && block.cols <= 4 && block.rows > 1 && box.rows.size() == 1 &&
         block.dst_rows[1] - block.dst_rows[0] == block.cols * bytes) {
@@ -60,7 +60,13 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
           block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
     }
   }
-  kernels.transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
+  if (box.pack) {
+    return transpose_packed(context, block, bytes, bytes, [&](int64_t col, std::byte* to) {
+      std::memcpy(to, block.src + block.src_cols[col], static_cast<std::size_t>(block.rows * bytes));
+    });
+  }
+  const auto& transpose = block.stream ? kernels.transpose_stream : kernels.transpose;
+  transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
 }
 
 }  // namespace

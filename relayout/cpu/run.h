@@ -34,6 +34,8 @@ struct Block {
   int64_t rows, cols;
   /// The source is prefetched so many bytes ahead; 0 for not.
   int64_t ahead = 0;
+  /// Rows start at lines of the destination and are whole lines: they are written past the cache.
+  bool stream = false;
 };
 
 /// Rows or columns beyond its own that a block may do, so as to complete a line of 64 bytes.
@@ -63,6 +65,8 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 /// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
 void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
+/// Whether cast_block() converts a box's columns before it transposes them; then it can stream.
+bool narrows(const RunContext& context, const BoxPlan& box);
 
 /// Whether blocks of a box are written past the cache, and one such block (stream_block.cc).
 bool streams(const RunContext& context, const BoxPlan& box);

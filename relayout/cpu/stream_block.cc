@@ -36,30 +36,33 @@ void prefetch(const BoxPlan& box, const Block& block) {
 }
 
 /// Lines straight from the kernels; false where the block is not made for it.
-bool stream_direct(const RunContext& context, const BoxPlan& box, const Block& block) {
-  if (context.plan.converts()) return false;
-  const int64_t bytes = box.piece[kSrc];
-  if (box.long_runs) {
-    context.kernels.copy_stream(block.src, block.src_rows, kFirst, block.dst, block.dst_rows, kFirst, block.rows, 1,
-                                block.cols * bytes, kCopyAhead);
+bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
+  const Kernels& kernels = context.kernels;
+  const bool converts = context.plan.converts();
+  const int64_t bytes = box.piece[kDst];
+  if (box.long_runs && !converts) {
+    kernels.copy_stream(block.src, block.src_rows, kFirst, block.dst, block.dst_rows, kFirst, block.rows, 1,
+                        block.cols * bytes, kCopyAhead);
     return true;
   }
   if (!at_lines(box, block) || block.cols * bytes % kLine != 0) return false;
-  if (box.shape != KernelShape::transpose) {
-    if (bytes % kLine != 0 && bytes != 16 && bytes != 32) return false;
-    context.kernels.copy_stream(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
-                                block.rows, block.cols, bytes, box.ahead);
+  block.ahead = box.ahead;
+  block.stream = true;
+  if (box.shape == KernelShape::transpose) {
+    if (!kernels.transpose_stream[log2_size(bytes)] || block.rows * bytes < 16) return false;
+    if (converts && !narrows(context, box)) return false;
+    converts ? cast_block(context, box, block) : move_block(context, box, block);
     return true;
   }
-  const auto kernel = context.kernels.transpose_stream[log2_size(bytes)];
-  if (!kernel || block.rows * bytes < 16) return false;
-  kernel(block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, box.ahead);
+  if (converts || (bytes % kLine != 0 && bytes != 16 && bytes != 32)) return false;
+  kernels.copy_stream(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
+                      block.cols, bytes, box.ahead);
   return true;
 }
 
 void make(const RunContext& context, const BoxPlan& box, Block image) {
-  // Transpositions prefetch as they read; the others' blocks are prefetched at once.
-  if (box.shape != KernelShape::gather && !context.plan.converts())
+  // Some prefetch as they read; the others' blocks are prefetched at once.
+  if (context.plan.converts() ? narrows(context, box) : box.shape != KernelShape::gather)
     image.ahead = box.ahead;
   else if (box.ahead != 0)
     prefetch(box, image);
@@ -107,7 +110,8 @@ int64_t whole_lines(int64_t piece, int64_t bytes) {
 void stream_rows(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
   alignas(64) std::byte memory[kImage];
   const int64_t piece = box.piece[kDst];
-  const int64_t extra = std::min(ceil_div(kLine - 1, piece), cols.total - cols.end());
+  const bool whole = at_lines(box, block) && block.cols * piece % kLine == 0;
+  const int64_t extra = whole ? 0 : std::min(ceil_div(kLine - 1, piece), cols.total - cols.end());
   // Few rows leave room for longer tiles.
   const int64_t tile = whole_lines(piece, std::max(kTileBytes, kTileImage / block.rows)), tile_bytes = tile * piece;
   const int64_t pitch = tile_bytes + ceil_div(extra * piece, kLine) * kLine + 2 * kLine;
@@ -157,8 +161,9 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
                   const Part& cols) {
   if (stream_direct(context, box, block)) return;
   const int64_t row_bytes = cols.total * box.piece[kDst];
-  const bool one_run = cols.count() == cols.total && box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes &&
-                       (rows.count() + ceil_div(kLine - 1, row_bytes)) * row_bytes + kLine <= kImage;
+  // The same answer for all blocks of a box: neighbours share lines.
+  const bool one_run = cols.most >= cols.total && box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes &&
+                       (rows.most + ceil_div(kLine - 1, row_bytes)) * row_bytes + kLine <= kImage;
   if (one_run)
     stream_run(context, box, block, rows);
   else

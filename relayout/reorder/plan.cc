@@ -9,8 +9,6 @@
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
 
-#include <cstdlib>
-#define TUNE(n, d) (getenv("RT_" n) ? atoll(getenv("RT_" n)) : (d))
 namespace relayout {
 namespace {
 
@@ -118,7 +116,7 @@ int64_t count_elements(const Box& box) {
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t rows = std::max<int64_t>(kRowBytes / src_piece, 4);
-  int64_t panel = TUNE("PANEL", 128);
+  int64_t panel = std::max<int64_t>(128, 512 / plan.piece[kDst]);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
   // Panels of about the same size.
@@ -128,6 +126,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
   plan.ahead = plan.dense_rows ? plan.block_rows * src_piece + kLine - 1 : 0;
+  plan.pack = plan.shape == KernelShape::transpose && src_piece <= 2;
   // A source without gaps: its next bytes are the next columns.
   if (plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
       plan.row_count * src_piece <= 8 * kRowBytes) {
@@ -136,7 +135,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   }
   // Short rows that follow each other make one run of the destination together.
   if (row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
-    plan.block_rows = std::clamp<int64_t>(TUNE("RUN", 16 << 10) / row_bytes, 16, kMaxBlockSide);
+    plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
 }
 
 /// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, one line of the
@@ -163,9 +162,18 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   }
 }
 
+/// What the caller chose instead.
+void apply(const Tuning& tuning, BoxPlan& plan) {
+  const auto side = [](int64_t wanted) { return std::min(wanted, kMaxBlockSide); };
+  if (tuning.panel > 0) plan.block_cols = side(tuning.panel);
+  if (tuning.strip > 0) plan.block_rows = side(tuning.strip);
+  if (tuning.ahead > 0 && plan.ahead > 0) plan.ahead = tuning.ahead;
+}
+
 /// Chooses the blocks of a region and makes the rest of the axes loops.
-BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams) {
+BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning) {
   choose_blocks(plan, converts, streams);
+  if (streams && !plan.long_runs) apply(tuning, plan);
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
@@ -215,7 +223,7 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
 }
 
 /// A box that moves bits. `box` is simplified, in units.
-BoxPlan plan_move(Box box, DType dtype, bool streams) {
+BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
   BoxPlan out;
   out.elements = count_elements(box);
   int64_t element = bits(dtype) / 8;
@@ -227,7 +235,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams) {
       out.rows = {take(box.axes, nearest(box.axes, kSrc))};
       out.col_count = out.cols[0].extent;
       out.row_count = out.rows[0].extent;
-      return finish(std::move(out), std::move(box), false, false);
+      return finish(std::move(out), std::move(box), false, false, tuning);
     }
     element = 1;
   }
@@ -237,7 +245,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams) {
     box.axes.erase(run);
     if (alone || bytes >= kLongRun) {
       choose_long_copy(out, {bytes, {1, 1, 0}, -1}, box.axes);
-      return finish(std::move(out), std::move(box), false, streams);
+      return finish(std::move(out), std::move(box), false, streams, tuning);
     }
     element = bytes;  // a short run moves as one larger piece
   }
@@ -247,11 +255,11 @@ BoxPlan plan_move(Box box, DType dtype, bool streams) {
   out.shape = !in_registers                            ? KernelShape::copy
               : out.dense_cols && out.dense_rows       ? KernelShape::transpose
                                                        : KernelShape::gather;
-  return finish(std::move(out), std::move(box), false, streams);
+  return finish(std::move(out), std::move(box), false, streams, tuning);
 }
 
 /// A box whose values are converted: a block is fetched in the destination's order, converted, put.
-BoxPlan plan_cast(Box box, DType src, DType dst, bool streams) {
+BoxPlan plan_cast(Box box, DType src, DType dst, bool streams, const Tuning& tuning) {
   BoxPlan out;
   out.elements = count_elements(box);
   out.unit_bits = {static_cast<int8_t>(unit_bits(src)), static_cast<int8_t>(unit_bits(dst))};
@@ -267,16 +275,16 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool streams) {
     const Axis taken = take(box.axes, run);
     if (alone || divisible || taken.extent * std::max(units(src), units(dst)) >= kLongRun) {
       choose_long_copy(out, taken, box.axes);
-      return finish(std::move(out), std::move(box), true, streams && whole_bytes);
+      return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
     }
     out.piece = {taken.extent * units(src), taken.extent * units(dst)};
     choose_region(out, box.axes);
     out.shape = KernelShape::copy;
-    return finish(std::move(out), std::move(box), true, streams);
+    return finish(std::move(out), std::move(box), true, streams, tuning);
   }
   choose_region(out, box.axes);
   out.shape = whole_bytes && out.dense_cols && out.dense_rows ? KernelShape::transpose : KernelShape::gather;
-  return finish(std::move(out), std::move(box), true, streams && whole_bytes);
+  return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
 }
 
 BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
@@ -294,7 +302,7 @@ BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   out.rows = {take(box.axes, nearest(box.axes, kDst))};
   out.col_count = out.cols[0].extent;
   out.row_count = out.rows[0].extent;
-  return finish(std::move(out), std::move(box), false, false);
+  return finish(std::move(out), std::move(box), false, false, {});
 }
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
@@ -353,7 +361,8 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
 
 }  // namespace
 
-Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine) {
+Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
+                const Tuning& tuning) {
   if (!(src.layout.dims() == dst.layout.dims())) {
     throw Error(ErrorCode::invalid_argument,
                 "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()),
@@ -371,7 +380,10 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
-  plan.plan_boxes(machine);
+  const int64_t bytes = src.span_bytes() + dst.span_bytes();
+  plan.streams_ = tuning.stream == Tuning::Stream::always ||
+                  (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / 4 * 3);
+  plan.plan_boxes(tuning);
   if (attributes.padding.kind == Padding::Kind::value && dst.layout.padded()) plan.plan_fills();
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
@@ -379,16 +391,15 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   return plan;
 }
 
-void Plan::plan_boxes(const Machine& machine) {
-  streams_ = src_.span_bytes() + dst_.span_bytes() > machine.l3 / 4 * 3;
+void Plan::plan_boxes(const Tuning& tuning) {
   auto boxes =
       refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), src_.layout.dims(), tables_);
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);
-    boxes_.push_back(converts_ ? plan_cast(std::move(box), src_.dtype, dst_.dtype, streams_)
-                               : plan_move(std::move(box), src_.dtype, streams_));
+    boxes_.push_back(converts_ ? plan_cast(std::move(box), src_.dtype, dst_.dtype, streams_, tuning)
+                               : plan_move(std::move(box), src_.dtype, streams_, tuning));
   }
 }
 

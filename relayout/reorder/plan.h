@@ -35,6 +35,18 @@ struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
 };
 
+/// Choices that are otherwise made by rule: what Plan::make() would take for 0 (auto for `stream`). For trying them out;
+/// the result of a reorder is the same.
+struct Tuning {
+  enum class Stream : uint8_t { by_size, never, always };
+  /// Whether the destination is written past the cache.
+  Stream stream = Stream::by_size;
+  /// Of streamed blocks: columns of a panel, rows of a strip, bytes that the source is fetched ahead.
+  int64_t panel = 0, strip = 0, ahead = 0;
+
+  bool operator==(const Tuning&) const = default;
+};
+
 class Plan {
  public:
   /// Any pair of layouts of equal dims, any pair of types. Errors: invalid_argument (dims differ,
@@ -42,7 +54,7 @@ class Plan {
   /// tables, see refine.h, or of attribute values). Cost: about a microsecond for a few boxes, some hundred
   /// for kMaxBoxes; tables and attribute values by their size.
   static Plan make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
-                   const Machine& machine = {});
+                   const Machine& machine = {}, const Tuning& tuning = {});
 
   const TensorDesc& src() const { return src_; }
   const TensorDesc& dst() const { return dst_; }
@@ -70,7 +82,7 @@ class Plan {
   Cost cost() const;
 
  private:
-  void plan_boxes(const Machine& machine);
+  void plan_boxes(const Tuning& tuning);
   void plan_fills();
 
   TensorDesc src_, dst_;

@@ -28,35 +28,53 @@ struct Counts {
   int64_t cases = 0, converting = 0, padded = 0, tables = 0, empty = 0;
 };
 
+void expect_bytes(const Case& c, std::span<const std::byte> actual, std::span<const std::byte> expected,
+                  std::string_view isa, const Plan& plan) {
+  if (std::ranges::equal(actual, expected)) return;
+  std::size_t at = 0;
+  while (actual[at] == expected[at]) ++at;
+  const int64_t offset = static_cast<int64_t>(at) * 8 / bits(c.dst.dtype);
+  Dims index;
+  const Slot slot = c.dst.layout.inverse(offset, &index);
+  FAIL() << c.text << "\n  isa " << isa << (plan.streams() ? ", streamed" : "") << ", byte " << at << ", "
+         << (slot == Slot::gap       ? "a gap"
+             : slot == Slot::padding ? "padding of "
+                                     : "element ")
+         << (slot == Slot::gap ? "" : join(index)) << ": " << static_cast<int>(actual[at]) << " instead of "
+         << static_cast<int>(expected[at]) << "\n"
+         << plan.explain();
+}
+
 /// Runs one case by the reference, and by each given ISA.
 void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view> isas, Counts& counts) {
   const auto src = random_bytes(rng, c.src.dtype, c.src.span_bytes());
   const auto before = random_bytes(rng, c.dst.dtype, c.dst.span_bytes());
   auto expected = before;
   reference_reorder(c.src, src.data(), c.dst, expected.data(), c.attributes);
-  const Plan plan = Plan::make(c.src, c.dst, c.attributes);
+  const Plan cached = Plan::make(c.src, c.dst, c.attributes);
+  // What large tensors get, at any address and with blocks small enough for several to meet.
+  Tuning tuning{.stream = Tuning::Stream::always};
+  if (rng() % 2 == 0) tuning.panel = 1 + static_cast<int64_t>(rng() % 48);
+  if (rng() % 2 == 0) tuning.strip = 1 + static_cast<int64_t>(rng() % 24);
+  const Plan streamed = Plan::make(c.src, c.dst, c.attributes, {}, tuning);
+  const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
     cpu::set_isa(isa);
-    auto actual = before;
-    cpu::run(plan, src.data(), actual.data(), {1});
-    if (actual == expected) continue;
-    std::size_t at = 0;
-    while (actual[at] == expected[at]) ++at;
-    const int64_t offset = static_cast<int64_t>(at) * 8 / bits(c.dst.dtype);
-    Dims index;
-    const Slot slot = c.dst.layout.inverse(offset, &index);
-    FAIL() << c.text << "\n  isa " << isa << ", byte " << at << ", "
-           << (slot == Slot::gap       ? "a gap"
-               : slot == Slot::padding ? "padding of "
-                                       : "element ")
-           << (slot == Slot::gap ? "" : join(index)) << ": " << static_cast<int>(actual[at]) << " instead of "
-           << static_cast<int>(expected[at]) << "\n"
-           << plan.explain();
+    for (const Plan* plan : {&cached, &streamed}) {
+      std::vector<std::byte> memory(before.size() + 128, std::byte{0x5a});
+      const std::size_t start = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + shift;
+      std::ranges::copy(before, memory.begin() + static_cast<std::ptrdiff_t>(start));
+      cpu::run(*plan, src.data(), memory.data() + start, {1});
+      const std::vector<std::byte> actual(memory.begin() + static_cast<std::ptrdiff_t>(start),
+                                          memory.begin() + static_cast<std::ptrdiff_t>(start + before.size()));
+      expect_bytes(c, actual, expected, isa, *plan);
+      if (testing::Test::HasFatalFailure()) return;
+    }
   }
   ++counts.cases;
-  counts.converting += plan.converts();
+  counts.converting += cached.converts();
   counts.padded += c.dst.layout.padded();
-  counts.tables += !plan.tables().empty();
+  counts.tables += !cached.tables().empty();
   counts.empty += c.src.layout.empty();
 }
 

@@ -70,12 +70,14 @@ RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
 /// Every run of a region, by `one`.
 template <typename One>
 RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
-                              Starts dst_cols, int64_t rows, int64_t cols, int64_t ahead, One one) {
+                              Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead, One one) {
   for (int64_t r = 0; r < rows; ++r) {
     const std::byte* from = src + src_rows[r];
     std::byte* to = dst + dst_rows[r];
     for (int64_t c = 0; c < cols; ++c) {
-      if (ahead != 0) prefetch(from + src_cols[c] + ahead);
+      if (ahead != 0) {
+        for (int64_t b = 0; b < bytes; b += kLine) prefetch(from + src_cols[c] + ahead + b);
+      }
       one(from + src_cols[c], to + dst_cols[c]);
     }
   }
@@ -84,7 +86,7 @@ RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_
 template <typename T>
 void copy_whole(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                 Starts dst_cols, int64_t rows, int64_t cols, int64_t ahead) {
-  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead,
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, static_cast<int64_t>(sizeof(T)), ahead,
            [](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
 }
 
@@ -95,7 +97,7 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
     case 32: return copy_whole<Bytes32>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
     case 64: return copy_whole<Bytes64>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
     default:
-      each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead,
+      each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead,
                [=](const std::byte* from, std::byte* to) { copy_one(from, to, bytes); });
   }
 }
@@ -126,23 +128,19 @@ HWY_INLINE void stream_run(const std::byte* src, std::byte* dst, int64_t bytes, 
 void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                  Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
   const auto each = [&](auto one) __attribute__((always_inline)) {
-    each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes <= kLine ? ahead : 0, one);
+    each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, bytes <= kLine ? ahead : 0, one);
   };
   const Block16<uint8_t> d;
-  switch (bytes) {
-    case 16:
-      return each([d](const std::byte* from, std::byte* to) HWY_ATTR {
-        hn::Stream(hn::LoadU(d, as<uint8_t>(from)), d, as<uint8_t>(to));
-      });
-    case 32:
-      return each([d](const std::byte* from, std::byte* to) HWY_ATTR {
-        const auto low = hn::LoadU(d, as<uint8_t>(from)), high = hn::LoadU(d, as<uint8_t>(from + 16));
-        hn::Stream(low, d, as<uint8_t>(to));
-        hn::Stream(high, d, as<uint8_t>(to + 16));
-      });
-    default:
-      return each([=](const std::byte* from, std::byte* to) HWY_ATTR { stream_run(from, to, bytes, bytes > kLine ? ahead : 0); });
+  const auto aligned = [](const std::byte* at, uintptr_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; };
+  // Quarters and halves of lines, one after the other.
+  if (bytes == 16 || bytes == 32) {
+    return each([=](const std::byte* from, std::byte* to) HWY_ATTR {
+      if (!aligned(to, 16)) return stream_run(from, to, bytes, 0);
+      hn::Stream(hn::LoadU(d, as<uint8_t>(from)), d, as<uint8_t>(to));
+      if (bytes == 32) hn::Stream(hn::LoadU(d, as<uint8_t>(from + 16)), d, as<uint8_t>(to + 16));
+    });
   }
+  each([=](const std::byte* from, std::byte* to) HWY_ATTR { stream_run(from, to, bytes, bytes > kLine ? ahead : 0); });
 }
 
 void flush() { hwy::FlushStream(); }
@@ -184,6 +182,18 @@ void arithmetic_run(void* values, const void* old, const AttributeValues* attrib
   if (a.dst_scale) each(&AttributeValues::dst_scale, [](C x, C y) { return x / y; });
   if (a.dst_zero_point) each(&AttributeValues::dst_zero_point, [](C x, C y) { return x + y; });
   for (int64_t i = 0; i < n; ++i) set_element<C>(values, i, canonical_nan(element<C>(values, i)));
+}
+
+#include "relayout/cpu/kernels/convert-inl.h"
+
+template <DType S, std::size_t... D>
+constexpr std::array<ConvertKernel, kDTypeCount> convert_row(std::index_sequence<D...>) {
+  return {convert_kernel<S, static_cast<DType>(D)>()...};
+}
+
+template <std::size_t... S>
+constexpr std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_table(std::index_sequence<S...>) {
+  return {convert_row<static_cast<DType>(S)>(std::make_index_sequence<kDTypeCount>())...};
 }
 
 template <typename C, std::size_t... D>
@@ -231,6 +241,7 @@ constexpr Kernels make_kernels(std::string_view isa) {
 #endif
   k.load = {load_row<float>(all), load_row<double>(all), load_row<Int128>(all)};
   k.store = {store_row<float>(all), store_row<double>(all), store_row<Int128>(all)};
+  k.convert = convert_table(all);
   k.arithmetic = {&arithmetic_run<float>, &arithmetic_run<double>};
   return k;
 }

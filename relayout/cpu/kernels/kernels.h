@@ -33,8 +33,8 @@ using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::by
 using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts dst_rows, int64_t cols);
 
 /// A region of runs of `bytes` contiguous bytes: run (r, c) goes from src_rows[r] + src_cols[c] to dst_rows[r] +
-/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache; runs of 16 and 32 bytes must be aligned to
-/// their size and make whole lines together.
+/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache, and runs of 16 and 32 bytes that start at
+/// multiples of 16: those should make whole lines together, one after the other.
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 
@@ -50,6 +50,10 @@ struct Bytes16 {
 using LoadKernel = void (*)(const std::byte* src, void* values, int64_t n);
 /// n values of a compute type to n densely stored elements.
 using StoreKernel = void (*)(const void* values, std::byte* dst, int64_t n);
+
+/// n densely stored elements of one type to another by way of f32, times *scale where that is not null; a NaN that was
+/// scaled is the positive quiet one.
+using ConvertKernel = void (*)(const std::byte* src, std::byte* dst, int64_t n, const float* scale);
 
 /// Which steps of the arithmetic are done, and with what. Value i uses attributes[i * stride].
 struct Arithmetic {
@@ -79,6 +83,8 @@ struct Kernels {
   /// [compute type][dtype]; null where that pair is never used.
   std::array<std::array<LoadKernel, kDTypeCount>, kComputeTypes> load;
   std::array<std::array<StoreKernel, kDTypeCount>, kComputeTypes> store;
+  /// [from][to]; null where there is none, then by load and store.
+  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert;
   /// By compute type; i128 has none.
   std::array<ArithmeticKernel, 2> arithmetic;
 };

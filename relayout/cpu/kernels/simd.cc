@@ -1,4 +1,6 @@
 // The kernels by Highway: this file is compiled once for each instruction set of the architecture.
+#include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
