@@ -45,6 +45,15 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
+  if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
+  transpose_packed(context, box, block, bytes, [&](int64_t col, std::byte* to) {
+    std::memcpy(to, block.src + block.src_cols[col], static_cast<std::size_t>(block.rows * bytes));
+  });
+}
+
+}  // namespace
+
+void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes) {
   const std::size_t size = log2_size(bytes);
   const Kernels& kernels = context.kernels;
   if (bytes <= 8 && !block.stream) {
@@ -60,16 +69,9 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
           block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
     }
   }
-  if (box.pack) {
-    return transpose_packed(context, block, bytes, bytes, [&](int64_t col, std::byte* to) {
-      std::memcpy(to, block.src + block.src_cols[col], static_cast<std::size_t>(block.rows * bytes));
-    });
-  }
   const auto& transpose = block.stream ? kernels.transpose_stream : kernels.transpose;
   transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
 }
-
-}  // namespace
 
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   switch (box.shape) {

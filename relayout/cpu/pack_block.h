@@ -6,30 +6,52 @@
 
 namespace relayout::cpu {
 
-/// Transposes `block`, of elements of src_bytes, into elements of `bytes` bytes. pack(col, to) writes the block's column `col`, dense and of that
-/// type, to `to`. With block.stream the destination's lines are written past the cache.
+/// Transposes `block` of `box` into elements of `bytes` bytes. pack(col, to) writes the block's column `col`, dense and of
+/// that type, to `to`. With block.stream the destination's lines are written past the cache.
 template <typename Pack>
-void transpose_packed(const RunContext& context, const Block& block, int64_t src_bytes, int64_t bytes,
+void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pack& pack) {
   constexpr int64_t kLine = 64, kMemory = 24 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kMemory / kLine];
-  const auto kernel = (block.stream ? context.kernels.transpose_stream : context.kernels.transpose)[log2_size(bytes)];
   // Columns an odd number of lines apart, against conflicts in the cache.
   const int64_t pitch = (ceil_div(block.rows * bytes, kLine) | 1) * kLine;
-  const int64_t whole = block.stream ? kLine / bytes : 1;
-  const int64_t most = std::max<int64_t>(1, std::min(kMemory / pitch, kMaxBlockSide) / whole) * whole;
+  // Few columns at a time, so that reading and writing take turns often.
+  const int64_t most = kLine / bytes;
+  const int64_t src_lines = ceil_div(block.rows * box.piece[kSrc], kLine);
+  Block packed = block;
+  packed.src_cols = starts;
+  packed.ahead = 0;
   for (int64_t c = 0; c < std::min(most, block.cols); ++c) starts[c] = c * pitch;
   for (int64_t begin = 0; begin < block.cols; begin += most) {
-    const int64_t count = std::min(most, block.cols - begin);
-    for (int64_t c = 0; c < count; ++c) {
-      if (block.ahead != 0) {
-        const std::byte* next = block.src + block.src_cols[begin + c] + block.ahead;
-        for (int64_t b = 0; b < block.rows * src_bytes; b += kLine) __builtin_prefetch(next + b, 0, 2);
-      }
+    packed.cols = std::min(most, block.cols - begin);
+    // The next columns, or the next strip's first ones, are fetched meanwhile: half while this group is read, half while
+    // it is written.
+    const bool last = begin + most >= block.cols, strip = last || !block.stream;
+    const int64_t next = !block.stream ? begin : last ? 0 : begin + most;
+    const int64_t fetched = block.ahead == 0 ? 0 : std::min(most, block.cols - next);
+    const std::byte* ahead = block.src + (strip ? block.ahead : 0);
+    const auto fetch = [&](int64_t col, int64_t from, int64_t to) {
+      for (int64_t b = from; b < to; ++b) __builtin_prefetch(ahead + block.src_cols[next + col] + b * kLine, 0, 2);
+    };
+    const int64_t half = block.stream ? src_lines / 2 : src_lines;
+    for (int64_t c = 0; c < packed.cols; ++c) {
+      if (c < fetched) fetch(c, 0, half);
       pack(begin + c, memory + starts[c]);
     }
-    kernel(memory, starts, block.dst + begin * bytes, block.dst_rows, block.rows, count, 0);
+    const int64_t step = block.stream ? 16 : block.rows;
+    int64_t col = 0;
+    for (int64_t r = 0; r < block.rows; r += step) {
+      // The last rows are done together: a kernel wants a tile of them.
+      const int64_t rows = block.rows - r < 2 * step ? block.rows - r : step;
+      packed.src = memory + r * bytes;
+      packed.dst = block.dst + begin * bytes;
+      packed.dst_rows = block.dst_rows + r;
+      packed.rows = rows;
+      transpose_by_kernel(context, box, packed, bytes);
+      for (const int64_t until = fetched * (r + rows) / block.rows; col < until; ++col) fetch(col, half, src_lines);
+      if (rows > step) break;
+    }
   }
 }
 

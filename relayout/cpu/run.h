@@ -65,6 +65,8 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 /// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
 void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
+/// The transposition of elements of `bytes` by the kernel that suits the block.
+void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether cast_block() converts a box's columns before it transposes them; then it can stream.
 bool narrows(const RunContext& context, const BoxPlan& box);
 

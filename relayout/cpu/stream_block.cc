@@ -17,7 +17,7 @@ constexpr int64_t kLine = 64;
 constexpr int64_t kCopyAhead = 2 << 10;
 /// An image's bytes and rows at most, and those that a tile of a row has.
 constexpr int64_t kImage = 40 << 10;
-constexpr int64_t kMaxRows = 32;
+constexpr int64_t kMaxRows = 64;
 constexpr int64_t kTileBytes = 256, kTileImage = 12 << 10;
 
 int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kLine - 1); }
@@ -115,7 +115,9 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
   // Few rows leave room for longer tiles.
   const int64_t tile = whole_lines(piece, std::max(kTileBytes, kTileImage / block.rows)), tile_bytes = tile * piece;
   const int64_t pitch = tile_bytes + ceil_div(extra * piece, kLine) * kLine + 2 * kLine;
-  const int64_t most = std::clamp<int64_t>(kImage / pitch, 1, kMaxRows);
+  // A line of the source at least.
+  const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kLine / box.piece[kSrc]);
+  const int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
   for (int64_t row = 0; row < block.rows; row += most) {
     const int64_t rows = std::min(most, block.rows - row);

@@ -60,9 +60,10 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, const int64_t* cols
   constexpr int kCount = static_cast<int>(hn::MaxLanes(d) * sizeof(T) / 16);
   if constexpr (kCount == 1) return hn::LoadU(d, as<T>(src + cols[0]));
 #if HWY_TARGET <= HWY_AVX2
-  const Block16<T> block;
-  if constexpr (kCount == 2)
+  if constexpr (kCount == 2) {
+    const Block16<T> block;
     return hn::Combine(d, hn::LoadU(block, as<T>(src + cols[kStep])), hn::LoadU(block, as<T>(src + cols[0])));
+  }
 #endif
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kCount == 4) {
@@ -222,6 +223,10 @@ void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, co
   if (rows < kN || cols < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
   if (cols >= static_cast<int64_t>(hn::MaxLanes(wide)))
     transpose_by<T>(wide, src, src_cols, dst, dst_rows, rows, cols, ahead);
+#if HWY_TARGET <= HWY_AVX3
+  else if (cols >= 2 * kN)
+    transpose_by<T>(hn::Half<Wide<T>>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
+#endif
   else
     transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
 }
