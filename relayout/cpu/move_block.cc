@@ -39,6 +39,10 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
     return context.kernels.copy(block.src, block.src_rows, kFirst, block.dst, block.dst_rows, kFirst, block.rows, 1,
                                 block.cols * bytes, 0);
   }
+  if (box.shuffle > 1) {
+    return context.kernels.shuffle(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
+                                   block.rows, block.cols, bytes, box.pattern.data());
+  }
   context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
                        block.cols, bytes, block.ahead);
 }
@@ -46,6 +50,12 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
+  if (box.shuffle > 1) {
+    return transpose_packed(context, box, block, bytes, [&](int64_t col, std::byte* to) {
+      context.kernels.shuffle(block.src, kFirst, block.src_cols + col, to, kFirst, kFirst, 1, 1, block.rows * bytes,
+                              box.pattern.data());
+    });
+  }
   transpose_packed(context, box, block, bytes, [&](int64_t col, std::byte* to) {
     std::memcpy(to, block.src + block.src_cols[col], static_cast<std::size_t>(block.rows * bytes));
   });

@@ -46,6 +46,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     return true;
   }
   if (!at_lines(box, block) || block.cols * bytes % kLine != 0) return false;
+  if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   block.ahead = box.ahead;
   block.stream = true;
   if (box.shape == KernelShape::transpose) {
@@ -117,7 +118,9 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
   const int64_t pitch = tile_bytes + ceil_div(extra * piece, kLine) * kLine + 2 * kLine;
   // A line of the source at least.
   const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kLine / box.piece[kSrc]);
-  const int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
+  int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
+  // Whole groups of a permuted source.
+  if (box.shuffle > 1) most = std::max<int64_t>(16, most / 16 * 16);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
   for (int64_t row = 0; row < block.rows; row += most) {
     const int64_t rows = std::min(most, block.rows - row);

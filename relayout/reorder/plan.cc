@@ -106,6 +106,77 @@ bool pair_nibbles(Box& box) {
   return true;
 }
 
+/// Bytes of a group that a shuffle of registers permutes, at most.
+constexpr int64_t kGroup = 16;
+
+/// A permutation within dense groups of the source.
+struct Shuffle {
+  int64_t bytes = 1;
+  std::array<uint8_t, kGroup> pattern{};
+};
+
+/// Where both sides start with short runs of different axes, groups of the source that hold some of each are permuted
+/// as they are read, so that what is together in the destination becomes one larger element. Rewrites the source's
+/// strides of `box` to those of the permuted source. Returns a shuffle of 1 byte where that gains nothing.
+///
+///     src 2a of 1 byte within 16b2a, dst 2b within 16a2b: groups b2 a2 become a2 b2, elements of two bytes
+Shuffle shuffle_source(Box& box, int64_t element) {
+  // The axes that make up the source's innermost bytes.
+  Axes group;
+  int64_t bytes = element;
+  Axes& axes = box.axes;
+  while (bytes < kGroup && kGroup % bytes == 0) {
+    const auto axis = stepping(axes, kSrc, bytes);
+    if (axis == axes.end()) break;
+    const int64_t room = kGroup / bytes;
+    if (axis->extent > room) {
+      if (axis->extent % room != 0) break;
+      Axis outer = *axis;
+      outer.extent /= room;
+      for (std::size_t k = 0; k < kOperands; ++k) outer.stride[k] *= room;
+      axis->extent = room;
+      group.push_back(take(axes, axis));
+      axes.push_back(outer);
+    } else {
+      group.push_back(take(axes, axis));
+    }
+    bytes *= group.back().extent;
+  }
+  Shuffle out;
+  const auto give_back = [&] {
+    for (const Axis& axis : group) axes.push_back(axis);
+    simplify(box);
+    return out;
+  };
+  const bool aligned = std::ranges::all_of(
+      axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] % bytes == 0; });
+  if (group.size() < 2 || !aligned || kGroup % bytes != 0) return give_back();
+  Axes sorted = group;
+  std::ranges::stable_sort(sorted, {}, [](const Axis& a) { return a.stride[kDst]; });
+  // The larger element, if there is one.
+  if (sorted[0].stride[kDst] != element || sorted[0].stride[kSrc] == element) return give_back();
+  out.bytes = bytes;
+  int64_t virtual_stride = element;
+  std::array<int64_t, kGroup> from{};  // of each element's place in the permuted group
+  int64_t count = 1;
+  for (Axis& axis : sorted) {
+    for (int64_t i = axis.extent - 1; i >= 0; --i) {
+      for (int64_t k = 0; k < count; ++k)
+        from[static_cast<std::size_t>(i * count + k)] = from[static_cast<std::size_t>(k)] + i * axis.stride[kSrc];
+    }
+    count *= axis.extent;
+    axis.stride[kSrc] = virtual_stride;
+    virtual_stride *= axis.extent;
+  }
+  for (int64_t i = 0; i < kGroup; ++i) {
+    const int64_t place = i % bytes;
+    out.pattern[static_cast<std::size_t>(i)] = static_cast<uint8_t>(
+        i - place + from[static_cast<std::size_t>(place / element)] + place % element);
+  }
+  group = sorted;
+  return give_back();
+}
+
 int64_t count_elements(const Box& box) {
   int64_t count = 1;
   for (const Axis& axis : box.axes) count *= axis.extent;
@@ -174,8 +245,11 @@ void apply(const Tuning& tuning, BoxPlan& plan) {
 BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning) {
   choose_blocks(plan, converts, streams);
   if (streams && !plan.long_runs) apply(tuning, plan);
+  if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
+  // Groups that are permuted are whole.
+  if (plan.shuffle > 1) plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
   return plan;
@@ -189,7 +263,10 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   while (true) {
     const auto row = rows.next(axes), col = cols.next(axes);
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
-    if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))
+    // All of a permuted group is rows.
+    if (row != axes.end() && rows.bytes() < plan.shuffle)
+      rows.add(axes, row);
+    else if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))
       rows.add(axes, row);
     else if (col != axes.end())
       cols.add(axes, col);
@@ -222,13 +299,46 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.row_count = plan.rows[0].extent;
 }
 
-/// A box that moves bits. `box` is simplified, in units.
-BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
+/// A box that moves elements of whole bytes.
+BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const Tuning& tuning) {
   BoxPlan out;
   out.elements = count_elements(box);
+  out.shuffle = shuffle.bytes;
+  out.pattern = shuffle.pattern;
+  if (const auto run = find_run(box.axes, element); run != box.axes.end()) {
+    const int64_t bytes = run->extent * element;
+    const bool alone = box.axes.size() == 1;
+    box.axes.erase(run);
+    if (shuffle.bytes == 1 && (alone || bytes >= kLongRun)) {
+      choose_long_copy(out, {bytes, {1, 1, 0}, -1}, box.axes);
+      return finish(std::move(out), std::move(box), false, streams, tuning);
+    }
+    element = bytes;  // a short run moves as one larger piece
+  }
+  out.piece = {element, element};
+  choose_region(out, box.axes);
+  const bool in_registers = element <= 16 && (element & (element - 1)) == 0;
+  out.shape = !in_registers                      ? KernelShape::copy
+              : out.dense_cols && out.dense_rows ? KernelShape::transpose
+                                                 : KernelShape::gather;
+  // Groups that are permuted are read whole.
+  if (out.shape == KernelShape::gather && shuffle.bytes > 1 && element % shuffle.bytes == 0) out.shape = KernelShape::copy;
+  return finish(std::move(out), std::move(box), false, streams, tuning);
+}
+
+/// Whether a box's kernels read whole groups of a permuted source.
+bool reads_groups(const BoxPlan& plan) {
+  if (plan.shape == KernelShape::copy) return plan.piece[kSrc] % plan.shuffle == 0;
+  return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
+}
+
+/// A box that moves bits. `box` is simplified, in units.
+BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
   int64_t element = bits(dtype) / 8;
   if (bits(dtype) < 8) {
     if (!pair_nibbles(box)) {
+      BoxPlan out;
+      out.elements = count_elements(box);
       out.piece = {0, 0};
       out.unit_bits = {4, 4};
       out.cols = {take(box.axes, nearest(box.axes, kDst))};
@@ -239,23 +349,14 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
-  if (const auto run = find_run(box.axes, element); run != box.axes.end()) {
-    const int64_t bytes = run->extent * element;
-    const bool alone = box.axes.size() == 1;
-    box.axes.erase(run);
-    if (alone || bytes >= kLongRun) {
-      choose_long_copy(out, {bytes, {1, 1, 0}, -1}, box.axes);
-      return finish(std::move(out), std::move(box), false, streams, tuning);
+  if (element < kGroup) {
+    Box permuted = box;
+    if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
+      BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, tuning);
+      if (reads_groups(out)) return out;
     }
-    element = bytes;  // a short run moves as one larger piece
   }
-  out.piece = {element, element};
-  choose_region(out, box.axes);
-  const bool in_registers = element <= 16 && (element & (element - 1)) == 0;
-  out.shape = !in_registers                            ? KernelShape::copy
-              : out.dense_cols && out.dense_rows       ? KernelShape::transpose
-                                                       : KernelShape::gather;
-  return finish(std::move(out), std::move(box), false, streams, tuning);
+  return plan_elements(std::move(box), element, {}, streams, tuning);
 }
 
 /// A box whose values are converted: a block is fetched in the destination's order, converted, put.

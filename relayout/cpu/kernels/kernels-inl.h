@@ -102,7 +102,39 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
   }
 }
 
+
+
 #include "relayout/cpu/kernels/transpose-inl.h"
+
+RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
+  for (int64_t i = 0; i < bytes; ++i) dst[i] = src[(i & ~int64_t{15}) + pattern[i & 15]];
+}
+
+void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+             int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern) {
+#if RELAYOUT_KERNELS_SIMD
+  const Wide<uint8_t> wide;
+  const Block16<uint8_t> block;
+  constexpr int64_t kStep = 16 * kBlocks;
+  const auto one = hn::LoadU(block, pattern);
+  const auto all = hn::LoadDup128(wide, pattern);
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0,
+           [&](const std::byte* from, std::byte* to) HWY_ATTR {
+             int64_t i = 0;
+             for (; i + kStep <= bytes; i += kStep) {
+               hn::StoreU(hn::TableLookupBytes(hn::LoadU(wide, as<uint8_t>(from + i)), all), wide, as<uint8_t>(to + i));
+             }
+             for (; i + 16 <= bytes; i += 16) {
+               hn::StoreU(hn::TableLookupBytes(hn::LoadU(block, as<uint8_t>(from + i)), one), block,
+                          as<uint8_t>(to + i));
+             }
+             if (i < bytes) shuffle_plain(from + i, to + i, bytes - i, pattern);
+           });
+#else
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0,
+           [=](const std::byte* from, std::byte* to) { shuffle_plain(from, to, bytes, pattern); });
+#endif
+}
 
 #if RELAYOUT_KERNELS_SIMD
 
@@ -233,6 +265,7 @@ constexpr Kernels make_kernels(std::string_view isa) {
   k.interleave = {interleave_row<2>(), interleave_row<3>(), interleave_row<4>()};
   k.deinterleave = {deinterleave_row<2>(), deinterleave_row<3>(), deinterleave_row<4>()};
   k.copy = &copy;
+  k.shuffle = &shuffle;
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
                         &transpose_stream<uint64_t>, nullptr};

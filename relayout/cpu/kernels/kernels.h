@@ -38,6 +38,11 @@ using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 
+/// The same with the bytes of each group of 16 permuted: byte i of a group comes from byte pattern[i], from which
+/// the same follows for a last group that is not whole. `bytes` is a multiple of the pattern's period.
+using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                               Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
+
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
 
@@ -78,6 +83,7 @@ struct Kernels {
   CopyKernel copy;
   /// Null where the instruction set has no stores that pass by the cache.
   CopyKernel copy_stream;
+  ShuffleKernel shuffle;
   /// Makes such stores visible to other threads, once after them.
   void (*flush)();
   /// [compute type][dtype]; null where that pair is never used.
