@@ -145,6 +145,22 @@ TEST(Measure, CompetitorsAreChecked) {
   }
 }
 
+TEST(Measure, ATunedPlanBesideTheDefault) {
+  cpu::TuneCache cache;
+  const Dims dims{256, 320};
+  const TensorDesc src(Format::parse("ab").bind(dims), DType::f32), dst(Format::parse("ba").bind(dims), DType::f32);
+  MeasureOptions options{.repeat = 3, .verify = true, .tune = cpu::TuneOptions{.rounds = 3, .cache = &cache}};
+  options.tune->machine = Machine{4 << 10, 8 << 10, 64 << 10};
+  const Measurement measured = measure(src, dst, {}, options);
+  ASSERT_TRUE(measured.tuned);
+  EXPECT_GT(measured.tuned->median_ns, 0);
+  EXPECT_EQ(measured.verified, true);
+  const Json report = to_json(measured);
+  EXPECT_EQ(report["tuning"], cpu::to_text(measured.tuned->tuned.tuning));
+  EXPECT_EQ(report["tuned_ns"], measured.tuned->median_ns);
+  EXPECT_FALSE(to_json(measure(src, dst, {}, {.repeat = 1})).contains("tuning"));
+}
+
 TEST(Cases, EveryOneHasAPlanAGoalAndANameOfItsOwn) {
   std::set<std::string> names, rows;
   for (const Case& c : all_cases()) {

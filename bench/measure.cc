@@ -7,6 +7,7 @@
 #include "bench/buffer.h"
 #include "bench/copy.h"
 #include "bench/timing.h"
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 
@@ -56,9 +57,9 @@ struct Buffers {
   void clear_padding(const TensorDesc& desc) {
     const TensorDesc dense(Layout::contiguous(desc.layout.dims()), desc.dtype);
     PageBuffer values(dense.span_bytes());
-    cpu::run(Plan::make(desc, dense), src.data(), values.data());
+    cpu::run(Plan::make(desc, dense, {}, cpu::machine()), src.data(), values.data());
     std::ranges::fill(src.bytes(), std::byte{0});
-    cpu::run(Plan::make(dense, desc), values.data(), src.data());
+    cpu::run(Plan::make(dense, desc, {}, cpu::machine()), values.data(), src.data());
   }
 
   const std::byte* from() const { return copy_src.data() ? copy_src.data() : src.data(); }
@@ -109,7 +110,7 @@ double plan_making_ns(const TensorDesc& src, const TensorDesc& dst, const Attrib
   static constexpr double kEnough = 50e3;
   const Work make{[&](int64_t count) {
     for (; count > 0; --count) {
-      const Plan plan = Plan::make(src, dst, attributes);
+      const Plan plan = Plan::make(src, dst, attributes, cpu::machine());
       asm volatile("" : : "g"(&plan) : "memory");
     }
   }};
@@ -145,7 +146,7 @@ std::string kernel_text(const Plan& plan) {
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                     const MeasureOptions& options) {
   check(src, options);
-  const Plan plan = Plan::make(src, dst, attributes);
+  const Plan plan = Plan::make(src, dst, attributes, cpu::machine());
   Measurement out;
   out.threads = options.threads <= 0 ? cpu::default_threads() : std::min(options.threads, cpu::default_threads());
   out.repeat = options.repeat;
@@ -158,7 +159,14 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   const bool competing = options.competitors && !options.competitors->empty();
   require_memory(Buffers::bytes_needed(src, dst, half, competing), "bench");
   const Buffers buffers(src, dst, half, competing, attributes.beta != 0);
-  if (options.verify && src.layout.elements() <= kMostVerified) out.verified = verify(plan, buffers, out.threads);
+  const bool verified = options.verify && src.layout.elements() <= kMostVerified;
+  if (verified) out.verified = verify(plan, buffers, out.threads);
+  if (options.tune) {
+    cpu::TuneOptions tune = *options.tune;
+    tune.threads = out.threads;
+    out.tuned = TunedResult{0, cpu::tune(src, dst, attributes, buffers.src.data(), buffers.dst.data(), tune)};
+    if (verified) out.verified = *out.verified && verify(out.tuned->tuned.plan, buffers, out.threads);
+  }
 
   const Copies copies(out.threads);
   std::vector<Work> works(3);
@@ -177,6 +185,14 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
     std::ranges::move(prepare_competitors(*options.competitors, plan, buffers, out.threads, out),
                       std::back_inserter(works));
   }
+  const bool differs = out.tuned && out.tuned->tuned.tuning != Tuning{};
+  if (differs) {
+    works.push_back({[&](int64_t count) {
+      for (; count > 0; --count) {
+        cpu::run(out.tuned->tuned.plan, buffers.src.data(), buffers.dst.data(), {.threads = out.threads});
+      }
+    }});
+  }
   const std::vector<Timing> timings = time_in_turns(
       works, {.repeat = options.repeat, .repetition_ns = options.repetition_ns, .warm = out.bytes <= kWarmUpTo});
   out.median_ns = timings[0].median_ns;
@@ -189,6 +205,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
     min_copy_ns = std::min(min_copy_ns, timings[2].min_ns);
   }
   for (std::size_t i = 0; i < out.competitors.size(); ++i) out.competitors[i].median_ns = timings[3 + i].median_ns;
+  if (out.tuned) out.tuned->median_ns = differs ? timings.back().median_ns : out.median_ns;
   out.gbps = static_cast<double>(out.bytes) / out.median_ns;
   out.ratio = out.median_ns / out.copy_ns;
   out.min_ratio = out.min_ns / min_copy_ns;

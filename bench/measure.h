@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/compare/competitor.h"
+#include "relayout/cpu/tune.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout::bench {
@@ -35,6 +36,8 @@ struct MeasureOptions {
   double repetition_ns = 100e3;
   /// Compares the result with the reference's first, where the tensor has up to kMostVerified elements.
   bool verify = false;
+  /// Tunes the plan first, and times both in the same turns. Its threads are those above.
+  std::optional<cpu::TuneOptions> tune;
   /// Others to time in the same turns. Not owned; may be null.
   const std::vector<Competitor>* competitors = nullptr;
 };
@@ -44,6 +47,12 @@ struct CompetitorResult {
   std::string name, version;
   double median_ns = 0;  // 0 where there is no time
   std::string why;       // why there is none: "wrong result", or that it cannot
+};
+
+/// What tuning made of the plan.
+struct TunedResult {
+  double median_ns = 0;  // of one run of the tuned plan; that of the default plan where it is the same
+  cpu::Tuned tuned;
 };
 
 struct Measurement {
@@ -60,7 +69,8 @@ struct Measurement {
   std::string kernel;
   std::string_view isa;
   int threads = 1, repeat = 0;
-  std::optional<bool> verified;  // whether the result is the reference's, where that was asked and could be seen
+  std::optional<bool> verified;      // whether the result is the reference's, where that was asked and could be seen
+  std::optional<TunedResult> tuned;  // where it was asked for
   std::vector<CompetitorResult> competitors;
 };
 

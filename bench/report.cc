@@ -15,6 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "relayout/cpu/machine.h"
+
 namespace relayout::bench {
 namespace {
 
@@ -89,6 +91,12 @@ Json to_json(const Measurement& m) {
   out["plan_ns"] = m.plan_ns;
   out["predicted_ns"] = m.predicted_ns;
   if (m.verified) out["verified"] = *m.verified;
+  if (m.tuned) {
+    out["tuned_ns"] = m.tuned->median_ns;
+    out["tuning"] = cpu::to_text(m.tuned->tuned.tuning);
+    out["tuning_remembered"] = m.tuned->tuned.remembered;
+    out["tuning_candidates"] = m.tuned->tuned.candidates;
+  }
   if (m.competitors.empty()) return out;
   Json& list = out["competitors"] = Json::array();
   for (const CompetitorResult& one : m.competitors) {
@@ -133,11 +141,8 @@ Json machine_json() {
   const std::string processor = first_line_with("/proc/cpuinfo", "model name");
   out["processor"] = processor.empty() ? Json(nullptr) : Json(processor);
   out["cores"] = std::thread::hardware_concurrency();
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  out["caches"] = {{"L1d", sysconf(_SC_LEVEL1_DCACHE_SIZE)},
-                   {"L2", sysconf(_SC_LEVEL2_CACHE_SIZE)},
-                   {"L3", sysconf(_SC_LEVEL3_CACHE_SIZE)}};
-#endif
+  const Machine& caches = cpu::machine();
+  out["caches"] = {{"L1d", caches.l1}, {"L2", caches.l2}, {"L3", caches.l3}};
   out["page_bytes"] = sysconf(_SC_PAGESIZE);
   out["transparent_huge_pages"] = first_line_with("/sys/kernel/mm/transparent_hugepage/enabled", "");
   utsname system{};

@@ -11,8 +11,8 @@ namespace relayout::bench {
 
 using Json = nlohmann::ordered_json;
 
-/// The fields of Measurement by their names; nt_copy_ns is null where it was not timed, verified is there only where
-/// it was asked for, and competitors where there were any.
+/// The fields of Measurement by their names; nt_copy_ns is null where it was not timed, verified and
+/// tuned_ns, tuning, ... are there only where they were asked for, and competitors where there were any.
 Json to_json(const Measurement& measured);
 /// The case's layouts, dims and types, its goal, the measurement, and "met"; or "error".
 Json to_json(const CaseResult& result);

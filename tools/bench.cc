@@ -5,6 +5,7 @@
 
 #include "bench/report.h"
 #include "tools/common.h"
+#include "tools/tune_option.h"
 #include "tools/values.h"
 
 namespace relayout::tools {
@@ -14,6 +15,7 @@ struct Options {
   std::optional<std::string> src, dst, dims, dtype, to_dtype, out;
   ValueOptions values;
   std::string filter;
+  TuneFlag tune;
   int threads = 1, repeat = 15;
   bool verify = false, suite = false, quick = false, sweep = false;
 };
@@ -61,6 +63,14 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   out += labelled("ratio", fmt::format("{:.2f}; best against best {:.2f}", m.ratio, m.min_ratio));
   out += labelled(
       "plan", fmt::format("{} to make; predicts {}", bench::time_text(m.plan_ns), bench::time_text(m.predicted_ns)));
+  if (m.tuned) {
+    const cpu::Tuned& tuned = m.tuned->tuned;
+    out +=
+        labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(m.tuned->median_ns), cpu::to_text(tuned.tuning),
+                                      tuned.remembered        ? "as remembered"
+                                      : tuned.candidates == 0 ? "as there was nothing to choose, or no time to"
+                                                              : fmt::format("of {} candidates", tuned.candidates)));
+  }
   out += labelled("kernel", m.kernel);
   out += labelled("by",
                   fmt::format("{}, {} thread{}, medians of {}", m.isa, m.threads, m.threads == 1 ? "" : "s", m.repeat));
@@ -69,7 +79,10 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
 }
 
 bench::MeasureOptions measure_options(const Options& options) {
-  return {.threads = options.threads, .repeat = options.repeat, .verify = options.verify};
+  return {.threads = options.threads,
+          .repeat = options.repeat,
+          .verify = options.verify,
+          .tune = tune_options(options.tune, options.threads)};
 }
 
 [[noreturn]] void no_match(const Options& options) {
@@ -83,6 +96,7 @@ int run_pair(const Options& options, bool json) {
   const Pair pair = pair_of(options);
   const bench::Measurement measured =
       from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
+  if (measured.tuned) report_tune_file(measured.tuned->tuned);
   const Json report = to_json(pair, measured);
   if (options.out) bench::write_json(*options.out, report);
   write_stdout(json ? json_text(report) : to_text(pair, measured));
@@ -96,6 +110,10 @@ int run_suite(const Options& options, bool json) {
     if (!json) write_stdout(bench::result_text(result));
   });
   if (results.empty()) no_match(options);
+  const auto bad_file = std::ranges::find_if(results, [](const bench::CaseResult& result) {
+    return result.measured.tuned && result.measured.tuned->tuned.file_error;
+  });
+  if (bad_file != results.end()) report_tune_file(bad_file->measured.tuned->tuned);
   const Json report = bench::suite_json(results);
   if (options.out) bench::write_json(*options.out, report);
   write_stdout(json ? json_text(report) : "\n" + bench::suite_text(results));
@@ -124,6 +142,7 @@ void check_mode(const Options& options) {
   const bool pair_flags =
       value_flags || options.src || options.dst || options.dims || options.dtype || options.to_dtype;
   if (options.suite && options.sweep) usage_error("--suite and --sweep are two things; give one", "--sweep");
+  if (options.sweep && !options.tune.empty()) usage_error("--tune is for a conversion or --suite", "--tune");
   if (options.suite || options.sweep) {
     if (!pair_flags) return;
     usage_error(fmt::format("--{} has conversions of its own", options.suite ? "suite" : "sweep"),
@@ -171,6 +190,7 @@ Verb add_bench(CLI::App& app) {
   command->add_option("--threads", options->threads, "Threads (1; 0: all)");
   command->add_option("--repeat", options->repeat, "Repetitions (15)");
   command->add_flag("--verify", options->verify, "Compare the result with the reference's, up to 4 Mi elements");
+  add_tune_option(*command, options->tune, "Tune the plan by measuring, and show both; --tune=FILE remembers in FILE");
   command->add_flag("--suite", options->suite, "Measure the project's own list of conversions, each with its goal");
   command->add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
   command->add_option("--filter", options->filter, "Of --suite or --sweep, only names that have this in them");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 #include "tools/interrupt.h"
@@ -11,6 +12,7 @@
 #include "tools/progress.h"
 #include "tools/slabs.h"
 #include "tools/tensor_input.h"
+#include "tools/tune_option.h"
 #include "tools/values.h"
 
 namespace relayout::tools {
@@ -22,6 +24,7 @@ struct Options {
   ValueOptions values;
   std::string tensor;
   std::optional<std::string> max_memory;
+  TuneFlag tune;
   int threads = 0;
   bool force = false, explain = false;
 };
@@ -98,6 +101,26 @@ void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc&
   }
 }
 
+void check_bytes(const char* side, const TensorDesc& desc, std::size_t have) {
+  if (static_cast<int64_t>(have) >= desc.span_bytes()) return;
+  throw Error(ErrorCode::buffer_too_small,
+              fmt::format("convert: the {} has {} bytes, {} are needed", side, have, desc.span_bytes()), side,
+              std::to_string(have), std::to_string(desc.span_bytes()));
+}
+
+/// Converts by the plan that measuring found, and returns it.
+Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<std::byte> dst_bytes,
+                   const Attributes& attributes, const Options& options) {
+  check_bytes("source", input.desc, input.bytes.size());
+  check_bytes("destination", dst, dst_bytes.size());
+  const cpu::Tuned tuned = cpu::tune(input.desc, dst, attributes, input.bytes.data(), dst_bytes.data(),
+                                     *tune_options(options.tune, options.threads));
+  report_tune_file(tuned);
+  // Where something was measured, the result is there.
+  if (tuned.candidates == 0) cpu::run(tuned.plan, input.bytes.data(), dst_bytes.data(), {.threads = options.threads});
+  return tuned.plan;
+}
+
 Json summary(const Options& options, const TensorInput& input, const Format& to, const TensorDesc& dst, int64_t parts,
              std::size_t written, double seconds, const std::string& explanation) {
   Json out = {{"input", options.input}, {"output", options.output}};
@@ -147,7 +170,7 @@ int run(const Options& options, bool json) {
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const TensorDesc dst = from_command_line([&] { return TensorDesc(to.bind(input.desc.layout.dims()), dst_dtype); });
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
-  const Plan plan = from_command_line([&] { return Plan::make(input.desc, dst, attributes); });
+  Plan plan = from_command_line([&] { return Plan::make(input.desc, dst, attributes, cpu::machine()); });
 
   InterruptGuard guard;
   Output writer =
@@ -158,7 +181,10 @@ int run(const Options& options, bool json) {
     Progress progress("converting");
     const SlabGrid grid = slabs_for(input_options, input, dst, writer, progress.visible());
     parts = grid.count();
-    run_slabs(grid, input, dst, writer, attributes, options, progress);
+    if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1)
+      plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
+    else
+      run_slabs(grid, input, dst, writer, attributes, options, progress);
   }
   const std::size_t written = writer.bytes().size();
   writer.commit();
@@ -210,6 +236,8 @@ Verb add_convert(CLI::App& app) {
   command->add_option("--threads", options->threads, "Threads (0: all)");
   command->add_option("--max-memory", options->max_memory,
                       "Convert in parts that take about this much, as 64M; at least 1M");
+  add_tune_option(*command, options->tune,
+                  "Find the best plan by measuring, which takes a second; --tune=FILE remembers in FILE");
   command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
   command->add_flag("--explain", options->explain, "Say how it is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <thread>
 
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 
@@ -41,16 +43,10 @@ struct Cache {
   int64_t bytes;
 };
 
-std::vector<Cache> caches() {
-  std::vector<Cache> out;
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  for (const auto& [name, key] : {std::pair<std::string_view, int>{"L1d", _SC_LEVEL1_DCACHE_SIZE},
-                                  {"L2", _SC_LEVEL2_CACHE_SIZE},
-                                  {"L3", _SC_LEVEL3_CACHE_SIZE}}) {
-    if (const long bytes = sysconf(key); bytes > 0) out.push_back({name, bytes});
-  }
-#endif
-  return out;
+/// What plans are made for.
+std::array<Cache, 3> caches() {
+  const Machine& machine = cpu::machine();
+  return {{{"L1d", machine.l1}, {"L2", machine.l2}, {"L3", machine.l3}}};
 }
 
 const std::string kJsonVersion =
@@ -100,7 +96,7 @@ std::string to_text(const std::string& problem) {
   for (const Cache& cache : caches()) {
     cache_text += fmt::format("{}{} {}", cache_text.empty() ? "" : ", ", cache.name, size_text(cache.bytes));
   }
-  text += labelled("caches", cache_text.empty() ? "unknown" : cache_text);
+  text += labelled("caches", cache_text);
   text += "\n";
   std::string packages;
   for (const Library& library : kLibraries) {

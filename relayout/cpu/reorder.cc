@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/run.h"
 #include "relayout/cpu/threads.h"
 
@@ -58,7 +59,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
              std::span<std::byte> dst, const Attributes& attributes, const RunOptions& options) {
-  const Plan plan = Plan::make(src_desc, dst_desc, attributes);
+  const Plan plan = Plan::make(src_desc, dst_desc, attributes, machine());
   check_size("source", src_desc, src.size());
   check_size("destination", dst_desc, dst.size());
   // Only the bytes that the tensors have matter.

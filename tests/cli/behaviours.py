@@ -413,6 +413,37 @@ def bench(command):
     expect(process.returncode, 130, "exit code after SIGINT")
 
 
+def tuning(command):
+    """--tune of both verbs: what was found is remembered where asked, and a file that is no tuning file is left alone."""
+    def content(name):
+        with open(command.path(name), "rb") as file:
+            return file.read()
+
+    pair = ("bench", "--src", "ab", "--dst", "ba", "--dims", "2048,2040", "--repeat", "1", "--json")
+    assert "tuned_ns" not in json.loads(command.ok(*pair)), "tuned without --tune"
+    about = json.loads(command.ok(*pair, "--tune"))
+    assert about["tuned_ns"] > 0 and about["tuning"] and not about["tuning_remembered"], about
+    expect(command.files(), [], "files of --tune alone")
+    about = json.loads(command.ok(*pair, "--verify", "--tune=tune.txt"))
+    expect((about["verified"], about["tuning_remembered"]), (True, False), "%s" % about)
+    if about["tuning_candidates"] > 0:  # A busy machine may need all the time for less than a decision.
+        again = json.loads(command.ok(*pair, "--tune", more_env={"RELAYOUT_TUNE_FILE": "tune.txt"}))
+        expect((again["tuning"], again["tuning_remembered"]), (about["tuning"], True), "%s" % again)
+
+    tensors.write_npy(command.path("x.npy"), (700, 900))
+    command.ok("convert", "x.npy", "y.npy", "--from", "ab", "--to", "ba")
+    for extra in (("--tune=of-convert.txt",), ("--tune=of-convert.txt",), ("--tune",), ("--tune", "--max-memory", "1M")):
+        command.ok("convert", *extra, "x.npy", "z.npy", "--from", "ab", "--to", "ba", "-f")
+        expect(content("z.npy"), content("y.npy"), "convert %s" % (extra,))
+
+    before = content("x.npy")
+    result = command.run(*pair, "--tune=x.npy")
+    expect(result.returncode, 0, "a tuning file that is none")
+    assert "tuning file" in result.stderr, result.stderr
+    expect(content("x.npy"), before, "a file that is no tuning file")
+    assert not [name for name in command.files() if "relayout-" in name], command.files()
+
+
 def json_everywhere(command):
     tensors.write_npy(command.path("x.npy"), (2, 3))
     for args in (("describe", "ab", "--dims", "2,3"), ("offset", "ab", "--dims", "2,3", "--index", "1,1"),
@@ -438,5 +469,5 @@ def explain(command):
 
 
 ALL = [closed_pipe, full_device, closed_standard_output, interrupt, cached_pages, peak_memory, large_blocks, threads,
-       offsets, descriptions, images, conversions, parts, safe_in_place, terminal, doctor, bench, json_everywhere,
+       offsets, descriptions, images, conversions, parts, safe_in_place, terminal, doctor, bench, tuning, json_everywhere,
        explain]

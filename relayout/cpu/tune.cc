@@ -1,0 +1,204 @@
+// Trying candidates in turns, and remembering the best.
+#include "relayout/cpu/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "relayout/cpu/machine.h"
+#include "relayout/cpu/reorder.h"
+
+namespace relayout::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Short reorders are run so often in one turn that it takes so many nanoseconds.
+constexpr double kTurnNs = 100e3;
+constexpr int64_t kMostRunsATurn = 4096;
+/// Rounds that a decision needs.
+constexpr int kFewestRounds = 3;
+
+bool same_blocks(const Plan& a, const Plan& b) {
+  return a.streams() == b.streams() && std::ranges::equal(a.boxes(), b.boxes(), [](const BoxPlan& x, const BoxPlan& y) {
+           return x.block_rows == y.block_rows && x.block_cols == y.block_cols && x.ahead == y.ahead;
+         });
+}
+
+struct Candidate {
+  Tuning tuning;
+  Plan plan;
+  std::vector<double> times = {};  // nanoseconds of one run, a round each
+
+  double best() const { return *std::ranges::min_element(times); }
+  double median() const {
+    std::vector<double> sorted = times;
+    std::ranges::sort(sorted);
+    return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+  }
+};
+
+std::vector<Candidate> make_candidates(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                                       const Machine& machine) {
+  std::vector<Candidate> out;
+  out.push_back({{}, Plan::make(src, dst, attributes, machine)});
+  const Plan first = out[0].plan;
+  if (first.boxes().empty()) return out;
+  const auto add = [&](const Tuning& tuning) {
+    Plan plan = Plan::make(src, dst, attributes, machine, tuning);
+    if (std::ranges::none_of(out, [&](const Candidate& c) { return same_blocks(c.plan, plan); })) {
+      out.push_back({tuning, std::move(plan)});
+    }
+  };
+  const int64_t bytes = src.span_bytes() + dst.span_bytes(), caches = machine.l3;
+  if (bytes >= caches / 4 && bytes / 4 <= caches) {
+    add({.stream = first.streams() ? Tuning::Stream::never : Tuning::Stream::always});
+  }
+  const BoxPlan& box = *std::ranges::max_element(first.boxes(), {}, &BoxPlan::elements);
+  // Panels stay multiples of a tile.
+  const auto panel = [&](int64_t wanted) { return std::min(ceil_div(wanted, 16) * 16, kMaxBlockSide); };
+  const auto strip = [&](int64_t wanted) { return std::clamp<int64_t>(wanted, 1, kMaxTunedStrip); };
+  const auto ahead = [&](int64_t wanted) { return std::clamp<int64_t>(wanted, 64, kMaxTunedAhead); };
+  for (const auto& [times, over] : {std::pair{2, 1}, {1, 2}, {4, 1}}) {
+    add({.strip = strip(box.block_rows * times / over)});
+    add({.panel = panel(box.block_cols * times / over)});
+    if (box.ahead > 0) add({.ahead = ahead(box.ahead * times / over)});
+  }
+  return out;
+}
+
+struct Race {
+  const void* src;
+  void* dst;
+  const TuneOptions& options;
+  Clock::time_point deadline;
+  bool warm = false;  // each turn begins with an untimed run
+  int64_t runs = 1;   // a turn
+
+  double time(const Plan& plan, int64_t count) const {
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < count; ++i) run(plan, src, dst, {.threads = options.threads});
+    return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(count);
+  }
+
+  /// Times all candidates, as many as there is time for; false where that decides nothing.
+  bool go(std::vector<Candidate>& candidates) {
+    const int fewest = std::min(kFewestRounds, options.rounds);
+    if (Clock::now() >= deadline) return false;
+    time(candidates[0].plan, 1);  // touches the pages
+    if (Clock::now() >= deadline) return false;
+    const double once = std::max(1.0, time(candidates[0].plan, 1));
+    runs = std::clamp<int64_t>(std::llround(kTurnNs / once), 1, kMostRunsATurn);
+    const double left = std::chrono::duration<double, std::nano>(deadline - Clock::now()).count();
+    const double affordable = left / (once * static_cast<double>((runs + warm) * fewest));
+    if (affordable < 2) return false;
+    if (affordable < static_cast<double>(candidates.size())) {
+      candidates.resize(static_cast<std::size_t>(affordable), candidates[0]);
+    }
+    for (int round = 0; round < options.rounds; ++round) {
+      if (!one_round(candidates, static_cast<std::size_t>(round))) break;
+    }
+    return static_cast<int>(candidates.back().times.size()) >= fewest;
+  }
+
+  /// A turn each, in an order that rotates; false, and nothing recorded, where the time is up.
+  bool one_round(std::vector<Candidate>& candidates, std::size_t round) const {
+    std::vector<double> times(candidates.size());
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (Clock::now() >= deadline) return false;
+      const std::size_t at = (i + round) % candidates.size();
+      if (warm) time(candidates[at].plan, 1);
+      times[at] = time(candidates[at].plan, runs);
+    }
+    for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].times.push_back(times[i]);
+    return true;
+  }
+};
+
+/// The fastest, or the default where no other is clearly faster.
+const Candidate& winner(const std::vector<Candidate>& candidates, double margin) {
+  const Candidate& first = candidates[0];
+  const Candidate& best = *std::ranges::min_element(candidates, {}, &Candidate::median);
+  const bool clear = best.median() < (1 - margin) * first.median() && best.best() < (1 - margin) * first.best();
+  return clear ? best : first;
+}
+
+/// Runs f; an Error is kept, not thrown.
+template <typename F>
+void keep_error(std::optional<Error>& error, F&& f) {
+  try {
+    f();
+  } catch (const Error& caught) {
+    error = caught;
+  }
+}
+
+}  // namespace
+
+std::vector<Tuning> tuning_candidates(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                                      const Machine& machine) {
+  std::vector<Tuning> out;
+  for (const Candidate& candidate : make_candidates(src, dst, attributes, machine)) out.push_back(candidate.tuning);
+  return out;
+}
+
+Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
+           void* dst_data, const TuneOptions& options) {
+  const auto start = Clock::now();
+  if (options.rounds < 1) {
+    throw Error(ErrorCode::invalid_argument, "tune: " + std::to_string(options.rounds) + " rounds; 1 is the least",
+                "rounds", std::to_string(options.rounds), "1");
+  }
+  const Machine caches = options.machine.value_or(machine());
+  Tuned out;
+  out.plan = Plan::make(src, dst, attributes, caches);
+  if (attributes.beta != 0 || dst.layout.empty()) return out;
+
+  TuneCache& cache = options.cache ? *options.cache : TuneCache::shared();
+  const std::string key = tune_key(src, dst, attributes, src_data, dst_data, options.threads, caches);
+  std::optional<Tuning> known = cache.find(key);
+  if (!known && !options.file.empty()) {
+    keep_error(out.file_error, [&] { cache.load(options.file); });
+    known = cache.find(key);
+  }
+  if (known) {
+    out.plan = Plan::make(src, dst, attributes, caches, *known);
+    out.tuning = *known;
+    out.remembered = true;
+    return out;
+  }
+
+  std::vector<Candidate> candidates = make_candidates(src, dst, attributes, caches);
+  if (candidates.size() < 2) return out;
+  Race race{src_data, dst_data, options, start + options.budget};
+  race.warm = src.span_bytes() + dst.span_bytes() <= 2 * caches.l3;
+  if (!race.go(candidates)) return out;
+  const Candidate& best = winner(candidates, options.margin);
+  out.plan = best.plan;
+  out.tuning = best.tuning;
+  out.candidates = static_cast<int>(candidates.size());
+  out.default_ns = candidates[0].median();
+  out.tuned_ns = best.median();
+  cache.insert(key, out.tuning);
+  // A file that is not understood is left alone.
+  if (!options.file.empty() && !out.file_error) keep_error(out.file_error, [&] { cache.save(options.file); });
+  return out;
+}
+
+Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
+                   void* dst_data, const TuneOptions& options) {
+  return tune(src, dst, attributes, src_data, dst_data, options).plan;
+}
+
+std::string to_text(const Tuning& tuning) {
+  std::string out;
+  const auto add = [&](const std::string& word) { out += (out.empty() ? "" : " ") + word; };
+  if (tuning.stream == Tuning::Stream::always) add("stream=always");
+  if (tuning.stream == Tuning::Stream::never) add("stream=never");
+  if (tuning.panel > 0) add("panel=" + std::to_string(tuning.panel));
+  if (tuning.strip > 0) add("strip=" + std::to_string(tuning.strip));
+  if (tuning.ahead > 0) add("ahead=" + std::to_string(tuning.ahead));
+  return out.empty() ? "default" : out;
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,74 @@
+// Plans by measuring: a few choices tried on the real buffers, and the best remembered.
+//
+// Plan::make() estimates: it chooses by rules from sizes alone. For a reorder that runs often it can pay to try
+// what the rules might have chosen otherwise (Tuning): streaming or not, other panels, strips and prefetch distances.
+//
+//     Plan plan = cpu::measured_plan(src, dst, {}, x, y, {.threads = 2, .file = "tune.txt"});
+//     cpu::run(plan, x, y, {.threads = 2});
+//
+// The result of a reorder is the same bit for bit, whatever the plan.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relayout/core/error.h"
+#include "relayout/cpu/tune_cache.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout::cpu {
+
+struct TuneOptions {
+  /// As in RunOptions, and those that the plan will run with.
+  int threads = 0;
+  /// Each candidate has so many turns; at least 1.
+  int rounds = 7;
+  /// Measuring takes about so long at most: no turn starts after it, and the first run is made only where there is
+  /// some. Where it does not suffice for three rounds (or `rounds`) of two candidates, nothing is decided.
+  std::chrono::milliseconds budget{1000};
+  /// What a candidate's median and its best time must both save over the default's, so as not to be noise.
+  double margin = 0.03;
+  /// What is known and what is found; null: TuneCache::shared().
+  TuneCache* cache = nullptr;
+  /// Where results are kept on disk as well; empty: nowhere. Read where the cache does not know an answer, written
+  /// where one was measured.
+  std::filesystem::path file;
+  /// The caches; cpu::machine() unless given.
+  std::optional<Machine> machine;
+};
+
+struct Tuned {
+  Plan plan;
+  Tuning tuning;                        // what `plan` was made with; Tuning{} is the default
+  bool remembered = false;              // it was known before
+  int candidates = 0;                   // measured, the default among them; 0 where none was
+  double default_ns = 0, tuned_ns = 0;  // medians; 0 where nothing was measured
+  /// What went wrong with TuneOptions::file: the plan is good nevertheless.
+  std::optional<Error> file_error;
+};
+
+/// Chooses a plan by measuring, or by what is remembered of it (TuneCache, see tune_key()). The buffers are as for
+/// run(). Where something is measured, dst afterwards holds the reorder's result; else it is untouched. A sum (beta !=
+/// 0) is not measured, as each run adds to dst: it gets the default plan. So does a reorder whose candidates all come
+/// down to the same blocks, small ones in particular. Errors: those of Plan::make; invalid_argument (rounds below 1).
+/// Cost: the budget, and one run.
+Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
+           void* dst_data, const TuneOptions& options = {});
+
+/// tune()'s plan.
+Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
+                   void* dst_data, const TuneOptions& options = {});
+
+/// What tune() tries for such a reorder: the default first, then those that would differ from it and from each other
+/// in the blocks of a plan. Streaming is tried the other way round where both sides together are within a factor of 4
+/// of what decides it; panels and strips at a half, 2 and 4 times, and the prefetch distance too.
+std::vector<Tuning> tuning_candidates(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                                      const Machine& machine);
+
+/// "default", "stream=always strip=128".
+std::string to_text(const Tuning& tuning);
+
+}  // namespace relayout::cpu

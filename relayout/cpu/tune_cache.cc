@@ -1,0 +1,305 @@
+// The memory of tuning results: keys, and the file's reader and writer.
+#include "relayout/cpu/tune_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "relayout/cpu/reorder.h"
+
+namespace relayout::cpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "relayout-tune ", kVersion = "1";
+constexpr std::string_view kStreams[] = {"by_size", "never", "always"};
+
+std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
+
+[[noreturn]] void fail_io(std::string_view operation, const fs::path& path, int error_number) {
+  throw Error(ErrorCode::io,
+              std::string(operation) + " \"" + shown(path) + "\": " + std::generic_category().message(error_number),
+              "path", shown(path));
+}
+
+[[noreturn]] void fail_limit(const fs::path& path, std::string_view what, std::size_t have, std::size_t limit) {
+  throw Error(ErrorCode::limit,
+              "tuning file \"" + shown(path) + "\": " + std::to_string(have) + " " + std::string(what) + ", " +
+                  std::to_string(limit) + " at most",
+              std::string(what), std::to_string(have), std::to_string(limit));
+}
+
+/// A file descriptor, closed at the end.
+struct Descriptor {
+  int fd;
+  explicit Descriptor(int fd_) : fd(fd_) {}
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+template <typename F>
+auto retry(F&& call) {
+  decltype(call()) result;
+  do result = call();
+  while (result < 0 && errno == EINTR);
+  return result;
+}
+
+/// Nothing where there is no such file.
+std::optional<std::string> read_text(const fs::path& path) {
+  const Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+  if (file.fd < 0) {
+    if (errno == ENOENT) return std::nullopt;
+    fail_io("open", path, errno);
+  }
+  struct stat about {};
+  if (::fstat(file.fd, &about) != 0) fail_io("read", path, errno);
+  if (!S_ISREG(about.st_mode)) fail_io("read", path, S_ISDIR(about.st_mode) ? EISDIR : EINVAL);
+  const auto most = static_cast<std::size_t>(TuneCache::kMaxFileBytes);
+  if (about.st_size > TuneCache::kMaxFileBytes) {
+    fail_limit(path, "bytes", static_cast<std::size_t>(about.st_size), most);
+  }
+  std::string text;
+  char part[1 << 14];
+  while (true) {
+    const ssize_t count = retry([&] { return ::read(file.fd, part, sizeof part); });
+    if (count < 0) fail_io("read", path, errno);
+    if (count == 0) return text;
+    text.append(part, static_cast<std::size_t>(count));
+    if (text.size() > most) fail_limit(path, "bytes", text.size(), most);
+  }
+}
+
+void write_text(const fs::path& path, std::string_view text) {
+  // A link's target is replaced, not the link.
+  std::error_code ignored;
+  fs::path target = fs::weakly_canonical(path, ignored);
+  if (target.empty()) target = path;
+  std::string temporary =
+      (target.parent_path() / ("." + target.filename().native().substr(0, 200) + ".relayout-XXXXXX")).native();
+  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.fd < 0) fail_io("create a file beside", path, errno);
+  const auto fail = [&](std::string_view operation) {
+    const int error_number = errno;
+    ::unlink(temporary.c_str());
+    fail_io(operation, path, error_number);
+  };
+  while (!text.empty()) {
+    const ssize_t done = retry([&] { return ::write(file.fd, text.data(), text.size()); });
+    if (done < 0) fail("write");
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+  // Not mkostemp's 0600: others may read it. The umask cannot be asked for without changing it for all threads.
+  if (::fchmod(file.fd, 0644) != 0 || ::fsync(file.fd) != 0) fail("write");
+  if (::rename(temporary.c_str(), target.c_str()) != 0) fail("rename to");
+}
+
+/// Takes what stands before the next space, and the space.
+std::string_view take_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::optional<int64_t> number(std::string_view text, int64_t most) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
+  return value;
+}
+
+bool good_key(std::string_view key) {
+  return !key.empty() && key.size() <= TuneCache::kMaxKey &&
+         std::ranges::all_of(key, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+bool good(const Tuning& tuning) {
+  const auto within = [](int64_t value, int64_t most) { return value >= 0 && value <= most; };
+  return within(static_cast<int64_t>(tuning.stream), 2) && within(tuning.panel, kMaxBlockSide) &&
+         within(tuning.strip, kMaxTunedStrip) && within(tuning.ahead, kMaxTunedAhead);
+}
+
+/// "STREAM PANEL STRIP AHEAD KEY".
+std::optional<std::pair<std::string, Tuning>> parse_entry(std::string_view line) {
+  Tuning tuning;
+  const auto stream = std::ranges::find(kStreams, take_word(line));
+  if (stream == std::end(kStreams)) return std::nullopt;
+  tuning.stream = static_cast<Tuning::Stream>(stream - std::begin(kStreams));
+  for (const auto& [value, most] :
+       {std::pair{&tuning.panel, kMaxBlockSide}, {&tuning.strip, kMaxTunedStrip}, {&tuning.ahead, kMaxTunedAhead}}) {
+    const auto read = number(take_word(line), most);
+    if (!read) return std::nullopt;
+    *value = *read;
+  }
+  if (!good_key(line)) return std::nullopt;
+  return std::pair{std::string(line), tuning};
+}
+
+std::string entry_text(std::string_view key, const Tuning& tuning) {
+  return std::string(kStreams[static_cast<std::size_t>(tuning.stream)]) + " " + std::to_string(tuning.panel) + " " +
+         std::to_string(tuning.strip) + " " + std::to_string(tuning.ahead) + " " + std::string(key) + "\n";
+}
+
+/// "f32 2x17x5x4 (1,480)(8,1;3,160)(5,32)(4,8) +0 @16".
+std::string side_text(const TensorDesc& desc, const void* data) {
+  const Layout layout = desc.layout.canonical();
+  std::string out = std::string(name(desc.dtype)) + " " + join(layout.dims(), "x") + " ";
+  for (int d = 0; d < layout.ndims(); ++d) {
+    std::string digits;
+    for (const Digit& digit : layout.digits(d)) {
+      digits += (digits.empty() ? "(" : ";") + std::to_string(digit.extent) + "," + std::to_string(digit.stride);
+    }
+    out += digits + ")";
+  }
+  return out + " +" + std::to_string(layout.offset0()) + " @" +
+         std::to_string(reinterpret_cast<std::uintptr_t>(data) % 64);
+}
+
+/// Attributes that are there, each with its mask: "ss2 dz0 keep".
+std::string attributes_text(const Attributes& attributes) {
+  std::string out;
+  const auto add = [&](const char* label, const auto& values) {
+    if (!values.values.empty()) out += label + std::to_string(values.mask) + " ";
+  };
+  add("ss", attributes.src_scale);
+  add("ds", attributes.dst_scale);
+  add("sz", attributes.src_zero_point);
+  add("dz", attributes.dst_zero_point);
+  if (attributes.beta != 0) out += "sum ";
+  return out + (attributes.padding.kind == Padding::Kind::keep ? "keep" : "pad");
+}
+
+}  // namespace
+
+std::string tune_key(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
+                     const void* dst_data, int threads, const Machine& machine) {
+  const int all = default_threads();
+  return RELAYOUT_VERSION " " + std::string(isa()) + " x" +
+         std::to_string(threads <= 0 || threads > all ? all : threads) + " " + std::to_string(machine.l1) + "," +
+         std::to_string(machine.l2) + "," + std::to_string(machine.l3) + " | " + side_text(src, src_data) + " | " +
+         side_text(dst, dst_data) + " | " + attributes_text(attributes);
+}
+
+std::optional<Tuning> TuneCache::find(std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool TuneCache::insert(std::string_view key, const Tuning& tuning) {
+  if (!good_key(key) || !good(tuning)) {
+    throw Error(ErrorCode::invalid_argument, "tuning: a key or a value that no file can hold", "key", escaped(key));
+  }
+  const std::lock_guard lock(mutex_);
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    found->second = tuning;
+    return true;
+  }
+  if (entries_.size() >= kMaxEntries) return false;
+  entries_.emplace(key, tuning);
+  return true;
+}
+
+std::size_t TuneCache::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+void TuneCache::clear() {
+  const std::lock_guard lock(mutex_);
+  entries_.clear();
+}
+
+std::optional<TuneCache::Entries> TuneCache::read(const fs::path& path) {
+  const std::optional<std::string> text = read_text(path);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
+  std::size_t at = 0;
+  const auto corrupt = [&](const std::string& what) {
+    throw Error(ErrorCode::corrupt, "tuning file \"" + shown(path) + "\": line " + std::to_string(at) + " " + what,
+                "line", std::to_string(at));
+  };
+  const auto next_line = [&] {
+    ++at;
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) corrupt("is missing or has no end");
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    return line;
+  };
+  if (!rest.starts_with(kMagic)) {
+    at = 1;
+    corrupt("is not \"relayout-tune " + std::string(kVersion) + "\": no such file");
+  }
+  const std::string_view version = next_line().substr(kMagic.size());
+  if (version != kVersion) {
+    throw Error(ErrorCode::unsupported,
+                "tuning file \"" + shown(path) + "\": version " + escaped(version) + " of the format; this is " +
+                    std::string(kVersion),
+                "version", escaped(version), std::string(kVersion));
+  }
+  Entries out;
+  while (true) {
+    const std::string_view line = next_line();
+    if (line.starts_with("end ")) {
+      if (line.substr(4) != std::to_string(out.size()) || !rest.empty()) corrupt("does not end the entries before it");
+      return out;
+    }
+    if (out.size() >= kMaxEntries) fail_limit(path, "entries", out.size() + 1, kMaxEntries);
+    auto entry = parse_entry(line);
+    if (!entry) corrupt("is no entry");
+    if (!out.insert(std::move(*entry)).second) corrupt("repeats a key");
+  }
+}
+
+bool TuneCache::load(const fs::path& path) {
+  std::optional<Entries> found = read(path);
+  if (!found) return false;
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, tuning] : *found) {
+    if (entries_.size() >= kMaxEntries) break;
+    entries_.emplace(key, tuning);
+  }
+  return true;
+}
+
+void TuneCache::save(const fs::path& path) const {
+  Entries all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = entries_;
+  }
+  if (std::optional<Entries> there = read(path)) {
+    for (auto& [key, tuning] : *there) {
+      if (all.size() >= kMaxEntries) break;
+      all.emplace(key, tuning);
+    }
+  }
+  std::string text = std::string(kMagic) + std::string(kVersion) + "\n";
+  for (const auto& [key, tuning] : all) text += entry_text(key, tuning);
+  text += "end " + std::to_string(all.size()) + "\n";
+  if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
+    fail_limit(path, "bytes", text.size(), static_cast<std::size_t>(kMaxFileBytes));
+  }
+  write_text(path, text);
+}
+
+TuneCache& TuneCache::shared() {
+  static TuneCache cache;
+  return cache;
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,219 @@
+// Plans by measuring: every candidate's result is the reference's, and what is remembered, refused and kept to.
+#include "relayout/cpu/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "relayout/cpu/machine.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/reference.h"
+#include "tests/support/guarded.h"
+#include "tests/support/testing.h"
+
+namespace relayout::cpu {
+namespace {
+
+using namespace std::chrono_literals;
+using test::counting;
+using test::desc;
+using test::Guarded;
+
+/// Caches so small that tensors of a few hundred KiB are beyond them.
+constexpr Machine kSmall{4 << 10, 8 << 10, 64 << 10};
+
+struct Example {
+  Example(const TensorDesc& src_, const TensorDesc& dst_, const Attributes& attributes_ = {})
+      : src(src_),
+        dst(dst_),
+        attributes(attributes_),
+        from(counting(src_.span_bytes())),
+        before(static_cast<std::size_t>(dst_.span_bytes()), std::byte{0x11}),
+        expected(before),
+        to(before) {
+    reference_reorder(src, from.data(), dst, expected.data(), attributes);
+  }
+  Tuned tuned(const TuneOptions& options) { return tune(src, dst, attributes, from.data(), to.data(), options); }
+
+  TensorDesc src, dst;
+  Attributes attributes;
+  std::vector<std::byte> from, before, expected, to;
+};
+
+/// A transposition that has candidates on kSmall.
+Example transposition() { return {desc("ab", {193, 171}), desc("ba", {193, 171})}; }
+
+TEST(Tune, EveryCandidateGivesTheReferencesBytes) {
+  Attributes scale;
+  scale.dst_scale = {{0.5f}, 0};
+  const Dims images{2, 67, 29, 31}, square{300, 272};
+  const Example examples[] = {
+      {desc("ab", square), desc("ba", square)},
+      {desc("ab", {301, 277}), desc("ba", {301, 277})},
+      {desc("ab", square, DType::u8), desc("ba", square, DType::u8)},
+      {desc("ab", square, DType::bf16), desc("ba", square, DType::bf16)},
+      {desc("ab", square, DType::f64), desc("ba", square, DType::f64)},
+      {desc("nchw", images), desc("nhwc", images)},
+      {desc("nhwc", images), desc("nChw16c", images)},
+      {desc("nchw", {3, 3, 64, 64}), desc("nhwc", {3, 3, 64, 64})},
+      {desc("nhwc", {2, 256, 16, 16}), desc("nchw", {2, 256, 16, 16})},
+      {desc("nchw", images), desc("nhwc", images, DType::u8), scale},
+      {desc("nhwc", images, DType::u8), desc("nchw", images)},
+      {desc("abcde", {9, 11, 7, 13, 5}), desc("ecadb", {9, 11, 7, 13, 5})},
+      {desc("abcd", images), desc("abcd", images)},
+  };
+  int tried = 0;
+  for (const Example& example : examples) {
+    auto tunings = tuning_candidates(example.src, example.dst, example.attributes, kSmall);
+    EXPECT_EQ(tunings[0], Tuning{});
+    tunings.push_back({.stream = Tuning::Stream::always, .panel = 7, .strip = 3, .ahead = 100});
+    tunings.push_back({.stream = Tuning::Stream::always, .panel = kMaxBlockSide, .strip = kMaxTunedStrip});
+    for (const Tuning& tuning : tunings) {
+      const Plan plan = Plan::make(example.src, example.dst, example.attributes, kSmall, tuning);
+      for (const int64_t slack : {0, 20}) {
+        Guarded from(example.src.span_bytes(), Guarded::Side::end, 0);
+        Guarded to(example.dst.span_bytes(), Guarded::Side::end, slack);
+        std::ranges::copy(example.from, from.data());
+        std::ranges::copy(example.before, to.data());
+        run(plan, from.data(), to.data(), {.threads = 1 + static_cast<int>(slack > 0)});
+        EXPECT_TRUE(std::ranges::equal(to.bytes(), example.expected)) << to_text(tuning) << "\n" << plan.explain();
+        EXPECT_TRUE(to.intact() && from.intact()) << to_text(tuning);
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 150);
+}
+
+TEST(Tune, CandidatesDiffer) {
+  const Example example = transposition();
+  const auto tunings = tuning_candidates(example.src, example.dst, {}, kSmall);
+  EXPECT_GE(tunings.size(), 5u);
+  for (std::size_t i = 0; i < tunings.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) EXPECT_NE(tunings[i], tunings[k]);
+  }
+  // Far inside the caches there is nothing to choose, and about their size the stores.
+  EXPECT_EQ(tuning_candidates(example.src, example.dst, {}, {}).size(), 1u);
+  const auto near = tuning_candidates(example.src, example.dst, {}, {32 << 10, 256 << 10, 512 << 10});
+  EXPECT_EQ(near, (std::vector<Tuning>{{}, {.stream = Tuning::Stream::always}}));
+}
+
+TEST(Tune, MeasuresAndRemembers) {
+  Example example = transposition();
+  TuneCache cache;
+  const TuneOptions options{.threads = 1, .rounds = 3, .budget = 20s, .cache = &cache, .machine = kSmall};
+  const Tuned first = example.tuned(options);
+  EXPECT_EQ(first.candidates, static_cast<int>(tuning_candidates(example.src, example.dst, {}, kSmall).size()));
+  EXPECT_FALSE(first.remembered);
+  EXPECT_GT(first.tuned_ns, 0);
+  EXPECT_LE(first.tuned_ns, first.default_ns);
+  EXPECT_EQ(example.to, example.expected);
+  EXPECT_EQ(cache.size(), 1u);
+  EXPECT_EQ(first.plan.explain(), Plan::make(example.src, example.dst, {}, kSmall, first.tuning).explain());
+
+  example.to = example.before;
+  const Tuned second = example.tuned(options);
+  EXPECT_TRUE(second.remembered);
+  EXPECT_EQ(second.candidates, 0);
+  EXPECT_EQ(second.tuning, first.tuning);
+  EXPECT_EQ(example.to, example.before) << "nothing had to be run";
+  run(second.plan, example.from.data(), example.to.data());
+  EXPECT_EQ(example.to, example.expected);
+}
+
+TEST(Tune, TakesWhatTheCacheSays) {
+  Example example = transposition();
+  TuneCache cache;
+  const Tuning odd{.stream = Tuning::Stream::always, .panel = 48, .strip = 5};
+  cache.insert(tune_key(example.src, example.dst, {}, example.from.data(), example.to.data(), 1, kSmall), odd);
+  const TuneOptions options{.threads = 1, .cache = &cache, .machine = kSmall};
+  EXPECT_EQ(example.tuned(options).tuning, odd);
+  const Plan plan = measured_plan(example.src, example.dst, {}, example.from.data(), example.to.data(), options);
+  EXPECT_EQ(plan.boxes()[0].block_rows, 5);
+  run(plan, example.from.data(), example.to.data());
+  EXPECT_EQ(example.to, example.expected);
+}
+
+TEST(Tune, MarginThatNothingReaches) {
+  Example example = transposition();
+  TuneCache cache;
+  const Tuned tuned =
+      example.tuned({.threads = 1, .rounds = 3, .budget = 20s, .margin = 1, .cache = &cache, .machine = kSmall});
+  EXPECT_EQ(tuned.tuning, Tuning{});
+  EXPECT_EQ(tuned.tuned_ns, tuned.default_ns);
+}
+
+TEST(Tune, ASumIsNotMeasured) {
+  Attributes sum;
+  sum.beta = 1;
+  const Dims dims{193, 171};
+  Example example(desc("ab", dims), desc("ba", dims), sum);
+  TuneCache cache;
+  const Tuned tuned = example.tuned({.threads = 1, .cache = &cache, .machine = kSmall});
+  EXPECT_EQ(tuned.candidates, 0);
+  EXPECT_EQ(tuned.tuning, Tuning{});
+  EXPECT_EQ(example.to, example.before);
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(Tune, NothingToChoose) {
+  TuneCache cache;
+  Example small(desc("ab", {8, 4}), desc("ba", {8, 4}));
+  EXPECT_EQ(small.tuned({.cache = &cache}).candidates, 0);
+  EXPECT_EQ(small.to, small.before);
+  const TensorDesc none = desc("ab", {0, 4});
+  EXPECT_EQ(tune(none, none, {}, nullptr, nullptr, {.cache = &cache}).candidates, 0);
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(Tune, Budget) {
+  const Dims dims{1024, 1500};
+  Example example(desc("ab", dims), desc("ba", dims));
+  TuneCache cache;
+  TuneOptions options{.threads = 1, .rounds = 1000000, .budget = 0ms, .cache = &cache, .machine = kSmall};
+  EXPECT_EQ(example.tuned(options).candidates, 0);
+  EXPECT_EQ(example.to, example.before) << "no time, no run";
+  options.budget = 300ms;
+  const auto start = std::chrono::steady_clock::now();
+  example.tuned(options);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);  // one turn over, on a busy machine
+  EXPECT_EQ(example.to, example.expected);
+  options.rounds = 0;
+  EXPECT_EQ(test::code_of([&] { example.tuned(options); }), ErrorCode::invalid_argument);
+}
+
+TEST(Tune, OnDisk) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "tune-on-disk.txt";
+  std::filesystem::remove(path);
+  Example example = transposition();
+  TuneCache first, second, third;
+  TuneOptions options{.threads = 1, .rounds = 3, .budget = 20s, .cache = &first, .file = path, .machine = kSmall};
+  const Tuned measured = example.tuned(options);
+  EXPECT_FALSE(measured.file_error);
+  options.cache = &second;
+  const Tuned read = example.tuned(options);
+  EXPECT_TRUE(read.remembered);
+  EXPECT_EQ(read.tuning, measured.tuning);
+
+  std::ofstream(path) << "something else entirely";
+  options.cache = &third;
+  const Tuned without = example.tuned(options);
+  ASSERT_TRUE(without.file_error);
+  EXPECT_EQ(without.file_error->code(), ErrorCode::corrupt);
+  EXPECT_GT(without.candidates, 0);
+  EXPECT_EQ(example.to, example.expected);
+  std::string text;
+  std::getline(std::ifstream(path), text);
+  EXPECT_EQ(text, "something else entirely");
+  std::filesystem::remove(path);
+}
+
+TEST(Tune, Text) {
+  EXPECT_EQ(to_text({}), "default");
+  EXPECT_EQ(to_text({Tuning::Stream::never, 256, 64, 4096}), "stream=never panel=256 strip=64 ahead=4096");
+}
+
+}  // namespace
+}  // namespace relayout::cpu
