@@ -7,21 +7,26 @@ namespace relayout::cpu {
 namespace {
 
 template <typename T>
-void gather(const Block& block) {
+void gather(const RunContext& context, const BoxPlan& box, const Block& block) {
+  alignas(64) std::byte permuted[kMaxBlockSide * 16];
   for (int64_t r = 0; r < block.rows; ++r) {
     const std::byte* from = block.src + block.src_rows[r];
     std::byte* to = block.dst + block.dst_rows[r];
+    if (box.shuffle > 1) {
+      context.kernels.shuffle(from, kFirst, kFirst, permuted, kFirst, kFirst, 1, 1, box.chunk, box.pattern.data());
+      from = permuted;
+    }
     for (int64_t c = 0; c < block.cols; ++c) std::memcpy(to + block.dst_cols[c], from + block.src_cols[c], sizeof(T));
   }
 }
 
 void gather_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   switch (box.piece[kSrc]) {
-    case 1: return gather<uint8_t>(block);
-    case 2: return gather<uint16_t>(block);
-    case 4: return gather<uint32_t>(block);
-    case 8: return gather<uint64_t>(block);
-    case 16: return gather<Bytes16>(block);
+    case 1: return gather<uint8_t>(context, box, block);
+    case 2: return gather<uint16_t>(context, box, block);
+    case 4: return gather<uint32_t>(context, box, block);
+    case 8: return gather<uint64_t>(context, box, block);
+    case 16: return gather<Bytes16>(context, box, block);
     default: break;
   }
   for (int64_t r = 0; r < block.rows; ++r) {

@@ -217,6 +217,9 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   if (plan.shape == KernelShape::fill) {
     plan.block_cols = kMaxBlockSide;
     plan.block_rows = std::clamp<int64_t>(kCopyBlock / 8 / plan.col_count, 1, kMaxBlockSide);
+  } else if (plan.chunk > 0) {
+    plan.block_cols = plan.col_count;
+    plan.block_rows = std::clamp<int64_t>((16 << 10) / plan.chunk, 1, kMaxBlockSide);
   } else if (plan.unit_bits[kSrc] == 4 || plan.unit_bits[kDst] == 4) {
     plan.block_rows = plan.block_cols = 64;
   } else if (plan.long_runs) {
@@ -244,12 +247,12 @@ void apply(const Tuning& tuning, BoxPlan& plan) {
 /// Chooses the blocks of a region and makes the rest of the axes loops.
 BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning) {
   choose_blocks(plan, converts, streams);
-  if (streams && !plan.long_runs) apply(tuning, plan);
+  if (streams && !plan.long_runs && plan.chunk == 0) apply(tuning, plan);
   if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   // Groups that are permuted are whole.
-  if (plan.shuffle > 1) plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
+  if (plan.shuffle > 1 && plan.chunk == 0) plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
   return plan;
@@ -299,6 +302,45 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.row_count = plan.rows[0].extent;
 }
 
+/// Whether tiles of registers, or the kernels for a few rows or columns, can do a transposition well.
+bool fills_tiles(const BoxPlan& plan) {
+  constexpr int64_t kTile = 16, kFew = 4, kMany = 32;
+  const int64_t piece = plan.piece[kSrc];
+  if (plan.row_count * piece >= kTile && plan.col_count * piece >= kTile) return true;
+  const bool rows_follow = plan.rows.size() == 1 && plan.rows[0].stride[kDst] == plan.col_count * piece;
+  const bool cols_follow = plan.cols.size() == 1 && plan.cols[0].stride[kSrc] == plan.row_count * piece;
+  return (plan.col_count <= kFew && rows_follow && plan.row_count >= kMany) ||
+         (plan.row_count <= kFew && cols_follow && plan.col_count >= kMany);
+}
+
+/// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the cache,
+/// in the destination's order. Their list is made once for the box. The longest other axis is the rows.
+void choose_chunk(BoxPlan& plan, Axes& axes) {
+  DenseAxes chunk{kSrc, plan.piece[kSrc]};
+  for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;
+       next = chunk.next(axes))
+    chunk.add(axes, next);
+  plan.chunk = chunk.bytes();
+  plan.cols = std::move(chunk.fused);
+  std::ranges::stable_sort(plan.cols, {}, [](const Axis& a) { return a.stride[kDst]; });
+  plan.col_count = chunk.count;
+  if (plan.cols.empty()) plan.cols.push_back({});
+  plan.dense_cols = true;
+  int64_t next = plan.piece[kDst];
+  for (const Axis& col : plan.cols) {
+    plan.dense_cols = plan.dense_cols && col.stride[kDst] == next;
+    next *= col.extent;
+  }
+  auto longest = axes.end();
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    if (axis->table < 0 && (longest == axes.end() || axis->extent > longest->extent)) longest = axis;
+  }
+  plan.rows = {take(axes, longest)};
+  plan.row_count = plan.rows[0].extent;
+  plan.dense_rows = false;
+  plan.shape = KernelShape::gather;
+}
+
 /// A box that moves elements of whole bytes.
 BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const Tuning& tuning) {
   BoxPlan out;
@@ -316,19 +358,26 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     element = bytes;  // a short run moves as one larger piece
   }
   out.piece = {element, element};
-  choose_region(out, box.axes);
   const bool in_registers = element <= 16 && (element & (element - 1)) == 0;
-  out.shape = !in_registers                      ? KernelShape::copy
-              : out.dense_cols && out.dense_rows ? KernelShape::transpose
-                                                 : KernelShape::gather;
+  BoxPlan tiles = out;
+  Box rest = box;
+  choose_region(tiles, rest.axes);
+  tiles.shape = !in_registers                          ? KernelShape::copy
+                : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
+                                                       : KernelShape::gather;
   // Groups that are permuted are read whole.
-  if (out.shape == KernelShape::gather && shuffle.bytes > 1 && element % shuffle.bytes == 0) out.shape = KernelShape::copy;
+  if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
+    tiles.shape = KernelShape::copy;
+  if (tiles.shape != KernelShape::transpose || fills_tiles(tiles))
+    return finish(std::move(tiles), std::move(rest), false, streams, tuning);
+  choose_chunk(out, box.axes);
   return finish(std::move(out), std::move(box), false, streams, tuning);
 }
 
 /// Whether a box's kernels read whole groups of a permuted source.
 bool reads_groups(const BoxPlan& plan) {
   if (plan.shape == KernelShape::copy) return plan.piece[kSrc] % plan.shuffle == 0;
+  if (plan.shape == KernelShape::gather) return plan.chunk > 0 && plan.chunk % plan.shuffle == 0;
   return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
 }
 
