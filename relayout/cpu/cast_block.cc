@@ -146,9 +146,9 @@ struct AttributeStrides {
 /// Narrow elements are transposed faster than wide ones: columns are converted first, then transposed.
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
-  transpose_packed(context, box, block, box.piece[kDst], [&](int64_t col, std::byte* to) {
-    convert.run(block.src + block.src_cols[col], to, nullptr, block.offset[kAttribute] + col * attribute.col,
-                attribute.row, block.rows);
+  transpose_packed(context, box, block, box.piece[kDst], [&](const Block& part, int64_t col, std::byte* to) {
+    convert.run(part.src + part.src_cols[col], to, nullptr, part.offset[kAttribute] + col * attribute.col,
+                attribute.row, part.rows);
   });
 }
 

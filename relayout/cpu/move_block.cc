@@ -55,14 +55,12 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
-  if (box.shuffle > 1) {
-    return transpose_packed(context, box, block, bytes, [&](int64_t col, std::byte* to) {
-      context.kernels.shuffle(block.src, kFirst, block.src_cols + col, to, kFirst, kFirst, 1, 1, block.rows * bytes,
-                              box.pattern.data());
-    });
-  }
-  transpose_packed(context, box, block, bytes, [&](int64_t col, std::byte* to) {
-    std::memcpy(to, block.src + block.src_cols[col], static_cast<std::size_t>(block.rows * bytes));
+  transpose_packed(context, box, block, bytes, [&](const Block& part, int64_t col, std::byte* to) {
+    const int64_t n = part.rows * bytes;
+    if (box.shuffle > 1)
+      context.kernels.shuffle(part.src, kFirst, part.src_cols + col, to, kFirst, kFirst, 1, 1, n, box.pattern.data());
+    else
+      std::memcpy(to, part.src + part.src_cols[col], static_cast<std::size_t>(n));
   });
 }
 

@@ -6,18 +6,26 @@
 
 namespace relayout::cpu {
 
-/// Transposes `block` of `box` into elements of `bytes` bytes. pack(col, to) writes the block's column `col`, dense and of
-/// that type, to `to`. With block.stream the destination's lines are written past the cache.
+/// Transposes `block` of `box` into elements of `bytes` bytes. pack(part, col, to) writes column `col` of `part`, some rows of
+/// the block, dense and of that type, to `to`. With block.stream the destination's lines are written past the cache.
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pack& pack) {
   constexpr int64_t kLine = 64, kMemory = 24 << 10;
   alignas(64) std::byte memory[kMemory];
-  int64_t starts[kMemory / kLine];
-  // Columns an odd number of lines apart, against conflicts in the cache.
-  const int64_t pitch = (ceil_div(block.rows * bytes, kLine) | 1) * kLine;
+  int64_t starts[kLine];
   // Few columns at a time, so that reading and writing take turns often.
   const int64_t most = kLine / bytes;
+  const int64_t rows_most = (kMemory / most / kLine - 1) * kLine / bytes;
+  if (block.rows > rows_most) {
+    for (int64_t r = 0; r < block.rows; r += rows_most) {
+      transpose_packed(context, box, part_of(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols), bytes,
+                       pack);
+    }
+    return;
+  }
+  // Columns an odd number of lines apart, against conflicts in the cache.
+  const int64_t pitch = (ceil_div(block.rows * bytes, kLine) | 1) * kLine;
   const int64_t src_lines = ceil_div(block.rows * box.piece[kSrc], kLine);
   Block packed = block;
   packed.src_cols = starts;
@@ -37,7 +45,7 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
     const int64_t half = block.stream ? src_lines / 2 : src_lines;
     for (int64_t c = 0; c < packed.cols; ++c) {
       if (c < fetched) fetch(c, 0, half);
-      pack(begin + c, memory + starts[c]);
+      pack(block, begin + c, memory + starts[c]);
     }
     const int64_t step = block.stream ? 16 : block.rows;
     int64_t col = 0;

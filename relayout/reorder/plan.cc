@@ -18,6 +18,8 @@ constexpr int64_t kLongRun = 512;
 constexpr int64_t kCopyBlock = 256 << 10;
 /// Values of a run that are converted as one unit of work.
 constexpr int64_t kCastBlock = 4096;
+/// Fewer rows than pay for a list of columns of their own.
+constexpr int64_t kFewRows = 32;
 /// Rows of a region grow until they have so many bytes.
 constexpr int64_t kRowBytes = 256;
 /// Lines of the cache.
@@ -264,7 +266,12 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   DenseAxes rows{kSrc, plan.piece[kSrc]}, cols{kDst, plan.piece[kDst]};
   if (const auto first = rows.next(axes); first != axes.end()) rows.add(axes, first);
   while (true) {
-    const auto row = rows.next(axes), col = cols.next(axes);
+    const auto row = rows.next(axes);
+    auto col = cols.next(axes);
+    // With few rows, the list of the columns must serve more than one block.
+    if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows &&
+        cols.count * col->extent > kMaxBlockSide && cols.count >= kFewRows)
+      col = axes.end();
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
     // All of a permuted group is rows.
     if (row != axes.end() && rows.bytes() < plan.shuffle)
@@ -302,15 +309,14 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.row_count = plan.rows[0].extent;
 }
 
-/// Whether tiles of registers, or the kernels for a few rows or columns, can do a transposition well.
+/// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or columns
+/// fit them.
 bool fills_tiles(const BoxPlan& plan) {
-  constexpr int64_t kTile = 16, kFew = 4, kMany = 32;
-  const int64_t piece = plan.piece[kSrc];
-  if (plan.row_count * piece >= kTile && plan.col_count * piece >= kTile) return true;
-  const bool rows_follow = plan.rows.size() == 1 && plan.rows[0].stride[kDst] == plan.col_count * piece;
-  const bool cols_follow = plan.cols.size() == 1 && plan.cols[0].stride[kSrc] == plan.row_count * piece;
-  return (plan.col_count <= kFew && rows_follow && plan.row_count >= kMany) ||
-         (plan.row_count <= kFew && cols_follow && plan.col_count >= kMany);
+  constexpr int64_t kTile = 16, kBlock = 1024;
+  const int64_t piece = plan.piece[kSrc], rows = plan.row_count, cols = plan.col_count;
+  if (rows * cols * piece < kBlock && plan.elements > rows * cols) return false;
+  if (plan.shuffle > 1 && rows * piece < kLine) return false;
+  return (rows * piece >= kTile && cols > 1) || (cols * piece >= kTile && rows > 1);
 }
 
 /// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the cache,

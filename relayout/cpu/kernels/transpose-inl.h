@@ -164,6 +164,75 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
   }
 }
 
+/// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
+template <typename T, int kCols>
+void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
+  const Wide<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kSize = sizeof(T);
+  int64_t r = 0;
+  for (; r + lanes <= rows; r += lanes) {
+    const auto at = [&](int c) HWY_ATTR { return hn::LoadU(d, as<T>(src + src_cols[c] + r * kSize)); };
+    T* to = as<T>(dst + r * kCols * kSize);
+    if constexpr (kCols == 2) hn::StoreInterleaved2(at(0), at(1), d, to);
+    if constexpr (kCols == 3) hn::StoreInterleaved3(at(0), at(1), at(2), d, to);
+    if constexpr (kCols == 4) hn::StoreInterleaved4(at(0), at(1), at(2), at(3), d, to);
+  }
+  for (; r < rows; ++r) {
+    for (int c = 0; c < kCols; ++c)
+      store_unaligned(dst + (r * kCols + c) * kSize, load_unaligned<T>(src + src_cols[c] + r * kSize));
+  }
+}
+
+/// Columns that follow each other in the source, of kRows rows each: dst[rows[r] + c] = src[c * kRows + r].
+template <typename T, int kRows>
+void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
+  const Wide<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t kSize = sizeof(T);
+  int64_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    const T* from = as<T>(src + c * kRows * kSize);
+    hn::Vec<Wide<T>> v[4];
+    if constexpr (kRows == 2) hn::LoadInterleaved2(d, from, v[0], v[1]);
+    if constexpr (kRows == 3) hn::LoadInterleaved3(d, from, v[0], v[1], v[2]);
+    if constexpr (kRows == 4) hn::LoadInterleaved4(d, from, v[0], v[1], v[2], v[3]);
+    for (int r = 0; r < kRows; ++r) hn::StoreU(v[r], d, as<T>(dst + dst_rows[r] + c * kSize));
+  }
+  for (; c < cols; ++c) {
+    for (int r = 0; r < kRows; ++r)
+      store_unaligned(dst + dst_rows[r] + c * kSize, load_unaligned<T>(src + (c * kRows + r) * kSize));
+  }
+}
+
+/// Two to four columns, rows anywhere: interleaved in the cache, then put row by row.
+template <typename T, int kCols>
+void transpose_few_columns(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                           int64_t rows) {
+  constexpr int64_t kMost = 64, kSize = sizeof(T);
+  alignas(64) std::byte buffer[kMost * kCols * kSize];
+  for (int64_t r = 0; r < rows; r += kMost) {
+    const int64_t n = std::min(kMost, rows - r);
+    int64_t from[kCols];
+    for (int c = 0; c < kCols; ++c) from[c] = src_cols[c] + r * kSize;
+    interleave<T, kCols>(src, from, buffer, n);
+    for (int64_t i = 0; i < n; ++i) __builtin_memcpy(dst + dst_rows[r + i], buffer + i * kCols * kSize, kCols * kSize);
+  }
+}
+
+/// Two to four rows of columns anywhere: gathered in the cache, then deinterleaved.
+template <typename T, int kRows>
+void transpose_few_rows(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                        int64_t cols) {
+  constexpr int64_t kMost = 64, kSize = sizeof(T);
+  alignas(64) std::byte buffer[kMost * kRows * kSize];
+  for (int64_t c = 0; c < cols; c += kMost) {
+    const int64_t n = std::min(kMost, cols - c);
+    for (int64_t i = 0; i < n; ++i) __builtin_memcpy(buffer + i * kRows * kSize, src + src_cols[c + i], kRows * kSize);
+    deinterleave<T, kRows>(buffer, dst + c * kSize, dst_rows, n);
+  }
+}
+
 /// Some bytes of a register: the sizes that are common without a detour.
 template <class D>
 HWY_INLINE hn::Vec<D> load_part(D d, const std::byte* from, int bytes) {
@@ -187,6 +256,16 @@ template <typename T>
 void transpose_small(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                      int64_t rows, int64_t cols) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
+  if (rows >= kN) {
+    if (cols == 2) return transpose_few_columns<T, 2>(src, src_cols, dst, dst_rows, rows);
+    if (cols == 3) return transpose_few_columns<T, 3>(src, src_cols, dst, dst_rows, rows);
+    if (cols == 4) return transpose_few_columns<T, 4>(src, src_cols, dst, dst_rows, rows);
+  }
+  if (cols >= kN) {
+    if (rows == 2) return transpose_few_rows<T, 2>(src, src_cols, dst, dst_rows, cols);
+    if (rows == 3) return transpose_few_rows<T, 3>(src, src_cols, dst, dst_rows, cols);
+    if (rows == 4) return transpose_few_rows<T, 4>(src, src_cols, dst, dst_rows, cols);
+  }
   const Block16<T> d;
   for (int64_t r = 0; r < rows; r += kN) {
     const int height = static_cast<int>(std::min(kN, rows - r));
@@ -239,47 +318,6 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   if (rows < 16 / kSize) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
   for (int64_t c = 0; c < cols; c += kWhole)
     transpose_columns<T, true>(Wide<T>(), src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
-}
-
-/// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
-template <typename T, int kCols>
-void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
-  const Wide<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int64_t kSize = sizeof(T);
-  int64_t r = 0;
-  for (; r + lanes <= rows; r += lanes) {
-    const auto at = [&](int c) HWY_ATTR { return hn::LoadU(d, as<T>(src + src_cols[c] + r * kSize)); };
-    T* to = as<T>(dst + r * kCols * kSize);
-    if constexpr (kCols == 2) hn::StoreInterleaved2(at(0), at(1), d, to);
-    if constexpr (kCols == 3) hn::StoreInterleaved3(at(0), at(1), at(2), d, to);
-    if constexpr (kCols == 4) hn::StoreInterleaved4(at(0), at(1), at(2), at(3), d, to);
-  }
-  for (; r < rows; ++r) {
-    for (int c = 0; c < kCols; ++c)
-      store_unaligned(dst + (r * kCols + c) * kSize, load_unaligned<T>(src + src_cols[c] + r * kSize));
-  }
-}
-
-/// Columns that follow each other in the source, of kRows rows each: dst[rows[r] + c] = src[c * kRows + r].
-template <typename T, int kRows>
-void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
-  const Wide<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int64_t kSize = sizeof(T);
-  int64_t c = 0;
-  for (; c + lanes <= cols; c += lanes) {
-    const T* from = as<T>(src + c * kRows * kSize);
-    hn::Vec<Wide<T>> v[4];
-    if constexpr (kRows == 2) hn::LoadInterleaved2(d, from, v[0], v[1]);
-    if constexpr (kRows == 3) hn::LoadInterleaved3(d, from, v[0], v[1], v[2]);
-    if constexpr (kRows == 4) hn::LoadInterleaved4(d, from, v[0], v[1], v[2], v[3]);
-    for (int r = 0; r < kRows; ++r) hn::StoreU(v[r], d, as<T>(dst + dst_rows[r] + c * kSize));
-  }
-  for (; c < cols; ++c) {
-    for (int r = 0; r < kRows; ++r)
-      store_unaligned(dst + dst_rows[r] + c * kSize, load_unaligned<T>(src + (c * kRows + r) * kSize));
-  }
 }
 
 #else
