@@ -21,8 +21,9 @@ struct BoxRun {
 };
 
 void run_box(const RunContext& context, const BoxPlan& box, const Tables& tables, int threads) {
+  const int64_t blocks = box.blocks;
+  if (blocks == 1 || threads == 1) return run_blocks(context, box, tables, 0, blocks);
   BoxRun state{context, box, tables};
-  const int64_t blocks = block_count(box);
   const int64_t bytes = std::max<int64_t>(1, box.elements / blocks * bits(context.plan.dst().dtype) / 8);
   // Two threads must not write halves of one byte.
   const bool alone = box.unit_bits[kDst] == 4;

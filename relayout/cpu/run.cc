@@ -15,6 +15,9 @@ struct Odometer {
   std::array<int64_t, kMaxAxes> index;
   Offsets offsets;
 
+  // Leaves the array as it is: most of it is never used.
+  Odometer(const BoxPlan& b, const Tables& t) : box(b), tables(t) {}
+
   void step(const Axis& axis, int64_t from, int64_t to) {
     for (std::size_t k = 0; k < kOperands; ++k) {
       if (axis.table < 0) {
@@ -24,6 +27,11 @@ struct Odometer {
         offsets[k] += table[static_cast<std::size_t>(to)][k] - table[static_cast<std::size_t>(from)][k];
       }
     }
+  }
+
+  void start() {
+    offsets = box.offset;
+    for (std::size_t l = 0; l < box.loops.size(); ++l) index[l] = 0;
   }
 
   void seek(int64_t position) {
@@ -55,10 +63,13 @@ class Starts2 {
   void seek(int64_t begin, int64_t count) {
     if (axes_.size() == 1) {
       const Axis& axis = axes_[0];
-      for (std::size_t k : {kSrc, kDst}) first_[k] = begin * axis.stride[k];
-      for (; known_ < count; ++known_) {
-        for (std::size_t k : {kSrc, kDst}) list_[k][known_] = known_ * axis.stride[k];
+      for (std::size_t k : {kSrc, kDst}) {
+        first_[k] = begin * axis.stride[k];
+        const int64_t stride = axis.stride[k];
+        int64_t* const list = list_[k];
+        for (int64_t i = known_, at = known_ * stride; i < count; ++i, at += stride) list[i] = at;
       }
+      known_ = std::max(known_, count);
     } else if (begin != begin_ || count > known_) {
       fill(begin, count);
       known_ = count;
@@ -162,41 +173,36 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
   return part;
 }
 
-int64_t block_count(const BoxPlan& box) {
-  int64_t count = ceil_div(box.row_count, box.block_rows) * ceil_div(box.col_count, box.block_cols);
-  for (const Axis& loop : box.loops) count *= loop.extent;
-  return count;
-}
-
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  const int64_t strips = ceil_div(box.row_count, box.block_rows);
-  const int64_t per_loop = strips * ceil_div(box.col_count, box.block_cols);
-  Odometer at{box, tables, {}, {}};
-  at.seek(begin / per_loop);
+  Odometer at(box, tables);
   Starts2 rows(box.rows), cols(box.cols);
-  int64_t block = begin % per_loop;
-  const bool whole = box.long_runs && box.unit_bits[kSrc] == 8 && box.unit_bits[kDst] == 8;
+  const int64_t strips = box.strips, panels = box.panels;
+  int64_t strip = 0, panel = 0;
+  if (begin == 0) {
+    at.start();
+  } else {
+    at.seek(begin / (strips * panels));
+    panel = begin % (strips * panels) / strips;
+    strip = begin % strips;
+  }
+  const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
+  const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
   for (int64_t b = begin; b < end; ++b) {
-    const Part row{block % strips * box.block_rows, box.block_rows, box.row_count};
-    const Part col{block / strips * box.block_cols, box.block_cols, box.col_count};
+    const Part row{strip * box.block_rows, box.block_rows, box.row_count};
+    const Part col{panel * box.block_cols, box.block_cols, box.col_count};
     rows.seek(row.begin, row.listed());
-    cols.seek(col.begin, whole ? 1 : col.listed());
+    cols.seek(col.begin, one_column ? 1 : col.listed());
     Offsets offset;
     for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at.offsets[k] + rows.first()[k] + cols.first()[k];
-    const Block piece{context.src + (box.unit_bits[kSrc] == 4 ? 0 : offset[kSrc]),
-                      context.dst + (box.unit_bits[kDst] == 4 ? 0 : offset[kDst]),
-                      offset,
-                      rows.of(kSrc),
-                      cols.of(kSrc),
-                      rows.of(kDst),
-                      cols.of(kDst),
-                      row.count(),
-                      col.count()};
-    run_block(context, box, piece, row, col);
-    if (++block == per_loop) {
-      block = 0;
-      at.next();
-    }
+    run_block(context, box,
+              {context.src + (bytes[kSrc] ? offset[kSrc] : 0), context.dst + (bytes[kDst] ? offset[kDst] : 0), offset,
+               rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count()},
+              row, col);
+    if (++strip < strips) continue;
+    strip = 0;
+    if (++panel < panels) continue;
+    panel = 0;
+    if (b + 1 < end) at.next();
   }
   if (context.plan.streams() && context.kernels.flush) context.kernels.flush();
 }

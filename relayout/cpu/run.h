@@ -55,9 +55,6 @@ struct Part {
 /// Rows and columns of a block, from (row, col) on.
 Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
-/// Blocks of a box: its loops times the blocks of its region.
-int64_t block_count(const BoxPlan& box);
-
 /// Does blocks [begin, end) of a box. Disjoint ranges write disjoint bytes, except where the destination's unit
 /// is a nibble.
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);

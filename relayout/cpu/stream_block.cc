@@ -18,7 +18,7 @@ constexpr int64_t kCopyAhead = 2 << 10;
 /// An image's bytes and rows at most, and those that a tile of a row has.
 constexpr int64_t kImage = 40 << 10;
 constexpr int64_t kMaxRows = 64;
-constexpr int64_t kTileBytes = 256, kTileImage = 12 << 10;
+constexpr int64_t kTileBytes = 512, kTileImage = 12 << 10;
 
 int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kLine - 1); }
 
@@ -119,6 +119,8 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
   // A line of the source at least.
   const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kLine / box.piece[kSrc]);
   int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
+  // As many in each pass.
+  most = ceil_div(block.rows, ceil_div(block.rows, most));
   // Whole groups of a permuted source.
   if (box.shuffle > 1) most = std::max<int64_t>(16, most / 16 * 16);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];

@@ -74,6 +74,9 @@ struct BoxPlan {
   bool dense_cols = false, dense_rows = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;
+  /// Strips of block_rows rows and panels of block_cols columns in a region, and blocks in all its loops: strips go
+  /// first, then panels, then the loops.
+  int64_t strips = 1, panels = 1, blocks = 1;
   /// The source is prefetched so many bytes ahead of where it is read; 0 for not at all.
   int64_t ahead = 0;
   /// The source's part of a block is made dense in the cache before it is transposed.

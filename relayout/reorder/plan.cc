@@ -257,6 +257,10 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
   if (plan.shuffle > 1 && plan.chunk == 0) plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
+  plan.strips = ceil_div(plan.row_count, plan.block_rows);
+  plan.panels = ceil_div(plan.col_count, plan.block_cols);
+  plan.blocks = plan.strips * plan.panels;
+  for (const Axis& loop : plan.loops) plan.blocks *= loop.extent;
   return plan;
 }
 

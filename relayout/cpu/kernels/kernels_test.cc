@@ -292,7 +292,7 @@ TEST(Fill, AtEveryMisalignment) {
                      [&](auto type) { write_element<type()>(expected.data(), i, read_element<type()>(&element, 0)); });
         }
         const RunContext context{plan, *all_kernels().back(), nullptr, dst.data()};
-        for (const BoxPlan& fill : plan.fills()) run_blocks(context, fill, plan.tables(), 0, block_count(fill));
+        for (const BoxPlan& fill : plan.fills()) run_blocks(context, fill, plan.tables(), 0, fill.blocks);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << name(dtype);
         ASSERT_TRUE(dst.intact());
       }
