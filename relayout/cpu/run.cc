@@ -118,8 +118,14 @@ class Starts2 {
 };
 
 template <typename T>
-void fill(const Block& block, uint64_t bits) {
+void fill(const BoxPlan& box, const Block& block, uint64_t bits) {
   const T value = static_cast<T>(bits);
+  // Zeros in runs, as nearly always.
+  if (value == 0 && box.cols[0].stride[kDst] == static_cast<int64_t>(sizeof(T))) {
+    const std::size_t bytes = static_cast<std::size_t>(block.cols) * sizeof(T);
+    for (int64_t r = 0; r < block.rows; ++r) std::memset(block.dst + block.dst_rows[r], 0, bytes);
+    return;
+  }
   for (int64_t r = 0; r < block.rows; ++r) {
     std::byte* to = block.dst + block.dst_rows[r];
     for (int64_t c = 0; c < block.cols; ++c) std::memcpy(to + block.dst_cols[c], &value, sizeof value);
@@ -137,10 +143,10 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
         }
       }
       return;
-    case 1: return fill<uint8_t>(block, bits);
-    case 2: return fill<uint16_t>(block, bits);
-    case 4: return fill<uint32_t>(block, bits);
-    default: return fill<uint64_t>(block, bits);
+    case 1: return fill<uint8_t>(box, block, bits);
+    case 2: return fill<uint16_t>(box, block, bits);
+    case 4: return fill<uint32_t>(box, block, bits);
+    default: return fill<uint64_t>(box, block, bits);
   }
 }
 

@@ -53,22 +53,29 @@ HWY_INLINE T* as(std::byte* at) {
   return reinterpret_cast<T*>(at);
 }
 
-/// One register of which block b is the 16 bytes at src + cols[b * kStep].
-template <int kStep, class D>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, const int64_t* cols) {
+/// Columns a fixed distance apart, in place of a list of them: fewer loads of addresses.
+struct Affine {
+  int64_t stride;
+  HWY_INLINE int64_t operator[](int64_t i) const { return i * stride; }
+};
+
+/// One register of which block b is the 16 bytes at src + cols[first + b * kStep].
+template <int kStep, class D, class Columns>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, Columns cols, int first) {
   using T = hn::TFromD<D>;
   constexpr int kCount = static_cast<int>(hn::MaxLanes(d) * sizeof(T) / 16);
-  if constexpr (kCount == 1) return hn::LoadU(d, as<T>(src + cols[0]));
+  if constexpr (kCount == 1) return hn::LoadU(d, as<T>(src + cols[first]));
 #if HWY_TARGET <= HWY_AVX2
   if constexpr (kCount == 2) {
     const Block16<T> block;
-    return hn::Combine(d, hn::LoadU(block, as<T>(src + cols[kStep])), hn::LoadU(block, as<T>(src + cols[0])));
+    return hn::Combine(d, hn::LoadU(block, as<T>(src + cols[first + kStep])),
+                       hn::LoadU(block, as<T>(src + cols[first])));
   }
 #endif
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kCount == 4) {
     const auto at = [&](int b) HWY_ATTR {
-      return hn::LoadU(Block16<uint8_t>(), as<uint8_t>(src + cols[b * kStep])).raw;
+      return hn::LoadU(Block16<uint8_t>(), as<uint8_t>(src + cols[first + b * kStep])).raw;
     };
     __m512i v = _mm512_castsi128_si512(at(0));
     v = _mm512_mask_broadcast_i32x4(v, 0x00f0, at(1));
@@ -87,12 +94,12 @@ HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
 }
 
 /// The rows from `skip` on of N rows of as many columns as a register of D has elements of a row.
-template <typename T, bool kStream, class D>
-HWY_INLINE void transpose_tile(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
-                               const int64_t* dst_rows, int skip, int64_t ahead) {
+template <typename T, bool kStream, class D, class Columns>
+HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
+                               int skip, int64_t ahead) {
   constexpr int kN = 16 / sizeof(T), kCols = static_cast<int>(HWY_MIN(hn::MaxLanes(d), 64 / sizeof(T)));
   Registers<D> a;
-  for (int i = 0; i < kN; ++i) a.v[i] = load_blocks<kN>(d, src, src_cols + i);
+  for (int i = 0; i < kN; ++i) a.v[i] = load_blocks<kN>(d, src, src_cols, i);
   if (ahead != 0) {
     for (int i = 0; i < kCols; ++i) prefetch(src + src_cols[i] + ahead);
   }
@@ -117,8 +124,8 @@ HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
 
 /// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
 /// at most, g * N + i is column g * N + i before and row g * N + i after.
-template <typename T, bool kStream>
-HWY_INLINE void transpose_square(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+template <typename T, bool kStream, class Columns>
+HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
                                  int64_t ahead) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
@@ -138,17 +145,16 @@ HWY_INLINE void transpose_square(const std::byte* src, const int64_t* src_cols, 
 
 #endif
 
-/// All rows, at least N, of the columns of a register of D; streamed, of a line. What is left of the rows is done by a
-/// tile that repeats some.
-template <typename T, bool kStream, class D>
-HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
-                                  const int64_t* dst_rows, int64_t rows, int64_t ahead) {
+/// All rows, at least N, of the columns of a register of D. What is left of the rows is done by a tile that repeats some.
+template <typename T, bool kStream, class D, class Columns>
+HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
+                               int64_t rows, int64_t ahead) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kWhole = kStream ? kLine / kSize : kWidth;
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr ((kSize == 4 || kSize == 8) && kWidth == kLine / kSize) {
-    for (; r + kWidth <= rows; r += kWidth)
+  constexpr int64_t kSquare = kLine / kSize;
+  if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
+    for (; r + kSquare <= rows; r += kSquare)
       transpose_square<T, kStream>(src + r * kSize, src_cols, dst, dst_rows + r, ahead);
   }
 #endif
@@ -156,12 +162,23 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
     const int64_t from = std::min(r, rows - kN);
     // One prefetch a line is enough.
     const int64_t far = r * kSize % kLine == 0 ? ahead : 0;
-    for (int64_t c = 0; c < kWhole; c += kWidth) {
-      transpose_tile<T, kStream>(d, src + from * kSize, src_cols + c, dst + c * kSize, dst_rows + from,
-                                 static_cast<int>(r - from), far);
-    }
+    transpose_tile<T, kStream>(d, src + from * kSize, src_cols, dst, dst_rows + from, static_cast<int>(r - from), far);
     r = from + kN;
   }
+}
+
+/// The same, by the list or, where it is one, by a stride.
+template <typename T, bool kStream, class D>
+HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
+                                  const int64_t* dst_rows, int64_t rows, int64_t ahead) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d));
+  const int64_t stride = src_cols[1] - src_cols[0];
+  int64_t uneven = 0;
+  for (int64_t i = 2; i < kWidth; ++i) uneven |= src_cols[i] - src_cols[0] - i * stride;
+  if (uneven == 0)
+    transpose_rows<T, kStream>(d, src + src_cols[0], Affine{stride}, dst, dst_rows, rows, ahead);
+  else
+    transpose_rows<T, kStream>(d, src, src_cols, dst, dst_rows, rows, ahead);
 }
 
 /// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
@@ -256,6 +273,7 @@ template <typename T>
 void transpose_small(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                      int64_t rows, int64_t cols) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
+  if (rows == 1 || cols == 1) return transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, 0);
   if (rows >= kN) {
     if (cols == 2) return transpose_few_columns<T, 2>(src, src_cols, dst, dst_rows, rows);
     if (cols == 3) return transpose_few_columns<T, 3>(src, src_cols, dst, dst_rows, rows);
@@ -315,9 +333,24 @@ template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
-  if (rows < 16 / kSize) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
-  for (int64_t c = 0; c < cols; c += kWhole)
-    transpose_columns<T, true>(Wide<T>(), src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
+  constexpr int64_t kN = 16 / kSize, kWidth = kN * kBlocks;
+  if (rows < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
+  const Wide<T> d;
+  for (int64_t c = 0; c < cols; c += kWhole) {
+    if constexpr (kWidth == kWhole) {
+      transpose_columns<T, true>(d, src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
+    } else {
+      // Narrower registers: a line's parts follow each other at once.
+      for (int64_t r = 0; r < rows;) {
+        const int64_t from = std::min(r, rows - kN), far = r * kSize % kLine == 0 ? ahead : 0;
+        for (int64_t part = c; part < c + kWhole; part += kWidth) {
+          transpose_tile<T, true>(d, src + from * kSize, src_cols + part, dst + part * kSize, dst_rows + from,
+                                  static_cast<int>(r - from), far);
+        }
+        r = from + kN;
+      }
+    }
+  }
 }
 
 #else
