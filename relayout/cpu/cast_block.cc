@@ -39,8 +39,8 @@ struct Converter {
     load_is_identity = compute != ComputeType::i128 && src == same && !arithmetic;
     store_is_identity = compute != ComputeType::i128 && dst == same && !arithmetic;
     const Attributes& a = plan.attributes();
-    const bool scale_only = a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() &&
-                            a.dst_zero_point.values.empty();
+    const bool scale_only =
+        a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() && a.dst_zero_point.values.empty();
     if (compute == ComputeType::f32 && (!arithmetic || scale_only))
       direct = c.kernels.convert[static_cast<std::size_t>(src)][static_cast<std::size_t>(dst)];
     src_bytes = std::max(bits(src) / 8, 1);
@@ -51,7 +51,9 @@ struct Converter {
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
     if (direct && (!arithmetic || attribute_stride == 0))
-      return direct(src, dst, n, arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr);
+      return direct(
+          src, dst, n,
+          arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr);
     // The user's memory is the values then, at any address.
     if (load_is_identity) return store(src, dst, n);
     if (store_is_identity) return load(src, dst, n);
@@ -74,9 +76,8 @@ struct Converter {
 };
 
 /// Elements of 4 bits, a byte each in the tile.
-void fetch_nibbles(const RunContext& context, DType dtype, const std::byte* memory, int64_t offset, Starts rows,
-                   Starts cols, const Block& block, std::byte* tile) {
-  (void)context;
+void fetch_nibbles(DType dtype, const std::byte* memory, int64_t offset, Starts rows, Starts cols, const Block& block,
+                   std::byte* tile) {
   for (int64_t r = 0; r < block.rows; ++r) {
     for (int64_t c = 0; c < block.cols; ++c) {
       const int64_t at = offset + rows[r] + cols[c];
@@ -119,8 +120,8 @@ void fetch(const RunContext& context, const BoxPlan& box, const Block& block, Op
   }
   pieces.piece = {bytes, bytes};
   pieces.shape = from == kSrc && box.shape == KernelShape::transpose ? KernelShape::transpose
-                 : bytes <= 16 && (bytes & (bytes - 1)) == 0        ? KernelShape::gather
-                                                                    : KernelShape::copy;
+                 : bytes <= 16 && (bytes & (bytes - 1)) == 0         ? KernelShape::gather
+                                                                     : KernelShape::copy;
   pieces.rows = box.rows;
   pieces.cols = box.cols;
   move_block(context, pieces, to);
@@ -165,20 +166,19 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
   alignas(64) std::byte converted[static_cast<std::size_t>(kTile) * kWidest];
 
   if (src_nibbles)
-    fetch_nibbles(context, src_type, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, fetched);
+    fetch_nibbles(src_type, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, fetched);
   else if (!src_runs)
     fetch(context, box, block, kSrc, box.piece[kSrc], fetched);
   if (!dst_runs && sum) {
     if (dst_nibbles)
-      fetch_nibbles(context, dst_type, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block, converted);
+      fetch_nibbles(dst_type, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block, converted);
     else
       fetch(context, box, block, kDst, box.piece[kDst], converted);
   }
   const int64_t length = block.cols * values;
   // Rows that follow each other on both sides, with the same attributes, are one run.
-  const bool dst_follow =
-      !dst_runs || (box.rows.size() == 1 && block.rows > 1 &&
-                    block.dst_rows[1] - block.dst_rows[0] == length * convert.dst_bytes);
+  const bool dst_follow = !dst_runs || (box.rows.size() == 1 && block.rows > 1 &&
+                                        block.dst_rows[1] - block.dst_rows[0] == length * convert.dst_bytes);
   const bool one_run = block.rows > 1 && !src_runs && dst_follow && attribute.row == 0 && attribute.col == 0;
   const int64_t runs = one_run ? 1 : block.rows, run = one_run ? block.rows * length : length;
   for (int64_t r = 0; r < runs; ++r) {

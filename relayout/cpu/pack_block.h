@@ -1,13 +1,14 @@
-// Transposing a block by way of a dense copy of its source in the first-level cache: for elements so small that a line of
-// the source holds several tiles of rows, and for values that are converted on the way.
+// Transposing a block by way of a dense copy of its source in the first-level cache: for elements so small that a line
+// of the source holds several tiles of rows, and for values that are converted on the way.
 #pragma once
 
 #include "relayout/cpu/run.h"
 
 namespace relayout::cpu {
 
-/// Transposes `block` of `box` into elements of `bytes` bytes. pack(part, col, to) writes column `col` of `part`, some rows of
-/// the block, dense and of that type, to `to`. With block.stream the destination's lines are written past the cache.
+/// Transposes `block` of `box` into elements of `bytes` bytes. pack(part, col, to) writes column `col` of `part`, some
+/// rows of the block, dense and of that type, to `to`. With block.stream the destination's lines are written past the
+/// cache.
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pack& pack) {
@@ -33,8 +34,8 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
   for (int64_t c = 0; c < std::min(most, block.cols); ++c) starts[c] = c * pitch;
   for (int64_t begin = 0; begin < block.cols; begin += most) {
     packed.cols = std::min(most, block.cols - begin);
-    // The next columns, or the next strip's first ones, are fetched meanwhile: half while this group is read, half while
-    // it is written.
+    // The next columns, or the next strip's first ones, are fetched meanwhile: half while this group is read, half
+    // while it is written.
     const bool last = begin + most >= block.cols, strip = last || !block.stream;
     const int64_t next = !block.stream ? begin : last ? 0 : begin + most;
     const int64_t fetched = block.ahead == 0 ? 0 : std::min(most, block.cols - next);

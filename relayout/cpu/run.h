@@ -69,8 +69,11 @@ bool narrows(const RunContext& context, const BoxPlan& box);
 
 /// Whether blocks of a box are written past the cache, and one such block (stream_block.cc).
 bool streams(const RunContext& context, const BoxPlan& box);
-void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols);
+void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,
+                  const Part& cols);
 
-inline std::size_t log2_size(int64_t bytes) { return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes))); }
+inline std::size_t log2_size(int64_t bytes) {
+  return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes)));
+}
 
 }  // namespace relayout::cpu

@@ -78,7 +78,8 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
   context.kernels.copy_stream(image + begin, kFirst, kFirst, dst + begin, kFirst, kFirst, 1, 1, end - begin, 0);
 }
 
-/// What a block writes of `bytes` at dst, of which `more` can follow: from its first line's start to its last line's end.
+/// What a block writes of `bytes` at dst, of which `more` can follow: from its first line's start to its last line's
+/// end.
 struct Own {
   int64_t begin, end;
 };

@@ -53,7 +53,9 @@ std::string kernel_text(const Plan& plan, const BoxPlan& box) {
   const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
   std::string out;
   switch (box.shape) {
-    case KernelShape::copy: out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte"); break;
+    case KernelShape::copy:
+      out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
+      break;
     case KernelShape::transpose: out = "transpose of " + pieces; break;
     case KernelShape::gather: out = "one by one, " + pieces; break;
     case KernelShape::fill: return "fill";

@@ -83,8 +83,9 @@ struct BoxPlan {
   bool pack = false;
   /// gather: over 0, the columns are all of a dense part of the source of so many bytes.
   int64_t chunk = 0;
-  /// Over 1: groups of so many bytes of the source (at most 16) are permuted as they are read, byte i from byte pattern[i];
-  /// the box's source strides are those of the permuted source. transpose (with pack), copy of pieces, and gather from chunks only.
+  /// Over 1: groups of so many bytes of the source (at most 16) are permuted as they are read, byte i from byte
+  /// pattern[i]; the box's source strides are those of the permuted source. transpose (with pack), copy of pieces, and
+  /// gather from chunks only.
   int64_t shuffle = 1;
   std::array<uint8_t, 16> pattern{};
   /// The loops around the region, outermost first.

@@ -151,8 +151,8 @@ Shuffle shuffle_source(Box& box, int64_t element) {
     simplify(box);
     return out;
   };
-  const bool aligned = std::ranges::all_of(
-      axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] % bytes == 0; });
+  const bool aligned =
+      std::ranges::all_of(axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] % bytes == 0; });
   if (group.size() < 2 || !aligned || kGroup % bytes != 0) return give_back();
   Axes sorted = group;
   std::ranges::stable_sort(sorted, {}, [](const Axis& a) { return a.stride[kDst]; });
@@ -173,8 +173,8 @@ Shuffle shuffle_source(Box& box, int64_t element) {
   }
   for (int64_t i = 0; i < kGroup; ++i) {
     const int64_t place = i % bytes;
-    out.pattern[static_cast<std::size_t>(i)] = static_cast<uint8_t>(
-        i - place + from[static_cast<std::size_t>(place / element)] + place % element);
+    out.pattern[static_cast<std::size_t>(i)] =
+        static_cast<uint8_t>(i - place + from[static_cast<std::size_t>(place / element)] + place % element);
   }
   group = sorted;
   return give_back();
@@ -212,8 +212,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
     plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
 }
 
-/// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, one line of the
-/// source wide, over a *panel* of columns, so that a strip's lines are written whole while the next strip's are
+/// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, one line of
+/// the source wide, over a *panel* of columns, so that a strip's lines are written whole while the next strip's are
 /// fetched.
 void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
@@ -255,7 +255,8 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   // Groups that are permuted are whole.
-  if (plan.shuffle > 1 && plan.chunk == 0) plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
+  if (plan.shuffle > 1 && plan.chunk == 0)
+    plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
   plan.strips = ceil_div(plan.row_count, plan.block_rows);
@@ -274,8 +275,8 @@ void choose_region(BoxPlan& plan, Axes& axes) {
     const auto row = rows.next(axes);
     auto col = cols.next(axes);
     // With few rows, the list of the columns must serve more than one block.
-    if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows &&
-        cols.count * col->extent > kMaxBlockSide && cols.count >= kFewRows)
+    if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
+        cols.count >= kFewRows)
       col = axes.end();
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
     // All of a permuted group is rows.
@@ -314,8 +315,8 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.row_count = plan.rows[0].extent;
 }
 
-/// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or columns
-/// fit them.
+/// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or
+/// columns fit them.
 bool fills_tiles(const BoxPlan& plan) {
   constexpr int64_t kTile = 16, kBlock = 1024;
   const int64_t piece = plan.piece[kSrc], rows = plan.row_count, cols = plan.col_count;
@@ -324,8 +325,8 @@ bool fills_tiles(const BoxPlan& plan) {
   return (rows * piece >= kTile && cols > 1) || (cols * piece >= kTile && rows > 1);
 }
 
-/// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the cache,
-/// in the destination's order. Their list is made once for the box. The longest other axis is the rows.
+/// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the
+/// cache, in the destination's order. Their list is made once for the box. The longest other axis is the rows.
 void choose_chunk(BoxPlan& plan, Axes& axes) {
   DenseAxes chunk{kSrc, plan.piece[kSrc]};
   for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;

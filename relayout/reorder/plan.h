@@ -35,8 +35,8 @@ struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
 };
 
-/// Choices that are otherwise made by rule: what Plan::make() would take for 0 (auto for `stream`). For trying them out;
-/// the result of a reorder is the same.
+/// Choices that are otherwise made by rule: what Plan::make() would take for 0 (auto for `stream`). For trying them
+/// out; the result of a reorder is the same.
 struct Tuning {
   enum class Stream : uint8_t { by_size, never, always };
   /// Whether the destination is written past the cache.

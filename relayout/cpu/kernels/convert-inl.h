@@ -1,6 +1,6 @@
 // Conversions of values in registers, for kernels-inl.h: from and to f32, one load, one multiplication where it is
-// asked for, one store. They equal the loops over reorder/cast.h bit by bit, which also do what is left over at the end.
-// No include guard: it is included once a target.
+// asked for, one store. They equal the loops over reorder/cast.h bit by bit, which also do what is left over at the
+// end. No include guard: it is included once a target.
 
 #if RELAYOUT_KERNELS_SIMD
 

@@ -102,8 +102,6 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
   }
 }
 
-
-
 #include "relayout/cpu/kernels/transpose-inl.h"
 
 RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {

@@ -23,7 +23,8 @@ using Starts = const int64_t*;
 /// A region of E-byte elements whose rows are contiguous in the source and whose columns are contiguous in the
 /// destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. `ahead` is the
 /// distance in bytes of what is prefetched into the second-level cache while a line of the source is read; 0 for none.
-/// transpose_stream: rows start at lines (64 bytes) of the destination and are whole lines; its stores pass by the cache.
+/// transpose_stream: rows start at lines (64 bytes) of the destination and are whole lines; its stores pass by the
+/// cache.
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 
@@ -33,8 +34,8 @@ using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::by
 using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts dst_rows, int64_t cols);
 
 /// A region of runs of `bytes` contiguous bytes: run (r, c) goes from src_rows[r] + src_cols[c] to dst_rows[r] +
-/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache, and runs of 16 and 32 bytes that start at
-/// multiples of 16: those should make whole lines together, one after the other.
+/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache, and runs of 16 and 32 bytes that start
+/// at multiples of 16: those should make whole lines together, one after the other.
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 

@@ -145,7 +145,8 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, std::by
 
 #endif
 
-/// All rows, at least N, of the columns of a register of D. What is left of the rows is done by a tile that repeats some.
+/// All rows, at least N, of the columns of a register of D. What is left of the rows is done by a tile that repeats
+/// some.
 template <typename T, bool kStream, class D, class Columns>
 HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
                                int64_t rows, int64_t ahead) {
@@ -291,7 +292,8 @@ void transpose_small(const std::byte* src, const int64_t* src_cols, std::byte* d
       const int width = static_cast<int>(std::min(kN, cols - c));
       Registers<Block16<T>> a;
       for (int i = 0; i < kN; ++i) {
-        a.v[i] = i < width ? load_part(d, src + src_cols[c + i] + r * kSize, height * static_cast<int>(kSize)) : hn::Zero(d);
+        a.v[i] =
+            i < width ? load_part(d, src + src_cols[c + i] + r * kSize, height * static_cast<int>(kSize)) : hn::Zero(d);
       }
       interleave_rounds<kN>(d, a);
       for (int i = 0; i < kN; ++i) {
