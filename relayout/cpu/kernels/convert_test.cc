@@ -1,0 +1,315 @@
+// Every kernel of every table that computes: the bits of the plain table's loops, at all lengths and misalignments, and
+// not one byte outside. The plain loops themselves are held against the reference by the tests of whole reorders.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "relayout/cpu/kernels/kernels.h"
+#include "tests/support/guarded.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::Guarded;
+
+constexpr Guarded::Side kSides[] = {Guarded::Side::start, Guarded::Side::end};
+constexpr auto kF32 = static_cast<std::size_t>(ComputeType::f32);
+
+void randomize(std::span<std::byte> bytes, std::mt19937& rng) {
+  for (std::byte& b : bytes) b = static_cast<std::byte>(rng());
+}
+
+/// Random elements of a type, half of them near small integers.
+void random_elements(DType dtype, std::span<std::byte> bytes, std::mt19937& rng) {
+  randomize(bytes, rng);
+  if (kind(dtype) != DTypeKind::floating || bits(dtype) < 32) return;
+  const auto size = static_cast<std::size_t>(bits(dtype) / 8);
+  for (std::size_t at = 0; at + size <= bytes.size(); at += 2 * size) {
+    const uint64_t encoded = encode(dtype, (static_cast<double>(rng() % 1200) - 600) / 4);
+    std::memcpy(&bytes[at], &encoded, size);
+  }
+}
+
+constexpr int64_t kValueBytes[] = {4, 8, 16};  // by compute type
+int64_t dense_bytes(DType dtype) { return std::max(1, bits(dtype) / 8); }
+
+/// f32 as bits: every exponent with the mantissas at which something happens (ties and their neighbours of f16 and
+/// bf16, quiet and signalling NaNs with payloads), integers and halves to beyond the range of 16 bits, and random ones.
+std::vector<uint32_t> special_floats() {
+  std::vector<uint32_t> out;
+  for (const uint32_t sign : {0u, 0x80000000u}) {
+    for (uint32_t exponent = 0; exponent < 256; ++exponent) {
+      for (const uint32_t mantissa :
+           {0u,        1u,        0x0fffu,   0x1000u,   0x1001u,   0x2fffu,   0x3000u,   0x3001u,   0x7fffu,
+            0x8000u,   0x8001u,   0x17fffu,  0x18000u,  0x18001u,  0x3fffffu, 0x400000u, 0x400001u, 0x555555u,
+            0x7fdfffu, 0x7fe000u, 0x7fefffu, 0x7ff000u, 0x7f7fffu, 0x7f8000u, 0x7fffffu})
+        out.push_back(sign | exponent << 23 | mantissa);
+    }
+  }
+  for (int quarter = -2400; quarter <= 2400; ++quarter) {
+    const float value = static_cast<float>(quarter) / 4;
+    for (const float near : {value, std::nextafter(value, -1e9f), std::nextafter(value, 1e9f)})
+      out.push_back(std::bit_cast<uint32_t>(near));
+  }
+  for (const double limit : {65504.0, 65519.0, 65520.0, 65521.0, 32767.5, 2147483520.0, 2147483648.0})
+    for (const double signed_limit : {limit, -limit})
+      out.push_back(std::bit_cast<uint32_t>(static_cast<float>(signed_limit)));
+  std::mt19937 rng(20);
+  for (int i = 0; i < 20000; ++i) out.push_back(rng());
+  return out;
+}
+
+/// All elements of a small type, the special ones of a large one.
+std::vector<std::byte> telling_elements(DType dtype) {
+  std::vector<std::byte> out;
+  const auto append = [&](const void* element, std::size_t size) {
+    const auto* bytes = static_cast<const std::byte*>(element);
+    out.insert(out.end(), bytes, bytes + size);
+  };
+  const auto size = static_cast<std::size_t>(dense_bytes(dtype));
+  if (size <= 2) {
+    for (uint32_t element = 0; element < 1u << (8 * size); ++element) append(&element, size);
+  } else if (dtype == DType::f32) {
+    for (const uint32_t element : special_floats()) append(&element, size);
+  } else {
+    for (const uint32_t value : special_floats()) {
+      const uint64_t element = encode(dtype, static_cast<double>(std::bit_cast<float>(value)));
+      append(&element, size);
+    }
+    std::mt19937 rng(21);
+    out.resize(out.size() + 4096 * size);
+    random_elements(dtype, std::span(out).last(4096 * size), rng);
+  }
+  return out;
+}
+
+/// What the plain loops make of n elements.
+std::vector<std::byte> by_plain(DType from, DType to, const std::byte* src, int64_t n, const float* scale) {
+  const Kernels& plain = *scalar_kernels();
+  std::vector<float> values(static_cast<std::size_t>(n));
+  plain.load[kF32][static_cast<std::size_t>(from)](src, values.data(), n);
+  if (scale) {
+    AttributeValues attributes;
+    attributes.src_scale = *scale;
+    plain.arithmetic[kF32](values.data(), nullptr, &attributes, 0, n, {true, false, false, false, 0});
+  }
+  std::vector<std::byte> out(static_cast<std::size_t>(n * dense_bytes(to)));
+  plain.store[kF32][static_cast<std::size_t>(to)](values.data(), out.data(), n);
+  return out;
+}
+
+class EveryConversion : public testing::TestWithParam<const Kernels*> {
+ protected:
+  /// Calls f(from, to, kernel) for every pair of types that the table has.
+  template <typename F>
+  void each_pair(F&& f) {
+    for (DType from : all_dtypes()) {
+      for (DType to : all_dtypes()) {
+        const auto kernel = GetParam()->convert[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+        if (!kernel) continue;
+        f(from, to, kernel);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+};
+
+// The plain table has none; the others at least those that need no instructions of their own.
+TEST_P(EveryConversion, TablesHaveDirectOnes) {
+  int pairs = 0;
+  each_pair([&](DType from, DType to, ConvertKernel) {
+    ++pairs;
+    EXPECT_EQ(compute_type(from, to, true), ComputeType::f32) << name(from) << " -> " << name(to);
+  });
+  if (GetParam() == scalar_kernels())
+    EXPECT_EQ(pairs, 0);
+  else
+    EXPECT_GE(pairs, 16);
+}
+
+TEST_P(EveryConversion, ConvertsEveryTellingElement) {
+  const float scales[] = {1, 0.37f, -2.5f, 3e38f, 1e-38f, 1e-45f, 0.0f, -0.0f, 255, 1 / 255.0f, 0x1p-24f, 0x1p15f};
+  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+    const auto src = telling_elements(from);
+    const auto src_size = static_cast<std::size_t>(dense_bytes(from)), size = static_cast<std::size_t>(dense_bytes(to));
+    const auto n = static_cast<int64_t>(src.size() / src_size);
+    for (int s = -1; s < static_cast<int>(std::size(scales)); ++s) {
+      const float* scale = s < 0 ? nullptr : &scales[s];
+      const auto expected = by_plain(from, to, src.data(), n, scale);
+      std::vector<std::byte> actual(expected.size());
+      kernel(src.data(), actual.data(), n, scale);
+      if (actual == expected) continue;
+      const auto at = static_cast<std::size_t>(std::ranges::mismatch(actual, expected).in1 - actual.begin()) / size;
+      uint64_t element = 0, have = 0, want = 0;
+      std::memcpy(&element, &src[at * src_size], src_size);
+      std::memcpy(&have, &actual[at * size], size);
+      std::memcpy(&want, &expected[at * size], size);
+      FAIL() << std::hex << name(from) << " 0x" << element << " -> " << name(to) << " 0x" << have << " instead of 0x"
+             << want << (scale ? ", scaled by " + std::to_string(*scale) : "");
+    }
+  });
+}
+
+/// n telling elements picked at random, converted at these distances from the guard pages.
+void expect_converted(DType from, DType to, ConvertKernel kernel, std::span<const std::byte> telling, int64_t n,
+                      int64_t src_slack, int64_t dst_slack, Guarded::Side at, const float* scale, std::mt19937& rng) {
+  const int64_t size = dense_bytes(from);
+  Guarded src(n * size, at, src_slack), dst(n * dense_bytes(to), at, dst_slack);
+  for (int64_t i = 0; i < n; ++i) {
+    const std::size_t element = rng() % (telling.size() / static_cast<std::size_t>(size));
+    std::copy_n(&telling[element * static_cast<std::size_t>(size)], size, src.data() + i * size);
+  }
+  const std::vector<std::byte> before(src.bytes().begin(), src.bytes().end());
+  kernel(src.data(), dst.data(), n, scale);
+  ASSERT_TRUE(std::ranges::equal(dst.bytes(), by_plain(from, to, before.data(), n, scale)))
+      << n << " of " << name(from) << " -> " << name(to) << (scale ? ", scaled" : "");
+  ASSERT_TRUE(std::ranges::equal(src.bytes(), before) && src.intact() && dst.intact());
+}
+
+TEST_P(EveryConversion, ConvertsEveryLength) {
+  std::mt19937 rng(22);
+  const float third = 1 / 3.0f;
+  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+    const auto telling = telling_elements(from);
+    for (int64_t n = 0; n <= 67; ++n) {
+      for (const Guarded::Side at : kSides) {
+        for (const float* scale : {static_cast<const float*>(nullptr), &third})
+          expect_converted(from, to, kernel, telling, n, 0, 0, at, scale, rng);
+      }
+    }
+  });
+}
+
+TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
+  std::mt19937 rng(23);
+  const float scale = -0.7f;
+  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+    const auto telling = telling_elements(from);
+    for (int64_t shift = 0; shift < 64; ++shift) {
+      for (const Guarded::Side at : kSides)
+        expect_converted(from, to, kernel, telling, 67, shift, (shift * 11 + 1) % 64, at, shift % 2 ? &scale : nullptr,
+                         rng);
+    }
+  });
+}
+
+/// Loads and stores of one pair of types by a table, at these distances from the guard pages.
+void expect_as_plain(const Kernels& kernels, std::size_t compute, DType from, int64_t n, int64_t src_slack,
+                     int64_t value_slack, Guarded::Side at, std::mt19937& rng) {
+  const Kernels& plain = *scalar_kernels();
+  const auto f = static_cast<std::size_t>(from);
+  const int64_t value_bytes = kValueBytes[compute];
+  Guarded src(n * dense_bytes(from), at, src_slack);
+  random_elements(from, src.bytes(), rng);
+  std::vector<std::byte> expected(static_cast<std::size_t>(n * value_bytes));
+  plain.load[compute][f](src.data(), expected.data(), n);
+  Guarded values(n * value_bytes, at, value_slack);
+  kernels.load[compute][f](src.data(), values.data(), n);
+  ASSERT_TRUE(std::ranges::equal(values.bytes(), expected)) << "load " << name(from);
+  // Memory for the widest type: the others' elements lie at the forbidden page, too.
+  Guarded stored(n * 8, at, src_slack);
+  for (DType to : all_dtypes()) {
+    const auto t = static_cast<std::size_t>(to);
+    const int64_t bytes = n * dense_bytes(to), begin = at == Guarded::Side::end ? n * 8 - bytes : 0;
+    std::vector<std::byte> expected_stored(static_cast<std::size_t>(n * 8), std::byte{0x3c});
+    plain.store[compute][t](expected.data(), expected_stored.data() + begin, n);
+    std::ranges::fill(stored.bytes(), std::byte{0x3c});
+    kernels.store[compute][t](values.data(), stored.data() + begin, n);
+    ASSERT_TRUE(std::ranges::equal(stored.bytes(), expected_stored))
+        << name(from) << " -> " << name(to) << " compute " << compute;
+  }
+  ASSERT_TRUE(stored.intact());
+  ASSERT_TRUE(src.intact() && values.intact());
+}
+
+// At the pages and away from them.
+TEST_P(EveryConversion, LoadsAndStores) {
+  std::mt19937 rng(4);
+  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
+    for (DType dtype : all_dtypes()) {
+      if (!scalar_kernels()->load[compute][static_cast<std::size_t>(dtype)]) continue;
+      for (int64_t n : {0, 1, 7, 16, 63, 4099}) {
+        for (const Guarded::Side at : kSides) expect_as_plain(*GetParam(), compute, dtype, n, 0, 0, at, rng);
+      }
+    }
+  }
+}
+
+// Elements and values at every misalignment: values are the user's memory where a type is its own compute type.
+TEST_P(EveryConversion, LoadsAndStoresAtEveryMisalignment) {
+  std::mt19937 rng(5);
+  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
+    for (DType dtype : all_dtypes()) {
+      if (!scalar_kernels()->load[compute][static_cast<std::size_t>(dtype)]) continue;
+      for (int64_t shift = 1; shift < 64; ++shift) {
+        const Guarded::Side at = kSides[shift % 2];
+        expect_as_plain(*GetParam(), compute, dtype, 37, shift, (shift * 11) % 64, at, rng);
+      }
+    }
+  }
+}
+
+/// n values through the steps of `arithmetic` by a table and by the plain one, at these distances from the guard pages.
+void expect_computed(const Kernels& kernels, std::size_t compute, const Arithmetic& arithmetic, int64_t stride,
+                     int64_t n, int64_t slack, Guarded::Side at, std::mt19937& rng) {
+  const DType type = compute == 0 ? DType::f32 : DType::f64;
+  const int64_t bytes = n * kValueBytes[compute];
+  Guarded values(bytes, at, slack), old(bytes, at, 63 - slack);
+  random_elements(type, values.bytes(), rng);
+  random_elements(type, old.bytes(), rng);
+  std::vector<AttributeValues> attributes(static_cast<std::size_t>(std::max<int64_t>(1, (n - 1) * stride + 1)));
+  for (AttributeValues& a : attributes) {
+    a.src_scale = static_cast<float>(rng() % 2000) / 512 - 1;
+    a.dst_scale = static_cast<float>(rng() % 2000 + 1) / 777;
+    a.src_zero_point = static_cast<int32_t>(rng());
+    a.dst_zero_point = static_cast<int32_t>(rng() % 256) - 128;
+  }
+  std::vector<std::byte> expected(values.bytes().begin(), values.bytes().end());
+  const std::vector<std::byte> before(old.bytes().begin(), old.bytes().end());
+  scalar_kernels()->arithmetic[compute](expected.data(), before.data(), attributes.data(), stride, n, arithmetic);
+  kernels.arithmetic[compute](values.data(), old.data(), attributes.data(), stride, n, arithmetic);
+  ASSERT_TRUE(std::ranges::equal(values.bytes(), expected))
+      << name(type) << ", " << n << " values, stride " << stride << ", steps " << arithmetic.src_scale
+      << arithmetic.dst_scale << arithmetic.src_zero_point << arithmetic.dst_zero_point << ", beta " << arithmetic.beta;
+  ASSERT_TRUE(std::ranges::equal(old.bytes(), before) && values.intact() && old.intact());
+}
+
+TEST_P(EveryConversion, Arithmetic) {
+  std::mt19937 rng(24);
+  for (std::size_t compute = 0; compute < GetParam()->arithmetic.size(); ++compute) {
+    for (int steps = 0; steps < 16; ++steps) {
+      for (const float beta : {0.0f, 0.37f, -1.0f}) {
+        const relayout::cpu::Arithmetic a{(steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0, beta};
+        for (const int64_t stride : {0, 1, 3}) {
+          for (const int64_t n : {0, 1, 3, 8, 15, 17, 33, 67, 600}) {
+            const int64_t slack = n % 2 ? static_cast<int64_t>(rng() % 64) : 0;
+            expect_computed(*GetParam(), compute, a, stride, n, slack, kSides[rng() % 2], rng);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+// One step's result, computed by hand: what the plain table itself is held against here.
+TEST_P(EveryConversion, ArithmeticByHand) {
+  AttributeValues a;
+  a.src_scale = 3, a.dst_scale = 0.5f, a.src_zero_point = 10, a.dst_zero_point = -7;
+  const float old[] = {8, -8, 1}, nan = -std::numeric_limits<float>::quiet_NaN();
+  float values[] = {12, 9.5f, nan};
+  GetParam()->arithmetic[kF32](values, old, &a, 0, 3, {true, true, true, true, 0.25f});
+  EXPECT_EQ(values[0], ((12 - 10) * 3 + 0.25f * 8) / 0.5f - 7);
+  EXPECT_EQ(values[1], ((9.5f - 10) * 3 - 0.25f * 8) / 0.5f - 7);
+  EXPECT_EQ(std::bit_cast<uint32_t>(values[2]), 0x7fc00000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, EveryConversion, testing::ValuesIn(all_kernels().begin(), all_kernels().end()),
+                         [](const auto& table) { return std::string(table.param->isa); });
+
+}  // namespace
+}  // namespace relayout::cpu

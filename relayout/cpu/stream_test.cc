@@ -1,0 +1,150 @@
+// Reorders whose destination is written past the caches: the reference's bytes at any address, on any number of
+// threads, and with last blocks shorter than the others, whose lines both neighbours have a part in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/reorder/reference.h"
+#include "tests/support/guarded.h"
+#include "tests/support/testing.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::counting;
+using test::desc;
+using test::Guarded;
+
+constexpr Tuning kAlways{.stream = Tuning::Stream::always};
+
+/// A reorder's source and what the reference makes of it. Bytes of the destination that are no elements and no padding
+/// keep what they were.
+class Expected {
+ public:
+  Expected(const TensorDesc& src, const TensorDesc& dst)
+      : src_(counting(src.span_bytes())), bytes_(static_cast<std::size_t>(dst.span_bytes()), kBefore) {
+    reference_reorder(src, src_.data(), dst, bytes_.data());
+  }
+
+  /// Runs the plan into a buffer `past` bytes past a page, once a number of threads.
+  void expect_of(const Plan& plan, int64_t past, std::initializer_list<int> threads) const {
+    const auto size = static_cast<int64_t>(bytes_.size());
+    Guarded dst(size, Guarded::Side::start, past);
+    for (const int count : threads) {
+      std::ranges::fill(dst.bytes(), kBefore);
+      run(plan, src_.data(), dst.data(), {count});
+      const auto at = std::ranges::mismatch(dst.bytes(), bytes_).in1 - dst.bytes().begin();
+      ASSERT_EQ(at, size) << "the first byte that differs, of a destination " << past << " bytes past a page, " << count
+                          << " threads, " << isa() << "\n"
+                          << plan.explain();
+      ASSERT_TRUE(dst.intact());
+    }
+  }
+
+ private:
+  static constexpr std::byte kBefore{0x5c};
+  std::vector<std::byte> src_, bytes_;
+};
+
+std::string describe(const TensorDesc& src, const TensorDesc& dst) {
+  return join(src.layout.dims()) + " " + std::string(name(src.dtype)) + " -> " + std::string(name(dst.dtype));
+}
+
+// What plans do by themselves beyond the caches: 28 MB to 80 MB on both sides together, each at an address that memory
+// from the heap has.
+TEST(Stream, RealSizes) {
+  struct Row {
+    const char *from, *to;
+    Dims dims;
+    DType src, dst;
+  };
+  const Row rows[] = {{"abcd", "acdb", {16, 256, 56, 56}, DType::f32, DType::bf16},
+                      {"acdb", "abcd", {3, 130, 121, 123}, DType::f32, DType::u8},
+                      {"acdb", "abcd", {5, 512, 97, 83}, DType::u8, DType::u8},
+                      {"abcd", "acdb", {2, 70, 191, 193}, DType::f32, DType::f32}};
+  for (const Row& row : rows) {
+    const TensorDesc src = desc(row.from, row.dims, row.src), dst = desc(row.to, row.dims, row.dst);
+    SCOPED_TRACE(describe(src, dst) + ", " + row.from + " -> " + row.to);
+    const Plan plan = Plan::make(src, dst);
+    ASSERT_TRUE(plan.streams());
+    Expected(src, dst).expect_of(plan, 16, {1, 2, 3});
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Sizes at which threads share the work, every ISA, blocks as they are chosen and others.
+TEST(Stream, EqualsTheReferenceOnEveryThreadCount) {
+  const Dims dims{2, 67, 47, 61};
+  const std::pair<const char*, const char*> layouts[] = {
+      {"abcd", "acdb"},   {"acdb", "abcd"},      {"abcd", "dcba"}, {"abcd", "aBcd16b"},
+      {"aBcd8b", "acdb"}, {"aBcd16b", "aBcd4b"}, {"abcd", "abcd"}, {"abcd", "strides:211500,1,4500,71"}};
+  const std::pair<DType, DType> types[] = {{DType::f32, DType::bf16},
+                                           {DType::f32, DType::u8},
+                                           {DType::u8, DType::u8},
+                                           {DType::f32, DType::f32},
+                                           {DType::f16, DType::f64}};
+  const Tuning tunings[] = {kAlways, {.stream = Tuning::Stream::always, .panel = 37, .strip = 19, .ahead = 4096}};
+  const auto isas = available_isas();
+  int64_t cases = 0;
+  for (const auto& [from, to] : layouts) {
+    for (const auto& [src_type, dst_type] : types) {
+      const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);
+      SCOPED_TRACE(describe(src, dst) + ", " + from + " -> " + to);
+      const Expected expected(src, dst);
+      for (const Tuning& tuning : tunings) {
+        const Plan plan = Plan::make(src, dst, {}, {}, tuning);
+        ASSERT_TRUE(plan.streams());
+        // The best one every other time, the others in turn.
+        set_isa(cases % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(cases / 2) % isas.size()]);
+        expected.expect_of(plan, cases % 3 == 0 ? 0 : cases % 3 == 1 ? 16 : cases * 7 % 64, {1, 2, 3});
+        if (HasFatalFailure()) return set_isa("");
+        ++cases;
+      }
+    }
+  }
+  set_isa("");
+  std::printf("streamed reorders: %lld plans\n", static_cast<long long>(cases));
+}
+
+// Small caches: tensors of any size are beyond them. Rows from shorter than a line to longer than a block's image, and
+// as few of them as there are; every one at an address of its own within the line.
+TEST(Stream, BeyondSmallCaches) {
+  const Machine small{.l1 = 1 << 10, .l2 = 2 << 10, .l3 = 4 << 10};
+  const auto isas = available_isas();
+  int64_t cases = 0;
+  for (const int64_t channels : {2, 3, 16, 60, 64, 130, 512, 1030}) {
+    for (const Dims& dims : {Dims{1, channels, 16, 16}, Dims{2, channels, 7, 7}, Dims{1, channels, 1, 129}}) {
+      for (const auto& [from, to] : {std::pair("abcd", "acdb"), {"acdb", "abcd"}, {"aBcd16b", "acdb"}}) {
+        for (const auto& [src_type, dst_type] : {std::pair(DType::u8, DType::u8),
+                                                 {DType::bf16, DType::bf16},
+                                                 {DType::f32, DType::f32},
+                                                 {DType::f32, DType::bf16},
+                                                 {DType::f32, DType::s8},
+                                                 {DType::u8, DType::f32},
+                                                 {DType::s64, DType::s64}}) {
+          const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);
+          SCOPED_TRACE(describe(src, dst) + ", " + from + " -> " + to);
+          const Plan plan = Plan::make(src, dst, {}, small, channels < 60 ? kAlways : Tuning());
+          ASSERT_EQ(plan.streams(), channels < 60 || src.span_bytes() + dst.span_bytes() > small.l3 / 4 * 3);
+          const Expected expected(src, dst);
+          for (const int64_t past : {int64_t{0}, int64_t{16}, 1 + cases % 63}) {
+            set_isa(isas[static_cast<std::size_t>(past == 16 ? cases : cases + 1) % isas.size()]);
+            expected.expect_of(plan, past, {1});
+            if (HasFatalFailure()) return set_isa("");
+          }
+          ++cases;
+        }
+      }
+    }
+  }
+  set_isa("");
+  std::printf("beyond small caches: %lld plans\n", static_cast<long long>(cases));
+}
+
+}  // namespace
+}  // namespace relayout::cpu
