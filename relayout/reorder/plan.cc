@@ -318,7 +318,7 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
 /// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or
 /// columns fit them.
 bool fills_tiles(const BoxPlan& plan) {
-  constexpr int64_t kTile = 16, kBlock = 1024;
+  constexpr int64_t kTile = 16, kBlock = 256;
   const int64_t piece = plan.piece[kSrc], rows = plan.row_count, cols = plan.col_count;
   if (rows * cols * piece < kBlock && plan.elements > rows * cols) return false;
   if (plan.shuffle > 1 && rows * piece < kLine) return false;
