@@ -123,7 +123,7 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
   // As many in each pass.
   most = ceil_div(block.rows, ceil_div(block.rows, most));
   // Whole groups of a permuted source.
-  if (box.shuffle > 1) most = std::max<int64_t>(16, most / 16 * 16);
+  if (box.shuffle > 1 && box.shape == KernelShape::transpose) most = std::max<int64_t>(16, most / 16 * 16);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
   for (int64_t row = 0; row < block.rows; row += most) {
     const int64_t rows = std::min(most, block.rows - row);
@@ -162,7 +162,8 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
 
 bool streams(const RunContext& context, const BoxPlan& box) {
   return context.plan.streams() && context.kernels.copy_stream && box.dense_cols && box.unit_bits[kSrc] == 8 &&
-         box.unit_bits[kDst] == 8 && context.plan.attributes().beta == 0;
+         box.unit_bits[kDst] == 8 && context.plan.attributes().beta == 0 &&
+         (box.long_runs || box.piece[kDst] <= kTileBytes);
 }
 
 void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,

@@ -146,5 +146,17 @@ TEST(Stream, BeyondSmallCaches) {
   std::printf("beyond small caches: %lld plans\n", static_cast<long long>(cases));
 }
 
+// Groups whose bytes are permuted in pieces of any length: shorter than an image of a row, and far longer.
+TEST(Stream, PermutedPieces) {
+  for (const int64_t extent : {5, 127, 255, 300, 2500}) {
+    const Dims dims{3, 5, extent, 2, 2};
+    const TensorDesc src = desc("abcde", dims, DType::u8), dst = desc("baced", dims, DType::u8);
+    SCOPED_TRACE(describe(src, dst));
+    const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
+    ASSERT_GT(plan.boxes()[0].shuffle, 1);
+    for (const int64_t past : {0, 5, 63}) Expected(src, dst).expect_of(plan, past, {1});
+  }
+}
+
 }  // namespace
 }  // namespace relayout::cpu
