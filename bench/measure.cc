@@ -137,12 +137,6 @@ int64_t bytes_moved(const Plan& plan) {
   return std::min(cost.bytes_read - old, plan.src().span_bytes()) + old + cost.bytes_written;
 }
 
-std::string kernel_text(const Plan& plan) {
-  if (plan.boxes().empty()) return "none";
-  const BoxPlan& box = *std::ranges::max_element(plan.boxes(), {}, &BoxPlan::elements);
-  return std::string(name(box.shape)) + " " + std::to_string(box.piece[kSrc]);
-}
-
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                     const MeasureOptions& options) {
   check(src, options);
@@ -152,7 +146,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   out.repeat = options.repeat;
   out.bytes = bytes_moved(plan);
   out.predicted_ns = plan.cost().nanoseconds;
-  out.kernel = kernel_text(plan);
+  out.kernel = plan.kernel();
   out.isa = cpu::isa();
 
   const int64_t half = (out.bytes + 1) / 2;

@@ -83,7 +83,4 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
 /// byte once.
 int64_t bytes_moved(const Plan& plan);
 
-/// What does most of a plan: the kernel of its largest box and the size of its elements in bytes, "transpose 4".
-std::string kernel_text(const Plan& plan);
-
 }  // namespace relayout::bench

@@ -86,7 +86,8 @@ void copy(benchmark::State& state, const Kernels& kernels, std::size_t bytes, st
   const auto at = steps(n, run + 64);
   const Fixture data(n * (run + 64), n * (run + 64));
   const cpu::CopyKernel kernel = streaming ? kernels.copy_stream : kernels.copy;
-  data.time(state, 2 * n * run, [&] { kernel(data.src(), at.data(), data.dst(), at.data(), n, run, 0); });
+  data.time(state, 2 * n * run,
+            [&] { kernel(data.src(), at.data(), cpu::kFirst, data.dst(), at.data(), cpu::kFirst, n, 1, run, 0); });
 }
 
 constexpr int64_t kValues = 1024;

@@ -3,13 +3,11 @@
 #include <bit>
 
 #include "relayout/core/extents.h"
+#include "relayout/reorder/axes.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout {
 namespace {
-
-/// Lines of the cache.
-constexpr int64_t kLine = 64;
 
 /// Bytes a nanosecond, read and written together, that one thread reaches with a box's kernel: in the caches, and past
 /// them. Measured on a 4th-generation EPYC with AVX-512, see ARCHITECTURE.md.

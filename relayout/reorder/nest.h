@@ -70,7 +70,7 @@ struct BoxPlan {
   Offsets offset{};
   Axes rows, cols;
   int64_t row_count = 1, col_count = 1;
-  /// Whether columns (rows) follow each other without gaps in the destination (source); fill: always.
+  /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;

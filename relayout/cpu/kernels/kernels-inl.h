@@ -1,7 +1,8 @@
 // The kernels' source, compiled once an instruction set. It is included by scalar.cc (plain C++) and, once a target,
 // by simd.cc inside Highway's HWY_NAMESPACE; RELAYOUT_KERNELS_SIMD says which. No include guard.
 //
-// The conversions are loops over core/float.h and reorder/cast.h that the compiler vectorizes for the target at hand.
+// Conversions by way of a compute type are loops over core/float.h and reorder/cast.h that the compiler vectorizes for
+// the target at hand; the common ones by way of f32 have code of their own (convert-inl.h).
 
 namespace {
 

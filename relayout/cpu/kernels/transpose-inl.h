@@ -251,7 +251,7 @@ void transpose_few_rows(const std::byte* src, const int64_t* src_cols, std::byte
   }
 }
 
-/// Some bytes of a register: the sizes that are common without a detour.
+/// Some bytes of a register: whole ones without a detour.
 template <class D>
 HWY_INLINE hn::Vec<D> load_part(D d, const std::byte* from, int bytes) {
   using T = hn::TFromD<D>;

@@ -1,0 +1,51 @@
+// Picking axes out of a box.
+#include "relayout/reorder/axes.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace relayout {
+
+int64_t count_elements(const Box& box) {
+  int64_t count = 1;
+  for (const Axis& axis : box.axes) count *= axis.extent;
+  return count;
+}
+
+Axes::iterator nearest(Axes& axes, Operand operand) {
+  auto best = axes.end();
+  for (auto a = axes.begin(); a != axes.end(); ++a) {
+    if (a->table >= 0) continue;
+    if (best == axes.end() || std::abs(a->stride[operand]) < std::abs(best->stride[operand])) best = a;
+  }
+  return best;
+}
+
+Axes::iterator stepping(Axes& axes, Operand operand, int64_t stride) {
+  return std::ranges::find_if(axes, [&](const Axis& a) { return a.table < 0 && a.stride[operand] == stride; });
+}
+
+Axes::iterator find_run(Axes& axes, int64_t src, int64_t dst) {
+  return std::ranges::find_if(
+      axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] == src && a.stride[kDst] == dst; });
+}
+
+Axis take(Axes& axes, Axes::iterator at) {
+  if (at == axes.end()) return {};
+  const Axis out = *at;
+  axes.erase(at);
+  return out;
+}
+
+Axes::iterator DenseAxes::next(Axes& axes) const {
+  const auto axis = stepping(axes, operand, piece * count);
+  if (axis == axes.end() || fused.empty()) return axis;
+  return axis->stride[kAttribute] == fused[0].stride[kAttribute] * count ? axis : axes.end();
+}
+
+void DenseAxes::add(Axes& axes, Axes::iterator axis) {
+  count *= axis->extent;
+  fused.push_back(take(axes, axis));
+}
+
+}  // namespace relayout

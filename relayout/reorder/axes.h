@@ -1,0 +1,41 @@
+// Picking axes out of a box, for the choice of its rows, columns and loops (internal to reorder).
+#pragma once
+
+#include <cstdint>
+
+#include "relayout/core/dtype.h"
+#include "relayout/reorder/nest.h"
+
+namespace relayout {
+
+/// Lines of the cache.
+inline constexpr int64_t kLine = 64;
+
+/// What offsets of a type count, in bits: bytes, or nibbles. And how many of them an element has.
+inline int unit_bits(DType dtype) { return bits(dtype) < 8 ? bits(dtype) : 8; }
+inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }
+
+int64_t count_elements(const Box& box);
+
+/// The affine axis with the least |stride| of an operand, or end().
+Axes::iterator nearest(Axes& axes, Operand operand);
+/// The affine axis of exactly this stride, or end().
+Axes::iterator stepping(Axes& axes, Operand operand, int64_t stride);
+/// The affine axis that steps by `src` and `dst` on the two sides, or end().
+Axes::iterator find_run(Axes& axes, int64_t src, int64_t dst);
+/// Removes an axis; one of extent 1 for end().
+Axis take(Axes& axes, Axes::iterator at);
+
+/// Fused axes of one operand that follow each other without a gap from pieces of `piece` units on, with one stride of
+/// the attributes.
+struct DenseAxes {
+  Operand operand;
+  int64_t piece, count = 1;
+  Axes fused = {};
+
+  Axes::iterator next(Axes& axes) const;
+  void add(Axes& axes, Axes::iterator axis);
+  int64_t bytes() const { return piece * count; }
+};
+
+}  // namespace relayout

@@ -1,0 +1,99 @@
+// The blocks of a box plan.
+#include "relayout/reorder/blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "relayout/reorder/axes.h"
+#include "relayout/reorder/shuffle.h"
+
+namespace relayout {
+namespace {
+
+/// Bytes of a copy that are one unit of work.
+constexpr int64_t kCopyBlock = 256 << 10;
+/// Values of a run that are converted as one unit of work.
+constexpr int64_t kCastBlock = 4096;
+
+/// See choose_blocks().
+void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
+  const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
+  const int64_t rows = std::max<int64_t>(kRowBytes / src_piece, 4);
+  int64_t panel = std::max<int64_t>(128, 512 / plan.piece[kDst]);
+  // Few rows leave room for more columns.
+  if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
+  // Panels of about the same size.
+  const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
+  plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), 16) * 16);
+  plan.block_rows = rows;
+  if (plan.shape == KernelShape::copy)
+    plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
+  plan.ahead = plan.dense_rows ? plan.block_rows * src_piece + kLine - 1 : 0;
+  plan.pack = plan.shape == KernelShape::transpose && src_piece <= 2;
+  // A source without gaps: its next bytes are the next columns.
+  if (plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
+      plan.row_count * src_piece <= 8 * kRowBytes) {
+    plan.block_rows = std::max<int64_t>(plan.block_rows, 512 / src_piece);
+    plan.ahead = 128 << 10;
+  }
+  // Short rows that follow each other make one run of the destination together.
+  if (row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
+    plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+}
+
+/// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, a few
+/// lines of the source wide, over a *panel* of columns, so that a strip's lines are written whole while the next
+/// strip's are fetched.
+void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
+  const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
+  if (plan.shape == KernelShape::fill) {
+    plan.block_cols = kMaxBlockSide;
+    plan.block_rows = std::clamp<int64_t>(kCopyBlock / 8 / plan.col_count, 1, kMaxBlockSide);
+  } else if (plan.chunk > 0) {
+    plan.block_cols = plan.col_count;
+    plan.block_rows = std::clamp<int64_t>((16 << 10) / plan.chunk, 1, kMaxBlockSide);
+  } else if (plan.unit_bits[kSrc] == 4 || plan.unit_bits[kDst] == 4) {
+    plan.block_rows = plan.block_cols = 64;
+  } else if (plan.long_runs) {
+    plan.block_cols = converts ? kCastBlock : kCopyBlock;
+    plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
+  } else if (!streams || !plan.dense_cols) {
+    plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
+    plan.block_cols =
+        std::clamp<int64_t>((16 << 10) / (piece * std::min(plan.row_count, plan.block_rows)), 16, kMaxBlockSide);
+    if (plan.col_count < plan.block_cols)
+      plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.col_count), 16, kMaxBlockSide);
+  } else {
+    choose_streamed_blocks(plan, piece);
+  }
+}
+
+/// What the caller chose instead.
+void apply(const Tuning& tuning, BoxPlan& plan) {
+  const auto side = [](int64_t wanted) { return std::min(wanted, kMaxBlockSide); };
+  if (tuning.panel > 0) plan.block_cols = side(tuning.panel);
+  if (tuning.strip > 0) plan.block_rows = side(tuning.strip);
+  if (tuning.ahead > 0 && plan.ahead > 0) plan.ahead = tuning.ahead;
+}
+
+}  // namespace
+
+BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning) {
+  choose_blocks(plan, converts, streams);
+  if (streams && !plan.long_runs && plan.chunk == 0) apply(tuning, plan);
+  if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
+  plan.offset = box.offset;
+  plan.loops = std::move(box.axes);
+  // Groups that are permuted are whole.
+  if (plan.shuffle > 1 && plan.chunk == 0)
+    plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
+  plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
+  plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
+  plan.strips = ceil_div(plan.row_count, plan.block_rows);
+  plan.panels = ceil_div(plan.col_count, plan.block_cols);
+  plan.blocks = plan.strips * plan.panels;
+  for (const Axis& loop : plan.loops) plan.blocks *= loop.extent;
+  return plan;
+}
+
+}  // namespace relayout

@@ -1,0 +1,234 @@
+// Which kernel does a box: pairs of nibbles, groups that are permuted, then rows and columns of pieces.
+#include "relayout/reorder/box_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "relayout/reorder/axes.h"
+#include "relayout/reorder/blocks.h"
+#include "relayout/reorder/shuffle.h"
+
+namespace relayout {
+namespace {
+
+/// Fewer rows than pay for a list of columns of their own.
+constexpr int64_t kFewRows = 32;
+
+/// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
+bool pair_nibbles(Box& box) {
+  const auto run = find_run(box.axes, 1, 1);
+  if (run == box.axes.end() || run->extent % 2 != 0 || box.offset[kSrc] % 2 != 0 || box.offset[kDst] % 2 != 0) {
+    return false;
+  }
+  for (auto a = box.axes.begin(); a != box.axes.end(); ++a) {
+    if (a->table >= 0 || (a != run && (a->stride[kSrc] % 2 != 0 || a->stride[kDst] % 2 != 0))) return false;
+  }
+  run->extent /= 2;
+  run->stride[kSrc] = run->stride[kDst] = 2;
+  for (Operand side : {kSrc, kDst}) {
+    box.offset[side] /= 2;
+    for (Axis& axis : box.axes) axis.stride[side] /= 2;
+  }
+  simplify(box);
+  return true;
+}
+
+/// Rows and columns of a box of pieces: rows along the source, columns along the destination, as dense as they come. An
+/// axis that could be either goes to the side that has less so far; rows of a few lines are enough.
+void choose_region(BoxPlan& plan, Axes& axes) {
+  DenseAxes rows{kSrc, plan.piece[kSrc]}, cols{kDst, plan.piece[kDst]};
+  if (const auto first = rows.next(axes); first != axes.end()) rows.add(axes, first);
+  while (true) {
+    const auto row = rows.next(axes);
+    auto col = cols.next(axes);
+    // With few rows, the list of the columns must serve more than one block.
+    if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
+        cols.count >= kFewRows)
+      col = axes.end();
+    const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
+    // All of a permuted group is rows.
+    if (row != axes.end() && rows.bytes() < plan.shuffle)
+      rows.add(axes, row);
+    else if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))
+      rows.add(axes, row);
+    else if (col != axes.end())
+      cols.add(axes, col);
+    else
+      break;
+  }
+  plan.dense_rows = !rows.fused.empty();
+  plan.dense_cols = !cols.fused.empty();
+  if (!plan.dense_cols) {
+    cols.fused.push_back(take(axes, nearest(axes, kDst)));
+    cols.count = cols.fused[0].extent;
+  }
+  if (!plan.dense_rows) {
+    rows.fused.push_back(take(axes, nearest(axes, kSrc)));
+    rows.count = rows.fused[0].extent;
+  }
+  plan.rows = std::move(rows.fused);
+  plan.cols = std::move(cols.fused);
+  plan.row_count = rows.count;
+  plan.col_count = cols.count;
+}
+
+/// A run of n elements along `run`, long enough to be worth a copy of its own.
+void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
+  plan.shape = KernelShape::copy;
+  plan.long_runs = plan.dense_cols = true;
+  plan.col_count = run.extent;
+  plan.cols = {run};
+  plan.rows = {take(axes, nearest(axes, kDst))};
+  plan.row_count = plan.rows[0].extent;
+}
+
+/// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or
+/// columns fit them.
+bool fills_tiles(const BoxPlan& plan) {
+  constexpr int64_t kTile = 16, kBlock = 256;
+  const int64_t piece = plan.piece[kSrc], rows = plan.row_count, cols = plan.col_count;
+  if (rows * cols * piece < kBlock && plan.elements > rows * cols) return false;
+  if (plan.shuffle > 1 && rows * piece < kLine) return false;
+  return (rows * piece >= kTile && cols > 1) || (cols * piece >= kTile && rows > 1);
+}
+
+/// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the
+/// cache, in the destination's order. Their list is made once for the box. The longest other axis is the rows.
+void choose_chunk(BoxPlan& plan, Axes& axes) {
+  DenseAxes chunk{kSrc, plan.piece[kSrc]};
+  for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;
+       next = chunk.next(axes))
+    chunk.add(axes, next);
+  plan.chunk = chunk.bytes();
+  plan.cols = std::move(chunk.fused);
+  std::ranges::stable_sort(plan.cols, {}, [](const Axis& a) { return a.stride[kDst]; });
+  plan.col_count = chunk.count;
+  if (plan.cols.empty()) plan.cols.push_back({});
+  plan.dense_cols = true;
+  int64_t next = plan.piece[kDst];
+  for (const Axis& col : plan.cols) {
+    plan.dense_cols = plan.dense_cols && col.stride[kDst] == next;
+    next *= col.extent;
+  }
+  auto longest = axes.end();
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    if (axis->table < 0 && (longest == axes.end() || axis->extent > longest->extent)) longest = axis;
+  }
+  plan.rows = {take(axes, longest)};
+  plan.row_count = plan.rows[0].extent;
+  plan.dense_rows = false;
+  plan.shape = KernelShape::gather;
+}
+
+/// A box that moves elements of whole bytes.
+BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const Tuning& tuning) {
+  BoxPlan out;
+  out.elements = count_elements(box);
+  out.shuffle = shuffle.bytes;
+  out.pattern = shuffle.pattern;
+  if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
+    const int64_t bytes = run->extent * element;
+    const bool alone = box.axes.size() == 1;
+    box.axes.erase(run);
+    if (shuffle.bytes == 1 && (alone || bytes >= kLongRun)) {
+      choose_long_copy(out, {bytes, {1, 1, 0}, -1}, box.axes);
+      return finish(std::move(out), std::move(box), false, streams, tuning);
+    }
+    element = bytes;  // a short run moves as one larger piece
+  }
+  out.piece = {element, element};
+  const bool in_registers = element <= 16 && (element & (element - 1)) == 0;
+  BoxPlan tiles = out;
+  Box rest = box;
+  choose_region(tiles, rest.axes);
+  tiles.shape = !in_registers                          ? KernelShape::copy
+                : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
+                                                       : KernelShape::gather;
+  // Groups that are permuted are read whole.
+  if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
+    tiles.shape = KernelShape::copy;
+  if (tiles.shape != KernelShape::transpose || fills_tiles(tiles))
+    return finish(std::move(tiles), std::move(rest), false, streams, tuning);
+  choose_chunk(out, box.axes);
+  return finish(std::move(out), std::move(box), false, streams, tuning);
+}
+
+/// Whether a box's kernels read whole groups of a permuted source.
+bool reads_groups(const BoxPlan& plan) {
+  if (plan.shape == KernelShape::copy) return plan.piece[kSrc] % plan.shuffle == 0;
+  if (plan.shape == KernelShape::gather) return plan.chunk > 0 && plan.chunk % plan.shuffle == 0;
+  return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
+}
+
+}  // namespace
+
+BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
+  int64_t element = bits(dtype) / 8;
+  if (bits(dtype) < 8) {
+    if (!pair_nibbles(box)) {
+      BoxPlan out;
+      out.elements = count_elements(box);
+      out.piece = {0, 0};
+      out.unit_bits = {4, 4};
+      out.cols = {take(box.axes, nearest(box.axes, kDst))};
+      out.rows = {take(box.axes, nearest(box.axes, kSrc))};
+      out.col_count = out.cols[0].extent;
+      out.row_count = out.rows[0].extent;
+      return finish(std::move(out), std::move(box), false, false, tuning);
+    }
+    element = 1;
+  }
+  if (element < kGroup) {
+    Box permuted = box;
+    if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
+      BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, tuning);
+      if (reads_groups(out)) return out;
+    }
+  }
+  return plan_elements(std::move(box), element, {}, streams, tuning);
+}
+
+BoxPlan plan_cast(Box box, DType src, DType dst, bool streams, const Tuning& tuning) {
+  BoxPlan out;
+  out.elements = count_elements(box);
+  out.unit_bits = {static_cast<int8_t>(unit_bits(src)), static_cast<int8_t>(unit_bits(dst))};
+  out.piece = {units(src), units(dst)};
+  const bool whole_bytes = bits(src) >= 8 && bits(dst) >= 8;
+  if (const auto run = find_run(box.axes, units(src), units(dst)); run != box.axes.end()) {
+    const bool alone = box.axes.size() == 1;
+    // Pieces of several values need one attribute for all.
+    const bool divisible = run->stride[kAttribute] != 0 || !whole_bytes;
+    const Axis taken = take(box.axes, run);
+    if (alone || divisible || taken.extent * std::max(units(src), units(dst)) >= kLongRun) {
+      choose_long_copy(out, taken, box.axes);
+      return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
+    }
+    out.piece = {taken.extent * units(src), taken.extent * units(dst)};
+    choose_region(out, box.axes);
+    out.shape = KernelShape::copy;
+    return finish(std::move(out), std::move(box), true, streams, tuning);
+  }
+  choose_region(out, box.axes);
+  out.shape = whole_bytes && out.dense_cols && out.dense_rows ? KernelShape::transpose : KernelShape::gather;
+  return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
+}
+
+BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
+  BoxPlan out;
+  out.shape = KernelShape::fill;
+  out.elements = count_elements(box);
+  const int64_t element = bits(dtype) / 8;
+  out.piece = {element, element};
+  if (bits(dtype) < 8) {
+    const bool one_pattern = (fill_bits & 15) * 17 == fill_bits;
+    out.piece[kSrc] = out.piece[kDst] = one_pattern && pair_nibbles(box) ? 1 : 0;
+    if (out.piece[kDst] == 0) out.unit_bits = {4, 4};
+  }
+  out.cols = {take(box.axes, nearest(box.axes, kDst))};
+  out.rows = {take(box.axes, nearest(box.axes, kDst))};
+  out.col_count = out.cols[0].extent;
+  out.row_count = out.rows[0].extent;
+  return finish(std::move(out), std::move(box), false, false, {});
+}
+
+}  // namespace relayout
