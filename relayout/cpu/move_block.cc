@@ -54,6 +54,7 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
+  if (!box.pack && block.lines) return LineTransposition(context, box, block, *block.lines, bytes, nullptr).run();
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
   transpose_packed(context, box, block, bytes, [&](const Block& part, int64_t col, std::byte* to) {
     const int64_t n = part.rows * bytes;

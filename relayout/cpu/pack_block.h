@@ -2,7 +2,7 @@
 // of the source holds several tiles of rows, and for values that are converted on the way.
 #pragma once
 
-#include "relayout/cpu/run.h"
+#include "relayout/cpu/stream_lines.h"
 
 namespace relayout::cpu {
 
@@ -12,6 +12,7 @@ namespace relayout::cpu {
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pack& pack) {
+  if (block.lines) return LineTransposition(context, box, block, *block.lines, bytes, pack).run();
   constexpr int64_t kLine = 64, kMemory = 24 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kLine];

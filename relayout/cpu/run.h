@@ -23,21 +23,6 @@ struct RunContext {
   std::byte* dst;
 };
 
-/// Some rows and columns of a box. Piece (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r] +
-/// dst_cols[c]; columns that are dense need no list. A side whose units are nibbles has no pointer of its own: there,
-/// offset tells where the block starts.
-struct Block {
-  const std::byte* src;
-  std::byte* dst;
-  Offsets offset;  // of the first piece; kAttribute: into the plan's attribute values
-  Starts src_rows, src_cols, dst_rows, dst_cols;
-  int64_t rows, cols;
-  /// The source is prefetched so many bytes ahead; 0 for not.
-  int64_t ahead = 0;
-  /// Rows start at lines of the destination and are whole lines: they are written past the cache.
-  bool stream = false;
-};
-
 /// Rows or columns beyond its own that a block may do, so as to complete a line of 64 bytes.
 inline constexpr int64_t kMaxExtra = 64;
 inline constexpr int64_t kMaxListed = kMaxBlockSide + kMaxExtra;
@@ -52,6 +37,23 @@ struct Part {
   int64_t listed() const { return std::min(most + kMaxExtra, total - begin); }
 };
 
+/// Some rows and columns of a box. Piece (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r] +
+/// dst_cols[c]; columns that are dense need no list. A side whose units are nibbles has no pointer of its own: there,
+/// offset tells where the block starts.
+struct Block {
+  const std::byte* src;
+  std::byte* dst;
+  Offsets offset;  // of the first piece; kAttribute: into the plan's attribute values
+  Starts src_rows, src_cols, dst_rows, dst_cols;
+  int64_t rows, cols;
+  /// The source is prefetched so many bytes ahead; 0 for not.
+  int64_t ahead = 0;
+  /// Rows start at lines of the destination and are whole lines: they are written past the cache.
+  bool stream = false;
+  /// Rows start anywhere: their lines are written past the cache. The columns that the block is.
+  const Part* lines = nullptr;
+};
+
 /// Rows and columns of a block, from (row, col) on.
 Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
@@ -62,6 +64,9 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 /// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
 void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
+/// Bytes from an address to the next line.
+inline int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & 63; }
+
 /// The transposition of elements of `bytes` by the kernel that suits the block.
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether cast_block() converts a box's columns before it transposes them; then it can stream.

@@ -20,8 +20,6 @@ constexpr int64_t kImage = 40 << 10;
 constexpr int64_t kMaxRows = 64;
 constexpr int64_t kTileBytes = 512, kTileImage = 12 << 10;
 
-int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kLine - 1); }
-
 /// Whether all rows of a block start at lines.
 bool at_lines(const BoxPlan& box, const Block& block) {
   return to_line(block.dst) == 0 &&
@@ -58,6 +56,17 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   if (converts || (bytes % kLine != 0 && bytes != 16 && bytes != 32)) return false;
   kernels.copy_stream(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
                       block.cols, bytes, box.ahead);
+  return true;
+}
+
+/// Lines straight from the kernels, where rows start anywhere; false where the block is not made for it.
+bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const Part& cols) {
+  const bool converts = context.plan.converts();
+  const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kLine / bytes) - cols.begin;
+  if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
+  if (block.rows * bytes < 16 || total * bytes < kLine || (converts && !narrows(context, box))) return false;
+  block.lines = &cols;
+  converts ? cast_block(context, box, block) : move_block(context, box, block);
   return true;
 }
 
@@ -175,7 +184,7 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
                        (rows.most + ceil_div(kLine - 1, row_bytes)) * row_bytes + kLine <= kImage;
   if (one_run)
     stream_run(context, box, block, rows);
-  else
+  else if (!stream_lines(context, box, block, cols))
     stream_rows(context, box, block, cols);
 }
 

@@ -22,9 +22,10 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   int64_t panel = std::max<int64_t>(128, 512 / plan.piece[kDst]);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
-  // Panels of about the same size.
+  // Panels of about the same size, of whole lines.
+  const int64_t whole = std::max<int64_t>(16, kLine / plan.piece[kDst]);
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
-  plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), 16) * 16);
+  plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
   plan.block_rows = rows;
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);

@@ -268,6 +268,8 @@ constexpr Kernels make_kernels(std::string_view isa) {
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
                         &transpose_stream<uint64_t>, nullptr};
+  k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
+                         &transpose_carried<uint64_t>, nullptr};
   k.copy_stream = &copy_stream;
   k.flush = &flush;
 #endif

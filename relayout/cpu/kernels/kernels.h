@@ -28,6 +28,11 @@ using Starts = const int64_t*;
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 
+/// The same for rows that start anywhere, in lines of columns. Of each row the last line made is in `carry`, a line a
+/// row: a line of the destination is written once the next one is made. With `first` there is none before.
+using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
+                                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
+
 /// dst[r * K + c] = src[src_cols[c] + r] for a fixed number K of columns: rows follow each other in the destination.
 using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, int64_t rows);
 /// dst[dst_rows[r] + c] = src[c * K + r] for a fixed number K of rows: columns follow each other in the source.
@@ -78,6 +83,8 @@ struct Kernels {
   std::array<TransposeKernel, kElementSizes> transpose;
   /// Null where there is none; then streaming goes through copy_stream.
   std::array<TransposeKernel, kElementSizes> transpose_stream;
+  /// Null where there is none. Of at least 16 bytes of rows.
+  std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
   /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes.
   std::array<std::array<InterleaveKernel, 4>, 3> interleave;
   std::array<std::array<DeinterleaveKernel, 4>, 3> deinterleave;

@@ -1,5 +1,6 @@
 // The kernels in plain C++ for the compiler's own target.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <type_traits>
 #include <utility>

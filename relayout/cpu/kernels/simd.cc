@@ -1,5 +1,6 @@
 // The kernels by Highway: this file is compiled once for each instruction set of the architecture.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -7,6 +8,8 @@
 // Included before any target is set, so that what they define is built for the baseline.
 #include "relayout/cpu/kernels/kernels.h"
 
+// Byte permutations of AVX-512 are a target that older Highways make only when asked.
+#define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd.cc"
 #include "hwy/foreach_target.h"

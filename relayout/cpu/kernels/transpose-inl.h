@@ -85,18 +85,57 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, Columns cols, int f
 #endif
 }
 
-template <bool kStream, class D, typename T>
-HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
-  if constexpr (kStream)
-    hn::Stream(v, d, to);
-  else
-    hn::StoreU(v, d, to);
-}
+/// Where tiles are put: rows of a destination, through the cache or past it.
+template <bool kStream>
+struct Rows {
+  std::byte* dst;
+  const int64_t* starts;
+
+  HWY_INLINE Rows from(int64_t r) const { return {dst, starts + r}; }
+  template <class D>
+  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+    auto* const to = as<hn::TFromD<D>>(dst + starts[i]);
+    if constexpr (kStream)
+      hn::Stream(v, d, to);
+    else
+      hn::StoreU(v, d, to);
+  }
+};
+
+#if HWY_TARGET <= HWY_AVX3_DL
+
+/// Rows of whole lines that start anywhere: each line of a row is put together from the last one made and this one,
+/// in registers.
+struct CarriedRows {
+  std::byte* dst;
+  const int64_t* starts;
+  std::byte* carry;
+  bool first;
+
+  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kLine, first}; }
+  template <class D>
+  HWY_INLINE void put(D, int i, hn::Vec<D> v) const {
+    std::byte* const last = carry + i * kLine;
+    const __m512i before = _mm512_load_si512(last);
+    _mm512_store_si512(last, v.raw);
+    if (first) return;
+    std::byte* const to = dst + starts[i];
+    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
+    alignas(64) static constexpr auto kCount = [] {
+      std::array<int8_t, 64> out{};
+      for (int k = 0; k < 64; ++k) out[static_cast<std::size_t>(k)] = static_cast<int8_t>(k);
+      return out;
+    }();
+    const __m512i index = _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + skip - kLine), _mm512_permutex2var_epi8(before, index, v.raw));
+  }
+};
+
+#endif
 
 /// The rows from `skip` on of N rows of as many columns as a register of D has elements of a row.
-template <typename T, bool kStream, class D, class Columns>
-HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
-                               int skip, int64_t ahead) {
+template <typename T, class D, class Columns, class To>
+HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To to, int skip, int64_t ahead) {
   constexpr int kN = 16 / sizeof(T), kCols = static_cast<int>(HWY_MIN(hn::MaxLanes(d), 64 / sizeof(T)));
   Registers<D> a;
   for (int i = 0; i < kN; ++i) a.v[i] = load_blocks<kN>(d, src, src_cols, i);
@@ -105,7 +144,7 @@ HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, std:
   }
   interleave_rounds<kN>(d, a);
   for (int i = 0; i < kN; ++i) {
-    if (i >= skip) put<kStream>(a.v[i], d, as<T>(dst + dst_rows[i]));
+    if (i >= skip) to.put(d, i, a.v[i]);
   }
 }
 
@@ -124,9 +163,8 @@ HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
 
 /// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
 /// at most, g * N + i is column g * N + i before and row g * N + i after.
-template <typename T, bool kStream, class Columns>
-HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
-                                 int64_t ahead) {
+template <typename T, class Columns, class To>
+HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, int64_t ahead) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
@@ -139,7 +177,7 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, std::by
   }
   for (int i = 0; i < kN; ++i) {
     transpose_blocks(group[0].v[i], group[1].v[i], group[2].v[i], group[3].v[i]);
-    for (int g = 0; g < 4; ++g) put<kStream>(group[g].v[i], d, as<T>(dst + dst_rows[g * kN + i]));
+    for (int g = 0; g < 4; ++g) to.put(d, g * kN + i, group[g].v[i]);
   }
 }
 
@@ -147,39 +185,37 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, std::by
 
 /// All rows, at least N, of the columns of a register of D. What is left of the rows is done by a tile that repeats
 /// some.
-template <typename T, bool kStream, class D, class Columns>
-HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, std::byte* dst, const int64_t* dst_rows,
-                               int64_t rows, int64_t ahead) {
+template <typename T, class D, class Columns, class To>
+HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3
   constexpr int64_t kSquare = kLine / kSize;
   if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
-    for (; r + kSquare <= rows; r += kSquare)
-      transpose_square<T, kStream>(src + r * kSize, src_cols, dst, dst_rows + r, ahead);
+    for (; r + kSquare <= rows; r += kSquare) transpose_square<T>(src + r * kSize, src_cols, to.from(r), ahead);
   }
 #endif
   while (r < rows) {
     const int64_t from = std::min(r, rows - kN);
     // One prefetch a line is enough.
     const int64_t far = r * kSize % kLine == 0 ? ahead : 0;
-    transpose_tile<T, kStream>(d, src + from * kSize, src_cols, dst, dst_rows + from, static_cast<int>(r - from), far);
+    transpose_tile<T>(d, src + from * kSize, src_cols, to.from(from), static_cast<int>(r - from), far);
     r = from + kN;
   }
 }
 
 /// The same, by the list or, where it is one, by a stride.
-template <typename T, bool kStream, class D>
-HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
-                                  const int64_t* dst_rows, int64_t rows, int64_t ahead) {
+template <typename T, class D, class To>
+HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, To to, int64_t rows,
+                                  int64_t ahead) {
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d));
   const int64_t stride = src_cols[1] - src_cols[0];
   int64_t uneven = 0;
   for (int64_t i = 2; i < kWidth; ++i) uneven |= src_cols[i] - src_cols[0] - i * stride;
   if (uneven == 0)
-    transpose_rows<T, kStream>(d, src + src_cols[0], Affine{stride}, dst, dst_rows, rows, ahead);
+    transpose_rows<T>(d, src + src_cols[0], Affine{stride}, to, rows, ahead);
   else
-    transpose_rows<T, kStream>(d, src, src_cols, dst, dst_rows, rows, ahead);
+    transpose_rows<T>(d, src, src_cols, to, rows, ahead);
 }
 
 /// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
@@ -310,7 +346,7 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols,
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T);
   for (int64_t c = 0; c < cols; c += kWidth) {
     const int64_t from = std::min(c, cols - kWidth);
-    transpose_columns<T, false>(d, src, src_cols + from, dst + from * kSize, dst_rows, rows, ahead);
+    transpose_columns<T>(d, src, src_cols + from, Rows<false>{dst + from * kSize, dst_rows}, rows, ahead);
   }
 }
 
@@ -340,18 +376,61 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += kWhole) {
     if constexpr (kWidth == kWhole) {
-      transpose_columns<T, true>(d, src, src_cols + c, dst + c * kSize, dst_rows, rows, ahead);
+      transpose_columns<T>(d, src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
     } else {
       // Narrower registers: a line's parts follow each other at once.
       for (int64_t r = 0; r < rows;) {
         const int64_t from = std::min(r, rows - kN), far = r * kSize % kLine == 0 ? ahead : 0;
         for (int64_t part = c; part < c + kWhole; part += kWidth) {
-          transpose_tile<T, true>(d, src + from * kSize, src_cols + part, dst + part * kSize, dst_rows + from,
-                                  static_cast<int>(r - from), far);
+          transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<true>{dst + part * kSize, dst_rows + from},
+                            static_cast<int>(r - from), far);
         }
         r = from + kN;
       }
     }
+  }
+}
+
+/// As transpose_stream(), with rows that start anywhere.
+template <typename T>
+void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                       std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  const Wide<T> d;
+  for (int64_t c = 0; c < cols; c += kWhole, first = false) {
+#if HWY_TARGET <= HWY_AVX3_DL
+    transpose_columns<T>(d, src, src_cols + c, CarriedRows{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
+#else
+    // Some rows' lines beside their last ones, in memory.
+    constexpr int64_t kMost = 32, kStep = 16 * kBlocks;
+    const Wide<uint8_t> bytes;
+    alignas(64) std::byte pairs[kMost * 2 * kLine];
+    int64_t starts[kMost];
+    for (int64_t r = 0; r < kMost; ++r) starts[r] = (2 * r + 1) * kLine;
+    for (int64_t r = 0; r < rows;) {
+      const int64_t rest = rows - r, count = rest < kMost ? rest : rest < kMost + 16 ? kMost / 2 : kMost;
+      const auto move_line = [&](const std::byte* from, std::byte* to) HWY_ATTR {
+        for (int64_t b = 0; b < kLine; b += kStep)
+          hn::Store(hn::Load(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + b));
+      };
+      std::byte* const last = carry + r * kLine;
+      for (int64_t i = 0; i < count && !first; ++i) move_line(last + i * kLine, pairs + 2 * i * kLine);
+      for (int64_t part = 0; part < kLine; part += kStep) {
+        transpose_columns<T>(d, src + r * kSize, src_cols + c + part / kSize, Rows<false>{pairs + part, starts}, count,
+                             part == 0 ? ahead : 0);
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        move_line(pairs + starts[i], last + i * kLine);
+        if (first) continue;
+        std::byte* const to = dst + dst_rows[r + i] + c * kSize;
+        const int64_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
+        const std::byte* const from = pairs + 2 * i * kLine + skip;
+        for (int64_t b = 0; b < kLine; b += kStep)
+          hn::Stream(hn::LoadU(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + skip - kLine + b));
+      }
+      r += count;
+    }
+#endif
   }
 }
 

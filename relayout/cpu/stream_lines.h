@@ -1,0 +1,138 @@
+// Transposing a block whose rows start anywhere, with the destination's lines written past the cache as wholes.
+//
+// The kernel makes a line of columns of all rows, then the next, and keeps what it has of each row's last line. Blocks
+// of small elements, or of values that are converted, are made dense first, a line of columns at a time.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "relayout/cpu/run.h"
+
+namespace relayout::cpu {
+
+/// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that it owns, see stream_block.cc;
+/// `cols` is its part of the box's columns. pack(part, col, to) writes column `col` of `part`, some rows of the block,
+/// dense and of that type, to `to`; a null pointer for sources that are read as they are. At least 16 bytes of rows and
+/// a line of columns.
+template <typename Pack>
+class LineTransposition {
+ public:
+  LineTransposition(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols, int64_t bytes,
+                    const Pack& pack)
+      : context_(context),
+        box_(box),
+        block_(block),
+        pack_(pack),
+        size_(log2_size(bytes)),
+        bytes_(bytes),
+        whole_(kLine / bytes),
+        starts_row_(cols.begin == 0),
+        extra_(std::min(whole_, cols.total - cols.end())),
+        total_(block.cols + extra_) {}
+
+  void run() {
+    const int64_t tile = 16 / bytes_, most = kRowBytes / bytes_;
+    for (int64_t row = 0; row < block_.rows;) {
+      // What would be less than a tile goes with the rows before it.
+      const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;
+      run_rows(part_of(box_, block_, row, rows, 0, block_.cols));
+      row += rows;
+    }
+  }
+
+ private:
+  static constexpr bool kPacks = !std::is_null_pointer_v<Pack>;
+  /// Bytes of rows at a time, and with what would be less than a tile.
+  static constexpr int64_t kLine = 64, kRowBytes = 256, kMostBytes = kRowBytes + 16;
+  /// Columns of the dense block an odd number of lines apart, against conflicts in the cache.
+  static constexpr int64_t kPitch = kRowBytes + kLine;
+
+  void run_rows(const Block& part) {
+    const int64_t whole_cols = total_ / whole_ * whole_;
+    if constexpr (kPacks) {
+      for (int64_t c = 0; c < whole_; ++c) starts_[c] = c * kPitch;
+      for (int64_t col = 0; col < whole_cols; col += whole_) {
+        pack(part, col, whole_);
+        lines(part, dense_, starts_, col, whole_, 0);
+        if (col == 0) put_heads(part);
+      }
+    } else {
+      lines(part, part.src, part.src_cols, 0, whole_, box_.ahead);
+      put_heads(part);
+      lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, box_.ahead);
+    }
+    put_tails(part, whole_cols);
+  }
+
+  void lines(const Block& part, const std::byte* src, Starts cols, int64_t col, int64_t count, int64_t ahead) {
+    context_.kernels.transpose_carried[size_](src, cols, part.dst + col * bytes_, part.dst_rows, carry_, col == 0,
+                                              part.rows, count, ahead);
+  }
+
+  /// Columns made dense, and what is read a strip later fetched into the second level.
+  void pack(const Block& part, int64_t col, int64_t count) {
+    if constexpr (kPacks) {
+      const int64_t fetched = box_.ahead == 0 ? 0 : part.rows * box_.piece[kSrc];
+      for (int64_t c = 0; c < count; ++c) {
+        const std::byte* ahead = part.src + part.src_cols[col + c] + box_.ahead;
+        for (int64_t b = 0; b < fetched; b += kLine) __builtin_prefetch(ahead + b, 0, 2);
+        pack_(part, col + c, dense_ + c * kPitch);
+      }
+    }
+  }
+
+  /// Up to each row's first line, where no other block writes that.
+  void put_heads(const Block& part) {
+    if (!starts_row_) return;
+    for (int64_t r = 0; r < part.rows; ++r) {
+      std::byte* const to = part.dst + part.dst_rows[r];
+      if (const int64_t head = to_line(to); head > 0) copy(carry_ + r * kLine, to, head);
+    }
+  }
+
+  /// What the block owns of each row after its lines of columns.
+  void put_tails(const Block& part, int64_t whole_cols) {
+    constexpr int64_t kRows = 16;
+    const int64_t tail = total_ - whole_cols, made = whole_cols * bytes_, own = block_.cols * bytes_;
+    if (tail == 0 && extra_ == whole_ && own % kLine == 0) return;  // all owned lines are written
+    if constexpr (kPacks) pack(part, whole_cols, tail);
+    alignas(kLine) std::byte last[kRows * 2 * kLine];
+    int64_t rows[kRows];
+    for (int64_t row = 0; row < part.rows; row += kRows) {
+      const int64_t count = std::min(kRows, part.rows - row);
+      for (int64_t r = 0; r < count; ++r) {
+        rows[r] = (2 * r + 1) * kLine;
+        __builtin_memcpy(last + 2 * r * kLine, carry_ + (row + r) * kLine, kLine);
+      }
+      if (tail > 0) {
+        context_.kernels.transpose[size_]((kPacks ? dense_ : part.src) + row * bytes_,
+                                          kPacks ? starts_ : part.src_cols + whole_cols, last, rows, count, tail, 0);
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        std::byte* const to = part.dst + part.dst_rows[row + r];
+        const int64_t from = made - kLine + to_line(to + made),
+                      end = own + std::min(extra_ * bytes_, to_line(to + own));
+        if (from < end) copy(last + rows[r] + from - made, to + from, end - from);
+      }
+    }
+  }
+
+  void copy(const std::byte* from, std::byte* to, int64_t n) const {
+    context_.kernels.copy_stream(from, kFirst, kFirst, to, kFirst, kFirst, 1, 1, n, 0);
+  }
+
+  const RunContext& context_;
+  const BoxPlan& box_;
+  const Block& block_;
+  const Pack& pack_;
+  const std::size_t size_;
+  const int64_t bytes_, whole_;
+  const bool starts_row_;
+  const int64_t extra_, total_;
+  int64_t starts_[kLine];
+  alignas(kLine) std::byte carry_[kMostBytes * kLine];
+  alignas(kLine) std::byte dense_[kPacks ? kLine * kPitch : kLine];
+};
+
+}  // namespace relayout::cpu
