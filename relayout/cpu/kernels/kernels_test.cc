@@ -138,6 +138,48 @@ TEST_P(EveryTable, TransposeStream) {
   }
 }
 
+// Each row's lines but its last, and what is kept of that one; in one call or two. Nothing before or after them.
+TEST_P(EveryTable, TransposeCarried) {
+  std::mt19937 rng(17);
+  for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
+    const auto kernel = GetParam()->transpose_carried[log2];
+    if (!kernel) continue;
+    const int64_t size = int64_t{1} << log2, tile = 16 / size;
+    for (int64_t rows : {tile, tile + 1, 2 * tile + 1, int64_t{33}, int64_t{47}, int64_t{67}}) {
+      for (int64_t lines : {1, 2, 5}) {
+        for (const int64_t shift : {0, 1, 8, 13, 63}) {
+          const int64_t cols = lines * 64 / size, src_stride = rows * size + shift, dst_stride = lines * 64 + shift;
+          Guarded src((cols - 1) * src_stride + rows * size, Guarded::Side::end);
+          Guarded dst((rows - 1) * dst_stride + lines * 64 + 64, Guarded::Side::start, shift);
+          randomize(src.bytes(), rng);
+          randomize(dst.bytes(), rng);
+          std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end()), last;
+          for (int64_t r = 0; r < rows; ++r) {
+            std::vector<std::byte> row(static_cast<std::size_t>(lines * 64));
+            for (int64_t c = 0; c < cols; ++c)
+              std::copy_n(src.data() + c * src_stride + r * size, size, row.begin() + c * size);
+            last.insert(last.end(), row.end() - 64, row.end());
+            // From the row's first line on, as many as there are without the last.
+            const auto skip = -reinterpret_cast<intptr_t>(dst.data() + r * dst_stride) & 63;
+            std::copy_n(row.begin() + skip, (lines - 1) * 64, expected.begin() + r * dst_stride + skip);
+          }
+          alignas(64) std::byte carry[67 * 64];
+          const auto columns = steps(cols, src_stride), starts = steps(rows, dst_stride);
+          const int64_t first = lines == 5 ? 2 * 64 / size : cols;
+          kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, first, shift * 4096);
+          if (first < cols) {
+            kernel(src.data(), columns.data() + first, dst.data() + first * size, starts.data(), carry, false, rows,
+                   cols - first, 0);
+          }
+          GetParam()->flush();
+          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+          ASSERT_TRUE(std::equal(last.begin(), last.end(), carry)) << size << " bytes, " << rows << " x " << cols;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(EveryTable, InterleaveAndBack) {
   std::mt19937 rng(9);
   for (std::size_t log2 = 0; log2 < 4; ++log2) {
