@@ -171,6 +171,11 @@ void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::by
       if (bytes == 32) hn::Stream(hn::LoadU(d, as<uint8_t>(from + 16)), d, as<uint8_t>(to + 16));
     });
   }
+  if (bytes == kLine) {
+    return each([=](const std::byte* from, std::byte* to) HWY_ATTR {
+      aligned(to, kLine) ? stream_lines(from, to, kLine, 0) : stream_run(from, to, kLine, 0);
+    });
+  }
   each([=](const std::byte* from, std::byte* to) HWY_ATTR { stream_run(from, to, bytes, bytes > kLine ? ahead : 0); });
 }
 
