@@ -67,21 +67,29 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
 
 }  // namespace
 
+bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
+  if (bytes > 8 || block.cols < 2 || block.cols > 4 || box.rows.size() != 1) return false;
+  const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : box.rows[0].stride[kDst];
+  return stride == block.cols * bytes;
+}
+
+bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
+  return bytes <= 8 && block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
+         block.src_cols[1] - block.src_cols[0] == block.rows * bytes;
+}
+
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes) {
   const std::size_t size = log2_size(bytes);
   const Kernels& kernels = context.kernels;
-  if (bytes <= 8 && !block.stream) {
-    // Two to four columns whose rows follow each other, or rows whose columns do: no tile would be filled.
-    if (block.cols >= 2 && block.cols <= 4 && block.rows > 1 && box.rows.size() == 1 &&
-        block.dst_rows[1] - block.dst_rows[0] == block.cols * bytes) {
-      return kernels.interleave[static_cast<std::size_t>(block.cols - 2)][size](
-          block.src, block.src_cols, block.dst + block.dst_rows[0], block.rows);
-    }
-    if (block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
-        block.src_cols[1] - block.src_cols[0] == block.rows * bytes) {
-      return kernels.deinterleave[static_cast<std::size_t>(block.rows - 2)][size](
-          block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
-    }
+  if (interleaves(box, block, bytes)) {
+    const auto& interleave = block.stream ? kernels.interleave_stream : kernels.interleave;
+    return interleave[static_cast<std::size_t>(block.cols - 2)][size](block.src, block.src_cols,
+                                                                      block.dst + block.dst_rows[0], block.rows);
+  }
+  if (deinterleaves(box, block, bytes)) {
+    const auto& deinterleave = block.stream ? kernels.deinterleave_stream : kernels.deinterleave;
+    return deinterleave[static_cast<std::size_t>(block.rows - 2)][size](block.src + block.src_cols[0], block.dst,
+                                                                        block.dst_rows, block.cols);
   }
   const auto& transpose = block.stream ? kernels.transpose_stream : kernels.transpose;
   transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);

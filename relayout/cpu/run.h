@@ -69,6 +69,10 @@ inline int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reint
 
 /// The transposition of elements of `bytes` by the kernel that suits the block.
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
+/// Whether that interleaves two to four columns of rows that follow each other, or columns of as many rows: no tile of
+/// a transposition would be filled. The first has one answer for all blocks of a box.
+bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes);
+bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether cast_block() converts a box's columns before it transposes them; then it can stream.
 bool narrows(const RunContext& context, const BoxPlan& box);
 

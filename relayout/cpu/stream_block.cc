@@ -43,10 +43,20 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
                         block.cols * bytes, kCopyAhead);
     return true;
   }
+  const bool moves = box.shape == KernelShape::transpose && !converts && box.shuffle == 1;
+  if (moves && interleaves(box, block, bytes)) {
+    block.stream = true;
+    transpose_by_kernel(context, box, block, bytes);
+    return true;
+  }
   if (!at_lines(box, block) || block.cols * bytes % kLine != 0) return false;
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   block.ahead = box.ahead;
   block.stream = true;
+  if (moves && deinterleaves(box, block, bytes)) {
+    transpose_by_kernel(context, box, block, bytes);
+    return true;
+  }
   if (box.shape == KernelShape::transpose) {
     if (!kernels.transpose_stream[log2_size(bytes)] || block.rows * bytes < 16) return false;
     if (converts && !narrows(context, box)) return false;

@@ -103,6 +103,27 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
   }
 }
 
+#if RELAYOUT_KERNELS_SIMD
+
+template <typename T>
+using Block16 = hn::Full128<T>;
+template <typename T>
+using Wide = hn::ScalableTag<T>;
+/// Blocks of the widest register.
+constexpr int kBlocks = HWY_LANES(uint8_t) / 16;
+
+template <typename T>
+HWY_INLINE const T* as(const std::byte* at) {
+  return reinterpret_cast<const T*>(at);
+}
+template <typename T>
+HWY_INLINE T* as(std::byte* at) {
+  return reinterpret_cast<T*>(at);
+}
+
+#endif
+
+#include "relayout/cpu/kernels/interleave-inl.h"
 #include "relayout/cpu/kernels/transpose-inl.h"
 
 RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
@@ -248,17 +269,14 @@ constexpr std::array<StoreKernel, kDTypeCount> store_row(std::index_sequence<D..
   return {&store_run<C, static_cast<DType>(D)>...};
 }
 
-template <int kExtent>
-constexpr std::array<InterleaveKernel, 4> interleave_row() {
-  return {&interleave<uint8_t, kExtent>, &interleave<uint16_t, kExtent>, &interleave<uint32_t, kExtent>,
-          &interleave<uint64_t, kExtent>};
-}
-
-template <int kExtent>
-constexpr std::array<DeinterleaveKernel, 4> deinterleave_row() {
-  return {&deinterleave<uint8_t, kExtent>, &deinterleave<uint16_t, kExtent>, &deinterleave<uint32_t, kExtent>,
-          &deinterleave<uint64_t, kExtent>};
-}
+/// By extent and size of the elements.
+#define RELAYOUT_FEW(kernel)                                                                       \
+  {                                                                                                \
+    {&kernel<uint8_t, 2>, &kernel<uint16_t, 2>, &kernel<uint32_t, 2>, &kernel<uint64_t, 2>},       \
+        {&kernel<uint8_t, 3>, &kernel<uint16_t, 3>, &kernel<uint32_t, 3>, &kernel<uint64_t, 3>}, { \
+      &kernel<uint8_t, 4>, &kernel<uint16_t, 4>, &kernel<uint32_t, 4>, &kernel<uint64_t, 4>        \
+    }                                                                                              \
+  }
 
 constexpr Kernels make_kernels(std::string_view isa) {
   constexpr auto all = std::make_index_sequence<kDTypeCount>();
@@ -266,8 +284,8 @@ constexpr Kernels make_kernels(std::string_view isa) {
   k.isa = isa;
   k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
                  &transpose_plain<Bytes16>};
-  k.interleave = {interleave_row<2>(), interleave_row<3>(), interleave_row<4>()};
-  k.deinterleave = {deinterleave_row<2>(), deinterleave_row<3>(), deinterleave_row<4>()};
+  k.interleave = {RELAYOUT_FEW(interleave)};
+  k.deinterleave = {RELAYOUT_FEW(deinterleave)};
   k.copy = &copy;
   k.shuffle = &shuffle;
 #if RELAYOUT_KERNELS_SIMD
@@ -275,6 +293,8 @@ constexpr Kernels make_kernels(std::string_view isa) {
                         &transpose_stream<uint64_t>, nullptr};
   k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
                          &transpose_carried<uint64_t>, nullptr};
+  k.interleave_stream = {RELAYOUT_FEW(interleave_stream)};
+  k.deinterleave_stream = {RELAYOUT_FEW(deinterleave_stream)};
   k.copy_stream = &copy_stream;
   k.flush = &flush;
 #endif
@@ -284,5 +304,7 @@ constexpr Kernels make_kernels(std::string_view isa) {
   k.arithmetic = {&arithmetic_run<float>, &arithmetic_run<double>};
   return k;
 }
+
+#undef RELAYOUT_FEW
 
 }  // namespace

@@ -211,6 +211,34 @@ TEST_P(EveryTable, InterleaveAndBack) {
   }
 }
 
+// Past the cache: from any address; into rows of whole lines.
+TEST_P(EveryTable, InterleaveAndBackInLines) {
+  if (!GetParam()->copy_stream) return;
+  std::mt19937 rng(23);
+  for (std::size_t log2 = 0; log2 < 4; ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    for (std::size_t k = 2; k <= 4; ++k) {
+      const auto few = static_cast<int64_t>(k);
+      for (const int64_t lines : {1, 2, 5, 9}) {
+        for (const int64_t shift : {0, 1, 4, 8, 12, 24, 36, 48, 63}) {
+          const int64_t n = lines * 64 / size;
+          const auto apart = steps(few, lines * 64);
+          Guarded planes(apart.back() + n * size, Guarded::Side::end), back(planes.bytes().size(), Guarded::Side::end);
+          Guarded together(few * n * size, Guarded::Side::start, shift), plain(few * n * size, Guarded::Side::end);
+          randomize(planes.bytes(), rng);
+          GetParam()->interleave_stream[k - 2][log2](planes.data(), apart.data(), together.data(), n);
+          GetParam()->interleave[k - 2][log2](planes.data(), apart.data(), plain.data(), n);
+          GetParam()->deinterleave_stream[k - 2][log2](plain.data(), back.data(), apart.data(), n);
+          GetParam()->flush();
+          ASSERT_TRUE(std::ranges::equal(together.bytes(), plain.bytes()));
+          ASSERT_TRUE(std::ranges::equal(back.bytes(), planes.bytes()));
+          ASSERT_TRUE(together.intact() && back.intact());
+        }
+      }
+    }
+  }
+}
+
 // Only plain C++ has no stores that pass by the cache.
 TEST_P(EveryTable, CopyStream) {
   ASSERT_EQ(GetParam()->copy_stream == nullptr, GetParam() == scalar_kernels());

@@ -19,13 +19,6 @@ void transpose_plain(const std::byte* src, const int64_t* src_cols, std::byte* d
 
 #if RELAYOUT_KERNELS_SIMD
 
-template <typename T>
-using Block16 = hn::Full128<T>;
-template <typename T>
-using Wide = hn::ScalableTag<T>;
-/// Blocks of the widest register.
-constexpr int kBlocks = HWY_LANES(uint8_t) / 16;
-
 /// Registers of one kind, 16 at most.
 template <class D>
 struct Registers {
@@ -42,15 +35,6 @@ HWY_INLINE void interleave_rounds(D d, Registers<D>& a) {
     }
     a = b;
   }
-}
-
-template <typename T>
-HWY_INLINE const T* as(const std::byte* at) {
-  return reinterpret_cast<const T*>(at);
-}
-template <typename T>
-HWY_INLINE T* as(std::byte* at) {
-  return reinterpret_cast<T*>(at);
 }
 
 /// Columns a fixed distance apart, in place of a list of them: fewer loads of addresses.
@@ -216,47 +200,6 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
     transpose_rows<T>(d, src + src_cols[0], Affine{stride}, to, rows, ahead);
   else
     transpose_rows<T>(d, src, src_cols, to, rows, ahead);
-}
-
-/// Rows that follow each other in the destination, of kCols columns each: dst[r * kCols + c] = src[cols[c] + r].
-template <typename T, int kCols>
-void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
-  const Wide<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int64_t kSize = sizeof(T);
-  int64_t r = 0;
-  for (; r + lanes <= rows; r += lanes) {
-    const auto at = [&](int c) HWY_ATTR { return hn::LoadU(d, as<T>(src + src_cols[c] + r * kSize)); };
-    T* to = as<T>(dst + r * kCols * kSize);
-    if constexpr (kCols == 2) hn::StoreInterleaved2(at(0), at(1), d, to);
-    if constexpr (kCols == 3) hn::StoreInterleaved3(at(0), at(1), at(2), d, to);
-    if constexpr (kCols == 4) hn::StoreInterleaved4(at(0), at(1), at(2), at(3), d, to);
-  }
-  for (; r < rows; ++r) {
-    for (int c = 0; c < kCols; ++c)
-      store_unaligned(dst + (r * kCols + c) * kSize, load_unaligned<T>(src + src_cols[c] + r * kSize));
-  }
-}
-
-/// Columns that follow each other in the source, of kRows rows each: dst[rows[r] + c] = src[c * kRows + r].
-template <typename T, int kRows>
-void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
-  const Wide<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int64_t kSize = sizeof(T);
-  int64_t c = 0;
-  for (; c + lanes <= cols; c += lanes) {
-    const T* from = as<T>(src + c * kRows * kSize);
-    hn::Vec<Wide<T>> v[4];
-    if constexpr (kRows == 2) hn::LoadInterleaved2(d, from, v[0], v[1]);
-    if constexpr (kRows == 3) hn::LoadInterleaved3(d, from, v[0], v[1], v[2]);
-    if constexpr (kRows == 4) hn::LoadInterleaved4(d, from, v[0], v[1], v[2], v[3]);
-    for (int r = 0; r < kRows; ++r) hn::StoreU(v[r], d, as<T>(dst + dst_rows[r] + c * kSize));
-  }
-  for (; c < cols; ++c) {
-    for (int r = 0; r < kRows; ++r)
-      store_unaligned(dst + dst_rows[r] + c * kSize, load_unaligned<T>(src + (c * kRows + r) * kSize));
-  }
 }
 
 /// Two to four columns, rows anywhere: interleaved in the cache, then put row by row.
@@ -440,24 +383,6 @@ template <typename T>
 void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows, int64_t rows,
                int64_t cols, int64_t ahead) {
   transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
-}
-
-template <typename T, int kCols>
-void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
-  constexpr int64_t kSize = sizeof(T);
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int c = 0; c < kCols; ++c)
-      store_unaligned(dst + (r * kCols + c) * kSize, load_unaligned<T>(src + src_cols[c] + r * kSize));
-  }
-}
-
-template <typename T, int kRows>
-void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
-  constexpr int64_t kSize = sizeof(T);
-  for (int64_t c = 0; c < cols; ++c) {
-    for (int r = 0; r < kRows; ++r)
-      store_unaligned(dst + dst_rows[r] + c * kSize, load_unaligned<T>(src + (c * kRows + r) * kSize));
-  }
 }
 
 #endif  // RELAYOUT_KERNELS_SIMD
