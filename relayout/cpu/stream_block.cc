@@ -33,6 +33,16 @@ void prefetch(const BoxPlan& box, const Block& block) {
   }
 }
 
+/// Whether rows are a quarter or half of a line and make lines one after the other. One answer for all blocks of a box:
+/// neighbours may share a line, of which each writes its own rows.
+bool parts_of_lines(const BoxPlan& box, const Block& block) {
+  const int64_t row_bytes = box.col_count * box.piece[kDst];
+  if (box.shape != KernelShape::transpose || (row_bytes != 16 && row_bytes != 32) || box.panels > 1) return false;
+  const auto even = [&](const Axis& a) { return a.table < 0 && a.stride[kDst] % row_bytes == 0; };
+  return box.rows[0].stride[kDst] == row_bytes && to_line(block.dst) % row_bytes == 0 &&
+         std::ranges::all_of(box.rows, even) && std::ranges::all_of(box.loops, even);
+}
+
 /// Lines straight from the kernels; false where the block is not made for it.
 bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   const Kernels& kernels = context.kernels;
@@ -49,16 +59,17 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
-  if (!at_lines(box, block) || block.cols * bytes % kLine != 0) return false;
+  const bool parts = parts_of_lines(box, block);
+  if (!parts && (!at_lines(box, block) || block.cols * bytes % kLine != 0)) return false;
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   block.ahead = box.ahead;
   block.stream = true;
-  if (moves && deinterleaves(box, block, bytes)) {
+  if (!parts && moves && deinterleaves(box, block, bytes)) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
   if (box.shape == KernelShape::transpose) {
-    if (!kernels.transpose_stream[log2_size(bytes)] || block.rows * bytes < 16) return false;
+    if (!kernels.transpose_stream[log2_size(bytes)] || (!parts && block.rows * bytes < 16)) return false;
     if (converts && !narrows(context, box)) return false;
     converts ? cast_block(context, box, block) : move_block(context, box, block);
     return true;

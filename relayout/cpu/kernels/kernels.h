@@ -24,7 +24,7 @@ using Starts = const int64_t*;
 /// destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. `ahead` is the
 /// distance in bytes of what is prefetched into the second-level cache while a line of the source is read; 0 for none.
 /// transpose_stream: rows start at lines (64 bytes) of the destination and are whole lines; its stores pass by the
-/// cache.
+/// cache. Or rows of 16 or 32 bytes start at multiples of their size, and should make whole lines one after the other.
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 

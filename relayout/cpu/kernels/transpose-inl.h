@@ -309,13 +309,19 @@ void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, co
     transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
 }
 
-/// As transpose(), with rows that start at lines of the destination and whole lines of columns.
+/// As transpose(), with rows that start at lines of the destination and whole lines of columns; or with rows of 16 or
+/// 32 bytes that start at multiples of their size.
 template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
   constexpr int64_t kN = 16 / kSize, kWidth = kN * kBlocks;
   if (rows < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
+  if (cols == kN) return transpose_columns<T>(Block16<T>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
+#if HWY_TARGET <= HWY_AVX3
+  if (cols == 2 * kN)
+    return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
+#endif
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += kWhole) {
     if constexpr (kWidth == kWhole) {
@@ -324,7 +330,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
       // Narrower registers: a line's parts follow each other at once.
       for (int64_t r = 0; r < rows;) {
         const int64_t from = std::min(r, rows - kN), far = r * kSize % kLine == 0 ? ahead : 0;
-        for (int64_t part = c; part < c + kWhole; part += kWidth) {
+        for (int64_t part = c; part < std::min(cols, c + kWhole); part += kWidth) {
           transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<true>{dst + part * kSize, dst_rows + from},
                             static_cast<int>(r - from), far);
         }
