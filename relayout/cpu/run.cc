@@ -157,6 +157,64 @@ void run_block(const RunContext& context, const BoxPlan& box, const Block& block
   move_block(context, box, block);
 }
 
+/// Blocks [begin, end) of a box, each as run(offsets of the loops, its rows, its columns).
+template <typename Run>
+void each_block(const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end, const Run& run) {
+  Odometer at(box, tables);
+  const int64_t strips = box.strips, panels = box.panels;
+  int64_t strip = 0, panel = 0;
+  if (begin == 0) {
+    at.start();
+  } else {
+    at.seek(begin / (strips * panels));
+    panel = begin % (strips * panels) / strips;
+    strip = begin % strips;
+  }
+  for (int64_t b = begin; b < end; ++b) {
+    run(at.offsets, Part{strip * box.block_rows, box.block_rows, box.row_count},
+        Part{panel * box.block_cols, box.block_cols, box.col_count});
+    if (++strip < strips) continue;
+    strip = 0;
+    if (++panel < panels) continue;
+    panel = 0;
+    if (b + 1 < end) at.next();
+  }
+}
+
+/// Whether a box is a transposition in the cache whose rows and columns need no lists. (Two to four of them have
+/// kernels of their own.)
+bool strided(const RunContext& context, const BoxPlan& box) {
+  return box.shape == KernelShape::transpose && box.rows.size() == 1 && box.cols.size() == 1 && box.row_count > 4 &&
+         box.col_count > 4 && !box.pack && !context.plan.converts() && !context.plan.streams();
+}
+
+void run_strided(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  const Axis &row = box.rows[0], &col = box.cols[0];
+  const auto kernel = context.kernels.transpose_strided[log2_size(box.piece[kSrc])];
+  each_block(box, tables, begin, end, [&](const Offsets& at, const Part& rows, const Part& cols) {
+    kernel(context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc], col.stride[kSrc],
+           context.dst + at[kDst] + rows.begin * row.stride[kDst] + cols.begin * col.stride[kDst], row.stride[kDst],
+           rows.count(), cols.count());
+  });
+}
+
+void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  Starts2 rows(box.rows), cols(box.cols);
+  const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
+  const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
+  each_block(box, tables, begin, end, [&](const Offsets& at, const Part& row, const Part& col) {
+    rows.seek(row.begin, row.listed());
+    cols.seek(col.begin, one_column ? 1 : col.listed());
+    Offsets offset;
+    for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at[k] + rows.first()[k] + cols.first()[k];
+    run_block(context, box,
+              {context.src + (bytes[kSrc] ? offset[kSrc] : 0), context.dst + (bytes[kDst] ? offset[kDst] : 0), offset,
+               rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count()},
+              row, col);
+  });
+  if (context.plan.streams() && context.kernels.flush) context.kernels.flush();
+}
+
 }  // namespace
 
 Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
@@ -180,37 +238,10 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  Odometer at(box, tables);
-  Starts2 rows(box.rows), cols(box.cols);
-  const int64_t strips = box.strips, panels = box.panels;
-  int64_t strip = 0, panel = 0;
-  if (begin == 0) {
-    at.start();
-  } else {
-    at.seek(begin / (strips * panels));
-    panel = begin % (strips * panels) / strips;
-    strip = begin % strips;
-  }
-  const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
-  const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
-  for (int64_t b = begin; b < end; ++b) {
-    const Part row{strip * box.block_rows, box.block_rows, box.row_count};
-    const Part col{panel * box.block_cols, box.block_cols, box.col_count};
-    rows.seek(row.begin, row.listed());
-    cols.seek(col.begin, one_column ? 1 : col.listed());
-    Offsets offset;
-    for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at.offsets[k] + rows.first()[k] + cols.first()[k];
-    run_block(context, box,
-              {context.src + (bytes[kSrc] ? offset[kSrc] : 0), context.dst + (bytes[kDst] ? offset[kDst] : 0), offset,
-               rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count()},
-              row, col);
-    if (++strip < strips) continue;
-    strip = 0;
-    if (++panel < panels) continue;
-    panel = 0;
-    if (b + 1 < end) at.next();
-  }
-  if (context.plan.streams() && context.kernels.flush) context.kernels.flush();
+  if (strided(context, box))
+    run_strided(context, box, tables, begin, end);
+  else
+    run_listed(context, box, tables, begin, end);
 }
 
 }  // namespace relayout::cpu

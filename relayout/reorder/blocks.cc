@@ -12,6 +12,8 @@ namespace {
 
 /// Bytes of a copy that are one unit of work.
 constexpr int64_t kCopyBlock = 256 << 10;
+/// Bytes of a transposition in the cache that are one unit of work, where its rows are short.
+constexpr int64_t kTransposeBlock = 64 << 10;
 /// Values of a run that are converted as one unit of work.
 constexpr int64_t kCastBlock = 4096;
 
@@ -42,7 +44,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
     plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
 }
 
-/// The blocks of a region. In the cache: small enough for its first level. Beyond it: a *strip* of rows, a few
+/// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
+/// it: a *strip* of rows, a few
 /// lines of the source wide, over a *panel* of columns, so that a strip's lines are written whole while the next
 /// strip's are fetched.
 void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
@@ -58,6 +61,12 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   } else if (plan.long_runs) {
     plan.block_cols = converts ? kCastBlock : kCopyBlock;
     plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
+  } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
+    // As many columns as there are, so that the destination's lines are made one after the other, and some lines of
+    // each column.
+    plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
+    plan.block_rows =
+        std::clamp<int64_t>(kTransposeBlock / (piece * plan.block_cols), kRowBytes / piece, kMaxBlockSide);
   } else if (!streams || !plan.dense_cols) {
     plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
     plan.block_cols =

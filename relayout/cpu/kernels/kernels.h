@@ -28,8 +28,12 @@ using Starts = const int64_t*;
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 
-/// The same for rows that start anywhere, in lines of columns. Of each row the last line made is in `carry`, a line a
-/// row: a line of the destination is written once the next one is made. With `first` there is none before.
+/// The same through the cache for columns and rows that are a fixed distance apart on the other side.
+using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
+                                        int64_t rows, int64_t cols);
+
+/// As transpose_stream for rows that start anywhere, in lines of columns. Of each row the last line made is in `carry`,
+/// a line a row: a line of the destination is written once the next one is made. With `first` there is none before.
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
@@ -81,6 +85,7 @@ inline constexpr int kComputeTypes = 3;  // by ComputeType
 struct Kernels {
   std::string_view isa;
   std::array<TransposeKernel, kElementSizes> transpose;
+  std::array<StridedTransposeKernel, kElementSizes> transpose_strided;
   /// Null where there is none; then streaming goes through copy_stream.
   std::array<TransposeKernel, kElementSizes> transpose_stream;
   /// Null where there is none. Of at least 16 bytes of rows.

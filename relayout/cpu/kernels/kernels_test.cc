@@ -83,6 +83,40 @@ TEST_P(EveryTable, Transpose) {
   RecordProperty("calls", static_cast<int>(calls));
 }
 
+// The same by strides, forwards and backwards.
+TEST_P(EveryTable, TransposeStrided) {
+  std::mt19937 rng(14);
+  for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67}) {
+      for (int64_t cols : {1, 2, 3, 4, 6, 8, 13, 16, 18, 32, 37, 65}) {
+        for (const int64_t gap : {0, 3}) {
+          for (const Guarded::Side at : kSides) {
+            const int64_t src_stride = rows * size + gap, dst_stride = cols * size + gap;
+            Guarded src((cols - 1) * src_stride + rows * size, at), dst((rows - 1) * dst_stride + cols * size, at);
+            randomize(src.bytes(), rng);
+            for (const bool backwards : {false, true}) {
+              randomize(dst.bytes(), rng);
+              std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+              for (int64_t r = 0; r < rows; ++r) {
+                for (int64_t c = 0; c < cols; ++c) {
+                  std::copy_n(src.data() + (backwards ? cols - 1 - c : c) * src_stride + r * size, size,
+                              expected.begin() + (backwards ? rows - 1 - r : r) * dst_stride + c * size);
+                }
+              }
+              const std::byte* from = src.data() + (backwards ? (cols - 1) * src_stride : 0);
+              std::byte* to = dst.data() + (backwards ? (rows - 1) * dst_stride : 0);
+              const int64_t sign = backwards ? -1 : 1;
+              GetParam()->transpose_strided[log2](from, sign * src_stride, to, sign * dst_stride, rows, cols);
+              ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // All 64 misalignments of either side of a tile that is larger than any register.
 TEST_P(EveryTable, TransposeAtEveryMisalignment) {
   std::mt19937 rng(2);
@@ -101,6 +135,11 @@ TEST_P(EveryTable, TransposeAtEveryMisalignment) {
           ASSERT_EQ(
               0, std::memcmp(to + (r * cols + c) * size, from + (c * rows + r) * size, static_cast<std::size_t>(size)));
       }
+      ASSERT_TRUE(src.intact() && dst.intact());
+      const std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+      randomize(dst.bytes(), rng);
+      GetParam()->transpose_strided[static_cast<std::size_t>(log2)](from, rows * size, to, cols * size, rows, cols);
+      ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected));
       ASSERT_TRUE(src.intact() && dst.intact());
     }
   }

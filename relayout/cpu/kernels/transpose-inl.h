@@ -5,10 +5,16 @@
 // column's. A register of several blocks does several such squares at once; where its blocks come from different
 // columns the result is longer runs of a row, up to a whole line of 64 bytes.
 
+/// Rows or columns a fixed distance apart, in place of a list of them: fewer loads of addresses.
+struct Affine {
+  int64_t stride;
+  RELAYOUT_INLINE int64_t operator[](int64_t i) const { return i * stride; }
+};
+
 /// The plain transposition.
-template <typename T>
-void transpose_plain(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                     int64_t rows, int64_t cols, int64_t) {
+template <typename T, class Columns, class Rows>
+void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t rows, int64_t cols,
+                     int64_t) {
   constexpr int64_t kSize = sizeof(T);
   for (int64_t r = 0; r < rows; ++r) {
     const std::byte* from = src + r * kSize;
@@ -25,23 +31,18 @@ struct Registers {
   hn::Vec<D> v[16];
 };
 
-template <int kN, class D>
+template <int kN, int kRound = 1, class D>
 HWY_INLINE void interleave_rounds(D d, Registers<D>& a) {
-  for (int round = 1; round < kN; round *= 2) {
+  if constexpr (kRound < kN) {
     Registers<D> b;
     for (int i = 0; i < kN / 2; ++i) {
       b.v[2 * i] = hn::InterleaveLower(d, a.v[i], a.v[i + kN / 2]);
       b.v[2 * i + 1] = hn::InterleaveUpper(d, a.v[i], a.v[i + kN / 2]);
     }
+    interleave_rounds<kN, 2 * kRound>(d, b);
     a = b;
   }
 }
-
-/// Columns a fixed distance apart, in place of a list of them: fewer loads of addresses.
-struct Affine {
-  int64_t stride;
-  HWY_INLINE int64_t operator[](int64_t i) const { return i * stride; }
-};
 
 /// One register of which block b is the 16 bytes at src + cols[first + b * kStep].
 template <int kStep, class D, class Columns>
@@ -203,9 +204,8 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 }
 
 /// Two to four columns, rows anywhere: interleaved in the cache, then put row by row.
-template <typename T, int kCols>
-void transpose_few_columns(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                           int64_t rows) {
+template <typename T, int kCols, class Columns, class Rows>
+void transpose_few_columns(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t rows) {
   constexpr int64_t kMost = 64, kSize = sizeof(T);
   alignas(64) std::byte buffer[kMost * kCols * kSize];
   for (int64_t r = 0; r < rows; r += kMost) {
@@ -218,15 +218,16 @@ void transpose_few_columns(const std::byte* src, const int64_t* src_cols, std::b
 }
 
 /// Two to four rows of columns anywhere: gathered in the cache, then deinterleaved.
-template <typename T, int kRows>
-void transpose_few_rows(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                        int64_t cols) {
+template <typename T, int kRows, class Columns, class Rows>
+void transpose_few_rows(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t cols) {
   constexpr int64_t kMost = 64, kSize = sizeof(T);
   alignas(64) std::byte buffer[kMost * kRows * kSize];
   for (int64_t c = 0; c < cols; c += kMost) {
     const int64_t n = std::min(kMost, cols - c);
     for (int64_t i = 0; i < n; ++i) __builtin_memcpy(buffer + i * kRows * kSize, src + src_cols[c + i], kRows * kSize);
-    deinterleave<T, kRows>(buffer, dst + c * kSize, dst_rows, n);
+    int64_t to[kRows];
+    for (int r = 0; r < kRows; ++r) to[r] = dst_rows[r] + c * kSize;
+    deinterleave<T, kRows>(buffer, dst, to, n);
   }
 }
 
@@ -249,9 +250,9 @@ HWY_INLINE void store_part(hn::Vec<D> v, D d, std::byte* to, int bytes) {
 }
 
 /// Fewer rows or columns than a tile has; nothing beyond them is touched.
-template <typename T>
-void transpose_small(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                     int64_t rows, int64_t cols) {
+template <typename T, class Columns, class Rows>
+HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t rows,
+                                  int64_t cols) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
   if (rows == 1 || cols == 1) return transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, 0);
   if (rows >= kN) {
