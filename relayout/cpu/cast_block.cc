@@ -1,5 +1,6 @@
-// One block whose values are converted: fetch it into a dense tile, convert runs of the tile, put them. The tile
-// stays in the first-level cache, so memory is read and written once.
+// One block whose values are converted. In general: fetch it into a dense tile, convert runs of the tile, put them. The
+// tile stays in the first-level cache, so memory is read and written once. Where a kernel converts from type to type,
+// runs go straight from memory to memory, and transpositions move the narrower of both types.
 #include <bit>
 
 #include "relayout/cpu/pack_block.h"
@@ -11,8 +12,15 @@ namespace {
 constexpr int64_t kTile = 4096;
 constexpr int64_t kChunk = 512;
 constexpr std::size_t kWidest = 8;
+/// A long run is fetched so many bytes ahead.
+constexpr int64_t kAheadOfRuns = 2 << 10;
 /// Bytes of a value of the widest compute type.
 constexpr std::size_t kWidestValue = sizeof(Int128);
+
+/// Strides of the attributes, by row and by column of pieces.
+struct AttributeStrides {
+  int64_t row, col;
+};
 
 /// What a conversion of runs needs, fixed for a plan.
 struct Converter {
@@ -23,7 +31,7 @@ struct Converter {
   StoreKernel store;
   bool load_is_identity, store_is_identity;
   /// Null where the values do not go straight from type to type.
-  ConvertKernel direct = nullptr;
+  ConvertKernel direct = nullptr, direct_stream = nullptr, direct_rows = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
   explicit Converter(const RunContext& c) : context(c) {
@@ -41,19 +49,31 @@ struct Converter {
     const Attributes& a = plan.attributes();
     const bool scale_only =
         a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() && a.dst_zero_point.values.empty();
-    if (compute == ComputeType::f32 && (!arithmetic || scale_only))
-      direct = c.kernels.convert[static_cast<std::size_t>(src)][static_cast<std::size_t>(dst)];
+    if (!arithmetic || (scale_only && compute == ComputeType::f32)) {
+      const auto of = [&](const auto& table) {
+        return table[static_cast<std::size_t>(src)][static_cast<std::size_t>(dst)];
+      };
+      direct = of(c.kernels.convert);
+      direct_stream = of(c.kernels.convert_stream);
+      direct_rows = of(c.kernels.convert_rows);
+    }
     src_bytes = std::max(bits(src) / 8, 1);
     dst_bytes = std::max(bits(dst) / 8, 1);
+  }
+
+  /// Whether `direct` does blocks whose attributes step so.
+  bool straight(AttributeStrides strides) const {
+    return direct && (!arithmetic || (strides.row == 0 && strides.col == 0));
+  }
+  /// The scale for `direct`.
+  const float* scale(int64_t attribute) const {
+    return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr;
   }
 
   /// n dense elements to n dense elements; `old` are the destination's, `attribute` the first one's values.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
-    if (direct && (!arithmetic || attribute_stride == 0))
-      return direct(
-          src, dst, n,
-          arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr);
+    if (straight({0, attribute_stride})) return direct(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
     // The user's memory is the values then, at any address.
     if (load_is_identity) return store(src, dst, n);
     if (store_is_identity) return load(src, dst, n);
@@ -139,18 +159,54 @@ void put(const RunContext& context, const Block& block, int64_t bytes, const std
   move_block(context, pieces, from);
 }
 
-/// Strides of the attributes, by row and by column of pieces.
-struct AttributeStrides {
-  int64_t row, col;
-};
-
 /// Narrow elements are transposed faster than wide ones: columns are converted first, then transposed.
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
-  transpose_packed(context, box, block, box.piece[kDst], [&](const Block& part, int64_t col, std::byte* to) {
-    convert.run(part.src + part.src_cols[col], to, nullptr, part.offset[kAttribute] + col * attribute.col,
-                attribute.row, part.rows);
-  });
+  transpose_packed(context, box, block, box.piece[kDst],
+                   [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
+                     const int64_t first = part.offset[kAttribute];
+                     if (convert.straight(attribute)) {
+                       return convert.direct(part.src, part.src_cols + col, to, starts, cols, part.rows,
+                                             convert.scale(first), part.ahead);
+                     }
+                     prefetch_columns(part, col, cols, part.rows * box.piece[kSrc]);
+                     for (int64_t c = 0; c < cols; ++c) {
+                       convert.run(part.src + part.src_cols[col + c], to + starts[c], nullptr,
+                                   first + (col + c) * attribute.col, attribute.row, part.rows);
+                     }
+                   });
+}
+
+/// The other way: rows are made of narrow elements, in the first-level cache, then converted.
+void widen_block(const RunContext& context, const BoxPlan& box, const Converter& convert, const Block& block) {
+  constexpr int64_t kLine = 64, kRows = 64, kMemory = 16 << 10;
+  alignas(64) std::byte memory[kMemory];
+  int64_t starts[kRows];
+  const int64_t bytes = box.piece[kSrc];
+  BoxPlan narrow;
+  narrow.shape = KernelShape::transpose;
+  narrow.piece = {bytes, bytes};
+  narrow.rows = box.rows;
+  narrow.cols = box.cols;
+  narrow.pack = box.pack;
+  const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
+  for (int64_t row = 0; row < block.rows; row += kRows) {
+    const int64_t rows = std::min(kRows, block.rows - row);
+    // Few rows leave room for more columns.
+    const int64_t width = std::min<int64_t>(kMemory / 2 / rows / kLine * kLine, 2048), pitch = width + kLine;
+    for (int64_t r = 0; r < rows; ++r) starts[r] = r * pitch;
+    for (int64_t col = 0; col < block.cols; col += width / bytes) {
+      const int64_t cols = std::min(width / bytes, block.cols - col);
+      Block part = part_of(box, block, row, rows, col, cols);
+      std::byte* const dst = part.dst;
+      const Starts dst_rows = part.dst_rows;
+      part.dst = memory;
+      part.dst_rows = starts;
+      part.stream = false;
+      move_block(context, narrow, part);
+      kernel(memory, starts, dst, dst_rows, rows, cols, convert.scale(block.offset[kAttribute]), 0);
+    }
+  }
 }
 
 /// A block of few enough values for a tile.
@@ -212,6 +268,8 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   const Converter convert(context);
   const AttributeStrides attribute{box.rows[0].stride[kAttribute], box.cols[0].stride[kAttribute]};
   if (narrows(context, box)) return narrow_block(context, box, convert, attribute, block);
+  if (box.shape == KernelShape::transpose && convert.straight(attribute))
+    return widen_block(context, box, convert, block);
   const int64_t values = std::max<int64_t>(1, box.piece[kSrc] / convert.src_bytes);
   const int64_t cols = std::clamp<int64_t>(kTile / values, 1, block.cols);
   const int64_t rows = std::clamp<int64_t>(kTile / (values * cols), 1, block.rows);
@@ -221,6 +279,31 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
       cast_tile(context, box, convert, attribute, tile);
     }
   }
+}
+
+bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& block) {
+  const Converter convert(context);
+  const AttributeStrides attribute{box.rows[0].stride[kAttribute], box.cols[0].stride[kAttribute]};
+  if (!convert.straight(attribute)) return false;
+  const float* scale = convert.scale(block.offset[kAttribute]);
+  if (box.long_runs) {
+    convert.direct_stream(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols, scale,
+                          kAheadOfRuns);
+    return true;
+  }
+  if (!block.stream) return false;
+  if (box.shape == KernelShape::transpose) {
+    if (narrows(context, box)) return false;
+    widen_block(context, box, convert, block);
+    return true;
+  }
+  if (box.shape != KernelShape::copy || box.piece[kDst] % 64 != 0) return false;
+  const int64_t values = box.piece[kSrc] / convert.src_bytes;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    convert.direct_stream(block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
+                          block.cols, values, scale, block.ahead);
+  }
+  return true;
 }
 
 }  // namespace relayout::cpu

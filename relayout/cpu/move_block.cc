@@ -56,13 +56,17 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
   const int64_t bytes = box.piece[kSrc];
   if (!box.pack && block.lines) return LineTransposition(context, box, block, *block.lines, bytes, nullptr).run();
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
-  transpose_packed(context, box, block, bytes, [&](const Block& part, int64_t col, std::byte* to) {
-    const int64_t n = part.rows * bytes;
-    if (box.shuffle > 1)
-      context.kernels.shuffle(part.src, kFirst, part.src_cols + col, to, kFirst, kFirst, 1, 1, n, box.pattern.data());
-    else
-      std::memcpy(to, part.src + part.src_cols[col], static_cast<std::size_t>(n));
-  });
+  transpose_packed(
+      context, box, block, bytes, [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
+        const int64_t n = part.rows * bytes;
+        if (box.shuffle > 1) {
+          prefetch_columns(part, col, cols, n);
+          context.kernels.shuffle(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n,
+                                  box.pattern.data());
+        } else {
+          context.kernels.copy(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n, part.ahead);
+        }
+      });
 }
 
 }  // namespace

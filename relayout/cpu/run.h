@@ -76,6 +76,10 @@ bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether cast_block() converts a box's columns before it transposes them; then it can stream.
 bool narrows(const RunContext& context, const BoxPlan& box);
 
+/// Converts a block straight past the cache: long runs anywhere; with block.stream set also other shapes. False where
+/// the values or the shape are not made for it.
+bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& block);
+
 /// Whether blocks of a box are written past the cache, and one such block (stream_block.cc).
 bool streams(const RunContext& context, const BoxPlan& box);
 void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,

@@ -53,6 +53,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
                         block.cols * bytes, kCopyAhead);
     return true;
   }
+  if (box.long_runs) return cast_stream(context, box, block);
   const bool moves = box.shape == KernelShape::transpose && !converts && box.shuffle == 1;
   if (moves && interleaves(box, block, bytes)) {
     block.stream = true;
@@ -64,6 +65,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   block.ahead = box.ahead;
   block.stream = true;
+  if (!parts && converts && cast_stream(context, box, block)) return true;
   if (!parts && moves && deinterleaves(box, block, bytes)) {
     transpose_by_kernel(context, box, block, bytes);
     return true;

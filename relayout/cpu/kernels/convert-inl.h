@@ -1,23 +1,35 @@
 // Conversions of values in registers, for kernels-inl.h: from and to f32, one load, one multiplication where it is
-// asked for, one store. They equal the loops over reorder/cast.h bit by bit, which also do what is left over at the
-// end. No include guard: it is included once a target.
+// asked for, one store. They equal the loops over reorder/cast.h bit by bit. No include guard: it is included once a
+// target.
 
 #if RELAYOUT_KERNELS_SIMD
 
 using F32 = hn::ScalableTag<float>;
 using Values = hn::Vec<F32>;
+constexpr int64_t kValues = HWY_LANES(float);
 
 /// Whether load_values and store_values know a type. f16 needs the instructions of F16C, which come with AVX2.
 template <DType D>
 constexpr bool kInRegisters = D == DType::f32 || D == DType::bf16 || D == DType::u8 || D == DType::s8 ||
-                              (D == DType::f16 && HWY_TARGET <= HWY_AVX2);
+                              D == DType::s32 || (D == DType::f16 && HWY_TARGET <= HWY_AVX2);
+/// Whether all values of a type are values of f32: then what is no arithmetic may go by f32 though its compute type is
+/// another.
+template <DType D>
+constexpr bool kExactInF32 = kInRegisters<D>&& D != DType::s32;
 
 template <DType D>
 HWY_INLINE Values load_values(const std::byte* from) {
   const F32 d;
   const hn::RebindToSigned<F32> d32;
-  if constexpr (D == DType::f32) {
+  if constexpr (D == DType::f64) {
+    const hn::Repartition<double, F32> d64;
+    const hn::Half<F32> half;
+    const auto low = hn::DemoteTo(half, hn::LoadU(d64, as<double>(from)));
+    return hn::Combine(d, hn::DemoteTo(half, hn::LoadU(d64, as<double>(from) + hn::Lanes(d64))), low);
+  } else if constexpr (D == DType::f32) {
     return hn::LoadU(d, as<float>(from));
+  } else if constexpr (D == DType::s32) {
+    return hn::ConvertTo(d, hn::LoadU(d32, as<int32_t>(from)));
   } else if constexpr (D == DType::f16) {
     const hn::Rebind<hwy::float16_t, F32> half;
     return hn::PromoteTo(d, hn::LoadU(half, as<hwy::float16_t>(from)));
@@ -31,67 +43,277 @@ HWY_INLINE Values load_values(const std::byte* from) {
   }
 }
 
+/// f32_to_bf16() of core/float.h, in the upper halves; the lower ones hold anything.
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> upper_bf16(Values v) {
+  const hn::RebindToUnsigned<F32> u32;
+  const auto bits = hn::BitCast(u32, v);
+  const auto even = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), even);
+  return hn::IfThenElse(hn::RebindMask(u32, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(u32, 0x400000)));
+}
+
+/// Rounded to an integer type's values: NaN is 0, the others are saturated; from below that may be left to the
+/// saturating conversions that follow.
 template <DType D>
+HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
+  constexpr float kHigh = D == DType::s8 ? 127.0f : D == DType::u8 ? 255.0f : 2147483520.0f;
+#if HWY_TARGET <= HWY_AVX3
+  // What is too small becomes the smallest of all.
+  const __mmask16 number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
+  return {_mm512_cvtps_epi32(_mm512_maskz_min_ps(number, v.raw, _mm512_set1_ps(kHigh)))};
+#else
+  constexpr float kLow = D == DType::s8 ? -128.0f : D == DType::u8 ? 0.0f : -2147483648.0f;
+  const F32 d;
+  const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+  return hn::NearestInt(hn::Min(hn::Max(number, hn::Set(d, kLow)), hn::Set(d, kHigh)));
+#endif
+}
+
+/// One register of values; types of 4 and 8 bytes past the cache where that is wanted.
+template <DType D, bool kStream>
 HWY_INLINE void store_values(Values v, std::byte* to) {
   const F32 d;
-  if constexpr (D == DType::f32) {
-    hn::StoreU(v, d, as<float>(to));
+  if constexpr (D == DType::f64) {
+    const hn::Repartition<double, F32> d64;
+    const hn::Half<F32> half;
+    put<kStream>(hn::PromoteTo(d64, hn::LowerHalf(half, v)), d64, as<double>(to));
+    put<kStream>(hn::PromoteTo(d64, hn::UpperHalf(half, v)), d64, as<double>(to) + hn::Lanes(d64));
+  } else if constexpr (D == DType::f32) {
+    put<kStream>(v, d, as<float>(to));
+  } else if constexpr (D == DType::s32) {
+    put<kStream>(integers<D>(v), hn::RebindToSigned<F32>(), as<int32_t>(to));
   } else if constexpr (D == DType::f16) {
     const hn::Rebind<hwy::float16_t, F32> half;
     hn::StoreU(hn::DemoteTo(half, v), half, as<hwy::float16_t>(to));
   } else if constexpr (D == DType::bf16) {
-    // f32_to_bf16() of core/float.h. Both ways leave the result in the low half.
-    const hn::RebindToUnsigned<F32> u32;
-    const auto bits = hn::BitCast(u32, v);
-    const auto upper = hn::ShiftRight<16>(bits);
-    const auto even = hn::And(upper, hn::Set(u32, 1));
-    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), even));
-    const auto number = hn::RebindMask(u32, hn::Eq(v, v));
     const hn::Rebind<uint16_t, F32> half;
-    const auto chosen = hn::IfThenElse(number, rounded, hn::Or(upper, hn::Set(u32, 0x40)));
-    hn::StoreU(hn::DemoteTo(half, hn::BitCast(hn::RebindToSigned<F32>(), chosen)), half, as<uint16_t>(to));
+    const auto lower = hn::BitCast(hn::RebindToSigned<F32>(), hn::ShiftRight<16>(upper_bf16(v)));
+#if HWY_TARGET <= HWY_AVX3
+    hn::StoreU({_mm512_cvtepi32_epi16(lower.raw)}, half, as<uint16_t>(to));
+#else
+    hn::StoreU(hn::DemoteTo(half, lower), half, as<uint16_t>(to));
+#endif
   } else {
-    constexpr float kLow = D == DType::s8 ? -128.0f : 0.0f, kHigh = D == DType::s8 ? 127.0f : 255.0f;
-    const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
-    const auto inside = hn::Min(hn::Max(number, hn::Set(d, kLow)), hn::Set(d, kHigh));
     const hn::Rebind<Storage<D>, F32> narrow;
-    hn::StoreU(hn::DemoteTo(narrow, hn::NearestInt(inside)), narrow, as<Storage<D>>(to));
+#if HWY_TARGET <= HWY_AVX3
+    const __m512i wide = integers<D>(v).raw;
+    const __m128i saturated = D == DType::s8 ? _mm512_cvtsepi32_epi8(wide)
+                                             : _mm512_cvtusepi32_epi8(_mm512_max_epi32(wide, _mm512_setzero_si512()));
+    hn::StoreU({saturated}, narrow, as<Storage<D>>(to));
+#else
+    hn::StoreU(hn::DemoteTo(narrow, integers<D>(v)), narrow, as<Storage<D>>(to));
+#endif
   }
 }
 
-template <DType S, DType D>
-void convert_run(const std::byte* src, std::byte* dst, int64_t n, const float* scale) {
-  const F32 d;
-  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  if (scale) {
-    const auto factor = hn::Set(d, *scale), quiet = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
-    for (; i + lanes <= n; i += lanes) {
-      const auto scaled = hn::Mul(load_values<S>(src + i * kSrc), factor);
-      store_values<D>(hn::IfThenElse(hn::Eq(scaled, scaled), scaled, quiet), dst + i * kDst);
-    }
+#if HWY_TARGET <= HWY_AVX3
+
+/// A line of a type of 1 or 2 bytes, from registers values(0), values(1) and so on.
+template <DType D, typename V>
+HWY_INLINE __m512i narrow_line(V values) {
+  if constexpr (D == DType::bf16) {
+    alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                                        33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+    const auto low = upper_bf16(values(0)), high = upper_bf16(values(1));
+    return _mm512_permutex2var_epi16(low.raw, _mm512_load_si512(kUpper), high.raw);
+  } else if constexpr (D == DType::f16) {
+    const hn::Rebind<hwy::float16_t, F32> half;
+    const auto low = hn::DemoteTo(half, values(0)), high = hn::DemoteTo(half, values(1));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low.raw), high.raw, 1);
   } else {
-    for (; i + lanes <= n; i += lanes) store_values<D>(load_values<S>(src + i * kSrc), dst + i * kDst);
+    // Packs work within blocks of 16 bytes: block b has the b-th four values of each register.
+    alignas(64) static constexpr uint32_t kOrder[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    const __m512i low = _mm512_packs_epi32(integers<D>(values(0)).raw, integers<D>(values(1)).raw);
+    const __m512i high = _mm512_packs_epi32(integers<D>(values(2)).raw, integers<D>(values(3)).raw);
+    const __m512i packed = D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
+    return _mm512_permutexvar_epi32(_mm512_load_si512(kOrder), packed);
   }
-  for (; i < n; ++i) {
-    const float value = load<float, S>(element<Storage<S>>(src, i));
-    set_element<Storage<D>>(dst, i, store<D, float>(scale ? canonical_nan(value * *scale) : value));
+}
+
+#endif
+
+/// Values of which both sides have whole lines.
+template <DType S, DType D>
+constexpr int64_t kStep = kLine /
+                          static_cast<int64_t>(std::min({sizeof(Storage<S>), sizeof(Storage<D>), sizeof(float)}));
+
+/// kStep values, from `values(i)`: those from i on.
+template <DType S, DType D, bool kStream, typename V>
+HWY_INLINE void convert_step(std::byte* to, V values) {
+  constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kLine / kSize;
+  if constexpr (kSize >= 4) {
+    for (int64_t i = 0; i < kStep<S, D>; i += kValues) store_values<D, kStream>(values(i), to + i * kSize);
+  } else {
+    for (int64_t i = 0; i < kStep<S, D>; i += kPerLine) {
+#if HWY_TARGET <= HWY_AVX3
+      const auto line = narrow_line<D>([&](int64_t k) HWY_ATTR { return values(i + k * kValues); });
+      put<kStream>(hn::Vec<Wide<uint8_t>>{line}, Wide<uint8_t>(), as<uint8_t>(to + i * kSize));
+#else
+      alignas(64) std::byte line[kLine];
+      std::byte* at = kStream ? line : to + i * kSize;
+      for (int64_t k = 0; k < kPerLine; k += kValues) store_values<D, false>(values(i + k), at + k * kSize);
+      if constexpr (kStream) stream_lines(line, to + i * kSize, kLine, 0);
+#endif
+    }
+  }
+}
+
+/// A run of n values. `operate` is the multiplication, or nothing.
+template <DType S, DType D, bool kStream, typename Operate>
+HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead, Operate operate) {
+  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
+  // Inlined by force: gcc drops calls of what does nothing but prefetch.
+  const auto fetch = [&](int64_t i, int64_t bytes) __attribute__((always_inline)) {
+    if (ahead == 0 || i * kSrc % kLine != 0) return;
+    for (int64_t b = 0; b < bytes; b += kLine) prefetch(src + i * kSrc + ahead + b);
+  };
+  const auto one = [&](int64_t i)
+                       HWY_ATTR { store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst); };
+  // Fewer than a register has, by way of memory that has as many.
+  const auto part = [&](int64_t i, int64_t count) HWY_ATTR {
+    alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
+    __builtin_memcpy(from, src + i * kSrc, static_cast<std::size_t>(count * kSrc));
+    store_values<D, false>(operate(load_values<S>(from)), to);
+    __builtin_memcpy(dst + i * kDst, to, static_cast<std::size_t>(count * kDst));
+  };
+  int64_t i = 0;
+  bool lines = kStream;
+  if constexpr (kStream) {
+    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1);
+    // No element may lie across lines.
+    lines = head % kDst == 0 && head <= n * kDst;
+    const int64_t before = lines ? head / kDst : 0;
+    for (; i + kValues <= before; i += kValues) one(i);
+    if (i < before) part(i, before - i);
+    i = before;
+  }
+  const auto steps = [&]<bool kLines>(std::bool_constant<kLines>) HWY_ATTR {
+    for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
+      fetch(i, kStep<S, D> * kSrc);
+      const std::byte* from = src + i * kSrc;
+      convert_step<S, D, kLines>(dst + i * kDst,
+                                 [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
+    }
+  };
+  if (lines)
+    steps(std::bool_constant<kStream>());
+  else
+    steps(std::false_type());
+  for (; i + kValues <= n; i += kValues) {
+    fetch(i, kValues * kSrc);
+    one(i);
+  }
+  if (i == n) return;
+  // The last register's values, some for the second time; but not in lines that have passed by the cache.
+  if (!kStream && n >= kValues)
+    one(n - kValues);
+  else
+    part(i, n - i);
+}
+
+/// Calls each(operate) with what is done to a register of values.
+template <typename Each>
+HWY_INLINE void with_scale(const float* scale, Each each) {
+  const F32 d;
+  if (!scale) return each([](Values v) HWY_ATTR { return v; });
+  const auto factor = hn::Set(d, *scale), quiet = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  each([=](Values v) HWY_ATTR {
+    const auto scaled = hn::Mul(v, factor);
+    return hn::IfThenElse(hn::Eq(scaled, scaled), scaled, quiet);
+  });
+}
+
+template <DType S, DType D, bool kStream>
+void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
+             const float* scale, int64_t ahead) {
+  const auto each = [&](auto operate) HWY_ATTR {
+    // Short columns, of which there are many.
+    if (!kStream && n == kValues) {
+      for (int64_t r = 0; r < runs; ++r) {
+        const std::byte* from = src + src_runs[r];
+        if (ahead != 0) prefetch(from + ahead);
+        store_values<D, false>(operate(load_values<S>(from)), dst + dst_runs[r]);
+      }
+      return;
+    }
+    for (int64_t r = 0; r < runs; ++r)
+      convert_run<S, D, kStream>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate);
+  };
+  with_scale(scale, each);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// A register of 4 bytes a row: a value of each of 4 / sizeof(D) columns, from values(0), values(1) and so on.
+template <DType D, typename V>
+HWY_INLINE __m512i row_values(V values) {
+  if constexpr (D == DType::bf16) {
+    const __m512i low = _mm512_srli_epi32(upper_bf16(values(0)).raw, 16);
+    return _mm512_mask_mov_epi16(low, 0xaaaaaaaa, upper_bf16(values(1)).raw);
+  } else if constexpr (D == DType::f16) {
+    const hn::Rebind<hwy::float16_t, F32> half;
+    const __m512i low = _mm512_cvtepu16_epi32(hn::DemoteTo(half, values(0)).raw);
+    return _mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32(hn::DemoteTo(half, values(1)).raw), 16));
+  } else {
+    // Blocks of 16 bytes hold four rows of each column, then four values of each row.
+    const __m512i low = _mm512_packs_epi32(integers<D>(values(0)).raw, integers<D>(values(1)).raw);
+    const __m512i high = _mm512_packs_epi32(integers<D>(values(2)).raw, integers<D>(values(3)).raw);
+    const __m512i packed = D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
+    const __m512i order = _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400);
+    return _mm512_shuffle_epi8(packed, order);
   }
 }
 
 template <DType S, DType D>
+void convert_rows(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_groups, int64_t groups, int64_t n,
+                  const float* scale, int64_t ahead) {
+  constexpr int64_t kSize = sizeof(Storage<D>), kCols = 4 / kSize, kSrc = sizeof(Storage<S>);
+  const auto each = [&](auto operate) HWY_ATTR {
+    for (int64_t g = 0; g < groups; ++g) {
+      const Starts cols = src_cols + g * kCols;
+      for (int64_t i = 0; i < n; i += kValues) {
+        const auto line = row_values<D>([&](int64_t c) HWY_ATTR {
+          const std::byte* from = src + cols[c] + i * kSrc;
+          if (ahead != 0) prefetch(from + ahead);
+          return operate(load_values<S>(from));
+        });
+        _mm512_storeu_si512(dst + dst_groups[g] + i * 4, line);
+      }
+    }
+  };
+  with_scale(scale, each);
+}
+
+#endif
+
+template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
-  if constexpr (kInRegisters<S> && kInRegisters<D>)
-    return &convert_run<S, D>;
+  // By way of f64, as the rules ask for, these are the same.
+  constexpr bool kWide = (S == DType::f64 && D == DType::f32) || (kExactInF32<S> && D == DType::f64);
+  if constexpr (kWide || (kInRegisters<S> && kInRegisters<D> && !(S == DType::s32 && D == DType::s32)))
+    return &convert<S, D, kStream>;
   else
     return nullptr;
 }
 
+template <DType S, DType D>
+constexpr ConvertKernel convert_rows_kernel() {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr ((S == DType::f32 || S == DType::s32) && kInRegisters<D> && sizeof(Storage<D>) <= 2)
+    return &convert_rows<S, D>;
+#endif
+  return nullptr;
+}
+
 #else
 
-template <DType S, DType D>
+template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
+  return nullptr;
+}
+
+template <DType S, DType D>
+constexpr ConvertKernel convert_rows_kernel() {
   return nullptr;
 }
 

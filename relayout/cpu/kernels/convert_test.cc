@@ -87,61 +87,70 @@ std::vector<std::byte> telling_elements(DType dtype) {
   return out;
 }
 
+/// Whether values of a pair of types are converted by way of f32 where they are scaled.
+bool scales(DType from, DType to) { return compute_type(from, to, true) == ComputeType::f32; }
+
 /// What the plain loops make of n elements.
 std::vector<std::byte> by_plain(DType from, DType to, const std::byte* src, int64_t n, const float* scale) {
   const Kernels& plain = *scalar_kernels();
-  std::vector<float> values(static_cast<std::size_t>(n));
-  plain.load[kF32][static_cast<std::size_t>(from)](src, values.data(), n);
+  const auto compute = static_cast<std::size_t>(compute_type(from, to, scale != nullptr));
+  std::vector<std::byte> values(static_cast<std::size_t>(n * kValueBytes[compute]));
+  plain.load[compute][static_cast<std::size_t>(from)](src, values.data(), n);
   if (scale) {
     AttributeValues attributes;
     attributes.src_scale = *scale;
-    plain.arithmetic[kF32](values.data(), nullptr, &attributes, 0, n, {true, false, false, false, 0});
+    plain.arithmetic[compute](values.data(), nullptr, &attributes, 0, n, {true, false, false, false, 0});
   }
   std::vector<std::byte> out(static_cast<std::size_t>(n * dense_bytes(to)));
-  plain.store[kF32][static_cast<std::size_t>(to)](values.data(), out.data(), n);
+  plain.store[compute][static_cast<std::size_t>(to)](values.data(), out.data(), n);
   return out;
 }
 
 class EveryConversion : public testing::TestWithParam<const Kernels*> {
  protected:
-  /// Calls f(from, to, kernel) for every pair of types that the table has.
+  /// Calls f(from, to, kernel) for every pair of types that the tables have.
   template <typename F>
   void each_pair(F&& f) {
     for (DType from : all_dtypes()) {
       for (DType to : all_dtypes()) {
-        const auto kernel = GetParam()->convert[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-        if (!kernel) continue;
-        f(from, to, kernel);
-        if (HasFatalFailure()) return;
+        for (const auto* table : {&GetParam()->convert, &GetParam()->convert_stream}) {
+          const auto kernel = (*table)[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+          if (!kernel) continue;
+          f(from, to, kernel);
+          if (HasFatalFailure()) return;
+        }
       }
     }
   }
 };
 
-// The plain table has none; the others at least those that need no instructions of their own.
+// The plain table has none; the others at least those that need no instructions of their own, by way of f32 or, where
+// nothing is computed, of f64.
 TEST_P(EveryConversion, TablesHaveDirectOnes) {
-  int pairs = 0;
+  int pairs = 0, wide = 0;
   each_pair([&](DType from, DType to, ConvertKernel) {
     ++pairs;
-    EXPECT_EQ(compute_type(from, to, true), ComputeType::f32) << name(from) << " -> " << name(to);
+    if (scales(from, to)) return;
+    ++wide;
+    EXPECT_EQ(compute_type(from, to, false), ComputeType::f64) << name(from) << " -> " << name(to);
   });
-  if (GetParam() == scalar_kernels())
-    EXPECT_EQ(pairs, 0);
-  else
-    EXPECT_GE(pairs, 16);
+  EXPECT_GE(pairs, GetParam() == scalar_kernels() ? 0 : 2 * 25);
+  EXPECT_GE(wide, GetParam() == scalar_kernels() ? 0 : 2 * 5);
+  if (GetParam() == scalar_kernels()) EXPECT_EQ(pairs, 0);
 }
 
 TEST_P(EveryConversion, ConvertsEveryTellingElement) {
-  const float scales[] = {1, 0.37f, -2.5f, 3e38f, 1e-38f, 1e-45f, 0.0f, -0.0f, 255, 1 / 255.0f, 0x1p-24f, 0x1p15f};
+  const float factors[] = {1, 0.37f, -2.5f, 3e38f, 1e-38f, 1e-45f, 0.0f, -0.0f, 255, 1 / 255.0f, 0x1p-24f, 0x1p15f};
   each_pair([&](DType from, DType to, ConvertKernel kernel) {
     const auto src = telling_elements(from);
     const auto src_size = static_cast<std::size_t>(dense_bytes(from)), size = static_cast<std::size_t>(dense_bytes(to));
     const auto n = static_cast<int64_t>(src.size() / src_size);
-    for (int s = -1; s < static_cast<int>(std::size(scales)); ++s) {
-      const float* scale = s < 0 ? nullptr : &scales[s];
+    for (int s = -1; s < static_cast<int>(std::size(factors)); ++s) {
+      const float* scale = s < 0 ? nullptr : &factors[s];
+      if (scale && !scales(from, to)) break;
       const auto expected = by_plain(from, to, src.data(), n, scale);
       std::vector<std::byte> actual(expected.size());
-      kernel(src.data(), actual.data(), n, scale);
+      kernel(src.data(), kFirst, actual.data(), kFirst, 1, n, scale, 0);
       if (actual == expected) continue;
       const auto at = static_cast<std::size_t>(std::ranges::mismatch(actual, expected).in1 - actual.begin()) / size;
       uint64_t element = 0, have = 0, want = 0;
@@ -164,7 +173,7 @@ void expect_converted(DType from, DType to, ConvertKernel kernel, std::span<cons
     std::copy_n(&telling[element * static_cast<std::size_t>(size)], size, src.data() + i * size);
   }
   const std::vector<std::byte> before(src.bytes().begin(), src.bytes().end());
-  kernel(src.data(), dst.data(), n, scale);
+  kernel(src.data(), kFirst, dst.data(), kFirst, 1, n, scale, n % 2 ? 100 : 0);
   ASSERT_TRUE(std::ranges::equal(dst.bytes(), by_plain(from, to, before.data(), n, scale)))
       << n << " of " << name(from) << " -> " << name(to) << (scale ? ", scaled" : "");
   ASSERT_TRUE(std::ranges::equal(src.bytes(), before) && src.intact() && dst.intact());
@@ -175,9 +184,9 @@ TEST_P(EveryConversion, ConvertsEveryLength) {
   const float third = 1 / 3.0f;
   each_pair([&](DType from, DType to, ConvertKernel kernel) {
     const auto telling = telling_elements(from);
-    for (int64_t n = 0; n <= 67; ++n) {
+    for (int64_t n = 0; n <= 300; n += n < 68 ? 1 : 29) {
       for (const Guarded::Side at : kSides) {
-        for (const float* scale : {static_cast<const float*>(nullptr), &third})
+        for (const float* scale : {static_cast<const float*>(nullptr), scales(from, to) ? &third : nullptr})
           expect_converted(from, to, kernel, telling, n, 0, 0, at, scale, rng);
       }
     }
@@ -191,10 +200,72 @@ TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
     const auto telling = telling_elements(from);
     for (int64_t shift = 0; shift < 64; ++shift) {
       for (const Guarded::Side at : kSides)
-        expect_converted(from, to, kernel, telling, 67, shift, (shift * 11 + 1) % 64, at, shift % 2 ? &scale : nullptr,
-                         rng);
+        expect_converted(from, to, kernel, telling, 67 + shift, shift, (shift * 11 + 1) % 64, at,
+                         shift % 2 && scales(from, to) ? &scale : nullptr, rng);
     }
   });
+}
+
+// Runs by their lists: each where it belongs, and nothing between them.
+TEST_P(EveryConversion, ConvertsRuns) {
+  constexpr int64_t kRuns = 5;
+  std::mt19937 rng(25);
+  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+    for (const int64_t n : {1, 4, 8, 16, 17, 33, 64, 100}) {
+      const int64_t src_step = n * dense_bytes(from) + 24, dst_step = n * dense_bytes(to) + 40;
+      std::vector<std::byte> dst(static_cast<std::size_t>(kRuns * dst_step + 64), std::byte{0x3c}), expected = dst;
+      std::vector<std::byte> src(static_cast<std::size_t>(kRuns * src_step));
+      random_elements(from, src, rng);
+      int64_t src_runs[kRuns], dst_runs[kRuns];
+      for (int64_t r = 0; r < kRuns; ++r) {
+        src_runs[r] = (kRuns - 1 - r) * src_step, dst_runs[r] = (r * 2 % kRuns) * dst_step;
+        const auto run = by_plain(from, to, src.data() + src_runs[r], n, nullptr);
+        std::ranges::copy(run, expected.begin() + dst_runs[r]);
+      }
+      kernel(src.data(), src_runs, dst.data(), dst_runs, kRuns, n, nullptr, n % 3 * 64);
+      ASSERT_EQ(dst, expected) << n << " of " << name(from) << " -> " << name(to);
+    }
+  });
+}
+
+// A few columns of narrow values side by side.
+TEST_P(EveryConversion, ConvertsColumnsToRows) {
+  std::mt19937 rng(26);
+  const float scale = 2.75f;
+  for (DType from : all_dtypes()) {
+    for (DType to : all_dtypes()) {
+      const auto kernel = GetParam()->convert_rows[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+      if (!kernel) continue;
+      const int64_t size = dense_bytes(to), together = 4 / size;
+      const auto telling = telling_elements(from);
+      for (const int64_t n : {16, 48, 64}) {
+        for (const Guarded::Side at : kSides) {
+          constexpr int64_t kGroups = 3;
+          const int64_t column = n * dense_bytes(from) + 4, group = 4 * n + 8;
+          Guarded src(kGroups * together * column - 4, at, n % 3), dst(kGroups * group - 8, at, n % 5);
+          ASSERT_LE(src.bytes().size(), telling.size());
+          std::copy_n(&telling[rng() % (telling.size() - src.bytes().size()) / 8 * 8], src.bytes().size(), src.data());
+          std::ranges::fill(dst.bytes(), std::byte{0x3c});
+          std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+          int64_t cols[kGroups * 4], groups[kGroups];
+          const float* factor = n == 48 ? &scale : nullptr;
+          for (int64_t g = 0; g < kGroups; ++g) {
+            groups[g] = (kGroups - 1 - g) * group;
+            for (int64_t c = 0; c < together; ++c) {
+              cols[g * together + c] = (c * kGroups + g) * column;
+              const auto values = by_plain(from, to, src.data() + cols[g * together + c], n, factor);
+              for (int64_t i = 0; i < n; ++i)
+                std::copy_n(&values[static_cast<std::size_t>(i * size)], size,
+                            &expected[static_cast<std::size_t>(groups[g] + 4 * i + size * c)]);
+            }
+          }
+          kernel(src.data(), cols, dst.data(), groups, kGroups, n, factor, n == 64 ? 100 : 0);
+          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << n << " of " << name(from) << " -> " << name(to);
+          ASSERT_TRUE(src.intact() && dst.intact());
+        }
+      }
+    }
+  }
 }
 
 /// Loads and stores of one pair of types by a table, at these distances from the guard pages.

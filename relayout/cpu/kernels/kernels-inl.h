@@ -245,14 +245,19 @@ void arithmetic_run(void* values, const void* old, const AttributeValues* attrib
 
 #include "relayout/cpu/kernels/convert-inl.h"
 
-template <DType S, std::size_t... D>
+enum ConvertTable { kRuns, kRunsPastCache, kColumnsOfRows };
+
+template <ConvertTable kTable, DType S, std::size_t... D>
 constexpr std::array<ConvertKernel, kDTypeCount> convert_row(std::index_sequence<D...>) {
-  return {convert_kernel<S, static_cast<DType>(D)>()...};
+  if constexpr (kTable == kColumnsOfRows)
+    return {convert_rows_kernel<S, static_cast<DType>(D)>()...};
+  else
+    return {convert_kernel<S, static_cast<DType>(D), kTable == kRunsPastCache>()...};
 }
 
-template <std::size_t... S>
+template <ConvertTable kTable, std::size_t... S>
 constexpr std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_table(std::index_sequence<S...>) {
-  return {convert_row<static_cast<DType>(S)>(std::make_index_sequence<kDTypeCount>())...};
+  return {convert_row<kTable, static_cast<DType>(S)>(std::make_index_sequence<kDTypeCount>())...};
 }
 
 template <typename C, std::size_t... D>
@@ -304,7 +309,9 @@ constexpr Kernels make_kernels(std::string_view isa) {
 #endif
   k.load = {load_row<float>(all), load_row<double>(all), load_row<Int128>(all)};
   k.store = {store_row<float>(all), store_row<double>(all), store_row<Int128>(all)};
-  k.convert = convert_table(all);
+  k.convert = convert_table<kRuns>(all);
+  k.convert_stream = convert_table<kRunsPastCache>(all);
+  k.convert_rows = convert_table<kColumnsOfRows>(all);
   k.arithmetic = {&arithmetic_run<float>, &arithmetic_run<double>};
   return k;
 }

@@ -66,9 +66,11 @@ using LoadKernel = void (*)(const std::byte* src, void* values, int64_t n);
 /// n values of a compute type to n densely stored elements.
 using StoreKernel = void (*)(const void* values, std::byte* dst, int64_t n);
 
-/// n densely stored elements of one type to another by way of f32, times *scale where that is not null; a NaN that was
-/// scaled is the positive quiet one.
-using ConvertKernel = void (*)(const std::byte* src, std::byte* dst, int64_t n, const float* scale);
+/// Runs of n densely stored elements each to another type by way of f32: run r goes from src + src_runs[r] to dst +
+/// dst_runs[r], times *scale where that is not null; a NaN that was scaled is the positive quiet one. `ahead` as for
+/// TransposeKernel. convert_stream: whole lines of the destination pass by the cache.
+using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
+                               int64_t n, const float* scale, int64_t ahead);
 
 /// Which steps of the arithmetic are done, and with what. Value i uses attributes[i * stride].
 struct Arithmetic {
@@ -103,8 +105,12 @@ struct Kernels {
   /// [compute type][dtype]; null where that pair is never used.
   std::array<std::array<LoadKernel, kDTypeCount>, kComputeTypes> load;
   std::array<std::array<StoreKernel, kDTypeCount>, kComputeTypes> store;
-  /// [from][to]; null where there is none, then by load and store.
-  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert;
+  /// [from][to]; null where there is none, then by load and store. Those of a pair whose compute type is not f32 are
+  /// for conversions without a scale.
+  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
+  /// Columns to rows of 4 bytes, for types of 1 and 2 bytes: K = 4 / size columns of n values at src + src_runs[r * K]
+  /// and so on become dst[dst_runs[r] + 4 * i + size * k], k < K. n is a multiple of 16. Null where there is none.
+  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_rows;
   /// By compute type; i128 has none.
   std::array<ArithmeticKernel, 2> arithmetic;
 };
