@@ -60,7 +60,15 @@ class LineTransposition {
     } else {
       lines(part, part.src, part.src_cols, 0, whole_, box_.ahead);
       put_heads(part);
-      lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, box_.ahead);
+      if (box_.ahead != 0) {
+        lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, box_.ahead);
+      } else {
+        for (int64_t col = whole_; col < whole_cols; col += kLine) {
+          const int64_t count = std::min(kLine, whole_cols - col);
+          for (int64_t c = col + count; c < std::min(total_, col + 2 * count); ++c) fetch(part, c);
+          lines(part, part.src, part.src_cols + col, col, count, 0);
+        }
+      }
     }
     put_tails(part, whole_cols);
   }
@@ -70,16 +78,23 @@ class LineTransposition {
                                               part.rows, count, ahead);
   }
 
-  /// Columns made dense, and what is read a strip later fetched into the second level.
+  /// Columns made dense.
   void pack(const Block& part, int64_t col, int64_t count) {
     if constexpr (kPacks) {
-      const int64_t fetched = box_.ahead == 0 ? 0 : part.rows * box_.piece[kSrc];
       for (int64_t c = 0; c < count; ++c) {
-        const std::byte* ahead = part.src + part.src_cols[col + c] + box_.ahead;
-        for (int64_t b = 0; b < fetched; b += kLine) __builtin_prefetch(ahead + b, 0, 2);
+        const int64_t ahead = box_.ahead == 0 ? whole_ : 0;
+        if (col + c + ahead < total_) fetch(part, col + c + ahead);
         pack_(part, col + c, dense_ + c * kPitch);
       }
     }
+  }
+
+  /// A column that is read later, or what follows it: into the second level.
+  void fetch(const Block& part, int64_t col) const {
+    const std::byte* from = part.src + part.src_cols[col] + box_.ahead;
+    const int64_t bytes = part.rows * box_.piece[kSrc];
+    for (int64_t b = 0; b < bytes; b += kLine) __builtin_prefetch(from + b, 0, 2);
+    if (box_.ahead == 0) __builtin_prefetch(from + bytes - 1, 0, 2);
   }
 
   /// Up to each row's first line, where no other block writes that.

@@ -17,6 +17,9 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 /// Values of a run that are converted as one unit of work.
 constexpr int64_t kCastBlock = 4096;
 
+/// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
+constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
+
 /// See choose_blocks().
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
@@ -31,17 +34,19 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   plan.block_rows = rows;
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  plan.ahead = plan.dense_rows ? plan.block_rows * src_piece + kLine - 1 : 0;
   plan.pack = plan.shape == KernelShape::transpose && src_piece <= 2;
   // A source without gaps: its next bytes are the next columns.
-  if (plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
-      plan.row_count * src_piece <= 8 * kRowBytes) {
-    plan.block_rows = std::max<int64_t>(plan.block_rows, 512 / src_piece);
-    plan.ahead = 128 << 10;
-  }
+  const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
+  const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
+                      plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
+  if (linear) plan.block_rows = std::max<int64_t>(plan.block_rows, 512 / src_piece);
   // Short rows that follow each other make one run of the destination together.
   if (row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
     plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+  if (linear)
+    plan.ahead = std::min(kMostAhead, length / 8);
+  else if (plan.dense_rows && plan.block_rows < plan.row_count)
+    plan.ahead = plan.block_rows * src_piece + kLine - 1;
 }
 
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond

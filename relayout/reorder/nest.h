@@ -77,7 +77,7 @@ struct BoxPlan {
   /// Strips of block_rows rows and panels of block_cols columns in a region, and blocks in all its loops: strips go
   /// first, then panels, then the loops.
   int64_t strips = 1, panels = 1, blocks = 1;
-  /// The source is prefetched so many bytes ahead of where it is read; 0 for not at all.
+  /// The source is prefetched so many bytes ahead of where it is read; where 0, the next columns of a block may be.
   int64_t ahead = 0;
   /// The source's part of a block is made dense in the cache before it is transposed.
   bool pack = false;
