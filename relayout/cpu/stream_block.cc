@@ -89,6 +89,7 @@ bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, co
   if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
   if (block.rows * bytes < 16 || total * bytes < kLine || (converts && !narrows(context, box))) return false;
   block.lines = &cols;
+  block.ahead = box.ahead;
   converts ? cast_block(context, box, block) : move_block(context, box, block);
   return true;
 }

@@ -12,8 +12,8 @@
 namespace relayout::cpu {
 
 /// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that it owns, see stream_block.cc;
-/// `cols` is its part of the box's columns. pack(part, col, to) writes column `col` of `part`, some rows of the block,
-/// dense and of that type, to `to`; a null pointer for sources that are read as they are. At least 16 bytes of rows and
+/// `cols` is its part of the box's columns. `pack` is that of transpose_packed(), or a null pointer for sources that are
+/// read as they are. At least 16 bytes of rows and
 /// a line of columns.
 template <typename Pack>
 class LineTransposition {
@@ -81,20 +81,19 @@ class LineTransposition {
   /// Columns made dense.
   void pack(const Block& part, int64_t col, int64_t count) {
     if constexpr (kPacks) {
-      for (int64_t c = 0; c < count; ++c) {
-        const int64_t ahead = box_.ahead == 0 ? whole_ : 0;
-        if (col + c + ahead < total_) fetch(part, col + c + ahead);
-        pack_(part, col + c, dense_ + c * kPitch);
+      if (box_.ahead == 0) {
+        for (int64_t c = col + count; c < std::min(total_, col + 2 * count); ++c) fetch(part, c);
       }
+      pack_(part, col, count, dense_, starts_);
     }
   }
 
-  /// A column that is read later, or what follows it: into the second level.
+  /// A column that is read next, into the second level.
   void fetch(const Block& part, int64_t col) const {
-    const std::byte* from = part.src + part.src_cols[col] + box_.ahead;
+    const std::byte* from = part.src + part.src_cols[col];
     const int64_t bytes = part.rows * box_.piece[kSrc];
     for (int64_t b = 0; b < bytes; b += kLine) __builtin_prefetch(from + b, 0, 2);
-    if (box_.ahead == 0) __builtin_prefetch(from + bytes - 1, 0, 2);
+    __builtin_prefetch(from + bytes - 1, 0, 2);
   }
 
   /// Up to each row's first line, where no other block writes that.

@@ -153,15 +153,20 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, 
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
+  // Unrolled, so that registers need not go by way of memory.
+#pragma GCC unroll 4
   for (int g = 0; g < 4; ++g) {
+#pragma GCC unroll 4
     for (int i = 0; i < kN; ++i) {
       group[g].v[i] = hn::LoadU(d, as<T>(src + src_cols[g * kN + i]));
       if (ahead != 0) prefetch(src + src_cols[g * kN + i] + ahead);
     }
     interleave_rounds<kN>(d, group[g]);
   }
+#pragma GCC unroll 4
   for (int i = 0; i < kN; ++i) {
     transpose_blocks(group[0].v[i], group[1].v[i], group[2].v[i], group[3].v[i]);
+#pragma GCC unroll 4
     for (int g = 0; g < 4; ++g) to.put(d, g * kN + i, group[g].v[i]);
   }
 }
