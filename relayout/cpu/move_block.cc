@@ -54,6 +54,10 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
+  // A few rows or columns need no tiles, so no dense block either.
+  const bool few =
+      !block.lines && box.shuffle == 1 && (interleaves(box, block, bytes) || deinterleaves(box, block, bytes));
+  if (few) return transpose_by_kernel(context, box, block, bytes);
   if (!box.pack && block.lines) return LineTransposition(context, box, block, *block.lines, bytes, nullptr).run();
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
   transpose_packed(

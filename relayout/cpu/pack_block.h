@@ -25,7 +25,7 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kLine];
   // A line of the destination at a time, so that reading and writing take turns often.
-  const int64_t most = kLine / bytes;
+  const int64_t most = std::min(kLine / bytes, block.cols);
   const int64_t rows_most = (kMemory / most / kLine - 1) * kLine / bytes;
   if (block.rows > rows_most) {
     for (int64_t r = 0; r < block.rows; r += rows_most) {

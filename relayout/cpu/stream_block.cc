@@ -55,9 +55,9 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   }
   if (box.long_runs) return cast_stream(context, box, block);
   const bool moves = box.shape == KernelShape::transpose && !converts && box.shuffle == 1;
-  if (moves && interleaves(box, block, bytes)) {
+  if ((moves || (converts && narrows(context, box))) && interleaves(box, block, bytes)) {
     block.stream = true;
-    transpose_by_kernel(context, box, block, bytes);
+    converts ? cast_block(context, box, block) : transpose_by_kernel(context, box, block, bytes);
     return true;
   }
   const bool parts = parts_of_lines(box, block);
