@@ -177,6 +177,35 @@ TEST_P(EveryTable, TransposeStream) {
   }
 }
 
+// Rows of a quarter and of half a line, one after the other.
+TEST_P(EveryTable, TransposeStreamsPartsOfLines) {
+  std::mt19937 rng(29);
+  for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
+    const auto kernel = GetParam()->transpose_stream[log2];
+    if (!kernel) continue;
+    const int64_t size = int64_t{1} << log2;
+    for (const int64_t row_bytes : {16, 32}) {
+      const int64_t cols = row_bytes / size;
+      for (const int64_t rows : {1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 64, 67}) {
+        for (const Guarded::Side at : kSides) {
+          const int64_t src_stride = rows * size + 3;
+          Guarded src((cols - 1) * src_stride + rows * size, at), dst(rows * row_bytes, at);
+          randomize(src.bytes(), rng);
+          std::vector<std::byte> expected(dst.bytes().size());
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t c = 0; c < cols; ++c)
+              std::copy_n(src.data() + c * src_stride + r * size, size, expected.begin() + r * row_bytes + c * size);
+          }
+          kernel(src.data(), steps(cols, src_stride).data(), dst.data(), steps(rows, row_bytes).data(), rows, cols, 64);
+          GetParam()->flush();
+          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+          ASSERT_TRUE(dst.intact());
+        }
+      }
+    }
+  }
+}
+
 // Each row's lines but its last, and what is kept of that one; in one call or two. Nothing before or after them.
 TEST_P(EveryTable, TransposeCarried) {
   std::mt19937 rng(17);
