@@ -23,18 +23,25 @@ constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 /// See choose_blocks().
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
-  const int64_t rows = std::max<int64_t>(kRowBytes / src_piece, 4);
-  int64_t panel = std::max<int64_t>(128, 512 / plan.piece[kDst]);
+  const int64_t dst_piece = plan.piece[kDst];
+  plan.pack = plan.shape == KernelShape::transpose && std::min(src_piece, dst_piece) <= 2 &&
+              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= 16;
+  // What is made dense first is read a line of each column at a time, where columns start at lines: of many streams
+  // side by side the machine fetches more than of a few.
+  const bool dense_first = plan.pack || (plan.shape == KernelShape::transpose && src_piece != dst_piece);
+  const bool lines =
+      dense_first && std::ranges::all_of(plan.cols, [](const Axis& a) { return a.stride[kSrc] % kLine == 0; });
+  const int64_t rows = lines ? std::max<int64_t>(16, kLine / src_piece) : std::max<int64_t>(kRowBytes / src_piece, 4);
+  int64_t panel = std::max<int64_t>(128, 512 / dst_piece);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
   // Panels of about the same size, of whole lines.
-  const int64_t whole = std::max<int64_t>(16, kLine / plan.piece[kDst]);
+  const int64_t whole = std::max<int64_t>(16, kLine / dst_piece);
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
   plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
   plan.block_rows = rows;
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  plan.pack = plan.shape == KernelShape::transpose && src_piece <= 2;
   // A source without gaps: its next bytes are the next columns.
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
