@@ -26,7 +26,8 @@ bool at_lines(const BoxPlan& box, const Block& block) {
          std::ranges::all_of(box.rows, [](const Axis& a) { return a.stride[kDst] % kLine == 0; });
 }
 
-void prefetch(const BoxPlan& box, const Block& block) {
+// Inlined by force: gcc drops calls of what does nothing but prefetch.
+[[gnu::always_inline]] inline void prefetch(const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.dense_rows ? block.rows * box.piece[kSrc] : kLine;
   for (int64_t c = 0; c < block.cols; ++c) {
     for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(block.src + block.src_cols[c] + box.ahead + i, 0, 2);
