@@ -159,7 +159,8 @@ void run_block(const RunContext& context, const BoxPlan& box, const Block& block
 
 /// Blocks [begin, end) of a box, each as run(offsets of the loops, its rows, its columns).
 template <typename Run>
-void each_block(const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end, const Run& run) {
+inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
+                                                      int64_t end, const Run& run) {
   Odometer at(box, tables);
   const int64_t strips = box.strips, panels = box.panels;
   int64_t strip = 0, panel = 0;

@@ -77,8 +77,8 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
     // As many columns as there are, so that the destination's lines are made one after the other, and some lines of
     // each column.
     plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
-    plan.block_rows =
-        std::clamp<int64_t>(kTransposeBlock / (piece * plan.block_cols), kRowBytes / piece, kMaxBlockSide);
+    const int64_t lines = kTransposeBlock / (kLine * plan.block_cols);
+    plan.block_rows = std::clamp(lines * kLine, kRowBytes, kMaxBlockSide * piece) / piece;
   } else if (!streams || !plan.dense_cols) {
     plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
     plan.block_cols =

@@ -126,7 +126,7 @@ HWY_INLINE T* as(std::byte* at) {
 #include "relayout/cpu/kernels/interleave-inl.h"
 #include "relayout/cpu/kernels/transpose-inl.h"
 //
-#include "relayout/cpu/kernels/transpose_strided-inl.h"
+#include "relayout/cpu/kernels/transpose_cached-inl.h"
 
 RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
   for (int64_t i = 0; i < bytes; ++i) dst[i] = src[(i & ~int64_t{15}) + pattern[i & 15]];
@@ -290,7 +290,7 @@ constexpr Kernels make_kernels(std::string_view isa) {
   Kernels k{};
   k.isa = isa;
   k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
-                 &transpose_plain<Bytes16, Starts, Starts>};
+                 &transpose<Bytes16>};
   k.transpose_strided = {&transpose_strided<uint8_t>, &transpose_strided<uint16_t>, &transpose_strided<uint32_t>,
                          &transpose_strided<uint64_t>, &transpose_strided<Bytes16>};
   k.interleave = {RELAYOUT_FEW(interleave)};

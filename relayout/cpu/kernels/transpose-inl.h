@@ -12,9 +12,9 @@ struct Affine {
 };
 
 /// The plain transposition.
-template <typename T, class Columns, class Rows>
-void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t rows, int64_t cols,
-                     int64_t) {
+template <typename T, class Columns, class Targets>
+void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
+                     int64_t cols, int64_t) {
   constexpr int64_t kSize = sizeof(T);
   for (int64_t r = 0; r < rows; ++r) {
     const std::byte* from = src + r * kSize;
@@ -194,23 +194,27 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   }
 }
 
+/// Whether a list of at least two is a fixed distance apart.
+HWY_INLINE bool even(const int64_t* list, int64_t count) {
+  const int64_t stride = list[1] - list[0];
+  int64_t uneven = 0;
+  for (int64_t i = 2; i < count; ++i) uneven |= list[i] - list[0] - i * stride;
+  return uneven == 0;
+}
+
 /// The same, by the list or, where it is one, by a stride.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, To to, int64_t rows,
                                   int64_t ahead) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d));
-  const int64_t stride = src_cols[1] - src_cols[0];
-  int64_t uneven = 0;
-  for (int64_t i = 2; i < kWidth; ++i) uneven |= src_cols[i] - src_cols[0] - i * stride;
-  if (uneven == 0)
-    transpose_rows<T>(d, src + src_cols[0], Affine{stride}, to, rows, ahead);
+  if (even(src_cols, static_cast<int64_t>(hn::MaxLanes(d))))
+    transpose_rows<T>(d, src + src_cols[0], Affine{src_cols[1] - src_cols[0]}, to, rows, ahead);
   else
     transpose_rows<T>(d, src, src_cols, to, rows, ahead);
 }
 
 /// Two to four columns, rows anywhere: interleaved in the cache, then put row by row.
-template <typename T, int kCols, class Columns, class Rows>
-void transpose_few_columns(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t rows) {
+template <typename T, int kCols, class Columns, class Targets>
+void transpose_few_columns(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows) {
   constexpr int64_t kMost = 64, kSize = sizeof(T);
   alignas(64) std::byte buffer[kMost * kCols * kSize];
   for (int64_t r = 0; r < rows; r += kMost) {
@@ -223,8 +227,8 @@ void transpose_few_columns(const std::byte* src, Columns src_cols, std::byte* ds
 }
 
 /// Two to four rows of columns anywhere: gathered in the cache, then deinterleaved.
-template <typename T, int kRows, class Columns, class Rows>
-void transpose_few_rows(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t cols) {
+template <typename T, int kRows, class Columns, class Targets>
+void transpose_few_rows(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t cols) {
   constexpr int64_t kMost = 64, kSize = sizeof(T);
   alignas(64) std::byte buffer[kMost * kRows * kSize];
   for (int64_t c = 0; c < cols; c += kMost) {
@@ -255,9 +259,9 @@ HWY_INLINE void store_part(hn::Vec<D> v, D d, std::byte* to, int bytes) {
 }
 
 /// Fewer rows or columns than a tile has; nothing beyond them is touched.
-template <typename T, class Columns, class Rows>
-HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::byte* dst, Rows dst_rows, int64_t rows,
-                                  int64_t cols) {
+template <typename T, class Columns, class Targets>
+HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
+                                  int64_t rows, int64_t cols) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
   if (rows == 1 || cols == 1) return transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, 0);
   if (rows >= kN) {
@@ -286,33 +290,6 @@ HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::b
       }
     }
   }
-}
-
-/// Tiles of D over columns of which there are enough for one; the last tile repeats some.
-template <typename T, class D>
-HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
-                             const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T);
-  for (int64_t c = 0; c < cols; c += kWidth) {
-    const int64_t from = std::min(c, cols - kWidth);
-    transpose_columns<T>(d, src, src_cols + from, Rows<false>{dst + from * kSize, dst_rows}, rows, ahead);
-  }
-}
-
-template <typename T>
-void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows, int64_t rows,
-               int64_t cols, int64_t ahead) {
-  constexpr int64_t kN = 16 / sizeof(T);
-  const Wide<T> wide;
-  if (rows < kN || cols < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
-  if (cols >= static_cast<int64_t>(hn::MaxLanes(wide)))
-    transpose_by<T>(wide, src, src_cols, dst, dst_rows, rows, cols, ahead);
-#if HWY_TARGET <= HWY_AVX3
-  else if (cols >= 2 * kN)
-    transpose_by<T>(hn::Half<Wide<T>>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
-#endif
-  else
-    transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
 }
 
 /// As transpose(), with rows that start at lines of the destination and whole lines of columns; or with rows of 16 or
@@ -387,14 +364,6 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
     }
 #endif
   }
-}
-
-#else
-
-template <typename T>
-void transpose(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows, int64_t rows,
-               int64_t cols, int64_t ahead) {
-  transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
 }
 
 #endif  // RELAYOUT_KERNELS_SIMD

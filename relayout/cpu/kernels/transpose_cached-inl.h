@@ -1,0 +1,144 @@
+// Transposition in registers through the cache, for kernels-inl.h: of rows and columns by lists, and of those that are
+// a fixed distance apart. Addresses cost more than the shuffles: they are computed wherever there is a distance. No
+// include guard: it is included once a target.
+
+#if RELAYOUT_KERNELS_SIMD
+
+/// Keeps the compiler from computing what follows from a pointer in advance: it would have more addresses than
+/// registers.
+template <typename P>
+HWY_INLINE void here(P*& at) {
+  asm("" : "+r"(at));
+}
+
+/// Where tiles are put: rows a fixed distance apart. See Rows.
+struct StridedRows {
+  std::byte* dst;
+  int64_t stride;
+
+  HWY_INLINE StridedRows from(int64_t row) const { return {dst + row * stride, stride}; }
+};
+
+/// N rows of as many columns as a register of D has elements of a row.
+template <typename T, class D, class To>
+HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols, To to) {
+  constexpr int kN = 16 / sizeof(T);
+  Registers<D> a;
+  for (int i = 0; i < kN; ++i) {
+    here(src);
+    a.v[i] = load_blocks<1>(d, src, Affine{kN * src_cols.stride}, 0);
+    src += src_cols.stride;
+  }
+  interleave_rounds<kN>(d, a);
+  for (int i = 0; i < kN; ++i) {
+    if constexpr (std::is_same_v<To, StridedRows>) {
+      here(to.dst);
+      hn::StoreU(a.v[i], d, as<T>(to.dst));
+      to.dst += to.stride;
+    } else {
+      to.put(d, i, a.v[i]);
+    }
+  }
+}
+
+/// A line of the source's rows. Each load of the four tiles is an instruction of its own, with its own stride from line
+/// to line, which the processor learns and fetches ahead by.
+template <typename T, class D, class To>
+HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, To to) {
+  constexpr int64_t kN = 16 / sizeof(T);
+  transpose_cached_tile<T>(d, src, src_cols, to);
+  transpose_cached_tile<T>(d, src + 16, src_cols, to.from(kN));
+  transpose_cached_tile<T>(d, src + 32, src_cols, to.from(2 * kN));
+  transpose_cached_tile<T>(d, src + 48, src_cols, to.from(3 * kN));
+}
+
+/// Tiles of D over columns of which there are enough for one, and over at least as many rows; the last tiles repeat
+/// some.
+template <typename T, class D>
+HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
+                             const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
+  for (int64_t c = 0; c < cols; c += kWidth) {
+    const int64_t* const from = src_cols + std::min(c, cols - kWidth);
+    const Rows<false> to{dst + std::min(c, cols - kWidth) * kSize, dst_rows};
+    if (ahead != 0 || !even(from, kWidth)) {
+      transpose_columns<T>(d, src, from, to, rows, ahead);
+      continue;
+    }
+    const Affine even_cols{from[1] - from[0]};
+    int64_t r = 0;
+    for (; r + 4 * kN <= rows; r += 4 * kN)
+      transpose_cached_line<T>(d, src + from[0] + r * kSize, even_cols, to.from(r));
+    for (; r < rows; r += kN) {
+      const int64_t row = std::min(r, rows - kN);
+      transpose_cached_tile<T>(d, src + from[0] + row * kSize, even_cols, to.from(row));
+    }
+  }
+}
+
+/// The same by strides.
+template <typename T, class D>
+HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows, int64_t rows,
+                             int64_t cols, int64_t) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
+  const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
+  // Along the side whose lines are farther apart: its few pages stay known to the processor.
+  const bool down = src_cols.stride >= dst_rows.stride;
+  const int64_t outer = down ? panels : lines, inner = down ? lines : panels;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < inner; ++i) {
+      const int64_t row = (down ? i : o) * (4 * kN), col = std::min((down ? o : i) * kWidth, cols - kWidth);
+      transpose_cached_line<T>(d, src + src_cols[col] + row * kSize, src_cols,
+                               StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
+    }
+  }
+  for (int64_t r = lines * 4 * kN; r < rows; r += kN) {
+    const int64_t row = std::min(r, rows - kN);
+    for (int64_t c = 0; c < cols; c += kWidth) {
+      const int64_t col = std::min(c, cols - kWidth);
+      transpose_cached_tile<T>(d, src + src_cols[col] + row * kSize, src_cols,
+                               StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
+    }
+  }
+}
+
+/// By the widest tiles that the columns fill.
+template <typename T, class Columns, class Targets>
+HWY_INLINE void transpose_cached(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
+                                 int64_t cols, int64_t ahead) {
+  if constexpr (sizeof(T) > 8) {
+    transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+  } else {
+    constexpr int64_t kN = 16 / sizeof(T);
+    const Wide<T> wide;
+    if (rows < kN || cols < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
+    if (cols >= static_cast<int64_t>(hn::MaxLanes(wide)))
+      return transpose_by<T>(wide, src, src_cols, dst, dst_rows, rows, cols, ahead);
+#if HWY_TARGET <= HWY_AVX3
+    if (cols >= 2 * kN) return transpose_by<T>(hn::Half<Wide<T>>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
+#endif
+    transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
+  }
+}
+
+#else
+
+template <typename T, class Columns, class Targets>
+void transpose_cached(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
+                      int64_t cols, int64_t ahead) {
+  transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+}
+
+#endif  // RELAYOUT_KERNELS_SIMD
+
+template <typename T>
+void transpose(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows, int64_t cols,
+               int64_t ahead) {
+  transpose_cached<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+}
+
+template <typename T>
+void transpose_strided(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
+                       int64_t cols) {
+  transpose_cached<T>(src, Affine{src_stride}, dst, Affine{dst_stride}, rows, cols, 0);
+}
