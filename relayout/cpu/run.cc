@@ -5,117 +5,10 @@
 #include <bit>
 #include <cstring>
 
+#include "relayout/cpu/steps.h"
+
 namespace relayout::cpu {
 namespace {
-
-/// A position in the loops of a box. Steps add; nothing is recomputed.
-struct Odometer {
-  const BoxPlan& box;
-  const Tables& tables;
-  std::array<int64_t, kMaxAxes> index;
-  Offsets offsets;
-
-  // Leaves the array as it is: most of it is never used.
-  Odometer(const BoxPlan& b, const Tables& t) : box(b), tables(t) {}
-
-  void step(const Axis& axis, int64_t from, int64_t to) {
-    for (std::size_t k = 0; k < kOperands; ++k) {
-      if (axis.table < 0) {
-        offsets[k] += (to - from) * axis.stride[k];
-      } else {
-        const auto& table = tables[static_cast<std::size_t>(axis.table)];
-        offsets[k] += table[static_cast<std::size_t>(to)][k] - table[static_cast<std::size_t>(from)][k];
-      }
-    }
-  }
-
-  void start() {
-    offsets = box.offset;
-    for (std::size_t l = 0; l < box.loops.size(); ++l) index[l] = 0;
-  }
-
-  void seek(int64_t position) {
-    offsets = box.offset;
-    for (std::size_t l = box.loops.size(); l-- > 0;) {
-      const Axis& axis = box.loops[l];
-      index[l] = position % axis.extent;
-      position /= axis.extent;
-      step(axis, 0, index[l]);
-    }
-  }
-
-  void next() {
-    for (std::size_t l = box.loops.size(); l-- > 0;) {
-      const Axis& axis = box.loops[l];
-      if (++index[l] < axis.extent) return step(axis, index[l] - 1, index[l]);
-      step(axis, index[l] - 1, 0);
-      index[l] = 0;
-    }
-  }
-};
-
-/// Where a few consecutive indices of fused axes start, on source and destination, from the first one's on.
-class Starts2 {
- public:
-  explicit Starts2(const Axes& axes) : axes_(axes) {}
-
-  /// The list for indices begin, begin + 1, ...; one axis needs its list only once.
-  void seek(int64_t begin, int64_t count) {
-    if (axes_.size() == 1) {
-      const Axis& axis = axes_[0];
-      for (std::size_t k : {kSrc, kDst}) {
-        first_[k] = begin * axis.stride[k];
-        const int64_t stride = axis.stride[k];
-        int64_t* const list = list_[k];
-        for (int64_t i = known_, at = known_ * stride; i < count; ++i, at += stride) list[i] = at;
-      }
-      known_ = std::max(known_, count);
-    } else if (begin != begin_ || count > known_) {
-      fill(begin, count);
-      known_ = count;
-    }
-    first_[kAttribute] = begin * axes_[0].stride[kAttribute];
-    begin_ = begin;
-  }
-
-  const Offsets& first() const { return first_; }
-  Starts of(Operand k) const { return list_[k]; }
-
- private:
-  void fill(int64_t begin, int64_t count) {
-    std::array<int64_t, kMaxAxes> index;
-    std::array<int64_t, 2> at{};
-    for (std::size_t a = 0, rest = static_cast<std::size_t>(begin); a < axes_.size(); ++a) {
-      const auto extent = static_cast<std::size_t>(axes_[a].extent);
-      index[a] = static_cast<int64_t>(rest % extent);
-      rest /= extent;
-      for (std::size_t k : {kSrc, kDst}) at[k] += index[a] * axes_[a].stride[k];
-    }
-    for (std::size_t k : {kSrc, kDst}) first_[k] = at[k];
-    at = {};
-    const Axis& inner = axes_[0];
-    for (int64_t done = 0; done < count;) {
-      const int64_t run = std::min(count - done, inner.extent - index[0]);
-      for (std::size_t k : {kSrc, kDst}) {
-        for (int64_t i = 0; i < run; ++i) list_[k][done + i] = at[k] + i * inner.stride[k];
-      }
-      done += run;
-      for (std::size_t k : {kSrc, kDst}) at[k] -= index[0] * inner.stride[k];
-      index[0] = 0;
-      for (std::size_t a = 1; a < axes_.size(); ++a) {
-        const bool carries = ++index[a] == axes_[a].extent;
-        for (std::size_t k : {kSrc, kDst}) at[k] += (carries ? 1 - index[a] : 1) * axes_[a].stride[k];
-        if (!carries) break;
-        index[a] = 0;
-      }
-    }
-  }
-
-  const Axes& axes_;
-  int64_t begin_ = -1, known_ = 0;
-  Offsets first_{};
-  int64_t list_[2][kMaxListed];
-};
 
 template <typename T>
 void fill(const BoxPlan& box, const Block& block, uint64_t bits) {
@@ -148,13 +41,6 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
     case 4: return fill<uint32_t>(box, block, bits);
     default: return fill<uint64_t>(box, block, bits);
   }
-}
-
-void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
-  if (box.shape == KernelShape::fill) return fill_block(context, box, block);
-  if (streams(context, box)) return stream_block(context, box, block, rows, cols);
-  if (context.plan.converts()) return cast_block(context, box, block);
-  move_block(context, box, block);
 }
 
 /// Blocks [begin, end) of a box, each as run(offsets of the loops, its rows, its columns).
@@ -208,15 +94,22 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
     cols.seek(col.begin, one_column ? 1 : col.listed());
     Offsets offset;
     for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at[k] + rows.first()[k] + cols.first()[k];
+    offset[kAttribute] += context.attribute;
     run_block(context, box,
               {context.src + (bytes[kSrc] ? offset[kSrc] : 0), context.dst + (bytes[kDst] ? offset[kDst] : 0), offset,
                rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count()},
               row, col);
   });
-  if (context.plan.streams() && context.kernels.flush) context.kernels.flush();
+  if (context.plan.streams() && !context.in_tile && context.kernels.flush) context.kernels.flush();
 }
 
 }  // namespace
+
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
+  if (box.shape == KernelShape::fill) return fill_block(context, box, block);
+  if (streams(context, box)) return stream_block(context, box, block, rows, cols);
+  make_block(context, box, block);
+}
 
 Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
   Block part = block;
@@ -239,7 +132,9 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  if (strided(context, box))
+  if (!box.parts.empty())
+    run_tiles(context, box, tables, begin, end);
+  else if (strided(context, box))
     run_strided(context, box, tables, begin, end);
   else
     run_listed(context, box, tables, begin, end);

@@ -21,6 +21,9 @@ struct RunContext {
   const Kernels& kernels;
   const std::byte* src;
   std::byte* dst;
+  /// Where attribute values of a part of a tile start, and whether that is made in the cache.
+  int64_t attribute = 0;
+  bool in_tile = false;
 };
 
 /// Rows or columns beyond its own that a block may do, so as to complete a line of 64 bytes.
@@ -61,12 +64,20 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 /// is a nibble.
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
-/// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
-void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
-void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
+/// One block, which is `rows` and `cols` of its box, however that is done.
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols);
+
+/// Does tiles [begin, end) of a box with parts (tiles.cc).
+void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
+
 /// Bytes from an address to the next line.
 inline int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & 63; }
 
+/// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
+void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
+void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
+/// One or the other, the source prefetched as far ahead as the plan says.
+void make_block(const RunContext& context, const BoxPlan& box, Block block);
 /// The transposition of elements of `bytes` by the kernel that suits the block.
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether that interleaves two to four columns of rows that follow each other, or columns of as many rows: no tile of

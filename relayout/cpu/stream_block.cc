@@ -95,18 +95,6 @@ bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, co
   return true;
 }
 
-void make(const RunContext& context, const BoxPlan& box, Block image) {
-  // Some prefetch as they read; the others' blocks are prefetched at once.
-  if (context.plan.converts() ? narrows(context, box) : box.shape != KernelShape::gather)
-    image.ahead = box.ahead;
-  else if (box.ahead != 0)
-    prefetch(box, image);
-  if (context.plan.converts())
-    cast_block(context, box, image);
-  else
-    move_block(context, box, image);
-}
-
 void write_lines(const RunContext& context, const std::byte* image, std::byte* dst, int64_t begin, int64_t end) {
   if (begin >= end) return;
   context.kernels.copy_stream(image + begin, kFirst, kFirst, dst + begin, kFirst, kFirst, 1, 1, end - begin, 0);
@@ -131,7 +119,7 @@ void stream_run(const RunContext& context, const BoxPlan& box, Block block, cons
   const Own write = own(dst, block.rows * row_bytes, extra * row_bytes, rows.begin == 0);
   block.rows += extra;
   block.dst = memory + (kLine - to_line(dst)) % kLine;
-  make(context, box, block);
+  make_block(context, box, block);
   write_lines(context, block.dst, dst, write.begin, write.end);
 }
 
@@ -173,7 +161,7 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
       Block image = part_of(box, block, row, rows, col, last ? block.cols - col + extra : tile);
       image.dst = memory;
       image.dst_rows = made;
-      make(context, box, image);
+      make_block(context, box, image);
       std::byte* dst = block.dst + col * piece;
       if (col > 0 && !last) {
         context.kernels.copy_stream(memory, starts, kFirst, dst, lines, kFirst, rows, 1, tile_bytes, 0);
@@ -194,9 +182,21 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
 
 }  // namespace
 
+void make_block(const RunContext& context, const BoxPlan& box, Block block) {
+  // Some prefetch as they read; the others' blocks are prefetched at once.
+  if (context.plan.converts() ? narrows(context, box) : box.shape != KernelShape::gather)
+    block.ahead = box.ahead;
+  else if (box.ahead != 0)
+    prefetch(box, block);
+  if (context.plan.converts())
+    cast_block(context, box, block);
+  else
+    move_block(context, box, block);
+}
+
 bool streams(const RunContext& context, const BoxPlan& box) {
-  return context.plan.streams() && context.kernels.copy_stream && box.dense_cols && box.unit_bits[kSrc] == 8 &&
-         box.unit_bits[kDst] == 8 && context.plan.attributes().beta == 0 &&
+  return context.plan.streams() && !context.in_tile && context.kernels.copy_stream && box.dense_cols &&
+         box.unit_bits[kSrc] == 8 && box.unit_bits[kDst] == 8 && context.plan.attributes().beta == 0 &&
          (box.long_runs || box.piece[kDst] <= kTileBytes);
 }
 

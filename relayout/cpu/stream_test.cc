@@ -80,9 +80,17 @@ TEST(Stream, RealSizes) {
 // Sizes at which threads share the work, every ISA, blocks as they are chosen and others.
 TEST(Stream, EqualsTheReferenceOnEveryThreadCount) {
   const Dims dims{2, 67, 47, 61};
-  const std::pair<const char*, const char*> layouts[] = {
-      {"abcd", "acdb"},   {"acdb", "abcd"},      {"abcd", "dcba"}, {"abcd", "aBcd16b"},
-      {"aBcd8b", "acdb"}, {"aBcd16b", "aBcd4b"}, {"abcd", "abcd"}, {"abcd", "strides:211500,1,4500,71"}};
+  const std::pair<const char*, const char*> layouts[] = {{"abcd", "acdb"},
+                                                         {"acdb", "abcd"},
+                                                         {"abcd", "dcba"},
+                                                         {"abcd", "aBcd16b"},
+                                                         {"aBcd8b", "acdb"},
+                                                         {"aBcd16b", "aBcd4b"},
+                                                         {"aBcd16b", "aBcd12b"},
+                                                         {"acdb", "aBcd8b"},
+                                                         {"aBcd48b", "ABcd2b16a4b"},
+                                                         {"abcd", "abcd"},
+                                                         {"abcd", "strides:211500,1,4500,71"}};
   const std::pair<DType, DType> types[] = {{DType::f32, DType::bf16},
                                            {DType::f32, DType::u8},
                                            {DType::u8, DType::u8},

@@ -21,7 +21,8 @@ constexpr int kFewestRounds = 3;
 
 bool same_blocks(const Plan& a, const Plan& b) {
   return a.streams() == b.streams() && std::ranges::equal(a.boxes(), b.boxes(), [](const BoxPlan& x, const BoxPlan& y) {
-           return x.block_rows == y.block_rows && x.block_cols == y.block_cols && x.ahead == y.ahead;
+           return x.block_rows == y.block_rows && x.block_cols == y.block_cols && x.ahead == y.ahead &&
+                  x.blocks == y.blocks;
          });
 }
 

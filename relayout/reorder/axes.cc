@@ -6,6 +6,16 @@
 
 namespace relayout {
 
+void scale(Offsets& offsets, int64_t src_units, int64_t dst_units) {
+  offsets[kSrc] *= src_units;
+  offsets[kDst] *= dst_units;
+}
+
+void scale(Box& box, int64_t src_units, int64_t dst_units) {
+  scale(box.offset, src_units, dst_units);
+  for (Axis& axis : box.axes) scale(axis.stride, src_units, dst_units);
+}
+
 int64_t count_elements(const Box& box) {
   int64_t count = 1;
   for (const Axis& axis : box.axes) count *= axis.extent;

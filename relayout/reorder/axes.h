@@ -15,6 +15,10 @@ inline constexpr int64_t kLine = 64;
 inline int unit_bits(DType dtype) { return bits(dtype) < 8 ? bits(dtype) : 8; }
 inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }
 
+/// Offsets and strides from elements to units.
+void scale(Offsets& offsets, int64_t src_units, int64_t dst_units);
+void scale(Box& box, int64_t src_units, int64_t dst_units);
+
 int64_t count_elements(const Box& box);
 
 /// The affine axis with the least |stride| of an operand, or end().

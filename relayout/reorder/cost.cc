@@ -42,28 +42,28 @@ double rate(const BoxPlan& box, bool converts, bool streams) {
 Cost Plan::cost() const {
   // Starting a reorder, a box and a block.
   constexpr double kRun = 30, kBox = 20, kBlock = 15;
-  Cost cost;
   const double src_bytes = bits(src_.dtype) / 8.0, dst_bytes = bits(dst_.dtype) / 8.0;
-  double read = 0, written = 0;
-  cost.nanoseconds = kRun;
-  const auto add = [&](const BoxPlan& box, double bytes) {
-    cost.nanoseconds += kBox + kBlock * static_cast<double>(box.blocks) + bytes / rate(box, converts_, streams_);
-  };
-  for (const BoxPlan& box : boxes_) {
-    const auto elements = static_cast<double>(box.elements);
-    const double from = elements * (src_bytes + (attributes_.beta != 0 ? dst_bytes : 0)), to = elements * dst_bytes;
+  double read = 0, written = 0, nanoseconds = kRun;
+  const auto add = [&](const BoxPlan& box, double times, bool streams) {
+    const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes;
+    const double from =
+        box.shape == KernelShape::fill ? 0 : elements * (src_bytes + (attributes_.beta != 0 ? dst_bytes : 0));
     read += from;
     written += to;
-    add(box, from + to);
+    nanoseconds +=
+        times * (kBox + kBlock * static_cast<double>(box.blocks)) + (from + to) / rate(box, converts_, streams);
+  };
+  for (const BoxPlan& box : boxes_) {
+    if (box.parts.empty()) add(box, 1, streams_);
+    const auto tiles = static_cast<double>(box.blocks);
+    for (const BoxPlan& run : box.parts) {
+      // Written once more, from the cache.
+      nanoseconds += tiles * static_cast<double>(run.run_bytes) / 30;
+      for (const BoxPlan& part : run.parts) add(part, tiles, false);
+    }
   }
-  for (const BoxPlan& fill : fills_) {
-    const double to = static_cast<double>(fill.elements) * dst_bytes;
-    written += to;
-    add(fill, to);
-  }
-  cost.bytes_read = static_cast<int64_t>(read);
-  cost.bytes_written = static_cast<int64_t>(written);
-  return cost;
+  for (const BoxPlan& fill : fills_) add(fill, 1, streams_);
+  return {static_cast<int64_t>(read), static_cast<int64_t>(written), nanoseconds};
 }
 
 }  // namespace relayout

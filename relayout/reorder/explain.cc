@@ -65,7 +65,15 @@ std::string kernel_text(const Plan& plan, const BoxPlan& box) {
 }
 
 std::string box_text(const Plan& plan, const BoxPlan& box) {
-  std::string out = "    " + plural(box.elements, "element") + ": " + kernel_text(plan, box) + "\n";
+  std::string out = "    " + plural(box.elements, "element") + ": " + kernel_text(plan, box);
+  int64_t parts = 0, run_bytes = 0;
+  for (const BoxPlan& run : box.parts) {
+    parts += static_cast<int64_t>(run.parts.size());
+    run_bytes += run.run_bytes;
+  }
+  if (parts > 0) out += ", the largest of " + plural(parts, "part") + " of a tile";
+  if (run_bytes > 0) out += " of " + plural(run_bytes, "byte");
+  out += "\n";
   const auto line = [&](const char* role, const Axis& axis) {
     if (axis.extent > 1) out += std::string("      ") + role + axis_text(box, axis) + "\n";
   };
@@ -100,8 +108,7 @@ std::string Plan::explain() const {
   out += "  " + plural(static_cast<int64_t>(boxes_.size()), "box", "boxes") + "\n";
   for (std::size_t i = 0; i < std::min(boxes_.size(), kMaxBoxesShown); ++i) out += box_text(*this, boxes_[i]);
   if (boxes_.size() > kMaxBoxesShown) out += "    and " + std::to_string(boxes_.size() - kMaxBoxesShown) + " more\n";
-  int64_t filled = 0;
-  for (const BoxPlan& fill : fills_) filled += fill.elements;
+  const int64_t filled = dst_.layout.padded_elements() - dst_.layout.elements();
   if (dst_.layout.padded()) {
     out += attributes_.padding.kind == Padding::Kind::keep
                ? "  padding is kept as it is\n"

@@ -90,6 +90,13 @@ struct BoxPlan {
   std::array<uint8_t, 16> pattern{};
   /// The loops around the region, outermost first.
   Axes loops;
+  /// Not empty: instead of a region of its own, a *tile* of the destination inside the loops that several boxes make
+  /// together. Its parts are *runs* of the destination, and theirs the boxes that fill one, at offsets from the run's
+  /// start. The kernel above is the largest one's.
+  std::vector<BoxPlan> parts;
+  /// Of a run: over 0, its parts fill so many bytes without gaps: they are put together in the cache, `image` bytes
+  /// into the memory of a tile, and written as a whole.
+  int64_t run_bytes = 0, image = 0;
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };

@@ -9,23 +9,13 @@
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
+#include "relayout/reorder/tiles.h"
 
 namespace relayout {
 namespace {
 
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
-
-/// Offsets and strides from elements to units.
-void scale(Offsets& offsets, int64_t src_units, int64_t dst_units) {
-  offsets[kSrc] *= src_units;
-  offsets[kDst] *= dst_units;
-}
-
-void scale(Box& box, int64_t src_units, int64_t dst_units) {
-  scale(box.offset, src_units, dst_units);
-  for (Axis& axis : box.axes) scale(axis.stride, src_units, dst_units);
-}
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
@@ -105,34 +95,55 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   const int64_t bytes = src.span_bytes() + dst.span_bytes();
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / 4 * 3);
-  plan.plan_boxes(tuning);
-  if (attributes.padding.kind == Padding::Kind::value && dst.layout.padded()) plan.plan_fills();
+  const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
+  if (fills) {
+    plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
+    if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
+  }
+  const uint32_t filled = plan.plan_boxes(tuning);
+  if (fills) plan.plan_fills(filled);
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }
   return plan;
 }
 
-void Plan::plan_boxes(const Tuning& tuning) {
+uint32_t Plan::plan_boxes(const Tuning& tuning) {
+  const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
+  const BoxPlanner planner{src_.dtype,
+                           dst_.dtype,
+                           converts_,
+                           streams_,
+                           attributes_.beta != 0,
+                           fills ? std::optional(fill_bits_) : std::nullopt,
+                           tuning};
+  if (streams_ && bits(src_.dtype) >= 8 && bits(dst_.dtype) >= 8) {
+    if (auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_)) {
+      boxes_ = std::move(tiled->boxes);
+      fills_ = std::move(tiled->fills);
+      return tiled->filled;
+    }
+    tables_.clear();
+  }
   auto boxes =
       refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), src_.layout.dims(), tables_);
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
-    simplify(box);
-    boxes_.push_back(converts_ ? plan_cast(std::move(box), src_.dtype, dst_.dtype, streams_, tuning)
-                               : plan_move(std::move(box), src_.dtype, streams_, tuning));
+    boxes_.push_back(planner.move(std::move(box), streams_));
   }
+  return 0;
 }
 
-void Plan::plan_fills() {
-  fill_bits_ = encode(dst_.dtype, attributes_.padding.value);
-  if (bits(dst_.dtype) < 8) fill_bits_ = (fill_bits_ & 15) * 17;
+void Plan::plan_fills(uint32_t filled) {
   const Dims zero(dst_.layout.ndims(), 0), padded = dst_.layout.padded_dims();
-  // Indices that lie in the padding of dim d and of no dim before it.
+  // Indices that lie in the padding of dim d and of no such dim before it.
   for (int d = 0; d < padded.size(); ++d) {
+    if (filled >> d & 1) continue;
     Dims begin = zero, end = padded;
-    for (int k = 0; k < d; ++k) end[k] = dst_.layout.dim(k);
+    for (int k = 0; k < d; ++k) {
+      if (!(filled >> k & 1)) end[k] = dst_.layout.dim(k);
+    }
     begin[d] = dst_.layout.dim(d);
     for (Box& box : refine(dst_.layout, dst_.layout, zero, begin, end, tables_)) {
       scale(box, units(dst_.dtype), units(dst_.dtype));

@@ -82,8 +82,9 @@ class Plan {
   Cost cost() const;
 
  private:
-  void plan_boxes(const Tuning& tuning);
-  void plan_fills();
+  /// Returns the dims, by bit, whose padding is filled by the boxes already.
+  uint32_t plan_boxes(const Tuning& tuning);
+  void plan_fills(uint32_t filled);
 
   TensorDesc src_, dst_;
   Attributes attributes_;

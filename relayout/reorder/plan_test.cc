@@ -63,6 +63,41 @@ TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
   EXPECT_GT(p.cost().nanoseconds, 0);
 }
 
+// Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
+TEST(Plan, TilesMakeLinesWhole) {
+  const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {
+    return Plan::make(desc(from, dims), desc(to, dims), a, {}, {.stream = Tuning::Stream::always});
+  };
+  const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
+  EXPECT_TRUE(p.fills().empty());
+  ASSERT_EQ(p.boxes().size(), 3u);
+  EXPECT_TRUE(p.boxes()[0].parts.empty());  // channels 0 to 15
+  // 200 = 6 x 32 + 8 blocks of one channel and padding.
+  for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 12, 32 * 64}}) {
+    const BoxPlan& box = p.boxes()[at];
+    ASSERT_EQ(box.parts.size(), 1u);
+    EXPECT_EQ(box.parts[0].parts.size(), 2u);
+    EXPECT_EQ(box.parts[0].run_bytes, bytes);
+    EXPECT_EQ(box.blocks, at == 1 ? 2 : tiles);
+  }
+  int64_t moved = 0;
+  for (const BoxPlan& box : p.boxes()) moved += box.elements;
+  EXPECT_EQ(moved, 2 * 17 * 200);
+  EXPECT_EQ(p.cost().bytes_read, 2 * 17 * 200 * 4);
+  EXPECT_EQ(p.cost().bytes_written, 2 * 32 * 200 * 4);
+  EXPECT_NE(p.explain().find("the largest of 2 parts of a tile of 2048 bytes"), std::string::npos) << p.explain();
+  // Blocks that do not nest need no table; runs with gaps are made where they are.
+  const Plan blocks = streamed("aBc16b", "aBc12b", {2, 96, 50});
+  EXPECT_TRUE(blocks.tables().empty());
+  ASSERT_FALSE(blocks.boxes()[0].parts.empty());
+  EXPECT_EQ(blocks.boxes()[0].parts.size(), 4u);  // a period of 48
+  Attributes keep;
+  keep.padding = Padding::keep();
+  for (const BoxPlan& box : streamed("aBc16b", "aBc12b", {2, 17, 50}, keep).boxes()) {
+    for (const BoxPlan& run : box.parts) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
+  }
+}
+
 TEST(Plan, ExplainSaysWhatIsDone) {
   const std::string text = plan("nchw", "nChw8c", {2, 17, 5, 4}).explain();
   for (const char* part :

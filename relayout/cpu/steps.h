@@ -1,0 +1,123 @@
+// Stepping through a box: positions in its loops, and lists of where rows and columns start (internal to cpu).
+#pragma once
+
+#include <algorithm>
+
+#include "relayout/cpu/run.h"
+
+namespace relayout::cpu {
+
+/// A position in the loops of a box. Steps add; nothing is recomputed.
+struct Odometer {
+  const BoxPlan& box;
+  const Tables& tables;
+  std::array<int64_t, kMaxAxes> index;
+  Offsets offsets;
+
+  // Leaves the array as it is: most of it is never used.
+  Odometer(const BoxPlan& b, const Tables& t) : box(b), tables(t) {}
+
+  void step(const Axis& axis, int64_t from, int64_t to) {
+    for (std::size_t k = 0; k < kOperands; ++k) {
+      if (axis.table < 0) {
+        offsets[k] += (to - from) * axis.stride[k];
+      } else {
+        const auto& table = tables[static_cast<std::size_t>(axis.table)];
+        offsets[k] += table[static_cast<std::size_t>(to)][k] - table[static_cast<std::size_t>(from)][k];
+      }
+    }
+  }
+
+  void start() {
+    offsets = box.offset;
+    for (std::size_t l = 0; l < box.loops.size(); ++l) index[l] = 0;
+  }
+
+  void seek(int64_t position) {
+    offsets = box.offset;
+    for (std::size_t l = box.loops.size(); l-- > 0;) {
+      const Axis& axis = box.loops[l];
+      index[l] = position % axis.extent;
+      position /= axis.extent;
+      step(axis, 0, index[l]);
+    }
+  }
+
+  void next() {
+    for (std::size_t l = box.loops.size(); l-- > 0;) {
+      const Axis& axis = box.loops[l];
+      if (++index[l] < axis.extent) return step(axis, index[l] - 1, index[l]);
+      step(axis, index[l] - 1, 0);
+      index[l] = 0;
+    }
+  }
+};
+
+/// Where indices begin, begin + 1, ... of fused axes start, from the first one's start on, which is returned.
+inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64_t count,
+                                          const std::array<int64_t*, 2>& lists) {
+  std::array<int64_t, kMaxAxes> index;
+  std::array<int64_t, 2> at{};
+  for (std::size_t a = 0, rest = static_cast<std::size_t>(begin); a < axes.size(); ++a) {
+    const auto extent = static_cast<std::size_t>(axes[a].extent);
+    index[a] = static_cast<int64_t>(rest % extent);
+    rest /= extent;
+    for (std::size_t k : {kSrc, kDst}) at[k] += index[a] * axes[a].stride[k];
+  }
+  const std::array<int64_t, 2> first = at;
+  at = {};
+  const Axis& inner = axes[0];
+  for (int64_t done = 0; done < count;) {
+    const int64_t run = std::min(count - done, inner.extent - index[0]);
+    for (std::size_t k : {kSrc, kDst}) {
+      for (int64_t i = 0; i < run; ++i) lists[k][done + i] = at[k] + i * inner.stride[k];
+    }
+    done += run;
+    for (std::size_t k : {kSrc, kDst}) at[k] -= index[0] * inner.stride[k];
+    index[0] = 0;
+    for (std::size_t a = 1; a < axes.size(); ++a) {
+      const bool carries = ++index[a] == axes[a].extent;
+      for (std::size_t k : {kSrc, kDst}) at[k] += (carries ? 1 - index[a] : 1) * axes[a].stride[k];
+      if (!carries) break;
+      index[a] = 0;
+    }
+  }
+  return first;
+}
+
+/// Where a few consecutive indices of fused axes start, on source and destination, from the first one's on.
+class Starts2 {
+ public:
+  explicit Starts2(const Axes& axes) : axes_(axes) {}
+
+  /// The list for indices begin, begin + 1, ...; one axis needs its list only once.
+  void seek(int64_t begin, int64_t count) {
+    if (axes_.size() == 1) {
+      const Axis& axis = axes_[0];
+      for (std::size_t k : {kSrc, kDst}) {
+        first_[k] = begin * axis.stride[k];
+        const int64_t stride = axis.stride[k];
+        int64_t* const list = list_[k];
+        for (int64_t i = known_, at = known_ * stride; i < count; ++i, at += stride) list[i] = at;
+      }
+      known_ = std::max(known_, count);
+    } else if (begin != begin_ || count > known_) {
+      const auto first = list_starts(axes_, begin, count, {list_[kSrc], list_[kDst]});
+      for (std::size_t k : {kSrc, kDst}) first_[k] = first[k];
+      known_ = count;
+    }
+    first_[kAttribute] = begin * axes_[0].stride[kAttribute];
+    begin_ = begin;
+  }
+
+  const Offsets& first() const { return first_; }
+  Starts of(Operand k) const { return list_[k]; }
+
+ private:
+  const Axes& axes_;
+  int64_t begin_ = -1, known_ = 0;
+  Offsets first_{};
+  int64_t list_[2][kMaxListed];
+};
+
+}  // namespace relayout::cpu

@@ -1,0 +1,106 @@
+// Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
+// destination's alignment within a line, and written past the cache.
+#include "relayout/reorder/tiles.h"
+
+#include <algorithm>
+
+#include "relayout/cpu/steps.h"
+
+namespace relayout::cpu {
+namespace {
+
+constexpr int64_t kLine = 64;
+
+/// A part of a tile. Where it is one block, that is the same in all tiles but for where it starts.
+struct TilePart {
+  const BoxPlan* box;
+  Block block;
+  bool one_block;
+};
+
+/// The parts of a box and the lists of their blocks.
+class TileParts {
+ public:
+  explicit TileParts(const BoxPlan& box) {
+    for (const BoxPlan& run : box.parts) {
+      for (const BoxPlan& part : run.parts) add(part);
+    }
+  }
+
+  TilePart& operator[](int i) { return parts_[i]; }
+
+ private:
+  void add(const BoxPlan& box) {
+    TilePart& part = parts_[count_++];
+    part.box = &box;
+    const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
+    part.one_block = box.blocks == 1 && 2 * (rows + cols) <= kMaxStarts - used_;
+    if (!part.one_block) return;
+    Block& block = part.block;
+    block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
+    list(box.rows, rows, block.src_rows, block.dst_rows);
+    list(box.cols, cols, block.src_cols, block.dst_cols);
+  }
+
+  void list(const Axes& axes, int64_t count, Starts& src, Starts& dst) {
+    int64_t* const at = starts_ + used_;
+    list_starts(axes, 0, count, {at, at + count});
+    src = at;
+    dst = at + count;
+    used_ += 2 * count;
+  }
+
+  static constexpr int64_t kMaxStarts = 4096;
+  TilePart parts_[kMaxTileParts];
+  int64_t starts_[kMaxStarts];
+  int64_t used_ = 0;
+  int count_ = 0;
+};
+
+void run_part(const RunContext& context, const TilePart& part, const Tables& tables) {
+  const BoxPlan& box = *part.box;
+  if (!part.one_block) return run_blocks(context, box, tables, 0, box.blocks);
+  Block block = part.block;
+  block.src = context.src + block.offset[kSrc];
+  block.dst = context.dst + block.offset[kDst];
+  block.offset[kAttribute] += context.attribute;
+  run_block(context, box, block, {0, block.rows, block.rows}, {0, block.cols, block.cols});
+}
+
+}  // namespace
+
+void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  alignas(64) std::byte memory[kTileBytes + 2 * kMaxRuns * kLine];
+  TileParts parts(box);
+  // Of each run: where in a line its image started last. Padding is still in it.
+  int64_t filled[kMaxRuns];
+  std::ranges::fill(filled, -1);
+  Odometer at(box, tables);
+  at.seek(begin);
+  RunContext inside = context;
+  inside.in_tile = true;
+  for (int64_t tile = begin; tile < end; ++tile) {
+    inside.src = context.src + at.offsets[kSrc];
+    inside.attribute = context.attribute + at.offsets[kAttribute];
+    int next = 0;
+    for (std::size_t r = 0; r < box.parts.size(); ++r) {
+      const BoxPlan& run = box.parts[r];
+      std::byte* const dst = context.dst + at.offsets[kDst] + run.offset[kDst];
+      const bool whole = run.run_bytes > 0 && context.kernels.copy_stream;
+      const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) & (kLine - 1));
+      std::byte* const image = memory + run.image + in_line;
+      inside.dst = whole ? image : dst;
+      for (std::size_t p = 0; p < run.parts.size(); ++p, ++next) {
+        if (whole && run.parts[p].shape == KernelShape::fill && filled[r] == in_line) continue;
+        run_part(inside, parts[next], tables);
+      }
+      if (!whole) continue;
+      filled[r] = in_line;
+      context.kernels.copy_stream(image, kFirst, kFirst, dst, kFirst, kFirst, 1, 1, run.run_bytes, 0);
+    }
+    if (tile + 1 < end) at.next();
+  }
+  if (context.kernels.flush) context.kernels.flush();
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,117 @@
+// Refinement of one dim of two layouts: its common mixed radix, and how a range of indices is cut by it (internal to
+// reorder; refine.h has the idea).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "relayout/core/layout.h"
+#include "relayout/reorder/nest.h"
+#include "relayout/reorder/refine.h"
+
+namespace relayout {
+
+inline constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t kMaxTableEntries = kMaxTableBytes / static_cast<int64_t>(sizeof(Offsets));
+
+/// One step of the common mixed radix of a dim. Each level's `next` is the place of the one above.
+struct Level {
+  int64_t place;       // the index's step
+  int64_t next;        // kTop at the top
+  bool affine;         // offsets are multiples of the offset at `place`
+  int32_t table = -1;  // of a full level that is not affine, once made
+};
+
+/// A run of indices of one dim: what one box has of it. Its axes are a range of a common list.
+struct Piece {
+  Offsets offset;
+  std::size_t first_axis, axes;
+};
+
+int64_t entries_of(const Tables& tables);
+
+/// Cuts indices begin..end-1 of dim d.
+class DimRefiner {
+ public:
+  DimRefiner(const Layout& src, const Layout& dst, int d, int64_t attribute_stride, int64_t begin, int64_t end);
+
+  const std::vector<Level>& levels() const { return levels_; }
+  /// What index i adds to the offsets.
+  Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), i * attribute_stride_}; }
+
+  int64_t pieces() const { return pieces_; }
+  /// Entries of the table that would make one piece of all.
+  int64_t coarse_entries() const { return (end_ - begin_) / levels_[coarse_level()].place; }
+  /// One table for all from the first level that does not cut the range evenly: one piece.
+  void coarsen();
+
+  void make_pieces(Tables& tables, std::vector<Axis>& axes, std::vector<Piece>& out);
+
+  /// Calls f(first index, top level, steps of that level) for each piece of a part of the range: the coarsest level
+  /// that starts at an index and fits is taken as often as it does.
+  template <typename F>
+  void cut(int64_t begin, int64_t end, const F& f) const {
+    for (int64_t first = begin; first < end;) {
+      const auto [top, count] = longest(first, end, levels_.size());
+      f(first, top, count);
+      first += count * levels_[top].place;
+    }
+  }
+
+  /// Calls f(offsets of the first index, axes) for each piece of a part of the range, cut at every place that does not
+  /// nest, so that all are affine.
+  template <typename F>
+  void cut_affine(int64_t begin, int64_t end, const F& f) const {
+    std::size_t nested = 0;
+    while (nested < levels_.size() && levels_[nested].affine) ++nested;
+    for (int64_t first = begin; first < end;) {
+      auto [top, count] = longest(first, end, nested + 1);
+      const Level& l = levels_[top];
+      for (const int64_t place : places_) {
+        if (!l.affine && place > l.place) count = std::min(count, (place - first % place) / l.place);
+      }
+      Axes axes;
+      for (std::size_t k = 0; k < top; ++k) axes.push_back({levels_[k].next / levels_[k].place, at(levels_[k].place)});
+      if (count > 1) {
+        Offsets step = at(first + l.place);
+        for (std::size_t k = 0; k < kOperands; ++k) step[k] -= at(first)[k];
+        axes.push_back({count, step});
+      }
+      f(at(first), std::move(axes));
+      first += count * l.place;
+    }
+  }
+
+ private:
+  struct Longest {
+    std::size_t top;
+    int64_t count;
+  };
+  /// The coarsest of the first `levels` levels that starts at an index and fits, and its steps.
+  Longest longest(int64_t first, int64_t end, std::size_t levels) const {
+    const std::size_t most = std::min(levels, levels_.size());
+    std::size_t top = 0;
+    while (top + 1 < most && first % levels_[top + 1].place == 0 && levels_[top + 1].place <= end - first) ++top;
+    const Level& l = levels_[top];
+    int64_t count = (end - first) / l.place;
+    if (l.next != kTop) count = std::min(count, (l.next - first % l.next) / l.place);
+    return {top, count};
+  }
+  void find_places();
+  void find_levels();
+  std::size_t coarse_level() const;
+  int32_t make_table(int64_t first, int64_t step, int64_t count, Tables& tables) const;
+  Axis axis(std::size_t level, int64_t first, int64_t count, Tables& tables);
+
+  const Layout *src_, *dst_;
+  int d_;
+  int64_t attribute_stride_, begin_, end_;
+  std::vector<int64_t> places_;
+  std::vector<Level> levels_;
+  int64_t pieces_ = 0;
+};
+
+}  // namespace relayout

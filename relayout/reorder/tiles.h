@@ -1,0 +1,42 @@
+// Tiles: boxes that write parts of the same lines are done together, a small tile of the destination at a time
+// (internal to reorder).
+//
+//     nchw -> nChw16c, c = 17: channel 16 and its 15 of padding make the second block; a tile is some hundred of such
+//     blocks, put together in the first-level cache and written as one run
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "relayout/reorder/plan.h"
+
+namespace relayout {
+
+/// Of a tile: bytes that are put together in the cache, its runs, and their parts, at most.
+inline constexpr int64_t kTileBytes = 16 << 10;
+inline constexpr int kMaxRuns = 16, kMaxTileParts = 64;
+
+/// How the boxes of a reorder are planned.
+struct BoxPlanner {
+  DType src, dst;
+  bool converts, streams, sums;
+  /// Padding's value as bits; not filled where there is none.
+  std::optional<uint64_t> fill;
+  const Tuning& tuning;
+
+  /// Of boxes in units that are not simplified yet.
+  BoxPlan move(Box box, bool streamed) const;
+  BoxPlan pad(Box box) const;
+};
+
+struct TiledBoxes {
+  std::vector<BoxPlan> boxes, fills;
+  /// By dim: whether its padding is filled by these.
+  uint32_t filled = 0;
+};
+
+/// All boxes of a reorder of types of whole bytes, some of them tiled; null where none would be, or too many were made.
+std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const Dims& attribute_strides,
+                                     const BoxPlanner& planner, Tables& tables);
+
+}  // namespace relayout
