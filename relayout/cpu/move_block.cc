@@ -54,6 +54,12 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
+  if (box.row_run > 0) {
+    return context.kernels.tiles[log2_size(bytes)](
+        block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
+        {block.rows, block.cols, std::min(box.row_run, block.rows), std::min(box.col_run, block.cols),
+         box.pattern.data(), box.dst_pattern.data()});
+  }
   // A few rows or columns need no tiles, so no dense block either.
   const bool few =
       !block.lines && box.shuffle == 1 && (interleaves(box, block, bytes) || deinterleaves(box, block, bytes));

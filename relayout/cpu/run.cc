@@ -71,8 +71,8 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
 /// Whether a box is a transposition in the cache whose rows and columns need no lists. (Two to four of them have
 /// kernels of their own.)
 bool strided(const RunContext& context, const BoxPlan& box) {
-  return box.shape == KernelShape::transpose && box.rows.size() == 1 && box.cols.size() == 1 && box.row_count > 4 &&
-         box.col_count > 4 && !box.pack && !context.plan.converts() && !context.plan.streams();
+  return box.shape == KernelShape::transpose && box.row_run == 0 && box.rows.size() == 1 && box.cols.size() == 1 &&
+         box.row_count > 4 && box.col_count > 4 && !box.pack && !context.plan.converts() && !context.plan.streams();
 }
 
 void run_strided(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {

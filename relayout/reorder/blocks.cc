@@ -62,6 +62,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
 /// strip's are fetched.
 void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
+  if (plan.row_run > 0) return;  // by tiles
   if (plan.shape == KernelShape::fill) {
     plan.block_cols = kMaxBlockSide;
     plan.block_rows = std::clamp<int64_t>(kCopyBlock / 8 / plan.col_count, 1, kMaxBlockSide);

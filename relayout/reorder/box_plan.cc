@@ -7,6 +7,7 @@
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/blocks.h"
 #include "relayout/reorder/shuffle.h"
+#include "relayout/reorder/register_tiles.h"
 
 namespace relayout {
 namespace {
@@ -160,6 +161,22 @@ bool reads_groups(const BoxPlan& plan) {
   return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
 }
 
+/// Whether a box by tiles is better than by a plain transposition: something is permuted, or full tiles make only a
+/// small region.
+bool wants_tiles(const BoxPlan& plan, bool streams) {
+  const auto permutes = [](const std::array<uint8_t, kGroup>& pattern) {
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+      if (pattern[i] != i) return true;
+    }
+    return false;
+  };
+  if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
+  if (streams) return false;  // tiles are not written past the cache
+  constexpr int64_t kSmall = 4 << 10;
+  const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run;
+  return std::min(plan.row_run, plan.col_run) * piece >= kGroup && region * piece < kSmall && region < plan.elements;
+}
+
 }  // namespace
 
 BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
@@ -178,6 +195,8 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
+  auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
+  if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
   if (element < kGroup) {
     Box permuted = box;
     if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
@@ -185,7 +204,8 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
       if (reads_groups(out)) return out;
     }
   }
-  return plan_elements(std::move(box), element, {}, streams, tuning);
+  BoxPlan plain = plan_elements(std::move(box), element, {}, streams, tuning);
+  return tiles && plain.chunk > 0 ? *std::move(tiles) : plain;
 }
 
 BoxPlan plan_cast(Box box, DType src, DType dst, bool streams, const Tuning& tuning) {

@@ -23,6 +23,7 @@ double rate(const BoxPlan& box, bool converts, bool streams) {
       return box.long_runs ? (streams ? 40 : 90) : streams ? 26 : std::min(65.0, static_cast<double>(piece));
     case KernelShape::transpose: {
       if (converts) return streams ? 16 : 23;
+      if (box.row_run > 0) return streams ? 6 : 16;
       const double* rates = streams ? kTransposeStreamed : kTranspose;
       double out = rates[std::min(4, std::countr_zero(static_cast<uint64_t>(piece)))];
       const bool rows_follow = box.rows[0].stride[kDst] == row_bytes;

@@ -56,7 +56,7 @@ std::string kernel_text(const Plan& plan, const BoxPlan& box) {
     case KernelShape::copy:
       out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
       break;
-    case KernelShape::transpose: out = "transpose of " + pieces; break;
+    case KernelShape::transpose: out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles" : ""); break;
     case KernelShape::gather: out = "one by one, " + pieces; break;
     case KernelShape::fill: return "fill";
   }

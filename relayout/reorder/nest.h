@@ -88,6 +88,12 @@ struct BoxPlan {
   /// gather from chunks only.
   int64_t shuffle = 1;
   std::array<uint8_t, 16> pattern{};
+  /// Over 0 (transpose): by tiles. Rows come in runs of so many that follow each other in the source, columns in runs
+  /// of so many that do in the destination; the runs lie anywhere. In each run groups of 16 bytes are permuted: byte i
+  /// of a group as it is read is byte pattern[i], byte i as it is written is what was byte dst_pattern[i]. Strides are
+  /// those of the permuted sides.
+  int64_t row_run = 0, col_run = 0;
+  std::array<uint8_t, 16> dst_pattern{};
   /// The loops around the region, outermost first.
   Axes loops;
   /// Not empty: instead of a region of its own, a *tile* of the destination inside the loops that several boxes make

@@ -9,6 +9,7 @@
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
+#include "relayout/reorder/register_tiles.h"
 #include "relayout/reorder/tiles.h"
 
 namespace relayout {
@@ -130,7 +131,10 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
+    simplify(box);
+    auto left = !converts_ && bits(src_.dtype) >= 8 ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
     boxes_.push_back(planner.move(std::move(box), streams_));
+    if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   return 0;
 }

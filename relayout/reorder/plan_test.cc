@@ -47,6 +47,28 @@ TEST(Plan, ShortRunsBecomeLargerElements) {
   EXPECT_EQ(plan("abc", "bac", {7, 9, 3}, DType::s4).boxes()[0].piece[kSrc], 0);
 }
 
+TEST(Plan, WhatBothSidesStartWithIsOneElement) {
+  // 16 bytes of both: b of 8 and a of 2.
+  const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).boxes()[0];
+  EXPECT_EQ(both.shape, KernelShape::transpose);
+  EXPECT_EQ(both.piece[kSrc], 16);
+  // b of 4 within the destination's 2a4b, and two steps along d.
+  const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 64, 5, 8}, DType::u8).boxes()[0];
+  EXPECT_EQ(one.piece[kSrc], 8);
+  const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
+  EXPECT_EQ(one.dst_pattern, a_first);
+  // Nothing.
+  EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).boxes()[0].piece[kSrc], 1);
+}
+
+TEST(Plan, OddAxesAreCutForTiles) {
+  const Plan p = plan("nchw", "nChw8c", {2, 16, 29, 31}, DType::u8);
+  ASSERT_EQ(p.boxes().size(), 2u);
+  EXPECT_EQ(p.boxes()[0].elements, 2 * 16 * 898);
+  EXPECT_EQ(p.boxes()[0].piece[kSrc], 2);
+  EXPECT_EQ(p.boxes()[1].elements, 2 * 16);
+}
+
 TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
   const Plan p = plan("nchw", "nChw8c", {2, 17, 5, 4});
   EXPECT_EQ(p.boxes().size(), 2u);

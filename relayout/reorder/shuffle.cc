@@ -3,10 +3,102 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "relayout/reorder/axes.h"
 
 namespace relayout {
+namespace {
+
+/// Cuts the axes that are dense on one side, from elements of `element` bytes on, at up to 16 bytes; a power of two.
+/// Returns the bytes.
+int64_t cut_group(Axes& axes, Operand side, int64_t element) {
+  int64_t bytes = element;
+  while (bytes < kGroup) {
+    const auto axis = stepping(axes, side, bytes);
+    if (axis == axes.end()) break;
+    const int64_t part = std::min(kGroup / bytes, axis->extent & -axis->extent);
+    if (part == 1) break;
+    bytes *= part;
+    if (part == axis->extent) continue;
+    Axis outer = *axis;
+    outer.extent /= part;
+    for (std::size_t k = 0; k < kOperands; ++k) outer.stride[k] *= part;
+    axis->extent = part;
+    axes.push_back(outer);
+  }
+  return bytes;
+}
+
+/// Lets a group's axes follow each other in this order on one side. Returns where the bytes of a permuted group
+/// were.
+std::array<uint8_t, kGroup> reorder_group(std::span<Axis* const> order, Operand side, int64_t element, int64_t bytes) {
+  std::array<int64_t, kGroup> from{};  // by element
+  std::size_t count = 1;
+  for (Axis* axis : order) {
+    const auto extent = static_cast<std::size_t>(axis->extent);
+    for (std::size_t i = extent; i-- > 0;) {
+      for (std::size_t k = 0; k < count; ++k)
+        from[i * count + k] = from[k] + static_cast<int64_t>(i) * axis->stride[side];
+    }
+    axis->stride[side] = static_cast<int64_t>(count) * element;
+    count *= extent;
+  }
+  std::array<uint8_t, kGroup> pattern{};
+  for (int64_t i = 0; i < kGroup; ++i) {
+    const int64_t place = i % bytes;
+    pattern[static_cast<std::size_t>(i)] =
+        static_cast<uint8_t>(i - place + from[static_cast<std::size_t>(place / element)] + place % element);
+  }
+  return pattern;
+}
+
+}  // namespace
+
+SharedGroups share_groups(Box& box, int64_t element) {
+  SharedGroups out;
+  for (std::size_t i = 0; i < kGroup; ++i) out.src[i] = out.dst[i] = static_cast<uint8_t>(i);
+  Axes& axes = box.axes;
+  auto& bytes = out.bytes;
+  for (const Operand side : {kSrc, kDst}) bytes[side] = cut_group(axes, side, element);
+  const auto in = [&](const Axis& axis, Operand side) {
+    return axis.table < 0 && axis.stride[side] > 0 && axis.stride[side] < bytes[side];
+  };
+  // By destination stride, those of both groups first.
+  std::array<std::vector<Axis*>, 2> order;
+  std::vector<Axis*> by_dst;
+  for (Axis& axis : axes) by_dst.push_back(&axis);
+  std::ranges::stable_sort(by_dst, {}, [](const Axis* a) { return a->stride[kDst]; });
+  for (Axis* axis : by_dst) {
+    if (in(*axis, kSrc) && in(*axis, kDst)) {
+      order[kSrc].push_back(axis);
+      order[kDst].push_back(axis);
+    }
+  }
+  const std::size_t shared = order[kSrc].size();
+  for (Axis* axis : by_dst) {
+    if (in(*axis, kSrc) && !in(*axis, kDst)) order[kSrc].push_back(axis);
+    if (in(*axis, kDst) && !in(*axis, kSrc)) order[kDst].push_back(axis);
+  }
+  std::sort(order[kSrc].begin() + static_cast<std::ptrdiff_t>(shared), order[kSrc].end(),
+            [](const Axis* a, const Axis* b) { return a->stride[kSrc] < b->stride[kSrc]; });
+  bool dense = true;  // a source may overlap itself
+  for (const Operand side : {kSrc, kDst}) {
+    int64_t size = element;
+    for (const Axis* axis : order[side]) size *= axis->extent;
+    dense = dense && size == bytes[side];
+  }
+  if (shared > 0 && dense) {
+    const auto identity = out.src;
+    out.src = reorder_group(order[kSrc], kSrc, element, bytes[kSrc]);
+    const auto from = reorder_group(order[kDst], kDst, element, bytes[kDst]);
+    for (std::size_t i = 0; i < kGroup; ++i) out.dst[from[i]] = static_cast<uint8_t>(i);
+    out.permuted = out.src != identity || out.dst != identity;
+  }
+  simplify(box);
+  return out;
+}
 
 Shuffle shuffle_source(Box& box, int64_t element) {
   // The axes that make up the source's innermost bytes.

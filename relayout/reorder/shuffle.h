@@ -24,4 +24,21 @@ struct Shuffle {
 ///     src 2a of 1 byte within 16b2a, dst 2b within 16a2b: groups b2 a2 become a2 b2, elements of two bytes
 Shuffle shuffle_source(Box& box, int64_t element);
 
+/// Permutations of the groups of 16 bytes that both sides start with, see BoxPlan::dst_pattern.
+struct SharedGroups {
+  std::array<uint8_t, kGroup> src{}, dst{};
+  /// Of a group of each side.
+  std::array<int64_t, 2> bytes{};
+  /// Whether any byte moves.
+  bool permuted = false;
+};
+
+/// What a source's innermost 16 bytes and a destination's have in common becomes one element, the first in the groups
+/// of both sides. Groups of fewer bytes, powers of two, where less is dense. Rewrites the strides of `box` to those of
+/// the permuted sides.
+///
+///     src 16b2a of 1 byte, dst 2a8b: groups a2 b8 and b8 a2 both hold a2 b8, an element of 16 bytes
+///     src 4b31d, dst 2a4b: the destination's groups a2 b4 become b4 a2, elements of 4 bytes
+SharedGroups share_groups(Box& box, int64_t element);
+
 }  // namespace relayout

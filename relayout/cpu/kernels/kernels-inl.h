@@ -127,6 +127,7 @@ HWY_INLINE T* as(std::byte* at) {
 #include "relayout/cpu/kernels/transpose-inl.h"
 //
 #include "relayout/cpu/kernels/transpose_cached-inl.h"
+#include "relayout/cpu/kernels/tiles-inl.h"
 
 RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
   for (int64_t i = 0; i < bytes; ++i) dst[i] = src[(i & ~int64_t{15}) + pattern[i & 15]];
@@ -297,6 +298,7 @@ constexpr Kernels make_kernels(std::string_view isa) {
   k.deinterleave = {RELAYOUT_FEW(deinterleave)};
   k.copy = &copy;
   k.shuffle = &shuffle;
+  k.tiles = {&tiles<1, uint8_t>, &tiles<2, uint16_t>, &tiles<4, uint32_t>, &tiles<8, uint64_t>, &tiles<16, uint64_t>};
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
                         &transpose_stream<uint64_t>, nullptr};

@@ -53,6 +53,18 @@ using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_co
 using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                                Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
 
+/// What tiles of 16 bytes and more of a region are, see BoxPlan::row_run: rows and columns, those of a run (the numbers
+/// of rows and columns are multiples), and the permutations of both sides.
+struct TileShape {
+  int64_t rows, cols, row_run, col_run;
+  const uint8_t *src_pattern, *dst_pattern;
+};
+
+/// A region of runs of rows and columns: element (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r]
+/// + dst_cols[c], but for the permutations.
+using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                            Starts dst_cols, const TileShape& shape);
+
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
 
@@ -100,6 +112,7 @@ struct Kernels {
   /// Null where the instruction set has no stores that pass by the cache.
   CopyKernel copy_stream;
   ShuffleKernel shuffle;
+  std::array<TileKernel, kElementSizes> tiles;
   /// Makes such stores visible to other threads, once after them.
   void (*flush)();
   /// [compute type][dtype]; null where that pair is never used.

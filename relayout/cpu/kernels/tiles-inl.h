@@ -1,0 +1,137 @@
+// Transposition by tiles whose 16-byte groups are permuted on both sides, for kernels-inl.h. No include guard: it is
+// included once a target.
+
+/// Calls one(row, col) for each tile of at most `height` rows and `width` columns. The last tile of a run repeats some.
+template <typename One>
+RELAYOUT_INLINE void each_tile(const TileShape& shape, int64_t height, int64_t width, One one) {
+  const int64_t last_row = std::max<int64_t>(0, shape.row_run - height);
+  const int64_t last_col = std::max<int64_t>(0, shape.col_run - width);
+  for (int64_t row_run = 0; row_run < shape.rows; row_run += shape.row_run) {
+    for (int64_t r = 0; r < shape.row_run; r += height) {
+      const int64_t row = row_run + std::min(r, last_row);
+      for (int64_t col_run = 0; col_run < shape.cols; col_run += shape.col_run) {
+        for (int64_t c = 0; c < shape.col_run; c += width) one(row, col_run + std::min(c, last_col));
+      }
+    }
+  }
+}
+
+#if RELAYOUT_KERNELS_SIMD
+
+/// The first `bytes` of 16, of fewer than 16; the others are anything.
+HWY_INLINE hn::Vec<Block16<uint8_t>> load_first(const std::byte* from, int bytes) {
+  const Block16<uint8_t> d;
+#if HWY_TARGET <= HWY_AVX3
+  return hn::Vec<Block16<uint8_t>>{_mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << bytes) - 1), from)};
+#else
+  const auto both = [&]<typename T>(T) HWY_ATTR {
+    const int last = bytes - static_cast<int>(sizeof(T));
+    return uint64_t{load_unaligned<T>(from)} | uint64_t{load_unaligned<T>(from + last)} << (8 * last);
+  };
+  const Block16<uint64_t> words;
+  if (bytes >= 8) {
+    const auto low = hn::Set(words, load_unaligned<uint64_t>(from));
+    const auto high = hn::Set(words, bytes == 8 ? 0 : load_unaligned<uint64_t>(from + bytes - 8) >> (8 * (16 - bytes)));
+    return hn::BitCast(d, hn::InterleaveLower(words, low, high));
+  }
+  const uint64_t low = bytes >= 4 ? both(uint32_t()) : bytes >= 2 ? both(uint16_t()) : load_unaligned<uint8_t>(from);
+  return hn::BitCast(d, hn::Set(words, low));
+#endif
+}
+
+/// load_blocks() where columns have fewer than 16 bytes.
+template <int kStep, class D>
+HWY_INLINE hn::Vec<D> load_short_blocks(D d, const std::byte* src, Starts cols, int first, int bytes) {
+  using T = hn::TFromD<D>;
+  constexpr int kCount = static_cast<int>(hn::MaxLanes(d) * sizeof(T) / 16);
+  const auto at = [&](int b)
+                      HWY_ATTR { return hn::BitCast(Block16<T>(), load_first(src + cols[first + b * kStep], bytes)); };
+  if constexpr (kCount == 1) return at(0);
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (kCount == 2) return hn::Combine(d, at(1), at(0));
+#endif
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kCount == 4) {
+    const hn::Half<D> half;
+    return hn::Combine(d, hn::Combine(half, at(3), at(2)), hn::Combine(half, at(1), at(0)));
+  }
+#endif
+}
+
+/// Tiles of as many columns as a register of D has. kShort: rows, or, with registers of 16 bytes, columns come in runs
+/// of fewer than 16 bytes.
+template <int kSize, bool kShort, class D>
+HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                         Starts dst_cols, const TileShape& shape) {
+  using T = hn::TFromD<D>;
+  constexpr int kN = 16 / kSize, kWidth = static_cast<int>(hn::MaxLanes(d) * sizeof(T)) / kSize;
+  const hn::Repartition<uint8_t, D> bytes;
+  const auto read = hn::BitCast(d, hn::LoadDup128(bytes, shape.src_pattern));
+  const auto written = hn::BitCast(d, hn::LoadDup128(bytes, shape.dst_pattern));
+  const int height = static_cast<int>(std::min<int64_t>(kN, shape.row_run));
+  const int width = static_cast<int>(std::min<int64_t>(kWidth, shape.col_run));
+  each_tile(shape, kN, kWidth, [&](int64_t row, int64_t col) HWY_ATTR {
+    const std::byte* from = src + src_rows[row];
+    std::byte* to = dst + dst_cols[col];
+    Registers<D> a;
+    for (int i = 0; i < kN; ++i) {
+      if (kShort && i >= width)
+        a.v[i] = hn::Zero(d);
+      else if (kShort && height < kN)
+        a.v[i] = load_short_blocks<kN>(d, from, src_cols + col, i, height * kSize);
+      else
+        a.v[i] = load_blocks<kN>(d, from, src_cols + col, i);
+      a.v[i] = hn::TableLookupBytes(a.v[i], read);
+    }
+    interleave_rounds<kN>(d, a);
+    for (int i = 0; i < kN; ++i) {
+      if (kShort && i >= height) break;
+      const auto v = hn::TableLookupBytes(a.v[i], written);
+      if constexpr (kShort && kWidth == kN)
+        store_part(v, d, to + dst_rows[row + i], width * kSize);
+      else
+        hn::StoreU(v, d, as<T>(to + dst_rows[row + i]));
+    }
+  });
+}
+
+/// By the widest registers that a run of columns fills.
+template <int kSize, typename T>
+void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+           const TileShape& shape) {
+  const auto by = [&](auto d) HWY_ATTR {
+    if (std::min(shape.row_run, shape.col_run) * kSize < 16)
+      tiles_of<kSize, true>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
+    else
+      tiles_of<kSize, false>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
+  };
+  const int64_t bytes = shape.col_run * kSize;
+  if (bytes >= 16 * kBlocks) return by(Wide<T>());
+#if HWY_TARGET <= HWY_AVX3
+  if (bytes >= 32) return by(hn::Half<Wide<T>>());
+#endif
+  by(Block16<T>());
+}
+
+#else
+
+template <int kSize, typename T>
+void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+           const TileShape& shape) {
+  constexpr int kN = 16 / kSize;
+  const int height = static_cast<int>(std::min<int64_t>(kN, shape.row_run));
+  const int width = static_cast<int>(std::min<int64_t>(kN, shape.col_run));
+  each_tile(shape, kN, kN, [&](int64_t row, int64_t col) {
+    std::byte tile[kN][16];  // by row
+    for (int c = 0; c < width; ++c) {
+      const std::byte* from = src + src_rows[row] + src_cols[col + c];
+      for (int i = 0; i < height * kSize; ++i) tile[i / kSize][c * kSize + i % kSize] = from[shape.src_pattern[i]];
+    }
+    for (int r = 0; r < height; ++r) {
+      std::byte* to = dst + dst_rows[row + r] + dst_cols[col];
+      for (int i = 0; i < width * kSize; ++i) to[i] = tile[r][shape.dst_pattern[i]];
+    }
+  });
+}
+
+#endif

@@ -1,0 +1,162 @@
+// Rows and columns of tiles.
+#include "relayout/reorder/register_tiles.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "relayout/reorder/axes.h"
+#include "relayout/reorder/blocks.h"
+#include "relayout/reorder/shuffle.h"
+
+namespace relayout {
+namespace {
+
+/// The bytes of a tile that are worth one.
+constexpr int64_t kLeastTile = 8;
+/// What a block should have of each side's neighbourhood.
+constexpr int64_t kLines = 2 * kLine;
+/// A block's bytes, and those of its columns in a row.
+constexpr int64_t kBlock = 16 << 10, kBlockRow = 512;
+/// Rows or columns of a block, before they are rounded up to what tiles need.
+constexpr int64_t kMostSide = kMaxBlockSide / 2;
+
+/// Adds axes until there are so many bytes.
+void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
+  while (side.bytes() < bytes) {
+    const auto next = side.next(axes);
+    if (next == axes.end()) return;
+    side.add(axes, next);
+  }
+}
+
+/// Other axes: first those that complete lines on either side, then what makes blocks larger.
+void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes) {
+  const int64_t piece = rows.piece;
+  const bool rows_open = rows.count <= kMostSide, cols_open = cols.count <= kMostSide;
+  while (true) {
+    const int64_t block_cols = std::min(cols.count, kBlockRow / piece);
+    const int64_t block_rows = std::min(rows.count, kBlock / (piece * block_cols));
+    auto axis = nearest(axes, kDst);
+    if (axis == axes.end()) return;
+    if (const auto src = nearest(axes, kSrc);
+        std::abs(axis->stride[kDst]) >= kLines && std::abs(src->stride[kSrc]) < kLines)
+      axis = src;
+    const bool completes = std::abs(axis->stride[kDst]) < kLines || std::abs(axis->stride[kSrc]) < kLines;
+    if (!completes && block_rows * block_cols * piece >= kBlock) return;
+    // Of a side that is not whole in a block, more would not be either.
+    const bool to_rows = rows_open && block_rows == rows.count, to_cols = cols_open && block_cols == cols.count;
+    if (!to_rows && !to_cols) return;
+    (to_cols && (!to_rows || cols.count < rows.count) ? cols : rows).add(axes, axis);
+  }
+}
+
+/// About `most` rows (columns): whole runs, or parts of one that all have a tile at least.
+int64_t block_side(int64_t count, int64_t run, int64_t most, int64_t tile) {
+  if (run <= most || run < count) return std::min(count, std::max<int64_t>(1, most / run) * run);
+  int64_t block = ceil_div(ceil_div(run, ceil_div(run, most)), tile) * tile;
+  while (run % block != 0 && run % block < tile) block += tile;
+  return block;
+}
+
+/// The bytes that are dense on one side, from pieces of `piece` bytes on, before an axis that cannot be cut into
+/// powers of two up to 16 bytes; that axis, or end().
+Axes::iterator first_odd(Axes& axes, Operand side, int64_t piece, int64_t* bytes) {
+  for (*bytes = piece; *bytes < kGroup;) {
+    const auto axis = stepping(axes, side, *bytes);
+    if (axis == axes.end() || axis->extent % (kGroup / *bytes) == 0) break;
+    if ((axis->extent & (axis->extent - 1)) != 0) return axis;
+    *bytes *= axis->extent;
+  }
+  return axes.end();
+}
+
+/// Whether a source's groups start at multiples of 16 bytes throughout: then long runs of them are copied as they are.
+bool whole_groups(const Box& box, int64_t element) {
+  return std::ranges::all_of(box.axes, [&](const Axis& a) {
+    return a.table < 0 && (a.stride[kSrc] == element || a.stride[kSrc] % kGroup == 0);
+  });
+}
+
+}  // namespace
+
+std::optional<Box> cut_for_tiles(Box& box, int64_t element) {
+  std::array<int64_t, 2> bytes{};
+  std::array<Axes::iterator, 2> odd{first_odd(box.axes, kSrc, element, &bytes[kSrc]),
+                                    first_odd(box.axes, kDst, element, &bytes[kDst])};
+  if (odd[kSrc] == box.axes.end() || odd[kSrc] != odd[kDst]) return {};
+  Axis& axis = *odd[kSrc];
+  // The same before it on both sides: a group that is permuted.
+  const auto before = [&](const Axis& a, Operand side) {
+    return a.table < 0 && a.stride[side] > 0 && a.stride[side] < bytes[side];
+  };
+  if (bytes[kSrc] == bytes[kDst] &&
+      std::ranges::all_of(box.axes, [&](const Axis& a) { return before(a, kSrc) == before(a, kDst); }))
+    return {};
+  // A side that begins with the axis itself has its 16 bytes; few others are interleaved instead.
+  constexpr int64_t kInterleaved = 4;
+  int64_t least = std::min(bytes[kSrc], bytes[kDst]);
+  if (least == element) {
+    least = std::max(bytes[kSrc], bytes[kDst]);
+    if (least <= kInterleaved * element && axis.extent * element >= 4 * kLine) return {};
+  }
+  const int64_t steps = kGroup / least, rest = axis.extent % steps;
+  if (axis.extent < steps) return {};
+  Box left = box;
+  const auto at = static_cast<std::size_t>(&axis - box.axes.data());
+  axis.extent -= rest;
+  for (std::size_t k = 0; k < kOperands; ++k) left.offset[k] += axis.extent * axis.stride[k];
+  left.axes[at].extent = rest;
+  return left;
+}
+
+std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
+  BoxPlan out;
+  out.elements = count_elements(box);
+  const SharedGroups groups = share_groups(box, element);
+  out.pattern = groups.src;
+  out.dst_pattern = groups.dst;
+  if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
+    const int64_t bytes = run->extent * element;
+    if (bytes > kGroup && bytes % kGroup == 0 && groups.permuted && (bytes < kLine || !whole_groups(box, element))) {
+      run->extent = bytes / kGroup;
+      for (int64_t& stride : run->stride) stride *= kGroup / element;
+      element = kGroup;
+    } else {
+      element = bytes;
+      box.axes.erase(run);
+    }
+  }
+  if (element > kGroup || (element & (element - 1)) != 0) return {};
+  out.shape = KernelShape::transpose;
+  out.piece = {element, element};
+  DenseAxes rows{kSrc, element}, cols{kDst, element};
+  // Groups that are permuted are whole.
+  grow(rows, box.axes, groups.bytes[kSrc]);
+  grow(cols, box.axes, groups.bytes[kDst]);
+  if (rows.bytes() < groups.bytes[kSrc] || cols.bytes() < groups.bytes[kDst]) return {};
+  grow(rows, box.axes, kGroup);
+  grow(cols, box.axes, kGroup);
+  const int64_t tile = std::min(kGroup, rows.bytes()) * std::min(kGroup, cols.bytes()) / element;
+  if (tile < kLeastTile) return {};
+  grow(cols, box.axes, kLine);
+  grow(rows, box.axes, 4 * kLine);
+  grow(cols, box.axes, 4 * kLine);
+  out.row_run = rows.count;
+  out.col_run = cols.count;
+  add_runs(rows, cols, box.axes);
+  // Pieces of 16 bytes are tiles of their own.
+  if (rows.fused.empty()) rows.fused.push_back({});
+  if (cols.fused.empty()) cols.fused.push_back({});
+  out.rows = std::move(rows.fused);
+  out.cols = std::move(cols.fused);
+  out.row_count = rows.count;
+  out.col_count = cols.count;
+  const int64_t side = kGroup / element;
+  out.block_cols = block_side(out.col_count, out.col_run, std::min(kMostSide, kBlockRow / element), side);
+  out.block_rows = block_side(out.row_count, out.row_run,
+                              std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide), side);
+  return finish(std::move(out), std::move(box), false, false, {});
+}
+
+}  // namespace relayout
