@@ -1,6 +1,5 @@
 // Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
 // destination's alignment within a line, and written past the cache.
-#include "relayout/reorder/tiles.h"
 
 #include <algorithm>
 
@@ -70,10 +69,10 @@ void run_part(const RunContext& context, const TilePart& part, const Tables& tab
 }  // namespace
 
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  alignas(64) std::byte memory[kTileBytes + 2 * kMaxRuns * kLine];
+  alignas(64) std::byte memory[kMaxTileBytes + 2 * kMaxTileRuns * kLine];
   TileParts parts(box);
   // Of each run: where in a line its image started last. Padding is still in it.
-  int64_t filled[kMaxRuns];
+  int64_t filled[kMaxTileRuns];
   std::ranges::fill(filled, -1);
   Odometer at(box, tables);
   at.seek(begin);

@@ -35,6 +35,9 @@ struct Axis {
 inline constexpr int kMaxAxes = 96;
 /// Rows or columns of a block at most.
 inline constexpr int64_t kMaxBlockSide = 1024;
+/// Of a tile that several boxes make: bytes that are put together in the cache, its runs, and their parts, at most.
+inline constexpr int64_t kMaxTileBytes = 16 << 10;
+inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
 /// Not inline: most boxes have a few, and a plan can have thousands of boxes.
 using Axes = std::vector<Axis>;
 

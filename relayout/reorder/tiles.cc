@@ -72,7 +72,7 @@ class Tiler {
     const bool moves = std::ranges::any_of(group.runs, [](const Run& run) {
       return std::ranges::any_of(run.parts, [](const auto& p) { return !p.padding; });
     });
-    if (parts == 1 || parts > kMaxTileParts || group.runs.size() > kMaxRuns || !moves) return add_apart(group);
+    if (parts == 1 || parts > kMaxTileParts || group.runs.size() > kMaxTileRuns || !moves) return add_apart(group);
     Box common{group.offset, std::move(group.common)};
     simplify(common);
     group.offset = common.offset;
@@ -90,7 +90,7 @@ class Tiler {
       }
       group.common.pop_back();
     }
-    if (longest(group) * static_cast<int64_t>(group.runs.size()) > kTileBytes) return add_apart(group);
+    if (longest(group) * static_cast<int64_t>(group.runs.size()) > kMaxTileBytes) return add_apart(group);
     add_tiles(group);
   }
 
@@ -133,7 +133,7 @@ class Tiler {
     }
     Axes tile;
     int64_t bytes = dense ? run_bytes : longest(group),
-            room = dense ? std::min(kTileBytes / runs, kRunStep) : kPlainTile / runs;
+            room = dense ? std::min(kMaxTileBytes / runs, kRunStep) : kPlainTile / runs;
     while (!group.common.empty()) {
       const auto next = dense ? stepping(group.common, kDst, bytes) : nearest(group.common, kDst);
       if (next == group.common.end()) break;

@@ -12,10 +12,6 @@
 
 namespace relayout {
 
-/// Of a tile: bytes that are put together in the cache, its runs, and their parts, at most.
-inline constexpr int64_t kTileBytes = 16 << 10;
-inline constexpr int kMaxRuns = 16, kMaxTileParts = 64;
-
 /// How the boxes of a reorder are planned.
 struct BoxPlanner {
   DType src, dst;
