@@ -51,7 +51,8 @@ struct Block {
   int64_t rows, cols;
   /// The source is prefetched so many bytes ahead; 0 for not.
   int64_t ahead = 0;
-  /// Rows start at lines of the destination and are whole lines: they are written past the cache.
+  /// Rows start at lines of the destination and are whole lines, or make lines one after the other: they are written
+  /// past the cache.
   bool stream = false;
   /// Rows start anywhere: their lines are written past the cache. The columns that the block is.
   const Part* lines = nullptr;

@@ -1,10 +1,12 @@
 // One block of a destination beyond the caches. Its lines are written past the cache, each as a whole and once: a line
 // that is written in part would have to be read first.
 //
-// Where rows start at lines, kernels write lines straight from registers. Elsewhere the block is first made in the
-// first-level cache, an *image* of the destination with the destination's alignment, and its lines are written
-// from there. A line belongs to the block in which it starts: a block also makes the few elements that
-// complete its last line, and leaves the beginning of its first line to its neighbour.
+// Where rows start at lines, kernels write lines straight from registers; transpositions whose rows start anywhere
+// carry each row's last line in registers (stream_lines.h). Elsewhere the block is first made in the first-level cache,
+// an *image* of the destination with the destination's alignment, and its lines are written from there. A line belongs
+// to the block in which it starts: a block also makes the few elements that complete its last line, and leaves the
+// beginning of its first line to its neighbour. Interleaved columns and rows that are parts of lines are the exception:
+// there every block of the box writes just its own rows.
 #include <numeric>
 
 #include "relayout/cpu/run.h"

@@ -12,9 +12,8 @@
 namespace relayout::cpu {
 
 /// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that it owns, see stream_block.cc;
-/// `cols` is its part of the box's columns. `pack` is that of transpose_packed(), or a null pointer for sources that are
-/// read as they are. At least 16 bytes of rows and
-/// a line of columns.
+/// `cols` is its part of the box's columns. `pack` is that of transpose_packed(), or a null pointer for sources that
+/// are read as they are. At least 16 bytes of rows and a line of columns.
 template <typename Pack>
 class LineTransposition {
  public:

@@ -1,6 +1,5 @@
 // Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
 // destination's alignment within a line, and written past the cache.
-
 #include <algorithm>
 
 #include "relayout/cpu/steps.h"

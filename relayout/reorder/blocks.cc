@@ -57,9 +57,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
 }
 
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
-/// it: a *strip* of rows, a few
-/// lines of the source wide, over a *panel* of columns, so that a strip's lines are written whole while the next
-/// strip's are fetched.
+/// it: a *strip* of rows, a few lines of the source wide, over a *panel* of columns, so that a strip's lines are
+/// written whole while the next strip's are fetched.
 void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
   if (plan.row_run > 0) return;  // by tiles

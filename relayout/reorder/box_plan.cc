@@ -6,8 +6,8 @@
 
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/blocks.h"
-#include "relayout/reorder/shuffle.h"
 #include "relayout/reorder/register_tiles.h"
+#include "relayout/reorder/shuffle.h"
 
 namespace relayout {
 namespace {

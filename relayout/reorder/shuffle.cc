@@ -136,23 +136,9 @@ Shuffle shuffle_source(Box& box, int64_t element) {
   // The larger element, if there is one.
   if (sorted[0].stride[kDst] != element || sorted[0].stride[kSrc] == element) return give_back();
   out.bytes = bytes;
-  int64_t virtual_stride = element;
-  std::array<int64_t, kGroup> from{};  // of each element's place in the permuted group
-  int64_t count = 1;
-  for (Axis& axis : sorted) {
-    for (int64_t i = axis.extent - 1; i >= 0; --i) {
-      for (int64_t k = 0; k < count; ++k)
-        from[static_cast<std::size_t>(i * count + k)] = from[static_cast<std::size_t>(k)] + i * axis.stride[kSrc];
-    }
-    count *= axis.extent;
-    axis.stride[kSrc] = virtual_stride;
-    virtual_stride *= axis.extent;
-  }
-  for (int64_t i = 0; i < kGroup; ++i) {
-    const int64_t place = i % bytes;
-    out.pattern[static_cast<std::size_t>(i)] =
-        static_cast<uint8_t>(i - place + from[static_cast<std::size_t>(place / element)] + place % element);
-  }
+  std::vector<Axis*> order;
+  for (Axis& axis : sorted) order.push_back(&axis);
+  out.pattern = reorder_group(order, kSrc, element, bytes);
   group = sorted;
   return give_back();
 }

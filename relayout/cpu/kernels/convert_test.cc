@@ -9,19 +9,16 @@
 #include <random>
 
 #include "relayout/cpu/kernels/kernels.h"
-#include "tests/support/guarded.h"
+#include "relayout/cpu/kernels/test_regions.h"
 
 namespace relayout::cpu {
 namespace {
 
 using test::Guarded;
+using test::kSides;
+using test::randomize;
 
-constexpr Guarded::Side kSides[] = {Guarded::Side::start, Guarded::Side::end};
 constexpr auto kF32 = static_cast<std::size_t>(ComputeType::f32);
-
-void randomize(std::span<std::byte> bytes, std::mt19937& rng) {
-  for (std::byte& b : bytes) b = static_cast<std::byte>(rng());
-}
 
 /// Random elements of a type, half of them near small integers.
 void random_elements(DType dtype, std::span<std::byte> bytes, std::mt19937& rng) {

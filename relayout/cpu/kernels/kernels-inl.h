@@ -126,8 +126,8 @@ HWY_INLINE T* as(std::byte* at) {
 #include "relayout/cpu/kernels/interleave-inl.h"
 #include "relayout/cpu/kernels/transpose-inl.h"
 //
-#include "relayout/cpu/kernels/transpose_cached-inl.h"
 #include "relayout/cpu/kernels/tiles-inl.h"
+#include "relayout/cpu/kernels/transpose_cached-inl.h"
 
 RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
   for (int64_t i = 0; i < bytes; ++i) dst[i] = src[(i & ~int64_t{15}) + pattern[i & 15]];

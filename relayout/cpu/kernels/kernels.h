@@ -104,8 +104,9 @@ struct Kernels {
   std::array<TransposeKernel, kElementSizes> transpose_stream;
   /// Null where there is none. Of at least 16 bytes of rows.
   std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
-  /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes. The second ones' lines pass by the cache: wherever
-  /// rows start at lines; for rows that start at lines and are whole lines.
+  /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes. The second ones write past the cache:
+  /// interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows that start at lines and
+  /// are whole lines.
   std::array<std::array<InterleaveKernel, 4>, 3> interleave, interleave_stream;
   std::array<std::array<DeinterleaveKernel, 4>, 3> deinterleave, deinterleave_stream;
   CopyKernel copy;
