@@ -147,9 +147,9 @@ HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
 }
 
 /// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
-/// at most, g * N + i is column g * N + i before and row g * N + i after.
-template <typename T, class Columns, class To>
-HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, int64_t ahead) {
+/// at most, g * N + i is column g * N + i before and row g * N + i after. As it reads column i it calls fetch(i).
+template <typename T, class Columns, class To, class Fetch>
+HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, const Fetch& fetch) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
@@ -159,7 +159,7 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, 
 #pragma GCC unroll 4
     for (int i = 0; i < kN; ++i) {
       group[g].v[i] = hn::LoadU(d, as<T>(src + src_cols[g * kN + i]));
-      if (ahead != 0) prefetch(src + src_cols[g * kN + i] + ahead);
+      fetch(g * kN + i);
     }
     interleave_rounds<kN>(d, group[g]);
   }
@@ -173,18 +173,11 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, 
 
 #endif
 
-/// All rows, at least N, of the columns of a register of D. What is left of the rows is done by a tile that repeats
-/// some.
+/// Rows from r on, of at least N, of the columns of a register of D. What is left is done by a tile that repeats some.
 template <typename T, class D, class Columns, class To>
-HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
+HWY_INLINE void transpose_tiles(D d, const std::byte* src, Columns src_cols, To to, int64_t r, int64_t rows,
+                                int64_t ahead) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
-  int64_t r = 0;
-#if HWY_TARGET <= HWY_AVX3
-  constexpr int64_t kSquare = kLine / kSize;
-  if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
-    for (; r + kSquare <= rows; r += kSquare) transpose_square<T>(src + r * kSize, src_cols, to.from(r), ahead);
-  }
-#endif
   while (r < rows) {
     const int64_t from = std::min(r, rows - kN);
     // One prefetch a line is enough.
@@ -192,6 +185,24 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
     transpose_tile<T>(d, src + from * kSize, src_cols, to.from(from), static_cast<int>(r - from), far);
     r = from + kN;
   }
+}
+
+/// All rows, at least N, of the columns of a register of D.
+template <typename T, class D, class Columns, class To>
+HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
+  int64_t r = 0;
+#if HWY_TARGET <= HWY_AVX3
+  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
+    for (; r + kSquare <= rows; r += kSquare) {
+      const std::byte* const from = src + r * kSize;
+      transpose_square<T>(from, src_cols, to.from(r), [&](int i) HWY_ATTR {
+        if (ahead != 0) prefetch(from + src_cols[i] + ahead);
+      });
+    }
+  }
+#endif
+  transpose_tiles<T>(d, src, src_cols, to, r, rows, ahead);
 }
 
 /// Whether a list of at least two is a fixed distance apart.
@@ -292,6 +303,50 @@ HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::b
   }
 }
 
+#if HWY_TARGET <= HWY_AVX3
+
+/// What is read next, `ahead` bytes further, line by line of one column after the other: memory is read faster in
+/// stretches, and of many prefetches at once the processor drops some.
+class Fetcher {
+ public:
+  Fetcher(const std::byte* src, const int64_t* cols, int64_t bytes, int64_t ahead)
+      : src_(src + ahead), cols_(cols), bytes_(bytes) {}
+
+  HWY_INLINE void line() {
+    prefetch(src_ + *cols_ + at_);
+    at_ += kLine;
+    if (at_ < bytes_) return;
+    at_ = 0;
+    ++cols_;
+  }
+
+ private:
+  const std::byte* src_;
+  const int64_t* cols_;
+  int64_t bytes_, at_ = 0;
+};
+
+/// transpose_stream() by squares, some rows' lines one after the other: memory is written faster so.
+template <typename T>
+void transpose_stream_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                              int64_t rows, int64_t cols, int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  Fetcher fetcher(src, src_cols, rows * kSize, ahead);
+  const int64_t whole = rows / kSquare * kSquare;
+  for (int64_t r = 0; r < whole; r += kSquare) {
+    for (int64_t c = 0; c < cols; c += kSquare) {
+      const Rows<true> to{dst + c * kSize, dst_rows + r};
+      transpose_square<T>(src + r * kSize, src_cols + c, to, [&](int) HWY_ATTR {
+        if (ahead != 0) fetcher.line();
+      });
+    }
+  }
+  for (int64_t c = 0; c < cols && whole < rows; c += kSquare)
+    transpose_tiles<T>(Wide<T>(), src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, whole, rows, 0);
+}
+
+#endif
+
 /// As transpose(), with rows that start at lines of the destination and whole lines of columns; or with rows of 16 or
 /// 32 bytes that start at multiples of their size.
 template <typename T>
@@ -304,6 +359,8 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
 #if HWY_TARGET <= HWY_AVX3
   if (cols == 2 * kN)
     return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
+  if constexpr (kSize == 4 || kSize == 8)
+    return transpose_stream_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
 #endif
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += kWhole) {
