@@ -146,10 +146,40 @@ HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
   d.raw = _mm512_shuffle_i32x4(t1, t3, 0xdd);
 }
 
+/// What is read next: the same of each column, `ahead` bytes further, where that is not 0. (Not a lambda: gcc drops
+/// calls of what does nothing but prefetch, unless they are inlined by force.)
+template <class Columns>
+struct FetchAhead {
+  const std::byte* src;
+  Columns src_cols;
+  int64_t ahead;
+
+  HWY_INLINE void operator()(int i) const {
+    if (ahead != 0) prefetch(src + src_cols[i] + ahead);
+  }
+};
+
+/// What is read next, `ahead` bytes further where that is not 0, line by line of one column after the other: memory is
+/// read faster in stretches, and of many prefetches at once the processor drops some.
+struct FetchColumns {
+  const std::byte* src;
+  const int64_t* src_cols;
+  int64_t bytes, ahead, at = 0;
+
+  HWY_INLINE void operator()(int) {
+    if (ahead == 0) return;
+    prefetch(src + *src_cols + ahead + at);
+    at += kLine;
+    if (at < bytes) return;
+    at = 0;
+    ++src_cols;
+  }
+};
+
 /// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
 /// at most, g * N + i is column g * N + i before and row g * N + i after. As it reads column i it calls fetch(i).
 template <typename T, class Columns, class To, class Fetch>
-HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, const Fetch& fetch) {
+HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, Fetch&& fetch) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
@@ -196,9 +226,7 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
     for (; r + kSquare <= rows; r += kSquare) {
       const std::byte* const from = src + r * kSize;
-      transpose_square<T>(from, src_cols, to.from(r), [&](int i) HWY_ATTR {
-        if (ahead != 0) prefetch(from + src_cols[i] + ahead);
-      });
+      transpose_square<T>(from, src_cols, to.from(r), FetchAhead<Columns>{from, src_cols, ahead});
     }
   }
 #endif
@@ -305,40 +333,17 @@ HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::b
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// What is read next, `ahead` bytes further, line by line of one column after the other: memory is read faster in
-/// stretches, and of many prefetches at once the processor drops some.
-class Fetcher {
- public:
-  Fetcher(const std::byte* src, const int64_t* cols, int64_t bytes, int64_t ahead)
-      : src_(src + ahead), cols_(cols), bytes_(bytes) {}
-
-  HWY_INLINE void line() {
-    prefetch(src_ + *cols_ + at_);
-    at_ += kLine;
-    if (at_ < bytes_) return;
-    at_ = 0;
-    ++cols_;
-  }
-
- private:
-  const std::byte* src_;
-  const int64_t* cols_;
-  int64_t bytes_, at_ = 0;
-};
-
 /// transpose_stream() by squares, some rows' lines one after the other: memory is written faster so.
 template <typename T>
 void transpose_stream_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                               int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
-  Fetcher fetcher(src, src_cols, rows * kSize, ahead);
+  FetchColumns fetch{src, src_cols, rows * kSize, ahead};
   const int64_t whole = rows / kSquare * kSquare;
   for (int64_t r = 0; r < whole; r += kSquare) {
     for (int64_t c = 0; c < cols; c += kSquare) {
       const Rows<true> to{dst + c * kSize, dst_rows + r};
-      transpose_square<T>(src + r * kSize, src_cols + c, to, [&](int) HWY_ATTR {
-        if (ahead != 0) fetcher.line();
-      });
+      transpose_square<T>(src + r * kSize, src_cols + c, to, fetch);
     }
   }
   for (int64_t c = 0; c < cols && whole < rows; c += kSquare)
