@@ -10,37 +10,21 @@
 namespace relayout::cpu {
 namespace {
 
-template <typename T>
-void fill(const BoxPlan& box, const Block& block, uint64_t bits) {
-  const T value = static_cast<T>(bits);
-  // Zeros in runs, as nearly always.
-  if (value == 0 && box.cols[0].stride[kDst] == static_cast<int64_t>(sizeof(T))) {
-    const std::size_t bytes = static_cast<std::size_t>(block.cols) * sizeof(T);
-    for (int64_t r = 0; r < block.rows; ++r) std::memset(block.dst + block.dst_rows[r], 0, bytes);
+void fill_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
+  uint64_t bits = context.plan.fill_bits();
+  const int64_t bytes = box.piece[kDst];
+  if (bytes == 0) {
+    for (int64_t r = 0; r < block.rows; ++r) {
+      for (int64_t c = 0; c < block.cols; ++c) {
+        write_element<DType::u4>(context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
+                                 static_cast<uint8_t>(bits & 15));
+      }
+    }
     return;
   }
-  for (int64_t r = 0; r < block.rows; ++r) {
-    std::byte* to = block.dst + block.dst_rows[r];
-    for (int64_t c = 0; c < block.cols; ++c) std::memcpy(to + block.dst_cols[c], &value, sizeof value);
-  }
-}
-
-void fill_block(const RunContext& context, const BoxPlan& box, const Block& block) {
-  const uint64_t bits = context.plan.fill_bits();
-  switch (box.piece[kDst]) {
-    case 0:
-      for (int64_t r = 0; r < block.rows; ++r) {
-        for (int64_t c = 0; c < block.cols; ++c) {
-          write_element<DType::u4>(context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
-                                   static_cast<uint8_t>(bits & 15));
-        }
-      }
-      return;
-    case 1: return fill<uint8_t>(box, block, bits);
-    case 2: return fill<uint16_t>(box, block, bits);
-    case 4: return fill<uint32_t>(box, block, bits);
-    default: return fill<uint64_t>(box, block, bits);
-  }
+  for (int64_t b = bytes; b < 8; b *= 2) bits = (bits & (~uint64_t{0} >> (64 - 8 * b))) | bits << (8 * b);
+  context.kernels.fill(block.dst, block.dst_rows, block.dst_cols, block.rows, block.cols,
+                       box.last_col - cols.begin * box.cols[0].stride[kDst], box.fill_mask, bits);
 }
 
 /// Blocks [begin, end) of a box, each as run(offsets of the loops, its rows, its columns).
@@ -106,7 +90,7 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
 }  // namespace
 
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
-  if (box.shape == KernelShape::fill) return fill_block(context, box, block);
+  if (box.shape == KernelShape::fill) return fill_block(context, box, block, cols);
   if (streams(context, box)) return stream_block(context, box, block, rows, cols);
   make_block(context, box, block);
 }

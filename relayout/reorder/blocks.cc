@@ -64,7 +64,9 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   if (plan.row_run > 0) return;  // by tiles
   if (plan.shape == KernelShape::fill) {
     plan.block_cols = kMaxBlockSide;
-    plan.block_rows = std::clamp<int64_t>(kCopyBlock / 8 / plan.col_count, 1, kMaxBlockSide);
+    // The last column may overlap the one before it: not of another block.
+    while (plan.col_count > plan.block_cols && plan.col_count % plan.block_cols == 1) --plan.block_cols;
+    plan.block_rows = std::clamp<int64_t>(kCopyBlock / kLine / plan.col_count, 1, kMaxBlockSide);
   } else if (plan.chunk > 0) {
     plan.block_cols = plan.col_count;
     plan.block_rows = std::clamp<int64_t>((16 << 10) / plan.chunk, 1, kMaxBlockSide);

@@ -2,6 +2,7 @@
 #include "relayout/reorder/box_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "relayout/reorder/axes.h"
@@ -177,6 +178,39 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   return std::min(plan.row_run, plan.col_run) * piece >= kGroup && region * piece < kSmall && region < plan.elements;
 }
 
+/// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.
+void choose_mask(BoxPlan& plan, Axes& axes) {
+  int64_t bytes = plan.piece[kDst];
+  plan.fill_mask = (uint64_t{1} << bytes) - 1;
+  while (true) {
+    const auto axis = nearest(axes, kDst);
+    if (axis == axes.end()) return;
+    const int64_t stride = axis->stride[kDst], steps = std::min(axis->extent, (kLine - bytes) / stride + 1);
+    if (steps == 1) return;
+    const uint64_t one = plan.fill_mask;
+    for (int64_t i = 1; i < steps; ++i) plan.fill_mask |= one << (i * stride);
+    bytes += (steps - 1) * stride;
+    const Axis taken = take(axes, axis);
+    if (steps == taken.extent) continue;
+    plan.col_count = ceil_div(taken.extent, steps);
+    plan.cols = {{plan.col_count, {0, steps * stride, 0}, -1}};
+    plan.last_col = (taken.extent - steps) * stride;
+    return;
+  }
+}
+
+/// Takes the axes nearest in the destination while a block holds all their steps, or else one. Returns the steps.
+int64_t take_nearest(Axes& to, Axes& axes) {
+  int64_t count = 1;
+  for (auto next = nearest(axes, kDst); next != axes.end(); next = nearest(axes, kDst)) {
+    if (!to.empty() && count * next->extent > kMaxBlockSide) break;
+    count *= next->extent;
+    to.push_back(take(axes, next));
+  }
+  if (to.empty()) to.push_back({});
+  return count;
+}
+
 }  // namespace
 
 BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
@@ -236,6 +270,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool streams, const Tuning& tun
 BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   BoxPlan out;
   out.shape = KernelShape::fill;
+  out.last_col = std::numeric_limits<int64_t>::max();
   out.elements = count_elements(box);
   const int64_t element = bits(dtype) / 8;
   out.piece = {element, element};
@@ -244,10 +279,10 @@ BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
     out.piece[kSrc] = out.piece[kDst] = one_pattern && pair_nibbles(box) ? 1 : 0;
     if (out.piece[kDst] == 0) out.unit_bits = {4, 4};
   }
-  out.cols = {take(box.axes, nearest(box.axes, kDst))};
-  out.rows = {take(box.axes, nearest(box.axes, kDst))};
-  out.col_count = out.cols[0].extent;
-  out.row_count = out.rows[0].extent;
+  if (out.piece[kDst] > 0) choose_mask(out, box.axes);
+  // One column after the other may be cut short by the last; others are any axes.
+  if (out.cols.empty()) out.col_count = take_nearest(out.cols, box.axes);
+  out.row_count = take_nearest(out.rows, box.axes);
   return finish(std::move(out), std::move(box), false, false, {});
 }
 

@@ -97,6 +97,10 @@ struct BoxPlan {
   /// those of the permuted sides.
   int64_t row_run = 0, col_run = 0;
   std::array<uint8_t, 16> dst_pattern{};
+  /// fill: which bytes of the 64 from each column's start on are written, by bit. Columns start at last_col at most:
+  /// there they overlap. Of nibbles each is a column.
+  uint64_t fill_mask = 0;
+  int64_t last_col = 0;
   /// The loops around the region, outermost first.
   Axes loops;
   /// Not empty: instead of a region of its own, a *tile* of the destination inside the loops that several boxes make

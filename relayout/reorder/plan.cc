@@ -9,6 +9,7 @@
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
+#include "relayout/reorder/refine_dim.h"
 #include "relayout/reorder/register_tiles.h"
 #include "relayout/reorder/tiles.h"
 
@@ -127,7 +128,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     tables_.clear();
   }
   auto boxes =
-      refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), src_.layout.dims(), tables_);
+      refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), moved_dims(), tables_);
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
@@ -137,6 +138,30 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   return 0;
+}
+
+Dims Plan::moved_dims() const {
+  Dims moved = src_.layout.dims();
+  if (converts_ || attributes_.padding.kind != Padding::Kind::value) return moved;
+  for (int d = 0; d < moved.size(); ++d) {
+    const int64_t most = std::min(src_.layout.capacity(d), dst_.layout.capacity(d)), extent = moved[d];
+    if (most <= extent) continue;
+    const Layout src = src_.layout.canonical(), dst = dst_.layout.canonical();
+    const DimRefiner refiner(src, dst, d, 0, 0, extent);
+    // Another piece takes about as long as a quarter of the largest, mostly for lines that are read once more.
+    constexpr double kPiece = 0.25;
+    double least = 1 + kPiece * static_cast<double>(refiner.pieces() - 1);
+    for (const Level& level : refiner.levels()) {
+      const int64_t end = ceil_div(extent, level.place) * level.place;
+      if (end > most) continue;
+      double time = static_cast<double>(end) / static_cast<double>(extent) - kPiece;
+      refiner.cut(0, end, [&](int64_t, std::size_t, int64_t) { time += kPiece; });
+      if (time >= least) continue;
+      least = time;
+      moved[d] = end;
+    }
+  }
+  return moved;
 }
 
 void Plan::plan_fills(uint32_t filled) {

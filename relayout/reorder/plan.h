@@ -84,6 +84,9 @@ class Plan {
  private:
   /// Returns the dims, by bit, whose padding is filled by the boxes already.
   uint32_t plan_boxes(const Tuning& tuning);
+  /// The extents that are moved: into the padding of both sides where that makes fewer boxes. What is moved there is
+  /// filled after it.
+  Dims moved_dims() const;
   void plan_fills(uint32_t filled);
 
   TensorDesc src_, dst_;

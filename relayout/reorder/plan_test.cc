@@ -85,6 +85,31 @@ TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
   EXPECT_GT(p.cost().nanoseconds, 0);
 }
 
+// Where both sides are padded it is moved too, as far as that makes fewer boxes, and filled after that.
+TEST(Plan, PaddingOfBothSidesIsMoved) {
+  const Plan p = plan("nChw16c", "nChw8c", {2, 29, 5, 4});
+  ASSERT_EQ(p.boxes().size(), 1u);
+  EXPECT_EQ(p.boxes()[0].elements, 2 * 32 * 20);
+  ASSERT_EQ(p.fills().size(), 1u);
+  EXPECT_EQ(p.fills()[0].elements, 2 * 3 * 20);
+  // Not to keep what is there; not beyond either side's; not where little of a block is data.
+  Attributes keep;
+  keep.padding = Padding::keep();
+  EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).boxes()[0].elements, 2 * 16 * 20);
+  EXPECT_EQ(plan("nChw16c", "nhwc", {2, 29, 5, 4}).boxes()[0].elements, 2 * 16 * 20);
+  EXPECT_EQ(plan("aBcd16b", "aBcd32b", {2, 17, 5, 4}).boxes().size(), 2u);
+}
+
+TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
+  // 3 of 16 bytes of 25 blocks: four by one store, the seventh of which starts at block 21.
+  const Plan p = plan("nchw", "nChw16c", {2, 29, 5, 5}, DType::u8);
+  ASSERT_EQ(p.fills().size(), 1u);
+  const BoxPlan& fill = p.fills()[0];
+  EXPECT_EQ(fill.fill_mask, uint64_t{0x0007000700070007});
+  EXPECT_EQ(fill.col_count, 7);
+  EXPECT_EQ(fill.last_col, 21 * 16);
+}
+
 // Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
 TEST(Plan, TilesMakeLinesWhole) {
   const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {

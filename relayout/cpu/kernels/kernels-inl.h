@@ -103,6 +103,37 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
   }
 }
 
+void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols, int64_t last_col, uint64_t mask,
+          uint64_t bits) {
+  const auto each = [&](auto one) __attribute__((always_inline)) {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::byte* const to = dst + dst_rows[r];
+      for (int64_t c = 0; c < cols; ++c) one(to + std::min(dst_cols[c], last_col));
+    }
+  };
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+  const __m512i value = _mm512_set1_epi64(static_cast<int64_t>(bits));
+  if (mask == ~uint64_t{0}) return each([=](std::byte* to) HWY_ATTR { _mm512_storeu_si512(to, value); });
+  each([=](std::byte* to) HWY_ATTR { _mm512_mask_storeu_epi8(to, mask, value); });
+#else
+  std::byte value[kLine + 8];
+  for (int64_t i = 0; i <= kLine; i += 8) store_unaligned(value + i, bits);
+  struct {
+    int8_t first, bytes;
+  } runs[kLine / 2];
+  int count = 0;
+  for (int first = 0; first < kLine && mask >> first != 0;) {
+    first += std::countr_zero(mask >> first);
+    const int n = std::countr_one(mask >> first);
+    runs[count++] = {static_cast<int8_t>(first), static_cast<int8_t>(n)};
+    first += n;
+  }
+  each([&](std::byte * to) __attribute__((always_inline)) {
+    for (int i = 0; i < count; ++i) copy_short(value + runs[i].first % 8, to + runs[i].first, runs[i].bytes);
+  });
+#endif
+}
+
 #if RELAYOUT_KERNELS_SIMD
 
 template <typename T>
@@ -298,6 +329,7 @@ constexpr Kernels make_kernels(std::string_view isa) {
   k.deinterleave = {RELAYOUT_FEW(deinterleave)};
   k.copy = &copy;
   k.shuffle = &shuffle;
+  k.fill = &fill;
   k.tiles = {&tiles<1, uint8_t>, &tiles<2, uint16_t>, &tiles<4, uint32_t>, &tiles<8, uint64_t>, &tiles<16, uint64_t>};
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,

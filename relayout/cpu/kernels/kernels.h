@@ -65,6 +65,11 @@ struct TileShape {
 using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, const TileShape& shape);
 
+/// Writes 8 bytes of `bits` again and again: of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c], last_col) on
+/// those that `mask` has, by bit.
+using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
+                            int64_t last_col, uint64_t mask, uint64_t bits);
+
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
 
@@ -114,6 +119,7 @@ struct Kernels {
   CopyKernel copy_stream;
   ShuffleKernel shuffle;
   std::array<TileKernel, kElementSizes> tiles;
+  FillKernel fill;
   /// Makes such stores visible to other threads, once after them.
   void (*flush)();
   /// [compute type][dtype]; null where that pair is never used.

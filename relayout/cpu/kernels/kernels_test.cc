@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -244,9 +245,40 @@ TEST(Gather, Nibbles) {
   }
 }
 
+// Any bytes of 64, columns that overlap at the end, at every misalignment.
+TEST_P(EveryTable, Fill) {
+  std::mt19937_64 rng(12);
+  constexpr int64_t kRows = 2, kCols = 3;
+  for (int64_t shift = 0; shift < 64; ++shift) {
+    for (const Guarded::Side at : kSides) {
+      for (int pattern = 0; pattern < 6; ++pattern) {
+        const uint64_t bits = rng();
+        const uint64_t mask = (pattern == 0 ? ~uint64_t{0} : rng() & (rng() >> rng() % 64)) | uint64_t{1} << 5;
+        const int64_t width = 64 - std::countl_zero(mask), last = 64 + static_cast<int64_t>(rng() % 8) * 8;
+        const auto rows = steps(kRows, last + width), cols = steps(kCols, 64);
+        Guarded dst(kRows * (last + width), at, shift);
+        std::ranges::fill(dst.bytes(), std::byte{0x3b});
+        std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+        for (const int64_t row : rows) {
+          for (const int64_t col : cols) {
+            for (int64_t i = 0; i < width; ++i) {
+              if (mask >> i & 1)
+                expected[static_cast<std::size_t>(row + std::min(col, last) + i)] =
+                    static_cast<std::byte>(bits >> i % 8 * 8);
+            }
+          }
+        }
+        GetParam()->fill(dst.data(), rows.data(), cols.data(), kRows, kCols, last, mask, bits);
+        ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << std::hex << mask;
+        ASSERT_TRUE(dst.intact());
+      }
+    }
+  }
+}
+
 // Fills as they are run: the padding of a plan, every element size, every misalignment.
-TEST(Fill, AtEveryMisalignment) {
-  const Dims dims{2, 5, 3};
+TEST_P(EveryTable, FillsAtEveryMisalignment) {
+  const Dims dims{2, 5, 23};
   Attributes seven;
   seven.padding = Padding::of(7);
   for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::s4}) {
@@ -265,7 +297,7 @@ TEST(Fill, AtEveryMisalignment) {
           with_dtype(dtype,
                      [&](auto type) { write_element<type()>(expected.data(), i, read_element<type()>(&element, 0)); });
         }
-        const RunContext context{plan, *all_kernels().back(), nullptr, dst.data()};
+        const RunContext context{plan, *GetParam(), nullptr, dst.data()};
         for (const BoxPlan& fill : plan.fills()) run_blocks(context, fill, plan.tables(), 0, fill.blocks);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << name(dtype);
         ASSERT_TRUE(dst.intact());

@@ -1,6 +1,7 @@
 // The kernels by Highway: this file is compiled once for each instruction set of the architecture.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <type_traits>
 #include <utility>
