@@ -74,6 +74,17 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   plan.col_count = cols.count;
 }
 
+/// Adds the axes nearest on one side to those that have `count` steps, while a block holds all. Returns the steps.
+int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side) {
+  for (auto next = nearest(axes, side); next != axes.end(); next = nearest(axes, side)) {
+    if (!to.empty() && count * next->extent > kMaxBlockSide) break;
+    count *= next->extent;
+    to.push_back(take(axes, next));
+  }
+  if (to.empty()) to.push_back({});
+  return count;
+}
+
 /// A run of n elements along `run`, long enough to be worth a copy of its own.
 void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.shape = KernelShape::copy;
@@ -95,8 +106,9 @@ bool fills_tiles(const BoxPlan& plan) {
 }
 
 /// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the
-/// cache, in the destination's order. Their list is made once for the box. The longest other axis is the rows.
-void choose_chunk(BoxPlan& plan, Axes& axes) {
+/// cache, in the destination's order. Their list is made once for the box. Rows are the other axes that are near in the
+/// source; past the caches one axis, the longest.
+void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
   DenseAxes chunk{kSrc, plan.piece[kSrc]};
   for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;
        next = chunk.next(axes))
@@ -112,12 +124,16 @@ void choose_chunk(BoxPlan& plan, Axes& axes) {
     plan.dense_cols = plan.dense_cols && col.stride[kDst] == next;
     next *= col.extent;
   }
-  auto longest = axes.end();
-  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
-    if (axis->table < 0 && (longest == axes.end() || axis->extent > longest->extent)) longest = axis;
+  if (streams) {
+    auto longest = axes.end();
+    for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+      if (axis->table < 0 && (longest == axes.end() || axis->extent > longest->extent)) longest = axis;
+    }
+    plan.rows = {take(axes, longest)};
+    plan.row_count = plan.rows[0].extent;
+  } else {
+    plan.row_count = add_nearest(plan.rows, 1, axes, kSrc);
   }
-  plan.rows = {take(axes, longest)};
-  plan.row_count = plan.rows[0].extent;
   plan.dense_rows = false;
   plan.shape = KernelShape::gather;
 }
@@ -149,9 +165,14 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   // Groups that are permuted are read whole.
   if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
     tiles.shape = KernelShape::copy;
+  // What is far apart needs no loops around small blocks.
+  if (tiles.shape != KernelShape::transpose && !streams) {
+    if (!tiles.dense_cols) tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
+    if (!tiles.dense_rows) tiles.row_count = add_nearest(tiles.rows, tiles.row_count, rest.axes, kSrc);
+  }
   if (tiles.shape != KernelShape::transpose || fills_tiles(tiles))
     return finish(std::move(tiles), std::move(rest), false, streams, tuning);
-  choose_chunk(out, box.axes);
+  choose_chunk(out, box.axes, streams);
   return finish(std::move(out), std::move(box), false, streams, tuning);
 }
 
@@ -199,16 +220,17 @@ void choose_mask(BoxPlan& plan, Axes& axes) {
   }
 }
 
-/// Takes the axes nearest in the destination while a block holds all their steps, or else one. Returns the steps.
-int64_t take_nearest(Axes& to, Axes& axes) {
-  int64_t count = 1;
-  for (auto next = nearest(axes, kDst); next != axes.end(); next = nearest(axes, kDst)) {
-    if (!to.empty() && count * next->extent > kMaxBlockSide) break;
-    count *= next->extent;
-    to.push_back(take(axes, next));
+/// Whether a long run of one side steps over two to four elements of the other: (de)interleaving kernels do those.
+bool interleaves_few(Box& box, int64_t element) {
+  constexpr int64_t kFew = 4, kLong = 16 * kLine;
+  for (const Operand side : {kSrc, kDst}) {
+    const auto few = stepping(box.axes, side, element);
+    if (few == box.axes.end() || few->extent > kFew) continue;
+    const int64_t step = few->extent * element;
+    const auto run = side == kSrc ? find_run(box.axes, step, element) : find_run(box.axes, element, step);
+    if (run != box.axes.end() && run->extent * element >= kLong) return true;
   }
-  if (to.empty()) to.push_back({});
-  return count;
+  return false;
 }
 
 }  // namespace
@@ -229,6 +251,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
+  if (interleaves_few(box, element)) return plan_elements(std::move(box), element, {}, streams, tuning);
   auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
   if (element < kGroup) {
@@ -281,8 +304,8 @@ BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
   }
   if (out.piece[kDst] > 0) choose_mask(out, box.axes);
   // One column after the other may be cut short by the last; others are any axes.
-  if (out.cols.empty()) out.col_count = take_nearest(out.cols, box.axes);
-  out.row_count = take_nearest(out.rows, box.axes);
+  if (out.cols.empty()) out.col_count = add_nearest(out.cols, 1, box.axes, kDst);
+  out.row_count = add_nearest(out.rows, 1, box.axes, kDst);
   return finish(std::move(out), std::move(box), false, false, {});
 }
 

@@ -53,12 +53,33 @@ TEST(Plan, WhatBothSidesStartWithIsOneElement) {
   EXPECT_EQ(both.shape, KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
   // b of 4 within the destination's 2a4b, and two steps along d.
-  const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 64, 5, 8}, DType::u8).boxes()[0];
+  const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).boxes()[0];
   EXPECT_EQ(one.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
   EXPECT_EQ(one.dst_pattern, a_first);
   // Nothing.
   EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).boxes()[0].piece[kSrc], 1);
+}
+
+TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
+  // One channel of a block: bytes that are apart on both sides; all axes are rows and columns.
+  const Plan p = plan("nChw16c", "nhwc", {4, 17, 8, 8}, DType::u8);
+  ASSERT_EQ(p.boxes().size(), 2u);
+  EXPECT_EQ(p.boxes()[1].shape, KernelShape::gather);
+  EXPECT_TRUE(p.boxes()[1].loops.empty());
+  EXPECT_EQ(p.boxes()[1].row_count * p.boxes()[1].col_count, 4 * 64);
+}
+
+// Long runs that step over a few elements need no tiles, where groups could be permuted neither.
+TEST(Plan, FewAreInterleaved) {
+  for (const auto& [from, to] : {std::pair("Abcd4a", "ABcd4a2b"), {"ABcd4a2b", "Abcd4a"}}) {
+    const Plan p = plan(from, to, {8, 4, 29, 31}, DType::u8);
+    ASSERT_EQ(p.boxes().size(), 1u);
+    EXPECT_EQ(p.boxes()[0].shape, KernelShape::transpose);
+    EXPECT_EQ(p.boxes()[0].row_run, 0);
+    EXPECT_EQ(p.boxes()[0].shuffle, 1);
+    EXPECT_EQ(std::min(p.boxes()[0].row_count, p.boxes()[0].col_count), 2);
+  }
 }
 
 TEST(Plan, OddAxesAreCutForTiles) {

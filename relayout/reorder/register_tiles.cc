@@ -12,8 +12,9 @@
 namespace relayout {
 namespace {
 
-/// The bytes of a tile that are worth one.
-constexpr int64_t kLeastTile = 8;
+/// What a tile's rows and columns need at least, multiplied in bytes, to be worth one: as much as a square of 16 bytes
+/// is permuted for any. And the bytes of a tile.
+constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
 /// What a block should have of each side's neighbourhood.
 constexpr int64_t kLines = 2 * kLine;
 /// A block's bytes, and those of its columns in a row.
@@ -137,8 +138,8 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   if (rows.bytes() < groups.bytes[kSrc] || cols.bytes() < groups.bytes[kDst]) return {};
   grow(rows, box.axes, kGroup);
   grow(cols, box.axes, kGroup);
-  const int64_t tile = std::min(kGroup, rows.bytes()) * std::min(kGroup, cols.bytes()) / element;
-  if (tile < kLeastTile) return {};
+  const int64_t square = std::min(kGroup, rows.bytes()) * std::min(kGroup, cols.bytes());
+  if (square < std::max(kLeastSquare, kLeastTile * element)) return {};
   grow(cols, box.axes, kLine);
   grow(rows, box.axes, 4 * kLine);
   grow(cols, box.axes, 4 * kLine);
