@@ -17,6 +17,10 @@ struct StridedRows {
   int64_t stride;
 
   HWY_INLINE StridedRows from(int64_t row) const { return {dst + row * stride, stride}; }
+  template <class D>
+  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+    hn::StoreU(v, d, as<hn::TFromD<D>>(dst + i * stride));
+  }
 };
 
 /// N rows of as many columns as a register of D has elements of a row.
@@ -41,11 +45,17 @@ HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols
   }
 }
 
-/// A line of the source's rows. Each load of the four tiles is an instruction of its own, with its own stride from line
-/// to line, which the processor learns and fetches ahead by.
+/// A line of the source's rows: a square, where there is one for D. Else each load of the four tiles is an instruction
+/// of its own, with its own stride from line to line, which the processor learns and fetches ahead by.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, To to) {
   constexpr int64_t kN = 16 / sizeof(T);
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(T) == 4 && hn::MaxLanes(d) == kLine / sizeof(T)) {
+    transpose_square<T>(src, src_cols, to, FetchAhead<Affine>{src, src_cols, 0});
+    return;
+  }
+#endif
   transpose_cached_tile<T>(d, src, src_cols, to);
   transpose_cached_tile<T>(d, src + 16, src_cols, to.from(kN));
   transpose_cached_tile<T>(d, src + 32, src_cols, to.from(2 * kN));
