@@ -183,8 +183,8 @@ bool reads_groups(const BoxPlan& plan) {
   return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
 }
 
-/// Whether a box by tiles is better than by a plain transposition: something is permuted, or full tiles make only a
-/// small region.
+/// Whether a box by tiles is better than by a plain transposition: something is permuted, full tiles make only a small
+/// region, or the destination's lines could not be written past the cache as a whole.
 bool wants_tiles(const BoxPlan& plan, bool streams) {
   const auto permutes = [](const std::array<uint8_t, kGroup>& pattern) {
     for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -193,10 +193,15 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
     return false;
   };
   if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
-  if (streams) return false;  // tiles are not written past the cache
+  const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
+  if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
+  if (streams) {
+    // Past the cache if lines can be made whole: of a run, or of several that follow each other.
+    const Axis& row = plan.rows[0];
+    return run < kLine && (row.stride[kDst] != run || row.extent * run < kLine);
+  }
   constexpr int64_t kSmall = 4 << 10;
-  const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run;
-  return std::min(plan.row_run, plan.col_run) * piece >= kGroup && region * piece < kSmall && region < plan.elements;
+  return region * piece < kSmall && region < plan.elements;
 }
 
 /// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.

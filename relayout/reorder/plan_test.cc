@@ -131,6 +131,17 @@ TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   EXPECT_EQ(fill.last_col, 21 * 16);
 }
 
+// Past the caches too where runs of less than a line do not follow each other.
+TEST(Plan, PartsOfLinesAreMadeByTiles) {
+  const auto streamed = [](std::string_view from, std::string_view to) {
+    const Dims dims{32, 64, 8, 8};
+    return Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always}).boxes()[0];
+  };
+  EXPECT_GT(streamed("BAcd8a16b2a", "aBdC48b4c").row_run, 0);
+  EXPECT_EQ(streamed("nchw", "nChw8c").row_run, 0);
+  EXPECT_EQ(streamed("nchw", "nChw16c").row_run, 0);
+}
+
 // Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
 TEST(Plan, TilesMakeLinesWhole) {
   const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {
