@@ -73,9 +73,14 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   Starts2 rows(box.rows), cols(box.cols);
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
+  // What completes a line of the destination.
+  const int64_t piece = std::max<int64_t>(1, box.piece[kDst]), row_bytes = box.col_count * piece;
+  const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes;
+  const int64_t extra_rows = context.plan.streams() && follow ? ceil_div(kMaxExtra, row_bytes) : 0;
+  const int64_t extra_cols = context.plan.streams() ? ceil_div(kMaxExtra, piece) : 0;
   each_block(box, tables, begin, end, [&](const Offsets& at, const Part& row, const Part& col) {
-    rows.seek(row.begin, row.listed());
-    cols.seek(col.begin, one_column ? 1 : col.listed());
+    rows.seek(row.begin, row.listed(extra_rows));
+    cols.seek(col.begin, one_column ? 1 : col.listed(extra_cols));
     Offsets offset;
     for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at[k] + rows.first()[k] + cols.first()[k];
     offset[kAttribute] += context.attribute;

@@ -37,7 +37,7 @@ struct Part {
   int64_t count() const { return std::min(most, total - begin); }
   int64_t end() const { return begin + count(); }
   /// How many a block's lists hold: some more than its own, see stream_block().
-  int64_t listed() const { return std::min(most + kMaxExtra, total - begin); }
+  int64_t listed(int64_t extra) const { return std::min(most + extra, total - begin); }
 };
 
 /// Some rows and columns of a box. Piece (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r] +

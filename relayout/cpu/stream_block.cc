@@ -5,8 +5,8 @@
 // carry each row's last line in registers (stream_lines.h). Elsewhere the block is first made in the first-level cache,
 // an *image* of the destination with the destination's alignment, and its lines are written from there. A line belongs
 // to the block in which it starts: a block also makes the few elements that complete its last line, and leaves the
-// beginning of its first line to its neighbour. Interleaved columns and rows that are parts of lines are the exception:
-// there every block of the box writes just its own rows.
+// beginning of its first line to its neighbour. Copied pieces, interleaved columns and rows that are parts of lines are
+// the exception: there every block of the box writes just its own bytes.
 #include <numeric>
 
 #include "relayout/cpu/run.h"
@@ -22,10 +22,27 @@ constexpr int64_t kImage = 40 << 10;
 constexpr int64_t kMaxRows = 64;
 constexpr int64_t kTileBytes = 512, kTileImage = 12 << 10;
 
-/// Whether all rows of a block start at lines.
-bool at_lines(const BoxPlan& box, const Block& block) {
-  return to_line(block.dst) == 0 &&
-         std::ranges::all_of(box.rows, [](const Axis& a) { return a.stride[kDst] % kLine == 0; });
+/// Whether all rows of a block start at lines, or parts of them.
+bool at_lines(const BoxPlan& box, const Block& block, int64_t part = kLine) {
+  return to_line(block.dst) % part == 0 &&
+         std::ranges::all_of(box.rows, [&](const Axis& a) { return a.stride[kDst] % part == 0; });
+}
+
+/// Whether a box copies pieces as they are.
+bool copies_pieces(const RunContext& context, const BoxPlan& box) {
+  return box.shape == KernelShape::copy && !box.long_runs && !context.plan.converts() && box.shuffle == 1;
+}
+
+/// Pieces that make lines one after the other, or are lines (parts of lines) anywhere: then the shorter side goes
+/// first, so that the source is read, or the destination written, in a few streams side by side.
+void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
+  const int64_t bytes = box.piece[kDst], part = std::min(bytes, kLine);
+  const auto& copy = context.kernels.copy_stream;
+  if (box.dense_rows && box.row_count <= box.col_count && kLine % part == 0 && bytes % part == 0 &&
+      at_lines(box, b, part))
+    copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
+  else
+    copy(b.src, b.src_rows, b.src_cols, b.dst, b.dst_rows, b.dst_cols, b.rows, b.cols, bytes, 0);
 }
 
 // Inlined by force: gcc drops calls of what does nothing but prefetch.
@@ -57,6 +74,10 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     return true;
   }
   if (box.long_runs) return cast_stream(context, box, block);
+  if (copies_pieces(context, box)) {
+    copy_pieces(context, box, block);
+    return true;
+  }
   const bool moves = box.shape == KernelShape::transpose && !converts && box.shuffle == 1;
   if ((moves || (converts && narrows(context, box))) && interleaves(box, block, bytes)) {
     block.stream = true;
@@ -79,10 +100,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     converts ? cast_block(context, box, block) : move_block(context, box, block);
     return true;
   }
-  if (converts || (bytes % kLine != 0 && bytes != 16 && bytes != 32)) return false;
-  kernels.copy_stream(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
-                      block.cols, bytes, box.ahead);
-  return true;
+  return false;
 }
 
 /// Lines straight from the kernels, where rows start anywhere; false where the block is not made for it.
@@ -197,7 +215,8 @@ void make_block(const RunContext& context, const BoxPlan& box, Block block) {
 }
 
 bool streams(const RunContext& context, const BoxPlan& box) {
-  return context.plan.streams() && !context.in_tile && context.kernels.copy_stream && box.dense_cols &&
+  return context.plan.streams() && !context.in_tile && context.kernels.copy_stream &&
+         (box.dense_cols || (copies_pieces(context, box) && box.piece[kDst] >= kScatteredPiece)) &&
          box.unit_bits[kSrc] == 8 && box.unit_bits[kDst] == 8 && context.plan.attributes().beta == 0 &&
          (box.long_runs || box.piece[kDst] <= kTileBytes);
 }

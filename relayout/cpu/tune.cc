@@ -52,7 +52,7 @@ std::vector<Candidate> make_candidates(const TensorDesc& src, const TensorDesc& 
     }
   };
   const int64_t bytes = src.span_bytes() + dst.span_bytes(), caches = machine.l3;
-  if (bytes >= caches / 4 && bytes / 4 <= caches) {
+  if (bytes >= caches / 16 && bytes / 4 <= caches) {
     add({.stream = first.streams() ? Tuning::Stream::never : Tuning::Stream::always});
   }
   const BoxPlan& box = *std::ranges::max_element(first.boxes(), {}, &BoxPlan::elements);

@@ -96,7 +96,7 @@ TEST(Tune, CandidatesDiffer) {
   }
   // Far inside the caches there is nothing to choose, and about their size the stores.
   EXPECT_EQ(tuning_candidates(example.src, example.dst, {}, {}).size(), 1u);
-  const auto near = tuning_candidates(example.src, example.dst, {}, {32 << 10, 256 << 10, 512 << 10});
+  const auto near = tuning_candidates(example.src, example.dst, {}, {32 << 10, 256 << 10, 2 << 20});
   EXPECT_EQ(near, (std::vector<Tuning>{{}, {.stream = Tuning::Stream::always}}));
 }
 

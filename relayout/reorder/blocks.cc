@@ -14,14 +14,42 @@ namespace {
 constexpr int64_t kCopyBlock = 256 << 10;
 /// Bytes of a transposition in the cache that are one unit of work, where its rows are short.
 constexpr int64_t kTransposeBlock = 64 << 10;
+/// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them.
+constexpr int64_t kCopiedBlock = 128 << 10, kFewLines = 16;
+/// Bytes of a region that is not cut.
+constexpr int64_t kSmallRegion = 16 << 10;
 /// Values of a run that are converted as one unit of work.
 constexpr int64_t kCastBlock = 4096;
 
 /// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 
+bool copies_pieces(const BoxPlan& plan, bool converts) {
+  return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
+}
+
+/// Pieces that are copied past the cache. Where they are lines or parts of them: all rows, if there are fewer of them
+/// than columns, so that the source is read as it lies, or else a few lines of each row. Other pieces make long rows,
+/// and so many that the source's lines are used up.
+void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
+  // The lists stay in the first-level cache: they are short against what they list.
+  const auto side = [&](int64_t other) {
+    return std::clamp<int64_t>(kCopiedBlock / (other * piece), 16,
+                               std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece)));
+  };
+  const bool lines = kLine % piece == 0 || piece % kLine == 0;
+  if (lines && plan.dense_rows && plan.row_count <= plan.col_count) {
+    plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
+    plan.block_cols = side(plan.block_rows);
+  } else {
+    const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
+    plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kLine / piece : side(rows));
+    plan.block_rows = side(plan.block_cols);
+  }
+}
+
 /// See choose_blocks().
-void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
+void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t dst_piece = plan.piece[kDst];
   plan.pack = plan.shape == KernelShape::transpose && std::min(src_piece, dst_piece) <= 2 &&
@@ -40,8 +68,12 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece) {
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
   plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
   plan.block_rows = rows;
+  if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
+  // A small region is one block: its lists are made once.
+  if (plan.row_count * plan.col_count * piece <= kSmallRegion)
+    plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
   // A source without gaps: its next bytes are the next columns.
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
@@ -81,14 +113,14 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
     plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
     const int64_t lines = kTransposeBlock / (kLine * plan.block_cols);
     plan.block_rows = std::clamp(lines * kLine, kRowBytes, kMaxBlockSide * piece) / piece;
-  } else if (!streams || !plan.dense_cols) {
+  } else if (!streams || (!plan.dense_cols && !(copies_pieces(plan, converts) && piece >= kScatteredPiece))) {
     plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
     plan.block_cols =
         std::clamp<int64_t>((16 << 10) / (piece * std::min(plan.row_count, plan.block_rows)), 16, kMaxBlockSide);
     if (plan.col_count < plan.block_cols)
       plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.col_count), 16, kMaxBlockSide);
   } else {
-    choose_streamed_blocks(plan, piece);
+    choose_streamed_blocks(plan, piece, converts);
   }
 }
 

@@ -52,7 +52,7 @@ double rate(const BoxPlan& box, bool converts, bool streams) {
     case KernelShape::copy:
       if (converts) return streams ? (box.long_runs ? 27 : 20) : 30;
       if (box.long_runs) return streams ? 36 : 90;
-      if (streams) return piece > 2 * kLine ? 17 : 27;
+      if (streams) return piece > 2 * kLine ? 24 : 27;
       return std::min(70.0, static_cast<double>(piece));
     case KernelShape::transpose: {
       if (converts) return streams ? (std::min(box.row_count, box.col_count) <= 4 ? 25 : 21) : 23;

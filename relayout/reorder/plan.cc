@@ -18,6 +18,9 @@ namespace {
 
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
+/// Of the last-level cache, what source and destination together may take before the destination is written past it:
+/// a quarter. Lines that are written by way of the cache are read first, and what is in the cache is displaced.
+constexpr int64_t kStreamShare = 4;
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
@@ -96,7 +99,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   const int64_t bytes = src.span_bytes() + dst.span_bytes();
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
-                  (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / 4 * 3);
+                  (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / kStreamShare);
   const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
   if (fills) {
     plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);

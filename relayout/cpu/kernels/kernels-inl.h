@@ -13,9 +13,6 @@ namespace {
 struct Bytes32 {
   Bytes16 low, high;
 };
-struct Bytes64 {
-  Bytes32 low, high;
-};
 
 template <typename T>
 RELAYOUT_INLINE T load_unaligned(const void* at) {
@@ -44,6 +41,42 @@ constexpr int64_t kLine = 64;
 /// A hint for what is needed many lines later: into the second level.
 RELAYOUT_INLINE void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
+#if RELAYOUT_KERNELS_SIMD
+
+template <typename T>
+using Block16 = hn::Full128<T>;
+template <typename T>
+using Wide = hn::ScalableTag<T>;
+/// Blocks of the widest register.
+constexpr int kBlocks = HWY_LANES(uint8_t) / 16;
+
+template <typename T>
+HWY_INLINE const T* as(const std::byte* at) {
+  return reinterpret_cast<const T*>(at);
+}
+template <typename T>
+HWY_INLINE T* as(std::byte* at) {
+  return reinterpret_cast<T*>(at);
+}
+
+/// A line from anywhere to anywhere.
+HWY_INLINE void copy_line(const std::byte* src, std::byte* dst) {
+  const Wide<uint8_t> d;
+  for (int64_t i = 0; i < kLine; i += 16 * kBlocks)
+    hn::StoreU(hn::LoadU(d, as<uint8_t>(src + i)), d, as<uint8_t>(dst + i));
+}
+
+/// Of lambdas that call such functions.
+#define RELAYOUT_ATTR HWY_ATTR
+
+#else
+
+RELAYOUT_INLINE void copy_line(const std::byte* src, std::byte* dst) { __builtin_memcpy(dst, src, kLine); }
+
+#define RELAYOUT_ATTR
+
+#endif
+
 /// Up to 64 bytes, by two moves of one size that may overlap.
 RELAYOUT_INLINE void copy_short(const std::byte* src, std::byte* dst, int64_t n) {
   const auto both = [&]<typename T>(T) __attribute__((always_inline)) {
@@ -64,8 +97,8 @@ RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
   if (n <= 64) return copy_short(src, dst, n);
   // The library knows the machine's best way for long runs.
   if (n >= 1024) return void(__builtin_memcpy(dst, src, static_cast<std::size_t>(n)));
-  for (int64_t i = 0; i + 64 < n; i += 64) store_unaligned(dst + i, load_unaligned<Bytes64>(src + i));
-  store_unaligned(dst + n - 64, load_unaligned<Bytes64>(src + n - 64));
+  for (int64_t i = 0; i + kLine < n; i += kLine) copy_line(src + i, dst + i);
+  copy_line(src + n - kLine, dst + n - kLine);
 }
 
 /// Every run of a region, by `one`.
@@ -96,10 +129,12 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
   switch (bytes) {
     case 16: return copy_whole<Bytes16>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
     case 32: return copy_whole<Bytes32>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
-    case 64: return copy_whole<Bytes64>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    case 64:
+      return each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, kLine, ahead,
+                      [](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
     default:
       each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead,
-               [=](const std::byte* from, std::byte* to) { copy_one(from, to, bytes); });
+               [=](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_one(from, to, bytes); });
   }
 }
 
@@ -133,26 +168,6 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
   });
 #endif
 }
-
-#if RELAYOUT_KERNELS_SIMD
-
-template <typename T>
-using Block16 = hn::Full128<T>;
-template <typename T>
-using Wide = hn::ScalableTag<T>;
-/// Blocks of the widest register.
-constexpr int kBlocks = HWY_LANES(uint8_t) / 16;
-
-template <typename T>
-HWY_INLINE const T* as(const std::byte* at) {
-  return reinterpret_cast<const T*>(at);
-}
-template <typename T>
-HWY_INLINE T* as(std::byte* at) {
-  return reinterpret_cast<T*>(at);
-}
-
-#endif
 
 #include "relayout/cpu/kernels/interleave-inl.h"
 #include "relayout/cpu/kernels/transpose-inl.h"
@@ -192,47 +207,7 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Whole lines of the destination, from anywhere.
-HWY_INLINE void stream_lines(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
-  const Wide<uint8_t> d;
-  constexpr int64_t kStep = 16 * kBlocks;
-  for (int64_t i = 0; i < bytes; i += kLine) {
-    if (ahead != 0) prefetch(src + i + ahead);
-    for (int64_t b = 0; b < kLine; b += kStep)
-      hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
-  }
-}
-
-HWY_INLINE void stream_run(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
-  const int64_t head = std::min(bytes, -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1));
-  if (head > 0) copy_short(src, dst, head);
-  const int64_t lines = (bytes - head) / kLine * kLine, tail = bytes - head - lines;
-  stream_lines(src + head, dst + head, lines, ahead);
-  if (tail > 0) copy_short(src + head + lines, dst + head + lines, tail);
-}
-
-void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
-                 Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
-  const auto each = [&](auto one) __attribute__((always_inline)) {
-    each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, bytes <= kLine ? ahead : 0, one);
-  };
-  const Block16<uint8_t> d;
-  const auto aligned = [](const std::byte* at, uintptr_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; };
-  // Quarters and halves of lines, one after the other.
-  if (bytes == 16 || bytes == 32) {
-    return each([=](const std::byte* from, std::byte* to) HWY_ATTR {
-      if (!aligned(to, 16)) return stream_run(from, to, bytes, 0);
-      hn::Stream(hn::LoadU(d, as<uint8_t>(from)), d, as<uint8_t>(to));
-      if (bytes == 32) hn::Stream(hn::LoadU(d, as<uint8_t>(from + 16)), d, as<uint8_t>(to + 16));
-    });
-  }
-  if (bytes == kLine) {
-    return each([=](const std::byte* from, std::byte* to) HWY_ATTR {
-      aligned(to, kLine) ? stream_lines(from, to, kLine, 0) : stream_run(from, to, kLine, 0);
-    });
-  }
-  each([=](const std::byte* from, std::byte* to) HWY_ATTR { stream_run(from, to, bytes, bytes > kLine ? ahead : 0); });
-}
+#include "relayout/cpu/kernels/copy_stream-inl.h"
 
 void flush() { hwy::FlushStream(); }
 
@@ -351,5 +326,6 @@ constexpr Kernels make_kernels(std::string_view isa) {
 }
 
 #undef RELAYOUT_FEW
+#undef RELAYOUT_ATTR
 
 }  // namespace

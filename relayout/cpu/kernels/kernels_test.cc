@@ -64,6 +64,37 @@ TEST_P(EveryTable, CopyStream) {
   }
 }
 
+// Pieces that make lines of the destination together, in rows that follow each other or not.
+TEST_P(EveryTable, CopyStreamOfPieces) {
+  if (!GetParam()->copy_stream) return;
+  constexpr int64_t kRows = 3, kCols = 30;
+  std::mt19937 rng(12);
+  for (const int64_t bytes : {1, 5, 16, 24, 32, 48, 64, 100, 128, 250, 700}) {
+    for (const int64_t src_gap : {0, 3, 200}) {
+      for (const int64_t dst_gap : {0, 7}) {
+        for (int64_t shift = 0; shift < 64; shift += bytes % 16 == 0 ? 8 : 9) {
+          const auto src_cols = steps(kCols, bytes + src_gap), src_rows = steps(kRows, kCols * (bytes + src_gap));
+          const auto dst_cols = steps(kCols, bytes), dst_rows = steps(kRows, kCols * bytes + dst_gap);
+          const Guarded::Side at = kSides[static_cast<std::size_t>(shift / 8 % 2)];
+          Guarded src(src_rows.back() + src_cols.back() + bytes, at), dst(dst_rows.back() + kCols * bytes, at, shift);
+          randomize(src.bytes(), rng);
+          randomize(dst.bytes(), rng);
+          std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+          for (std::size_t r = 0; r < kRows; ++r) {
+            for (std::size_t c = 0; c < kCols; ++c)
+              std::copy_n(src.data() + src_rows[r] + src_cols[c], bytes, expected.begin() + dst_rows[r] + dst_cols[c]);
+          }
+          GetParam()->copy_stream(src.data(), src_rows.data(), src_cols.data(), dst.data(), dst_rows.data(),
+                                  dst_cols.data(), kRows, kCols, bytes, 0);
+          GetParam()->flush();
+          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << bytes << " bytes, gaps of " << src_gap;
+          ASSERT_TRUE(src.intact() && dst.intact());
+        }
+      }
+    }
+  }
+}
+
 TEST_P(EveryTable, Copy) {
   std::mt19937 rng(3);
   for (int64_t rows : {1, 2, 5}) {
