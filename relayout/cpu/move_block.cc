@@ -48,14 +48,8 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
     return context.kernels.shuffle(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
                                    block.rows, block.cols, bytes, box.pattern.data());
   }
-  const auto& copy = context.kernels.copy;
-  // Long inner loops.
-  if (block.rows > block.cols) {
-    return copy(block.src, block.src_cols, block.src_rows, block.dst, block.dst_cols, block.dst_rows, block.cols,
-                block.rows, bytes, block.ahead);
-  }
-  copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows, block.cols,
-       bytes, block.ahead);
+  context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
+                       block.cols, bytes, block.ahead);
 }
 
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
