@@ -31,7 +31,9 @@ struct Converter {
   StoreKernel store;
   bool load_is_identity, store_is_identity;
   /// Null where the values do not go straight from type to type.
-  ConvertKernel direct = nullptr, direct_stream = nullptr, direct_rows = nullptr;
+  ConvertKernel direct = nullptr, direct_stream = nullptr;
+  /// Null where `direct` is, or where there is none.
+  PipelinedKernel pipelined = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
   explicit Converter(const RunContext& c) : context(c) {
@@ -55,7 +57,7 @@ struct Converter {
       };
       direct = of(c.kernels.convert);
       direct_stream = of(c.kernels.convert_stream);
-      direct_rows = of(c.kernels.convert_rows);
+      pipelined = of(c.kernels.convert_pipelined);
     }
     src_bytes = std::max(bits(src) / 8, 1);
     dst_bytes = std::max(bits(dst) / 8, 1);
@@ -162,7 +164,9 @@ void put(const RunContext& context, const Block& block, int64_t bytes, const std
 /// Narrow elements are transposed faster than wide ones: columns are converted first, then transposed.
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
-  transpose_packed(context, box, block, box.piece[kDst],
+  Pipelined pipelined;
+  if (box.pack && convert.straight(attribute)) pipelined = {convert.pipelined, convert.scale(block.offset[kAttribute])};
+  transpose_packed(context, box, block, box.piece[kDst], pipelined,
                    [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
                      const int64_t first = part.offset[kAttribute];
                      if (convert.straight(attribute)) {
@@ -183,6 +187,14 @@ void widen_block(const RunContext& context, const BoxPlan& box, const Converter&
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kRows];
   const int64_t bytes = box.piece[kSrc];
+  if (const int64_t whole = block.cols - block.cols % (kLine / bytes);
+      block.stream && box.pack && convert.pipelined && whole > 0) {
+    convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
+                      convert.scale(block.offset[kAttribute]), block.ahead);
+    if (whole < block.cols)
+      widen_block(context, box, convert, part_of(box, block, 0, block.rows, whole, block.cols - whole));
+    return;
+  }
   BoxPlan narrow;
   narrow.shape = KernelShape::transpose;
   narrow.piece = {bytes, bytes};

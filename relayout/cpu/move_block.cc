@@ -64,19 +64,21 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
   const bool few =
       !block.lines && box.shuffle == 1 && (interleaves(box, block, bytes) || deinterleaves(box, block, bytes));
   if (few) return transpose_by_kernel(context, box, block, bytes);
-  if (!box.pack && block.lines) return LineTransposition(context, box, block, *block.lines, bytes, nullptr).run();
+  if (!box.pack && block.lines) return LineTransposition(context, box, block, *block.lines, bytes, {}, nullptr).run();
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
-  transpose_packed(
-      context, box, block, bytes, [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
-        const int64_t n = part.rows * bytes;
-        if (box.shuffle > 1) {
-          prefetch_columns(part, col, cols, n);
-          context.kernels.shuffle(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n,
-                                  box.pattern.data());
-        } else {
-          context.kernels.copy(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n, part.ahead);
-        }
-      });
+  const PipelinedKernel pipelined = box.shuffle == 1 ? context.kernels.transpose_pipelined[log2_size(bytes)] : nullptr;
+  transpose_packed(context, box, block, bytes, {pipelined, nullptr},
+                   [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
+                     const int64_t n = part.rows * bytes;
+                     if (box.shuffle > 1) {
+                       prefetch_columns(part, col, cols, n);
+                       context.kernels.shuffle(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n,
+                                               box.pattern.data());
+                     } else {
+                       context.kernels.copy(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n,
+                                            part.ahead);
+                     }
+                   });
 }
 
 }  // namespace

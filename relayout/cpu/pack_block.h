@@ -17,11 +17,15 @@ namespace relayout::cpu {
 
 /// Transposes `block` of `box` into elements of `bytes` bytes. pack(part, col, cols, to, starts) writes columns [col,
 /// col + cols) of `part`, some rows of the block, dense and of that type, to where each starts at `to`; it prefetches.
-/// With block.stream the destination's lines are written past the cache.
+/// With block.stream the destination's lines are written past the cache, by `pipelined` where there is one.
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
-                      const Pack& pack) {
-  if (block.lines) return LineTransposition(context, box, block, *block.lines, bytes, pack).run();
+                      const Pipelined& pipelined, const Pack& pack) {
+  if (block.lines) return LineTransposition(context, box, block, *block.lines, bytes, pipelined, pack).run();
+  if (block.stream && pipelined.kernel && block.cols * bytes % 64 == 0) {
+    return pipelined.kernel(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows,
+                            block.cols, pipelined.scale, block.ahead);
+  }
   constexpr int64_t kLine = 64, kMemory = 24 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kLine];
@@ -31,7 +35,7 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
   if (block.rows > rows_most) {
     for (int64_t r = 0; r < block.rows; r += rows_most) {
       transpose_packed(context, box, part_of(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols), bytes,
-                       pack);
+                       pipelined, pack);
     }
     return;
   }

@@ -11,17 +11,24 @@
 
 namespace relayout::cpu {
 
+/// What transposes the source as it is, if anything does.
+struct Pipelined {
+  PipelinedKernel kernel = nullptr;
+  const float* scale = nullptr;
+};
+
 /// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that it owns, see stream_block.cc;
 /// `cols` is its part of the box's columns. `pack` is that of transpose_packed(), or a null pointer for sources that
-/// are read as they are. At least 16 bytes of rows and a line of columns.
+/// the plain kernels read as they are. At least 16 bytes of rows and a line of columns.
 template <typename Pack>
 class LineTransposition {
  public:
   LineTransposition(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols, int64_t bytes,
-                    const Pack& pack)
+                    const Pipelined& pipelined, const Pack& pack)
       : context_(context),
         box_(box),
         block_(block),
+        pipelined_(pipelined),
         pack_(pack),
         size_(log2_size(bytes)),
         bytes_(bytes),
@@ -31,7 +38,7 @@ class LineTransposition {
         total_(block.cols + extra_) {}
 
   void run() {
-    const int64_t tile = 16 / bytes_, most = kRowBytes / bytes_;
+    const int64_t tile = 16 / bytes_, most = (pipelined_.kernel ? kLine : kRowBytes) / bytes_;
     for (int64_t row = 0; row < block_.rows;) {
       // What would be less than a tile goes with the rows before it.
       const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;
@@ -51,6 +58,10 @@ class LineTransposition {
     const int64_t whole_cols = total_ / whole_ * whole_;
     if constexpr (kPacks) {
       for (int64_t c = 0; c < whole_; ++c) starts_[c] = c * kPitch;
+    }
+    if (pipelined_.kernel) {
+      run_pipelined(part, whole_cols);
+    } else if constexpr (kPacks) {
       for (int64_t col = 0; col < whole_cols; col += whole_) {
         pack(part, col, whole_);
         lines(part, dense_, starts_, col, whole_, 0);
@@ -70,6 +81,22 @@ class LineTransposition {
       }
     }
     put_tails(part, whole_cols);
+  }
+
+  /// In one go; but the heads are put after the first line.
+  void run_pipelined(const Block& part, int64_t whole_cols) {
+    constexpr int64_t kMost = 256;
+    for (int64_t col = 0; col < whole_cols;) {
+      int64_t count = starts_row_ && col == 0 ? whole_ : whole_cols - col;
+      if (box_.ahead == 0) {
+        count = std::min(count, kMost);
+        for (int64_t c = col + count; c < std::min(total_, col + count + kMost); ++c) fetch(part, c);
+      }
+      pipelined_.kernel(part.src, part.src_cols + col, part.dst + col * bytes_, part.dst_rows, carry_, col == 0,
+                        part.rows, count, pipelined_.scale, box_.ahead);
+      if (col == 0) put_heads(part);
+      col += count;
+    }
   }
 
   void lines(const Block& part, const std::byte* src, Starts cols, int64_t col, int64_t count, int64_t ahead) {
@@ -138,6 +165,7 @@ class LineTransposition {
   const RunContext& context_;
   const BoxPlan& box_;
   const Block& block_;
+  const Pipelined pipelined_;
   const Pack& pack_;
   const std::size_t size_;
   const int64_t bytes_, whole_;

@@ -21,6 +21,14 @@ constexpr int64_t kSmallRegion = 16 << 10;
 /// Values of a run that are converted as one unit of work.
 constexpr int64_t kCastBlock = 4096;
 
+/// Bytes of the narrower side that a panel has of each row, where both sides lie far apart.
+constexpr int64_t kPanelBytes = 512;
+/// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
+constexpr int64_t kStrips = 16;
+
+/// Of these, as many strips are fetched ahead as have so many bytes.
+constexpr int64_t kStripsAhead = 64 << 10;
+
 /// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 
@@ -52,22 +60,25 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t dst_piece = plan.piece[kDst];
-  plan.pack = plan.shape == KernelShape::transpose && std::min(src_piece, dst_piece) <= 2 &&
+  const int64_t narrow = std::min(src_piece, dst_piece);
+  plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
               std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= 16;
-  // What is made dense first is read a line of each column at a time, where columns start at lines: of many streams
-  // side by side the machine fetches more than of a few.
-  const bool dense_first = plan.pack || (plan.shape == KernelShape::transpose && src_piece != dst_piece);
-  const bool lines =
-      dense_first && std::ranges::all_of(plan.cols, [](const Axis& a) { return a.stride[kSrc] % kLine == 0; });
-  const int64_t rows = lines ? std::max<int64_t>(16, kLine / src_piece) : std::max<int64_t>(kRowBytes / src_piece, 4);
-  int64_t panel = std::max<int64_t>(128, 512 / dst_piece);
+  const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kLine == 0; };
+  const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
+  // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
+  // what is converted, where columns start at lines.
+  const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
+  const int64_t rows = plan.pack           ? kLine / narrow
+                       : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
+                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
+  int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, kPanelBytes / dst_piece);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
   // Panels of about the same size, of whole lines.
-  const int64_t whole = std::max<int64_t>(16, kLine / dst_piece);
+  const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
   plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
-  plan.block_rows = rows;
+  plan.block_rows = plan.pack ? std::min(kMaxBlockSide, kStrips * rows) : rows;
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
@@ -80,12 +91,17 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
   if (linear) plan.block_rows = std::max<int64_t>(plan.block_rows, 512 / src_piece);
   // Short rows that follow each other make one run of the destination together.
-  if (row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0)
-    plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
-  if (linear)
+  const bool one_run =
+      row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;
+  if (one_run) plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+  const bool tiles = plan.pack && !one_run;
+  const int64_t strip = (tiles ? rows : plan.block_rows) * src_piece;
+  if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
-  else if (plan.dense_rows && plan.block_rows < plan.row_count)
-    plan.ahead = plan.block_rows * src_piece + kLine - 1;
+  } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
+    const int64_t strips = tiles ? ceil_div(kStripsAhead, plan.block_cols * strip) : 1;
+    plan.ahead = strips * strip + (lines ? 0 : kLine - 1);
+  }
 }
 
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond

@@ -242,50 +242,6 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
   with_scale(scale, each);
 }
 
-#if HWY_TARGET <= HWY_AVX3
-
-/// A register of 4 bytes a row: a value of each of 4 / sizeof(D) columns, from values(0), values(1) and so on.
-template <DType D, typename V>
-HWY_INLINE __m512i row_values(V values) {
-  if constexpr (D == DType::bf16) {
-    const __m512i low = _mm512_srli_epi32(upper_bf16(values(0)).raw, 16);
-    return _mm512_mask_mov_epi16(low, 0xaaaaaaaa, upper_bf16(values(1)).raw);
-  } else if constexpr (D == DType::f16) {
-    const hn::Rebind<hwy::float16_t, F32> half;
-    const __m512i low = _mm512_cvtepu16_epi32(hn::DemoteTo(half, values(0)).raw);
-    return _mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32(hn::DemoteTo(half, values(1)).raw), 16));
-  } else {
-    // Blocks of 16 bytes hold four rows of each column, then four values of each row.
-    const __m512i low = _mm512_packs_epi32(integers<D>(values(0)).raw, integers<D>(values(1)).raw);
-    const __m512i high = _mm512_packs_epi32(integers<D>(values(2)).raw, integers<D>(values(3)).raw);
-    const __m512i packed = D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
-    const __m512i order = _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400);
-    return _mm512_shuffle_epi8(packed, order);
-  }
-}
-
-template <DType S, DType D>
-void convert_rows(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_groups, int64_t groups, int64_t n,
-                  const float* scale, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(Storage<D>), kCols = 4 / kSize, kSrc = sizeof(Storage<S>);
-  const auto each = [&](auto operate) HWY_ATTR {
-    for (int64_t g = 0; g < groups; ++g) {
-      const Starts cols = src_cols + g * kCols;
-      for (int64_t i = 0; i < n; i += kValues) {
-        const auto line = row_values<D>([&](int64_t c) HWY_ATTR {
-          const std::byte* from = src + cols[c] + i * kSrc;
-          if (ahead != 0) prefetch(from + ahead);
-          return operate(load_values<S>(from));
-        });
-        _mm512_storeu_si512(dst + dst_groups[g] + i * 4, line);
-      }
-    }
-  };
-  with_scale(scale, each);
-}
-
-#endif
-
 template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
   // By way of f64, as the rules ask for, these are the same.
@@ -296,24 +252,10 @@ constexpr ConvertKernel convert_kernel() {
     return nullptr;
 }
 
-template <DType S, DType D>
-constexpr ConvertKernel convert_rows_kernel() {
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr ((S == DType::f32 || S == DType::s32) && kInRegisters<D> && sizeof(Storage<D>) <= 2)
-    return &convert_rows<S, D>;
-#endif
-  return nullptr;
-}
-
 #else
 
 template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
-  return nullptr;
-}
-
-template <DType S, DType D>
-constexpr ConvertKernel convert_rows_kernel() {
   return nullptr;
 }
 

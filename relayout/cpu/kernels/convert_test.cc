@@ -225,40 +225,51 @@ TEST_P(EveryConversion, ConvertsRuns) {
   });
 }
 
-// A few columns of narrow values side by side.
-TEST_P(EveryConversion, ConvertsColumnsToRows) {
+// Columns to rows past the cache: rows that start at lines, and rows whose last line is kept.
+TEST_P(EveryConversion, ConvertsWhileItTransposes) {
   std::mt19937 rng(26);
-  const float scale = 2.75f;
+  const float factor = 2.75f;
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
-      const auto kernel = GetParam()->convert_rows[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+      const auto kernel = GetParam()->convert_pipelined[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
       if (!kernel) continue;
-      const int64_t size = dense_bytes(to), together = 4 / size;
+      const int64_t size = dense_bytes(to), src_size = dense_bytes(from), line = 64 / std::min(size, src_size);
       const auto telling = telling_elements(from);
-      for (const int64_t n : {16, 48, 64}) {
-        for (const Guarded::Side at : kSides) {
-          constexpr int64_t kGroups = 3;
-          const int64_t column = n * dense_bytes(from) + 4, group = 4 * n + 8;
-          Guarded src(kGroups * together * column - 4, at, n % 3), dst(kGroups * group - 8, at, n % 5);
-          ASSERT_LE(src.bytes().size(), telling.size());
-          std::copy_n(&telling[rng() % (telling.size() - src.bytes().size()) / 8 * 8], src.bytes().size(), src.data());
-          std::ranges::fill(dst.bytes(), std::byte{0x3c});
-          std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
-          int64_t cols[kGroups * 4], groups[kGroups];
-          const float* factor = n == 48 ? &scale : nullptr;
-          for (int64_t g = 0; g < kGroups; ++g) {
-            groups[g] = (kGroups - 1 - g) * group;
-            for (int64_t c = 0; c < together; ++c) {
-              cols[g * together + c] = (c * kGroups + g) * column;
-              const auto values = by_plain(from, to, src.data() + cols[g * together + c], n, factor);
-              for (int64_t i = 0; i < n; ++i)
-                std::copy_n(&values[static_cast<std::size_t>(i * size)], size,
-                            &expected[static_cast<std::size_t>(groups[g] + 4 * i + size * c)]);
+      for (const int64_t rows : {int64_t{1}, int64_t{13}, line, 2 * line + 5}) {
+        for (const int64_t cols : {line, 3 * line, 4 * line}) {
+          for (const Guarded::Side at : kSides) {
+            const float* scale = rows == line ? nullptr : &factor;
+            const int64_t column = rows * src_size + 4, row = cols * size + 64;
+            Guarded src(cols * column - 4, at), dst(rows * row - 64, at);
+            for (std::size_t i = 0, start = rng() % 64 * 8; i < src.bytes().size(); ++i)
+              src.bytes()[i] = telling[(start + i) % telling.size()];
+            std::ranges::fill(dst.bytes(), std::byte{0x3c});
+            std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+            for (int64_t c = 0; c < cols; ++c) {
+              const auto values = by_plain(from, to, src.data() + c * column, rows, scale);
+              for (int64_t r = 0; r < rows; ++r)
+                std::copy_n(&values[static_cast<std::size_t>(r * size)], size,
+                            &expected[static_cast<std::size_t>(r * row + c * size)]);
             }
+            const auto columns = test::steps(cols, column), starts = test::steps(rows, row);
+            kernel(src.data(), columns.data(), dst.data(), starts.data(), nullptr, false, rows, cols, scale, 256);
+            GetParam()->flush();
+            ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected))
+                << rows << " of " << name(from) << " -> " << name(to);
+            ASSERT_TRUE(src.intact() && dst.intact());
+            if (size > src_size) continue;
+            std::ranges::fill(dst.bytes(), std::byte{0x3c});
+            alignas(64) std::byte carry[133 * 64];
+            kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, cols, scale, 0);
+            GetParam()->flush();
+            for (int64_t r = 0; r < rows; ++r) {
+              std::byte* const last = &expected[static_cast<std::size_t>((r + 1) * row - 128)];
+              ASSERT_TRUE(std::equal(last, last + 64, carry + r * 64)) << name(from) << " -> " << name(to);
+              std::fill_n(last, 64, std::byte{0x3c});
+            }
+            ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected))
+                << rows << " of " << name(from) << " -> " << name(to);
           }
-          kernel(src.data(), cols, dst.data(), groups, kGroups, n, factor, n == 64 ? 100 : 0);
-          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << n << " of " << name(from) << " -> " << name(to);
-          ASSERT_TRUE(src.intact() && dst.intact());
         }
       }
     }

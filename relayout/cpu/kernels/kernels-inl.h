@@ -251,21 +251,36 @@ void arithmetic_run(void* values, const void* old, const AttributeValues* attrib
 }
 
 #include "relayout/cpu/kernels/convert-inl.h"
+//
+#include "relayout/cpu/kernels/transpose_pipelined-inl.h"
 
-enum ConvertTable { kRuns, kRunsPastCache, kColumnsOfRows };
-
-template <ConvertTable kTable, DType S, std::size_t... D>
+template <bool kStream, DType S, std::size_t... D>
 constexpr std::array<ConvertKernel, kDTypeCount> convert_row(std::index_sequence<D...>) {
-  if constexpr (kTable == kColumnsOfRows)
-    return {convert_rows_kernel<S, static_cast<DType>(D)>()...};
-  else
-    return {convert_kernel<S, static_cast<DType>(D), kTable == kRunsPastCache>()...};
+  return {convert_kernel<S, static_cast<DType>(D), kStream>()...};
 }
 
-template <ConvertTable kTable, std::size_t... S>
+template <bool kStream, std::size_t... S>
 constexpr std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_table(std::index_sequence<S...>) {
-  return {convert_row<kTable, static_cast<DType>(S)>(std::make_index_sequence<kDTypeCount>())...};
+  return {convert_row<kStream, static_cast<DType>(S)>(std::make_index_sequence<kDTypeCount>())...};
 }
+
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+
+constexpr std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> pipelined_conversions() {
+  std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> out{};
+  const auto both_ways = [&]<DType kNarrow>(std::integral_constant<DType, kNarrow>) {
+    constexpr auto f32 = static_cast<std::size_t>(DType::f32), narrow = static_cast<std::size_t>(kNarrow);
+    out[f32][narrow] = &transpose_narrowing<DType::f32, kNarrow>;
+    out[narrow][f32] = &transpose_widening<kNarrow, DType::f32>;
+  };
+  both_ways(std::integral_constant<DType, DType::u8>());
+  both_ways(std::integral_constant<DType, DType::s8>());
+  both_ways(std::integral_constant<DType, DType::f16>());
+  both_ways(std::integral_constant<DType, DType::bf16>());
+  return out;
+}
+
+#endif
 
 template <typename C, std::size_t... D>
 constexpr std::array<LoadKernel, kDTypeCount> load_row(std::index_sequence<D...>) {
@@ -307,6 +322,10 @@ constexpr Kernels make_kernels(std::string_view isa) {
   k.fill = &fill;
   k.tiles = {&tiles<1, uint8_t>, &tiles<2, uint16_t>, &tiles<4, uint32_t>, &tiles<8, uint64_t>, &tiles<16, uint64_t>};
 #if RELAYOUT_KERNELS_SIMD
+#if HWY_TARGET <= HWY_AVX3
+  k.transpose_pipelined = {&transpose_pipelined<uint8_t>, &transpose_pipelined<uint16_t>};
+  k.convert_pipelined = pipelined_conversions();
+#endif
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
                         &transpose_stream<uint64_t>, nullptr};
   k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
@@ -318,9 +337,8 @@ constexpr Kernels make_kernels(std::string_view isa) {
 #endif
   k.load = {load_row<float>(all), load_row<double>(all), load_row<Int128>(all)};
   k.store = {store_row<float>(all), store_row<double>(all), store_row<Int128>(all)};
-  k.convert = convert_table<kRuns>(all);
-  k.convert_stream = convert_table<kRunsPastCache>(all);
-  k.convert_rows = convert_table<kColumnsOfRows>(all);
+  k.convert = convert_table<false>(all);
+  k.convert_stream = convert_table<true>(all);
   k.arithmetic = {&arithmetic_run<float>, &arithmetic_run<double>};
   return k;
 }

@@ -37,6 +37,13 @@ using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
+/// A transposition past the cache that takes its source as it is: as TransposeKernel with rows that start at lines and
+/// are whole lines where `carry` is null, else as CarriedTransposeKernel; any number of rows, whole lines of columns.
+/// `scale` and what it means for values that are converted: see ConvertKernel.
+using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
+                                 std::byte* carry, bool first, int64_t rows, int64_t cols, const float* scale,
+                                 int64_t ahead);
+
 /// dst[r * K + c] = src[src_cols[c] + r] for a fixed number K of columns: rows follow each other in the destination.
 using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, int64_t rows);
 /// dst[dst_rows[r] + c] = src[c * K + r] for a fixed number K of rows: columns follow each other in the source.
@@ -109,6 +116,8 @@ struct Kernels {
   std::array<TransposeKernel, kElementSizes> transpose_stream;
   /// Null where there is none. Of at least 16 bytes of rows.
   std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
+  /// For elements of 1 and 2 bytes. Null where there is none: then small elements are made dense first.
+  std::array<PipelinedKernel, 2> transpose_pipelined;
   /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes. The second ones write past the cache:
   /// interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows that start at lines and
   /// are whole lines.
@@ -128,9 +137,9 @@ struct Kernels {
   /// [from][to]; null where there is none, then by load and store. Those of a pair whose compute type is not f32 are
   /// for conversions without a scale.
   std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
-  /// Columns to rows of 4 bytes, for types of 1 and 2 bytes: K = 4 / size columns of n values at src + src_runs[r * K]
-  /// and so on become dst[dst_runs[r] + 4 * i + size * k], k < K. n is a multiple of 16. Null where there is none.
-  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_rows;
+  /// [from][to]: the same with conversion, from f32 or to it. Columns are whole lines of the narrower type's elements;
+  /// to f32, `carry` is null. Null where there is none.
+  std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> convert_pipelined;
   /// By compute type; i128 has none.
   std::array<ArithmeticKernel, 2> arithmetic;
 };

@@ -123,7 +123,7 @@ TEST_P(EveryTransposition, TransposeStream) {
     const auto kernel = GetParam()->transpose_stream[log2];
     if (!kernel) continue;
     const int64_t size = int64_t{1} << log2;
-    for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67}) {
+    for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67, 128}) {
       for (int64_t lines : {1, 2, 3, 5}) {
         for (const int64_t misalign : {0, 1, 3, 8}) {
           for (const Guarded::Side at : kSides) {
@@ -137,8 +137,15 @@ TEST_P(EveryTransposition, TransposeStream) {
               for (int64_t c = 0; c < cols; ++c)
                 std::copy_n(src.data() + c * src_stride + r * size, size, expected.begin() + r * dst_stride + c * size);
             }
-            kernel(src.data(), steps(cols, src_stride).data(), dst.data(), steps(rows, dst_stride).data(), rows, cols,
-                   misalign * 4096);
+            const auto from = steps(cols, src_stride), to = steps(rows, dst_stride);
+            kernel(src.data(), from.data(), dst.data(), to.data(), rows, cols, misalign * 4096);
+            GetParam()->flush();
+            ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+            const auto pipelined = log2 < 2 ? GetParam()->transpose_pipelined[log2] : nullptr;
+            if (!pipelined) continue;
+            for (int64_t r = 0; r < rows; ++r) std::fill_n(dst.data() + r * dst_stride, lines * 64, std::byte{0x3c});
+            pipelined(src.data(), from.data(), dst.data(), to.data(), nullptr, false, rows, cols, nullptr,
+                      misalign * 4096);
             GetParam()->flush();
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
           }
@@ -202,17 +209,27 @@ TEST_P(EveryTransposition, TransposeCarried) {
             const auto skip = -reinterpret_cast<intptr_t>(dst.data() + r * dst_stride) & 63;
             std::copy_n(row.begin() + skip, (lines - 1) * 64, expected.begin() + r * dst_stride + skip);
           }
-          alignas(64) std::byte carry[67 * 64];
           const auto columns = steps(cols, src_stride), starts = steps(rows, dst_stride);
           const int64_t first = lines == 5 ? 2 * 64 / size : cols;
-          kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, first, shift * 4096);
-          if (first < cols) {
-            kernel(src.data(), columns.data() + first, dst.data() + first * size, starts.data(), carry, false, rows,
-                   cols - first, 0);
-          }
-          GetParam()->flush();
-          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
-          ASSERT_TRUE(std::equal(last.begin(), last.end(), carry)) << size << " bytes, " << rows << " x " << cols;
+          const std::vector<std::byte> before(dst.bytes().begin(), dst.bytes().end());
+          const auto expect = [&](auto run) {
+            std::ranges::copy(before, dst.data());
+            alignas(64) std::byte carry[67 * 64];
+            run(src.data(), columns.data(), dst.data(), carry, true, first, shift * 4096);
+            if (first < cols)
+              run(src.data(), columns.data() + first, dst.data() + first * size, carry, false, cols - first, 0);
+            GetParam()->flush();
+            ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+            ASSERT_TRUE(std::equal(last.begin(), last.end(), carry)) << size << " bytes, " << rows << " x " << cols;
+          };
+          expect([&](auto* from, auto* cols_from, auto* to, auto* carry, bool is_first, int64_t count, int64_t ahead) {
+            kernel(from, cols_from, to, starts.data(), carry, is_first, rows, count, ahead);
+          });
+          const auto pipelined = log2 < 2 ? GetParam()->transpose_pipelined[log2] : nullptr;
+          if (!pipelined) continue;
+          expect([&](auto* from, auto* cols_from, auto* to, auto* carry, bool is_first, int64_t count, int64_t ahead) {
+            pipelined(from, cols_from, to, starts.data(), carry, is_first, rows, count, nullptr, ahead);
+          });
         }
       }
     }

@@ -1,0 +1,278 @@
+// Transposition past the cache of elements of 1 and 2 bytes, and of what is converted from or to them, for
+// kernels-inl.h: reading, transposing and writing at the same time. No include guard: it is included once a target.
+//
+// A *tile* is one or two lines of columns by a line of rows. Its columns are read line by line and interleaved in
+// groups of 8 bytes, which stay in the first-level cache; from there rows are put together, 16 bytes of a group at a
+// time. The groups of the next tile are made between the rows of this one: stores past the cache that come in bursts
+// keep everything else waiting.
+
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+
+/// Columns of T as they are.
+template <typename T>
+struct PlainColumns {
+  static constexpr int64_t kSize = sizeof(T), kFrom = sizeof(T);
+
+  HWY_INLINE __m512i line(const std::byte* from) const { return _mm512_loadu_si512(from); }
+  HWY_INLINE __m512i part(const std::byte* from, int64_t rows) const {
+    return _mm512_maskz_loadu_epi8((uint64_t{1} << (rows * kSize)) - 1, from);
+  }
+};
+
+/// Columns of S converted to D, which is narrower; see with_scale() for `operate`.
+template <DType S, DType D, class Operate>
+struct NarrowedColumns {
+  static constexpr int64_t kSize = sizeof(Storage<D>), kFrom = sizeof(Storage<S>);
+  Operate operate;
+
+  HWY_INLINE __m512i line(const std::byte* from) const {
+    return narrow_line<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); });
+  }
+  HWY_INLINE __m512i part(const std::byte* from, int64_t rows) const {
+    alignas(64) std::byte all[kLine / kSize * kFrom] = {};
+    __builtin_memcpy(all, from, static_cast<std::size_t>(rows * kFrom));
+    return line(all);
+  }
+};
+
+/// Rows that start at lines of the destination. As all targets here: put() takes what follows of row i, one or two
+/// lines.
+struct LineRows {
+  static constexpr int64_t kWiden = 1;
+  std::byte* dst;
+  const int64_t* starts;
+
+  HWY_INLINE LineRows at(int64_t row, int64_t bytes) const { return {dst + bytes, starts + row}; }
+  template <int kLines>
+  HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
+    std::byte* const to = dst + starts[i];
+    for (int k = 0; k < kLines; ++k) _mm512_stream_si512(reinterpret_cast<__m512i*>(to + k * kLine), lines[k]);
+  }
+};
+
+/// The same, converted to D, which is wider.
+template <DType S, DType D, class Operate>
+struct WidenedRows {
+  static constexpr int64_t kSize = sizeof(Storage<S>), kWiden = sizeof(Storage<D>) / kSize;
+  std::byte* dst;
+  const int64_t* starts;
+  Operate operate;
+
+  HWY_INLINE WidenedRows at(int64_t row, int64_t bytes) const { return {dst + bytes, starts + row, operate}; }
+  template <int kLines>
+  HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
+    alignas(64) std::byte narrow[kLines * kLine];
+    std::byte* const to = dst + starts[i];
+    for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kLine, lines[k]);
+    for (int64_t b = 0; b < kLines * kLine; b += kValues * kSize)
+      store_values<D, true>(operate(load_values<S>(narrow + b)), to + b * kWiden);
+  }
+};
+
+/// Rows that start anywhere, see CarriedRows.
+struct CarriedLineRows {
+  static constexpr int64_t kWiden = 1;
+  std::byte* dst;
+  const int64_t* starts;
+  std::byte* carry;
+  bool first;
+
+  HWY_INLINE CarriedLineRows at(int64_t row, int64_t bytes) const {
+    return {dst + bytes, starts + row, carry + row * kLine, first && bytes == 0};
+  }
+  template <int kLines>
+  HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
+    std::byte* const last = carry + i * kLine;
+    const __m512i before = _mm512_load_si512(last);
+    _mm512_store_si512(last, lines[kLines - 1]);
+    std::byte* to = dst + starts[i];
+    const int64_t skip = -static_cast<int64_t>(reinterpret_cast<intptr_t>(to)) & (kLine - 1);
+    to += skip - kLine;
+    if (!first) write(to, skip, before, lines[0]);
+    if constexpr (kLines == 2) write(to + kLine, skip, lines[0], lines[1]);
+  }
+
+ private:
+  /// 64 bytes from `skip` on of a line and the next one.
+  HWY_INLINE static void write(std::byte* to, int64_t skip, __m512i line, __m512i next) {
+#if HWY_TARGET <= HWY_AVX3_DL
+    alignas(64) static constexpr auto kCount = [] {
+      std::array<int8_t, 64> out{};
+      for (int k = 0; k < 64; ++k) out[static_cast<std::size_t>(k)] = static_cast<int8_t>(k);
+      return out;
+    }();
+    const __m512i index = _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
+    const __m512i both = _mm512_permutex2var_epi8(line, index, next);
+#else
+    alignas(64) std::byte pair[2 * kLine];
+    _mm512_store_si512(pair, line);
+    _mm512_store_si512(pair + kLine, next);
+    const __m512i both = _mm512_loadu_si512(pair + skip);
+#endif
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
+  }
+};
+
+/// Transposes `rows` rows of `columns`, which start at src + src_cols[c], into whole lines of columns.
+template <class Columns, class To>
+struct PipelinedTransposition {
+  /// Of the elements that are transposed. A group has so many columns, a line of columns kGroups groups.
+  static constexpr int64_t kSize = Columns::kSize, kRows = kLine / kSize, kCols = 8 / kSize, kGroups = 8;
+  /// Groups an odd number of lines apart, against conflicts in the cache.
+  static constexpr int64_t kPitch = kCols * kLine + kLine;
+
+  const Columns& columns;
+  const std::byte* src;
+  Starts src_cols;
+  To to;
+  int64_t rows, cols, ahead;
+
+  struct Tile {
+    int64_t row, col, rows, groups;
+  };
+
+  HWY_INLINE Tile tile(int64_t row, int64_t col) const {
+    return {row, col, std::min(kRows, rows - row), row < rows ? std::min(2 * kGroups, (cols - col) / kCols) : 0};
+  }
+  HWY_INLINE Tile next(const Tile& t) const {
+    const int64_t col = t.col + t.groups * kCols;
+    return col < cols ? tile(t.row, col) : tile(t.row + kRows, 0);
+  }
+
+  template <int64_t kUnit>
+  HWY_INLINE static __m512i low(__m512i a, __m512i b) {
+    return kUnit == 1 ? _mm512_unpacklo_epi8(a, b) : _mm512_unpacklo_epi16(a, b);
+  }
+  template <int64_t kUnit>
+  HWY_INLINE static __m512i high(__m512i a, __m512i b) {
+    return kUnit == 1 ? _mm512_unpackhi_epi8(a, b) : _mm512_unpackhi_epi16(a, b);
+  }
+
+  /// Group g of a tile: rows 2 * p and the next are the 16 bytes at pair_at(p).
+  HWY_INLINE void make_group(const Tile& t, int64_t g, std::byte* groups) const {
+    const Starts starts = src_cols + t.col + g * kCols;
+    const std::byte* const base = src + t.row * Columns::kFrom;
+    __m512i a[kCols], b[kCols];
+    // Unrolled, so that arrays stay in registers.
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kCols; ++i) {
+      const std::byte* const from = base + starts[i];
+      a[i] = t.rows == kRows ? columns.line(from) : columns.part(from, t.rows);
+      if (ahead != 0) {
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kLine) prefetch(from + ahead + k);
+      }
+    }
+#pragma GCC unroll 4
+    for (int64_t round = 1; round < kCols; round *= 2) {
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < kCols / 2; ++i) {
+        b[2 * i] = low<kSize>(a[i], a[i + kCols / 2]);
+        b[2 * i + 1] = high<kSize>(a[i], a[i + kCols / 2]);
+      }
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kCols; ++i) a[i] = b[i];
+    }
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(groups + g * kPitch + i * kLine, a[i]);
+  }
+  HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kLine + pair / kCols * 16; }
+
+  /// 16 bytes each of four groups, every second one.
+  HWY_INLINE static __m512i four_groups(const std::byte* at) {
+    const auto group = [&](int64_t i)
+                           HWY_ATTR { return _mm_load_si128(reinterpret_cast<const __m128i*>(at + 2 * i * kPitch)); };
+    __m512i v = _mm512_castsi128_si512(group(0));
+    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, group(1));
+    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, group(2));
+    return _mm512_mask_broadcast_i32x4(v, 0xf000, group(3));
+  }
+
+  template <int kLines>
+  HWY_INLINE static void put_pair(const To& to, int64_t pair, int64_t count, const std::byte* groups) {
+    const std::byte* const from = groups + pair_at(pair);
+    __m512i first[2], second[2];
+#pragma GCC unroll 2
+    for (int64_t k = 0; k < kLines; ++k) {
+      const __m512i even = four_groups(from + k * kGroups * kPitch);
+      const __m512i odd = four_groups(from + (k * kGroups + 1) * kPitch);
+      first[k] = _mm512_unpacklo_epi64(even, odd);
+      second[k] = _mm512_unpackhi_epi64(even, odd);
+    }
+    if (2 * pair < count) to.template put<kLines>(2 * pair, first);
+    if (2 * pair + 1 < count) to.template put<kLines>(2 * pair + 1, second);
+  }
+
+  /// Puts a tile's rows from its groups, and makes those of the next one.
+  template <int kLines>
+  HWY_INLINE void step(const Tile& now, const std::byte* groups, const Tile& then, std::byte* next_groups) const {
+    constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
+    const To at = to.at(now.row, now.col * kSize * To::kWiden);
+    for (int64_t i = 0; i < kSteps; ++i) {
+      if (i < then.groups) make_group(then, i, next_groups);
+#pragma GCC unroll 2
+      for (int64_t p = 0; p < kPairs; ++p) put_pair<kLines>(at, i * kPairs + p, now.rows, groups);
+    }
+  }
+
+  void run() const {
+    alignas(64) std::byte groups[2][2 * kGroups * kPitch];
+    Tile now = tile(0, 0);
+    for (int64_t g = 0; g < now.groups; ++g) make_group(now, g, groups[0]);
+    for (int made = 0; now.groups > 0; made ^= 1) {
+      const Tile then = next(now);
+      if (now.groups > kGroups)
+        step<2>(now, groups[made], then, groups[made ^ 1]);
+      else
+        step<1>(now, groups[made], then, groups[made ^ 1]);
+      now = then;
+    }
+  }
+};
+
+/// The transposition of elements of T, with rows at lines or, with a carry, anywhere.
+template <typename T>
+void transpose_pipelined(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
+                         bool first, int64_t rows, int64_t cols, const float*, int64_t ahead) {
+  const PlainColumns<T> columns;
+  const auto run = [&](auto to) HWY_ATTR {
+    PipelinedTransposition<PlainColumns<T>, decltype(to)>{columns, src, src_cols, to, rows, cols, ahead}.run();
+  };
+  if (carry)
+    run(CarriedLineRows{dst, dst_rows, carry, first});
+  else
+    run(LineRows{dst, dst_rows});
+}
+
+/// The same for f32 to a narrower type.
+template <DType S, DType D>
+void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
+                         bool first, int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
+  const auto run = [&](auto operate) HWY_ATTR {
+    using Columns = NarrowedColumns<S, D, decltype(operate)>;
+    const Columns columns{operate};
+    if (carry) {
+      PipelinedTransposition<Columns, CarriedLineRows>{columns, src,  src_cols, {dst, dst_rows, carry, first},
+                                                       rows,    cols, ahead}
+          .run();
+    } else {
+      PipelinedTransposition<Columns, LineRows>{columns, src, src_cols, {dst, dst_rows}, rows, cols, ahead}.run();
+    }
+  };
+  with_scale(scale, run);
+}
+
+/// And to a wider one, with rows at lines.
+template <DType S, DType D>
+void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
+                        int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
+  const PlainColumns<Storage<S>> columns;
+  with_scale(scale, [&](auto operate) HWY_ATTR {
+    using To = WidenedRows<S, D, decltype(operate)>;
+    PipelinedTransposition<PlainColumns<Storage<S>>, To>{columns, src,  src_cols, {dst, dst_rows, operate},
+                                                         rows,    cols, ahead}
+        .run();
+  });
+}
+
+#endif
