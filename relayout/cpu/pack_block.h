@@ -22,7 +22,7 @@ template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pipelined& pipelined, const Pack& pack) {
   if (block.lines) return LineTransposition(context, box, block, *block.lines, bytes, pipelined, pack).run();
-  if (block.stream && pipelined.kernel && block.cols * bytes % 64 == 0) {
+  if (block.stream && pipelined.kernel) {
     return pipelined.kernel(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows,
                             block.cols, pipelined.scale, block.ahead);
   }

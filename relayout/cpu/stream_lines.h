@@ -1,7 +1,8 @@
 // Transposing a block whose rows start anywhere, with the destination's lines written past the cache as wholes.
 //
-// The kernel makes a line of columns of all rows, then the next, and keeps what it has of each row's last line. Blocks
-// of small elements, or of values that are converted, are made dense first, a line of columns at a time.
+// The kernel makes a line of columns of all rows, then the next, and keeps what it has of each row's last line. Small
+// elements and values that are converted have a kernel of their own for that (kernels/transpose_pipelined-inl.h); where
+// it does not do, blocks are made dense first, a line of columns at a time.
 #pragma once
 
 #include <algorithm>

@@ -18,8 +18,8 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 constexpr int64_t kCopiedBlock = 128 << 10, kFewLines = 16;
 /// Bytes of a region that is not cut.
 constexpr int64_t kSmallRegion = 16 << 10;
-/// Values of a run that are converted as one unit of work.
-constexpr int64_t kCastBlock = 4096;
+/// Values of a run that are converted as one unit of work, in the cache and past it.
+constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 
 /// Bytes of the narrower side that a panel has of each row, where both sides lie far apart.
 constexpr int64_t kPanelBytes = 512;
@@ -121,7 +121,7 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   } else if (plan.unit_bits[kSrc] == 4 || plan.unit_bits[kDst] == 4) {
     plan.block_rows = plan.block_cols = 64;
   } else if (plan.long_runs) {
-    plan.block_cols = converts ? kCastBlock : kCopyBlock;
+    plan.block_cols = !converts ? kCopyBlock : streams ? kStreamedCastBlock : kCastBlock;
     plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
   } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
     // As many columns as there are, so that the destination's lines are made one after the other, and some lines of

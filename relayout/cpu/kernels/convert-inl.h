@@ -188,11 +188,24 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
     i = before;
   }
   const auto steps = [&]<bool kLines>(std::bool_constant<kLines>) HWY_ATTR {
+    const auto step = [&](int64_t at) HWY_ATTR {
+      const std::byte* from = src + at * kSrc;
+      convert_step<S, D, kLines>(dst + at * kDst,
+                                 [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
+    };
+    if constexpr (kLines) {
+      // Long runs in several places at a time: of a few streams side by side the machine fetches more than of one.
+      constexpr int64_t kStreams = 4, kMin = 4096;
+      if (const int64_t part = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; part >= kMin) {
+        for (const int64_t end = i + part; i < end; i += kStep<S, D>) {
+          for (int64_t k = 0; k < kStreams; ++k) step(i + k * part);
+        }
+        i += (kStreams - 1) * part;
+      }
+    }
     for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
       fetch(i, kStep<S, D> * kSrc);
-      const std::byte* from = src + i * kSrc;
-      convert_step<S, D, kLines>(dst + i * kDst,
-                                 [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
+      step(i);
     }
   };
   if (lines)
@@ -227,12 +240,17 @@ template <DType S, DType D, bool kStream>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
              const float* scale, int64_t ahead) {
   const auto each = [&](auto operate) HWY_ATTR {
-    // Short columns, of which there are many.
-    if (!kStream && n == kValues) {
+    // Short runs, of which there are many.
+    if (n == kValues) {
+      constexpr int64_t kBytes = kValues * static_cast<int64_t>(sizeof(Storage<D>));
       for (int64_t r = 0; r < runs; ++r) {
         const std::byte* from = src + src_runs[r];
+        std::byte* to = dst + dst_runs[r];
         if (ahead != 0) prefetch(from + ahead);
-        store_values<D, false>(operate(load_values<S>(from)), dst + dst_runs[r]);
+        if (kStream && kBytes % kLine == 0 && reinterpret_cast<uintptr_t>(to) % kLine == 0)
+          store_values<D, kStream>(operate(load_values<S>(from)), to);
+        else
+          store_values<D, false>(operate(load_values<S>(from)), to);
       }
       return;
     }

@@ -37,9 +37,9 @@ using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
-/// A transposition past the cache that takes its source as it is: as TransposeKernel with rows that start at lines and
-/// are whole lines where `carry` is null, else as CarriedTransposeKernel; any number of rows, whole lines of columns.
-/// `scale` and what it means for values that are converted: see ConvertKernel.
+/// A transposition past the cache that takes its source as it is: as transpose_stream where `carry` is null, or, for
+/// two to four columns, as interleave_stream; with a carry as transpose_carried. Any number of rows. `scale` is for
+/// values that are converted, as for ConvertKernel.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                  std::byte* carry, bool first, int64_t rows, int64_t cols, const float* scale,
                                  int64_t ahead);
@@ -138,7 +138,7 @@ struct Kernels {
   /// for conversions without a scale.
   std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
   /// [from][to]: the same with conversion, from f32 or to it. Columns are whole lines of the narrower type's elements;
-  /// to f32, `carry` is null. Null where there is none.
+  /// to f32, `carry` is null and rows are whole lines. Null where there is none.
   std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> convert_pipelined;
   /// By compute type; i128 has none.
   std::array<ArithmeticKernel, 2> arithmetic;

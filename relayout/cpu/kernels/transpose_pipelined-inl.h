@@ -8,6 +8,16 @@
 
 #if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
 
+/// Elements of kSize bytes in turns of two registers, by blocks of 16 bytes.
+template <int64_t kSize>
+HWY_INLINE __m512i interleave_low(__m512i a, __m512i b) {
+  return kSize == 1 ? _mm512_unpacklo_epi8(a, b) : _mm512_unpacklo_epi16(a, b);
+}
+template <int64_t kSize>
+HWY_INLINE __m512i interleave_high(__m512i a, __m512i b) {
+  return kSize == 1 ? _mm512_unpackhi_epi8(a, b) : _mm512_unpackhi_epi16(a, b);
+}
+
 /// Columns of T as they are.
 template <typename T>
 struct PlainColumns {
@@ -139,15 +149,6 @@ struct PipelinedTransposition {
     return col < cols ? tile(t.row, col) : tile(t.row + kRows, 0);
   }
 
-  template <int64_t kUnit>
-  HWY_INLINE static __m512i low(__m512i a, __m512i b) {
-    return kUnit == 1 ? _mm512_unpacklo_epi8(a, b) : _mm512_unpacklo_epi16(a, b);
-  }
-  template <int64_t kUnit>
-  HWY_INLINE static __m512i high(__m512i a, __m512i b) {
-    return kUnit == 1 ? _mm512_unpackhi_epi8(a, b) : _mm512_unpackhi_epi16(a, b);
-  }
-
   /// Group g of a tile: rows 2 * p and the next are the 16 bytes at pair_at(p).
   HWY_INLINE void make_group(const Tile& t, int64_t g, std::byte* groups) const {
     const Starts starts = src_cols + t.col + g * kCols;
@@ -167,8 +168,8 @@ struct PipelinedTransposition {
     for (int64_t round = 1; round < kCols; round *= 2) {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < kCols / 2; ++i) {
-        b[2 * i] = low<kSize>(a[i], a[i + kCols / 2]);
-        b[2 * i + 1] = high<kSize>(a[i], a[i + kCols / 2]);
+        b[2 * i] = interleave_low<kSize>(a[i], a[i + kCols / 2]);
+        b[2 * i + 1] = interleave_high<kSize>(a[i], a[i + kCols / 2]);
       }
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kCols; ++i) a[i] = b[i];
@@ -230,39 +231,51 @@ struct PipelinedTransposition {
   }
 };
 
-/// The transposition of elements of T, with rows at lines or, with a carry, anywhere.
+#include "relayout/cpu/kernels/transpose_short-inl.h"
+
+/// The transposition of `columns`: into rows that start anywhere where there is a carry, else of whole lines, of 16 or
+/// 32 bytes, or of two to four elements.
+template <class Columns>
+HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::byte* src, Starts src_cols,
+                                            std::byte* dst, Starts dst_rows, std::byte* carry, bool first, int64_t rows,
+                                            int64_t cols, int64_t ahead) {
+  constexpr int64_t kN = 16 / Columns::kSize;
+  if (carry) {
+    const CarriedLineRows to{dst, dst_rows, carry, first};
+    PipelinedTransposition<Columns, CarriedLineRows>{columns, src, src_cols, to, rows, cols, ahead}.run();
+  } else if (cols == 2) {
+    interleave_columns<2>(columns, src, src_cols, dst + dst_rows[0], rows, ahead);
+  } else if (cols == 3) {
+    interleave_columns<3>(columns, src, src_cols, dst + dst_rows[0], rows, ahead);
+  } else if (cols == 4) {
+    interleave_columns<4>(columns, src, src_cols, dst + dst_rows[0], rows, ahead);
+  } else if (cols == kN) {
+    transpose_short_rows<kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
+  } else if (cols == 2 * kN) {
+    transpose_short_rows<2 * kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
+  } else {
+    PipelinedTransposition<Columns, LineRows>{columns, src, src_cols, {dst, dst_rows}, rows, cols, ahead}.run();
+  }
+}
+
+/// Of elements of T.
 template <typename T>
 void transpose_pipelined(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
                          bool first, int64_t rows, int64_t cols, const float*, int64_t ahead) {
-  const PlainColumns<T> columns;
-  const auto run = [&](auto to) HWY_ATTR {
-    PipelinedTransposition<PlainColumns<T>, decltype(to)>{columns, src, src_cols, to, rows, cols, ahead}.run();
-  };
-  if (carry)
-    run(CarriedLineRows{dst, dst_rows, carry, first});
-  else
-    run(LineRows{dst, dst_rows});
+  transpose_columns_pipelined(PlainColumns<T>(), src, src_cols, dst, dst_rows, carry, first, rows, cols, ahead);
 }
 
-/// The same for f32 to a narrower type.
+/// Of S to D, which is narrower.
 template <DType S, DType D>
 void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
                          bool first, int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
-  const auto run = [&](auto operate) HWY_ATTR {
-    using Columns = NarrowedColumns<S, D, decltype(operate)>;
-    const Columns columns{operate};
-    if (carry) {
-      PipelinedTransposition<Columns, CarriedLineRows>{columns, src,  src_cols, {dst, dst_rows, carry, first},
-                                                       rows,    cols, ahead}
-          .run();
-    } else {
-      PipelinedTransposition<Columns, LineRows>{columns, src, src_cols, {dst, dst_rows}, rows, cols, ahead}.run();
-    }
-  };
-  with_scale(scale, run);
+  with_scale(scale, [&](auto operate) HWY_ATTR {
+    const NarrowedColumns<S, D, decltype(operate)> columns{operate};
+    transpose_columns_pipelined(columns, src, src_cols, dst, dst_rows, carry, first, rows, cols, ahead);
+  });
 }
 
-/// And to a wider one, with rows at lines.
+/// Of S to D, which is wider: rows are whole lines, and start at lines.
 template <DType S, DType D>
 void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
                         int64_t rows, int64_t cols, const float* scale, int64_t ahead) {

@@ -174,7 +174,15 @@ TEST_P(EveryTransposition, TransposeStreamsPartsOfLines) {
             for (int64_t c = 0; c < cols; ++c)
               std::copy_n(src.data() + c * src_stride + r * size, size, expected.begin() + r * row_bytes + c * size);
           }
-          kernel(src.data(), steps(cols, src_stride).data(), dst.data(), steps(rows, row_bytes).data(), rows, cols, 64);
+          const auto columns = steps(cols, src_stride), starts = steps(rows, row_bytes);
+          kernel(src.data(), columns.data(), dst.data(), starts.data(), rows, cols, 64);
+          GetParam()->flush();
+          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
+          ASSERT_TRUE(dst.intact());
+          const auto pipelined = log2 < 2 ? GetParam()->transpose_pipelined[log2] : nullptr;
+          if (!pipelined) continue;
+          std::ranges::fill(dst.bytes(), std::byte{0x3c});
+          pipelined(src.data(), columns.data(), dst.data(), starts.data(), nullptr, false, rows, cols, nullptr, 64);
           GetParam()->flush();
           ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " x " << cols;
           ASSERT_TRUE(dst.intact());
