@@ -31,7 +31,8 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
   int64_t starts[kLine];
   // A line of the destination at a time, so that reading and writing take turns often.
   const int64_t most = std::min(kLine / bytes, block.cols);
-  const int64_t rows_most = (kMemory / most / kLine - 1) * kLine / bytes;
+  // Past the cache a line of each column, which is what is fetched ahead.
+  const int64_t rows_most = block.stream && box.pack ? kLine / bytes : (kMemory / most / kLine - 1) * kLine / bytes;
   if (block.rows > rows_most) {
     for (int64_t r = 0; r < block.rows; r += rows_most) {
       transpose_packed(context, box, part_of(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols), bytes,
