@@ -38,7 +38,8 @@ struct NarrowedColumns {
   HWY_INLINE __m512i line(const std::byte* from) const {
     return narrow_line<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); });
   }
-  HWY_INLINE __m512i part(const std::byte* from, int64_t rows) const {
+  // Rarely called, so not inlined.
+  HWY_NOINLINE __m512i part(const std::byte* from, int64_t rows) const {
     alignas(64) std::byte all[kLine / kSize * kFrom] = {};
     __builtin_memcpy(all, from, static_cast<std::size_t>(rows * kFrom));
     return line(all);
@@ -177,6 +178,8 @@ struct PipelinedTransposition {
 #pragma GCC unroll 8
     for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(groups + g * kPitch + i * kLine, a[i]);
   }
+  /// The same where the code of one more copy is not worth it.
+  HWY_NOINLINE void make_group_apart(const Tile& t, int64_t g, std::byte* groups) const { make_group(t, g, groups); }
   HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kLine + pair / kCols * 16; }
 
   /// 16 bytes each of four groups, every second one.
@@ -210,7 +213,12 @@ struct PipelinedTransposition {
     constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
     const To at = to.at(now.row, now.col * kSize * To::kWiden);
     for (int64_t i = 0; i < kSteps; ++i) {
-      if (i < then.groups) make_group(then, i, next_groups);
+      if (i < then.groups) {
+        if constexpr (kLines == 2)
+          make_group(then, i, next_groups);
+        else
+          make_group_apart(then, i, next_groups);
+      }
 #pragma GCC unroll 2
       for (int64_t p = 0; p < kPairs; ++p) put_pair<kLines>(at, i * kPairs + p, now.rows, groups);
     }
@@ -219,7 +227,7 @@ struct PipelinedTransposition {
   void run() const {
     alignas(64) std::byte groups[2][2 * kGroups * kPitch];
     Tile now = tile(0, 0);
-    for (int64_t g = 0; g < now.groups; ++g) make_group(now, g, groups[0]);
+    for (int64_t g = 0; g < now.groups; ++g) make_group_apart(now, g, groups[0]);
     for (int made = 0; now.groups > 0; made ^= 1) {
       const Tile then = next(now);
       if (now.groups > kGroups)
