@@ -46,6 +46,46 @@ TEST(Reorder, CheckedCallRefuses) {
   EXPECT_EQ(b, expected);
 }
 
+// Conversions by stages: both directions, types of one size, attributes a channel, sums, tails and padding, on two
+// threads, by every ISA.
+TEST(Reorder, ConvertsByStages) {
+  const Dims dims{40, 35, 3, 3};
+  Attributes scale, channel, zero_point, sum;
+  scale.src_scale = {{0.5f}, 0};
+  channel.src_scale.mask = 1;
+  for (int64_t o = 0; o < dims[0]; ++o) channel.src_scale.values.push_back(0.125f * static_cast<float>(o % 7 + 1));
+  zero_point.dst_zero_point = {{3}, 0};
+  sum.beta = 0.5f;
+  const std::tuple<DType, DType, Attributes> kinds[] = {
+      {DType::f32, DType::s8, scale},  {DType::f32, DType::s8, channel}, {DType::f32, DType::u8, zero_point},
+      {DType::f32, DType::bf16, {}},   {DType::s8, DType::f32, channel}, {DType::bf16, DType::f32, {}},
+      {DType::f32, DType::s32, scale}, {DType::f32, DType::u8, sum},     {DType::u8, DType::f32, sum}};
+  for (const std::string_view isa : available_isas()) {
+    set_isa(isa);
+    for (const auto& [src, dst, attributes] : kinds) {
+      for (const auto& [from, to] : {std::pair("oihw", "OIhw4i16o4i"), {"OIhw8i16o2i", "hwio"}, {"hwio", "Oihw4o"}}) {
+        const TensorDesc a = desc(from, dims, src), b = desc(to, dims, dst);
+        // Small values: sums of them are exact.
+        std::vector<std::byte> in = counting(a.span_bytes()), out(static_cast<std::size_t>(b.span_bytes()));
+        if (src == DType::f32) {
+          for (std::size_t i = 0; i < in.size(); i += 4) {
+            const float value = static_cast<float>(i / 4 % 301) - 150;
+            std::memcpy(&in[i], &value, 4);
+          }
+        }
+        std::vector<std::byte> expected = out;
+        const Plan plan = Plan::make(a, b, attributes);
+        EXPECT_TRUE(std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.stage > 0; }))
+            << plan.explain();
+        run(plan, in.data(), out.data(), {.threads = 2});
+        reference_reorder(a, in.data(), b, expected.data(), attributes);
+        ASSERT_EQ(out, expected) << isa << "\n" << plan.explain();
+      }
+    }
+  }
+  set_isa("");
+}
+
 TEST(Reorder, AttributesAreChecked) {
   const TensorDesc src = desc("abcd", {2, 3, 4, 5}), dst = desc("acdb", {2, 3, 4, 5}, DType::u8);
   const auto code = [&](const Attributes& a) { return error_of([&] { Plan::make(src, dst, a); }).code(); };

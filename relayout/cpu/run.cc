@@ -52,13 +52,6 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
   }
 }
 
-/// Whether a box is a transposition in the cache whose rows and columns need no lists. (Two to four of them have
-/// kernels of their own.)
-bool strided(const RunContext& context, const BoxPlan& box) {
-  return box.shape == KernelShape::transpose && box.row_run == 0 && box.rows.size() == 1 && box.cols.size() == 1 &&
-         box.row_count > 4 && box.col_count > 4 && !box.pack && !context.plan.converts() && !context.plan.streams();
-}
-
 void run_strided(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
   const auto kernel = context.kernels.transpose_strided[log2_size(box.piece[kSrc])];
@@ -121,9 +114,11 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  if (!box.parts.empty())
+  if (box.stage > 0)
+    run_stages(context, box, tables, begin, end);
+  else if (!box.parts.empty())
     run_tiles(context, box, tables, begin, end);
-  else if (strided(context, box))
+  else if (box.strided && box.ahead == 0)
     run_strided(context, box, tables, begin, end);
   else
     run_listed(context, box, tables, begin, end);

@@ -24,6 +24,10 @@ struct RunContext {
   /// Where attribute values of a part of a tile start, and whether that is made in the cache.
   int64_t attribute = 0;
   bool in_tile = false;
+  /// A stage that only moves bits.
+  bool moves = false;
+
+  bool converts() const { return plan.converts() && !moves; }
 };
 
 /// Rows or columns beyond its own that a block may do, so as to complete a line of 64 bytes.
@@ -70,6 +74,9 @@ void run_block(const RunContext& context, const BoxPlan& box, const Block& block
 
 /// Does tiles [begin, end) of a box with parts (tiles.cc).
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
+
+/// Does chunks [begin, end) of a conversion by stages (stages.cc).
+void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 /// Bytes from an address to the next line.
 inline int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & 63; }

@@ -66,7 +66,7 @@ bool parts_of_lines(const BoxPlan& box, const Block& block) {
 /// Lines straight from the kernels; false where the block is not made for it.
 bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   const Kernels& kernels = context.kernels;
-  const bool converts = context.plan.converts();
+  const bool converts = context.converts();
   const int64_t bytes = box.piece[kDst];
   if (box.long_runs && !converts) {
     kernels.copy_stream(block.src, block.src_rows, kFirst, block.dst, block.dst_rows, kFirst, block.rows, 1,
@@ -105,7 +105,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
 
 /// Lines straight from the kernels, where rows start anywhere; false where the block is not made for it.
 bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const Part& cols) {
-  const bool converts = context.plan.converts();
+  const bool converts = context.converts();
   const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kLine / bytes) - cols.begin;
   if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
   if (block.rows * bytes < 16 || total * bytes < kLine || (converts && !narrows(context, box))) return false;
@@ -204,11 +204,11 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
 
 void make_block(const RunContext& context, const BoxPlan& box, Block block) {
   // Some prefetch as they read; the others' blocks are prefetched at once.
-  if (context.plan.converts() ? narrows(context, box) : box.shape != KernelShape::gather)
+  if (context.converts() ? box.long_runs || narrows(context, box) : box.shape != KernelShape::gather)
     block.ahead = box.ahead;
   else if (box.ahead != 0)
     prefetch(box, block);
-  if (context.plan.converts())
+  if (context.converts())
     cast_block(context, box, block);
   else
     move_block(context, box, block);

@@ -32,7 +32,7 @@ class TileParts {
     TilePart& part = parts_[count_++];
     part.box = &box;
     const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
-    part.one_block = box.blocks == 1 && 2 * (rows + cols) <= kMaxStarts - used_;
+    part.one_block = box.blocks == 1 && box.stage == 0 && 2 * (rows + cols) <= kMaxStarts - used_;
     if (!part.one_block) return;
     Block& block = part.block;
     block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};

@@ -154,6 +154,8 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
   choose_blocks(plan, converts, streams);
   if (streams && !plan.long_runs && plan.chunk == 0) apply(tuning, plan);
   if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
+  plan.strided = plan.shape == KernelShape::transpose && !converts && !streams && !plan.pack && plan.row_run == 0 &&
+                 plan.rows.size() == 1 && plan.cols.size() == 1 && plan.row_count > 4 && plan.col_count > 4;
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   // Groups that are permuted are whole.

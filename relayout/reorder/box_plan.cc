@@ -9,12 +9,19 @@
 #include "relayout/reorder/blocks.h"
 #include "relayout/reorder/register_tiles.h"
 #include "relayout/reorder/shuffle.h"
+#include "relayout/reorder/stages.h"
 
 namespace relayout {
 namespace {
 
 /// Fewer rows than pay for a list of columns of their own.
 constexpr int64_t kFewRows = 32;
+/// A region of fewer bytes is better done by tiles that several make together.
+constexpr int64_t kSmallTiles = 4 << 10;
+/// Fewer values in a row, or in a region, than are worth converting by themselves; what fills the widest registers.
+constexpr int64_t kFewValues = 32, kSmallRegion = 2048, kFullRegister = 16;
+/// Fewer values of a box than are worth planning stages for.
+constexpr int64_t kFewElements = 512;
 
 /// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
 bool pair_nibbles(Box& box) {
@@ -200,8 +207,15 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
     const Axis& row = plan.rows[0];
     return run < kLine && (row.stride[kDst] != run || row.extent * run < kLine);
   }
-  constexpr int64_t kSmall = 4 << 10;
-  return region * piece < kSmall && region < plan.elements;
+  return region * piece < kSmallTiles && region < plan.elements;
+}
+
+/// Whether both sides start with long runs of different axes, so that nothing need be permuted and tiles would be
+/// small.
+bool plainly_transposed(Axes& axes, int64_t element) {
+  const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
+  return row != axes.end() && col != axes.end() && row != col && row->extent * element >= kGroup &&
+         col->extent * element >= kGroup && row->extent * col->extent * element >= kSmallTiles;
 }
 
 /// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.
@@ -256,7 +270,8 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
-  if (interleaves_few(box, element)) return plan_elements(std::move(box), element, {}, streams, tuning);
+  if (interleaves_few(box, element) || plainly_transposed(box.axes, element))
+    return plan_elements(std::move(box), element, {}, streams, tuning);
   auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
   if (element < kGroup) {
@@ -270,7 +285,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
   return tiles && plain.chunk > 0 ? *std::move(tiles) : plain;
 }
 
-BoxPlan plan_cast(Box box, DType src, DType dst, bool streams, const Tuning& tuning) {
+BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const Tuning& tuning) {
   BoxPlan out;
   out.elements = count_elements(box);
   out.unit_bits = {static_cast<int8_t>(unit_bits(src)), static_cast<int8_t>(unit_bits(dst))};
@@ -285,13 +300,26 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool streams, const Tuning& tun
       choose_long_copy(out, taken, box.axes);
       return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
     }
+    if (taken.extent % kFullRegister != 0 && out.elements >= kFewElements) {
+      box.axes.push_back(taken);
+      if (auto stages = plan_stages(box, src, dst, sums)) return *std::move(stages);
+      box.axes.pop_back();
+    }
     out.piece = {taken.extent * units(src), taken.extent * units(dst)};
     choose_region(out, box.axes);
     out.shape = KernelShape::copy;
     return finish(std::move(out), std::move(box), true, streams, tuning);
   }
+  const Axes axes = box.axes;
   choose_region(out, box.axes);
   out.shape = whole_bytes && out.dense_cols && out.dense_rows ? KernelShape::transpose : KernelShape::gather;
+  // Rows are converted as they lie in the source, or columns as they lie in the destination.
+  const int64_t together = units(dst) < units(src) ? out.row_count : out.col_count;
+  const int64_t region = out.row_count * out.col_count;
+  const bool small = together < kFewValues || (region < kSmallRegion && region < out.elements);
+  if (whole_bytes && out.elements >= kFewElements && (out.shape == KernelShape::gather || small)) {
+    if (auto stages = plan_stages({box.offset, axes}, src, dst, sums)) return *std::move(stages);
+  }
   return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
 }
 

@@ -78,7 +78,7 @@ Cost Plan::cost() const {
   constexpr int64_t kShort = 32;
   const double src_bytes = bits(src_.dtype) / 8.0, dst_bytes = bits(dst_.dtype) / 8.0;
   double read = 0, written = 0, nanoseconds = kRun;
-  const auto add = [&](const BoxPlan& box, double times, bool streams) {
+  const auto add_region = [&](const BoxPlan& box, double times, bool streams) {
     const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes;
     const double from =
         box.shape == KernelShape::fill ? 0 : elements * (src_bytes + (attributes_.beta != 0 ? dst_bytes : 0));
@@ -92,8 +92,26 @@ Cost Plan::cost() const {
         box.row_count < kShort)
       nanoseconds += kShortColumn * elements / static_cast<double>(box.row_count);
   };
+  const auto add = [&](const BoxPlan& box, double times, bool streams) {
+    if (box.stage == 0) return add_region(box, times, streams);
+    times *= static_cast<double>(box.blocks);
+    const std::size_t converting = box.converts_last ? box.parts.size() - 1 : 0;
+    for (std::size_t p = 0; p < box.parts.size(); ++p) {
+      const BoxPlan& part = box.parts[p];
+      if (p == converting) {
+        add_region(part, times, false);
+      } else {
+        // Bits, from the cache or to it.
+        const double bytes = 2 * static_cast<double>(part.elements) * (box.converts_last ? src_bytes : dst_bytes);
+        nanoseconds += times * (kBlock * static_cast<double>(part.blocks) + bytes / rate(part, false, false));
+      }
+    }
+  };
   for (const BoxPlan& box : boxes_) {
-    if (box.parts.empty()) add(box, 1, streams_);
+    if (box.parts.empty() || box.stage > 0) {
+      add(box, 1, streams_);
+      continue;
+    }
     const auto tiles = static_cast<double>(box.blocks);
     for (const BoxPlan& run : box.parts) {
       // Written once more, from the cache.

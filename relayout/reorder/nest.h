@@ -40,6 +40,9 @@ inline constexpr int64_t kScatteredPiece = 128;
 /// Of a tile that several boxes make: bytes that are put together in the cache, its runs, and their parts, at most.
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
 inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
+/// Of a conversion by stages: bytes in the cache between them, and its parts, at most.
+inline constexpr int64_t kMaxStageBytes = 16 << 10;
+inline constexpr int kMaxStageParts = 3;
 /// Not inline: most boxes have a few, and a plan can have thousands of boxes.
 using Axes = std::vector<Axis>;
 
@@ -77,6 +80,9 @@ struct BoxPlan {
   int64_t row_count = 1, col_count = 1;
   /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
+  /// A transposition in the cache whose rows and columns need no lists: each is one axis, of more than two to four,
+  /// which have kernels of their own.
+  bool strided = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;
   /// Strips of block_rows rows and panels of block_cols columns in a region, and blocks in all its loops: strips go
@@ -112,6 +118,11 @@ struct BoxPlan {
   /// Of a run: over 0, its parts fill so many bytes without gaps: they are put together in the cache, `image` bytes
   /// into the memory of a tile, and written as a whole.
   int64_t run_bytes = 0, image = 0;
+  /// Over 0: instead of a region of its own, parts that are done one after the other inside the loops by way of so many
+  /// bytes in the cache, of the narrower type: the first one converts dense stretches of the source, the others move
+  /// them from there. Or the others come first, and the last one converts.
+  int64_t stage = 0;
+  bool converts_last = false;
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };

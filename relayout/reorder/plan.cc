@@ -76,6 +76,29 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
   return out;
 }
 
+/// Whether blocks of both sides divide each other and the dims, so that no boxes share lines.
+bool divides_evenly(const Layout& src, const Layout& dst) {
+  if (dst.padded()) return false;
+  for (int d = 0; d < dst.ndims(); ++d) {
+    int64_t places[2 * kMaxDigits], count = 0;
+    for (const Layout* side : {&src, &dst}) {
+      int64_t place = 1;
+      for (const Digit& digit : side->digits(d)) {
+        if (place > dst.dim(d) / std::max<int64_t>(1, digit.extent)) break;
+        place *= digit.extent;
+        if (dst.dim(d) % place != 0) return false;
+        places[count++] = place;
+      }
+    }
+    for (int64_t a = 0; a < count; ++a) {
+      for (int64_t b = 0; b < a; ++b) {
+        if (places[a] % places[b] != 0 && places[b] % places[a] != 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
@@ -107,6 +130,8 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   const uint32_t filled = plan.plan_boxes(tuning);
   if (fills) plan.plan_fills(filled);
+  plan.one_strided_block_ =
+      plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided && plan.boxes_[0].blocks == 1;
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }
@@ -122,7 +147,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
                            attributes_.beta != 0,
                            fills ? std::optional(fill_bits_) : std::nullopt,
                            tuning};
-  if (streams_ && bits(src_.dtype) >= 8 && bits(dst_.dtype) >= 8) {
+  if (streams_ && bits(src_.dtype) >= 8 && bits(dst_.dtype) >= 8 && !divides_evenly(src_.layout, dst_.layout)) {
     if (auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_)) {
       boxes_ = std::move(tiled->boxes);
       fills_ = std::move(tiled->fills);

@@ -68,6 +68,8 @@ class Plan {
   /// refine.h, and as many fills a dim.
   std::span<const BoxPlan> boxes() const { return boxes_; }
   std::span<const BoxPlan> fills() const { return fills_; }
+  /// The only box, where one block of it is all that is to be done and it is strided: small reorders start fast.
+  const BoxPlan* strided_block() const { return one_strided_block_ ? boxes_.data() : nullptr; }
   /// Of boxes and fills.
   const Tables& tables() const { return tables_; }
   /// The padding's value as the destination's bits, for fills().
@@ -91,7 +93,7 @@ class Plan {
 
   TensorDesc src_, dst_;
   Attributes attributes_;
-  bool converts_ = false, streams_ = false;
+  bool converts_ = false, streams_ = false, one_strided_block_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;

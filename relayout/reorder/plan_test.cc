@@ -177,6 +177,32 @@ TEST(Plan, TilesMakeLinesWhole) {
   }
 }
 
+// What has only short runs in the other's order is converted in dense stretches, and moved as the narrower type.
+TEST(Plan, ShortRunsAreConvertedByStages) {
+  const auto boxes = [](std::string_view from, DType src, std::string_view to, DType dst, const Attributes& a = {}) {
+    const Plan p = Plan::make(desc(from, {64, 32, 3, 3}, src), desc(to, {64, 32, 3, 3}, dst), a);
+    EXPECT_EQ(p.cost().bytes_read, 64 * 32 * 9 * bits(src) / 8 + (a.beta != 0 ? 64 * 32 * 9 * bits(dst) / 8 : 0));
+    EXPECT_EQ(p.cost().bytes_written, 64 * 32 * 9 * bits(dst) / 8);
+    return std::vector(p.boxes().begin(), p.boxes().end());
+  };
+  const auto narrowed = boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8);
+  ASSERT_EQ(narrowed.size(), 1u);
+  EXPECT_GT(narrowed[0].stage, 0);
+  EXPECT_LE(narrowed[0].stage, kMaxStageBytes);
+  EXPECT_FALSE(narrowed[0].converts_last);
+  ASSERT_EQ(narrowed[0].parts.size(), 2u);
+  EXPECT_TRUE(narrowed[0].parts[0].long_runs);
+  EXPECT_GE(narrowed[0].parts[0].col_count, 64);
+  EXPECT_EQ(narrowed[0].parts[1].piece, (std::array<int64_t, 2>{1, 1}));
+  EXPECT_TRUE(boxes("OIhw4i16o4i", DType::s8, "oihw", DType::f32)[0].converts_last);
+  // Old values are needed where values are converted, and there dense.
+  Attributes sum;
+  sum.beta = 1;
+  EXPECT_TRUE(boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8, sum)[0].converts_last);
+  // Long rows are converted as they are.
+  EXPECT_EQ(Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8)).boxes()[0].stage, 0);
+}
+
 TEST(Plan, ExplainSaysWhatIsDone) {
   const std::string text = plan("nchw", "nChw8c", {2, 17, 5, 4}).explain();
   for (const char* part :

@@ -238,7 +238,7 @@ void multiply(Group& group, const Bundle& bundle) {
 
 BoxPlan BoxPlanner::move(Box box, bool streamed) const {
   simplify(box);
-  return converts ? plan_cast(std::move(box), src, dst, streamed, tuning)
+  return converts ? plan_cast(std::move(box), src, dst, sums, streamed, tuning)
                   : plan_move(std::move(box), src, streamed, tuning);
 }
 

@@ -158,6 +158,20 @@ HWY_INLINE void convert_step(std::byte* to, V values) {
   }
 }
 
+/// Some of kMost bytes.
+template <int64_t kMost>
+HWY_INLINE void copy_part(const std::byte* src, std::byte* dst, int64_t bytes) {
+#if HWY_TARGET <= HWY_AVX3
+  // A register at a time, so that what is loaded next need not wait for several stores.
+  if constexpr (kMost <= kLine) {
+    const __mmask64 some = (uint64_t{1} << bytes) - 1;
+    _mm512_mask_storeu_epi8(dst, some, _mm512_maskz_loadu_epi8(some, src));
+    return;
+  }
+#endif
+  __builtin_memcpy(dst, src, static_cast<std::size_t>(bytes));
+}
+
 /// A run of n values. `operate` is the multiplication, or nothing.
 template <DType S, DType D, bool kStream, typename Operate>
 HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead, Operate operate) {
@@ -172,9 +186,9 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
   // Fewer than a register has, by way of memory that has as many.
   const auto part = [&](int64_t i, int64_t count) HWY_ATTR {
     alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
-    __builtin_memcpy(from, src + i * kSrc, static_cast<std::size_t>(count * kSrc));
+    copy_part<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
     store_values<D, false>(operate(load_values<S>(from)), to);
-    __builtin_memcpy(dst + i * kDst, to, static_cast<std::size_t>(count * kDst));
+    copy_part<kValues * kDst>(to, dst + i * kDst, count * kDst);
   };
   int64_t i = 0;
   bool lines = kStream;

@@ -1,0 +1,99 @@
+// Conversions by stages: chunk by chunk, by way of memory in the first-level cache.
+#include "relayout/cpu/steps.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// A part of all chunks: its region is the same in all but for where it starts.
+struct StagePart {
+  const BoxPlan* box;
+  Starts src_rows, src_cols, dst_rows, dst_cols;
+  bool listed;
+};
+
+/// The parts of a box and the lists of their blocks.
+class StageParts {
+ public:
+  explicit StageParts(const BoxPlan& box) {
+    for (std::size_t p = 0; p < box.parts.size(); ++p) add(box.parts[p], parts_[p]);
+  }
+
+  const StagePart& operator[](std::size_t i) const { return parts_[i]; }
+
+ private:
+  void add(const BoxPlan& box, StagePart& part) {
+    const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
+    part.box = &box;
+    part.listed = 2 * (rows + cols) <= kMaxStarts - used_;
+    if (!part.listed) return;
+    list(box.rows, rows, part.src_rows, part.dst_rows);
+    list(box.cols, cols, part.src_cols, part.dst_cols);
+  }
+
+  void list(const Axes& axes, int64_t count, Starts& src, Starts& dst) {
+    int64_t* const at = starts_ + used_;
+    list_starts(axes, 0, count, {at, at + count});
+    src = at;
+    dst = at + count;
+    used_ += 2 * count;
+  }
+
+  static constexpr int64_t kMaxStarts = 4096;
+  StagePart parts_[kMaxStageParts];
+  int64_t starts_[kMaxStarts];
+  int64_t used_ = 0;
+};
+
+void run_part(const RunContext& context, const StagePart& part, const Tables& tables) {
+  const BoxPlan& box = *part.box;
+  if (!part.listed) return run_blocks(context, box, tables, 0, box.blocks);
+  Odometer at(box, tables);
+  at.start();
+  for (int64_t b = 0;; at.next()) {
+    Offsets offset = at.offsets;
+    offset[kAttribute] += context.attribute;
+    const Block region{context.src + offset[kSrc],
+                       context.dst + offset[kDst],
+                       offset,
+                       part.src_rows,
+                       part.src_cols,
+                       part.dst_rows,
+                       part.dst_cols,
+                       box.row_count,
+                       box.col_count};
+    for (int64_t col = 0; col < box.col_count; col += box.block_cols) {
+      for (int64_t row = 0; row < box.row_count; row += box.block_rows, ++b) {
+        make_block(context, box,
+                   part_of(box, region, row, std::min(box.block_rows, box.row_count - row), col,
+                           std::min(box.block_cols, box.col_count - col)));
+      }
+    }
+    if (b == box.blocks) return;
+  }
+}
+
+}  // namespace
+
+void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  alignas(64) std::byte memory[kMaxStageBytes];
+  const StageParts parts(box);
+  const std::size_t converting = box.converts_last ? box.parts.size() - 1 : 0;
+  Odometer at(box, tables);
+  at.seek(begin);
+  RunContext inside = context;
+  inside.in_tile = true;
+  for (int64_t chunk = begin; chunk < end; ++chunk) {
+    inside.attribute = context.attribute + at.offsets[kAttribute];
+    for (std::size_t p = 0; p < box.parts.size(); ++p) {
+      // One part to or from the tensors' memory, the others to or from what lies in between.
+      const bool from_src = box.converts_last ? p < converting : p == 0;
+      inside.moves = p != converting;
+      inside.src = from_src ? context.src + at.offsets[kSrc] : memory;
+      inside.dst = from_src ? memory : context.dst + at.offsets[kDst];
+      run_part(inside, parts[p], tables);
+    }
+    if (chunk + 1 < end) at.next();
+  }
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,163 @@
+// The chunks of a conversion by stages.
+#include "relayout/reorder/stages.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "relayout/reorder/axes.h"
+#include "relayout/reorder/blocks.h"
+#include "relayout/reorder/box_plan.h"
+#include "relayout/reorder/register_tiles.h"
+
+namespace relayout {
+namespace {
+
+/// Values of a chunk's stretches before it grows elsewhere, and the fewest that are worth it.
+constexpr int64_t kStretch = 64, kShortest = 2;
+/// What a chunk should have of the other side's neighbourhood.
+constexpr int64_t kNear = 2 * kLine;
+/// The source is fetched so many bytes ahead.
+constexpr int64_t kAhead = 2 << 10;
+
+/// Removes an axis, or steps of it that divide it: up to `wanted`, or more where these are few, but no more than
+/// `most`.
+Axis take_part(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
+  int64_t steps = std::min(at->extent, wanted);
+  while (at->extent % steps != 0) --steps;
+  if (steps < wanted / 2) {
+    int64_t more = wanted + 1;
+    while (more < at->extent && at->extent % more != 0) ++more;
+    if (more <= std::min(most, at->extent)) steps = more;
+  }
+  if (steps == at->extent) return take(axes, at);
+  const Axis part{steps, at->stride, -1};
+  at->extent /= steps;
+  for (int64_t& stride : at->stride) stride *= steps;
+  return part;
+}
+
+/// The axes of a chunk, those that make its stretches first.
+class Chunk {
+ public:
+  Chunk(Axes& axes, Operand dense, int64_t dense_bytes, int64_t most)
+      : axes_(axes), dense_(dense), bytes_(dense_bytes), most_(most) {}
+
+  /// First a stretch, then what completes lines of the other side, then what there is room for.
+  void grow() {
+    while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
+    }
+    add_nearest(kNear);
+    most_ /= 2;
+    while (add_dense(most_)) {
+    }
+    add_nearest(std::numeric_limits<int64_t>::max());
+    const auto rest = taken_.begin() + static_cast<std::ptrdiff_t>(stretch_axes_);
+    std::stable_sort(rest, taken_.end(), [&](const Axis& a, const Axis& b) {
+      return std::abs(a.stride[dense_]) < std::abs(b.stride[dense_]);
+    });
+  }
+
+  const Axes& taken() const { return taken_; }
+  int64_t stretch() const { return stretch_; }
+
+ private:
+  /// The next axis of the stretches, or some steps of it.
+  bool add_dense(int64_t wanted) {
+    const auto axis = stepping(axes_, dense_, bytes_ * stretch_);
+    if (axis == axes_.end()) return false;
+    // One attribute for all of a stretch, or one that steps with it.
+    if (stretch_axes_ > 0 && axis->stride[kAttribute] != taken_[0].stride[kAttribute] * stretch_) return false;
+    if (!add(axis, wanted)) return false;
+    std::rotate(taken_.begin() + static_cast<std::ptrdiff_t>(stretch_axes_), taken_.end() - 1, taken_.end());
+    stretch_ *= taken_[stretch_axes_++].extent;
+    return true;
+  }
+
+  void add_nearest(int64_t within) {
+    const Operand other = dense_ == kSrc ? kDst : kSrc;
+    while (true) {
+      const auto axis = nearest(axes_, other);
+      if (axis == axes_.end() || std::abs(axis->stride[other]) >= within || !add(axis, most_)) return;
+    }
+  }
+
+  bool add(Axes::iterator axis, int64_t wanted) {
+    const int64_t room = std::max<int64_t>(1, most_ / count_);
+    const Axis part = take_part(axes_, axis, std::min(wanted, room), room);
+    if (part.extent == 1) return false;
+    taken_.push_back(part);
+    count_ *= part.extent;
+    return true;
+  }
+
+  Axes& axes_;
+  Operand dense_;
+  int64_t bytes_, most_, count_ = 1, stretch_ = 1;
+  Axes taken_;
+  std::size_t stretch_axes_ = 0;
+};
+
+/// Stretches, converted as a whole.
+BoxPlan plan_stretches(Box box, DType src, DType dst) {
+  BoxPlan out;
+  out.elements = count_elements(box);
+  out.shape = KernelShape::copy;
+  out.piece = {units(src), units(dst)};
+  out.long_runs = out.dense_cols = true;
+  out.cols = {take(box.axes, find_run(box.axes, units(src), units(dst)))};
+  out.col_count = out.cols[0].extent;
+  out.rows = {take(box.axes, nearest(box.axes, kDst))};
+  out.row_count = out.rows[0].extent;
+  return finish(std::move(out), std::move(box), true, false, {});
+}
+
+}  // namespace
+
+std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool sums) {
+  const bool last = units(dst) > units(src) || sums;
+  const DType between = last ? src : dst;
+  const Operand dense = last ? kDst : kSrc;
+  BoxPlan out;
+  out.loops = box.axes;
+  Chunk chunk(out.loops, dense, units(last ? dst : src), kMaxStageBytes / units(between));
+  chunk.grow();
+  if (chunk.stretch() < kShortest) return std::nullopt;
+  Box stretches, moved;
+  int64_t at = units(between);
+  for (const Axis& axis : chunk.taken()) {
+    const Operand in_cache = last ? kSrc : kDst;
+    stretches.axes.push_back(axis);
+    stretches.axes.back().stride[in_cache] = at;
+    moved.axes.push_back(axis);
+    moved.axes.back().stride[dense] = at;
+    moved.axes.back().stride[kAttribute] = 0;
+    at *= axis.extent;
+  }
+  out.stage = at;
+  out.offset = box.offset;
+  out.elements = count_elements(box);
+  out.converts_last = last;
+  out.blocks = out.elements / count_elements(moved);
+  simplify(stretches);
+  simplify(moved);
+  auto left = cut_for_tiles(moved, units(between));
+  out.parts.reserve(kMaxStageParts);
+  if (!last) out.parts.push_back(plan_stretches(stretches, src, dst));
+  const BoxPlan& main = out.parts.emplace_back(plan_move(std::move(moved), between, false, {}));
+  if (left) out.parts.push_back(plan_move(*std::move(left), between, false, {}));
+  if (last) out.parts.push_back(plan_stretches(std::move(stretches), src, dst));
+  out.shape = main.shape;
+  out.piece = main.piece;
+  out.block_rows = main.block_rows;
+  out.block_cols = main.block_cols;
+  // The next chunk's.
+  if (!out.loops.empty() && out.loops.back().stride[kSrc] != 0) {
+    const int64_t step = out.loops.back().stride[kSrc];
+    out.parts.front().ahead = step * ceil_div(kAhead, std::abs(step));
+  }
+  return out;
+}
+
+}  // namespace relayout
