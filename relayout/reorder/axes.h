@@ -27,6 +27,16 @@ Axes::iterator nearest(Axes& axes, Operand operand);
 Axes::iterator stepping(Axes& axes, Operand operand, int64_t stride);
 /// The affine axis that steps by `src` and `dst` on the two sides, or end().
 Axes::iterator find_run(Axes& axes, int64_t src, int64_t dst);
+/// Sorts a few values by key(value), those of equal keys as they were. Without memory of its own.
+template <typename Values, typename Key>
+void sort_few(Values& values, Key key) {
+  for (auto next = values.begin(); next != values.end(); ++next) {
+    const auto value = *next;
+    auto at = next;
+    for (; at != values.begin() && key(value) < key(*(at - 1)); --at) *at = *(at - 1);
+    *at = value;
+  }
+}
 /// Removes an axis; one of extent 1 for end().
 Axis take(Axes& axes, Axes::iterator at);
 

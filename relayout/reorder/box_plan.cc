@@ -19,7 +19,7 @@ constexpr int64_t kFewRows = 32;
 /// A region of fewer bytes is better done by tiles that several make together.
 constexpr int64_t kSmallTiles = 4 << 10;
 /// Fewer values in a row, or in a region, than are worth converting by themselves; what fills the widest registers.
-constexpr int64_t kFewValues = 32, kSmallRegion = 2048, kFullRegister = 16;
+constexpr int64_t kFewValues = 16, kSmallRegion = 2048, kShortPiece = 8;
 /// Fewer values of a box than are worth planning stages for.
 constexpr int64_t kFewElements = 512;
 
@@ -122,7 +122,7 @@ void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
     chunk.add(axes, next);
   plan.chunk = chunk.bytes();
   plan.cols = std::move(chunk.fused);
-  std::ranges::stable_sort(plan.cols, {}, [](const Axis& a) { return a.stride[kDst]; });
+  sort_few(plan.cols, [](const Axis& a) { return a.stride[kDst]; });
   plan.col_count = chunk.count;
   if (plan.cols.empty()) plan.cols.push_back({});
   plan.dense_cols = true;
@@ -210,12 +210,14 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   return region * piece < kSmallTiles && region < plan.elements;
 }
 
-/// Whether both sides start with long runs of different axes, so that nothing need be permuted and tiles would be
-/// small.
-bool plainly_transposed(Axes& axes, int64_t element) {
+/// Whether both sides start with the same long run, or with long runs of different axes, so that nothing need be
+/// permuted and tiles would be small.
+bool starts_with_long_runs(Axes& axes, int64_t element) {
+  if (const auto run = find_run(axes, element, element); run != axes.end())
+    return run->extent * element > kGroup && run->extent * element % kGroup == 0;
   const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
-  return row != axes.end() && col != axes.end() && row != col && row->extent * element >= kGroup &&
-         col->extent * element >= kGroup && row->extent * col->extent * element >= kSmallTiles;
+  return row != axes.end() && col != axes.end() && row->extent * element >= kGroup && col->extent * element >= kGroup &&
+         row->extent * col->extent * element >= kSmallTiles;
 }
 
 /// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.
@@ -270,7 +272,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
-  if (interleaves_few(box, element) || plainly_transposed(box.axes, element))
+  if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element))
     return plan_elements(std::move(box), element, {}, streams, tuning);
   auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
@@ -300,7 +302,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
       choose_long_copy(out, taken, box.axes);
       return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
     }
-    if (taken.extent % kFullRegister != 0 && out.elements >= kFewElements) {
+    if (taken.extent < kShortPiece && out.elements >= kFewElements) {
       box.axes.push_back(taken);
       if (auto stages = plan_stages(box, src, dst, sums)) return *std::move(stages);
       box.axes.pop_back();
@@ -316,7 +318,8 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   // Rows are converted as they lie in the source, or columns as they lie in the destination.
   const int64_t together = units(dst) < units(src) ? out.row_count : out.col_count;
   const int64_t region = out.row_count * out.col_count;
-  const bool small = together < kFewValues || (region < kSmallRegion && region < out.elements);
+  const bool small =
+      together < kFewValues || (region < kSmallRegion && region < out.elements && units(src) != units(dst));
   if (whole_bytes && out.elements >= kFewElements && (out.shape == KernelShape::gather || small)) {
     if (auto stages = plan_stages({box.offset, axes}, src, dst, sums)) return *std::move(stages);
   }

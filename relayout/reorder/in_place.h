@@ -76,7 +76,7 @@ struct CycleStep {
   std::vector<InPlaceLoop> loops;
   /// The axes of one part, by destination stride, largest first; strides in bytes. A unit's number counts in their
   /// order.
-  std::vector<Axis> axes;
+  Axes axes;
   /// The same by each side's stride, largest first.
   std::vector<Place> src_places, dst_places;
   int64_t src_offset = 0, dst_offset = 0, unit = 1;

@@ -45,7 +45,7 @@ std::vector<CycleStep::Place> places(std::span<const Axis> axes, Operand side) {
 
 /// Sets what follows from axes and unit.
 void finish(CycleStep& step) {
-  std::erase_if(step.axes, [](const Axis& axis) { return axis.extent == 1; });
+  erase_if(step.axes, [](const Axis& axis) { return axis.extent == 1; });
   std::ranges::sort(step.axes, std::ranges::greater(), [](const Axis& axis) { return axis.stride[kDst]; });
   step.units = count(step.axes);
   step.src_places = places(step.axes, kSrc);
@@ -74,7 +74,7 @@ std::optional<CycleStep> plain_cycles(Box box, std::vector<InPlaceLoop> loops, i
   step.loops = std::move(loops);
   peel(box, element, step.loops);
   int64_t run = element;
-  std::erase_if(box.axes, [&](const Axis& axis) {
+  erase_if(box.axes, [&](const Axis& axis) {
     const bool is_run = axis.stride[kSrc] == element && axis.stride[kDst] == element;
     if (is_run) run *= axis.extent;
     return is_run;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "relayout/reorder/axes.h"
+
 namespace relayout {
 namespace {
 
@@ -32,7 +34,7 @@ std::string_view name(KernelShape shape) {
 
 void simplify(Box& box) {
   Axes& axes = box.axes;
-  std::erase_if(axes, [](const Axis& axis) { return axis.extent == 1; });
+  erase_if(axes, [](const Axis& axis) { return axis.extent == 1; });
   for (Axis& axis : axes) {
     if (axis.table >= 0 || axis.stride[kDst] >= 0) continue;
     for (std::size_t k = 0; k < kOperands; ++k) {
@@ -41,7 +43,7 @@ void simplify(Box& box) {
     }
   }
   // A table's steps are uneven: it stays outside.
-  std::ranges::sort(axes, {}, [](const Axis& a) { return std::pair(a.table >= 0, a.stride[kDst]); });
+  sort_few(axes, [](const Axis& a) { return std::pair(a.table >= 0, a.stride[kDst]); });
   // An axis continues one of smaller destination stride. In this order that one is complete by then, so that one pass
   // joins all.
   std::size_t kept = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "relayout/core/extents.h"
+#include "relayout/core/small_vector.h"
 
 namespace relayout {
 
@@ -43,8 +44,8 @@ inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
 /// Of a conversion by stages: bytes in the cache between them, and its parts, at most.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int kMaxStageParts = 3;
-/// Not inline: most boxes have a few, and a plan can have thousands of boxes.
-using Axes = std::vector<Axis>;
+/// Most boxes have a few.
+using Axes = SmallVector<Axis, 5>;
 
 struct Box {
   Offsets offset{};

@@ -162,7 +162,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);
     auto left = !converts_ && bits(src_.dtype) >= 8 ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
-    boxes_.push_back(planner.move(std::move(box), streams_));
+    boxes_.push_back(planner.move_simple(std::move(box), streams_));
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   return 0;

@@ -43,8 +43,8 @@ std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, cons
   for (int d = 0; d < dst.ndims(); ++d) dims.emplace_back(src, dst, d, attribute_strides[d], begin[d], end[d]);
   bound_boxes(dims, tables);
 
-  std::vector<Axis> axes;
-  std::vector<Piece> pieces;
+  Axes axes;
+  Pieces pieces;
   std::array<std::size_t, kMaxDims + 1> first_piece{};  // by dim
   std::size_t count = 1;
   for (std::size_t d = 0; d < ndims; ++d) {

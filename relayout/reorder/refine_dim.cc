@@ -26,7 +26,7 @@ void DimRefiner::coarsen() {
   pieces_ = 1;
 }
 
-void DimRefiner::make_pieces(Tables& tables, std::vector<Axis>& axes, std::vector<Piece>& out) {
+void DimRefiner::make_pieces(Tables& tables, Axes& axes, Pieces& out) {
   cut(begin_, end_, [&](int64_t first, std::size_t top, int64_t count) {
     const std::size_t first_axis = axes.size();
     const auto add = [&](const Axis& axis) {

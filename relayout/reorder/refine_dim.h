@@ -25,11 +25,15 @@ struct Level {
   int32_t table = -1;  // of a full level that is not affine, once made
 };
 
+using Levels = SmallVector<Level, 8>;
+
 /// A run of indices of one dim: what one box has of it. Its axes are a range of a common list.
 struct Piece {
   Offsets offset;
   std::size_t first_axis, axes;
 };
+
+using Pieces = SmallVector<Piece, 12>;
 
 int64_t entries_of(const Tables& tables);
 
@@ -38,7 +42,7 @@ class DimRefiner {
  public:
   DimRefiner(const Layout& src, const Layout& dst, int d, int64_t attribute_stride, int64_t begin, int64_t end);
 
-  const std::vector<Level>& levels() const { return levels_; }
+  const Levels& levels() const { return levels_; }
   /// What index i adds to the offsets.
   Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), i * attribute_stride_}; }
 
@@ -48,7 +52,7 @@ class DimRefiner {
   /// One table for all from the first level that does not cut the range evenly: one piece.
   void coarsen();
 
-  void make_pieces(Tables& tables, std::vector<Axis>& axes, std::vector<Piece>& out);
+  void make_pieces(Tables& tables, Axes& axes, Pieces& out);
 
   /// Calls f(first index, top level, steps of that level) for each piece of a part of the range: the coarsest level
   /// that starts at an index and fits is taken as often as it does.
@@ -109,8 +113,8 @@ class DimRefiner {
   const Layout *src_, *dst_;
   int d_;
   int64_t attribute_stride_, begin_, end_;
-  std::vector<int64_t> places_;
-  std::vector<Level> levels_;
+  SmallVector<int64_t, 8> places_;
+  Levels levels_;
   int64_t pieces_ = 0;
 };
 

@@ -46,8 +46,8 @@ class Cutter {
   /// The boxes' own pieces, each by itself.
   DimSections pieces(Tables& tables) {
     DimSections out;
-    std::vector<Axis> axes;
-    std::vector<Piece> pieces;
+    Axes axes;
+    Pieces pieces;
     refiner_.make_pieces(tables, axes, pieces);
     for (const Piece& piece : pieces) {
       const auto first = axes.begin() + static_cast<std::ptrdiff_t>(piece.first_axis);

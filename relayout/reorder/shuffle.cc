@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
-#include <vector>
 
 #include "relayout/reorder/axes.h"
 
 namespace relayout {
 namespace {
+
+using AxisList = SmallVector<Axis*, 16>;
 
 /// Cuts the axes that are dense on one side, from elements of `element` bytes on, at up to 16 bytes; a power of two.
 /// Returns the bytes.
@@ -33,7 +33,7 @@ int64_t cut_group(Axes& axes, Operand side, int64_t element) {
 
 /// Lets a group's axes follow each other in this order on one side. Returns where the bytes of a permuted group
 /// were.
-std::array<uint8_t, kGroup> reorder_group(std::span<Axis* const> order, Operand side, int64_t element, int64_t bytes) {
+std::array<uint8_t, kGroup> reorder_group(const AxisList& order, Operand side, int64_t element, int64_t bytes) {
   std::array<int64_t, kGroup> from{};  // by element
   std::size_t count = 1;
   for (Axis* axis : order) {
@@ -59,17 +59,17 @@ std::array<uint8_t, kGroup> reorder_group(std::span<Axis* const> order, Operand 
 SharedGroups share_groups(Box& box, int64_t element) {
   SharedGroups out;
   for (std::size_t i = 0; i < kGroup; ++i) out.src[i] = out.dst[i] = static_cast<uint8_t>(i);
-  Axes& axes = box.axes;
+  Axes axes = box.axes;
   auto& bytes = out.bytes;
   for (const Operand side : {kSrc, kDst}) bytes[side] = cut_group(axes, side, element);
   const auto in = [&](const Axis& axis, Operand side) {
     return axis.table < 0 && axis.stride[side] > 0 && axis.stride[side] < bytes[side];
   };
   // By destination stride, those of both groups first.
-  std::array<std::vector<Axis*>, 2> order;
-  std::vector<Axis*> by_dst;
+  std::array<AxisList, 2> order;
+  AxisList by_dst;
   for (Axis& axis : axes) by_dst.push_back(&axis);
-  std::ranges::stable_sort(by_dst, {}, [](const Axis* a) { return a->stride[kDst]; });
+  sort_few(by_dst, [](const Axis* a) { return a->stride[kDst]; });
   for (Axis* axis : by_dst) {
     if (in(*axis, kSrc) && in(*axis, kDst)) {
       order[kSrc].push_back(axis);
@@ -77,6 +77,7 @@ SharedGroups share_groups(Box& box, int64_t element) {
     }
   }
   const std::size_t shared = order[kSrc].size();
+  if (shared == 0) return out;
   for (Axis* axis : by_dst) {
     if (in(*axis, kSrc) && !in(*axis, kDst)) order[kSrc].push_back(axis);
     if (in(*axis, kDst) && !in(*axis, kSrc)) order[kDst].push_back(axis);
@@ -89,13 +90,15 @@ SharedGroups share_groups(Box& box, int64_t element) {
     for (const Axis* axis : order[side]) size *= axis->extent;
     dense = dense && size == bytes[side];
   }
-  if (shared > 0 && dense) {
+  if (dense) {
     const auto identity = out.src;
     out.src = reorder_group(order[kSrc], kSrc, element, bytes[kSrc]);
     const auto from = reorder_group(order[kDst], kDst, element, bytes[kDst]);
     for (std::size_t i = 0; i < kGroup; ++i) out.dst[from[i]] = static_cast<uint8_t>(i);
     out.permuted = out.src != identity || out.dst != identity;
   }
+  if (!out.permuted) return out;
+  box.axes = axes;
   simplify(box);
   return out;
 }
@@ -123,24 +126,20 @@ Shuffle shuffle_source(Box& box, int64_t element) {
     bytes *= group.back().extent;
   }
   Shuffle out;
-  const auto give_back = [&] {
-    for (const Axis& axis : group) axes.push_back(axis);
-    simplify(box);
-    return out;
-  };
   const bool aligned =
       std::ranges::all_of(axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] % bytes == 0; });
-  if (group.size() < 2 || !aligned || kGroup % bytes != 0) return give_back();
+  if (group.size() < 2 || !aligned || kGroup % bytes != 0) return out;
   Axes sorted = group;
-  std::ranges::stable_sort(sorted, {}, [](const Axis& a) { return a.stride[kDst]; });
+  sort_few(sorted, [](const Axis& a) { return a.stride[kDst]; });
   // The larger element, if there is one.
-  if (sorted[0].stride[kDst] != element || sorted[0].stride[kSrc] == element) return give_back();
+  if (sorted[0].stride[kDst] != element || sorted[0].stride[kSrc] == element) return out;
   out.bytes = bytes;
-  std::vector<Axis*> order;
+  AxisList order;
   for (Axis& axis : sorted) order.push_back(&axis);
   out.pattern = reorder_group(order, kSrc, element, bytes);
-  group = sorted;
-  return give_back();
+  for (const Axis& axis : sorted) axes.push_back(axis);
+  simplify(box);
+  return out;
 }
 
 }  // namespace relayout

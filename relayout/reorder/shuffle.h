@@ -19,7 +19,8 @@ struct Shuffle {
 
 /// Where both sides start with short runs of different axes, groups of the source that hold some of each are permuted
 /// as they are read, so that what is together in the destination becomes one larger element. Rewrites the source's
-/// strides of `box` to those of the permuted source. Returns a shuffle of 1 byte where that gains nothing.
+/// strides of `box` to those of the permuted source. Returns a shuffle of 1 byte where that gains nothing;
+/// what is in `box` then is of no use.
 ///
 ///     src 2a of 1 byte within 16b2a, dst 2b within 16a2b: groups b2 a2 become a2 b2, elements of two bytes
 Shuffle shuffle_source(Box& box, int64_t element);

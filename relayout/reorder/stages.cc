@@ -2,6 +2,7 @@
 #include "relayout/reorder/stages.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -21,15 +22,34 @@ constexpr int64_t kNear = 2 * kLine;
 /// The source is fetched so many bytes ahead.
 constexpr int64_t kAhead = 2 << 10;
 
+/// Divisors of an extent are looked for among so many; otherwise it is a power of two, or the extent itself.
+constexpr int64_t kTries = 32;
+
+/// A large divisor of `extent`, at most `most`.
+int64_t divisor_within(int64_t extent, int64_t most) {
+  const int64_t first = ceil_div(extent, most);
+  for (int64_t parts = first; parts < first + kTries; ++parts) {
+    if (extent % parts == 0) return extent / parts;
+  }
+  return std::min(extent & -extent, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
+}
+
+/// A small divisor of `extent` that is over `least`.
+int64_t divisor_over(int64_t extent, int64_t least) {
+  const int64_t first = extent / (least + 1);
+  for (int64_t parts = first; parts > std::max<int64_t>(1, first - kTries); --parts) {
+    if (extent % parts == 0) return extent / parts;
+  }
+  return extent;
+}
+
 /// Removes an axis, or steps of it that divide it: up to `wanted`, or more where these are few, but no more than
 /// `most`.
 Axis take_part(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
-  int64_t steps = std::min(at->extent, wanted);
-  while (at->extent % steps != 0) --steps;
-  if (steps < wanted / 2) {
-    int64_t more = wanted + 1;
-    while (more < at->extent && at->extent % more != 0) ++more;
-    if (more <= std::min(most, at->extent)) steps = more;
+  int64_t steps = divisor_within(at->extent, wanted);
+  if (steps < at->extent && steps < wanted / 2) {
+    const int64_t more = divisor_over(at->extent, wanted);
+    if (more <= most) steps = more;
   }
   if (steps == at->extent) return take(axes, at);
   const Axis part{steps, at->stride, -1};

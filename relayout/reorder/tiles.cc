@@ -238,6 +238,10 @@ void multiply(Group& group, const Bundle& bundle) {
 
 BoxPlan BoxPlanner::move(Box box, bool streamed) const {
   simplify(box);
+  return move_simple(std::move(box), streamed);
+}
+
+BoxPlan BoxPlanner::move_simple(Box box, bool streamed) const {
   return converts ? plan_cast(std::move(box), src, dst, sums, streamed, tuning)
                   : plan_move(std::move(box), src, streamed, tuning);
 }

@@ -20,7 +20,8 @@ struct BoxPlanner {
   std::optional<uint64_t> fill;
   const Tuning& tuning;
 
-  /// Of boxes in units that are not simplified yet.
+  /// Of boxes in units; those of the last two are not simplified yet.
+  BoxPlan move_simple(Box box, bool streamed) const;
   BoxPlan move(Box box, bool streamed) const;
   BoxPlan pad(Box box) const;
 };
