@@ -212,12 +212,12 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
 
 /// Whether both sides start with the same long run, or with long runs of different axes, so that nothing need be
 /// permuted and tiles would be small.
-bool starts_with_long_runs(Axes& axes, int64_t element) {
+bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
   if (const auto run = find_run(axes, element, element); run != axes.end())
     return run->extent * element > kGroup && run->extent * element % kGroup == 0;
   const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
-  return row != axes.end() && col != axes.end() && row->extent * element >= kGroup && col->extent * element >= kGroup &&
-         row->extent * col->extent * element >= kSmallTiles;
+  return row != axes.end() && col != axes.end() && row->extent * element >= kGroup &&
+         col->extent * element >= (streams ? kLine : kGroup) && row->extent * col->extent * element >= kSmallTiles;
 }
 
 /// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.
@@ -272,7 +272,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
-  if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element))
+  if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return plan_elements(std::move(box), element, {}, streams, tuning);
   auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
@@ -298,14 +298,14 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
     // Pieces of several values need one attribute for all.
     const bool divisible = run->stride[kAttribute] != 0 || !whole_bytes;
     const Axis taken = take(box.axes, run);
-    if (alone || divisible || taken.extent * std::max(units(src), units(dst)) >= kLongRun) {
-      choose_long_copy(out, taken, box.axes);
-      return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
-    }
-    if (taken.extent < kShortPiece && out.elements >= kFewElements) {
+    if (whole_bytes && !alone && taken.extent < kShortPiece && out.elements >= kFewElements) {
       box.axes.push_back(taken);
       if (auto stages = plan_stages(box, src, dst, sums)) return *std::move(stages);
       box.axes.pop_back();
+    }
+    if (alone || divisible || taken.extent * std::max(units(src), units(dst)) >= kLongRun) {
+      choose_long_copy(out, taken, box.axes);
+      return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
     }
     out.piece = {taken.extent * units(src), taken.extent * units(dst)};
     choose_region(out, box.axes);

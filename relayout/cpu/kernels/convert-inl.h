@@ -158,18 +158,38 @@ HWY_INLINE void convert_step(std::byte* to, V values) {
   }
 }
 
-/// Some of kMost bytes.
+/// Some bytes to memory for kMost, as a whole: what is loaded from there need not wait for several stores.
 template <int64_t kMost>
-HWY_INLINE void copy_part(const std::byte* src, std::byte* dst, int64_t bytes) {
+HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
-  // A register at a time, so that what is loaded next need not wait for several stores.
-  if constexpr (kMost <= kLine) {
-    const __mmask64 some = (uint64_t{1} << bytes) - 1;
-    _mm512_mask_storeu_epi8(dst, some, _mm512_maskz_loadu_epi8(some, src));
-    return;
+  const uint64_t some = (uint64_t{1} << bytes % kLine) - 1;
+  if constexpr (kMost == 16)
+    return _mm_store_si128(reinterpret_cast<__m128i*>(all), _mm_maskz_loadu_epi8(static_cast<__mmask16>(some), src));
+  if constexpr (kMost == 32) {
+    const auto mask = static_cast<__mmask32>(some);
+    return _mm256_store_si256(reinterpret_cast<__m256i*>(all), _mm256_maskz_loadu_epi8(mask, src));
   }
+  if constexpr (kMost == 64) return _mm512_store_si512(all, _mm512_maskz_loadu_epi8(some, src));
 #endif
-  __builtin_memcpy(dst, src, static_cast<std::size_t>(bytes));
+  __builtin_memcpy(all, src, static_cast<std::size_t>(bytes));
+}
+
+/// The other way.
+template <int64_t kMost>
+HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) {
+#if HWY_TARGET <= HWY_AVX3
+  const uint64_t some = (uint64_t{1} << bytes % kLine) - 1;
+  if constexpr (kMost == 16) {
+    const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(all));
+    return _mm_mask_storeu_epi8(dst, static_cast<__mmask16>(some), v);
+  }
+  if constexpr (kMost == 32) {
+    const __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(all));
+    return _mm256_mask_storeu_epi8(dst, static_cast<__mmask32>(some), v);
+  }
+  if constexpr (kMost == 64) return _mm512_mask_storeu_epi8(dst, some, _mm512_load_si512(all));
+#endif
+  __builtin_memcpy(dst, all, static_cast<std::size_t>(bytes));
 }
 
 /// A run of n values. `operate` is the multiplication, or nothing.
@@ -186,9 +206,9 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
   // Fewer than a register has, by way of memory that has as many.
   const auto part = [&](int64_t i, int64_t count) HWY_ATTR {
     alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
-    copy_part<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
+    load_some<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
     store_values<D, false>(operate(load_values<S>(from)), to);
-    copy_part<kValues * kDst>(to, dst + i * kDst, count * kDst);
+    store_some<kValues * kDst>(to, dst + i * kDst, count * kDst);
   };
   int64_t i = 0;
   bool lines = kStream;
