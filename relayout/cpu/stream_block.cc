@@ -30,7 +30,7 @@ bool at_lines(const BoxPlan& box, const Block& block, int64_t part = kLine) {
 
 /// Whether a box copies pieces as they are.
 bool copies_pieces(const RunContext& context, const BoxPlan& box) {
-  return box.shape == KernelShape::copy && !box.long_runs && !context.plan.converts() && box.shuffle == 1;
+  return box.shape == KernelShape::copy && !box.long_runs && !context.converts() && box.shuffle == 1;
 }
 
 /// Pieces that make lines one after the other, or are lines (parts of lines) anywhere: then the shorter side goes
