@@ -23,6 +23,8 @@ constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 
 /// Bytes of the narrower side that a panel has of each row, where both sides lie far apart.
 constexpr int64_t kPanelBytes = 512;
+/// So many columns side by side are fetched by the machine itself.
+constexpr int64_t kManyColumns = 128;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;
 
@@ -61,16 +63,18 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t dst_piece = plan.piece[kDst];
   const int64_t narrow = std::min(src_piece, dst_piece);
-  plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
-              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= 16;
   const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kLine == 0; };
   const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
+  // Four bytes to one is reading, most of all: of many columns, a line each, memory is read faster than of tiles.
+  const bool reads = src_piece == 4 * dst_piece && lines && plan.col_count >= kManyColumns;
+  plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 && !reads &&
+              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= 16;
   // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
   // what is converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
-  const int64_t rows = plan.pack           ? kLine / narrow
+  const int64_t rows = plan.pack          ? kLine / narrow
                        : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
-                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
+                                          : std::max<int64_t>(kRowBytes / src_piece, 4);
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, kPanelBytes / dst_piece);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);

@@ -255,7 +255,15 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// transpose_stream() by squares, some rows' lines one after the other: memory is written faster so.
+/// Whether all columns start at lines.
+HWY_INLINE bool at_lines(const std::byte* src, const int64_t* src_cols, int64_t cols) {
+  int64_t bits = 0;
+  for (int64_t c = 0; c < cols; ++c) bits |= reinterpret_cast<intptr_t>(src) + src_cols[c];
+  return bits % kLine == 0;
+}
+
+/// transpose_stream() by squares, some rows' lines one after the other: memory is written faster so. Not for columns
+/// that start anywhere: both lines of each load would have left the first level when the next row of squares is read.
 template <typename T>
 void transpose_stream_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                               int64_t rows, int64_t cols, int64_t ahead) {
@@ -286,8 +294,10 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
 #if HWY_TARGET <= HWY_AVX3
   if (cols == 2 * kN)
     return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
-  if constexpr (kSize == 4 || kSize == 8)
-    return transpose_stream_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+  if constexpr (kSize == 4 || kSize == 8) {
+    if (cols > kWhole && at_lines(src, src_cols, cols))
+      return transpose_stream_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+  }
 #endif
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += kWhole) {
