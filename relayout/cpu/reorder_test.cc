@@ -86,6 +86,35 @@ TEST(Reorder, ConvertsByStages) {
   set_isa("");
 }
 
+// A chunk's columns are of several axes and take several blocks: each block's lists start anew.
+TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
+  struct Case {
+    const char *from, *to;
+    Dims dims;
+    DType src;
+  };
+  for (const auto& [from, to, dims, src] : {Case{"ABc4a8b8a4b", "ABc40a32b", {21, 13, 14}, DType::f32},
+                                            {"aBdc48b", "ABcd8a16b2a", {11, 17, 3, 12}, DType::u8},
+                                            {"ABc4a8b8a4b", "ABc40a32b", {53, 45, 37}, DType::f32}}) {
+    const TensorDesc a = desc(from, dims, src), b = desc(to, dims, DType::bf16);
+    std::vector<std::byte> in = counting(a.span_bytes()), out(static_cast<std::size_t>(b.span_bytes()));
+    if (src == DType::f32) {
+      for (std::size_t i = 0; i < in.size(); i += 4) {
+        const float value = static_cast<float>(i / 4 % 257);
+        std::memcpy(&in[i], &value, 4);
+      }
+    }
+    std::vector<std::byte> expected = out;
+    const Plan plan = Plan::make(a, b);
+    EXPECT_TRUE(std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) {
+      return std::ranges::any_of(box.parts, [](const BoxPlan& part) { return part.panels > 1 && !part.dense_cols; });
+    })) << plan.explain();
+    run(plan, in.data(), out.data());
+    reference_reorder(a, in.data(), b, expected.data());
+    EXPECT_EQ(out, expected) << plan.explain();
+  }
+}
+
 TEST(Reorder, AttributesAreChecked) {
   const TensorDesc src = desc("abcd", {2, 3, 4, 5}), dst = desc("acdb", {2, 3, 4, 5}, DType::u8);
   const auto code = [&](const Attributes& a) { return error_of([&] { Plan::make(src, dst, a); }).code(); };

@@ -24,7 +24,10 @@ class StageParts {
   void add(const BoxPlan& box, StagePart& part) {
     const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
     part.box = &box;
-    part.listed = 2 * (rows + cols) <= kMaxStarts - used_;
+    // Blocks are parts of one region only where its lists hold from any block on, see part_of().
+    const bool even_rows = box.strips == 1 || box.rows.size() == 1 || box.dense_rows;
+    const bool even_cols = box.panels == 1 || box.cols.size() == 1 || box.dense_cols;
+    part.listed = even_rows && even_cols && 2 * (rows + cols) <= kMaxStarts - used_;
     if (!part.listed) return;
     list(box.rows, rows, part.src_rows, part.dst_rows);
     list(box.cols, cols, part.src_cols, part.dst_cols);

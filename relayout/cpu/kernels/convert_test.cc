@@ -9,7 +9,7 @@
 #include <random>
 
 #include "relayout/cpu/kernels/kernels.h"
-#include "relayout/cpu/kernels/test_regions.h"
+#include "tests/support/regions.h"
 
 namespace relayout::cpu {
 namespace {

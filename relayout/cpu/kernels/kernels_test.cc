@@ -12,8 +12,8 @@
 #include <random>
 
 #include "relayout/core/format.h"
-#include "relayout/cpu/kernels/test_regions.h"
 #include "relayout/cpu/run.h"
+#include "tests/support/regions.h"
 
 namespace relayout::cpu {
 namespace {
