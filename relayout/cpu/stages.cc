@@ -7,7 +7,7 @@ namespace {
 /// A part of all chunks: its region is the same in all but for where it starts.
 struct StagePart {
   const BoxPlan* box;
-  Starts src_rows, src_cols, dst_rows, dst_cols;
+  Block region;
   bool listed;
 };
 
@@ -22,29 +22,16 @@ class StageParts {
 
  private:
   void add(const BoxPlan& box, StagePart& part) {
-    const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
     part.box = &box;
+    part.region = {nullptr, nullptr, {}, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
     // Blocks are parts of one region only where its lists hold from any block on, see part_of().
     const bool even_rows = box.strips == 1 || box.rows.size() == 1 || box.dense_rows;
     const bool even_cols = box.panels == 1 || box.cols.size() == 1 || box.dense_cols;
-    part.listed = even_rows && even_cols && 2 * (rows + cols) <= kMaxStarts - used_;
-    if (!part.listed) return;
-    list(box.rows, rows, part.src_rows, part.dst_rows);
-    list(box.cols, cols, part.src_cols, part.dst_cols);
+    part.listed = even_rows && even_cols && lists_.add(box, part.region);
   }
 
-  void list(const Axes& axes, int64_t count, Starts& src, Starts& dst) {
-    int64_t* const at = starts_ + used_;
-    list_starts(axes, 0, count, {at, at + count});
-    src = at;
-    dst = at + count;
-    used_ += 2 * count;
-  }
-
-  static constexpr int64_t kMaxStarts = 4096;
   StagePart parts_[kMaxStageParts];
-  int64_t starts_[kMaxStarts];
-  int64_t used_ = 0;
+  RegionLists lists_;
 };
 
 void run_part(const RunContext& context, const StagePart& part, const Tables& tables) {
@@ -53,17 +40,11 @@ void run_part(const RunContext& context, const StagePart& part, const Tables& ta
   Odometer at(box, tables);
   at.start();
   for (int64_t b = 0;; at.next()) {
-    Offsets offset = at.offsets;
-    offset[kAttribute] += context.attribute;
-    const Block region{context.src + offset[kSrc],
-                       context.dst + offset[kDst],
-                       offset,
-                       part.src_rows,
-                       part.src_cols,
-                       part.dst_rows,
-                       part.dst_cols,
-                       box.row_count,
-                       box.col_count};
+    Block region = part.region;
+    region.offset = at.offsets;
+    region.offset[kAttribute] += context.attribute;
+    region.src = context.src + region.offset[kSrc];
+    region.dst = context.dst + region.offset[kDst];
     for (int64_t col = 0; col < box.col_count; col += box.block_cols) {
       for (int64_t row = 0; row < box.row_count; row += box.block_rows, ++b) {
         make_block(context, box,

@@ -120,4 +120,30 @@ class Starts2 {
   int64_t list_[2][kMaxListed];
 };
 
+/// The lists of regions that are done again and again, made once.
+class RegionLists {
+ public:
+  /// Those of all rows and columns of a box; false where there is no room for them.
+  bool add(const BoxPlan& box, Block& block) {
+    const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
+    if (2 * (rows + cols) > kMaxStarts - used_) return false;
+    list(box.rows, rows, block.src_rows, block.dst_rows);
+    list(box.cols, cols, block.src_cols, block.dst_cols);
+    return true;
+  }
+
+ private:
+  void list(const Axes& axes, int64_t count, Starts& src, Starts& dst) {
+    int64_t* const at = starts_ + used_;
+    list_starts(axes, 0, count, {at, at + count});
+    src = at;
+    dst = at + count;
+    used_ += 2 * count;
+  }
+
+  static constexpr int64_t kMaxStarts = 4096;
+  int64_t starts_[kMaxStarts];
+  int64_t used_ = 0;
+};
+
 }  // namespace relayout::cpu

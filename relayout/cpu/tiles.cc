@@ -31,27 +31,12 @@ class TileParts {
   void add(const BoxPlan& box) {
     TilePart& part = parts_[count_++];
     part.box = &box;
-    const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
-    part.one_block = box.blocks == 1 && box.stage == 0 && 2 * (rows + cols) <= kMaxStarts - used_;
-    if (!part.one_block) return;
-    Block& block = part.block;
-    block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
-    list(box.rows, rows, block.src_rows, block.dst_rows);
-    list(box.cols, cols, block.src_cols, block.dst_cols);
+    part.block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
+    part.one_block = box.blocks == 1 && box.stage == 0 && lists_.add(box, part.block);
   }
 
-  void list(const Axes& axes, int64_t count, Starts& src, Starts& dst) {
-    int64_t* const at = starts_ + used_;
-    list_starts(axes, 0, count, {at, at + count});
-    src = at;
-    dst = at + count;
-    used_ += 2 * count;
-  }
-
-  static constexpr int64_t kMaxStarts = 4096;
   TilePart parts_[kMaxTileParts];
-  int64_t starts_[kMaxStarts];
-  int64_t used_ = 0;
+  RegionLists lists_;
   int count_ = 0;
 };
 
