@@ -17,6 +17,8 @@ ALLOWED = {
     "reorder": {"core"},
     "cpu": {"core", "reorder"},
     "interop": {"core"},
+    "graph": {"core", "reorder"},
+    "execute": {"core", "reorder", "cpu", "graph"},
 }
 # Folders outside relayout/ that see public headers only.
 USERS = ("tools", "tests", "examples", "bench", "python", "docs")
@@ -33,9 +35,10 @@ IMPURE_HEADERS = {"atomic", "condition_variable", "cstdio", "filesystem", "fstre
 FOREIGN = {
     "hwy/": "Highway", "tbb/": "oneTBB", "oneapi/tbb": "oneTBB", "png.h": "libpng", "jpeglib.h": "libjpeg",
     "zip.h": "libzip", "zlib.h": "zlib", "nlohmann/": "nlohmann-json", "oneapi/dnnl": "oneDNN", "dnnl": "oneDNN",
-    "CL/": "OpenCL", "cuda": "CUDA", "CLI/": "CLI11", "fmt/": "fmt",
+    "onnx/": "ONNX", "google/protobuf": "ONNX", "CL/": "OpenCL", "cuda": "CUDA", "CLI/": "CLI11", "fmt/": "fmt",
 }
 FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
+              "graph": {"ONNX"}, "execute": {"oneDNN"},
               "interop": {"libpng", "libjpeg", "libzip", "zlib", "nlohmann-json", "oneDNN"}}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -1,0 +1,20 @@
+// Backward: the gradient of a graph, as more nodes of the same graph.
+#pragma once
+
+#include "relayout/graph/graph.h"
+
+namespace relayout::graph {
+
+struct Gradients {
+  /// The gradient given for each graph output: a new graph input.
+  std::vector<TensorId> diff_outputs;
+  /// For each asked tensor its gradient, kNone where none of the outputs depends on it.
+  std::vector<TensorId> of;
+};
+
+/// Adds the backward nodes that give the gradients of `wrt` (weights, inputs), from the last node to the first; a
+/// tensor that several nodes read gets the sum. Forward nodes must be of Pass::forward_training; they become the hints.
+/// The gradients asked for become outputs of the graph. Error{unsupported} names a node that has no gradient.
+Gradients append_backward(Graph& graph, std::span<const TensorId> wrt);
+
+}  // namespace relayout::graph

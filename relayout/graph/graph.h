@@ -1,0 +1,364 @@
+// Graph: a model as plain values, tensors and the primitives that compute them.
+//
+// Tensors have logical dims in oneDNN's order (N C [D] [H] W; weights [G] O I [D] [H] W; T N C for RNN data), a
+// type, and a layout where one is asked for; without one it is `any`, and a planner chooses. Nodes stand in an
+// order in which they can run. Functions that add a node work out the dims of what comes out (ops.h):
+//
+//     Graph g;
+//     TensorId x = g.input("x", {1, 3, 224, 224}, DType::f32, Format::parse("nhwc"));
+//     TensorId w = g.constant("w", {16, 3, 3, 3}, weights);
+//     TensorId y = g.convolution(x, w, kNone, {.strides = {2, 2}, .pads_begin = {1, 1}, .pads_end = {1, 1}});
+//     g.output(g.eltwise(y, {.algorithm = EltwiseAlgorithm::relu}));
+//
+// Operands by kind. A missing optional one (in []) is kNone, or left out at the end.
+//
+//     kind                 pass               src                                      dst
+//     convolution,         forward            src weights [bias]                       dst
+//     deconvolution,       backward_data      diff_dst weights                         diff_src
+//     inner_product        backward_weights   src diff_dst                             diff_weights [diff_bias]
+//     matmul               forward            a b [bias]                               dst
+//     rnn                  forward            src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias]
+//                                                                                      dst_layer [dst_iter]
+//                                                                                      [dst_iter_c]
+//                          backward           the forward's src, its dst, [diff_dst_layer] [diff_dst_iter]
+//                          [diff_dst_iter_c],
+//                                             each list with kNone where absent, to its full length (6, 3, 3)
+//                                                                    diff_src_layer [diff_src_iter] [diff_src_iter_c]
+//                                                                    diff_weights_layer diff_weights_iter [diff_bias]
+//     pooling, shuffle,    forward            src                                      dst
+//     resampling           backward_data      diff_dst                                 diff_src
+//     lrn, eltwise         forward            src                                      dst
+//                          backward_data      src diff_dst                             diff_src
+//     softmax              forward            src                                      dst
+//                          backward_data      dst diff_dst                             diff_src
+//     batch_normalization  forward_inference  src [scale] [shift] mean variance        dst
+//                          forward_training   src [scale] [shift]                      dst mean variance
+//                          backward           src [scale] mean variance diff_dst       diff_src [diff_scale]
+//                          [diff_shift]
+//     layer_normalization  forward            src [scale] [shift]                      dst [mean variance]
+//                          backward           src [scale] mean variance diff_dst       diff_src [diff_scale]
+//                          [diff_shift]
+//     prelu                forward            src weights                              dst
+//                          backward           src weights diff_dst                     diff_src diff_weights
+//     concat, sum          forward            src...                                   dst
+//     binary               forward            a b                                      dst
+//     gather               forward            data indices                             dst
+//     others               forward            src                                      dst
+//
+// Weights: convolution O I spatial, with G first where groups > 1 (G O/G I/G spatial); deconvolution the same, O being
+// the channels of its destination. inner_product O I [spatial]. rnn: weights_layer L D I G O, bias L D G O, states
+// L D N C, src_layer T N C; gates in oneDNN's order. Means, variances, scales, shifts and biases: one dim.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "relayout/core/format.h"
+
+namespace relayout::graph {
+
+/// Index into Graph::tensors, or kNone.
+using TensorId = int;
+/// Index into Graph::nodes, or kNone.
+using NodeId = int;
+inline constexpr int kNone = -1;
+
+enum class Kind : uint8_t {
+  convolution,  // compute-bound: they choose their layouts
+  deconvolution,
+  matmul,
+  inner_product,
+  rnn,
+  pooling,  // memory-bound: they follow the layout of their source
+  batch_normalization,
+  layer_normalization,
+  lrn,
+  eltwise,
+  prelu,
+  shuffle,
+  softmax,
+  resampling,
+  reduction,
+  concat,  // many sources, or a destination that is given
+  sum,
+  binary,
+  reorder,
+  reshape,  // layout algebra: free where a view suffices
+  transpose,
+  slice,
+  broadcast,
+  pad,  // data movement
+  gather,
+  barrier,  // an operator that is not known: it takes and gives plain layouts, and cannot run
+};
+inline constexpr int kKindCount = 26;
+
+enum class Pass : uint8_t {
+  forward_inference,
+  forward_training,
+  backward_data,
+  backward_weights,
+  backward,  // data and weights in one, as normalizations and rnn have it
+};
+
+/// Lists by spatial dim, outermost first; empty is the default (1 for strides and dilations, 0 for pads). A dilation
+/// of 1 is none.
+struct ConvolutionAttributes {
+  Dims strides{}, dilations{}, pads_begin{}, pads_end{};
+  int64_t groups = 1;
+  /// deconvolution: added to the end of each spatial dim of the destination.
+  Dims output_padding{};
+};
+/// dst = a * b over the last two dims, batch dims broadcast.
+struct MatmulAttributes {};
+/// All dims of the source but the first are one vector.
+struct InnerProductAttributes {};
+
+enum class RnnCell : uint8_t { vanilla_relu, vanilla_tanh, vanilla_sigmoid, lstm, gru, lbr_gru };
+enum class RnnDirection : uint8_t { left_to_right, right_to_left, bidirectional_concat, bidirectional_sum };
+struct RnnAttributes {
+  RnnCell cell = RnnCell::lstm;
+  RnnDirection direction = RnnDirection::left_to_right;
+};
+
+/// average: over `kernel` everywhere, or without the padded places (exclude_padding).
+enum class PoolingAlgorithm : uint8_t { max, average_include_padding, average_exclude_padding };
+struct PoolingAttributes {
+  PoolingAlgorithm algorithm = PoolingAlgorithm::max;
+  /// Empty: the whole of each spatial dim (global).
+  Dims kernel{};
+  Dims strides{}, dilations{}, pads_begin{}, pads_end{};
+};
+
+struct NormalizationAttributes {
+  double epsilon = 1e-5;
+  /// layer_normalization: dims from this one to the last are normalized over together.
+  int axis = -1;
+};
+
+/// dst = src / (k + alpha / size * sum of squares)^beta, the sum over `size` channels around (or over a square of
+/// that side within a channel, and alpha / size^d).
+struct LrnAttributes {
+  bool within_channel = false;
+  int64_t size = 5;
+  double alpha = 1e-4, beta = 0.75, k = 1;
+};
+
+/// oneDNN's whole list, by its formulas. *_dst ones are those whose backward takes the destination.
+enum class EltwiseAlgorithm : uint8_t {
+  relu,
+  tanh,
+  elu,
+  square,
+  abs,
+  sqrt,
+  linear,
+  bounded_relu,
+  soft_relu,
+  logistic,
+  exp,
+  gelu_tanh,
+  gelu_erf,
+  swish,
+  log,
+  clip,
+  clip_v2,
+  pow,
+  round,
+  logsigmoid,
+  mish,
+  hardswish,
+  hardsigmoid,
+  relu_dst,
+  tanh_dst,
+  elu_dst,
+  sqrt_dst,
+  logistic_dst,
+  exp_dst,
+  clip_v2_dst
+};
+inline constexpr int kEltwiseCount = 30;
+struct EltwiseAttributes {
+  EltwiseAlgorithm algorithm = EltwiseAlgorithm::relu;
+  double alpha = 0, beta = 0;
+};
+
+/// Channel shuffle: dim `axis` seen as groups x rest becomes rest x groups.
+struct ShuffleAttributes {
+  int axis = 1;
+  int64_t groups = 1;
+};
+struct SoftmaxAttributes {
+  int axis = 1;
+  bool log = false;
+};
+
+enum class ResamplingAlgorithm : uint8_t { nearest, linear };
+/// How a place of the destination is laid on the source, as ONNX names it; oneDNN has half_pixel (linear, and nearest
+/// rounded half up).
+enum class ResamplingCoordinates : uint8_t { half_pixel, pytorch_half_pixel, align_corners, asymmetric };
+enum class ResamplingRounding : uint8_t { half_up, half_down, floor, ceil };
+struct ResamplingAttributes {
+  ResamplingAlgorithm algorithm = ResamplingAlgorithm::nearest;
+  /// Spatial extents of the destination.
+  Dims sizes{};
+  ResamplingCoordinates coordinates = ResamplingCoordinates::half_pixel;
+  ResamplingRounding rounding = ResamplingRounding::half_up;
+};
+
+enum class ReductionAlgorithm : uint8_t { max, min, sum, mul, mean, norm_l1, norm_l2 };
+/// Over the listed dims, which stay with extent 1.
+struct ReductionAttributes {
+  ReductionAlgorithm algorithm = ReductionAlgorithm::mean;
+  std::vector<int> axes{};
+};
+
+struct ConcatAttributes {
+  int axis = 1;
+};
+/// dst = sum of scales[i] * src[i]; empty is all 1.
+struct SumAttributes {
+  std::vector<double> scales{};
+};
+enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne };
+/// Dims of extent 1 of either side repeat.
+struct BinaryAttributes {
+  BinaryAlgorithm algorithm = BinaryAlgorithm::add;
+};
+struct PreluAttributes {};
+
+/// To the type and, where it has one, the layout of its destination: dst = src * scale + shift.
+struct ReorderAttributes {
+  DType dtype = DType::f32;
+  double scale = 1, shift = 0;
+};
+struct ReshapeAttributes {
+  Dims dims{};
+};
+/// dst.dim(i) = src.dim(order[i]).
+struct TransposeAttributes {
+  std::vector<int> order{};
+};
+/// Indices start, start + step, ... before stop of each dim; step may be negative. One entry a dim.
+struct SliceAttributes {
+  Dims starts{}, stops{}, steps{};
+};
+struct BroadcastAttributes {
+  Dims dims{};
+};
+enum class PadMode : uint8_t { constant, edge, reflect };
+struct PadAttributes {
+  Dims begin{}, end{};
+  PadMode mode = PadMode::constant;
+  double value = 0;
+};
+/// Along dim `axis`; the destination has the dims of `indices` in its place. Indices are s32 or s64, negative ones
+/// from the end.
+struct GatherAttributes {
+  int axis = 0;
+};
+/// What the operator was called, and the dims it gives where they are known.
+struct BarrierAttributes {
+  std::string operation;
+  std::vector<Dims> dims{};
+};
+
+using NodeAttributes =
+    std::variant<ConvolutionAttributes, MatmulAttributes, InnerProductAttributes, RnnAttributes, PoolingAttributes,
+                 NormalizationAttributes, LrnAttributes, EltwiseAttributes, PreluAttributes, ShuffleAttributes,
+                 SoftmaxAttributes, ResamplingAttributes, ReductionAttributes, ConcatAttributes, SumAttributes,
+                 BinaryAttributes, ReorderAttributes, ReshapeAttributes, TransposeAttributes, SliceAttributes,
+                 BroadcastAttributes, PadAttributes, GatherAttributes, BarrierAttributes>;
+
+/// The values of a constant, row-major in the tensor's type.
+using ConstantData = std::shared_ptr<const std::vector<std::byte>>;
+
+struct Tensor {
+  std::string name;
+  Dims dims;
+  DType dtype = DType::f32;
+  /// Where a user fixed it; nothing is `any`.
+  std::optional<Layout> layout{};
+  /// Not null for constants (weights).
+  ConstantData data{};
+
+  bool constant() const { return data != nullptr; }
+};
+
+struct Node {
+  std::string name;
+  Kind kind = Kind::eltwise;
+  Pass pass = Pass::forward_inference;
+  NodeAttributes attributes;
+  std::vector<TensorId> src, dst;
+  /// Of a backward node: its forward one, of Pass::forward_training.
+  NodeId hint = kNone;
+
+  template <typename T>
+  const T& as() const {
+    return std::get<T>(attributes);
+  }
+  bool forward() const { return pass == Pass::forward_inference || pass == Pass::forward_training; }
+};
+
+struct Graph {
+  std::vector<Tensor> tensors;
+  /// Each node stands after those that make its sources.
+  std::vector<Node> nodes;
+  std::vector<TensorId> inputs, outputs;
+  /// The pass of the nodes that the functions below add.
+  Pass pass = Pass::forward_inference;
+
+  const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  Tensor& tensor(TensorId id) { return tensors[static_cast<std::size_t>(id)]; }
+  const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
+
+  /// A tensor that is given at run time. `format` fixes its layout.
+  TensorId input(std::string name, const Dims& dims, DType dtype = DType::f32,
+                 const std::optional<Format>& format = {});
+  /// A constant of row-major values; their count must be that of the dims. Error{invalid_argument} otherwise.
+  TensorId constant(std::string name, const Dims& dims, std::span<const float> values);
+  TensorId constant(std::string name, const Dims& dims, DType dtype, ConstantData data);
+  /// Makes a tensor a result. `format` fixes its layout.
+  void output(TensorId tensor, const std::optional<Format>& format = {});
+
+  /// Adds a node of `pass`; its destinations are made, with the dims and types of ops.h. Errors: invalid_argument
+  /// (operands that do not fit the kind; the message names the node, the operand and what was expected), overflow.
+  /// A name that is empty is made from the kind and the node's number.
+  std::vector<TensorId> add(Kind kind, NodeAttributes attributes, std::vector<TensorId> src, std::string name = {});
+  /// The same for any pass; `dsts` says how many destinations are wanted, `hint` as in Node.
+  std::vector<TensorId> add(Node node, int dsts);
+
+  TensorId convolution(TensorId src, TensorId weights, TensorId bias = kNone, ConvolutionAttributes attributes = {});
+  TensorId deconvolution(TensorId src, TensorId weights, TensorId bias = kNone, ConvolutionAttributes attributes = {});
+  TensorId matmul(TensorId a, TensorId b, TensorId bias = kNone);
+  TensorId inner_product(TensorId src, TensorId weights, TensorId bias = kNone);
+  TensorId pooling(TensorId src, PoolingAttributes attributes);
+  TensorId eltwise(TensorId src, EltwiseAttributes attributes);
+  TensorId softmax(TensorId src, SoftmaxAttributes attributes = {});
+  TensorId binary(TensorId a, TensorId b, BinaryAlgorithm algorithm = BinaryAlgorithm::add);
+  TensorId sum(std::vector<TensorId> src);
+  TensorId concat(std::vector<TensorId> src, int axis = 1);
+  TensorId reshape(TensorId src, const Dims& dims);
+  TensorId transpose(TensorId src, std::vector<int> order);
+};
+
+/// "convolution", ... as in oneDNN's documentation.
+std::string_view name(Kind kind);
+std::string_view name(Pass pass);
+std::string_view name(EltwiseAlgorithm algorithm);
+/// Compute-bound kinds choose their layouts, see Kind.
+bool compute_bound(Kind kind);
+/// reshape, transpose, slice and broadcast.
+bool is_view(Kind kind);
+
+/// The node that makes each tensor, or kNone.
+std::vector<NodeId> producers(const Graph& graph);
+/// The nodes that read each tensor, in order, each once.
+std::vector<std::vector<NodeId>> consumers(const Graph& graph);
+
+}  // namespace relayout::graph
