@@ -1,16 +1,5 @@
-// Copies that pass by the cache, for kernels-inl.h: runs by lists, of which several can make a line of the destination
-// together. No include guard: it is included once a target, where there are such stores.
-
-/// Whole lines of the destination, from anywhere.
-HWY_INLINE void stream_lines(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
-  const Wide<uint8_t> d;
-  constexpr int64_t kStep = 16 * kBlocks;
-  for (int64_t i = 0; i < bytes; i += kLine) {
-    if (ahead != 0) prefetch(src + i + ahead);
-    for (int64_t b = 0; b < kLine; b += kStep)
-      hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
-  }
-}
+// Copies that pass by the cache, for copy-inl.h: runs by lists, of which several can make a line of the destination
+// together. Only where there are such stores.
 
 /// The line of the destination that runs are making, one after the other: `from` to `have` are its bytes so far.
 class OpenLine {

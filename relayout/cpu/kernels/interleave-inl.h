@@ -1,5 +1,14 @@
-// Interleaving two to four columns into rows that follow each other, and back, for kernels-inl.h. No include guard: it
-// is included once a target.
+// Interleaving two to four columns into rows that follow each other, and back.
+#if defined(RELAYOUT_CPU_KERNELS_INTERLEAVE) == defined(HWY_TARGET_TOGGLE)
+#ifdef RELAYOUT_CPU_KERNELS_INTERLEAVE
+#undef RELAYOUT_CPU_KERNELS_INTERLEAVE
+#else
+#define RELAYOUT_CPU_KERNELS_INTERLEAVE
+#endif
+
+#include "relayout/cpu/kernels/common-inl.h"
+
+namespace {
 
 /// dst[r * kCols + c] = src[cols[c] + r], one by one.
 template <typename T, int kCols>
@@ -24,14 +33,6 @@ RELAYOUT_INLINE void deinterleave_plain(const std::byte* src, std::byte* dst, co
 }
 
 #if RELAYOUT_KERNELS_SIMD
-
-template <bool kStream, class D, typename T>
-HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
-  if constexpr (kStream)
-    hn::Stream(v, d, to);
-  else
-    hn::StoreU(v, d, to);
-}
 
 /// K registers of one kind.
 template <class D, int kK>
@@ -194,3 +195,7 @@ void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
 }
 
 #endif  // RELAYOUT_KERNELS_SIMD
+
+}  // namespace
+
+#endif

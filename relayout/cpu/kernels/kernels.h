@@ -1,6 +1,6 @@
 // The table of kernels: the inner loops that differ by instruction set.
 //
-// One table an instruction set, all filled from the same source (kernels-inl.h). The table drives dispatch, the
+// One table an instruction set, all filled from the same source (*-inl.h). The table drives dispatch, the
 // tests (every entry of every table) and the benchmarks. Kernels know where runs start and sizes in bytes, nothing
 // of layouts. They read and write exactly the elements asked for, at any alignment.
 #pragma once

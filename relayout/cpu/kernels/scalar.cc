@@ -11,11 +11,21 @@
 #define RELAYOUT_KERNELS_SIMD 0
 
 namespace relayout::cpu {
+namespace plain {
 
-#include "relayout/cpu/kernels/kernels-inl.h"
+#include "relayout/cpu/kernels/table-inl.h"
+//
+#include "relayout/cpu/kernels/compute-inl.h"
+#include "relayout/cpu/kernels/convert-inl.h"
+#include "relayout/cpu/kernels/copy-inl.h"
+#include "relayout/cpu/kernels/tiles-inl.h"
+#include "relayout/cpu/kernels/transpose-inl.h"
+#include "relayout/cpu/kernels/transpose_pipelined-inl.h"
+
+}  // namespace plain
 
 const Kernels* scalar_kernels() {
-  static constexpr Kernels kKernels = make_kernels("scalar");
+  static const Kernels kKernels = plain::make_kernels("scalar");
   return &kKernels;
 }
 

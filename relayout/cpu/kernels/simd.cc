@@ -1,21 +1,12 @@
-// The kernels by Highway: this file is compiled once for each instruction set of the architecture.
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <limits>
-#include <type_traits>
-#include <utility>
-
-// Included before any target is set, so that what they define is built for the baseline.
+// The tables of the kernels by Highway, one for each instruction set of the architecture, joined from the families
+// (simd_*.cc).
 #include "relayout/cpu/kernels/kernels.h"
-
-// Byte permutations of AVX-512 are a target that older Highways make only when asked.
-#define HWY_WANT_AVX3_DL 1
+#include "relayout/cpu/kernels/simd_targets.h"
+//
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd.cc"
 #include "hwy/foreach_target.h"
 //
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #ifndef RELAYOUT_ISA_NAME
@@ -50,17 +41,14 @@ constexpr std::string_view isa_name(int64_t target) {
 }  // namespace relayout::cpu
 #endif
 
-#define RELAYOUT_KERNELS_SIMD (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
-
 HWY_BEFORE_NAMESPACE();
 namespace relayout::cpu {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-#include "relayout/cpu/kernels/kernels-inl.h"
+#include "relayout/cpu/kernels/table-inl.h"
 
 const Kernels* target_kernels() {
-  static constexpr Kernels kKernels = make_kernels(isa_name(HWY_TARGET));
+  static const Kernels kKernels = make_kernels(isa_name(HWY_TARGET));
   return &kKernels;
 }
 
@@ -76,42 +64,42 @@ namespace relayout::cpu {
 int simd_kernels(std::span<const Kernels*> out) noexcept {
   const int64_t supported = hwy::SupportedTargets();
   int count = 0;
-  [[maybe_unused]] const auto add = [&](int64_t target, const Kernels* table) {
+  [[maybe_unused]] const auto add = [&](int64_t target, const Kernels* (*table)()) {
     if ((supported & target) != 0 && count < static_cast<int>(out.size()))
-      out[static_cast<std::size_t>(count++)] = table;
+      out[static_cast<std::size_t>(count++)] = table();
   };
 #if HWY_TARGETS & HWY_SSE2
-  add(HWY_SSE2, N_SSE2::target_kernels());
+  add(HWY_SSE2, &N_SSE2::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_SSSE3
-  add(HWY_SSSE3, N_SSSE3::target_kernels());
+  add(HWY_SSSE3, &N_SSSE3::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_SSE4
-  add(HWY_SSE4, N_SSE4::target_kernels());
+  add(HWY_SSE4, &N_SSE4::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  add(HWY_AVX2, N_AVX2::target_kernels());
+  add(HWY_AVX2, &N_AVX2::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_AVX3
-  add(HWY_AVX3, N_AVX3::target_kernels());
+  add(HWY_AVX3, &N_AVX3::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_AVX3_DL
-  add(HWY_AVX3_DL, N_AVX3_DL::target_kernels());
+  add(HWY_AVX3_DL, &N_AVX3_DL::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_AVX3_ZEN4
-  add(HWY_AVX3_ZEN4, N_AVX3_ZEN4::target_kernels());
+  add(HWY_AVX3_ZEN4, &N_AVX3_ZEN4::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_AVX3_SPR
-  add(HWY_AVX3_SPR, N_AVX3_SPR::target_kernels());
+  add(HWY_AVX3_SPR, &N_AVX3_SPR::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_NEON_WITHOUT_AES
-  add(HWY_NEON_WITHOUT_AES, N_NEON_WITHOUT_AES::target_kernels());
+  add(HWY_NEON_WITHOUT_AES, &N_NEON_WITHOUT_AES::target_kernels);
 #endif
 #if HWY_TARGETS & HWY_NEON
-  add(HWY_NEON, N_NEON::target_kernels());
+  add(HWY_NEON, &N_NEON::target_kernels);
 #endif
 #if !HWY_ARCH_X86 && !HWY_ARCH_ARM && HWY_STATIC_TARGET != HWY_SCALAR && HWY_STATIC_TARGET != HWY_EMU128
-  add(HWY_STATIC_TARGET, HWY_STATIC_DISPATCH(target_kernels)());
+  add(HWY_STATIC_TARGET, &HWY_STATIC_DISPATCH(target_kernels));
 #endif
   return count;
 }

@@ -1,5 +1,9 @@
-// Transposition by tiles whose 16-byte groups are permuted on both sides, for kernels-inl.h. No include guard: it is
-// included once a target.
+// A family of kernels (common-inl.h): transposition by tiles whose 16-byte groups are permuted on both sides.
+
+#include "relayout/cpu/kernels/common-inl.h"
+#include "relayout/cpu/kernels/registers-inl.h"
+
+namespace {
 
 /// Calls one(row, col) for each tile of at most `height` rows and `width` columns. The last tile of a run repeats some.
 template <typename One>
@@ -135,3 +139,9 @@ void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* ds
 }
 
 #endif
+
+}  // namespace
+
+void add_tiles(Kernels& k) {
+  k.tiles = {&tiles<1, uint8_t>, &tiles<2, uint16_t>, &tiles<4, uint32_t>, &tiles<8, uint64_t>, &tiles<16, uint64_t>};
+}

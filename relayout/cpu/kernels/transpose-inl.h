@@ -1,15 +1,10 @@
-// Transposition in registers, for kernels-inl.h. No include guard: it is included once a target.
-//
-// A block is 16 bytes, N elements. N registers that hold, block by block, N columns of N rows each are transposed by
-// log2(N) rounds of interleaving: register i with register i + N/2 moves the top bit of the row's number into the
-// column's. A register of several blocks does several such squares at once; where its blocks come from different
-// columns the result is longer runs of a row, up to a whole line of 64 bytes.
+// A family of kernels (common-inl.h): transposition in registers (registers-inl.h), through the cache and past it.
 
-/// Rows or columns a fixed distance apart, in place of a list of them: fewer loads of addresses.
-struct Affine {
-  int64_t stride;
-  RELAYOUT_INLINE int64_t operator[](int64_t i) const { return i * stride; }
-};
+#include "relayout/cpu/kernels/common-inl.h"
+#include "relayout/cpu/kernels/interleave-inl.h"
+#include "relayout/cpu/kernels/registers-inl.h"
+
+namespace {
 
 /// The plain transposition.
 template <typename T, class Columns, class Targets>
@@ -24,51 +19,6 @@ void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Tar
 }
 
 #if RELAYOUT_KERNELS_SIMD
-
-/// Registers of one kind, 16 at most.
-template <class D>
-struct Registers {
-  hn::Vec<D> v[16];
-};
-
-template <int kN, int kRound = 1, class D>
-HWY_INLINE void interleave_rounds(D d, Registers<D>& a) {
-  if constexpr (kRound < kN) {
-    Registers<D> b;
-    for (int i = 0; i < kN / 2; ++i) {
-      b.v[2 * i] = hn::InterleaveLower(d, a.v[i], a.v[i + kN / 2]);
-      b.v[2 * i + 1] = hn::InterleaveUpper(d, a.v[i], a.v[i + kN / 2]);
-    }
-    interleave_rounds<kN, 2 * kRound>(d, b);
-    a = b;
-  }
-}
-
-/// One register of which block b is the 16 bytes at src + cols[first + b * kStep].
-template <int kStep, class D, class Columns>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, Columns cols, int first) {
-  using T = hn::TFromD<D>;
-  constexpr int kCount = static_cast<int>(hn::MaxLanes(d) * sizeof(T) / 16);
-  if constexpr (kCount == 1) return hn::LoadU(d, as<T>(src + cols[first]));
-#if HWY_TARGET <= HWY_AVX2
-  if constexpr (kCount == 2) {
-    const Block16<T> block;
-    return hn::Combine(d, hn::LoadU(block, as<T>(src + cols[first + kStep])),
-                       hn::LoadU(block, as<T>(src + cols[first])));
-  }
-#endif
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (kCount == 4) {
-    const auto at = [&](int b) HWY_ATTR {
-      return hn::LoadU(Block16<uint8_t>(), as<uint8_t>(src + cols[first + b * kStep])).raw;
-    };
-    __m512i v = _mm512_castsi128_si512(at(0));
-    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, at(1));
-    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, at(2));
-    return hn::Vec<D>{_mm512_mask_broadcast_i32x4(v, 0xf000, at(3))};
-  }
-#endif
-}
 
 /// Where tiles are put: rows of a destination, through the cache or past it.
 template <bool kStream>
@@ -134,17 +84,6 @@ HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To t
 }
 
 #if HWY_TARGET <= HWY_AVX3
-
-/// Blocks of four registers: block b of register g to block g of register b.
-template <class V>
-HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
-  const __m512i t0 = _mm512_shuffle_i32x4(a.raw, b.raw, 0x88), t1 = _mm512_shuffle_i32x4(a.raw, b.raw, 0xdd);
-  const __m512i t2 = _mm512_shuffle_i32x4(c.raw, d.raw, 0x88), t3 = _mm512_shuffle_i32x4(c.raw, d.raw, 0xdd);
-  a.raw = _mm512_shuffle_i32x4(t0, t2, 0x88);
-  b.raw = _mm512_shuffle_i32x4(t1, t3, 0x88);
-  c.raw = _mm512_shuffle_i32x4(t0, t2, 0xdd);
-  d.raw = _mm512_shuffle_i32x4(t1, t3, 0xdd);
-}
 
 /// What is read next: the same of each column, `ahead` bytes further, where that is not 0. (Not a lambda: gcc drops
 /// calls of what does nothing but prefetch, unless they are inlined by force.)
@@ -233,15 +172,7 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   transpose_tiles<T>(d, src, src_cols, to, r, rows, ahead);
 }
 
-/// Whether a list of at least two is a fixed distance apart.
-HWY_INLINE bool even(const int64_t* list, int64_t count) {
-  const int64_t stride = list[1] - list[0];
-  int64_t uneven = 0;
-  for (int64_t i = 2; i < count; ++i) uneven |= list[i] - list[0] - i * stride;
-  return uneven == 0;
-}
-
-/// The same, by the list or, where it is one, by a stride.
+/// The same, by the list or, where they are a fixed distance apart, by a stride.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, To to, int64_t rows,
                                   int64_t ahead) {
@@ -361,3 +292,35 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 }
 
 #endif  // RELAYOUT_KERNELS_SIMD
+
+#include "relayout/cpu/kernels/transpose_cached-inl.h"
+
+}  // namespace
+
+/// By extent and size of the elements.
+#define RELAYOUT_FEW(kernel)                                                                       \
+  {                                                                                                \
+    {&kernel<uint8_t, 2>, &kernel<uint16_t, 2>, &kernel<uint32_t, 2>, &kernel<uint64_t, 2>},       \
+        {&kernel<uint8_t, 3>, &kernel<uint16_t, 3>, &kernel<uint32_t, 3>, &kernel<uint64_t, 3>}, { \
+      &kernel<uint8_t, 4>, &kernel<uint16_t, 4>, &kernel<uint32_t, 4>, &kernel<uint64_t, 4>        \
+    }                                                                                              \
+  }
+
+void add_transpositions(Kernels& k) {
+  k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
+                 &transpose<Bytes16>};
+  k.transpose_strided = {&transpose_strided<uint8_t>, &transpose_strided<uint16_t>, &transpose_strided<uint32_t>,
+                         &transpose_strided<uint64_t>, &transpose_strided<Bytes16>};
+  k.interleave = {RELAYOUT_FEW(interleave)};
+  k.deinterleave = {RELAYOUT_FEW(deinterleave)};
+#if RELAYOUT_KERNELS_SIMD
+  k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
+                        &transpose_stream<uint64_t>, nullptr};
+  k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
+                         &transpose_carried<uint64_t>, nullptr};
+  k.interleave_stream = {RELAYOUT_FEW(interleave_stream)};
+  k.deinterleave_stream = {RELAYOUT_FEW(deinterleave_stream)};
+#endif
+}
+
+#undef RELAYOUT_FEW

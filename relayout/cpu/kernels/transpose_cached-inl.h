@@ -1,6 +1,5 @@
-// Transposition in registers through the cache, for kernels-inl.h: of rows and columns by lists, and of those that are
-// a fixed distance apart. Addresses cost more than the shuffles: they are computed wherever there is a distance. No
-// include guard: it is included once a target.
+// Transposition in registers through the cache, for transpose-inl.h: of rows and columns by lists, and of those that
+// are a fixed distance apart. Addresses cost more than the shuffles: they are computed wherever there is a distance.
 
 #if RELAYOUT_KERNELS_SIMD
 

@@ -1,12 +1,19 @@
-// Transposition past the cache of elements of 1 and 2 bytes, and of what is converted from or to them, for
-// kernels-inl.h: reading, transposing and writing at the same time. No include guard: it is included once a target.
+// A family of kernels (common-inl.h): transposition past the cache of elements of 1 and 2 bytes, and of what is
+// converted from or to them: reading, transposing and writing at the same time.
 //
 // A *tile* is one or two lines of columns by a line of rows. Its columns are read line by line and interleaved in
 // groups of 8 bytes, which stay in the first-level cache; from there rows are put together, 16 bytes of a group at a
 // time. The groups of the next tile are made between the rows of this one: stores past the cache that come in bursts
 // keep everything else waiting.
 
+#include "relayout/cpu/kernels/common-inl.h"
+#include "relayout/cpu/kernels/interleave-inl.h"
+#include "relayout/cpu/kernels/registers-inl.h"
+#include "relayout/cpu/kernels/values-inl.h"
+
 #if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+
+namespace {
 
 /// Elements of kSize bytes in turns of two registers, by blocks of 16 bytes.
 template <int64_t kSize>
@@ -295,5 +302,30 @@ void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, S
         .run();
   });
 }
+
+constexpr std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> pipelined_conversions() {
+  std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> out{};
+  const auto both_ways = [&]<DType kNarrow>(std::integral_constant<DType, kNarrow>) {
+    constexpr auto f32 = static_cast<std::size_t>(DType::f32), narrow = static_cast<std::size_t>(kNarrow);
+    out[f32][narrow] = &transpose_narrowing<DType::f32, kNarrow>;
+    out[narrow][f32] = &transpose_widening<kNarrow, DType::f32>;
+  };
+  both_ways(std::integral_constant<DType, DType::u8>());
+  both_ways(std::integral_constant<DType, DType::s8>());
+  both_ways(std::integral_constant<DType, DType::f16>());
+  both_ways(std::integral_constant<DType, DType::bf16>());
+  return out;
+}
+
+}  // namespace
+
+void add_pipelines(Kernels& k) {
+  k.transpose_pipelined = {&transpose_pipelined<uint8_t>, &transpose_pipelined<uint16_t>};
+  k.convert_pipelined = pipelined_conversions();
+}
+
+#else
+
+void add_pipelines(Kernels&) {}
 
 #endif

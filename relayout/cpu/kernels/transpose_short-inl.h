@@ -1,7 +1,5 @@
-// Transposition past the cache into short rows of elements of 1 and 2 bytes, for kernels-inl.h: of a quarter or half of
-// a line, or of two to four elements. No include guard: it is included once a target.
-
-#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+// Transposition past the cache into short rows of elements of 1 and 2 bytes, for
+// transpose_pipelined-inl.h: of a quarter or half of a line, or of two to four elements.
 
 /// Transposes kCols `columns`, see transpose_pipelined-inl.h. Rows start at multiples of 16 bytes.
 template <int64_t kCols, class Columns>
@@ -96,5 +94,3 @@ HWY_NOINLINE void interleave_columns(const Columns& columns, const std::byte* sr
     }
   }
 }
-
-#endif

@@ -1,5 +1,4 @@
-// Transposition of fewer rows or columns than a block has, for transpose-inl.h. No include guard: it is included once a
-// target, where there is SIMD.
+// Transposition of fewer rows or columns than a block has, for transpose-inl.h. Only where there is SIMD.
 
 /// Two to four columns, rows anywhere: interleaved in the cache, then put row by row.
 template <typename T, int kCols, class Columns, class Targets>
@@ -127,15 +126,6 @@ HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, s
   const Wide<T> wide;
   if (rows >= static_cast<int64_t>(hn::MaxLanes(wide))) return all(wide);
   all(Block16<T>());
-}
-
-template <class D>
-HWY_INLINE void store_part(hn::Vec<D> v, D d, std::byte* to, int bytes) {
-  using T = hn::TFromD<D>;
-  if (bytes == 16) return hn::StoreU(v, d, as<T>(to));
-  alignas(16) std::byte buffer[16];
-  hn::Store(v, d, as<T>(buffer));
-  copy_short(buffer, to, bytes);
 }
 
 /// Fewer rows or columns than a tile has; nothing beyond them is touched.

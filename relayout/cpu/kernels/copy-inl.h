@@ -1,0 +1,131 @@
+// A family of kernels (common-inl.h): regions of runs that are copied, permuted or filled.
+
+#include "relayout/cpu/kernels/common-inl.h"
+
+namespace {
+
+RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
+  if (n <= 64) return copy_short(src, dst, n);
+  // The library knows the machine's best way for long runs.
+  if (n >= 1024) return void(__builtin_memcpy(dst, src, static_cast<std::size_t>(n)));
+  for (int64_t i = 0; i + kLine < n; i += kLine) copy_line(src + i, dst + i);
+  copy_line(src + n - kLine, dst + n - kLine);
+}
+
+/// Every run of a region, by `one`.
+template <typename One>
+RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                              Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead, One one) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const std::byte* from = src + src_rows[r];
+    std::byte* to = dst + dst_rows[r];
+    for (int64_t c = 0; c < cols; ++c) {
+      if (ahead != 0) {
+        for (int64_t b = 0; b < bytes; b += kLine) prefetch(from + src_cols[c] + ahead + b);
+      }
+      one(from + src_cols[c], to + dst_cols[c]);
+    }
+  }
+}
+
+template <typename T>
+void copy_whole(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                Starts dst_cols, int64_t rows, int64_t cols, int64_t ahead) {
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, static_cast<int64_t>(sizeof(T)), ahead,
+           [](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
+}
+
+void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+          int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
+  switch (bytes) {
+    case 16: return copy_whole<Bytes16>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    case 32: return copy_whole<Bytes32>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    case 64:
+      return each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, kLine, ahead,
+                      [](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
+    default:
+      each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead,
+               [=](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_one(from, to, bytes); });
+  }
+}
+
+void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols, int64_t last_col, uint64_t mask,
+          uint64_t bits) {
+  const auto each = [&](auto one) __attribute__((always_inline)) {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::byte* const to = dst + dst_rows[r];
+      for (int64_t c = 0; c < cols; ++c) one(to + std::min(dst_cols[c], last_col));
+    }
+  };
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+  const __m512i value = _mm512_set1_epi64(static_cast<int64_t>(bits));
+  if (mask == ~uint64_t{0}) return each([=](std::byte* to) HWY_ATTR { _mm512_storeu_si512(to, value); });
+  each([=](std::byte* to) HWY_ATTR { _mm512_mask_storeu_epi8(to, mask, value); });
+#else
+  std::byte value[kLine + 8];
+  for (int64_t i = 0; i <= kLine; i += 8) store_unaligned(value + i, bits);
+  struct {
+    int8_t first, bytes;
+  } runs[kLine / 2];
+  int count = 0;
+  for (int first = 0; first < kLine && mask >> first != 0;) {
+    first += std::countr_zero(mask >> first);
+    const int n = std::countr_one(mask >> first);
+    runs[count++] = {static_cast<int8_t>(first), static_cast<int8_t>(n)};
+    first += n;
+  }
+  each([&](std::byte * to) __attribute__((always_inline)) {
+    for (int i = 0; i < count; ++i) copy_short(value + runs[i].first % 8, to + runs[i].first, runs[i].bytes);
+  });
+#endif
+}
+
+RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
+  for (int64_t i = 0; i < bytes; ++i) dst[i] = src[(i & ~int64_t{15}) + pattern[i & 15]];
+}
+
+void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+             int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern) {
+#if RELAYOUT_KERNELS_SIMD
+  const Wide<uint8_t> wide;
+  const Block16<uint8_t> block;
+  constexpr int64_t kStep = 16 * kBlocks;
+  const auto one = hn::LoadU(block, pattern);
+  const auto all = hn::LoadDup128(wide, pattern);
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0,
+           [&](const std::byte* from, std::byte* to) HWY_ATTR {
+             int64_t i = 0;
+             for (; i + kStep <= bytes; i += kStep) {
+               hn::StoreU(hn::TableLookupBytes(hn::LoadU(wide, as<uint8_t>(from + i)), all), wide, as<uint8_t>(to + i));
+             }
+             for (; i + 16 <= bytes; i += 16) {
+               hn::StoreU(hn::TableLookupBytes(hn::LoadU(block, as<uint8_t>(from + i)), one), block,
+                          as<uint8_t>(to + i));
+             }
+             if (i < bytes) shuffle_plain(from + i, to + i, bytes - i, pattern);
+           });
+#else
+  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0,
+           [=](const std::byte* from, std::byte* to) { shuffle_plain(from, to, bytes, pattern); });
+#endif
+}
+
+#if RELAYOUT_KERNELS_SIMD
+
+#include "relayout/cpu/kernels/copy_stream-inl.h"
+
+void flush() { hwy::FlushStream(); }
+
+#endif
+
+}  // namespace
+
+void add_copies(Kernels& k) {
+  k.copy = &copy;
+  k.shuffle = &shuffle;
+  k.fill = &fill;
+#if RELAYOUT_KERNELS_SIMD
+  k.copy_stream = &copy_stream;
+  k.flush = &flush;
+#endif
+}

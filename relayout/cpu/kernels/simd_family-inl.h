@@ -1,0 +1,31 @@
+// A family of kernels by Highway, once for each instruction set of the architecture. Each simd_*.cc is one: it names
+// the family's file, and this one for foreach_target.h.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+// Included before any target is set, so that what they define is built for the baseline.
+#include "relayout/cpu/kernels/kernels.h"
+//
+#include "relayout/cpu/kernels/simd_targets.h"
+//
+#include "hwy/foreach_target.h"
+//
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#define RELAYOUT_KERNELS_SIMD (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
+
+HWY_BEFORE_NAMESPACE();
+namespace relayout::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#include RELAYOUT_FAMILY
+
+}  // namespace HWY_NAMESPACE
+}  // namespace relayout::cpu
+HWY_AFTER_NAMESPACE();

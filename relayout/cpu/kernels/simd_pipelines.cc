@@ -1,0 +1,5 @@
+// Pipelined transpositions by Highway.
+#define RELAYOUT_FAMILY "relayout/cpu/kernels/transpose_pipelined-inl.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd_family-inl.h"
+#include "relayout/cpu/kernels/simd_family-inl.h"

@@ -1,0 +1,5 @@
+// Transpositions by Highway.
+#define RELAYOUT_FAMILY "relayout/cpu/kernels/transpose-inl.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd_family-inl.h"
+#include "relayout/cpu/kernels/simd_family-inl.h"
