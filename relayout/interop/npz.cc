@@ -3,9 +3,9 @@
 // Reading: the archive is a mapping of the file; at open only the members' .npy headers are decoded.
 // A member's name is a name and never a path. Members that are no .npy are raw bytes.
 //
-// Writing: one stored (uncompressed) member, as numpy.savez has it. Its bytes are filled in by the
+// Writing: stored (uncompressed) members, as numpy.savez has them. The bytes of a single one are filled in by the
 // caller where they will lie in the archive; finish() lets libzip write the archive over the very
-// same bytes, and refuses (Error{internal}) should libzip want to put them anywhere else.
+// same bytes, and refuses (Error{internal}) should libzip want to put them anywhere else. Several are copied.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -251,8 +251,14 @@ struct Sink {
   }
 };
 
-/// Has libzip write the archive whose one member is file[begin, end).
-int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t end, const std::string& member) {
+struct NewMember {
+  std::string name;
+  std::span<const std::byte> bytes;
+};
+
+/// Has libzip write the archive of these members, of which file[begin, end) is one where that is not empty.
+int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t end,
+                      std::span<const NewMember> members) {
   Sink sink{.file = file, .staged_begin = begin, .staged_end = end};
   zip_error_init(&sink.error);
   zip_error_t error;
@@ -263,52 +269,99 @@ int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t 
     zip_source_free(target);
     fail(ErrorCode::internal, "start an archive: " + zip_message(&error));
   }
+  std::string member;
   const auto check = [&](bool ok) {
     if (ok) return;
     const std::string text = zip_strerror(zip);
-    const bool name_refused = zip_error_code_zip(zip_get_error(zip)) == ZIP_ER_INVAL;
+    const int code = zip_error_code_zip(zip_get_error(zip));
+    const bool name_refused = code == ZIP_ER_INVAL || code == ZIP_ER_EXISTS;
     zip_discard(zip);
     fail(name_refused ? ErrorCode::invalid_argument : ErrorCode::internal,
          "write member \"" + escaped(member) + "\": " + text, escaped(member));
   };
-  zip_source_t* source = zip_source_buffer(zip, file.data() + begin, end - begin, 0);
-  check(source != nullptr);
-  const zip_int64_t index = zip_file_add(zip, member.c_str(), source, ZIP_FL_ENC_UTF_8);
-  if (index < 0) zip_source_free(source);
-  check(index >= 0);
-  const auto added = static_cast<zip_uint64_t>(index);
-  check(zip_set_file_compression(zip, added, ZIP_CM_STORE, 0) == 0);
-  // 1980-01-01, as NumPy has it: the same array gives the same file.
-  check(zip_file_set_dostime(zip, added, 0, 1 << 5 | 1, 0) == 0);
+  for (const NewMember& next : members) {
+    member = next.name;
+    zip_source_t* source = zip_source_buffer(zip, next.bytes.data(), next.bytes.size(), 0);
+    check(source != nullptr);
+    const zip_int64_t index = zip_file_add(zip, member.c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) zip_source_free(source);
+    check(index >= 0);
+    const auto added = static_cast<zip_uint64_t>(index);
+    check(zip_set_file_compression(zip, added, ZIP_CM_STORE, 0) == 0);
+    // 1980-01-01, as NumPy has it: the same array gives the same file.
+    check(zip_file_set_dostime(zip, added, 0, 1 << 5 | 1, 0) == 0);
+  }
   check(zip_close(zip) == 0);
   return static_cast<int64_t>(sink.size);
 }
 
 }  // namespace
 
-FilePlan plan_npz(const TensorSpec& spec) {
-  const std::string member = (spec.name.empty() ? "arr_0" : spec.name) + std::string(kSuffix);
+namespace {
+
+std::string member_name(const TensorSpec& spec) {
+  std::string member = (spec.name.empty() ? "arr_0" : spec.name) + std::string(kSuffix);
   constexpr std::size_t kMostName = 65535;
   if (member.size() > kMostName || member.find('\0') != std::string::npos) {
     fail(ErrorCode::invalid_argument, "\"" + escaped(member) + "\" cannot name a member", escaped(member),
          "65535 bytes, none of them zero");
   }
+  return member;
+}
+
+/// A member's part of the directory and the archive's end: 46 and 22 bytes, the name, and with large sizes 28 + 56 + 20
+/// more.
+int64_t directory_bound(const std::string& member) {
+  return static_cast<int64_t>(46 + 22 + 28 + 56 + 20 + member.size() + 128);
+}
+
+}  // namespace
+
+FilePlan plan_npz(const TensorSpec& spec) {
+  const std::string member = member_name(spec);
   const std::string header = npy_head(spec);
   const int64_t data = spec_bytes(spec);
   const int64_t stored = static_cast<int64_t>(header.size()) + data;
   // A local file header: 30 bytes, the name, and the sizes once more where 32 bits do not hold them.
   const std::size_t local = 30 + member.size() + (stored > 0xffffffff ? 20 : 0);
-  // The directory: 46 and 22 bytes, the name, and with large sizes 28 + 56 + 20 more.
-  const auto tail = static_cast<int64_t>(46 + 22 + 28 + 56 + 20 + member.size() + 128);
   const std::size_t end = local + static_cast<std::size_t>(stored);
-  return {std::string(local, '\0') + header, data, tail,
-          [=](std::span<std::byte> file) { return write_archive(file, local, end, member); }};
+  return {std::string(local, '\0') + header, data, directory_bound(member), [=](std::span<std::byte> file) {
+            const NewMember staged{member, file.subspan(local, end - local)};
+            return write_archive(file, local, end, {&staged, 1});
+          }};
+}
+
+void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite) {
+  std::vector<std::vector<std::byte>> contents;
+  std::vector<NewMember> members;
+  int64_t bound = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const std::string head = npy_head(tensor.spec);
+    if (const int64_t need = spec_bytes(tensor.spec); need != static_cast<int64_t>(tensor.bytes.size())) {
+      fail(ErrorCode::invalid_argument,
+           "member \"" + escaped(tensor.spec.name) + "\" needs " + std::to_string(need) + " bytes, given are " +
+               std::to_string(tensor.bytes.size()),
+           std::to_string(tensor.bytes.size()), std::to_string(need));
+    }
+    std::vector<std::byte>& content = contents.emplace_back(head.size() + tensor.bytes.size());
+    std::ranges::copy(std::as_bytes(std::span(head)), content.begin());
+    std::ranges::copy(tensor.bytes, content.begin() + static_cast<std::ptrdiff_t>(head.size()));
+    const std::string name = member_name(tensor.spec);
+    // A local header: 30 bytes, the name, and 20 more for large sizes.
+    bound += static_cast<int64_t>(content.size() + 50 + name.size()) + directory_bound(name);
+    members.push_back({name, content});
+  }
+  OutputFile file = OutputFile::create(path, bound, overwrite);
+  file.commit(write_archive(file.bytes(), 0, 0, members));
 }
 
 #else
 
 void open_npz(TensorFile::Impl&) { throw_missing_library("npz", "libzip"); }
 FilePlan plan_npz(const TensorSpec&) { throw_missing_library("npz", "libzip"); }
+void write_npz(const std::filesystem::path&, std::span<const NamedTensor>, bool) {
+  throw_missing_library("npz", "libzip");
+}
 
 #endif
 

@@ -215,6 +215,27 @@ TEST_F(Npz, Writes) {
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"w.npz"});
 }
 
+TEST_F(Npz, WritesSeveralTensors) {
+  const float values[] = {1, 2, 3, 4, 5, 6};
+  const auto bytes = std::as_bytes(std::span(values));
+  const std::vector<NamedTensor> tensors = {{{.name = "boxes", .dtype = DType::f32, .shape = {2, 3}}, bytes},
+                                            {{.name = "none", .dtype = DType::f32, .shape = {0, 3}}, {}},
+                                            {{.name = "scores", .dtype = DType::u8, .shape = {24}}, bytes}};
+  write_npz(folder_ / "several.npz", tensors);
+  const TensorFile file = TensorFile::open(folder_ / "several.npz");
+  ASSERT_EQ(file.tensors().size(), 3U);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(file.tensors()[i].name, tensors[i].spec.name);
+    EXPECT_EQ(file.tensors()[i].shape, tensors[i].spec.shape);
+    EXPECT_TRUE(std::ranges::equal(file.bytes(i), tensors[i].bytes));
+  }
+  EXPECT_ERROR(ErrorCode::io, write_npz(folder_ / "several.npz", tensors));
+  const std::vector<NamedTensor> twice = {tensors[0], tensors[0]}, wrong = {{tensors[0].spec, bytes.first(4)}};
+  EXPECT_ERROR(ErrorCode::invalid_argument, write_npz(folder_ / "twice.npz", twice));
+  EXPECT_ERROR(ErrorCode::invalid_argument, write_npz(folder_ / "wrong.npz", wrong));
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"several.npz"});
+}
+
 TEST_F(Npz, NumpyReadsAndWritesTheSame) {
   SKIP_WITHOUT_NUMPY();
   for (const Dims& shape : {Dims{}, Dims{0}, Dims{2, 3}, Dims{300, 300}}) {

@@ -213,6 +213,13 @@ void TensorWriter::commit() {
   impl_->file.commit(impl_->size);
 }
 
+void write_file(const fs::path& path, std::span<const std::byte> bytes, bool overwrite) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  OutputFile file = OutputFile::create(path, size, overwrite);
+  std::ranges::copy(bytes, file.bytes().begin());
+  file.commit(size);
+}
+
 void swap_bytes(std::span<std::byte> bytes, int item_bytes) {
   const auto swap_all = [&]<typename Word>(Word, auto swap) {
     for (std::size_t at = 0; at + sizeof(Word) <= bytes.size(); at += sizeof(Word)) {

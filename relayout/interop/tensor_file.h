@@ -121,6 +121,17 @@ class TensorWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A tensor to be written among others.
+struct NamedTensor {
+  TensorSpec spec;
+  std::span<const std::byte> bytes;
+};
+/// Writes an .npz of several tensors, which are copied into it; it appears whole or not at all. Errors: io, unsupported
+/// (a build without libzip), invalid_argument (two of one name, bytes that do not fit the shape).
+void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors, bool overwrite = false);
+/// Writes a file of these bytes, which appears whole or not at all. Error{io}.
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes, bool overwrite = false);
+
 /// Reverses the bytes of each `item_bytes` element in place.
 void swap_bytes(std::span<std::byte> bytes, int item_bytes);
 

@@ -1,0 +1,68 @@
+// What a layout plan adds up to, and layouts as texts.
+#include "relayout/graph/layout_plan.h"
+
+#include <algorithm>
+
+#include "relayout/core/print.h"
+
+namespace relayout::graph {
+namespace {
+
+std::vector<CopyId> reorders_of(const Graph& graph, const LayoutPlan& plan, bool constant) {
+  std::vector<CopyId> out;
+  for (std::size_t i = 0; i < plan.copies.size(); ++i) {
+    const Copy& copy = plan.copies[i];
+    if (copy.from != kNone && graph.tensor(copy.tensor).constant() == constant) out.push_back(static_cast<CopyId>(i));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<CopyId> LayoutPlan::reorders(const Graph& graph) const { return reorders_of(graph, *this, false); }
+std::vector<CopyId> LayoutPlan::load_reorders(const Graph& graph) const { return reorders_of(graph, *this, true); }
+
+int64_t reorder_bytes(const Graph& graph, const LayoutPlan& plan, CopyId copy) {
+  const Copy& to = plan.copy(copy);
+  const DType dtype = graph.tensor(to.tensor).dtype;
+  // Padding is written, never read.
+  return TensorDesc(plan.copy(to.from).layout, dtype).logical_bytes() +
+         bytes_for(dtype, to.layout.padded_elements()).value_or(0);
+}
+
+PlanTotals totals(const Graph& graph, const LayoutPlan& plan) {
+  PlanTotals out;
+  for (CopyId copy : plan.reorders(graph)) {
+    ++out.reorders;
+    out.reorder_bytes += reorder_bytes(graph, plan, copy);
+  }
+  out.load_reorders = static_cast<int64_t>(plan.load_reorders(graph).size());
+  out.reference_primitives = std::ranges::count_if(plan.nodes, &PlannedNode::reference);
+  return out;
+}
+
+std::string expression_of(const Layout& layout) {
+  if (const auto tag = tag_of(layout)) return *tag;
+  const Layout simple = layout.canonical();
+  Dims strides;
+  for (int d = 0; d < simple.ndims(); ++d) {
+    if (simple.digits(d).size() != 1) return digits_text(layout, std::string_view("abcdefghijkl"));
+    strides.push_back(simple.outer_stride(d));
+  }
+  const std::string offset = layout.offset0() == 0 ? "" : "@" + std::to_string(layout.offset0());
+  return (layout.ndims() == 0 ? "contiguous" : "strides:" + join(strides)) + offset;
+}
+
+std::string display_name(const Layout& layout, bool weights) {
+  const auto tag = tag_of(layout);
+  if (!tag) return expression_of(layout);
+  const std::vector<std::string> names = aliases_of(*tag);
+  const auto fits = [&](const std::string& name) {
+    const bool of_weights = name.find_first_of("oO") != std::string::npos;
+    return weights ? of_weights : name.find_first_of("nN") != std::string::npos && !of_weights;
+  };
+  const auto found = std::ranges::find_if(names, fits);
+  return found == names.end() ? *tag : *found;
+}
+
+}  // namespace relayout::graph

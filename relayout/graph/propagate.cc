@@ -1,0 +1,310 @@
+// The policies as one walk over the nodes: wishes for a node's operands, the backend's answer, reorders to it.
+#include "relayout/graph/propagate.h"
+
+#include <algorithm>
+#include <array>
+
+#include "relayout/graph/ops.h"
+
+namespace relayout::graph {
+namespace {
+
+constexpr std::array<std::string_view, kPolicyCount> kPolicyNames = {"any", "nchw", "nhwc", "blocked"};
+
+/// What a node's operands should be.
+struct Wishes {
+  std::vector<Wish> src, dst;
+  friend bool operator==(const Wishes&, const Wishes&) = default;
+};
+
+/// By tensor: weights and their gradients, the operands that a primitive lays out for itself.
+std::vector<bool> weights_of(const Graph& graph) {
+  std::vector<bool> out(graph.tensors.size());
+  for (const Node& node : graph.nodes) {
+    if (!compute_bound(node.kind) || node.kind == Kind::matmul) continue;
+    const std::vector<TensorId>& operands = node.pass == Pass::backward_weights ? node.dst : node.src;
+    const std::size_t i = node.pass == Pass::backward_weights ? 0 : node.kind == Kind::rnn ? 3 : 1;
+    if (i < operands.size() && operands[i] != kNone) out[static_cast<std::size_t>(operands[i])] = true;
+  }
+  return out;
+}
+
+class Propagation {
+ public:
+  Propagation(const Graph& graph, const Backend& backend, const PropagateOptions& options)
+      : graph_(graph),
+        backend_(backend),
+        options_(options),
+        main_(graph.tensors.size(), kNone),
+        copies_(graph.tensors.size()),
+        chosen_(graph.nodes.size()),
+        producers_(producers(graph)),
+        weights_(weights_of(graph)) {
+    plan_.policy = name(options.policy);
+    plan_.backend = backend.name();
+    plan_.nodes.resize(graph.nodes.size());
+  }
+
+  LayoutPlan run() {
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) plan_node(static_cast<NodeId>(n));
+    for (TensorId t : graph_.outputs) {
+      const Tensor& tensor = graph_.tensor(t);
+      const CopyId made = main(t);
+      plan_.outputs.push_back(tensor.layout ? copy_in(t, *tensor.layout, "the graph's output has a fixed layout")
+                                            : made);
+    }
+    for (TensorId t : graph_.inputs) plan_.inputs.push_back(main(t));
+    return std::move(plan_);
+  }
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+  /// An input or constant, in its fixed layout or row-major.
+  CopyId given(TensorId t) {
+    const Tensor& tensor = graph_.tensor(t);
+    if (main_[at(t)] == kNone) {
+      const bool fixed = tensor.layout && !tensor.constant();
+      main_[at(t)] = add({.tensor = t, .layout = fixed ? *tensor.layout : Layout::contiguous(tensor.dims)});
+    }
+    return main_[at(t)];
+  }
+
+  /// The copy a tensor was made as.
+  CopyId main(TensorId t) { return main_[at(t)] != kNone ? main_[at(t)] : given(t); }
+
+  CopyId add(Copy copy) {
+    const auto id = static_cast<CopyId>(plan_.copies.size());
+    copies_[at(copy.tensor)].push_back(id);
+    plan_.copies.push_back(std::move(copy));
+    return id;
+  }
+
+  /// A copy of that tensor in that layout: one that there is, or a new reorder. An input of no fixed layout arrives as
+  /// its first reader wants it.
+  CopyId copy_in(TensorId t, const Layout& layout, std::string reason) {
+    const Tensor& tensor = graph_.tensor(t);
+    if (main_[at(t)] == kNone && !tensor.layout && !tensor.constant())
+      return main_[at(t)] = add({.tensor = t, .layout = layout});
+    const CopyId first = main(t);
+    for (CopyId copy : copies_[at(t)]) {
+      if (plan_.copy(copy).layout == layout) return copy;
+    }
+    return add({.tensor = t, .layout = layout, .from = first, .reason = std::move(reason)});
+  }
+
+  void plan_node(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (is_view(node.kind) && plan_view(id)) return;
+    if (node.kind == Kind::barrier) return plan_barrier(id);
+    const Implementation* forward = node.hint == kNone ? nullptr : &chosen_[at(node.hint)];
+    const Implementation found = implementation_for(id, forward);
+    PlannedNode& planned = plan_.nodes[at(id)];
+    planned.implementation = found.name;
+    planned.reference = found.reference;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      planned.src.push_back(t == kNone ? kNone : copy_in(t, *found.src[i], reason_of(id, found, t, *found.src[i])));
+    }
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      const TensorId t = node.dst[i];
+      if (t != kNone) main_[at(t)] = add({.tensor = t, .layout = *found.dst[i]});
+      planned.dst.push_back(t == kNone ? kNone : main_[at(t)]);
+    }
+    chosen_[at(id)] = found;
+  }
+
+  /// A view of the source as it is; else of a row-major copy. False where even that has to move data.
+  bool plan_view(NodeId id) {
+    const Node& node = graph_.node(id);
+    const TensorId src = node.src[0], dst = node.dst[0];
+    CopyId of = main(src);
+    std::optional<Layout> layout = view_layout(node, plan_.copy(of).layout);
+    if (!layout) {
+      const Layout plain = Layout::contiguous(graph_.tensor(src).dims);
+      layout = view_layout(node, plain);
+      if (!layout) return false;
+      of = copy_in(src, plain, std::string(name(node.kind)) + " " + node.name + " is a view of row-major data only");
+    }
+    main_[at(dst)] = add({.tensor = dst, .layout = *layout, .view_of = of});
+    plan_.nodes[at(id)] = {.implementation = "view", .src = {of}, .dst = {main_[at(dst)]}};
+    return true;
+  }
+
+  std::optional<Layout> view_layout(const Node& node, const Layout& src) const {
+    try {
+      return view_of(graph_, node, src);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::needs_copy) return std::nullopt;
+      throw;
+    }
+  }
+
+  void plan_barrier(NodeId id) {
+    const Node& node = graph_.node(id);
+    PlannedNode& planned = plan_.nodes[at(id)];
+    planned.implementation = "barrier";
+    for (TensorId t : node.src) {
+      planned.src.push_back(t == kNone ? kNone
+                                       : copy_in(t, Layout::contiguous(graph_.tensor(t).dims),
+                                                 node.name + " is an unknown operator, which takes row-major data"));
+    }
+    for (TensorId t : node.dst) {
+      if (t != kNone) main_[at(t)] = add({.tensor = t, .layout = Layout::contiguous(graph_.tensor(t).dims)});
+      planned.dst.push_back(t == kNone ? kNone : main_[at(t)]);
+    }
+  }
+
+  /// What the policy asks for, then ever less of it, until the backend has a way that is no slow one.
+  Implementation implementation_for(NodeId id, const Implementation* forward) {
+    std::optional<Implementation> slow;
+    for (const Wishes& wishes : wishes_of(id)) {
+      for (Implementation& found : backend_.implementations(graph_, id, wishes.src, wishes.dst, forward)) {
+        if (!found.reference) return std::move(found);
+        if (!slow) slow = std::move(found);
+      }
+    }
+    if (slow) return *slow;
+    throw Error(ErrorCode::unsupported, "propagate: " + backend_.name() + " has no way to run " + described(id), "node",
+                escaped(graph_.node(id).name));
+  }
+
+  std::string described(NodeId id) const {
+    const Node& node = graph_.node(id);
+    std::string out = std::string(name(node.kind)) + " \"" + escaped(node.name) + "\" (" + std::string(name(node.pass));
+    for (TensorId t : node.src) {
+      if (t == kNone) continue;
+      const Tensor& tensor = graph_.tensor(t);
+      out += ", " + std::string(name(tensor.dtype)) + " " + join(tensor.dims, "x");
+    }
+    return out + ")";
+  }
+
+  std::vector<Wishes> wishes_of(NodeId id) {
+    const Node& node = graph_.node(id);
+    const std::vector<OperandRule> rules = operand_rules(graph_, node);
+    const auto each = [&](auto wish) {
+      Wishes out;
+      for (std::size_t i = 0; i < node.src.size(); ++i) out.src.push_back(wish(node.src[i], rules[i], true));
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        out.dst.push_back(wish(node.dst[i], rules[node.src.size() + i], false));
+      }
+      return out;
+    };
+    const auto plain = [&](TensorId t) { return Layout::contiguous(graph_.tensor(t).dims); };
+    const auto by_rule = [&](TensorId t, OperandRule rule, bool is_src) -> Wish {
+      if (t == kNone) return std::nullopt;
+      if (rule == OperandRule::plain) return plain(t);
+      if (!is_src) return rule == OperandRule::any ? graph_.tensor(t).layout : std::nullopt;
+      if (rule == OperandRule::any) return std::nullopt;
+      return plan_.copy(main(t)).layout;
+    };
+    std::vector<Wishes> out;
+    const auto add_wishes = [&](Wishes wishes) {
+      if (std::ranges::find(out, wishes) == out.end()) out.push_back(std::move(wishes));
+    };
+    if (options_.policy == Policy::any) {
+      add_wishes(each(by_rule));
+    } else {
+      const auto uniform = [&](TensorId t, OperandRule rule, bool) -> Wish {
+        if (t == kNone) return std::nullopt;
+        if (rule == OperandRule::plain) return plain(t);
+        return activation(t) ? Wish(uniform_layout(graph_.tensor(t).dims, options_)) : std::nullopt;
+      };
+      const auto destination = [&](TensorId t, OperandRule rule, bool is_src) -> Wish {
+        // A first convolution reads a few channels as they are.
+        if (is_src && t != kNone && rule != OperandRule::plain && activation(t)) return plan_.copy(main(t)).layout;
+        return uniform(t, rule, is_src);
+      };
+      add_wishes(each(uniform));
+      add_wishes(each(destination));
+    }
+    // Where formats disagree, the largest operand's is taken.
+    if (const TensorId largest = largest_activation(node); largest != kNone) {
+      const Layout& layout = plan_.copy(main(largest)).layout;
+      add_wishes(each([&](TensorId t, OperandRule rule, bool is_src) -> Wish {
+        const Wish wish = by_rule(t, rule, is_src);
+        return wish && is_src && t != kNone && rule != OperandRule::plain
+                   ? same_order(layout, graph_.tensor(t).dims, *wish)
+                   : wish;
+      }));
+    }
+    add_wishes(each(by_rule));
+    add_wishes(each([&](TensorId t, OperandRule rule, bool) -> Wish {
+      return t != kNone && rule == OperandRule::plain ? Wish(plain(t)) : std::nullopt;
+    }));
+    add_wishes(each([&](TensorId t, OperandRule, bool) -> Wish { return t == kNone ? Wish() : plain(t); }));
+    return out;
+  }
+
+  bool activation(TensorId t) const { return graph_.tensor(t).dims.size() >= 3 && !is_weights(t); }
+
+  bool is_weights(TensorId t) const { return graph_.tensor(t).constant() || weights_[at(t)]; }
+
+  TensorId largest_activation(const Node& node) const {
+    TensorId best = kNone;
+    for (TensorId t : node.src) {
+      if (t == kNone || graph_.tensor(t).constant()) continue;
+      if (best == kNone ||
+          checked_product(graph_.tensor(t).dims).value_or(0) > checked_product(graph_.tensor(best).dims).value_or(0)) {
+        best = t;
+      }
+    }
+    return best;
+  }
+
+  /// The layout of that tag for other dims, where it has one and they are of its rank; else `otherwise`.
+  static Layout same_order(const Layout& layout, const Dims& dims, const Layout& otherwise) {
+    if (layout.dims() == dims) return layout;
+    const auto tag = tag_of(layout);
+    return tag && layout.ndims() == dims.size() ? Format::parse(*tag).bind(dims) : otherwise;
+  }
+
+  std::string reason_of(NodeId id, const Implementation& found, TensorId t, const Layout& wanted) {
+    const Node& node = graph_.node(id);
+    const NodeId maker = producers_[at(t)];
+    const bool weights = is_weights(t);
+    const std::string from = maker == kNone
+                                 ? (graph_.tensor(t).constant() ? "the constant is stored as " : "the input is ")
+                                 : graph_.node(maker).name + " gives ";
+    const std::string has = main_[at(t)] == kNone ? "any" : display_name(plan_.copy(main_[at(t)]).layout, weights);
+    return std::string(name(node.kind)) + " " + node.name + " (" + found.name + ") takes " +
+           display_name(wanted, weights) + "; " + from + has;
+  }
+
+  const Graph& graph_;
+  const Backend& backend_;
+  const PropagateOptions& options_;
+  LayoutPlan plan_;
+  std::vector<CopyId> main_;
+  std::vector<std::vector<CopyId>> copies_;
+  std::vector<Implementation> chosen_;
+  std::vector<NodeId> producers_;
+  std::vector<bool> weights_;
+};
+
+}  // namespace
+
+std::string_view name(Policy policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
+
+Policy parse_policy(std::string_view text) {
+  const auto found = std::ranges::find(kPolicyNames, text);
+  if (found != kPolicyNames.end()) return static_cast<Policy>(found - kPolicyNames.begin());
+  throw Error(ErrorCode::parse, "policy: \"" + escaped(text) + "\" is none of any, nchw, nhwc, blocked", "policy",
+              escaped(text), "any, nchw, nhwc, blocked");
+}
+
+Layout uniform_layout(const Dims& dims, const PropagateOptions& options) {
+  if (dims.size() < 3) return Layout::contiguous(dims);
+  switch (options.policy) {
+    case Policy::nhwc: return Format::parse("axb").bind(dims);
+    case Policy::blocked: return Format::parse("aBx" + std::to_string(options.block) + "b").bind(dims);
+    default: return Layout::contiguous(dims);
+  }
+}
+
+LayoutPlan propagate(const Graph& graph, const Backend& backend, const PropagateOptions& options) {
+  return Propagation(graph, backend, options).run();
+}
+
+}  // namespace relayout::graph
