@@ -328,9 +328,11 @@ struct Graph {
 
   /// Adds a node of `pass`; its destinations are made, with the dims and types of ops.h. Errors: invalid_argument
   /// (operands that do not fit the kind; the message names the node, the operand and what was expected), overflow.
-  /// A name that is empty is made from the kind and the node's number.
+  /// A name that is empty is made from the kind and the node's number. Destinations are called as the node, further
+  /// ones with a colon and their number. Axes that count from the end are stored as they count from the front.
   std::vector<TensorId> add(Kind kind, NodeAttributes attributes, std::vector<TensorId> src, std::string name = {});
-  /// The same for any pass; `dsts` says how many destinations are wanted, `hint` as in Node.
+  /// The same for any pass; `dsts` says how many destinations are wanted, `hint` as in Node. kNone stands for a
+  /// destination that the node cannot have.
   std::vector<TensorId> add(Node node, int dsts);
 
   TensorId convolution(TensorId src, TensorId weights, TensorId bias = kNone, ConvolutionAttributes attributes = {});

@@ -14,9 +14,24 @@ struct OperandSpec {
   DType dtype = DType::f32;
 };
 
-/// The destinations of a node whose sources are set: as many as `dsts` (see graph.h for their order). Checks every
-/// operand. Errors: invalid_argument names the node, the operand and what was expected; overflow.
-std::vector<OperandSpec> infer(const Graph& graph, const Node& node, int dsts);
+/// The names of a kind's operands in graph.h's table, one word each: "src weights [bias]". Brackets are optional ones,
+/// "src..." is any number from one on. Empty where a kind has no such pass. In a backward pass "diff_x" is the gradient
+/// of the forward's x, and every other name is the forward's operand itself.
+struct Signature {
+  std::string_view src, dst;
+};
+Signature signature(Kind kind, Pass pass);
+
+/// The destinations of a node whose sources are set: as many as `dsts` (see graph.h for their order), or those that
+/// every node of the kind and pass has where it is 0. Nothing for one that the node cannot have (the gradient of an
+/// absent source). Checks every operand. Errors: invalid_argument names the node, the operand and what was expected;
+/// overflow.
+///
+/// Types: a destination has the type of the first source. Convolution, deconvolution, matmul and inner product take
+/// weights of their source's floating type; of 8-bit integers they give f32 (which holds the sums exactly to 2^24;
+/// set the destination's dtype for another). Means and variances are f32. Comparisons give the type of their first
+/// source, 0 or 1. Backward, everything has the dims and the type of its forward counterpart, which is found by `hint`.
+std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& node, int dsts);
 
 /// How the specification treats an operand's layout (oneAPI, "Memory formats", propagation).
 enum class OperandRule : uint8_t {
@@ -31,11 +46,12 @@ std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node);
 /// Whether f(0) = 0, so that an elementwise operation keeps padding zero.
 bool keeps_zero(const EltwiseAttributes& attributes);
 
-/// The view of `src` that a reshape, transpose, slice or broadcast is. Error{needs_copy} where none exists, as in
-/// core/view.h.
+/// The view of `src` that a reshape, transpose, slice or broadcast is: for every index i of the destination, its offset
+/// is that of the element of `src` that it takes. Error{needs_copy} where none exists, as in core/view.h.
 Layout view_of(const Graph& graph, const Node& node, const Layout& src);
 
 /// Attributes with their defaults filled in: strides, dilations and pads of every spatial dim, a global kernel.
+/// Error{invalid_argument} where a list has another length.
 ConvolutionAttributes filled(const ConvolutionAttributes& attributes, int spatial_dims);
 PoolingAttributes filled(const PoolingAttributes& attributes, const Dims& src_dims);
 

@@ -1,0 +1,108 @@
+// view_of: reshape, transpose, slice and broadcast as layout algebra.
+#include <algorithm>
+
+#include "relayout/core/view.h"
+#include "relayout/graph/ops_families.h"
+
+namespace relayout::graph {
+namespace {
+
+Layout sliced(const SliceAttributes& a, const Layout& src) {
+  Layout out = src;
+  for (int d = 0; d < src.ndims(); ++d) {
+    if (a.steps[d] > 0) {
+      out = slice(out, d, a.starts[d], a.stops[d], a.steps[d]);
+    } else if (a.starts[d] == a.stops[d]) {
+      out = slice(out, d, 0, 0);
+    } else {  // the same indices upwards, then reversed
+      const int64_t step = -a.steps[d];
+      const int64_t lowest = a.starts[d] - (a.starts[d] - a.stops[d] - 1) / step * step;
+      out = flip(slice(out, d, lowest, a.starts[d] + 1, step), d);
+    }
+  }
+  return out;
+}
+
+/// A reshape, built dim by dim: runs of dims with equal products are joined and split anew. Dims of extent 1 come and
+/// go freely; where one stays, so do its blocks.
+class Reshape {
+ public:
+  Reshape(const Layout& src, const Dims& want) : src_(src), want_(want), offset0_(src.offset0()) {}
+
+  Layout run() {
+    if (src_.empty()) return Layout::strided(want_, Dims(want_.size(), 0), offset0_);
+    int from = 0, to = 0;
+    while (from < src_.ndims() || to < want_.size()) {
+      const bool drops = from < src_.ndims() && src_.dim(from) == 1, adds = to < want_.size() && want_[to] == 1;
+      if (adds) digits_.push_back(drops ? src_.digits_of(from) : Digits{{1, 1}});
+      if (drops || adds) {
+        from += drops, to += adds;
+      } else {
+        run_of_dims(from, to);
+      }
+    }
+    return Layout::from_digits(want_, digits_, offset0_);
+  }
+
+ private:
+  /// The shortest run of dims from here on that holds as many elements on both sides.
+  void run_of_dims(int& from, int& to) {
+    const int from_begin = from, to_begin = to;
+    int64_t have = src_.dim(from++), asked = want_[to++];
+    while (have != asked) {
+      if (have < asked) {
+        have *= src_.dim(from++);
+      } else {
+        asked *= want_[to++];
+      }
+    }
+    Dims dims, parts;
+    std::vector<Digits> digits;
+    for (int d = from_begin; d < from; ++d) {
+      if (src_.dim(d) == 1) continue;
+      dims.push_back(src_.dim(d));
+      digits.push_back(src_.digits_of(d));
+    }
+    for (int d = to_begin; d < to; ++d) parts.push_back(want_[d]);
+    Layout run = Layout::from_digits(dims, digits, src_.offset0());
+    if (dims.size() > 1) run = merge(run, 0, dims.size() - 1);
+    if (parts.size() > 1) run = split(run.canonical(), 0, parts);
+    for (int d = 0; d < run.ndims(); ++d) digits_.push_back(run.digits_of(d));
+    offset0_ += run.offset0() - src_.offset0();
+  }
+
+  const Layout& src_;
+  const Dims& want_;
+  std::vector<Digits> digits_{};
+  int64_t offset0_;
+};
+
+Layout view(const Node& node, const Layout& src) {
+  switch (node.kind) {
+    case Kind::transpose: return permute(src, node.as<TransposeAttributes>().order);
+    case Kind::slice: return sliced(node.as<SliceAttributes>(), src);
+    case Kind::broadcast: return expand(src, node.as<BroadcastAttributes>().dims);
+    case Kind::reshape:
+      return src.dims() == node.as<ReshapeAttributes>().dims ? src
+                                                             : Reshape(src, node.as<ReshapeAttributes>().dims).run();
+    default: refuse(node, "kind", std::string(name(node.kind)), "reshape, transpose, slice or broadcast");
+  }
+}
+
+}  // namespace
+
+Layout view_of(const Graph& graph, const Node& node, const Layout& src) {
+  const Dims& dims = graph.tensor(node.src.at(0)).dims;
+  if (src.dims() != dims) refuse(node, "layout of src", "for dims " + join(src.dims()), "for " + join(dims));
+  try {
+    return view(node, src);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::needs_copy) throw;
+    throw Error(ErrorCode::needs_copy,
+                std::string(name(node.kind)) + " '" + escaped(node.name) + "' of dims " + join(dims) +
+                    " is no view: " + error.message(),
+                error.field(), error.value(), error.limit());
+  }
+}
+
+}  // namespace relayout::graph
