@@ -60,7 +60,7 @@ double derivative(const EltwiseAttributes& attributes, double s) {
     case A::pow: return beta == 0 ? 0 : alpha * beta * std::pow(s, beta - 1);
     case A::logsigmoid: return logistic(-s);
     case A::mish: return mish_derivative(s);
-    case A::hardswish: return s < -3 ? 0 : s < 3 ? (2 * s + 3) / 6 : 1;
+    case A::hardswish: return s >= 3 ? 1 : s > -3 ? (2 * s + 3) / 6 : 0;
     case A::hardsigmoid: return alpha * inside(0 < alpha * s + beta && alpha * s + beta < 1);
     case A::tanh_dst: return 1 - s * s;
     case A::elu_dst: return s > 0 ? 1 : s + alpha;
