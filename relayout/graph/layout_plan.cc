@@ -42,8 +42,8 @@ PlanTotals totals(const Graph& graph, const LayoutPlan& plan) {
 }
 
 std::string expression_of(const Layout& layout) {
-  if (const auto tag = tag_of(layout)) return *tag;
   const Layout simple = layout.canonical();
+  if (const auto tag = tag_of(simple)) return *tag;
   Dims strides;
   for (int d = 0; d < simple.ndims(); ++d) {
     if (simple.digits(d).size() != 1) return digits_text(layout, std::string_view("abcdefghijkl"));
@@ -54,7 +54,7 @@ std::string expression_of(const Layout& layout) {
 }
 
 std::string display_name(const Layout& layout, bool weights) {
-  const auto tag = tag_of(layout);
+  const auto tag = tag_of(layout.canonical());
   if (!tag) return expression_of(layout);
   const std::vector<std::string> names = aliases_of(*tag);
   const auto fits = [&](const std::string& name) {

@@ -62,16 +62,21 @@ class Propagation {
 
   /// An input or constant, in its fixed layout or row-major.
   CopyId given(TensorId t) {
-    const Tensor& tensor = graph_.tensor(t);
     if (main_[at(t)] == kNone) {
-      const bool fixed = tensor.layout && !tensor.constant();
-      main_[at(t)] = add({.tensor = t, .layout = fixed ? *tensor.layout : Layout::contiguous(tensor.dims)});
+      main_[at(t)] = add({.tensor = t, .layout = current(t)});
     }
     return main_[at(t)];
   }
 
   /// The copy a tensor was made as.
   CopyId main(TensorId t) { return main_[at(t)] != kNone ? main_[at(t)] : given(t); }
+
+  /// The layout it was made in, or would be given in.
+  Layout current(TensorId t) const {
+    if (main_[at(t)] != kNone) return plan_.copy(main_[at(t)]).layout;
+    const Tensor& tensor = graph_.tensor(t);
+    return tensor.layout && !tensor.constant() ? *tensor.layout : Layout::contiguous(tensor.dims);
+  }
 
   CopyId add(Copy copy) {
     const auto id = static_cast<CopyId>(plan_.copies.size());
@@ -133,7 +138,7 @@ class Propagation {
 
   std::optional<Layout> view_layout(const Node& node, const Layout& src) const {
     try {
-      return view_of(graph_, node, src);
+      return view_of(graph_, node, src).canonical();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::needs_copy) return std::nullopt;
       throw;
@@ -197,11 +202,18 @@ class Propagation {
       if (rule == OperandRule::plain) return plain(t);
       if (!is_src) return rule == OperandRule::any ? graph_.tensor(t).layout : std::nullopt;
       if (rule == OperandRule::any) return std::nullopt;
-      return plan_.copy(main(t)).layout;
+      return current(t);
     };
     std::vector<Wishes> out;
+    // Where a fixed destination is refused, the primitive writes what it likes and a reorder follows.
     const auto add_wishes = [&](Wishes wishes) {
-      if (std::ranges::find(out, wishes) == out.end()) out.push_back(std::move(wishes));
+      Wishes free = wishes;
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        if (rules[node.src.size() + i] != OperandRule::plain) free.dst[i] = std::nullopt;
+      }
+      for (Wishes& next : std::array{std::move(wishes), std::move(free)}) {
+        if (std::ranges::find(out, next) == out.end()) out.push_back(std::move(next));
+      }
     };
     if (options_.policy == Policy::any) {
       add_wishes(each(by_rule));
@@ -213,7 +225,7 @@ class Propagation {
       };
       const auto destination = [&](TensorId t, OperandRule rule, bool is_src) -> Wish {
         // A first convolution reads a few channels as they are.
-        if (is_src && t != kNone && rule != OperandRule::plain && activation(t)) return plan_.copy(main(t)).layout;
+        if (is_src && t != kNone && rule != OperandRule::plain && activation(t)) return current(t);
         return uniform(t, rule, is_src);
       };
       add_wishes(each(uniform));
@@ -221,7 +233,7 @@ class Propagation {
     }
     // Where formats disagree, the largest operand's is taken.
     if (const TensorId largest = largest_activation(node); largest != kNone) {
-      const Layout& layout = plan_.copy(main(largest)).layout;
+      const Layout layout = current(largest);
       add_wishes(each([&](TensorId t, OperandRule rule, bool is_src) -> Wish {
         const Wish wish = by_rule(t, rule, is_src);
         return wish && is_src && t != kNone && rule != OperandRule::plain
@@ -267,9 +279,8 @@ class Propagation {
     const std::string from = maker == kNone
                                  ? (graph_.tensor(t).constant() ? "the constant is stored as " : "the input is ")
                                  : graph_.node(maker).name + " gives ";
-    const std::string has = main_[at(t)] == kNone ? "any" : display_name(plan_.copy(main_[at(t)]).layout, weights);
     return std::string(name(node.kind)) + " " + node.name + " (" + found.name + ") takes " +
-           display_name(wanted, weights) + "; " + from + has;
+           display_name(wanted, weights) + "; " + from + display_name(current(t), weights);
   }
 
   const Graph& graph_;
