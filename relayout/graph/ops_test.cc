@@ -1,43 +1,19 @@
-// Ops: dims and types of every kind against hand-computed ones, backward ones against forward, and each refusal.
+// Ops: dims and types of every kind against hand-computed ones, and rules of layouts.
 #include "relayout/graph/ops.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
 
+#include "relayout/graph/ops_cases.h"
+#include "relayout/graph/reference.h"
 #include "tests/support/testing.h"
 
 namespace relayout::graph {
 namespace {
 
 using test::error_of;
-
-/// A graph with one input for each list of dims; negative rank lists stand for kNone.
-struct Case {
-  Graph graph;
-  std::vector<TensorId> src;
-};
-
-Case inputs(const std::vector<std::optional<Dims>>& dims, DType dtype = DType::f32) {
-  Case out;
-  for (const auto& d : dims) {
-    out.src.push_back(d ? out.graph.input("t" + std::to_string(out.src.size()), *d, dtype) : kNone);
-  }
-  return out;
-}
-
-/// Dims of all destinations of one node, absent ones as {-1}.
-std::vector<Dims> shapes(Case c, Kind kind, NodeAttributes attributes, int dsts = 0,
-                         Pass pass = Pass::forward_inference) {
-  Node node{.name = "n", .kind = kind, .pass = pass, .attributes = std::move(attributes), .src = c.src};
-  std::vector<Dims> out;
-  for (TensorId id : c.graph.add(std::move(node), dsts))
-    out.push_back(id == kNone ? Dims{-1} : c.graph.tensor(id).dims);
-  return out;
-}
-
-using Shapes = std::vector<Dims>;
-constexpr std::nullopt_t kAbsent = std::nullopt;
 
 TEST(Ops, Convolution) {
   const ConvolutionAttributes stem{.strides = {2, 2}, .pads_begin = {3, 3}, .pads_end = {3, 3}};
@@ -158,6 +134,94 @@ TEST(Ops, Shapes) {
   Graph g;
   const TensorId data = g.input("data", {2, 3, 4}), at = g.input("at", {5, 6}, DType::s64);
   EXPECT_EQ(g.tensor(g.add(Kind::gather, GatherAttributes{1}, {data, at})[0]).dims, (Dims{2, 5, 6, 4}));
+}
+
+/// Places of a window by trying all.
+int64_t counted_places(int64_t extent, int64_t kernel, int64_t stride, int64_t dilation, int64_t pads) {
+  int64_t count = 0;
+  for (int64_t first = 0; first + (kernel - 1) * dilation < extent + pads; first += stride) ++count;
+  return count;
+}
+
+TEST(Ops, WindowsAreCountedAndDeconvolutionGoesBack) {
+  std::mt19937 random(1);
+  const auto pick = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  };
+  int fitting = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const int64_t extent = pick(1, 20), kernel = pick(1, 5), stride = pick(1, 4), dilation = pick(1, 3);
+    const int64_t begin = pick(0, 3), end = pick(0, 3);
+    const ConvolutionAttributes a{
+        .strides = {stride}, .dilations = {dilation}, .pads_begin = {begin}, .pads_end = {end}};
+    const int64_t places = counted_places(extent, kernel, stride, dilation, begin + end);
+    const Case c = inputs({{{1, 2, extent}}, {{3, 2, kernel}}});
+    if (places == 0) {
+      EXPECT_EQ(error_of([&] { shapes(c, Kind::convolution, a); }).field(), "dilated kernel of spatial dim 0");
+      continue;
+    }
+    ++fitting;
+    ASSERT_EQ(shapes(c, Kind::convolution, a), (Shapes{{1, 3, places}}));
+    // What the stride leaves over at the end is the output padding of the way back.
+    ConvolutionAttributes back = a;
+    back.output_padding = {extent - ((places - 1) * stride + (kernel - 1) * dilation + 1 - begin - end)};
+    ASSERT_GE(back.output_padding[0], 0);
+    ASSERT_LT(back.output_padding[0], stride);
+    ASSERT_EQ(shapes(inputs({{{1, 2, places}}, {{3, 2, kernel}}}), Kind::deconvolution, back),
+              (Shapes{{1, 3, extent}}));
+  }
+  EXPECT_GT(fitting, 1000);
+}
+
+constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+
+TEST(Ops, StepsOfTheWholeRangeOf64BitsAreExact) {
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(shapes(inputs({{{9}}}), Kind::slice, SliceAttributes{{8}, {-1}, {least}}), (Shapes{{1}}));
+  EXPECT_EQ(shapes(inputs({{{9}}}), Kind::slice, SliceAttributes{{0}, {9}, {kHuge}}), (Shapes{{1}}));
+}
+
+std::string rules_of(Case c, Kind kind, NodeAttributes attributes, Pass pass = Pass::forward_inference, int dsts = 0,
+                     NodeId hint = kNone) {
+  c.graph.add({.kind = kind, .pass = pass, .attributes = std::move(attributes), .src = c.src, .hint = hint}, dsts);
+  std::string out;
+  for (OperandRule rule : operand_rules(c.graph, c.graph.nodes.back())) out += "yafp"[static_cast<std::size_t>(rule)];
+  return out;
+}
+
+TEST(Ops, RulesOfLayouts) {  // y: any, a: actual, f: follows, p: plain
+  EXPECT_EQ(rules_of(inputs({{{1, 4, 8}}, {{6, 4, 3}}, {{6}}}), Kind::convolution, ConvolutionAttributes{}), "yypy");
+  EXPECT_EQ(rules_of(inputs({{{7, 2, 5}}, kAbsent, kAbsent, {{1, 1, 5, 4, 3}}, {{1, 1, 3, 4, 3}}, {{1, 1, 4, 3}}}),
+                     Kind::rnn, RnnAttributes{}),
+            "yppyypy");
+  EXPECT_EQ(rules_of(inputs({{{1, 4, 8}}}), Kind::pooling, PoolingAttributes{}), "af");
+  EXPECT_EQ(rules_of(inputs({{{1, 4}}, kAbsent, kAbsent, {{4}}, {{4}}}), Kind::batch_normalization,
+                     NormalizationAttributes{}),
+            "appppf");
+  EXPECT_EQ(rules_of(inputs({{{1, 4}}, {{1, 4}}}), Kind::binary, BinaryAttributes{}), "aay");
+  EXPECT_EQ(rules_of(inputs({{{1, 4}}, {{1, 4}}}), Kind::concat, ConcatAttributes{}), "aay");
+  EXPECT_EQ(rules_of(inputs({{{1, 4}}}), Kind::transpose, TransposeAttributes{{1, 0}}), "af");
+  EXPECT_EQ(rules_of(inputs({{{1, 4}}}), Kind::barrier, BarrierAttributes{"Foo", {{2, 2}}}), "pp");
+  Case c = inputs({{{1, 4}}, {{1, 4}}});
+  c.graph.pass = Pass::forward_training;
+  c.graph.eltwise(c.src[0], {});
+  EXPECT_EQ(rules_of(c, Kind::eltwise, EltwiseAttributes{}, Pass::backward_data, 1, 0), "ayf");
+}
+
+TEST(Ops, ZeroStaysZeroWhereTheReferenceSaysSo) {
+  for (int i = 0; i < kEltwiseCount; ++i) {
+    for (const double alpha : {-1.0, 0.0, 0.5, 2.0}) {
+      for (const double beta : {-1.0, 0.0, 0.5, 2.0}) {
+        const EltwiseAttributes a{static_cast<EltwiseAlgorithm>(i), alpha, beta};
+        Graph g;
+        g.eltwise(g.input("x", {1}, DType::f64), a);
+        const Values zero{0.0};
+        const Values* src[] = {&zero};
+        EXPECT_EQ(keeps_zero(a), evaluate_node(g, g.nodes[0], src)[0][0] == 0)
+            << name(a.algorithm) << " " << alpha << " " << beta;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -7,17 +7,37 @@
 namespace relayout::graph {
 namespace {
 
+/// Dim d's digits without padding, where the extent ends between digits or within the last of them. Padding stands in
+/// the way of joining, splitting and reversing, and no index reaches it.
+Digits trimmed_digits(const Layout& canonical, int d) {
+  Digits out;
+  int64_t places = 1;
+  for (const Digit& digit : canonical.digits(d)) {
+    const int64_t left = canonical.dim(d) / places;
+    if (canonical.dim(d) % places != 0) return canonical.digits_of(d);
+    out.push_back({std::min(digit.extent, left), digit.stride});
+    if (digit.extent >= left) break;
+    places *= digit.extent;
+  }
+  return out;
+}
+
+Layout trimmed(const Layout& layout, int d) {
+  std::vector<Digits> digits;
+  for (int k = 0; k < layout.ndims(); ++k) digits.push_back(layout.digits_of(k));
+  digits[static_cast<std::size_t>(d)] = trimmed_digits(layout.canonical(), d);
+  return Layout::from_digits(layout.dims(), digits, layout.offset0());
+}
+
 Layout sliced(const SliceAttributes& a, const Layout& src) {
   Layout out = src;
   for (int d = 0; d < src.ndims(); ++d) {
     if (a.steps[d] > 0) {
       out = slice(out, d, a.starts[d], a.stops[d], a.steps[d]);
-    } else if (a.starts[d] == a.stops[d]) {
-      out = slice(out, d, 0, 0);
     } else {  // the same indices upwards, then reversed
       const int64_t step = -a.steps[d];
       const int64_t lowest = a.starts[d] - (a.starts[d] - a.stops[d] - 1) / step * step;
-      out = flip(slice(out, d, lowest, a.starts[d] + 1, step), d);
+      out = flip(trimmed(slice(out, d, lowest, a.starts[d] + 1, step), d), d);
     }
   }
   return out;
@@ -27,10 +47,10 @@ Layout sliced(const SliceAttributes& a, const Layout& src) {
 /// go freely; where one stays, so do its blocks.
 class Reshape {
  public:
-  Reshape(const Layout& src, const Dims& want) : src_(src), want_(want), offset0_(src.offset0()) {}
+  Reshape(const Layout& src, const Dims& want)
+      : src_(src), canonical_(src.canonical()), want_(want), offset0_(src.offset0()) {}
 
   Layout run() {
-    if (src_.empty()) return Layout::strided(want_, Dims(want_.size(), 0), offset0_);
     int from = 0, to = 0;
     while (from < src_.ndims() || to < want_.size()) {
       const bool drops = from < src_.ndims() && src_.dim(from) == 1, adds = to < want_.size() && want_[to] == 1;
@@ -56,12 +76,16 @@ class Reshape {
         asked *= want_[to++];
       }
     }
+    if (from == from_begin + 1 && to == to_begin + 1) {  // the same dim: its blocks and padding stay
+      digits_.push_back(src_.digits_of(from_begin));
+      return;
+    }
     Dims dims, parts;
     std::vector<Digits> digits;
     for (int d = from_begin; d < from; ++d) {
       if (src_.dim(d) == 1) continue;
       dims.push_back(src_.dim(d));
-      digits.push_back(src_.digits_of(d));
+      digits.push_back(trimmed_digits(canonical_, d));
     }
     for (int d = to_begin; d < to; ++d) parts.push_back(want_[d]);
     Layout run = Layout::from_digits(dims, digits, src_.offset0());
@@ -72,6 +96,7 @@ class Reshape {
   }
 
   const Layout& src_;
+  Layout canonical_;
   const Dims& want_;
   std::vector<Digits> digits_{};
   int64_t offset0_;
@@ -94,6 +119,8 @@ Layout view(const Node& node, const Layout& src) {
 Layout view_of(const Graph& graph, const Node& node, const Layout& src) {
   const Dims& dims = graph.tensor(node.src.at(0)).dims;
   if (src.dims() != dims) refuse(node, "layout of src", "for dims " + join(src.dims()), "for " + join(dims));
+  const Dims& dst = graph.tensor(node.dst.at(0)).dims;
+  if (checked_product(dst) == 0) return Layout::strided(dst, Dims(dst.size(), 0), src.offset0());
   try {
     return view(node, src);
   } catch (const Error& error) {
