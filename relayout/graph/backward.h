@@ -14,7 +14,12 @@ struct Gradients {
 
 /// Adds the backward nodes that give the gradients of `wrt` (weights, inputs), from the last node to the first; a
 /// tensor that several nodes read gets the sum. Forward nodes must be of Pass::forward_training; they become the hints.
-/// The gradients asked for become outputs of the graph. Error{unsupported} names a node that has no gradient.
+/// The gradients asked for become outputs of the graph, in the order of `wrt`, those that are kNone left out. Only
+/// nodes that they need are added; nothing flows back through integer types and comparisons.
+///
+/// Errors: invalid_argument (a tensor of `wrt` that is not floating); unsupported names a node that has no gradient:
+/// gather, barrier, round, reductions other than mean and sum, pads other than constant, the mean and variance of a
+/// normalization, and a primitive that is not of Pass::forward_training.
 Gradients append_backward(Graph& graph, std::span<const TensorId> wrt);
 
 }  // namespace relayout::graph

@@ -11,23 +11,6 @@
 namespace relayout::graph {
 namespace {
 
-struct OperandName {
-  std::string_view name;
-  bool optional = false;
-};
-
-std::vector<OperandName> names_in(std::string_view words) {
-  std::vector<OperandName> out;
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
-    const std::string_view word = words.substr(0, end);
-    const bool optional = word.front() == '[';
-    out.push_back({optional ? word.substr(1, word.size() - 2) : word, optional});
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return out;
-}
-
 /// "src...": any number of sources from one on.
 bool is_list(const OperandName& operand) { return operand.name.ends_with("..."); }
 
@@ -109,7 +92,7 @@ const Tensor* counterpart(const Graph& graph, const Node& forward, std::string_v
   if (operand.starts_with("diff_")) operand.remove_prefix(5);
   const Signature words = signature(forward.kind, forward.pass);
   const auto find = [&](std::string_view list, const std::vector<TensorId>& ids) -> const Tensor* {
-    const std::vector<OperandName> names = names_in(list);
+    const std::vector<OperandName> names = operand_names(list);
     for (std::size_t i = 0; i < std::min(names.size(), ids.size()); ++i) {
       if (names[i].name == operand && ids[i] != kNone) return &graph.tensor(ids[i]);
     }
@@ -121,7 +104,7 @@ const Tensor* counterpart(const Graph& graph, const Node& forward, std::string_v
 
 std::vector<std::optional<OperandSpec>> infer_backward(const Graph& graph, const Node& node, const Signature& words) {
   const Node& forward = checked_hint(graph, node);
-  const std::vector<OperandName> sources = names_in(words.src);
+  const std::vector<OperandName> sources = operand_names(words.src);
   for (std::size_t i = 0; i < node.src.size(); ++i) {
     if (node.src[i] == kNone) continue;
     const Tensor* same = counterpart(graph, forward, sources[i].name);
@@ -130,7 +113,7 @@ std::vector<std::optional<OperandSpec>> infer_backward(const Graph& graph, const
     if (dims != same->dims) refuse(node, sources[i].name, join(dims), join(same->dims) + " as forward");
   }
   std::vector<std::optional<OperandSpec>> out;
-  for (const OperandName& operand : names_in(words.dst)) {
+  for (const OperandName& operand : operand_names(words.dst)) {
     const Tensor* same = counterpart(graph, forward, operand.name);
     out.push_back(same ? std::optional<OperandSpec>({same->dims, same->dtype}) : std::nullopt);
   }
@@ -170,6 +153,18 @@ OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
 }
 
 }  // namespace
+
+std::vector<OperandName> operand_names(std::string_view words) {
+  std::vector<OperandName> out;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    const bool optional = word.front() == '[';
+    out.push_back({optional ? word.substr(1, word.size() - 2) : word, optional});
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return out;
+}
 
 Signature signature(Kind kind, Pass pass) {
   const bool forward = is_forward(pass);
@@ -261,7 +256,7 @@ std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& no
   if (node.attributes.index() != row_of(node.kind).attributes) {
     refuse(node, "attributes", "those of another kind", "those of " + std::string(name(node.kind)));
   }
-  check_sources(graph, node, names_in(words.src));
+  check_sources(graph, node, operand_names(words.src));
   std::vector<std::optional<OperandSpec>> out;
   if (is_forward(node.pass)) {
     for (OperandSpec& spec : row_of(node.kind).infer({graph, node, dsts})) out.emplace_back(std::move(spec));
@@ -269,7 +264,7 @@ std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& no
     out = infer_backward(graph, node, words);
   }
   const int most = static_cast<int>(out.size());
-  const int least = required_count(names_in(words.dst), most);
+  const int least = required_count(operand_names(words.dst), most);
   if (dsts == 0) dsts = least;
   if (dsts < least || dsts > most) {
     refuse(node, "dst", std::to_string(dsts) + " operands",
@@ -286,7 +281,7 @@ std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node) {
   const Signature words = signature(node.kind, node.pass);
   std::vector<OperandRule> out;
   const auto append = [&](std::string_view list, const std::vector<TensorId>& ids, bool dst) {
-    const std::vector<OperandName> names = names_in(list);
+    const std::vector<OperandName> names = operand_names(list);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const bool plain = ids[i] == kNone || graph.tensor(ids[i]).dims.size() <= 1;
       const std::string_view operand = names[std::min(i, names.size() - 1)].name;

@@ -14,6 +14,13 @@ __extension__ typedef __int128 Wide;
 [[noreturn]] void refuse(const Node& node, std::string_view operand, const std::string& value,
                          const std::string& expected, ErrorCode code = ErrorCode::invalid_argument);
 
+/// One word of a Signature.
+struct OperandName {
+  std::string_view name;
+  bool optional = false;
+};
+std::vector<OperandName> operand_names(std::string_view words);
+
 /// The operands of a node whose sources are as many as its signature says, the required ones present.
 struct Operands {
   const Graph& graph;
