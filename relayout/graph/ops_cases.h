@@ -18,7 +18,7 @@ struct Case {
 inline Case inputs(const std::vector<std::optional<Dims>>& dims, DType dtype = DType::f32) {
   Case out;
   for (const auto& d : dims) {
-    out.src.push_back(d ? out.graph.input("t" + std::to_string(out.src.size()), *d, dtype) : kNone);
+    out.src.push_back(d ? out.graph.input("t", *d, dtype) : kNone);
   }
   return out;
 }
