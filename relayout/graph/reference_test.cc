@@ -1,11 +1,10 @@
-// The reference: values worked out by hand, forward, for every kind.
+// The reference: values worked out by hand, forward, for memory-bound kinds and movement; types, and whole graphs.
 #include "relayout/graph/reference.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "tests/support/nodes.h"
 #include "tests/support/testing.h"
@@ -14,118 +13,60 @@ namespace relayout::graph {
 namespace {
 
 using test::code_of;
+using test::counting_values;
+using test::expect_near;
 using test::Nodes;
+using test::run;
 
-void expect_near(const Values& got, const Values& want, double tolerance = 1e-12) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << "element " << i;
-}
-
-/// 1, 2, 3 ...
-Values counting(int64_t count) {
-  Values out(static_cast<std::size_t>(count));
-  std::iota(out.begin(), out.end(), 1.0);
-  return out;
-}
-
-/// One node with one destination over f64 sources of given dims and values.
-Values run(Kind kind, NodeAttributes attributes, const std::vector<std::pair<Dims, Values>>& src, const Dims& dst,
-           Pass pass = Pass::forward_training, DType dtype = DType::f64) {
-  Nodes nodes;
-  std::vector<TensorId> ids;
-  for (const auto& [dims, values] : src) ids.push_back(nodes.given(dims, values));
-  return nodes.run(kind, std::move(attributes), ids, {dst}, pass, dtype)[0];
-}
-
-TEST(Reference, Convolution) {
-  // 3 x 3 counted row by row, a kernel of 2 x 2 with a bias: 1 + 2*2 + 3*4 + 4*5 + 10.
-  const std::pair<Dims, Values> x{{1, 1, 3, 3}, counting(9)}, w{{1, 1, 2, 2}, {1, 2, 3, 4}}, b{{1}, {10}};
-  expect_near(run(Kind::convolution, ConvolutionAttributes{}, {x, w, b}, {1, 1, 2, 2}), {47, 57, 77, 87});
-  // A stride of 2 and a pad of 1 before: the windows begin at -1 and 1.
-  expect_near(
-      run(Kind::convolution, ConvolutionAttributes{.strides = {2, 2}, .pads_begin = {1, 1}}, {x, w}, {1, 1, 2, 2}),
-      {1 * 4, 2 * 3 + 3 * 4, 4 * 2 + 7 * 4, 5 * 1 + 6 * 2 + 8 * 3 + 9 * 4});
-}
-
-TEST(Reference, ConvolutionGroupsAndDilation) {
-  // Two groups of one channel, kernel 2 with a dilation of 2: y = x0 + 10 * x2.
-  const std::pair<Dims, Values> x{{1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, w{{2, 1, 1, 2}, {1, 10, 2, 20}};
-  expect_near(run(Kind::convolution, ConvolutionAttributes{.dilations = {2}, .groups = 2}, {x, w}, {1, 2, 2}),
-              {31, 42, 150, 172});
-}
-
-TEST(Reference, Deconvolution) {
-  // Each source element writes the kernel, a stride of 2 apart; the overlap adds up.
-  const std::pair<Dims, Values> x{{1, 1, 2}, {1, 2}}, w{{1, 1, 3}, {1, 10, 100}}, b{{1}, {1000}};
-  expect_near(
-      run(Kind::deconvolution, ConvolutionAttributes{.strides = {2}, .output_padding = {1}}, {x, w, b}, {1, 1, 6}),
-      {1001, 1010, 1102, 1020, 1200, 1000});
-  // Weights are O I: two channels out of one.
-  const std::pair<Dims, Values> two{{2, 1, 1}, {3, 5}};
-  expect_near(run(Kind::deconvolution, ConvolutionAttributes{}, {x, two}, {1, 2, 2}), {3, 6, 5, 10});
-}
-
-TEST(Reference, MatmulAndInnerProduct) {
-  const std::pair<Dims, Values> a{{2, 1, 2}, {1, 2, 3, 4}}, b{{1, 2, 3}, counting(6)}, bias{{3}, {10, 20, 30}};
-  expect_near(run(Kind::matmul, MatmulAttributes{}, {a, b}, {2, 1, 3}), {9, 12, 15, 19, 26, 33});
-  expect_near(run(Kind::matmul, MatmulAttributes{}, {a, b, bias}, {2, 1, 3}), {19, 32, 45, 29, 46, 63});
-  const std::pair<Dims, Values> x{{1, 2, 1, 1}, {1, 2}}, w{{3, 2, 1, 1}, counting(6)};
-  expect_near(run(Kind::inner_product, InnerProductAttributes{}, {x, w, bias}, {1, 3}), {15, 31, 47});
-}
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-TEST(Reference, LstmGates) {
-  // One step, weights 0: the gates are the biases i, f, c, o.
-  Nodes nodes;
-  const TensorId x = nodes.given({1, 1, 1}, {0.5}), h = nodes.given({1, 1, 1, 1}, {0.3}),
-                 c = nodes.given({1, 1, 1, 1}, {0.7}), w = nodes.given({1, 1, 1, 4, 1}, {0, 0, 0, 0}),
-                 b = nodes.given({1, 1, 4, 1}, {0.1, 0.2, 0.3, 0.4});
-  const Dims state{1, 1, 1, 1};
-  const auto out = nodes.run(Kind::rnn, RnnAttributes{RnnCell::lstm}, {x, h, c, w, w, b}, {{1, 1, 1}, state, state});
-  const double cell = sigmoid(0.2) * 0.7 + sigmoid(0.1) * std::tanh(0.3), hidden = sigmoid(0.4) * std::tanh(cell);
-  expect_near(out[0], {hidden});
-  expect_near(out[1], {hidden});
-  expect_near(out[2], {cell});
-}
-
-TEST(Reference, GruGates) {
-  // Gates u, r, o; recurrent weights 0, 0, 2 tell the two cells apart.
-  const std::pair<Dims, Values> x{{1, 1, 1}, {0.5}}, h{{1, 1, 1, 1}, {0.3}}, w{{1, 1, 1, 3, 1}, {1, -1, 0.5}},
-      r{{1, 1, 1, 3, 1}, {0, 0, 2}}, b{{1, 1, 3, 1}, {0.1, 0.2, 0.3}}, lbr{{1, 1, 4, 1}, {0.1, 0.2, 0.3, 0.4}};
-  const double update = sigmoid(0.5 + 0.1), reset = sigmoid(-0.5 + 0.2);
-  const auto hidden = [&](double candidate) { return update * 0.3 + (1 - update) * std::tanh(candidate); };
-  Nodes nodes;
-  const auto cell = [&](RnnCell kind, const std::pair<Dims, Values>& bias) {
-    std::vector<TensorId> src;
-    for (const auto& [dims, values] : {x, h}) src.push_back(nodes.given(dims, values));
-    src.push_back(kNone);
-    for (const auto& [dims, values] : {w, r, bias}) src.push_back(nodes.given(dims, values));
-    return nodes.run(Kind::rnn, RnnAttributes{kind}, src, {{1, 1, 1}})[0];
+TEST(Reference, EltwiseValues) {
+  using A = EltwiseAlgorithm;
+  struct Row {
+    A algorithm;
+    double at_minus_two_and_a_half, at_half, at_one_and_three_quarters;
   };
-  expect_near(cell(RnnCell::gru, b), {hidden(0.25 + 2 * reset * 0.3 + 0.3)});
-  expect_near(cell(RnnCell::lbr_gru, lbr), {hidden(0.25 + 0.3 + reset * (2 * 0.3 + 0.4))});
-}
-
-TEST(Reference, RnnDirectionsAndLayers) {
-  // h(t) = relu(x(t) + h(t - 1)): running sums, from either end.
-  const auto net = [](RnnDirection direction, int64_t layers, const Dims& dst) {
-    const int64_t d = direction >= RnnDirection::bidirectional_concat ? 2 : 1;
-    const Dims weights{layers, d, 1, 1, 1};
-    Nodes nodes;
-    const TensorId x = nodes.given({3, 1, 1}, {1, 2, 4});
-    const TensorId w = nodes.given(weights, Values(static_cast<std::size_t>(layers * d), 1));
-    return nodes.run(Kind::rnn, RnnAttributes{RnnCell::vanilla_relu, direction}, {x, kNone, kNone, w, w},
-                     {dst, {layers, d, 1, 1}});
-  };
-  expect_near(net(RnnDirection::left_to_right, 1, {3, 1, 1})[0], {1, 3, 7});
-  expect_near(net(RnnDirection::right_to_left, 1, {3, 1, 1})[0], {7, 6, 4});
-  expect_near(net(RnnDirection::right_to_left, 1, {3, 1, 1})[1], {7});
-  expect_near(net(RnnDirection::bidirectional_concat, 1, {3, 1, 2})[0], {1, 7, 3, 6, 7, 4});
-  expect_near(net(RnnDirection::bidirectional_sum, 1, {3, 1, 1})[0], {8, 9, 11});
-  // Each direction is a stack of its own: sums of sums.
-  expect_near(net(RnnDirection::bidirectional_concat, 2, {3, 1, 2})[0], {1, 17, 4, 10, 11, 4});
-  expect_near(net(RnnDirection::bidirectional_concat, 2, {3, 1, 2})[1], {7, 7, 11, 17});
+  // alpha 0.3, beta 0.8; worked out from the formulas apart from this code.
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Row rows[] = {{A::relu, -0.75, 0.5, 1.75},
+                      {A::tanh, -0.98661429815143, 0.46211715726001, 0.941375538497287},
+                      {A::elu, -0.27537450041283, 0.5, 1.75},
+                      {A::square, 6.25, 0.25, 3.0625},
+                      {A::abs, 2.5, 0.5, 1.75},
+                      {A::sqrt, nan, 0.707106781186548, 1.3228756555323},
+                      {A::linear, 0.05, 0.95, 1.325},
+                      {A::bounded_relu, 0, 0.3, 0.3},
+                      {A::soft_relu, 0.0788897342925496, 0.974076984180107, 1.91022415043809},
+                      {A::logistic, 0.0758581800212435, 0.622459331201855, 0.851952801968311},
+                      {A::exp, 0.0820849986238988, 1.64872127070013, 5.75460267600573},
+                      {A::gelu_tanh, -0.0150842660899986, 0.345714009825144, 1.67979538234125},
+                      {A::gelu_erf, -0.0155241633144404, 0.345731230637007, 1.67989647548832},
+                      {A::swish, -0.802053252061518, 0.268714922671875, 1.09955332951689},
+                      {A::log, nan, -0.693147180559945, 0.559615787935423},
+                      {A::clip, 0.3, 0.5, 0.8},
+                      {A::clip_v2, 0.3, 0.5, 0.8},
+                      {A::pow, nan, 0.172304753249555, 0.46940930434544},
+                      {A::round, -2, 0, 2},
+                      {A::logsigmoid, -2.57888973429255, -0.474076984180107, -0.160224150438087},
+                      {A::mish, -0.196816203906533, 0.375245211304895, 1.6749324241318},
+                      {A::hardswish, -0.208333333333333, 0.291666666666667, 1.38541666666667},
+                      {A::hardsigmoid, 0.05, 0.95, 1},
+                      {A::relu_dst, -0.75, 0.5, 1.75},
+                      {A::tanh_dst, -0.98661429815143, 0.46211715726001, 0.941375538497287},
+                      {A::elu_dst, -0.27537450041283, 0.5, 1.75},
+                      {A::sqrt_dst, nan, 0.707106781186548, 1.3228756555323},
+                      {A::logistic_dst, 0.0758581800212435, 0.622459331201855, 0.851952801968311},
+                      {A::exp_dst, 0.0820849986238988, 1.64872127070013, 5.75460267600573},
+                      {A::clip_v2_dst, 0.3, 0.5, 0.8}};
+  EXPECT_EQ(std::size(rows), static_cast<std::size_t>(kEltwiseCount));
+  for (const Row& row : rows) {
+    const Values got = run(Kind::eltwise, EltwiseAttributes{row.algorithm, 0.3, 0.8}, {{{3}, {-2.5, 0.5, 1.75}}}, {3});
+    if (std::isnan(row.at_minus_two_and_a_half)) {
+      EXPECT_TRUE(std::isnan(got[0])) << name(row.algorithm);
+    } else {
+      EXPECT_NEAR(got[0], row.at_minus_two_and_a_half, 1e-13) << name(row.algorithm);
+    }
+    EXPECT_NEAR(got[1], row.at_half, 1e-13) << name(row.algorithm);
+    EXPECT_NEAR(got[2], row.at_one_and_three_quarters, 1e-13) << name(row.algorithm);
+  }
 }
 
 TEST(Reference, Pooling) {
@@ -192,7 +133,8 @@ TEST(Reference, SoftmaxShuffleReduction) {
   expect_near(run(Kind::softmax, SoftmaxAttributes{}, {x}, {1, 2, 2}),
               {1 / (1 + e), 1 / (1 + e), e / (1 + e), e / (1 + e)});
   expect_near(run(Kind::softmax, SoftmaxAttributes{.axis = 2, .log = true}, {x}, {1, 2, 2}), {-1000, 0, -1000, 0});
-  expect_near(run(Kind::shuffle, ShuffleAttributes{.groups = 2}, {{{1, 6}, counting(6)}}, {1, 6}), {1, 4, 2, 5, 3, 6});
+  expect_near(run(Kind::shuffle, ShuffleAttributes{.groups = 2}, {{{1, 6}, counting_values(6)}}, {1, 6}),
+              {1, 4, 2, 5, 3, 6});
   const std::pair<Dims, Values> y{{2, 3}, {1, -2, 3, -4, 5, 6}};
   const auto reduce = [&](ReductionAlgorithm a) {
     return run(Kind::reduction, ReductionAttributes{a, {1}}, {y}, {2, 1});
@@ -231,9 +173,9 @@ TEST(Reference, Resampling) {
 }
 
 TEST(Reference, Movement) {
-  const std::pair<Dims, Values> x{{2, 3}, counting(6)};
+  const std::pair<Dims, Values> x{{2, 3}, counting_values(6)};
   expect_near(run(Kind::concat, ConcatAttributes{}, {x, {{2, 1}, {7, 8}}}, {2, 4}), {1, 2, 3, 7, 4, 5, 6, 8});
-  expect_near(run(Kind::reshape, ReshapeAttributes{{3, 2}}, {x}, {3, 2}), counting(6));
+  expect_near(run(Kind::reshape, ReshapeAttributes{{3, 2}}, {x}, {3, 2}), counting_values(6));
   expect_near(run(Kind::transpose, TransposeAttributes{{1, 0}}, {x}, {3, 2}), {1, 4, 2, 5, 3, 6});
   expect_near(run(Kind::slice, SliceAttributes{{1, 2}, {2, -1}, {1, -1}}, {x}, {1, 3}), {6, 5, 4});
   expect_near(run(Kind::broadcast, BroadcastAttributes{{2, 2}}, {{{2, 1}, {1, 2}}}, {2, 2}), {1, 1, 2, 2});

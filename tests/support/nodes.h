@@ -6,6 +6,9 @@
 //     3}})[0];
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -65,5 +68,27 @@ struct Nodes {
     return run(node(kind, std::move(attributes), std::move(src), dst, pass, dtype));
   }
 };
+
+inline void expect_near(const graph::Values& got, const graph::Values& want, double tolerance = 1e-12) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << "element " << i;
+}
+
+/// 1, 2, 3 ...
+inline graph::Values counting_values(int64_t count) {
+  graph::Values out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), 1.0);
+  return out;
+}
+
+/// One node with one destination over f64 sources of given dims and values.
+inline graph::Values run(graph::Kind kind, graph::NodeAttributes attributes,
+                         const std::vector<std::pair<Dims, graph::Values>>& src, const Dims& dst,
+                         graph::Pass pass = graph::Pass::forward_training, DType dtype = DType::f64) {
+  Nodes nodes;
+  std::vector<graph::TensorId> ids;
+  for (const auto& [dims, values] : src) ids.push_back(nodes.given(dims, values));
+  return nodes.run(kind, std::move(attributes), ids, {dst}, pass, dtype)[0];
+}
 
 }  // namespace relayout::test
