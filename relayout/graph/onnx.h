@@ -1,4 +1,4 @@
-// ONNX: a model file becomes a Graph. The only file that knows protobuf.
+// ONNX: a model file becomes a Graph. Only the files called onnx* know protobuf.
 //
 //     OnnxModel model = read_onnx("net.onnx", {.batch = 8});
 //     for (const std::string& warning : model.warnings) ...    // operators that became barriers
@@ -19,7 +19,9 @@ struct OnnxOptions {
   /// Not 0: floating constants get random values by this seed, in proportion to their fan-in, so that layers neither
   /// die nor grow; variances stay positive.
   uint64_t random_weights = 0;
+  /// Of forward_training, normalizations compute their statistics. Dropout is left out in both passes.
   Pass pass = Pass::forward_inference;
+  /// Also the most bytes of the constants that a model's operators make.
   int64_t max_file_bytes = int64_t{2} << 30;
   int64_t max_nodes = 1'000'000;
 };

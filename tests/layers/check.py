@@ -41,6 +41,9 @@ FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
               "graph": {"ONNX"}, "execute": {"oneDNN"},
               "interop": {"libpng", "libjpeg", "libzip", "zlib", "nlohmann-json", "oneDNN"}}
 
+# Systems that only files whose names begin so may use.
+FOREIGN_FILES = {"ONNX": "onnx"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 HEADERS = re.compile(r"relayout_library\(\s*(\w+)(.*?)\)", re.DOTALL)
 CODE = (".h", ".cc", ".cpp", ".inc")
@@ -92,6 +95,8 @@ def check_library_include(path, folder, include, quoted, public):
         yield f"{folder} must not use {system}"
     elif path in public:
         yield f"a public header must not need {system}"
+    elif not Path(path).name.startswith(FOREIGN_FILES.get(system, "")) and not is_test:
+        yield f"only files called {FOREIGN_FILES[system]}* use {system}"
 
 
 def check_file(path, text, public):
@@ -149,7 +154,9 @@ def self_test():
     """Each wrong example gives exactly one finding; the right ones give none."""
     cmake = {"relayout/core/CMakeLists.txt": "relayout_library(core SOURCES a.cc HEADERS a.h)",
              "relayout/cpu/CMakeLists.txt": "relayout_library(cpu HEADERS r.h DEPENDS core reorder)"}
-    right = {"relayout/core/a.h": "// A.\n#include <vector>\n", "tools/t.cc": '// T.\n#include "relayout/core/a.h"\n',
+    right = {"relayout/core/a.h": "// A.\n#include <vector>\n",
+             "relayout/graph/onnx_read.cc": "// O.\n#include <onnx/onnx_pb.h>\n",
+             "tools/t.cc": '// T.\n#include "relayout/core/a.h"\n',
              "relayout/cpu/kernels/k.cc": '// K.\n#include "relayout/cpu/kernels/k.h"\n#include "hwy/highway.h"\n',
              "relayout/cpu/r.cc": '// R.\n#include "relayout/core/a.h"\n#include <tbb/parallel_for.h>\n'}
     wrong = {"relayout/core/a.h": ["#include <vector>\n", '// A.\n#include "relayout/cpu/r.h"\n',
@@ -159,6 +166,7 @@ def self_test():
              "relayout/interop/f.cc": ["// F.\n#include <png.h>\n#include <zip.h>\n",
                                        '// F.\n#include "relayout/cpu/r.h"\n', '// F.\n#include "near.h"\n'],
              "relayout/cpu/r.h": ["// R.\n#include <hwy/base.h>\n"],
+             "relayout/graph/g.cc": ["// G.\n#include <onnx/onnx_pb.h>\n"],
              "relayout/new/n.cc": ["// N.\n"],
              "bench/reorder.cc": ['// R.\n#include "relayout/cpu/run.h"\n'],
              "bench/other.cc": ['// O.\n#include "relayout/cpu/kernels/kernels.h"\n'],
