@@ -1,0 +1,12 @@
+// The backend in a build without oneDNN: it says so.
+#include "relayout/execute/onednn/backend.h"
+
+namespace relayout::execute {
+
+std::unique_ptr<graph::Backend> onednn_backend() {
+  throw Error(ErrorCode::unsupported, "running models: this build has no oneDNN");
+}
+
+bool has_onednn() { return false; }
+
+}  // namespace relayout::execute

@@ -1,0 +1,188 @@
+// The backend: implementations are found by walking the library's, and made by finding the same one again.
+#include "relayout/execute/onednn/backend.h"
+
+#include <algorithm>
+
+#include "relayout/execute/onednn/executable.h"
+#include "relayout/execute/onednn/operands.h"
+#include "relayout/execute/onednn/threads.h"
+#include "relayout/execute/own.h"
+
+namespace relayout::execute {
+
+using graph::Backend;
+using graph::Executable;
+using graph::Graph;
+using graph::Implementation;
+using graph::kNone;
+using graph::Node;
+using graph::NodeId;
+using graph::Wish;
+
+namespace {
+
+/// The layouts of a primitive's operands as the graph sees them; nothing where one is opaque.
+std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const Layouts& attempt,
+                                  const dnnl::primitive_desc& desc) {
+  const Arguments args = arguments(graph, node);
+  Layouts out = attempt;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    // What was asked for is kept in its own spelling.
+    if (operand(node, i) == kNone || out[i]) continue;
+    const int arg = i < node.src.size() ? args.src[i] : args.dst[i - node.src.size()];
+    out[i] = layout_of(desc.query_md(dnnl::query::exec_arg_md, arg));
+    if (!out[i]) return std::nullopt;
+  }
+  return out;
+}
+
+bool satisfies(const Layouts& layouts, const Layouts& wishes) {
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (wishes[i] && layouts[i] != wishes[i]) return false;
+  }
+  return true;
+}
+
+class OneDnnBackend : public Backend {
+ public:
+  std::string name() const override {
+    const dnnl_version_t* v = dnnl_version();
+    return "onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+  }
+
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
+                                              std::span<const Wish> dst, const Implementation* forward) const override {
+    const Node& node = graph.node(id);
+    const Layouts wishes = checked_wishes(node, src, dst);
+    std::vector<Implementation> out;
+    walk(graph, node, forward, attempts(graph, node, wishes, lead_of(node, forward)),
+         [&](const Found& found, const Layouts& layouts) {
+           if (satisfies(layouts, wishes)) add(out, made(node, found.desc.impl_info_str(), layouts));
+           return false;
+         });
+    for (Implementation& own : own_implementations(graph, node, wishes)) add(out, std::move(own));
+    std::stable_partition(out.begin(), out.end(), [](const Implementation& i) { return !i.reference; });
+    return out;
+  }
+
+  std::unique_ptr<Executable> make(const Graph& graph, NodeId id, const Implementation& implementation,
+                                   const Implementation* forward_implementation, Executable* forward,
+                                   int threads) const override {
+    const Node& node = graph.node(id);
+    const ThreadScope scope(threads);
+    if (is_own(implementation.name)) return make_own(graph, node, implementation, threads);
+    const auto [found, layouts] = find(graph, node, implementation, forward_implementation);
+    if (!found) {
+      throw Error(ErrorCode::unsupported, std::string(graph::name(node.kind)) + " '" + escaped(node.name) +
+                                              "': oneDNN has no implementation " + escaped(implementation.name) +
+                                              " in the layouts that are planned");
+    }
+    return make_executable(engine_, graph, node, found.desc, layouts, forward, threads);
+  }
+
+ private:
+  static Layouts checked_wishes(const Node& node, std::span<const Wish> src, std::span<const Wish> dst) {
+    if (src.size() > node.src.size() || dst.size() > node.dst.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(graph::name(node.kind)) + " '" + escaped(node.name) + "': more wishes than operands");
+    }
+    std::vector<Wish> all_src(src.begin(), src.end()), all_dst(dst.begin(), dst.end());
+    all_src.resize(node.src.size());
+    all_dst.resize(node.dst.size());
+    return joined(all_src, all_dst);
+  }
+
+  static std::optional<Layout> lead_of(const Node& node, const Implementation* forward) {
+    if (node.forward() || !forward || forward->src.empty()) return std::nullopt;
+    return forward->src[0];
+  }
+
+  static Implementation made(const Node& node, std::string name, const Layouts& layouts) {
+    const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
+    const bool reference = is_reference(name);
+    return {std::move(name), {layouts.begin(), middle}, {middle, layouts.end()}, reference};
+  }
+
+  /// Words of a name are parted by signs: "ref:any", "ref_int8:any".
+  static bool is_reference(std::string_view name) {
+    for (std::size_t at = name.find("ref"); at != std::string_view::npos; at = name.find("ref", at + 1)) {
+      auto is_letter = [&](std::size_t i) {
+        return i < name.size() && std::isalnum(static_cast<unsigned char>(name[i]));
+      };
+      if (!(at > 0 && is_letter(at - 1)) && !is_letter(at + 3)) return true;
+    }
+    return false;
+  }
+
+  static void add(std::vector<Implementation>& list, Implementation implementation) {
+    const bool known = std::ranges::any_of(list, [&](const Implementation& other) {
+      return other.name == implementation.name && other.src == implementation.src && other.dst == implementation.dst;
+    });
+    if (!known) list.push_back(std::move(implementation));
+  }
+
+  /// Calls visit(found, layouts) for every implementation of every attempt, until it says true.
+  template <typename Visit>
+  bool walk(const Graph& graph, const Node& node, const Implementation* forward, const std::vector<Layouts>& list,
+            Visit&& visit) const {
+    Maker maker{engine_, {}};
+    maker.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    Found hint;
+    if (!node.forward() && node.hint != kNone) {
+      hint = find_hint(graph, node.hint, forward);
+      if (!hint) return false;
+      maker.hint = &hint.desc;
+    }
+    for (const Layouts& attempt : list) {
+      const std::optional<OperandDescs> descs = descriptors(graph, node, attempt);
+      if (!descs) continue;
+      Found found;
+      try {
+        found = create({graph, node, *descs, maker});
+      } catch (const dnnl::error&) {  // called wrong: it has no primitive for these layouts
+        continue;
+      }
+      if (!found) continue;
+      do {
+        const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc);
+        if (layouts && visit(found, *layouts)) return true;
+      } while (found.next());
+    }
+    return false;
+  }
+
+  /// The forward primitive that a backward one is made with: the planned one, or any in its layouts.
+  Found find_hint(const Graph& graph, NodeId id, const Implementation* forward) const {
+    const Node& node = graph.node(id);
+    if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr).first;
+    Found out;
+    const Layouts wishes = forward ? joined(forward->src, forward->dst) : Layouts(operand_count(node));
+    walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), [&](const Found& found, const Layouts&) {
+      out = found;
+      return true;
+    });
+    return out;
+  }
+
+  std::pair<Found, Layouts> find(const Graph& graph, const Node& node, const Implementation& wanted,
+                                 const Implementation* forward) const {
+    const Layouts planned = joined(wanted.src, wanted.dst);
+    std::pair<Found, Layouts> out;
+    walk(graph, node, forward, attempts_for(graph, node, planned), [&](const Found& found, const Layouts& layouts) {
+      if (wanted.name != found.desc.impl_info_str() || layouts != planned) return false;
+      out = {found, layouts};
+      return true;
+    });
+    return out;
+  }
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> onednn_backend() { return std::make_unique<OneDnnBackend>(); }
+
+bool has_onednn() { return true; }
+
+}  // namespace relayout::execute

@@ -1,0 +1,21 @@
+// The oneDNN backend: primitives of libdnnl in the layouts that a plan has chosen.
+//
+//     std::unique_ptr<graph::Backend> backend = execute::onednn_backend();
+//     for (const graph::Implementation& way : backend->implementations(graph, node, wishes, {}, nullptr)) ...
+//
+// It also offers this project's own kernels (names "relayout:...", see execute/own.h), where the library has nothing or
+// only a reference implementation. Versions 2.6 (tested) and 3 of oneDNN are understood.
+#pragma once
+
+#include <memory>
+
+#include "relayout/graph/backend.h"
+
+namespace relayout::execute {
+
+/// A backend of its own. Error{unsupported} in a build without oneDNN.
+std::unique_ptr<graph::Backend> onednn_backend();
+/// Whether this build has oneDNN.
+bool has_onednn();
+
+}  // namespace relayout::execute

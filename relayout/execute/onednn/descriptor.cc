@@ -1,0 +1,157 @@
+// Layouts as oneDNN's descriptors, by their digits: see descriptor.h.
+#include "relayout/execute/onednn/descriptor.h"
+
+#include <algorithm>
+
+#include "relayout/core/format.h"
+#include "relayout/execute/onednn/version.h"
+
+namespace relayout::execute {
+namespace {
+
+struct InnerBlock {
+  int dim;
+  Digit digit;
+};
+
+/// All digits but each dim's outermost, outermost first, if they are dense and innermost.
+std::optional<std::vector<InnerBlock>> inner_blocks(const Layout& layout) {
+  std::vector<InnerBlock> blocks;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    const std::span<const Digit> digits = layout.digits(d);
+    for (std::size_t k = 0; k + 1 < digits.size(); ++k) {
+      // A dim's own digits must grow outwards.
+      if (k > 0 && digits[k].stride <= digits[k - 1].stride) return std::nullopt;
+      if (digits[k].extent > 1) blocks.push_back({d, digits[k]});
+    }
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const InnerBlock& a, const InnerBlock& b) { return a.digit.stride > b.digit.stride; });
+  int64_t expected = 1;
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    if (block->digit.stride != expected) return std::nullopt;
+    expected *= block->digit.extent;
+  }
+  return blocks;
+}
+
+std::optional<BlockedFields> blocked_fields(const Layout& layout) {
+  const std::optional<std::vector<InnerBlock>> blocks = inner_blocks(layout);
+  if (!blocks || static_cast<int>(blocks->size()) > kMaxDims) return std::nullopt;
+  BlockedFields fields{layout.dims(), layout.padded_dims(), layout.outer_strides(), {}, {}};
+  for (const InnerBlock& block : *blocks) {
+    fields.inner_blocks.push_back(block.digit.extent);
+    fields.inner_dims.push_back(block.dim);
+  }
+  for (int64_t stride : fields.strides) {
+    if (stride < 0) return std::nullopt;
+  }
+  return fields;
+}
+
+/// A stride for every dim of extent 1 that has none: as a tag has it where one says this layout.
+Layout with_strides(const Layout& layout) {
+  bool free = false;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    free = free || (layout.digits(d).back().extent == 1 && layout.outer_stride(d) == 0);
+  }
+  if (!free) return layout;
+  const std::optional<std::string> tag = tag_of(layout);
+  return tag ? Format::parse(*tag).bind(layout.dims()) : layout;
+}
+
+/// Tags by rank, letters for the dims: N C spatial.
+std::string tag_in(int ndims, Spelling spelling) {
+  std::string spatial;
+  for (int d = 2; d < ndims; ++d) spatial += static_cast<char>('a' + d);
+  switch (spelling) {
+    case Spelling::plain: return ndims == 1 ? "a" : "ab" + spatial;
+    case Spelling::channels_last: return ndims >= 2 ? "a" + spatial + "b" : "";
+    case Spelling::blocked16: return ndims >= 2 ? "aB" + spatial + "16b" : "";
+    case Spelling::blocked8: return ndims >= 2 ? "aB" + spatial + "8b" : "";
+    case Spelling::blocked4: return ndims >= 2 ? "aB" + spatial + "4b" : "";
+    case Spelling::as_given: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<dnnl::memory::data_type> data_type_of(DType dtype) {
+  using Type = dnnl::memory::data_type;
+  switch (dtype) {
+    case DType::f32: return Type::f32;
+    case DType::f16: return Type::f16;
+    case DType::bf16: return Type::bf16;
+    case DType::s32: return Type::s32;
+    case DType::s8: return Type::s8;
+    case DType::u8: return Type::u8;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) {
+  const std::optional<dnnl::memory::data_type> type = data_type_of(dtype);
+  if (!type || layout.ndims() == 0) return std::nullopt;
+  std::optional<BlockedFields> fields = blocked_fields(with_strides(layout));
+  // A dim that is all within its block may be spelled without one, and digits apart that continue each other.
+  if (!fields) {
+    if (const std::optional<std::string> tag = tag_of(layout)) {
+      fields = blocked_fields(Format::parse(*tag).bind(layout.dims()));
+    }
+  }
+  if (!fields) return std::nullopt;
+  const std::string tag = fields->inner_blocks.empty() ? "" : tag_of(layout).value_or("");
+  std::optional<dnnl::memory::desc> desc = descriptor_of(*fields, *type, tag);
+  if (!desc) return std::nullopt;
+  // What a version cannot say exactly (blocks with strides of their own) comes out as something else.
+  Layout at_zero = layout.offset0() == 0 ? layout : Layout();
+  if (layout.offset0() != 0) {
+    std::vector<Digits> digits;
+    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+    at_zero = Layout::from_digits(layout.dims(), digits, 0);
+  }
+  const std::optional<Layout> back = layout_of(*desc);
+  return back && *back == at_zero ? desc : std::nullopt;
+}
+
+std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype) {
+  const std::optional<dnnl::memory::data_type> type = data_type_of(dtype);
+  if (!type || dims.empty()) return std::nullopt;
+  return dnnl::memory::desc(dnnl::memory::dims(dims.begin(), dims.end()), *type, dnnl::memory::format_tag::any);
+}
+
+std::optional<Layout> layout_of(const dnnl::memory::desc& desc) {
+  const std::optional<BlockedFields> fields = fields_of(desc);
+  if (!fields) return std::nullopt;
+  const int ndims = fields->dims.size();
+  std::vector<Digits> digits(static_cast<std::size_t>(ndims));
+  Dims inner(ndims, 1);
+  int64_t stride = 1;
+  for (int k = fields->inner_blocks.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(fields->inner_dims[k]);
+    digits[static_cast<std::size_t>(d)].push_back({fields->inner_blocks[k], stride});
+    inner[d] *= fields->inner_blocks[k];
+    stride *= fields->inner_blocks[k];
+  }
+  for (int d = 0; d < ndims; ++d) {
+    digits[static_cast<std::size_t>(d)].push_back({fields->padded_dims[d] / inner[d], fields->strides[d]});
+  }
+  Layout layout = Layout::from_digits(fields->dims, digits);
+  if (has_extra(desc, *fields, layout)) return std::nullopt;
+  return layout;
+}
+
+std::optional<Layout> layout_in(const Dims& dims, Spelling spelling) {
+  const std::string tag = tag_in(dims.size(), spelling);
+  if (tag.empty()) return std::nullopt;
+  return Format::parse(tag).bind(dims);
+}
+
+std::optional<Layout> spelled(const Layout& layout, Spelling spelling) {
+  if (spelling == Spelling::as_given) return layout;
+  const std::optional<Layout> candidate = layout_in(layout.dims(), spelling);
+  return candidate && *candidate == layout ? candidate : std::nullopt;
+}
+
+}  // namespace relayout::execute

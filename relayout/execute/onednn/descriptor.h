@@ -1,0 +1,35 @@
+// Descriptor: a Layout and a type as oneDNN's memory descriptor, and back (internal to execute/onednn).
+//
+// Both ways are exact, or nothing: a descriptor has strides >= 0 and blocks that are dense and innermost; a Layout has
+// no Winograd transform, no packed RNN weights and no compensation terms. Where an element 0 lies is no part of a
+// descriptor here: offset0 of a layout is added to the data pointer.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "relayout/core/layout.h"
+
+namespace relayout::execute {
+
+/// oneDNN's type of that name, or nothing where it has none.
+std::optional<dnnl::memory::data_type> data_type_of(DType dtype);
+
+/// The descriptor with these strides, blocks and padded dims.
+std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype);
+/// A descriptor whose layout a primitive chooses.
+std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype);
+/// Where the descriptor says more than a layout can, or is empty: nothing.
+std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
+
+/// Layouts equal to this one as a family of tags spells it, or nothing where it is none of them. Strides of
+/// dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags it knows.
+enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4 };
+inline constexpr int kSpellingCount = 6;
+std::optional<Layout> spelled(const Layout& layout, Spelling spelling);
+/// The layout of that family for these dims; nothing where the rank has none.
+std::optional<Layout> layout_in(const Dims& dims, Spelling spelling);
+
+}  // namespace relayout::execute

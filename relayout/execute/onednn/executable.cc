@@ -1,0 +1,134 @@
+// Running a primitive: memory objects are made once, a run sets their pointers. See executable.h.
+#include "relayout/execute/onednn/executable.h"
+
+#include "relayout/execute/onednn/threads.h"
+
+namespace relayout::execute {
+
+using graph::Executable;
+using graph::Graph;
+using graph::kNone;
+using graph::Node;
+
+namespace {
+
+Error failure(const Node& node, const std::string& what) {
+  return Error(ErrorCode::internal,
+               std::string(graph::name(node.kind)) + " '" + escaped(node.name) + "': oneDNN: " + what);
+}
+
+class PrimitiveExecutable : public Executable {
+ public:
+  PrimitiveExecutable(const dnnl::engine& engine, const Graph& graph, const Node& node,
+                      const dnnl::primitive_desc& desc, const Layouts& layouts, Executable* forward, int threads)
+      : stream_(engine), primitive_(desc), threads_(threads), node_(node) {
+    const Arguments args = arguments(graph, node);
+    for (std::size_t i = 0; i < operand_count(node); ++i) {
+      const bool is_src = i < node.src.size();
+      const int arg = is_src ? args.src[i] : args.dst[i - node.src.size()];
+      Slot slot;
+      if (operand(node, i) != kNone) {
+        slot.memory = dnnl::memory(desc.query_md(dnnl::query::exec_arg_md, arg), engine, DNNL_MEMORY_NONE);
+        slot.offset = layouts[i]->offset0() * bits(graph.tensor(operand(node, i)).dtype) / 8;
+        pass(arg, slot.memory);
+      }
+      (is_src ? src_ : dst_).push_back(std::move(slot));
+    }
+    add_own(DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), engine);
+    for (int arg : unused_results(graph, node)) {
+      add_own(arg, desc.query_md(dnnl::query::exec_arg_md, arg), engine);
+    }
+    add_workspace(desc, engine, forward);
+  }
+
+  void run(std::span<const void* const> src, std::span<void* const> dst) override {
+    const ThreadScope scope(threads_);
+    for (std::size_t i = 0; i < src_.size(); ++i) src_[i].set(const_cast<void*>(src[i]));
+    for (std::size_t i = 0; i < dst_.size(); ++i) dst_[i].set(dst[i]);
+    const dnnl_status_t status =
+        dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(args_.size()), args_.data());
+    if (status != dnnl_success) throw failure(node_, "execution failed with status " + std::to_string(status));
+    stream_.wait();
+  }
+
+  int64_t scratch_bytes() const override { return own_bytes_; }
+
+ private:
+  /// An operand's memory object, and where its element 0 lies after what the run is given.
+  struct Slot {
+    dnnl::memory memory{};
+    int64_t offset = 0;
+
+    void set(void* data) const {
+      if (!memory) return;
+      dnnl_memory_set_data_handle(memory.get(), static_cast<std::byte*>(data) + offset);
+    }
+  };
+
+  void pass(int arg, const dnnl::memory& memory) { args_.push_back({arg, memory.get()}); }
+
+  void add_own(int arg, const dnnl::memory::desc& desc, const dnnl::engine& engine) {
+    const auto bytes = static_cast<int64_t>(desc.get_size());
+    if (bytes == 0) return;
+    own_.emplace_back(desc, engine);
+    own_bytes_ += bytes;
+    pass(arg, own_.back());
+  }
+
+  /// What the primitive computes and the graph does not ask for.
+  static std::vector<int> unused_results(const Graph& graph, const Node& node) {
+    Node all = node;
+    const Arguments asked = arguments(graph, node);
+    all.dst.resize(std::max<std::size_t>(node.dst.size(), node.kind == graph::Kind::rnn ? 6 : 3), kNone);
+    for (graph::TensorId& tensor : all.dst) tensor = 0;
+    std::vector<int> out;
+    for (int arg : arguments(graph, all).dst) {
+      const bool passed =
+          std::ranges::find(asked.dst, arg) != asked.dst.end() || std::ranges::find(asked.src, arg) != asked.src.end();
+      if (arg != 0 && !passed) out.push_back(arg);
+    }
+    return out;
+  }
+
+  void add_workspace(const dnnl::primitive_desc& desc, const dnnl::engine& engine, Executable* forward) {
+    const dnnl::memory::desc wanted = desc.workspace_desc();
+    const auto bytes = static_cast<int64_t>(wanted.get_size());
+    if (bytes == 0) return;
+    if (node_.forward()) {
+      workspace_ = dnnl::memory(wanted, engine);
+      own_bytes_ += bytes;
+    } else {
+      const auto* hint = dynamic_cast<const PrimitiveExecutable*>(forward);
+      if (!hint || !hint->workspace_ || hint->workspace_.get_desc() != wanted) {
+        throw Error(ErrorCode::unsupported, std::string(graph::name(node_.kind)) + " '" + escaped(node_.name) +
+                                                "': its forward primitive has no workspace that fits");
+      }
+      workspace_ = hint->workspace_;
+    }
+    pass(DNNL_ARG_WORKSPACE, workspace_);
+  }
+
+  dnnl::stream stream_;
+  dnnl::primitive primitive_;
+  int threads_;
+  Node node_;
+  std::vector<Slot> src_{}, dst_{};
+  std::vector<dnnl::memory> own_{};
+  dnnl::memory workspace_{};
+  int64_t own_bytes_ = 0;
+  std::vector<dnnl_exec_arg_t> args_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> make_executable(const dnnl::engine& engine, const Graph& graph, const Node& node,
+                                            const dnnl::primitive_desc& desc, const Layouts& layouts,
+                                            Executable* forward, int threads) {
+  try {
+    return std::make_unique<PrimitiveExecutable>(engine, graph, node, desc, layouts, forward, threads);
+  } catch (const dnnl::error& error) {
+    throw failure(node, error.message);
+  }
+}
+
+}  // namespace relayout::execute

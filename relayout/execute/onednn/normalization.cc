@@ -1,0 +1,58 @@
+// Batch and layer normalization, softmax.
+#include "relayout/execute/onednn/primitive.h"
+
+namespace relayout::execute {
+
+using graph::NormalizationAttributes;
+using graph::Pass;
+
+namespace {
+
+/// Which of scale and shift (sources 1 and 2, or what is asked of them backward) there are.
+dnnl::normalization_flags scale_and_shift(const Request& r) {
+  using Flags = dnnl::normalization_flags;
+  Flags flags = Flags::none;
+  if (r.has_src(1)) flags |= Flags::use_scale;
+  if (r.node.forward() ? r.has_src(2) : r.has_dst(2)) flags |= Flags::use_shift;
+  return flags;
+}
+
+dnnl::prop_kind backward_prop(const Request& r) {
+  return r.has_dst(1) || r.has_dst(2) ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
+}
+
+}  // namespace
+
+Found create_batch_normalization(const Request& r) {
+  const auto epsilon = static_cast<float>(r.node.as<NormalizationAttributes>().epsilon);
+  dnnl::normalization_flags flags = scale_and_shift(r);
+  if (r.node.forward()) {
+    if (r.node.pass == Pass::forward_inference) flags |= dnnl::normalization_flags::use_global_stats;
+    return make<dnnl::batch_normalization_forward>(r.maker, r.prop(), DataPair{r.src(0), r.dst(0)}, epsilon, flags);
+  }
+  return make_backward<dnnl::batch_normalization_backward, dnnl::batch_normalization_forward>(
+      r.maker, backward_prop(r), DataPair{r.dst(0), r.src(4)}, r.src(0), epsilon, flags);
+}
+
+Found create_layer_normalization(const Request& r) {
+  const auto epsilon = static_cast<float>(r.node.as<NormalizationAttributes>().epsilon);
+  const dnnl::normalization_flags flags = scale_and_shift(r);
+  if (r.node.forward()) {
+    // Only training gives the statistics.
+    const dnnl::prop_kind prop = r.has_dst(1) ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+    return make<dnnl::layer_normalization_forward>(r.maker, prop, DataPair{r.src(0), r.dst(0)}, r.dst(1), epsilon,
+                                                   flags);
+  }
+  return make_backward<dnnl::layer_normalization_backward, dnnl::layer_normalization_forward>(
+      r.maker, backward_prop(r), DataPair{r.dst(0), r.src(4)}, r.src(0), r.src(2), epsilon, flags);
+}
+
+Found create_softmax(const Request& r) {
+  const auto& a = r.node.as<graph::SoftmaxAttributes>();
+  const dnnl::algorithm algorithm = a.log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
+  const int axis = a.axis < 0 ? a.axis + r.src_dims(0).size() : a.axis;
+  if (r.node.forward()) return make<SoftmaxForward>(r.maker, r.prop(), algorithm, r.src(0), r.dst(0), axis);
+  return make_backward<SoftmaxBackward, SoftmaxForward>(r.maker, algorithm, r.dst(0), r.src(1), r.src(0), axis);
+}
+
+}  // namespace relayout::execute

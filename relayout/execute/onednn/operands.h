@@ -1,0 +1,36 @@
+// Operands: the layouts of a node's operands as oneDNN is told them, and which ones to try (internal to
+// execute/onednn).
+#pragma once
+
+#include "relayout/execute/onednn/descriptor.h"
+#include "relayout/execute/onednn/primitive.h"
+#include "relayout/execute/own.h"
+
+namespace relayout::execute {
+
+/// Both lists as one.
+Layouts joined(std::span<const graph::Wish> src, std::span<const graph::Wish> dst);
+
+/// The tensor of operand i (sources, then destinations), or kNone.
+graph::TensorId operand(const graph::Node& node, std::size_t i);
+inline std::size_t operand_count(const graph::Node& node) { return node.src.size() + node.dst.size(); }
+
+/// An operand's layout under the dims that oneDNN wants: matmul has a bias of the destination's rank, layer
+/// normalization normalizes over one last dim. Nothing where that is no view.
+std::optional<Layout> presented(const graph::Graph& graph, const graph::Node& node, std::size_t i,
+                                const Layout& layout);
+/// Whether presented() changes the dims: then oneDNN cannot choose the layout.
+bool is_presented(const graph::Graph& graph, const graph::Node& node, std::size_t i);
+
+/// The layouts to ask the library for, so that what comes out has the wished ones: in each spelling that the wishes
+/// have, and with `any` resolved where oneDNN takes none. `lead` is what operands of memory-bound primitives follow
+/// where no wish says it.
+std::vector<Layouts> attempts(const graph::Graph& graph, const graph::Node& node, const Layouts& wishes,
+                              const std::optional<Layout>& lead);
+/// The same for layouts that are all known: first as they are, then with more and more left to the library.
+std::vector<Layouts> attempts_for(const graph::Graph& graph, const graph::Node& node, const Layouts& layouts);
+
+/// Memory descriptors for an attempt; nothing where oneDNN cannot say one of them.
+std::optional<OperandDescs> descriptors(const graph::Graph& graph, const graph::Node& node, const Layouts& attempt);
+
+}  // namespace relayout::execute

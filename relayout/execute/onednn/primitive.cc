@@ -1,0 +1,122 @@
+// Arguments of every kind, and which family makes its primitive descriptor.
+#include "relayout/execute/onednn/primitive.h"
+
+namespace relayout::execute {
+
+using graph::Kind;
+using graph::kNone;
+using graph::Node;
+using graph::Pass;
+
+namespace {
+
+/// In the order of the table of graph.h, as if nothing were absent.
+Arguments all_arguments(const Node& node) {
+  const bool forward = node.forward();
+  switch (node.kind) {
+    case Kind::convolution:
+    case Kind::deconvolution:
+    case Kind::inner_product:
+    case Kind::matmul:
+      if (node.pass == Pass::backward_data) return {{DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS}, {DNNL_ARG_DIFF_SRC}};
+      if (node.pass == Pass::backward_weights) {
+        return {{DNNL_ARG_SRC, DNNL_ARG_DIFF_DST}, {DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS}};
+      }
+      return {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS}, {DNNL_ARG_DST}};
+    case Kind::rnn: {
+      Arguments rnn{{DNNL_ARG_SRC_LAYER, DNNL_ARG_SRC_ITER, DNNL_ARG_SRC_ITER_C, DNNL_ARG_WEIGHTS_LAYER,
+                     DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS},
+                    {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C}};
+      if (forward) return rnn;
+      for (int arg : {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C, DNNL_ARG_DIFF_DST_LAYER,
+                      DNNL_ARG_DIFF_DST_ITER, DNNL_ARG_DIFF_DST_ITER_C}) {
+        rnn.src.push_back(arg);
+      }
+      rnn.dst = {DNNL_ARG_DIFF_SRC_LAYER,     DNNL_ARG_DIFF_SRC_ITER,     DNNL_ARG_DIFF_SRC_ITER_C,
+                 DNNL_ARG_DIFF_WEIGHTS_LAYER, DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS};
+      return rnn;
+    }
+    case Kind::batch_normalization:
+    case Kind::layer_normalization:
+      if (!forward) {
+        return {{DNNL_ARG_SRC, DNNL_ARG_SCALE, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE, DNNL_ARG_DIFF_DST},
+                {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_SCALE, DNNL_ARG_DIFF_SHIFT}};
+      }
+      return {{DNNL_ARG_SRC, DNNL_ARG_SCALE, DNNL_ARG_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE},
+              {DNNL_ARG_DST, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE}};
+    case Kind::softmax:
+      if (!forward) return {{DNNL_ARG_DST, DNNL_ARG_DIFF_DST}, {DNNL_ARG_DIFF_SRC}};
+      return {{DNNL_ARG_SRC}, {DNNL_ARG_DST}};
+    case Kind::eltwise:
+    case Kind::lrn: {
+      const bool by_dst = node.kind == Kind::eltwise &&
+                          node.as<graph::EltwiseAttributes>().algorithm >= graph::EltwiseAlgorithm::relu_dst;
+      if (!forward) return {{by_dst ? DNNL_ARG_DST : DNNL_ARG_SRC, DNNL_ARG_DIFF_DST}, {DNNL_ARG_DIFF_SRC}};
+      return {{DNNL_ARG_SRC}, {DNNL_ARG_DST}};
+    }
+    case Kind::prelu:
+      if (!forward) {
+        return {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST}, {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_WEIGHTS}};
+      }
+      return {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS}, {DNNL_ARG_DST}};
+    case Kind::concat:
+    case Kind::sum: {
+      Arguments many{{}, {DNNL_ARG_DST}};
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        many.src.push_back(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i));
+      }
+      return many;
+    }
+    case Kind::binary: return {{DNNL_ARG_SRC_0, DNNL_ARG_SRC_1}, {DNNL_ARG_DST}};
+    default:
+      if (!forward) return {{DNNL_ARG_DIFF_DST}, {DNNL_ARG_DIFF_SRC}};
+      return {{DNNL_ARG_SRC}, {DNNL_ARG_DST}};
+  }
+}
+
+}  // namespace
+
+Arguments arguments(const graph::Graph&, const Node& node) {
+  Arguments out = all_arguments(node);
+  out.src.resize(node.src.size());
+  out.dst.resize(node.dst.size());
+  for (std::size_t i = 0; i < node.src.size(); ++i) {
+    if (node.src[i] == kNone) out.src[i] = 0;
+  }
+  for (std::size_t i = 0; i < node.dst.size(); ++i) {
+    if (node.dst[i] == kNone) out.dst[i] = 0;
+  }
+  return out;
+}
+
+Found create(const Request& request) {
+  switch (request.node.kind) {
+    case Kind::convolution: return create_convolution(request);
+    case Kind::deconvolution: return create_deconvolution(request);
+    case Kind::matmul: return create_matmul(request);
+    case Kind::inner_product: return create_inner_product(request);
+    case Kind::rnn: return create_rnn(request);
+    case Kind::pooling: return create_pooling(request);
+    case Kind::batch_normalization: return create_batch_normalization(request);
+    case Kind::layer_normalization: return create_layer_normalization(request);
+    case Kind::lrn: return create_lrn(request);
+    case Kind::eltwise: return create_eltwise(request);
+    case Kind::prelu: return create_prelu(request);
+    case Kind::shuffle: return create_shuffle(request);
+    case Kind::softmax: return create_softmax(request);
+    case Kind::resampling: return create_resampling(request);
+    case Kind::reduction: return create_reduction(request);
+    case Kind::concat: return create_concat(request);
+    case Kind::sum: return create_sum(request);
+    case Kind::binary: return create_binary(request);
+    default: return {};
+  }
+}
+
+dnnl::memory::dims dims_of(const Dims& dims, int64_t offset) {
+  dnnl::memory::dims out;
+  for (int64_t value : dims) out.push_back(value + offset);
+  return out;
+}
+
+}  // namespace relayout::execute

@@ -1,0 +1,72 @@
+// Primitive: a node as oneDNN's primitive descriptor (internal to execute/onednn).
+//
+// One source file a family (compute.cc, pointwise.cc, window.cc, normalization.cc, rnn.cc) turns attributes and memory
+// descriptors of the operands into a primitive descriptor. All else (which layouts to try, running) is the same for
+// every kind.
+#pragma once
+
+#include "relayout/execute/onednn/version.h"
+#include "relayout/graph/graph.h"
+
+namespace relayout::execute {
+
+/// A memory descriptor an operand, in the order of graph.h; empty ones where absent.
+struct OperandDescs {
+  std::vector<dnnl::memory::desc> src, dst;
+};
+
+/// Which argument of execution (DNNL_ARG_...) each operand is; 0 where absent.
+struct Arguments {
+  std::vector<int> src, dst;
+};
+Arguments arguments(const graph::Graph& graph, const graph::Node& node);
+
+/// A node with what its primitive is made of.
+struct Request {
+  const graph::Graph& graph;
+  const graph::Node& node;
+  const OperandDescs& descs;
+  const Maker& maker;
+
+  /// Empty where absent.
+  dnnl::memory::desc src(std::size_t i) const { return i < descs.src.size() ? descs.src[i] : dnnl::memory::desc(); }
+  dnnl::memory::desc dst(std::size_t i) const { return i < descs.dst.size() ? descs.dst[i] : dnnl::memory::desc(); }
+  bool has_src(std::size_t i) const { return i < node.src.size() && node.src[i] != graph::kNone; }
+  bool has_dst(std::size_t i) const { return i < node.dst.size() && node.dst[i] != graph::kNone; }
+  /// Dims of the tensor that the operand is.
+  const Dims& src_dims(std::size_t i) const { return graph.tensor(node.src[i]).dims; }
+  const Dims& dst_dims(std::size_t i) const { return graph.tensor(node.dst[i]).dims; }
+  dnnl::prop_kind prop() const {
+    return node.pass == graph::Pass::forward_training ? dnnl::prop_kind::forward_training
+                                                      : dnnl::prop_kind::forward_inference;
+  }
+};
+
+/// The primitive descriptor, empty where the library has none for these attributes or descriptors. Throws dnnl::error
+/// where it calls them wrong.
+Found create(const Request& request);
+
+// By family.
+Found create_convolution(const Request& request);
+Found create_deconvolution(const Request& request);
+Found create_inner_product(const Request& request);
+Found create_matmul(const Request& request);
+Found create_rnn(const Request& request);
+Found create_pooling(const Request& request);
+Found create_resampling(const Request& request);
+Found create_lrn(const Request& request);
+Found create_batch_normalization(const Request& request);
+Found create_layer_normalization(const Request& request);
+Found create_softmax(const Request& request);
+Found create_eltwise(const Request& request);
+Found create_prelu(const Request& request);
+Found create_shuffle(const Request& request);
+Found create_reduction(const Request& request);
+Found create_binary(const Request& request);
+Found create_concat(const Request& request);
+Found create_sum(const Request& request);
+
+/// Entries as oneDNN counts them: `offset` is added to each (-1 for dilations, which start at 0 there).
+dnnl::memory::dims dims_of(const Dims& dims, int64_t offset = 0);
+
+}  // namespace relayout::execute

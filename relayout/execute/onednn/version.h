@@ -1,0 +1,307 @@
+// Version: all that differs between oneDNN 2 and 3, so that no other file asks which one it is compiled with
+// (internal to execute/onednn).
+//
+// In 2 a primitive descriptor is made from an operation descriptor, data tensors of memory-bound primitives share one
+// memory descriptor, and a memory descriptor is an open struct. In 3 they are made directly, each tensor has its own,
+// and memory descriptors are opaque. Functions here take the arguments of version 3.
+#pragma once
+
+#include <oneapi/dnnl/dnnl_debug.h>
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "relayout/core/format.h"
+#include "relayout/graph/graph.h"
+
+namespace relayout::execute {
+
+/// A primitive descriptor, empty where the library has none.
+struct Found {
+  dnnl::primitive_desc desc{};
+  bool walkable = true;
+  /// Version 2 looks at the operation descriptor and the hint again for the next implementation.
+  std::shared_ptr<const void> keeps{};
+
+  explicit operator bool() const { return desc.get(true) != nullptr; }
+  /// Moves on to the next implementation; false where there is none.
+  bool next() { return walkable && desc.next_impl(); }
+};
+
+/// What every primitive is made with.
+struct Maker {
+  dnnl::engine engine;
+  dnnl::primitive_attr attr;
+  /// The forward primitive of a backward one, else null.
+  const dnnl::primitive_desc* hint = nullptr;
+};
+
+/// Two tensors of equal dims, for which version 2 has one descriptor.
+struct DataPair {
+  dnnl::memory::desc first, second;
+};
+
+/// oneDNN's name and parameters of an elementwise operation.
+struct Eltwise {
+  dnnl::algorithm algorithm;
+  float alpha = 0, beta = 0;
+};
+
+/// A blocked descriptor in numbers. Inner blocks are listed outermost first.
+struct BlockedFields {
+  Dims dims, padded_dims, strides, inner_blocks, inner_dims;
+};
+
+/// Concat and sum have one implementation only.
+inline Found unwalkable(const dnnl::primitive_desc_base& desc) {
+  dnnl_primitive_desc_t copy = nullptr;
+  dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, desc.get()), "could not clone a primitive descriptor");
+  Found found{{}, false, {}};
+  found.desc.reset(copy);
+  return found;
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+
+using PoolingForward = dnnl::pooling_forward;
+using PoolingBackward = dnnl::pooling_backward;
+using SoftmaxForward = dnnl::softmax_forward;
+using SoftmaxBackward = dnnl::softmax_backward;
+
+/// Operations that the two versions have under different names, or that one does not have.
+inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes& a) {
+  const auto alpha = static_cast<float>(a.alpha), beta = static_cast<float>(a.beta);
+  switch (a.algorithm) {
+    case graph::EltwiseAlgorithm::bounded_relu: return Eltwise{dnnl::algorithm::eltwise_clip, 0, alpha};
+    case graph::EltwiseAlgorithm::soft_relu: return Eltwise{dnnl::algorithm::eltwise_soft_relu, 1};
+    case graph::EltwiseAlgorithm::logsigmoid: return Eltwise{dnnl::algorithm::eltwise_soft_relu, -1};
+    case graph::EltwiseAlgorithm::hardswish: return Eltwise{dnnl::algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
+    case graph::EltwiseAlgorithm::hardsigmoid: return Eltwise{dnnl::algorithm::eltwise_hardsigmoid, alpha, beta};
+    default: return std::nullopt;
+  }
+}
+
+template <typename Arg>
+std::tuple<const Arg&> expanded(const Arg& arg) {
+  return arg;
+}
+inline std::tuple<const dnnl::memory::desc&, const dnnl::memory::desc&> expanded(const DataPair& pair) {
+  return {pair.first, pair.second};
+}
+
+/// The primitive descriptor of these arguments, in version 3's order.
+template <typename Primitive, typename... Args>
+Found make(const Maker& with, const Args&... args) {
+  auto create = [&](const auto&... expanded_args) -> Found {
+    return {typename Primitive::primitive_desc(with.engine, expanded_args..., with.attr, true)};
+  };
+  return std::apply(create, std::tuple_cat(expanded(args)...));
+}
+template <typename Primitive, typename Forward, typename... Args>
+Found make_backward(const Maker& with, const Args&... args) {
+  const typename Forward::primitive_desc hint(with.hint->get());
+  auto create = [&](const auto&... expanded_args) -> Found {
+    return {typename Primitive::primitive_desc(with.engine, expanded_args..., hint, with.attr, true)};
+  };
+  return std::apply(create, std::tuple_cat(expanded(args)...));
+}
+
+inline Found make_concat(const Maker& with, const dnnl::memory::desc& dst, int axis,
+                         const std::vector<dnnl::memory::desc>& srcs) {
+  return unwalkable(dnnl::concat::primitive_desc(with.engine, dst, axis, srcs, with.attr));
+}
+inline Found make_sum(const Maker& with, const dnnl::memory::desc& dst, const std::vector<float>& scales,
+                      const std::vector<dnnl::memory::desc>& srcs) {
+  return unwalkable(dnnl::sum::primitive_desc(with.engine, dst, scales, srcs, with.attr));
+}
+template <typename... Args>
+Found make_lrn_backward(const Maker& with, dnnl::algorithm algorithm, const DataPair& diff,
+                        const dnnl::memory::desc& src, const Args&... args) {
+  return make_backward<dnnl::lrn_backward, dnnl::lrn_forward>(with, algorithm, diff, src, args...);
+}
+inline Found make_prelu(const Maker& with, dnnl::prop_kind prop, const dnnl::memory::desc& src,
+                        const dnnl::memory::desc& weights, const dnnl::memory::desc& dst) {
+  return make<dnnl::prelu_forward>(with, prop, src, weights, dst);
+}
+inline Found make_prelu_backward(const Maker& with, const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
+                                 const DataPair& diff, const dnnl::memory::desc& diff_weights) {
+  return make_backward<dnnl::prelu_backward, dnnl::prelu_forward>(with, src, weights, diff.first, diff_weights,
+                                                                  diff.second);
+}
+
+inline std::optional<dnnl::memory::desc> descriptor_of(const BlockedFields& fields, dnnl::memory::data_type type,
+                                                       const std::string& tag) {
+  const dnnl::memory::dims dims(fields.dims.begin(), fields.dims.end());
+  if (fields.inner_blocks.empty()) {
+    return dnnl::memory::desc(dims, type, dnnl::memory::dims(fields.strides.begin(), fields.strides.end()), true);
+  }
+  // Blocks can be asked for by the name of a tag only.
+  for (int i = dnnl_format_tag_any + 1; i < dnnl_format_tag_last; ++i) {
+    const auto number = static_cast<dnnl_format_tag_t>(i);
+    if (tag == dnnl_fmt_tag2str(number)) {
+      return dnnl::memory::desc(dims, type, static_cast<dnnl::memory::format_tag>(number), true);
+    }
+  }
+  return std::nullopt;
+}
+
+inline std::optional<BlockedFields> fields_of(const dnnl::memory::desc& desc) {
+  if (desc.get(true) == nullptr || desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+  if (desc.get_submemory_offset() != 0) return std::nullopt;
+  for (dnnl::memory::dim offset : desc.get_padded_offsets()) {
+    if (offset != 0) return std::nullopt;
+  }
+  auto dims = [](const auto& list) {
+    Dims out;
+    for (auto value : list) out.push_back(value);
+    return out;
+  };
+  return BlockedFields{dims(desc.get_dims()), dims(desc.get_padded_dims()), dims(desc.get_strides()),
+                       dims(desc.get_inner_blks()), dims(desc.get_inner_idxs())};
+}
+/// Compensation terms and the like cannot be seen: a descriptor has some if the one of the same fields differs.
+inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields& fields, const Layout& layout) {
+  const std::string tag = fields.inner_blocks.empty() ? "" : tag_of(layout).value_or("");
+  const std::optional<dnnl::memory::desc> bare = descriptor_of(fields, desc.get_data_type(), tag);
+  return !bare || *bare != desc;
+}
+
+#else
+
+using PoolingForward = dnnl::pooling_v2_forward;
+using PoolingBackward = dnnl::pooling_v2_backward;
+using SoftmaxForward = dnnl::softmax_v2_forward;
+using SoftmaxBackward = dnnl::softmax_v2_backward;
+
+/// Operations that the two versions have under different names, or that one does not have.
+inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes& a) {
+  const auto alpha = static_cast<float>(a.alpha);
+  switch (a.algorithm) {
+    case graph::EltwiseAlgorithm::bounded_relu: return Eltwise{dnnl::algorithm::eltwise_bounded_relu, alpha};
+    case graph::EltwiseAlgorithm::soft_relu: return Eltwise{dnnl::algorithm::eltwise_soft_relu};
+    case graph::EltwiseAlgorithm::logsigmoid: return Eltwise{dnnl::algorithm::eltwise_logsigmoid};
+    case graph::EltwiseAlgorithm::hardswish: return Eltwise{dnnl::algorithm::eltwise_hardswish};
+    default: return std::nullopt;
+  }
+}
+
+template <typename Arg>
+const Arg& shared(const Arg& arg) {
+  return arg;
+}
+inline const dnnl::memory::desc& shared(const DataPair& pair) {
+  return pair.first.data.format_kind == dnnl_format_kind_any ? pair.second : pair.first;
+}
+template <typename Arg>
+bool agrees(const Arg&) {
+  return true;
+}
+inline bool agrees(const DataPair& pair) {
+  const bool any =
+      pair.first.data.format_kind == dnnl_format_kind_any || pair.second.data.format_kind == dnnl_format_kind_any;
+  return pair.first.data.data_type == pair.second.data.data_type && (any || pair.first == pair.second);
+}
+
+/// The primitive descriptor of these arguments, in version 3's order; none where a pair differs.
+template <typename Primitive, typename... Args>
+Found make(const Maker& with, const Args&... args) {
+  using Desc = typename Primitive::primitive_desc;
+  if (!(agrees(args) && ...)) return {};
+  using Operation = typename Primitive::desc;
+  const auto operation = std::make_shared<const Operation>(shared(args)...);
+  // Shuffle has its attributes at another place.
+  if constexpr (std::is_constructible_v<Desc, Operation, dnnl::primitive_attr, dnnl::engine, bool>) {
+    return {Desc(*operation, with.attr, with.engine, true), true, operation};
+  } else {
+    return {Desc(*operation, with.engine, with.attr, true), true, operation};
+  }
+}
+template <typename Primitive, typename Forward, typename... Args>
+Found make_backward(const Maker& with, const Args&... args) {
+  using Desc = typename Primitive::primitive_desc;
+  using Hint = typename Forward::primitive_desc;
+  if (!(agrees(args) && ...)) return {};
+  using Operation = typename Primitive::desc;
+  const auto kept =
+      std::make_shared<const std::pair<Operation, Hint> >(Operation(shared(args)...), Hint(with.hint->get()));
+  const auto& [operation, hint] = *kept;
+  if constexpr (std::is_constructible_v<Desc, Operation, dnnl::primitive_attr, dnnl::engine, Hint, bool>) {
+    return {Desc(operation, with.attr, with.engine, hint, true), true, kept};
+  } else {
+    return {Desc(operation, with.engine, hint, with.attr, true), true, kept};
+  }
+}
+
+inline Found make_concat(const Maker& with, const dnnl::memory::desc& dst, int axis,
+                         const std::vector<dnnl::memory::desc>& srcs) {
+  return unwalkable(dnnl::concat::primitive_desc(dst, axis, srcs, with.engine, with.attr));
+}
+inline Found make_sum(const Maker& with, const dnnl::memory::desc& dst, const std::vector<float>& scales,
+                      const std::vector<dnnl::memory::desc>& srcs) {
+  return unwalkable(dnnl::sum::primitive_desc(dst, scales, srcs, with.engine, with.attr));
+}
+template <typename... Args>
+Found make_lrn_backward(const Maker& with, dnnl::algorithm algorithm, const DataPair& diff,
+                        const dnnl::memory::desc& src, const Args&... args) {
+  return make_backward<dnnl::lrn_backward, dnnl::lrn_forward>(with, algorithm, src, diff, args...);
+}
+inline Found make_prelu(const Maker& with, dnnl::prop_kind prop, const dnnl::memory::desc& src,
+                        const dnnl::memory::desc& weights, const dnnl::memory::desc& dst) {
+  return make<dnnl::prelu_forward>(with, prop, DataPair{src, dst}, weights);
+}
+inline Found make_prelu_backward(const Maker& with, const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
+                                 const DataPair& diff, const dnnl::memory::desc& diff_weights) {
+  return make_backward<dnnl::prelu_backward, dnnl::prelu_forward>(with, src, weights, diff, diff_weights);
+}
+
+inline std::optional<dnnl::memory::desc> descriptor_of(const BlockedFields& fields, dnnl::memory::data_type type,
+                                                       const std::string&) {
+  dnnl::memory::desc desc;
+  dnnl_memory_desc_t& data = desc.data;
+  data.ndims = fields.dims.size();
+  data.data_type = dnnl::memory::convert_to_c(type);
+  data.format_kind = dnnl_blocked;
+  dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
+  for (int d = 0; d < data.ndims; ++d) {
+    data.dims[d] = fields.dims[d];
+    data.padded_dims[d] = fields.padded_dims[d];
+    blocking.strides[d] = fields.strides[d];
+  }
+  blocking.inner_nblks = fields.inner_blocks.size();
+  for (int k = 0; k < blocking.inner_nblks; ++k) {
+    blocking.inner_blks[k] = fields.inner_blocks[k];
+    blocking.inner_idxs[k] = fields.inner_dims[k];
+  }
+  return desc;
+}
+
+inline std::optional<BlockedFields> fields_of(const dnnl::memory::desc& desc) {
+  const dnnl_memory_desc_t& data = desc.data;
+  if (data.ndims == 0 || data.format_kind != dnnl_blocked || data.offset0 != 0) return std::nullopt;
+  const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
+  BlockedFields fields;
+  for (int d = 0; d < data.ndims; ++d) {
+    if (data.padded_offsets[d] != 0) return std::nullopt;
+    fields.dims.push_back(data.dims[d]);
+    fields.padded_dims.push_back(data.padded_dims[d]);
+    fields.strides.push_back(blocking.strides[d]);
+  }
+  for (int k = 0; k < blocking.inner_nblks; ++k) {
+    fields.inner_blocks.push_back(blocking.inner_blks[k]);
+    fields.inner_dims.push_back(blocking.inner_idxs[k]);
+  }
+  return fields;
+}
+inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields&, const Layout&) {
+  return desc.data.extra.flags != dnnl_memory_extra_flag_none;
+}
+
+#endif
+
+}  // namespace relayout::execute

@@ -1,0 +1,70 @@
+// Primitives that look at a window of each place: pooling, resampling, LRN.
+#include "relayout/execute/onednn/primitive.h"
+#include "relayout/execute/resampling.h"
+#include "relayout/graph/ops.h"
+
+namespace relayout::execute {
+namespace {
+
+dnnl::algorithm pooling_algorithm(graph::PoolingAlgorithm algorithm) {
+  switch (algorithm) {
+    case graph::PoolingAlgorithm::average_include_padding: return dnnl::algorithm::pooling_avg_include_padding;
+    case graph::PoolingAlgorithm::average_exclude_padding: return dnnl::algorithm::pooling_avg_exclude_padding;
+    default: return dnnl::algorithm::pooling_max;
+  }
+}
+
+/// Whether oneDNN's own way to lay places of the destination on the source gives the same.
+bool as_half_pixel(const graph::ResamplingAttributes& attributes, const Dims& src, const Dims& dst) {
+  const graph::ResamplingAttributes theirs{.algorithm = attributes.algorithm};
+  for (int d = 2; d < src.size(); ++d) {
+    for (int64_t i = 0; i < dst[d]; ++i) {
+      if (taps(attributes, i, src[d], dst[d]) != taps(theirs, i, src[d], dst[d])) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Found create_pooling(const Request& r) {
+  const bool forward = r.node.forward();
+  const graph::PoolingAttributes a =
+      filled(r.node.as<graph::PoolingAttributes>(), forward ? r.src_dims(0) : r.dst_dims(0));
+  const dnnl::algorithm algorithm = pooling_algorithm(a.algorithm);
+  const dnnl::memory::dims strides = dims_of(a.strides), kernel = dims_of(a.kernel),
+                           dilations = dims_of(a.dilations, -1), begin = dims_of(a.pads_begin),
+                           end = dims_of(a.pads_end);
+  if (forward) {
+    return make<PoolingForward>(r.maker, r.prop(), algorithm, r.src(0), r.dst(0), strides, kernel, dilations, begin,
+                                end);
+  }
+  return make_backward<PoolingBackward, PoolingForward>(r.maker, algorithm, r.dst(0), r.src(0), strides, kernel,
+                                                        dilations, begin, end);
+}
+
+Found create_resampling(const Request& r) {
+  const bool forward = r.node.forward();
+  const Dims& src = forward ? r.src_dims(0) : r.dst_dims(0);
+  const Dims& dst = forward ? r.dst_dims(0) : r.src_dims(0);
+  if (!as_half_pixel(r.node.as<graph::ResamplingAttributes>(), src, dst)) return {};
+  const dnnl::algorithm algorithm =
+      r.node.as<graph::ResamplingAttributes>().algorithm == graph::ResamplingAlgorithm::nearest
+          ? dnnl::algorithm::resampling_nearest
+          : dnnl::algorithm::resampling_linear;
+  if (forward) return make<dnnl::resampling_forward>(r.maker, r.prop(), algorithm, r.src(0), r.dst(0));
+  return make_backward<dnnl::resampling_backward, dnnl::resampling_forward>(r.maker, algorithm, r.dst(0), r.src(0));
+}
+
+Found create_lrn(const Request& r) {
+  const auto& a = r.node.as<graph::LrnAttributes>();
+  const dnnl::algorithm algorithm =
+      a.within_channel ? dnnl::algorithm::lrn_within_channel : dnnl::algorithm::lrn_across_channels;
+  const auto alpha = static_cast<float>(a.alpha), beta = static_cast<float>(a.beta), k = static_cast<float>(a.k);
+  if (r.node.forward()) {
+    return make<dnnl::lrn_forward>(r.maker, r.prop(), algorithm, DataPair{r.src(0), r.dst(0)}, a.size, alpha, beta, k);
+  }
+  return make_lrn_backward(r.maker, algorithm, DataPair{r.dst(0), r.src(1)}, r.src(0), a.size, alpha, beta, k);
+}
+
+}  // namespace relayout::execute
