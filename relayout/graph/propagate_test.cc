@@ -115,8 +115,8 @@ TEST(Propagate, ViewsMoveNothing) {
 
 TEST(Propagate, AViewThatDoesNotExistIsOneOfARowMajorCopy) {
   Graph graph;
-  const TensorId x = graph.input("x", {2, 3, 4, 5}, DType::f32, Format::parse("nChw16c"));
-  graph.output(graph.reshape(x, {6, 20}));
+  const TensorId x = graph.input("x", {2, 20, 4, 5}, DType::f32, Format::parse("nChw16c"));
+  graph.output(graph.reshape(x, {40, 20}));
   const LayoutPlan plan = propagate(graph, TestBackend());
   ASSERT_EQ(plan.reorders(graph).size(), 1U);
   EXPECT_EQ(expression_of(plan.copy(plan.reorders(graph)[0]).layout), "abcd");
