@@ -1,14 +1,14 @@
 // ONNX files: from bytes to protobuf's classes, within bounds; onnx_model.cc goes on from there.
 #include "relayout/graph/onnx.h"
 
+#ifdef RELAYOUT_HAVE_ONNX
+#include <google/protobuf/stubs/common.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
-
-#ifdef RELAYOUT_HAVE_ONNX
-#include <google/protobuf/stubs/common.h>
 #if GOOGLE_PROTOBUF_VERSION < 4022000
 #include <google/protobuf/stubs/logging.h>
 #endif
@@ -21,6 +21,11 @@
 namespace relayout::graph {
 namespace {
 
+#ifndef RELAYOUT_HAVE_ONNX
+[[noreturn]] void throw_absent() {
+  throw Error(ErrorCode::unsupported, "onnx: this build has no ONNX (libonnx-dev and libprotobuf-dev were not there)");
+}
+#else
 int64_t largest_file(const OnnxOptions& options) {
   // protobuf counts bytes in int.
   return std::min<int64_t>(options.max_file_bytes, std::numeric_limits<int>::max());
@@ -32,11 +37,6 @@ void check_size(int64_t bytes, const OnnxOptions& options, const std::string& wh
               "bytes", std::to_string(bytes), std::to_string(largest_file(options)));
 }
 
-#ifndef RELAYOUT_HAVE_ONNX
-[[noreturn]] void throw_absent() {
-  throw Error(ErrorCode::unsupported, "onnx: this build has no ONNX (libonnx-dev and libprotobuf-dev were not there)");
-}
-#else
 std::vector<std::byte> read_file(const std::filesystem::path& path, const OnnxOptions& options) {
   const std::string shown = "\"" + escaped(path.string(), 256) + "\"";
   const auto fail = [&](const char* operation) -> Error {

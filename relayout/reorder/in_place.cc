@@ -19,6 +19,9 @@ template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+// Clang deduces aggregates only from version 17 on.
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 int64_t turns(std::span<const InPlaceLoop> loops) {
   int64_t out = 1;
