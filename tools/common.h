@@ -90,6 +90,8 @@ Verb add_index(CLI::App& app);
 Verb add_convert(CLI::App& app);
 Verb add_compare(CLI::App& app);
 Verb add_bench(CLI::App& app);
+Verb add_plan(CLI::App& app);
+Verb add_run(CLI::App& app);
 Verb add_tags(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 

@@ -26,6 +26,8 @@ constexpr Library kLibraries[] = {
     {"libpng", "PNG input", "libpng-dev", RELAYOUT_VERSION_PNG},
     {"libjpeg", "JPEG input", "libjpeg-dev", RELAYOUT_VERSION_JPEG},
     {"libzip", "compressed .npz", "libzip-dev", RELAYOUT_VERSION_ZIP},
+    {"ONNX", "reading models", "libonnx-dev", RELAYOUT_VERSION_ONNX},
+    {"oneDNN", "running models", "libdnnl-dev", RELAYOUT_VERSION_ONEDNN},
 };
 
 std::string compiler() {

@@ -3,7 +3,7 @@
 
 namespace relayout::execute {
 
-std::unique_ptr<graph::Backend> onednn_backend() {
+std::unique_ptr<graph::Backend> onednn_backend(int) {
   throw Error(ErrorCode::unsupported, "running models: this build has no oneDNN");
 }
 

@@ -45,6 +45,8 @@ bool satisfies(const Layouts& layouts, const Layouts& wishes) {
 
 class OneDnnBackend : public Backend {
  public:
+  explicit OneDnnBackend(int threads) : threads_(threads) {}
+
   std::string name() const override {
     const dnnl_version_t* v = dnnl_version();
     return "onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
@@ -53,6 +55,7 @@ class OneDnnBackend : public Backend {
   std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
                                               std::span<const Wish> dst, const Implementation* forward) const override {
     const Node& node = graph.node(id);
+    const ThreadScope scope(threads_);
     const Layouts wishes = checked_wishes(node, src, dst);
     std::vector<Implementation> out;
     walk(graph, node, forward, attempts(graph, node, wishes, lead_of(node, forward)),
@@ -177,11 +180,12 @@ class OneDnnBackend : public Backend {
   }
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  int threads_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> onednn_backend() { return std::make_unique<OneDnnBackend>(); }
+std::unique_ptr<Backend> onednn_backend(int threads) { return std::make_unique<OneDnnBackend>(threads); }
 
 bool has_onednn() { return true; }
 

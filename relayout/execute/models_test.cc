@@ -1,0 +1,121 @@
+// The project's models, random graphs and a training loop under every policy, against the float64 reference, with
+// padding checked after every step.
+#include "relayout/graph/models.h"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "relayout/execute/execute.h"
+#include "relayout/execute/onednn/backend.h"
+#include "relayout/graph/backward.h"
+#include "relayout/graph/propagate.h"
+#include "relayout/graph/simplify.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/run_model.h"
+#include "tests/support/small_net.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Graph;
+using graph::Policy;
+using graph::TensorId;
+using graph::Values;
+
+class ModelsUnder : public testing::TestWithParam<Policy> {
+ protected:
+  void SetUp() override {
+    if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
+    backend_ = onednn_backend(1);
+  }
+  Model model(const Graph& graph, bool check_padding = true) const {
+    return Model(graph, propagate(graph, *backend_, {.policy = GetParam()}), *backend_,
+                 {.threads = 1, .check_padding = check_padding});
+  }
+  std::unique_ptr<graph::Backend> backend_;
+};
+
+std::vector<Values> random_inputs(const Graph& graph) {
+  std::mt19937 rng(5);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<Values> out;
+  for (TensorId t : graph.inputs) {
+    Values& values = out.emplace_back(static_cast<std::size_t>(*checked_product(graph.tensor(t).dims)));
+    std::ranges::generate(values, [&] { return uniform(rng); });
+  }
+  return out;
+}
+
+TEST_P(ModelsUnder, EqualTheReference) {
+  for (const graph::Model& each : graph::models()) {
+    // Channels that are no multiples of a block, and some that are.
+    for (int64_t channels : {12, 16}) {
+      SCOPED_TRACE(std::string(each.name) + ", channels " + std::to_string(channels));
+      Graph graph = each.build({.batch = 2, .image = 33, .channels = channels});
+      const std::vector<Values> inputs = random_inputs(graph);
+      const std::vector<Values> want = graph::evaluate(graph, inputs);
+      graph::simplify(graph);
+      for (TensorId t : graph.inputs) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);
+      Model m = model(graph);
+      const std::vector<Values> got = test::run_model(m, inputs);
+      ASSERT_EQ(got.size(), want.size());
+      for (std::size_t i = 0; i < got.size(); ++i) test::expect_outputs_near(got[i], want[i], 1e-4);
+    }
+  }
+}
+
+TEST_P(ModelsUnder, RandomGraphsAndTheirGradientsEqualTheReference) {
+  int nodes = 0, graphs = 0;
+  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    test::RandomGraph random(seed, 6, DType::f32);
+    Graph graph = random.graph;
+    std::vector<Values> values = random.values;
+    const std::vector<TensorId> wrt = graph.inputs;
+    std::mt19937 rng(seed);
+    for (TensorId t : graph::append_backward(graph, wrt).diff_outputs) {
+      values.push_back(test::random_values(test::elements(graph, t), rng, -1, 1));
+    }
+    for (Values& v : values) {
+      for (double& x : v) x = static_cast<double>(static_cast<float>(x));
+    }
+    const std::vector<Values> want = graph::evaluate(graph, values);
+    Model m = model(graph);
+    const std::vector<Values> got = test::run_model(m, values);
+    for (std::size_t i = 0; i < got.size(); ++i) test::expect_outputs_near(got[i], want[i], 1e-3);
+    nodes += static_cast<int>(graph.nodes.size());
+    ++graphs;
+  }
+  std::cout << graphs << " graphs of " << nodes << " nodes\n";
+}
+
+TEST_P(ModelsUnder, ATrainingStepLowersTheLoss) {
+  test::SmallNet net;
+  const std::vector<TensorId> weights(net.graph.inputs.begin() + 1, net.graph.inputs.end());
+  graph::append_backward(net.graph, weights);
+  Model m = model(net.graph);
+  std::vector<Values> inputs = net.values;
+  inputs.emplace_back();
+  double first = 0, last = 0;
+  for (int step = 0; step < 50; ++step) {
+    // The gradient of the loss needs the probabilities: forward with any gradient first.
+    inputs.back().assign(static_cast<std::size_t>(test::SmallNet::kBatch * test::SmallNet::kClasses), 0);
+    Values diff;
+    last = test::SmallNet::cross_entropy(test::run_model(m, inputs)[0], diff);
+    if (step == 0) first = last;
+    inputs.back() = diff;
+    const std::vector<Values> out = test::run_model(m, inputs);
+    for (std::size_t w = 0; w < weights.size(); ++w) {
+      for (std::size_t i = 0; i < inputs[w + 1].size(); ++i) inputs[w + 1][i] -= 0.3 * out[w + 1][i];
+    }
+  }
+  std::cout << "loss " << first << " -> " << last << "\n";
+  EXPECT_LT(last, 0.2 * first);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ModelsUnder, testing::Values(Policy::any, Policy::nchw, Policy::nhwc, Policy::blocked),
+                         [](const auto& policy) { return std::string(name(policy.param)); });
+
+}  // namespace
+}  // namespace relayout::execute

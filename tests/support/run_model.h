@@ -1,0 +1,49 @@
+// Running models in tests: on row-major inputs of plain values, and comparing what comes out.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "relayout/execute/execute.h"
+#include "relayout/graph/reference.h"
+
+namespace relayout::test {
+
+/// One run: outputs row-major, their memory filled with ones before.
+inline std::vector<graph::Values> run_model(execute::Model& model, const std::vector<graph::Values>& inputs) {
+  const graph::Graph& graph = model.graph();
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<execute::Source> sources;
+  std::vector<execute::Destination> destinations;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const graph::Tensor& tensor = graph.tensor(graph.inputs[i]);
+    memory.push_back(graph::store(inputs[i], tensor.dtype));
+    sources.push_back({{Layout::contiguous(tensor.dims), tensor.dtype}, memory.back().data()});
+  }
+  for (graph::TensorId t : graph.outputs) {
+    const TensorDesc desc{Layout::contiguous(graph.tensor(t).dims), graph.tensor(t).dtype};
+    memory.emplace_back(static_cast<std::size_t>(desc.span_bytes()), std::byte{0xff});
+    destinations.push_back({desc, memory.back().data()});
+  }
+  model.run(sources, destinations);
+  std::vector<graph::Values> out;
+  for (const execute::Destination& d : destinations) {
+    const auto* bytes = static_cast<const std::byte*>(d.data);
+    out.push_back(
+        graph::load({bytes, static_cast<std::size_t>(d.desc.span_bytes())}, d.desc.dtype, d.desc.layout.elements()));
+  }
+  return out;
+}
+
+/// Within `tolerance` times the largest value that is wanted.
+inline void expect_outputs_near(const graph::Values& got, const graph::Values& want, double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  double scale = 1e-12;
+  for (double x : want) scale = std::max(scale, std::abs(x));
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance * scale) << "element " << i;
+}
+
+}  // namespace relayout::test

@@ -1,0 +1,40 @@
+// A model of an ONNX file, as the verbs plan and run want it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relayout/graph/layout_plan.h"
+#include "relayout/graph/propagate.h"
+#include "tools/common.h"
+
+namespace relayout::tools {
+
+struct ModelFlags {
+  std::string path;
+  int64_t batch = 0;
+  std::optional<std::string> random_weights;
+  bool training = false;
+};
+
+void add_model_flags(CLI::App& command, ModelFlags& flags);
+
+/// The graph of a file, simplified. Inputs and outputs are row-major, as ONNX has them. For training: all weights are
+/// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error.
+graph::Graph load_model(const ModelFlags& flags);
+
+/// Of --policy; blocks by the instruction set in use.
+graph::PropagateOptions propagate_options(graph::Policy policy);
+
+/// oneDNN, for that many threads (0: all). Error{unsupported} in a build without it.
+std::unique_ptr<graph::Backend> make_backend(int threads);
+
+/// A name for each tensor, each once: its own, with its number where that is taken or empty.
+std::vector<std::string> tensor_names(const graph::Graph& graph);
+
+/// Text in columns, each as wide as its widest cell, the last one ragged.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace relayout::tools

@@ -1,0 +1,334 @@
+// relayout run: a model on real inputs, in the layouts that a policy chooses for it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/execute/execute.h"
+#include "relayout/graph/reference.h"
+#include "relayout/interop/tensor_file.h"
+#include "tools/model.h"
+#include "tools/output.h"
+#include "tools/tensor_input.h"
+
+namespace relayout::tools {
+namespace {
+
+using graph::Graph;
+using graph::Policy;
+using graph::TensorId;
+
+struct Options {
+  ModelFlags model;
+  std::vector<std::string> inputs;
+  std::optional<std::string> out, random_inputs, input_layout;
+  std::string policy = "any";
+  double input_scale = 1;
+  int threads = 0, repeat = 1;
+  bool profile = false, check = false, check_padding = false, force = false;
+};
+
+/// A graph input with its values: of a file, or random.
+struct Input {
+  std::optional<TensorInput> file;
+  TensorDesc desc;
+  std::vector<std::byte> held;
+
+  const void* data() const { return held.empty() && file ? file->bytes.data() : held.data(); }
+};
+
+std::size_t index_of(const Graph& graph, const std::string& name) {
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (graph.tensor(graph.inputs[i]).name == name) return i;
+  }
+  return graph.inputs.size();
+}
+
+std::string input_names(const Graph& graph) {
+  std::string out;
+  for (TensorId t : graph.inputs) {
+    const graph::Tensor& tensor = graph.tensor(t);
+    out += fmt::format("{}{} ({} {})", out.empty() ? "" : ", ", escaped(tensor.name), name(tensor.dtype),
+                       dims_text(tensor.dims));
+  }
+  return out;
+}
+
+Input open_input(const Options& options, const Graph& graph, TensorId t, const std::string& path) {
+  Input out;
+  out.file = open_tensor({.path = path, .layout = options.input_layout, .layout_flag = "--input-layout"});
+  out.desc = out.file->desc;
+  const graph::Tensor& tensor = graph.tensor(t);
+  if (out.desc.layout.dims() != tensor.dims) {
+    throw Failure(kBadData,
+                  Error(ErrorCode::invalid_argument,
+                        fmt::format("{}: dims {}, and the model's input {} has {}", escaped(path),
+                                    dims_text(out.desc.layout.dims()), escaped(tensor.name), dims_text(tensor.dims)),
+                        escaped(tensor.name), dims_text(out.desc.layout.dims()), dims_text(tensor.dims)));
+  }
+  if (out.file->swap_item_bytes > 1) {
+    out.held.assign(out.file->bytes.begin(), out.file->bytes.end());
+    swap_bytes(out.held, out.file->swap_item_bytes);
+  }
+  return out;
+}
+
+Input random_input(const Graph& graph, TensorId t, std::mt19937_64& rng) {
+  const graph::Tensor& tensor = graph.tensor(t);
+  Input out;
+  out.desc = {Layout::contiguous(tensor.dims), tensor.dtype};
+  graph::Values values(static_cast<std::size_t>(out.desc.layout.elements()));
+  std::uniform_real_distribution<double> uniform(is_floating(tensor.dtype) ? -1 : 0, 1);
+  std::ranges::generate(values, [&] { return uniform(rng); });
+  out.held = graph::store(values, tensor.dtype);
+  return out;
+}
+
+/// One input a graph input, in its order.
+std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
+  std::vector<std::string> paths(graph.inputs.size());
+  std::size_t next = 0;
+  for (const std::string& text : options.inputs) {
+    const std::size_t equals = text.find('=');
+    std::size_t i = equals == std::string::npos ? graph.inputs.size() : index_of(graph, text.substr(0, equals));
+    const std::string path = i < graph.inputs.size() ? text.substr(equals + 1) : text;
+    if (i == graph.inputs.size()) i = next++;
+    if (i >= graph.inputs.size() || !paths[i].empty()) {
+      usage_error(fmt::format("--input {}: the model's inputs are {}", escaped(text), input_names(graph)), "--input",
+                  escaped(text), input_names(graph));
+    }
+    paths[i] = path;
+  }
+  std::mt19937_64 rng;
+  if (options.random_inputs) {
+    rng.seed(
+        static_cast<uint64_t>(from_command_line([&] { return parse_int(*options.random_inputs, "--random-inputs"); })));
+  }
+  std::vector<Input> out;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (paths[i].empty() && !options.random_inputs) {
+      usage_error(fmt::format("--input is missing for {}; inputs: {}", escaped(graph.tensor(graph.inputs[i]).name),
+                              input_names(graph)),
+                  "--input", "", input_names(graph));
+    }
+    out.push_back(paths[i].empty() ? random_input(graph, graph.inputs[i], rng)
+                                   : open_input(options, graph, graph.inputs[i], paths[i]));
+  }
+  return out;
+}
+
+/// The largest difference to the reference, in proportion to the largest value of that output.
+struct Check {
+  double difference = 0;
+  std::string output;
+};
+constexpr double kTolerance = 1e-3;
+
+Check check(const Options& options, const Graph& graph, const std::vector<Input>& inputs,
+            const std::vector<std::vector<std::byte>>& outputs) {
+  std::vector<graph::Values> values;
+  for (const Input& input : inputs) {
+    const TensorDesc plain{Layout::contiguous(input.desc.layout.dims()), DType::f64};
+    graph::Values& v = values.emplace_back(static_cast<std::size_t>(plain.layout.elements()));
+    cpu::run(Plan::make(input.desc, plain), input.data(), v.data());
+    for (double& x : v) x *= options.input_scale;
+  }
+  const std::vector<graph::Values> want = graph::evaluate(graph, values);
+  Check out;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const graph::Tensor& tensor = graph.tensor(graph.outputs[i]);
+    const graph::Values got = graph::load(outputs[i], tensor.dtype, static_cast<int64_t>(want[i].size()));
+    double scale = 1e-30, worst = 0;
+    for (double x : want[i]) scale = std::max(scale, std::abs(x));
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      const double d = std::abs(got[k] - want[i][k]);
+      // A NaN on one side only is a difference.
+      worst = std::max(worst, std::isnan(d) && !(std::isnan(got[k]) && std::isnan(want[i][k])) ? INFINITY : d);
+    }
+    if (worst / scale >= out.difference) out = {worst / scale, tensor.name};
+  }
+  return out;
+}
+
+void write_outputs(const Options& options, const Graph& graph, const std::vector<std::vector<std::byte>>& outputs) {
+  const auto spec = [&](std::size_t i) {
+    const graph::Tensor& tensor = graph.tensor(graph.outputs[i]);
+    return TensorSpec{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.dims};
+  };
+  if (outputs.size() == 1) {
+    Output out = from_command_line([&] { return Output::create(*options.out, spec(0), options.force); });
+    std::ranges::copy(outputs[0], out.bytes().begin());
+    return out.commit();
+  }
+  std::vector<NamedTensor> tensors;
+  for (std::size_t i = 0; i < outputs.size(); ++i) tensors.push_back({spec(i), outputs[i]});
+  from_command_line([&] { write_npz(*options.out, tensors, options.force); });
+}
+
+void check_out(const Options& options, const Graph& graph) {
+  if (!options.out) return;
+  check_output_path(*options.out);
+  if (graph.outputs.size() > 1 && format_of_path(*options.out) != FileFormat::npz) {
+    usage_error(fmt::format("-o {}: the model has {} outputs, which go to one .npz", escaped(*options.out),
+                            graph.outputs.size()),
+                "-o", escaped(*options.out), ".npz");
+  }
+}
+
+double share(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json profile_json(const execute::Profile& profile) {
+  Json out = {{"nanoseconds", profile.nanoseconds}};
+  out["steps"] = Json::array();
+  for (const execute::StepTime& step : profile.steps) {
+    out["steps"].push_back({{"name", step.name},
+                            {"kind", step.reorder ? "reorder" : "primitive"},
+                            {"implementation", step.implementation},
+                            {"ref", step.reference},
+                            {"nanoseconds", step.nanoseconds}});
+  }
+  return out;
+}
+
+std::string profile_text(const execute::Profile& profile) {
+  std::vector<std::vector<std::string>> rows = {{"time", "share", "step", "by"}};
+  int64_t primitives = 0, reorders = 0;
+  for (const execute::StepTime& step : profile.steps) {
+    (step.reorder ? reorders : primitives) += step.nanoseconds;
+    rows.push_back({fmt::format("{:.1f} us", static_cast<double>(step.nanoseconds) * 1e-3),
+                    fmt::format("{:.1f} %", share(step.nanoseconds, profile.nanoseconds)),
+                    (step.reorder ? "reorder of " : "") + escaped(step.name, 40), step.implementation});
+  }
+  return bold("Profile") + "\n" + table(rows) +
+         fmt::format("  primitives {:.1f} %, reorders {:.1f} %, between them {:.1f} %\n",
+                     share(primitives, profile.nanoseconds), share(reorders, profile.nanoseconds),
+                     share(profile.nanoseconds - primitives - reorders, profile.nanoseconds));
+}
+
+struct Result {
+  std::vector<int64_t> nanoseconds;
+  execute::Profile profile;
+  std::optional<Check> check;
+};
+
+Json to_json(const Options& options, const execute::Model& model, const Result& result) {
+  const execute::ModelMemory memory = model.memory();
+  const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
+  Json out = {{"model", escaped(options.model.path, 4096)}, {"policy", model.plan().policy}};
+  out["median_ns"] = result.nanoseconds[result.nanoseconds.size() / 2];
+  out["reorders"] = totals.reorders;
+  out["reorder_bytes"] = totals.reorder_bytes;
+  out["ref_primitives"] = totals.reference_primitives;
+  out["memory"] = {{"peak", memory.peak()},
+                   {"activations", memory.activations},
+                   {"activations_unshared", memory.activations_unshared},
+                   {"constants", memory.constants},
+                   {"scratch", memory.scratch}};
+  if (options.profile) out["profile"] = profile_json(result.profile);
+  if (result.check) {
+    out["check"] = {
+        {"equal", result.check->difference <= kTolerance},
+        {"largest_difference", std::isfinite(result.check->difference) ? Json(result.check->difference) : Json("inf")},
+        {"output", result.check->output}};
+  }
+  return out;
+}
+
+std::string to_text(const Options& options, const execute::Model& model, const Result& result) {
+  const execute::ModelMemory memory = model.memory();
+  const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
+  std::string out;
+  if (options.profile) out += profile_text(result.profile) + "\n";
+  out += labelled("time", fmt::format("{:.3f} ms, median of {}",
+                                      static_cast<double>(result.nanoseconds[result.nanoseconds.size() / 2]) * 1e-6,
+                                      result.nanoseconds.size()));
+  out += labelled("plan", fmt::format("policy {}: {} reorders of {}, {} slow reference primitives", model.plan().policy,
+                                      totals.reorders, size_text(totals.reorder_bytes), totals.reference_primitives));
+  std::string slow;
+  for (std::size_t n = 0; n < model.plan().nodes.size(); ++n) {
+    if (model.plan().nodes[n].reference) slow += (slow.empty() ? "" : ", ") + escaped(model.graph().nodes[n].name, 40);
+  }
+  if (!slow.empty()) out += labelled("reference", slow);
+  out += labelled(
+      "memory", fmt::format("peak {}: activations {} (unshared {}), constants {}, scratch {}", size_text(memory.peak()),
+                            size_text(memory.activations), size_text(memory.activations_unshared),
+                            size_text(memory.constants), size_text(memory.scratch)));
+  if (result.check) {
+    out += labelled("check",
+                    fmt::format("{}: largest difference to the float64 reference {:.2g} of the largest value, in {}",
+                                result.check->difference <= kTolerance ? "equal" : "DIFFERS", result.check->difference,
+                                escaped(result.check->output)));
+  }
+  return out;
+}
+
+int run(const Options& options, bool json) {
+  require_isa();
+  check_threads(options.threads);
+  const Policy policy = from_command_line([&] { return graph::parse_policy(options.policy); });
+  const Graph graph = load_model(options.model);
+  check_out(options, graph);
+  const std::vector<Input> inputs = open_inputs(options, graph);
+  const auto backend = make_backend(options.threads);
+  execute::Model model(graph, propagate(graph, *backend, propagate_options(policy)), *backend,
+                       {.threads = options.threads,
+                        .check_padding = options.check_padding,
+                        .input_scale = static_cast<float>(options.input_scale)});
+  std::vector<execute::Source> sources;
+  for (const Input& input : inputs) sources.push_back({input.desc, input.data()});
+  std::vector<std::vector<std::byte>> outputs;
+  std::vector<execute::Destination> destinations;
+  for (TensorId t : graph.outputs) {
+    const TensorDesc desc{Layout::contiguous(graph.tensor(t).dims), graph.tensor(t).dtype};
+    outputs.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
+    destinations.push_back({desc, outputs.back().data()});
+  }
+  Result result;
+  for (int r = 0; r < options.repeat; ++r) {
+    const auto start = std::chrono::steady_clock::now();
+    model.run(sources, destinations);
+    const auto took = std::chrono::steady_clock::now() - start;
+    result.nanoseconds.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+  }
+  std::ranges::sort(result.nanoseconds);
+  if (options.profile) result.profile = model.profile(sources, destinations);
+  if (options.check) result.check = check(options, graph, inputs, outputs);
+  if (options.out) write_outputs(options, graph, outputs);
+  const std::string text = json ? json_text(to_json(options, model, result)) : to_text(options, model, result);
+  options.out == "-" ? write_stderr(text) : write_stdout(text);
+  return result.check && result.check->difference > kTolerance ? kDiffers : kOk;
+}
+
+}  // namespace
+
+Verb add_run(CLI::App& app) {
+  auto [command, json] =
+      add_verb(app, "run", "Run a model in the layouts that are chosen for it",
+               "  relayout run net.onnx --input x.npy -o y.npy\n"
+               "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
+               "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
+               "Inputs of any layout and type are converted. Several outputs go to one .npz. --check compares with a\n"
+               "slow float64 reference: exit code 0 equal, 1 different.");
+  auto options = std::make_shared<Options>();
+  add_model_flags(*command, options->model);
+  command->add_option("--input", options->inputs, "Input file, or NAME=FILE; once an input, in the model's order");
+  command->add_option("--input-layout", options->input_layout, "Layout of the inputs, where the files do not say");
+  command->add_option("--input-scale", options->input_scale, "Multiplies the inputs' values");
+  command->add_option("--random-inputs", options->random_inputs, "Random values by this seed for inputs not given");
+  command->add_option("-o,--out", options->out, "Output file; row-major");
+  command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
+  command->add_option("--policy", options->policy, "any, nchw, nhwc or blocked");
+  command->add_option("--threads", options->threads, "Threads (0: all)");
+  command->add_option("--repeat", options->repeat, "Runs; the median time is reported")->check(CLI::Range(1, 1000000));
+  command->add_flag("--profile", options->profile, "Time of each primitive and reorder, in one more run");
+  command->add_flag("--check", options->check, "Compare the outputs with a float64 reference");
+  command->add_flag("--check-padding", options->check_padding, "Check after each step that padding holds zero");
+  return {command, [options, json = json] { return run(*options, *json); }, json};
+}
+
+}  // namespace relayout::tools
