@@ -186,11 +186,16 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Whether all columns start at lines.
-HWY_INLINE bool at_lines(const std::byte* src, const int64_t* src_cols, int64_t cols) {
-  int64_t bits = 0;
-  for (int64_t c = 0; c < cols; ++c) bits |= reinterpret_cast<intptr_t>(src) + src_cols[c];
-  return bits % kLine == 0;
+/// Whether all columns start at lines, and are not apart by multiples of what makes them share few sets of the second
+/// level, and few banks of the memory, where the source's pages follow each other: then they are read in stretches.
+HWY_INLINE bool read_by_lines(const std::byte* src, const int64_t* src_cols, int64_t cols) {
+  constexpr int64_t kSameSets = 32 << 10;
+  int64_t starts = 0, apart = 0;
+  for (int64_t c = 0; c < cols; ++c) {
+    starts |= reinterpret_cast<intptr_t>(src) + src_cols[c];
+    apart |= src_cols[c] - src_cols[0];
+  }
+  return starts % kLine == 0 && apart % kSameSets != 0;
 }
 
 /// transpose_stream() by squares, some rows' lines one after the other: memory is written faster so. Not for columns
@@ -226,7 +231,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   if (cols == 2 * kN)
     return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
   if constexpr (kSize == 4 || kSize == 8) {
-    if (cols > kWhole && at_lines(src, src_cols, cols))
+    if (cols > kWhole && read_by_lines(src, src_cols, cols))
       return transpose_stream_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
   }
 #endif
