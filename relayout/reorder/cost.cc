@@ -1,4 +1,9 @@
 // What a plan is expected to take.
+//
+// Past the caches a reorder takes the time that memory needs for its bytes, times what its shape makes of that: how far
+// apart rows and columns lie, and whether they start at lines. In the caches a kernel has a rate. To both are added
+// what starting boxes and blocks takes, listing rows and columns, and elements that are fetched one by one. All is
+// measured on a 4th-generation EPYC with AVX-512, see ARCHITECTURE.md.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,12 +17,27 @@
 namespace relayout {
 namespace {
 
+/// Bytes a nanosecond that one thread writes past the caches, and reads from memory and from the last level.
+constexpr double kWrite = 25, kRead = 50, kReadNear = 130;
+/// Bytes between those that are read take as long as these, up to so many times as many.
+constexpr double kMostSpread = 4;
+/// Of the rate of reading, what is left where nothing is fetched ahead.
+constexpr double kUnfetched = 0.6;
+/// Bytes a nanosecond, read and written together, of what is written by way of the caches: lines, and parts of them.
+constexpr double kWholeLines = 20, kPartsOfLines = 6;
+/// A source of so many bytes stays in the last level.
+constexpr int64_t kLastLevel = 32 << 20;
+/// Bytes of both sides up to which a reorder in the caches runs at full rate, and how the rate falls beyond them.
+constexpr double kNear = 3e6, kFall = 0.8;
+/// Nanoseconds to start a reorder, a box, and a block; to list a row or column of several axes; to fetch a line for one
+/// element, as far as there is nothing else in it.
+constexpr double kRun = 3, kBox = 2, kBlock = 3, kListed = 0.6, kFetched = 6;
+/// So many rows or columns are interleaved.
+constexpr int64_t kFew = 4;
 /// A page: where rows or columns are further apart, each needs an entry of its own in the TLB.
 constexpr int64_t kPage = 4096;
-/// Rows of so many bytes that follow each other are written as one run.
-constexpr int64_t kShortRows = 1024;
-/// Bytes up to which a reorder in the caches runs at full rate, and how the rate falls beyond them.
-constexpr double kNear = 3e6, kFall = 0.65;
+/// Rows and columns at multiples of it share few sets of the first level.
+constexpr int64_t kSameSets = 1024;
 
 using Rates = std::array<double, 5>;  // by log2 of an element's bytes
 
@@ -25,102 +45,168 @@ double of_size(const Rates& rates, int64_t piece) {
   return rates[static_cast<std::size_t>(std::min(4, std::countr_zero(static_cast<uint64_t>(piece))))];
 }
 
-/// Transpositions past the caches: by how many sides lie far apart, and less where rows do not start at lines.
-double streamed_transposition(const BoxPlan& box, int64_t piece, bool rows_follow) {
-  static constexpr std::array<Rates, 3> kRates{{{26, 25, 32, 29, 29}, {26, 24, 27, 26, 26}, {18, 20, 21, 25, 22}}};
-  static constexpr std::array<Rates, 2> kCarried{{{0.8, 0.9, 1, 0.9, 0.5}, {0.62, 0.7, 0.85, 0.85, 0.5}}};
-  if (box.row_run > 0) return 6;
-  if (std::min(box.row_count, box.col_count) <= 4) return 34;  // interleaved
-  const std::size_t far = (std::abs(box.cols[0].stride[kSrc]) >= kPage) + (std::abs(box.rows[0].stride[kDst]) >= kPage);
-  const double out = of_size(kRates[far], piece);
-  // Quarters of lines.
-  if (box.col_count * piece == kLine / 4) return out * 0.6;
-  const bool runs = rows_follow && box.col_count * piece <= kShortRows;
-  const bool carried = !runs && box.rows[0].stride[kDst] % kLine != 0;
-  return carried ? out * of_size(kCarried[far == 2], piece) : out;
+/// What is left of a kernel's rate where its rows are not whole tiles.
+double full_tiles(const BoxPlan& box, int64_t piece) {
+  const int64_t tile = std::max<int64_t>(1, 16 / piece), rows = box.row_count;
+  return static_cast<double>(rows) / static_cast<double>(ceil_div(rows, tile) * tile);
 }
 
-/// Bytes a nanosecond, read and written together, that one thread reaches with a box's kernel: in the caches, and past
-/// them. Measured on a 4th-generation EPYC with AVX-512, see ARCHITECTURE.md.
-double rate(const BoxPlan& box, bool converts, bool streams) {
-  static constexpr Rates kTranspose{50, 60, 85, 75, 45};
+bool starts_anywhere(const Axes& axes, Operand side) {
+  return std::ranges::any_of(axes, [&](const Axis& a) { return a.stride[side] % kLine != 0; });
+}
+
+/// How many times as long as its bytes alone a transposition past the caches takes.
+double transposition(const BoxPlan& box, int64_t piece) {
+  // By whether both sides lie far apart, and whether rows (of small elements columns, too) start anywhere.
+  static constexpr double kLarge[2][2] = {{1.16, 1.4}, {1.33, 1.75}}, kSmall[2][2] = {{1.28, 1.8}, {1.4, 2.1}};
+  if (std::min(box.row_count, box.col_count) <= kFew) return 1.05;
+  const int64_t row_bytes = box.col_count * piece;
+  const bool small = piece < 4;
+  const bool halves = row_bytes == kLine / 2 && box.rows[0].stride[kDst] == row_bytes;
+  const bool far = std::abs(box.cols[0].stride[kSrc]) >= kPage && std::abs(box.rows[0].stride[kDst]) >= kPage;
+  const bool anywhere = (starts_anywhere(box.rows, kDst) && !halves) || (small && starts_anywhere(box.cols, kSrc));
+  return (small ? kSmall : kLarge)[far][anywhere] / full_tiles(box, piece);
+}
+
+/// Bytes a nanosecond, read and written together, of a box's kernel in the caches.
+double rate(const BoxPlan& box, bool converts) {
+  static constexpr Rates kTranspose{50, 60, 88, 75, 45};
   const int64_t piece = std::max<int64_t>(1, box.piece[kSrc]), row_bytes = box.col_count * piece;
   if (box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4) return 0.5;
-  // Lines that are written in parts.
-  if (streams && !box.dense_cols) return piece >= kLine ? 20 : 5.5;
   switch (box.shape) {
     case KernelShape::copy:
-      if (converts) return streams ? (box.long_runs ? 27 : 20) : 30;
-      if (box.long_runs) return streams ? 36 : 90;
-      if (streams) return piece > 2 * kLine ? 24 : 27;
-      return std::min(70.0, static_cast<double>(piece));
+      if (converts) return 30;
+      return box.long_runs ? 90 : std::min(75.0, 2.0 * static_cast<double>(piece));
     case KernelShape::transpose: {
-      if (converts) return streams ? (std::min(box.row_count, box.col_count) <= 4 ? 25 : 21) : 23;
-      const bool rows_follow = box.rows[0].stride[kDst] == row_bytes;
-      if (streams) return streamed_transposition(box, piece, rows_follow);
-      if (box.row_run > 0) return 20;
+      if (converts) return 24;
+      if (box.row_run > 0) return 15;
+      double out = of_size(kTranspose, piece);
+      if (std::min(box.row_count, box.col_count) > kFew) {
+        out *= full_tiles(box, piece);
+        // Less than a square of whole lines.
+        if (!box.strided && piece >= 4 && box.row_count * piece < kLine) out *= 0.5;
+      }
+      if (box.cols[0].stride[kSrc] % kSameSets == 0 && box.rows[0].stride[kDst] % kSameSets == 0) out *= 0.6;
       // Narrow rows apart from each other.
-      return of_size(kTranspose, piece) * (rows_follow ? 1 : std::min(1.0, static_cast<double>(row_bytes) / 32));
+      const bool rows_follow = box.rows[0].stride[kDst] == row_bytes;
+      return out * (rows_follow ? 1 : std::min(1.0, static_cast<double>(row_bytes) / 32));
     }
     case KernelShape::gather: return std::min(30.0, 1.6 * static_cast<double>(piece));
     case KernelShape::fill: break;
   }
-  return streams ? 10 : 20;
+  return 30;
 }
 
-}  // namespace
+/// Whether elements are read one by one from different lines, or nearly so.
+bool reads_lines(const BoxPlan& box) {
+  return box.shape == KernelShape::gather && box.chunk == 0 && !box.dense_rows &&
+         std::ranges::any_of(box.cols, [&](const Axis& a) { return std::abs(a.stride[kSrc]) >= kLine / 4; });
+}
 
-Cost Plan::cost() const {
-  // Starting a reorder, a box and a block.
-  constexpr double kRun = 8, kBox = 5, kBlock = 5;
-  // Few values of a column that are converted at a time.
-  constexpr double kShortColumn = 25;
-  constexpr int64_t kShort = 32;
-  const double src_bytes = bits(src_.dtype) / 8.0, dst_bytes = bits(dst_.dtype) / 8.0;
-  double read = 0, written = 0, nanoseconds = kRun;
-  const auto add_region = [&](const BoxPlan& box, double times, bool streams) {
-    const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes;
-    const double from =
-        box.shape == KernelShape::fill ? 0 : elements * (src_bytes + (attributes_.beta != 0 ? dst_bytes : 0));
-    read += from;
-    written += to;
-    double bytes_a_ns = rate(box, converts_, streams);
-    const double lasting = static_cast<double>(src_.span_bytes() + dst_.span_bytes());
-    if (!streams_ && lasting > kNear) bytes_a_ns *= std::pow(kNear / lasting, kFall);
-    nanoseconds += times * (kBox + kBlock * static_cast<double>(box.blocks)) + (from + to) / bytes_a_ns;
-    if (converts_ && box.shape == KernelShape::transpose && dst_bytes < src_bytes && box.row_count > 4 &&
-        box.row_count < kShort)
-      nanoseconds += kShortColumn * elements / static_cast<double>(box.row_count);
-  };
-  const auto add = [&](const BoxPlan& box, double times, bool streams) {
-    if (box.stage == 0) return add_region(box, times, streams);
+/// Entries of the lists of a box's rows and columns of several axes: made anew where blocks' first ones differ.
+double listed(const BoxPlan& box) {
+  const auto blocks = static_cast<double>(box.blocks), panels = blocks / static_cast<double>(box.strips);
+  double out = 0;
+  if (box.rows.size() > 1) out += static_cast<double>(box.block_rows) * (box.strips > 1 ? blocks : 1);
+  if (box.cols.size() > 1 && !box.long_runs) out += static_cast<double>(box.block_cols) * (box.panels > 1 ? panels : 1);
+  return out;
+}
+
+/// The sum over a plan's boxes.
+class Price {
+ public:
+  explicit Price(const Plan& plan)
+      : streams_(plan.streams()),
+        converts_(plan.converts()),
+        src_bytes_(bits(plan.src().dtype) / 8.0),
+        dst_bytes_(bits(plan.dst().dtype) / 8.0),
+        old_bytes_(plan.attributes().beta != 0 ? dst_bytes_ : 0),
+        spread_(std::min(kMostSpread, static_cast<double>(plan.src().span_bytes()) /
+                                          static_cast<double>(plan.src().logical_bytes()))),
+        read_(plan.src().span_bytes() <= kLastLevel ? kReadNear : kRead) {
+    const auto both = static_cast<double>(plan.src().span_bytes() + plan.dst().span_bytes());
+    if (both > kNear) level_ = std::pow(kNear / both, kFall);
+  }
+
+  void add(const BoxPlan& box) {
+    if (box.stage > 0) return add_stages(box, 1);
+    if (box.parts.empty()) return add_box(box, 1, false);
+    const auto tiles = static_cast<double>(box.blocks);
+    for (const BoxPlan& run : box.parts) {
+      for (const BoxPlan& part : run.parts) part.stage > 0 ? add_stages(part, tiles) : add_box(part, tiles, true);
+    }
+  }
+
+  Cost cost() const { return {static_cast<int64_t>(bytes_read_), static_cast<int64_t>(bytes_written_), ns_}; }
+
+ private:
+  /// `times` over; a part of a tile is put together in the cache.
+  void add_box(const BoxPlan& box, double times, bool part) {
+    const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes_;
+    const double from = box.shape == KernelShape::fill ? 0 : elements * (src_bytes_ + old_bytes_);
+    bytes_read_ += from;
+    bytes_written_ += to;
+    start(box, times);
+    if (streams_ && reads_lines(box)) ns_ += kFetched * elements * std::max(0.0, 1 - 1 / spread_);
+    if (!streams_)
+      ns_ += (from + to) / (rate(box, converts_) * level_);
+    else if (part)
+      ns_ += from * spread_ / (read_ * kUnfetched) + to / kWrite + (from + to) / rate(box, converts_);
+    else
+      ns_ += streamed(box, from, to);
+  }
+
+  /// Past the caches.
+  double streamed(const BoxPlan& box, double from, double to) const {
+    const double memory = from * spread_ / read_ + to / kWrite;
+    const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
+    if (box.shape == KernelShape::gather || box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4)
+      return (from + to) / rate(box, converts_);
+    // Lines that are written in parts.
+    if (box.row_run > 0 || box.shape == KernelShape::fill || (!box.dense_cols && piece < kScatteredPiece))
+      return (from + to) / (piece >= kLine ? kWholeLines : kPartsOfLines);
+    if (box.shape == KernelShape::transpose) {
+      if (converts_) return std::max(memory, (from + to) / rate(box, true));
+      return memory * transposition(box, piece);
+    }
+    return memory * (converts_ ? 1.15 : box.long_runs ? 1 : 1.08);
+  }
+
+  /// Bits to or from the cache, and conversion there.
+  void add_stages(const BoxPlan& box, double times) {
     times *= static_cast<double>(box.blocks);
     const std::size_t converting = box.converts_last ? box.parts.size() - 1 : 0;
     for (std::size_t p = 0; p < box.parts.size(); ++p) {
       const BoxPlan& part = box.parts[p];
       if (p == converting) {
-        add_region(part, times, false);
+        add_box(part, times, streams_);
       } else {
-        // Bits, from the cache or to it.
-        const double bytes = 2 * static_cast<double>(part.elements) * (box.converts_last ? src_bytes : dst_bytes);
-        nanoseconds += times * (kBlock * static_cast<double>(part.blocks) + bytes / rate(part, false, false));
+        start(part, times);
+        const double elements = times * static_cast<double>(part.elements);
+        ns_ += 2 * elements * (box.converts_last ? src_bytes_ : dst_bytes_) / rate(part, false);
       }
     }
-  };
-  for (const BoxPlan& box : boxes_) {
-    if (box.parts.empty() || box.stage > 0) {
-      add(box, 1, streams_);
-      continue;
-    }
-    const auto tiles = static_cast<double>(box.blocks);
-    for (const BoxPlan& run : box.parts) {
-      // Written once more, from the cache.
-      nanoseconds += tiles * static_cast<double>(run.run_bytes) / 30;
-      for (const BoxPlan& part : run.parts) add(part, tiles, false);
-    }
   }
-  for (const BoxPlan& fill : fills_) add(fill, 1, streams_);
-  return {static_cast<int64_t>(read), static_cast<int64_t>(written), nanoseconds};
+
+  void start(const BoxPlan& box, double times) {
+    ns_ += times * (kBox + kBlock * static_cast<double>(box.blocks) + kListed * listed(box));
+  }
+
+  const bool streams_, converts_;
+  /// Of an element of the source, of the destination, and of the latter where it is read.
+  const double src_bytes_, dst_bytes_, old_bytes_;
+  const double spread_, read_;
+  double level_ = 1;
+  double bytes_read_ = 0, bytes_written_ = 0, ns_ = kRun;
+};
+
+}  // namespace
+
+Cost Plan::cost() const {
+  Price price(*this);
+  for (const BoxPlan& box : boxes_) price.add(box);
+  for (const BoxPlan& fill : fills_) price.add(fill);
+  return price.cost();
 }
 
 }  // namespace relayout
