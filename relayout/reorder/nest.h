@@ -30,6 +30,8 @@ struct Axis {
   int64_t extent = 1;
   Offsets stride{};    // of each operand; unused where there is a table
   int32_t table = -1;  // index into Tables; its first entry is all zeros
+
+  bool operator==(const Axis&) const = default;
 };
 
 /// The most axes a box can have: a digit of either side can start one.

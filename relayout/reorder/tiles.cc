@@ -166,6 +166,31 @@ class Tiler {
     emit(group, group.offset, tile, group.common, dense);
   }
 
+  /// Parts of a tile, where in the group their runs begin, and their plans.
+  struct PlannedPart {
+    const SectionPart* part;
+    int64_t begin;
+    const BoxPlan* plan;
+  };
+  using Planned = SmallVector<PlannedPart, 16>;
+
+  /// A part of a tile, of a run from `begin` on. Of parts with equal axes the plans differ in where they start.
+  BoxPlan plan_part(const SectionPart& part, int64_t begin, const Axes& tile, const Planned& planned) const {
+    const auto like = std::ranges::find_if(planned, [&](const PlannedPart& other) {
+      return other.part->padding == part.padding && std::ranges::equal(other.part->axes, part.axes);
+    });
+    if (like == planned.end()) {
+      Box box = box_of({0, -begin, 0}, part, tile);
+      return part.padding ? planner_.pad(std::move(box)) : planner_.move(std::move(box), false);
+    }
+    BoxPlan out = *like->plan;
+    out.offset[kDst] += like->begin - begin;
+    for (std::size_t k = 0; k < kOperands; ++k) {
+      if (k == kDst || !part.padding) out.offset[k] += part.offset[k] - like->part->offset[k];
+    }
+    return out;
+  }
+
   void emit(const Group& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
     BoxPlan out;
     out.offset = offset;
@@ -175,6 +200,8 @@ class Tiler {
     int64_t ahead = 0;
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
       ahead = loops.back().stride[kSrc] * ceil_div(kTileAhead, std::abs(loops.back().stride[kSrc]));
+    Planned planned;
+    out.parts.reserve(group.runs.size());
     for (const Run& run : group.runs) {
       BoxPlan& made = out.parts.emplace_back();
       made.offset[kDst] = run.begin;
@@ -183,11 +210,11 @@ class Tiler {
       image += ceil_div(made.run_bytes + kLine, kLine) * kLine;
       made.elements = run.elements(false) * blocks;
       out.elements += made.elements * tiles;
+      made.parts.reserve(run.parts.size());
       for (const SectionPart& part : run.parts) {
-        Box box = box_of({0, -run.begin, 0}, part, tile);
-        made.parts.push_back(part.padding ? planner_.pad(std::move(box)) : planner_.move(std::move(box), false));
-        BoxPlan& leaf = made.parts.back();
+        BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
+        planned.push_back({&part, run.begin, &leaf});
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;
@@ -212,9 +239,22 @@ void scale(Axes& axes, int64_t src_units, int64_t dst_units) {
   for (Axis& axis : axes) relayout::scale(axis.stride, src_units, dst_units);
 }
 
+void multiply(SectionPart& part, const SectionPart& by) {
+  for (std::size_t k = 0; k < kOperands; ++k) part.offset[k] += by.offset[k];
+  part.axes.insert(part.axes.end(), by.axes.begin(), by.axes.end());
+  part.padding = part.padding || by.padding;
+}
+
 /// A bundle of one more dim for all runs of a group.
 void multiply(Group& group, const Bundle& bundle) {
   group.common.insert(group.common.end(), bundle.common.begin(), bundle.common.end());
+  // Most dims are one part.
+  if (bundle.sections.size() == 1 && bundle.sections[0].size() == 1) {
+    for (Run& run : group.runs) {
+      for (SectionPart& part : run.parts) multiply(part, bundle.sections[0][0]);
+    }
+    return;
+  }
   std::vector<Run> runs;
   runs.reserve(group.runs.size() * bundle.sections.size());
   for (const Run& run : group.runs) {
@@ -222,12 +262,7 @@ void multiply(Group& group, const Bundle& bundle) {
       Run& out = runs.emplace_back();
       out.parts.reserve(run.parts.size() * section.size());
       for (const SectionPart& a : run.parts) {
-        for (const SectionPart& b : section) {
-          SectionPart& part = out.parts.emplace_back(a);
-          for (std::size_t k = 0; k < kOperands; ++k) part.offset[k] += b.offset[k];
-          part.axes.insert(part.axes.end(), b.axes.begin(), b.axes.end());
-          part.padding = a.padding || b.padding;
-        }
+        for (const SectionPart& b : section) multiply(out.parts.emplace_back(a), b);
       }
     }
   }
