@@ -1,11 +1,13 @@
 // The two questions about a layout that need a search: which index lies at an offset, and whether two
 // indices share one. Both walk the digits from the largest stride down; what the smaller strides
 // can still add bounds each step, so that a nested layout has one candidate a digit.
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
 
 #include "relayout/core/layout.h"
+#include "relayout/core/small_vector.h"
 
 namespace relayout {
 namespace {
@@ -20,26 +22,29 @@ struct Place {
 };
 
 struct Places {
-  std::vector<Place> list;       // by |stride|, largest first
-  std::vector<int64_t> reach;    // reach[k]: what places k.. can add at most, in |offset|
-  std::vector<int64_t> divisor;  // divisor[k]: gcd of the strides of places k..
+  SmallVector<Place, 12> list;       // by |stride|, largest first
+  SmallVector<int64_t, 13> reach;    // reach[k]: what places k.. can add at most, in |offset|
+  SmallVector<int64_t, 13> divisor;  // divisor[k]: gcd of the strides of places k..
 };
 
 Places places_of(const Layout& layout, const Dims& extents) {
   Places out;
+  const auto larger = [](const Place& a, const Place& b) { return std::abs(a.stride) > std::abs(b.stride); };
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t place = 1;
     for (const Digit& digit : layout.digits(d)) {
       // A digit that the extent does not fill takes fewer values.
       const int64_t extent = std::min(digit.extent, ceil_div(extents[d], place));
-      if (extent > 1) out.list.push_back({extent, digit.stride, place, d});
+      if (extent > 1) {
+        out.list.push_back({extent, digit.stride, place, d});
+        const auto at = std::upper_bound(out.list.begin(), out.list.end() - 1, out.list.back(), larger);
+        std::rotate(at, out.list.end() - 1, out.list.end());
+      }
       place *= digit.extent;
     }
   }
-  std::ranges::stable_sort(out.list,
-                           [](const Place& a, const Place& b) { return std::abs(a.stride) > std::abs(b.stride); });
-  out.reach.assign(out.list.size() + 1, 0);
-  out.divisor.assign(out.list.size() + 1, 0);
+  out.reach.resize(out.list.size() + 1);
+  out.divisor.resize(out.list.size() + 1);
   for (std::size_t k = out.list.size(); k-- > 0;) {
     out.reach[k] = out.reach[k + 1] + (out.list[k].extent - 1) * std::abs(out.list[k].stride);
     out.divisor[k] = std::gcd(out.divisor[k + 1], out.list[k].stride);

@@ -16,9 +16,9 @@ void scale(Box& box, int64_t src_units, int64_t dst_units) {
   for (Axis& axis : box.axes) scale(axis.stride, src_units, dst_units);
 }
 
-int64_t count_elements(const Box& box) {
+int64_t count_elements(const Axes& axes) {
   int64_t count = 1;
-  for (const Axis& axis : box.axes) count *= axis.extent;
+  for (const Axis& axis : axes) count *= axis.extent;
   return count;
 }
 

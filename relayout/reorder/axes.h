@@ -19,7 +19,8 @@ inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }
 void scale(Offsets& offsets, int64_t src_units, int64_t dst_units);
 void scale(Box& box, int64_t src_units, int64_t dst_units);
 
-int64_t count_elements(const Box& box);
+int64_t count_elements(const Axes& axes);
+inline int64_t count_elements(const Box& box) { return count_elements(box.axes); }
 
 /// The affine axis with the least |stride| of an operand, or end().
 Axes::iterator nearest(Axes& axes, Operand operand);

@@ -51,8 +51,7 @@ class Cutter {
     refiner_.make_pieces(tables, axes, pieces);
     for (const Piece& piece : pieces) {
       const auto first = axes.begin() + static_cast<std::ptrdiff_t>(piece.first_axis);
-      out.bundles.push_back(
-          {Axes(first, first + static_cast<std::ptrdiff_t>(piece.axes)), {{{piece.offset, {}, false}}}});
+      out.bundles.push_back({piece.offset, Axes(first, first + static_cast<std::ptrdiff_t>(piece.axes)), {}});
     }
     return out;
   }
@@ -77,9 +76,8 @@ class Cutter {
     if (whole > 0 && period / block_ > kMaxParts / 2) return std::nullopt;
     if (nests) {
       refiner_.cut(0, whole, [&](int64_t first, std::size_t top, int64_t count) {
-        Bundle bundle = steps(0, top, count);
-        bundle.sections.push_back({{refiner_.at(first), {}, false}});
-        out.bundles.push_back(std::move(bundle));
+        out.bundles.push_back(steps(0, top, count));
+        out.bundles.back().offset = refiner_.at(first);
       });
     } else {
       std::size_t level = 0;
@@ -90,15 +88,15 @@ class Cutter {
         out.bundles.push_back(std::move(bundle));
       });
     }
-    if (whole < capacity_) {
+    int64_t at = whole;
+    if (whole < end_) {
       Bundle& last = out.bundles.emplace_back();
-      int64_t at = whole;
       for (; at < end_; at += block_) last.sections.push_back(section(at));
-      if (at < capacity_) {
-        Bundle& padding = out.bundles.emplace_back();
-        padding.sections.emplace_back();
-        fill(at, capacity_, padding.sections.back());
-      }
+    }
+    if (at < capacity_) {
+      Bundle& padding = out.bundles.emplace_back();
+      padding.sections.emplace_back();
+      fill(at, capacity_, padding.sections.back());
     }
     if (out.parts() > kMaxParts) return std::nullopt;
     return out;
@@ -145,7 +143,7 @@ class Cutter {
 }  // namespace
 
 int64_t Bundle::parts() const {
-  int64_t count = 0;
+  int64_t count = sections.empty() ? 1 : 0;
   for (const Section& section : sections) count += static_cast<int64_t>(section.size());
   return count;
 }

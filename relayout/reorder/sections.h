@@ -24,8 +24,10 @@ struct SectionPart {
 };
 using Section = std::vector<SectionPart>;
 
-/// Sections that the same axes step through, so that they can be done together.
+/// Sections that the same axes step through, so that they can be done together; where there are none, these axes are
+/// all.
 struct Bundle {
+  Offsets offset{};
   Axes common;
   std::vector<Section> sections;
 

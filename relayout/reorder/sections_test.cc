@@ -41,9 +41,11 @@ TEST(Sections, HoldEveryIndexOnce) {
     if (!tables.empty()) continue;  // too many parts
     std::vector<Offsets> elements, padding, expected, expected_padding;
     for (const Bundle& bundle : sections.bundles) {
-      for (const Section& section : bundle.sections) {
+      const std::vector<Section> none{Section(1)};
+      for (const Section& section : bundle.sections.empty() ? none : bundle.sections) {
         for (const SectionPart& part : section) {
           std::vector<Offsets> all{part.offset};
+          for (std::size_t k = 0; k < kOperands; ++k) all[0][k] += bundle.offset[k];
           step(part.axes, all);
           step(bundle.common, all);
           auto& to = part.padding ? padding : elements;

@@ -46,7 +46,7 @@ struct Run {
   int64_t elements(bool padding) const {
     int64_t count = 0;
     for (const SectionPart& part : parts) {
-      if (!part.padding || padding) count += count_elements(Box{{}, part.axes});
+      if (!part.padding || padding) count += count_elements(part.axes);
     }
     return count;
   }
@@ -239,22 +239,11 @@ void scale(Axes& axes, int64_t src_units, int64_t dst_units) {
   for (Axis& axis : axes) relayout::scale(axis.stride, src_units, dst_units);
 }
 
-void multiply(SectionPart& part, const SectionPart& by) {
-  for (std::size_t k = 0; k < kOperands; ++k) part.offset[k] += by.offset[k];
-  part.axes.insert(part.axes.end(), by.axes.begin(), by.axes.end());
-  part.padding = part.padding || by.padding;
-}
-
 /// A bundle of one more dim for all runs of a group.
 void multiply(Group& group, const Bundle& bundle) {
   group.common.insert(group.common.end(), bundle.common.begin(), bundle.common.end());
-  // Most dims are one part.
-  if (bundle.sections.size() == 1 && bundle.sections[0].size() == 1) {
-    for (Run& run : group.runs) {
-      for (SectionPart& part : run.parts) multiply(part, bundle.sections[0][0]);
-    }
-    return;
-  }
+  for (std::size_t k = 0; k < kOperands; ++k) group.offset[k] += bundle.offset[k];
+  if (bundle.sections.empty()) return;
   std::vector<Run> runs;
   runs.reserve(group.runs.size() * bundle.sections.size());
   for (const Run& run : group.runs) {
@@ -262,7 +251,12 @@ void multiply(Group& group, const Bundle& bundle) {
       Run& out = runs.emplace_back();
       out.parts.reserve(run.parts.size() * section.size());
       for (const SectionPart& a : run.parts) {
-        for (const SectionPart& b : section) multiply(out.parts.emplace_back(a), b);
+        for (const SectionPart& b : section) {
+          SectionPart& part = out.parts.emplace_back(a);
+          for (std::size_t k = 0; k < kOperands; ++k) part.offset[k] += b.offset[k];
+          part.axes.insert(part.axes.end(), b.axes.begin(), b.axes.end());
+          part.padding = a.padding || b.padding;
+        }
       }
     }
   }
@@ -305,6 +299,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   if (!mixed || boxes > kMaxBoxes / 4) return std::nullopt;
   for (DimSections& dim : dims) {
     for (Bundle& bundle : dim.bundles) {
+      relayout::scale(bundle.offset, bytes[kSrc], bytes[kDst]);
       scale(bundle.common, bytes[kSrc], bytes[kDst]);
       for (Section& section : bundle.sections) {
         for (SectionPart& part : section) {
