@@ -19,8 +19,9 @@ namespace {
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// Of the last-level cache, what source and destination together may take before the destination is written past it:
-/// a quarter. Lines that are written by way of the cache are read first, and what is in the cache is displaced.
-constexpr int64_t kStreamShare = 4;
+/// a quarter. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Half of
+/// it where boxes share lines: these are put together before they are written past the cache.
+constexpr int64_t kStreamShare = 4, kStreamShareUneven = 2;
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
@@ -76,8 +77,10 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
   return out;
 }
 
-/// Whether blocks of both sides divide each other and the dims, so that no boxes share lines.
-bool divides_evenly(const Layout& src, const Layout& dst) {
+/// Whether blocks of both sides divide each other and the dims, so that no boxes share lines. Nibbles always do.
+bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
+  const Layout &src = src_desc.layout, &dst = dst_desc.layout;
+  if (bits(src_desc.dtype) < 8 || bits(dst_desc.dtype) < 8) return true;
   if (dst.padded()) return false;
   for (int d = 0; d < dst.ndims(); ++d) {
     int64_t places[2 * kMaxDigits], count = 0;
@@ -122,7 +125,8 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   const int64_t bytes = src.span_bytes() + dst.span_bytes();
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
-                  (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / kStreamShare);
+                  (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / kStreamShare &&
+                   (bytes > machine.l3 / kStreamShareUneven || divides_evenly(src, dst)));
   const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
   if (fills) {
     plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
@@ -140,19 +144,21 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
 
 uint32_t Plan::plan_boxes(const Tuning& tuning) {
   const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
-  const BoxPlanner planner{src_.dtype,
-                           dst_.dtype,
-                           converts_,
-                           streams_,
-                           attributes_.beta != 0,
-                           fills ? std::optional(fill_bits_) : std::nullopt,
-                           tuning};
-  if (streams_ && bits(src_.dtype) >= 8 && bits(dst_.dtype) >= 8 && !divides_evenly(src_.layout, dst_.layout)) {
-    if (auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_)) {
+  BoxPlanner planner{src_.dtype,
+                     dst_.dtype,
+                     converts_,
+                     streams_,
+                     attributes_.beta != 0,
+                     fills ? std::optional(fill_bits_) : std::nullopt,
+                     tuning};
+  if (streams_ && !divides_evenly(src_, dst_)) {
+    auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
+    if (tiled && (!tiled->reads_again || tuning.stream == Tuning::Stream::always)) {
       boxes_ = std::move(tiled->boxes);
       fills_ = std::move(tiled->fills);
       return tiled->filled;
     }
+    if (tiled) streams_ = planner.streams = false;
     tables_.clear();
   }
   auto boxes =

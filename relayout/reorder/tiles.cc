@@ -23,6 +23,35 @@ constexpr int64_t kRunStep = 2 << 10;
 /// The source is fetched so many bytes ahead, in whole tiles.
 constexpr int64_t kTileAhead = 2 << 10;
 
+/// Lines that the first-level cache holds until they are read again.
+constexpr int64_t kNearLines = 512;
+
+/// Lines of the source that some axes read: those that step within lines make one stretch.
+double lines_read(const Axes& axes) {
+  int64_t reach = 0;
+  double lines = 1;
+  for (const Axis& axis : axes) {
+    const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kLine;
+    if (step < kLine)
+      reach += (axis.extent - 1) * step;
+    else
+      lines *= static_cast<double>(axis.extent);
+  }
+  return lines * static_cast<double>(reach / kLine + 1);
+}
+
+/// Whether the loops around a tile that reads `lines` come back to them when they have left the first-level cache.
+bool reads_again(double lines, const Axes& loops) {
+  for (auto loop = loops.end(); loop-- != loops.begin();) {
+    const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kLine;
+    if (step == 0 || step >= kLine)
+      lines *= static_cast<double>(loop->extent);
+    else if (lines > kNearLines)
+      return true;
+  }
+  return false;
+}
+
 /// Parts that together make a stretch of the destination.
 struct Run {
   std::vector<SectionPart> parts;
@@ -197,6 +226,7 @@ class Tiler {
     int64_t tiles = 1, blocks = 1, image = 0, most = 0;
     for (const Axis& axis : loops) tiles *= axis.extent;
     for (const Axis& axis : tile) blocks *= axis.extent;
+    double lines = 0;
     int64_t ahead = 0;
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
       ahead = loops.back().stride[kSrc] * ceil_div(kTileAhead, std::abs(loops.back().stride[kSrc]));
@@ -212,6 +242,7 @@ class Tiler {
       out.elements += made.elements * tiles;
       made.parts.reserve(run.parts.size());
       for (const SectionPart& part : run.parts) {
+        if (!part.padding) lines += lines_read(box_of({0, -run.begin, 0}, part, tile).axes);
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
@@ -225,6 +256,7 @@ class Tiler {
         out.block_cols = leaf.block_cols;
       }
     }
+    out_.reads_again = out_.reads_again || reads_again(lines, loops);
     out.loops = std::move(loops);
     out.blocks = tiles;
     out_.boxes.push_back(std::move(out));

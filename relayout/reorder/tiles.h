@@ -30,6 +30,9 @@ struct TiledBoxes {
   std::vector<BoxPlan> boxes, fills;
   /// By dim: whether its padding is filled by these.
   uint32_t filled = 0;
+  /// Whether tiles one after the other read the same lines of the source, and so many that they come from far again:
+  /// then boxes of their own are faster, through the cache.
+  bool reads_again = false;
 };
 
 /// All boxes of a reorder of types of whole bytes, some of them tiled; null where none would be, or too many were made.
