@@ -53,34 +53,45 @@ struct Odometer {
   }
 };
 
-/// Where indices begin, begin + 1, ... of fused axes start, from the first one's start on, which is returned.
+/// Goes on with a list of `have` entries, each so many later again by `stride`, until it has `count`.
+inline void repeat(int64_t* list, int64_t have, int64_t stride, int64_t count) {
+  if (have == 1) {
+    for (int64_t i = 1; i < count; ++i) list[i] = list[0] + i * stride;
+    return;
+  }
+  for (; have < count; have *= 2, stride *= 2) {
+    const int64_t more = std::min(have, count - have);
+    int64_t* const to = list + have;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < more; ++i) to[i] = list[i] + stride;
+  }
+}
+
+/// Where indices begin, begin + 1, ... of fused axes start, from the first one's start on, which is returned. Stretches
+/// of an axis are repeated, so that short inner axes cost no loops of their own.
 inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64_t count,
                                           const std::array<int64_t*, 2>& lists) {
-  std::array<int64_t, kMaxAxes> index;
-  std::array<int64_t, 2> at{};
-  for (std::size_t a = 0, rest = static_cast<std::size_t>(begin); a < axes.size(); ++a) {
-    const auto extent = static_cast<std::size_t>(axes[a].extent);
-    index[a] = static_cast<int64_t>(rest % extent);
-    rest /= extent;
-    for (std::size_t k : {kSrc, kDst}) at[k] += index[a] * axes[a].stride[k];
-  }
-  const std::array<int64_t, 2> first = at;
-  at = {};
-  const Axis& inner = axes[0];
+  std::array<int64_t, 2> first{};
   for (int64_t done = 0; done < count;) {
-    const int64_t run = std::min(count - done, inner.extent - index[0]);
-    for (std::size_t k : {kSrc, kDst}) {
-      for (int64_t i = 0; i < run; ++i) lists[k][done + i] = at[k] + i * inner.stride[k];
+    std::array<int64_t, 2> at{};
+    int64_t rest = begin + done;
+    for (const Axis& axis : axes) {
+      const int64_t index = rest % axis.extent;
+      for (std::size_t k : {kSrc, kDst}) at[k] += index * axis.stride[k];
+      rest /= axis.extent;
     }
-    done += run;
-    for (std::size_t k : {kSrc, kDst}) at[k] -= index[0] * inner.stride[k];
-    index[0] = 0;
-    for (std::size_t a = 1; a < axes.size(); ++a) {
-      const bool carries = ++index[a] == axes[a].extent;
-      for (std::size_t k : {kSrc, kDst}) at[k] += (carries ? 1 - index[a] : 1) * axes[a].stride[k];
-      if (!carries) break;
-      index[a] = 0;
+    if (done == 0) first = at;
+    for (std::size_t k : {kSrc, kDst}) lists[k][done] = at[k] - first[k];
+    rest = begin + done;
+    int64_t made = 1;
+    for (const Axis& axis : axes) {
+      const int64_t steps = axis.extent - rest % axis.extent, end = std::min(made * steps, count - done);
+      for (std::size_t k : {kSrc, kDst}) repeat(lists[k] + done, made, axis.stride[k], end);
+      made = end;
+      if (made == count - done || steps < axis.extent) break;
+      rest /= axis.extent;
     }
+    done += made;
   }
   return first;
 }
