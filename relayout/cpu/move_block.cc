@@ -1,22 +1,64 @@
 // One block whose bits are moved, by the kernel of its shape.
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "relayout/cpu/pack_block.h"
 
 namespace relayout::cpu {
 namespace {
 
+/// kRows rows of a gather at a time: the list of the columns is read once for all.
+template <typename T, int kRows>
+void gather_rows(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                 Starts dst_cols, int64_t cols) {
+  const std::byte* from[kRows];
+  std::byte* to[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    from[r] = src + src_rows[r];
+    to[r] = dst + dst_rows[r];
+  }
+  for (int64_t c = 0; c < cols; ++c) {
+    const int64_t at = src_cols[c], put = dst_cols[c];
+    T values[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) std::memcpy(&values[r], from[r] + at, sizeof(T));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) std::memcpy(to[r] + put, &values[r], sizeof(T));
+  }
+}
+
+/// A region whose elements lie anywhere.
+template <typename T>
+void gather_region(Block block) {
+  constexpr int64_t kTogether = 4;
+  // Rows and columns are alike here.
+  if (block.cols < kTogether && block.cols < block.rows) {
+    std::swap(block.rows, block.cols);
+    std::swap(block.src_rows, block.src_cols);
+    std::swap(block.dst_rows, block.dst_cols);
+  }
+  const auto rows = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t r) {
+    gather_rows<T, kRows>(block.src, block.src_rows + r, block.src_cols, block.dst, block.dst_rows + r, block.dst_cols,
+                          block.cols);
+  };
+  int64_t r = 0;
+  for (; r + kTogether <= block.rows; r += kTogether) rows(std::integral_constant<int, kTogether>(), r);
+  if (block.rows - r == 3) return rows(std::integral_constant<int, 3>(), r);
+  if (block.rows - r == 2) return rows(std::integral_constant<int, 2>(), r);
+  if (block.rows - r == 1) rows(std::integral_constant<int, 1>(), r);
+}
+
 template <typename T>
 void gather(const RunContext& context, const BoxPlan& box, const Block& block) {
+  if (box.shuffle == 1) return gather_region<T>(block);
   alignas(64) std::byte permuted[kMaxBlockSide * 16];
   for (int64_t r = 0; r < block.rows; ++r) {
-    const std::byte* from = block.src + block.src_rows[r];
     std::byte* to = block.dst + block.dst_rows[r];
-    if (box.shuffle > 1) {
-      context.kernels.shuffle(from, kFirst, kFirst, permuted, kFirst, kFirst, 1, 1, box.chunk, box.pattern.data());
-      from = permuted;
-    }
-    for (int64_t c = 0; c < block.cols; ++c) std::memcpy(to + block.dst_cols[c], from + block.src_cols[c], sizeof(T));
+    context.kernels.shuffle(block.src + block.src_rows[r], kFirst, kFirst, permuted, kFirst, kFirst, 1, 1, box.chunk,
+                            box.pattern.data());
+    for (int64_t c = 0; c < block.cols; ++c)
+      std::memcpy(to + block.dst_cols[c], permuted + block.src_cols[c], sizeof(T));
   }
 }
 
