@@ -99,6 +99,53 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
   });
 }
 
+#if HWY_TARGET <= HWY_AVX2
+
+/// Block b of a register.
+template <int kBlock, class D>
+HWY_INLINE hn::Vec<Block16<uint8_t>> block_of(D d, hn::Vec<D> v) {
+  constexpr std::size_t kCount = hn::MaxLanes(d) / 16;
+  const hn::Half<D> half;
+  if constexpr (kCount == 1)
+    return v;
+  else if constexpr (kBlock < static_cast<int>(kCount / 2))
+    return block_of<kBlock>(half, hn::LowerHalf(half, v));
+  else
+    return block_of<kBlock - static_cast<int>(kCount / 2)>(half, hn::UpperHalf(half, v));
+}
+
+/// Tiles of 16 bytes of columns whose rows fill a register of D: block b of a register has other rows of the same
+/// columns, and each block is stored by itself.
+template <int kSize, class D>
+HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                           Starts dst_cols, const TileShape& shape) {
+  using T = hn::TFromD<D>;
+  constexpr int kN = 16 / kSize, kHigh = static_cast<int>(hn::MaxLanes(d) * sizeof(T)) / 16;
+  const hn::Repartition<uint8_t, D> bytes;
+  const Block16<uint8_t> block;
+  const auto read = hn::BitCast(d, hn::LoadDup128(bytes, shape.src_pattern));
+  const auto written = hn::BitCast(d, hn::LoadDup128(bytes, shape.dst_pattern));
+  each_tile(shape, kHigh * kN, kN, [&](int64_t row, int64_t col) HWY_ATTR {
+    const std::byte* from = src + src_rows[row];
+    std::byte* to = dst + dst_cols[col];
+    Registers<D> a;
+    for (int i = 0; i < kN; ++i) a.v[i] = hn::TableLookupBytes(hn::LoadU(d, as<T>(from + src_cols[col + i])), read);
+    interleave_rounds<kN>(d, a);
+    for (int i = 0; i < kN; ++i) {
+      const auto v = hn::BitCast(bytes, hn::TableLookupBytes(a.v[i], written));
+      const Starts rows = dst_rows + row + i;
+      hn::StoreU(block_of<0>(bytes, v), block, as<uint8_t>(to + rows[0]));
+      hn::StoreU(block_of<1>(bytes, v), block, as<uint8_t>(to + rows[kN]));
+      if constexpr (kHigh == 4) {
+        hn::StoreU(block_of<2>(bytes, v), block, as<uint8_t>(to + rows[2 * kN]));
+        hn::StoreU(block_of<3>(bytes, v), block, as<uint8_t>(to + rows[3 * kN]));
+      }
+    }
+  });
+}
+
+#endif
+
 /// By the widest registers that a run of columns fills.
 template <int kSize, typename T>
 void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
@@ -109,10 +156,16 @@ void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* ds
     else
       tiles_of<kSize, false>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
   };
-  const int64_t bytes = shape.col_run * kSize;
-  if (bytes >= 16 * kBlocks) return by(Wide<T>());
+  const int64_t rows = shape.row_run * kSize, cols = shape.col_run * kSize;
+  if (cols >= 16 * kBlocks) return by(Wide<T>());
+#if HWY_TARGET <= HWY_AVX2
+  const auto tall = [&](auto d)
+                        HWY_ATTR { tall_tiles<kSize>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape); };
+  if (cols >= 16 && rows >= 16 * kBlocks) return tall(Wide<T>());
+#endif
 #if HWY_TARGET <= HWY_AVX3
-  if (bytes >= 32) return by(hn::Half<Wide<T>>());
+  if (cols >= 32) return by(hn::Half<Wide<T>>());
+  if (cols >= 16 && rows >= 32) return tall(hn::Half<Wide<T>>());
 #endif
   by(Block16<T>());
 }
