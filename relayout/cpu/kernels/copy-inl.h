@@ -37,16 +37,38 @@ void copy_whole(const std::byte* src, Starts src_rows, Starts src_cols, std::byt
 
 void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
           int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
+  const auto each = [&](auto one) __attribute__((always_inline)) {
+    each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead, one);
+  };
   switch (bytes) {
     case 16: return copy_whole<Bytes16>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
     case 32: return copy_whole<Bytes32>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
-    case 64:
-      return each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, kLine, ahead,
-                      [](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
-    default:
-      each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead,
-               [=](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_one(from, to, bytes); });
+    case 64: return each([](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
+    default: break;
   }
+  // As copy_short(): which moves is the same for all.
+  const auto by = [&]<typename T>(T) __attribute__((always_inline)) {
+    const int64_t last = bytes - static_cast<int64_t>(sizeof(T));
+    each([=](const std::byte* from, std::byte* to) {
+      const T head = load_unaligned<T>(from), tail = load_unaligned<T>(from + last);
+      store_unaligned(to, head);
+      store_unaligned(to + last, tail);
+    });
+  };
+  if (bytes > 64)
+    each([=](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_one(from, to, bytes); });
+  else if (bytes > 32)
+    by(Bytes32());
+  else if (bytes > 16)
+    by(Bytes16());
+  else if (bytes >= 8)
+    by(uint64_t());
+  else if (bytes >= 4)
+    by(uint32_t());
+  else if (bytes >= 2)
+    by(uint16_t());
+  else if (bytes == 1)
+    by(uint8_t());
 }
 
 void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols, int64_t last_col, uint64_t mask,
