@@ -102,6 +102,17 @@ bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
   return true;
 }
 
+/// Whether a transposition writes short rows of parts of lines here and there. Past the cache each would be put
+/// together for a line or two and two parts of lines, which takes a multiple of the time through the cache, whatever
+/// the size.
+bool scatters_rows(const BoxPlan& box) {
+  constexpr int64_t kShort = 8 * kLine;
+  const int64_t bytes = box.col_count * box.piece[kDst];
+  const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == bytes;
+  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 &&
+         kLine % bytes != 0 && !follow;
+}
+
 }  // namespace
 
 Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
@@ -170,6 +181,13 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     auto left = !converts_ && bits(src_.dtype) >= 8 ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
     boxes_.push_back(planner.move_simple(std::move(box), streams_));
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
+  }
+  if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
+      scatters_rows(*std::ranges::max_element(boxes_, {}, &BoxPlan::elements))) {
+    streams_ = false;
+    boxes_.clear();
+    tables_.clear();
+    return plan_boxes(tuning);
   }
   return 0;
 }
