@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
+#include <random>
 
 #include "relayout/graph/ops_cases.h"
 #include "tests/support/testing.h"
@@ -245,6 +247,109 @@ TEST(OpsErrors, Shapes) {
       {inputs({}), Kind::barrier, BarrierAttributes{"Foo", {{2}}}, "dims of 'Foo'", Pass::forward_inference, 2},
       {inputs({}), Kind::barrier, BarrierAttributes{"Foo", {{-2}}}, "dims of 'Foo'"},
   });
+}
+
+/// Numbers at which arithmetic breaks, and some that fit.
+struct Extremes {
+  std::mt19937 engine;
+
+  int64_t number() {
+    static constexpr int64_t kNumbers[] = {std::numeric_limits<int64_t>::min(),
+                                           -kHuge,
+                                           -2,
+                                           -1,
+                                           0,
+                                           1,
+                                           1,
+                                           1,
+                                           2,
+                                           2,
+                                           3,
+                                           4,
+                                           int64_t{1} << 31,
+                                           int64_t{1} << 32,
+                                           kHuge / 2,
+                                           kHuge - 1,
+                                           kHuge};
+    return kNumbers[std::uniform_int_distribution<std::size_t>(0, std::size(kNumbers) - 1)(engine)];
+  }
+  int small() { return std::uniform_int_distribution<int>(-1, 5)(engine); }
+  Dims list(int count) {
+    Dims out;
+    while (out.size() < count) out.push_back(number());
+    return out;
+  }
+  Dims list() { return list(std::max(small(), 0)); }
+  /// Dims of an operand: huge only where they are empty.
+  Dims dims(int rank) {
+    Dims out;
+    const bool empty = small() == 0;
+    while (out.size() < rank) out.push_back(empty ? std::max<int64_t>(number(), 0) : std::max(small(), 1));
+    if (empty && rank > 0) out[std::uniform_int_distribution<int>(0, rank - 1)(engine)] = 0;
+    return out;
+  }
+
+  NodeAttributes attributes(Kind kind, int dims) {
+    const int rank = std::max(dims - 2, 1);
+    const auto spatial = [&](int count) { return small() <= 1 ? Dims() : list(count); };
+    switch (kind) {
+      case Kind::convolution:
+      case Kind::deconvolution:
+        return ConvolutionAttributes{spatial(rank), spatial(rank), spatial(rank), spatial(rank), number(), {}};
+      case Kind::pooling:
+        return PoolingAttributes{static_cast<PoolingAlgorithm>(std::abs(small()) % 3),
+                                 spatial(rank),
+                                 spatial(rank),
+                                 spatial(rank),
+                                 spatial(rank),
+                                 spatial(rank)};
+      case Kind::layer_normalization: return NormalizationAttributes{.axis = small()};
+      case Kind::lrn: return LrnAttributes{.size = number()};
+      case Kind::shuffle: return ShuffleAttributes{small(), number()};
+      case Kind::resampling: return ResamplingAttributes{.sizes = list(rank)};
+      case Kind::reduction: return ReductionAttributes{.axes = {small(), small()}};
+      case Kind::concat: return ConcatAttributes{small()};
+      case Kind::reshape: return ReshapeAttributes{list()};
+      case Kind::slice: return SliceAttributes{list(dims), list(dims), list(dims)};
+      case Kind::broadcast: return BroadcastAttributes{list()};
+      case Kind::pad: return PadAttributes{list(dims), list(dims), static_cast<PadMode>(std::abs(small()) % 3)};
+      default: return BarrierAttributes{"Foo", {list(), list()}};
+    }
+  }
+};
+
+TEST(OpsErrors, ExtremeNumbersGiveAnErrorOrSizesThatFit) {
+  Extremes random{std::mt19937(5)};
+  const Kind kinds[] = {Kind::convolution, Kind::deconvolution, Kind::pooling,    Kind::layer_normalization,
+                        Kind::lrn,         Kind::shuffle,       Kind::resampling, Kind::reduction,
+                        Kind::concat,      Kind::reshape,       Kind::slice,      Kind::broadcast,
+                        Kind::pad,         Kind::barrier};
+  std::map<Kind, int> accepted;
+  int overflows = 0;
+  for (int i = 0; i < 60000; ++i) {
+    const Kind kind = kinds[i % std::ssize(kinds)];
+    const int rank = std::max(random.small(), 1);
+    Case c;
+    const int sources = kind <= Kind::deconvolution || kind == Kind::concat ? 2 : 1;
+    try {
+      const Dims src = random.dims(rank);
+      Dims other = random.dims(rank);
+      if (rank > 1) other[1] = src[1];
+      for (int s = 0; s < sources; ++s) c.src.push_back(c.graph.input("x", s == 0 ? src : other));
+      for (const Dims& dims : shapes(c, kind, random.attributes(kind, rank))) {
+        const auto elements = checked_product(dims);
+        ASSERT_TRUE(elements && bytes_for(DType::f32, *elements)) << join(dims);
+        for (int64_t extent : dims) ASSERT_GE(extent, 0) << name(kind) << " " << join(dims);
+      }
+      ++accepted[kind];
+    } catch (const Error& error) {
+      ASSERT_TRUE(error.code() == ErrorCode::invalid_argument || error.code() == ErrorCode::overflow)
+          << error.message();
+      overflows += error.code() == ErrorCode::overflow ? 1 : 0;
+    }
+  }
+  for (const Kind kind : kinds) EXPECT_GT(accepted[kind], 10) << name(kind);
+  EXPECT_GT(overflows, 1000);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // view_of: reshape, transpose, slice and broadcast as layout algebra.
 #include <algorithm>
+#include <limits>
 
 #include "relayout/core/view.h"
 #include "relayout/graph/ops_families.h"
@@ -35,7 +36,7 @@ Layout sliced(const SliceAttributes& a, const Layout& src) {
     if (a.steps[d] > 0) {
       out = slice(out, d, a.starts[d], a.stops[d], a.steps[d]);
     } else {  // the same indices upwards, then reversed
-      const int64_t step = -a.steps[d];
+      const int64_t step = -std::max(a.steps[d], -std::numeric_limits<int64_t>::max());
       const int64_t lowest = a.starts[d] - (a.starts[d] - a.stops[d] - 1) / step * step;
       out = flip(trimmed(slice(out, d, lowest, a.starts[d] + 1, step), d), d);
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -239,6 +240,15 @@ TEST(OpsView, RefusesLayoutsOfOtherDimsAndKindsWithoutViews) {
   g.softmax(x);
   EXPECT_EQ(error_of([&] { view_of(g, g.nodes[0], Layout::contiguous({3, 2})); }).field(), "layout of src");
   EXPECT_EQ(error_of([&] { view_of(g, g.nodes[1], Layout::contiguous({2, 3})); }).field(), "kind");
+}
+
+TEST(OpsView, StepsOfTheWholeRangeOf64BitsAreOnePlace) {
+  for (const int64_t step : {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
+    Graph g;
+    const SliceAttributes a{{step < 0 ? 8 : 0}, {step < 0 ? -1 : 9}, {step}};
+    g.add(Kind::slice, a, {g.input("x", {9})});
+    EXPECT_EQ(view_of(g, g.nodes[0], Layout::contiguous({9})), Layout::strided({1}, {1}, step < 0 ? 8 : 0));
+  }
 }
 
 TEST(OpsView, TwelveDimsMayAllComeAndGo) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "relayout/graph/models.h"
 #include "relayout/graph/ops.h"
 #include "relayout/graph/reference.h"
 
@@ -171,6 +172,28 @@ TEST(Simplify, OutputsOfRandomGraphsStay) {
     if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
   }
   EXPECT_LT(after * 2, before);
+}
+
+TEST(Simplify, ModelsStayAndNormalizationGoesIntoConvolutions) {
+  for (const Model& model : models()) {
+    SCOPED_TRACE(model.name);
+    Graph g = model.build({});
+    Maker m(2);
+    std::vector<Values> in;
+    for (TensorId t : g.inputs) in.push_back(m.values(g.tensor(t).dims));
+    const std::vector<Values> expected = evaluate(g, in);
+    simplify(g);
+    expect_sound(g);
+    expect_close(expected, evaluate(g, in));
+    const std::vector<NodeId> makers = producers(g);
+    const std::vector<std::vector<NodeId>> readers = consumers(g);
+    for (const Node& node : g.nodes) {
+      if (node.kind != Kind::batch_normalization || makers[static_cast<std::size_t>(node.src[0])] == kNone) continue;
+      const Node& maker = g.node(makers[static_cast<std::size_t>(node.src[0])]);
+      EXPECT_TRUE(maker.kind != Kind::convolution || readers[static_cast<std::size_t>(node.src[0])].size() > 1)
+          << node.name;
+    }
+  }
 }
 
 TEST(Simplify, NormalizationScaleAndShiftBecomeOneConvolution) {
