@@ -2,6 +2,15 @@
 //
 //     OnnxModel model = read_onnx("net.onnx", {.batch = 8});
 //     for (const std::string& warning : model.warnings) ...    // operators that became barriers
+//
+// Shape arithmetic on constants and dims is computed and leaves no nodes. Weights of grouped convolutions are G O/G I/G
+// spatial, those of RNN cells L D I G O in oneDNN's order of gates. A reshape, a transpose and a reshape that shuffle
+// channels are one shuffle; a Gemm behind a Flatten takes the dims before it. Where the batch is replaced, constant
+// reshapes that begin with the file's batch follow.
+//
+// A known operator in a form that no kind expresses is a barrier too: recurrent cells with clip, peepholes or sequences
+// of several lengths; Resize by cubic, or by scales that give no whole extents; averages that count padding but not
+// what ceil_mode adds; clips, exponents and axes that are computed at run time.
 #pragma once
 
 #include <filesystem>

@@ -217,6 +217,7 @@ std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, s
     return out;
   };
   const DType dtype = gives_bool(operation) ? DType::boolean : a.dtype;
+  charge(op.model, dtype, dims);
   if (is_floating(a.dtype) || is_floating(b.dtype)) {
     return number_constant(dims, run(numbers_of(a), numbers_of(b)), dtype);
   }

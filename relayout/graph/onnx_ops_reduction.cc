@@ -22,23 +22,26 @@ std::optional<std::vector<int>> reduced_axes(const Op& op, int rank) {
   return axes;
 }
 
-/// Constants of shapes: the product of dims, the largest.
+/// All elements of an integer constant, as shapes are reduced: the product of dims, the largest.
 std::optional<Value> folded(const Op& op, const Value& src, const std::vector<int>& axes, const Dims& dims,
                             ReductionAlgorithm algorithm) {
-  if (!src.constant() || static_cast<int>(axes.size()) != src.rank() || elements_of(src.dims) == 0) return std::nullopt;
-  std::string_view step;
-  if (algorithm == ReductionAlgorithm::mul) step = "Mul";
-  if (algorithm == ReductionAlgorithm::sum) step = "Add";
-  if (algorithm == ReductionAlgorithm::max) step = "Max";
-  if (algorithm == ReductionAlgorithm::min) step = "Min";
-  if (step.empty() || is_floating(src.dtype)) return std::nullopt;
+  if (!src.constant() || is_floating(src.dtype) || static_cast<int>(axes.size()) != src.rank()) return std::nullopt;
   const std::vector<int64_t> values = integers_of(src);
-  Value out = integer_constant(dims, std::array{values.front()}, src.dtype);
+  if (values.empty()) return std::nullopt;
+  int64_t out = values.front();
   for (std::size_t i = 1; i < values.size(); ++i) {
-    const auto next = fold_binary(op, out, integer_constant(dims, std::array{values[i]}, src.dtype), step, dims);
+    std::optional<int64_t> next;
+    switch (algorithm) {
+      case ReductionAlgorithm::mul: next = checked_mul(out, values[i]); break;
+      case ReductionAlgorithm::sum: next = checked_add(out, values[i]); break;
+      case ReductionAlgorithm::max: next = std::max(out, values[i]); break;
+      case ReductionAlgorithm::min: next = std::min(out, values[i]); break;
+      default: return std::nullopt;
+    }
+    if (!next) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": a shape overflows int64");
     out = *next;
   }
-  return out;
+  return integer_constant(dims, std::array{out}, src.dtype);
 }
 
 template <ReductionAlgorithm algorithm>

@@ -210,6 +210,21 @@ TEST(OnnxFold, IntegersDivideAsOnnxDoesAndOverflowIsAnError) {
   EXPECT_EQ(code_of([&] { folded("Div", 1, 0); }), ErrorCode::corrupt);
 }
 
+TEST(OnnxFold, ReducedShapes) {
+  const auto reduced = [](const char* operation, const Integers& values) {
+    Net net;
+    net.input("x", {1}).integers("a", values).node(operation, {"a"}, {"y"}, {{"keepdims", int64_t{0}}}).output("y");
+    const OnnxModel model = import(net);
+    EXPECT_TRUE(model.graph.nodes.empty());
+    return values_of(model.graph.tensor(model.graph.outputs[0]))[0];
+  };
+  EXPECT_EQ(reduced("ReduceProd", {2, 3, 4}), 24);
+  EXPECT_EQ(reduced("ReduceSum", {2, 3, 4}), 9);
+  EXPECT_EQ(reduced("ReduceMax", {2, 5, 4}), 5);
+  EXPECT_EQ(reduced("ReduceMin", {2, 5, 4}), 2);
+  EXPECT_EQ(code_of([&] { reduced("ReduceProd", {int64_t{1} << 40, int64_t{1} << 40}); }), ErrorCode::overflow);
+}
+
 TEST(OnnxBatch, TakesThePlaceOfTheFilesInReshapes) {
   EXPECT_EQ(dims_of(import(reshape({1, 6, 2, 2}, {1, 2, 3, 2, 2}), {.batch = 8})), (Dims{8, 2, 3, 2, 2}));
   EXPECT_EQ(dims_of(import(reshape({1, 6, 2, 2}, {1, -1}), {.batch = 8})), (Dims{8, 24}));

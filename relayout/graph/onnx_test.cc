@@ -216,10 +216,14 @@ TEST(OnnxRandomWeights, StatisticsStayPositive) {
   EXPECT_NE(variance[0], variance[1]);
 }
 
+std::filesystem::path model_folder() {
+  const char* given = std::getenv("RELAYOUT_MODELS");
+  return given != nullptr ? given : RELAYOUT_MODELS;
+}
+
 /// Models of other people's, where RELAYOUT_MODELS says where they are.
 TEST(OnnxModels, OfAFolderImportAtBatchOneAndEight) {
-  const char* given = std::getenv("RELAYOUT_MODELS");
-  const std::filesystem::path folder = given != nullptr ? given : RELAYOUT_MODELS;
+  const std::filesystem::path folder = model_folder();
   if (folder.empty()) GTEST_SKIP() << "set RELAYOUT_MODELS to a folder of .onnx files";
   int count = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -241,6 +245,31 @@ TEST(OnnxModels, OfAFolderImportAtBatchOneAndEight) {
     }
   }
   EXPECT_GT(count, 0);
+}
+
+/// A batch of two gives what its images give one by one, where reshapes, states and shuffles follow the batch. For
+/// models that the reference runs in seconds.
+TEST(OnnxModels, ABatchIsItsImages) {
+  const std::filesystem::path folder = model_folder();
+  if (folder.empty()) GTEST_SKIP() << "set RELAYOUT_MODELS to a folder of .onnx files";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".onnx") continue;
+    SCOPED_TRACE(file.path().filename());
+    const Graph one = read_onnx(file.path(), {.batch = 1, .random_weights = 1}).graph;
+    std::size_t bytes = 0;
+    for (const Tensor& tensor : one.tensors) bytes += tensor.constant() ? tensor.data->size() : 0;
+    if (bytes > std::size_t{32} << 20) continue;
+    const Graph two = read_onnx(file.path(), {.batch = 2, .random_weights = 1}).graph;
+    const int64_t count = *checked_product(one.tensor(one.inputs[0]).dims);
+    const Values first = scattered(count, 1), second = scattered(count, 2);
+    Values both = first;
+    both.insert(both.end(), second.begin(), second.end());
+    Values expected = evaluate(one, std::vector<Values>{first})[0];
+    const Values rest = evaluate(one, std::vector<Values>{second})[0];
+    EXPECT_NE(expected, rest);
+    expected.insert(expected.end(), rest.begin(), rest.end());
+    expect_near(evaluate(two, std::vector<Values>{both})[0], expected, 1e-9);
+  }
 }
 
 }  // namespace
