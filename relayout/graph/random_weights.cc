@@ -1,10 +1,12 @@
-// Random weights: values from a counter and a hash, sized by a walk that estimates the mean square of every tensor.
+// Random weights: values from a counter and a hash, sized by a walk that estimates mean and mean square of every
+// tensor.
 #include "relayout/graph/random_weights.h"
 
 #include <cmath>
 #include <cstring>
 
 #include "relayout/graph/reference.h"
+#include "relayout/graph/reference_parts.h"
 
 namespace relayout::graph {
 namespace {
@@ -26,26 +28,52 @@ bool has_random(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
+/// Over all elements of a tensor, taken as independent and normal.
+struct Moments {
+  double mean = 0, square = 1;
+  double variance() const { return std::max(square - mean * mean, 0.0); }
+};
+
+Moments of_variance(double mean, double variance) { return {mean, mean * mean + variance}; }
+
+Moments uniform(double low, double high) { return {(low + high) / 2, (low * low + low * high + high * high) / 3}; }
+
+/// What an elementwise function makes of them, by a sum over the density.
+Moments transformed(const EltwiseAttributes& attributes, const Moments& in) {
+  double weights = 0;
+  Moments out{0, 0};
+  for (double z = -4; z <= 4; z += 0.0625) {
+    const double value = reference::eltwise_forward(attributes, in.mean + z * std::sqrt(in.variance()));
+    // Where it has no value, as the logarithm below 0.
+    if (!std::isfinite(value * value)) continue;
+    const double weight = std::exp(-z * z / 2);
+    weights += weight;
+    out.mean += weight * value;
+    out.square += weight * value * value;
+  }
+  return weights > 0 ? Moments{out.mean / weights, out.square / weights} : Moments{};
+}
+
 class Randomizer {
  public:
   Randomizer(Graph& graph, uint64_t seed)
-      : graph_(graph), seed_(seed), squares_(graph.tensors.size(), 1), done_(graph.tensors.size(), false) {}
+      : graph_(graph), seed_(seed), moments_(graph.tensors.size()), done_(graph.tensors.size(), false) {}
 
   void run() {
     for (const Node& node : graph_.nodes) {
       weights(node);
-      const double square = mean_square(node);
+      Moments out = estimate(node);
+      if (!std::isfinite(out.mean + out.square)) out = {};
       for (const TensorId t : node.dst) {
-        if (t != kNone) squares_[static_cast<std::size_t>(t)] = square;
+        if (t != kNone) moments_[static_cast<std::size_t>(t)] = out;
       }
     }
   }
 
  private:
-  /// The mean square of a source, before it a positive number.
-  double square(const Node& node, std::size_t i) const {
-    if (i >= node.src.size() || node.src[i] == kNone) return 0;
-    return squares_[static_cast<std::size_t>(node.src[i])];
+  Moments source(const Node& node, std::size_t i) const {
+    if (i >= node.src.size() || node.src[i] == kNone) return {0, 0};
+    return moments_[static_cast<std::size_t>(node.src[i])];
   }
 
   const Tensor* constant(const Node& node, std::size_t i) const {
@@ -62,7 +90,7 @@ class Randomizer {
     done_[id] = true;
     Tensor& tensor = graph_.tensors[id];
     tensor.data = random_data(tensor.dims, tensor.dtype, tensor.name, seed_, low, high);
-    squares_[id] = (low * low + low * high + high * high) / 3;
+    moments_[id] = uniform(low, high);
   }
 
   void fill_around_zero(const Node& node, std::size_t i, double mean_square) {
@@ -77,7 +105,7 @@ class Randomizer {
   }
 
   /// Products that each element of the destination sums.
-  double fan_in(const Node& node, const Dims& weights) const {
+  static double fan_in(const Node& node, const Dims& weights) {
     switch (node.kind) {
       case Kind::convolution: return product_from(weights, node.as<ConvolutionAttributes>().groups > 1 ? 2 : 1);
       case Kind::deconvolution: {
@@ -92,22 +120,25 @@ class Randomizer {
   }
 
   void weights(const Node& node) {
+    const Moments in = source(node, 0);
     // A source of zeros gives zeros whatever the weights are.
-    const double in = square(node, 0) > 0 ? square(node, 0) : 1;
+    const double square = in.square > 0 ? in.square : 1, variance = in.variance() > 0 ? in.variance() : 1;
     const Tensor* second = constant(node, 1);
     switch (node.kind) {
       case Kind::convolution:
       case Kind::deconvolution:
       case Kind::inner_product:
       case Kind::matmul:
-        if (second != nullptr) fill_around_zero(node, 1, 1 / (fan_in(node, second->dims) * in));
+        if (second != nullptr) fill_around_zero(node, 1, 1 / (fan_in(node, second->dims) * square));
         fill_around_zero(node, 2, 0.01);
         break;
-      case Kind::rnn: recurrent(node, in); break;
-      case Kind::batch_normalization:
-        fill(node, 3, -0.2 * std::sqrt(in), 0.2 * std::sqrt(in));
-        fill(node, 4, 0.75 * in, 1.25 * in);
+      case Kind::rnn: recurrent(node, square); break;
+      case Kind::batch_normalization: {
+        const double around = 0.2 * std::sqrt(variance);
+        fill(node, 3, in.mean - around, in.mean + around);
+        fill(node, 4, 0.75 * variance, 1.25 * variance);
         [[fallthrough]];
+      }
       case Kind::layer_normalization:
         fill(node, 1, 0.75, 1.25);
         fill(node, 2, -0.2, 0.2);
@@ -123,13 +154,13 @@ class Randomizer {
     }
   }
 
-  void recurrent(const Node& node, double in) {
+  void recurrent(const Node& node, double square) {
     const Tensor *layer = constant(node, 3), *iteration = constant(node, 4);
-    if (layer != nullptr)
-      fill_around_zero(node, 3, 1 / (in * static_cast<double>(std::max<int64_t>(layer->dims[2], 1))));
-    if (iteration != nullptr) {
-      fill_around_zero(node, 4, 1 / static_cast<double>(std::max<int64_t>(iteration->dims[2], 1)));
-    }
+    const auto channels = [](const Tensor& weights) {
+      return static_cast<double>(std::max<int64_t>(weights.dims[2], 1));
+    };
+    if (layer != nullptr) fill_around_zero(node, 3, 1 / (square * channels(*layer)));
+    if (iteration != nullptr) fill_around_zero(node, 4, 1 / channels(*iteration));
     fill_around_zero(node, 5, 0.01);
   }
 
@@ -141,82 +172,81 @@ class Randomizer {
       if (tensor == nullptr || checked_product(tensor->dims).value_or(0) < 2) continue;
       if (algorithm == BinaryAlgorithm::mul || algorithm == BinaryAlgorithm::div) fill(node, i, 0.75, 1.25);
       if (algorithm == BinaryAlgorithm::add || algorithm == BinaryAlgorithm::sub) {
-        fill_around_zero(node, i, 0.01 * square(node, 1 - i));
+        fill_around_zero(node, i, 0.01 * source(node, 1 - i).square);
       }
     }
   }
 
-  double of_eltwise(const Node& node) const {
-    const auto& attributes = node.as<EltwiseAttributes>();
-    const double in = square(node, 0);
-    switch (attributes.algorithm) {
-      // Half of what is symmetric about 0 is left.
-      case EltwiseAlgorithm::relu:
-      case EltwiseAlgorithm::relu_dst: return in * (1 + attributes.alpha * attributes.alpha) / 2;
-      case EltwiseAlgorithm::gelu_erf:
-      case EltwiseAlgorithm::gelu_tanh:
-      case EltwiseAlgorithm::swish:
-      case EltwiseAlgorithm::mish:
-      case EltwiseAlgorithm::hardswish: return in / 2;
-      case EltwiseAlgorithm::logistic:
-      case EltwiseAlgorithm::logistic_dst:
-      case EltwiseAlgorithm::hardsigmoid: return 0.3;
-      case EltwiseAlgorithm::tanh:
-      case EltwiseAlgorithm::tanh_dst: return std::min(in, 1.0);
-      case EltwiseAlgorithm::linear:
-        return attributes.alpha * attributes.alpha * in + attributes.beta * attributes.beta;
-      case EltwiseAlgorithm::clip:
-      case EltwiseAlgorithm::clip_v2: {
-        const double half = attributes.alpha >= 0 ? in / 2 : in;
-        return std::min(half, std::max(attributes.alpha * attributes.alpha, attributes.beta * attributes.beta));
-      }
-      case EltwiseAlgorithm::square: return 3 * in * in;
-      default: return in;
+  Moments of_binary(const Node& node) const {
+    const Moments a = source(node, 0), b = source(node, 1);
+    switch (node.as<BinaryAttributes>().algorithm) {
+      case BinaryAlgorithm::add: return of_variance(a.mean + b.mean, a.variance() + b.variance());
+      case BinaryAlgorithm::sub: return of_variance(a.mean - b.mean, a.variance() + b.variance());
+      case BinaryAlgorithm::mul: return {a.mean * b.mean, a.square * b.square};
+      case BinaryAlgorithm::div: return a;
+      default: return a.square > b.square ? a : b;
     }
   }
 
-  /// An estimate for the destination, as if elements were independent and even about 0.
-  double mean_square(const Node& node) const {
-    const double first = square(node, 0);
+  /// Parts in proportion to their elements.
+  Moments of_concat(const Node& node) const {
+    Moments out{0, 0};
+    double total = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const double count = product_from(graph_.tensor(node.src[i]).dims, 0);
+      out.mean += count * source(node, i).mean;
+      out.square += count * source(node, i).square;
+      total += count;
+    }
+    return {out.mean / total, out.square / total};
+  }
+
+  Moments of_sum(const Node& node) const {
+    double mean = 0, variance = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      mean += source(node, i).mean;
+      variance += source(node, i).variance();
+    }
+    return of_variance(mean, variance);
+  }
+
+  /// Neighbours are alike, so that a window counts for few independent values: a mean halves the variance, and a
+  /// maximum is that of about three.
+  Moments of_pooling(const Node& node) const {
+    const Moments in = source(node, 0);
+    if (node.as<PoolingAttributes>().algorithm != PoolingAlgorithm::max) return of_variance(in.mean, in.variance() / 2);
+    return of_variance(in.mean + 0.85 * std::sqrt(in.variance()), 0.56 * in.variance());
+  }
+
+  Moments estimate(const Node& node) const {
     switch (node.kind) {
       case Kind::matmul: {
-        if (constant(node, 1) != nullptr) return 1;
+        if (constant(node, 1) != nullptr) return {0, 1};
         const Dims& dims = graph_.tensor(node.src[0]).dims;
-        return first * square(node, 1) * static_cast<double>(dims[dims.size() - 1]);
+        return {0, source(node, 0).square * source(node, 1).square * static_cast<double>(dims[dims.size() - 1])};
       }
       case Kind::convolution:
       case Kind::deconvolution:
       case Kind::inner_product:
       case Kind::batch_normalization:
-      case Kind::layer_normalization: return 1;
-      case Kind::rnn: return 0.3;
-      case Kind::eltwise: return of_eltwise(node);
-      case Kind::pooling: return node.as<PoolingAttributes>().algorithm == PoolingAlgorithm::max ? first : 0.4 * first;
-      case Kind::reduction: return 0.4 * first;
-      case Kind::softmax: return 0.1;
-      case Kind::binary: {
-        const BinaryAlgorithm algorithm = node.as<BinaryAttributes>().algorithm;
-        if (algorithm == BinaryAlgorithm::mul) return first * square(node, 1);
-        if (algorithm == BinaryAlgorithm::div) return first;
-        if (algorithm == BinaryAlgorithm::add || algorithm == BinaryAlgorithm::sub) return first + square(node, 1);
-        return std::max(first, square(node, 1));
-      }
-      case Kind::sum: {
-        double out = 0;
-        for (std::size_t i = 0; i < node.src.size(); ++i) out += square(node, i);
-        return out;
-      }
-      default: {
-        double out = first;
-        for (std::size_t i = 1; i < node.src.size(); ++i) out = std::max(out, square(node, i));
-        return out;
-      }
+      case Kind::layer_normalization: return {0, 1};
+      case Kind::rnn: return {0, 0.3};
+      case Kind::eltwise: return transformed(node.as<EltwiseAttributes>(), source(node, 0));
+      case Kind::prelu:
+        return transformed({.algorithm = EltwiseAlgorithm::relu, .alpha = source(node, 1).mean}, source(node, 0));
+      case Kind::pooling: return of_pooling(node);
+      case Kind::reduction: return of_variance(source(node, 0).mean, source(node, 0).variance() / 2);
+      case Kind::softmax: return {0, 0.1};
+      case Kind::binary: return of_binary(node);
+      case Kind::sum: return of_sum(node);
+      case Kind::concat: return of_concat(node);
+      default: return node.src.empty() ? Moments{} : source(node, 0);
     }
   }
 
   Graph& graph_;
   const uint64_t seed_;
-  std::vector<double> squares_;
+  std::vector<Moments> moments_;
   std::vector<bool> done_;
 };
 
