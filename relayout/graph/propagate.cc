@@ -160,18 +160,40 @@ class Propagation {
     }
   }
 
-  /// What the policy asks for, then ever less of it, until the backend has a way that is no slow one.
+  /// What the policy asks for, then ever less of it, until the backend has a way that is no slow one: its own first
+  /// choice where the policy is met, else the one that has the least reordered before it.
   Implementation implementation_for(NodeId id, const Implementation* forward) {
     std::optional<Implementation> slow;
+    bool met = true;
     for (const Wishes& wishes : wishes_of(id)) {
-      for (Implementation& found : backend_.implementations(graph_, id, wishes.src, wishes.dst, forward)) {
-        if (!found.reference) return std::move(found);
-        if (!slow) slow = std::move(found);
+      std::vector<Implementation> found = backend_.implementations(graph_, id, wishes.src, wishes.dst, forward);
+      const auto fast =
+          std::stable_partition(found.begin(), found.end(), [](const auto& one) { return !one.reference; });
+      if (fast != found.begin()) {
+        const auto least = std::min_element(found.begin(), fast, [&](const auto& a, const auto& b) {
+          return reordered_elements(id, a) < reordered_elements(id, b);
+        });
+        return std::move(met ? found.front() : *least);
       }
+      if (!slow && !found.empty()) slow = std::move(found.front());
+      met = false;
     }
     if (slow) return *slow;
     throw Error(ErrorCode::unsupported, "propagate: " + backend_.name() + " has no way to run " + described(id), "node",
                 escaped(graph_.node(id).name));
+  }
+
+  /// Elements of the sources that are not there in the layouts of an implementation.
+  int64_t reordered_elements(NodeId id, const Implementation& implementation) const {
+    const Node& node = graph_.node(id);
+    int64_t out = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      if (t == kNone || graph_.tensor(t).constant()) continue;
+      const auto is_it = [&](CopyId copy) { return plan_.copy(copy).layout == *implementation.src[i]; };
+      if (std::ranges::none_of(copies_[at(t)], is_it)) out += implementation.src[i]->elements();
+    }
+    return out;
   }
 
   std::string described(NodeId id) const {

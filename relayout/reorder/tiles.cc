@@ -52,6 +52,13 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
+/// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move.
+bool in_small_pieces(const BoxPlan& part) {
+  constexpr int64_t kSmallBlock = 16 * kLine;
+  return part.shape == KernelShape::gather ||
+         (part.shape == KernelShape::transpose && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock);
+}
+
 /// Parts that together make a stretch of the destination.
 struct Run {
   std::vector<SectionPart> parts;
@@ -246,6 +253,7 @@ class Tiler {
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
+        if (!part.padding && in_small_pieces(leaf)) out_.in_small_pieces += leaf.elements * tiles;
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;

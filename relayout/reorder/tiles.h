@@ -30,9 +30,10 @@ struct TiledBoxes {
   std::vector<BoxPlan> boxes, fills;
   /// By dim: whether its padding is filled by these.
   uint32_t filled = 0;
-  /// Whether tiles one after the other read the same lines of the source, and so many that they come from far again:
-  /// then boxes of their own are faster, through the cache.
+  /// Whether tiles one after the other read the same lines of the source, and so many that they come from far again.
   bool reads_again = false;
+  /// Elements of parts that are moved one by one, or in regions of less than a few lines.
+  int64_t in_small_pieces = 0;
 };
 
 /// All boxes of a reorder of types of whole bytes, some of them tiled; null where none would be, or too many were made.
