@@ -128,7 +128,7 @@ class Panels {
     if (run_ * cycles.unit >= kLine || !outermost) return;
     // Long enough first, then the least to merge.
     const auto worth = [&](int64_t run) {
-      return std::pair(std::min(run * cycles.unit, kLongRun), -(near_.extent % run));
+      return std::pair(std::min(run * cycles.unit, kLongMove), -(near_.extent % run));
     };
     const int64_t shortest = run_, row_bytes = cycles.units / near_.extent * cycles.unit;
     for (int64_t run = std::min(most, near_.extent); run > shortest; --run) {
@@ -142,7 +142,7 @@ class Panels {
   /// Of two arrangements, the one with long enough runs; without a merge; with the smaller windows.
   bool better_than(const Panels& other) const {
     const auto worth = [](const Panels& p) {
-      return std::tuple(std::min(p.run_bytes(), kLongRun), p.near_.extent % p.run_ == 0,
+      return std::tuple(std::min(p.run_bytes(), kLongMove), p.near_.extent % p.run_ == 0,
                         -p.near_.stride[p.side_] * p.run_);
     };
     return worth(*this) >= worth(other);
@@ -237,7 +237,7 @@ class Permuter {
     if (!cycles) return std::nullopt;
     if (cycles->closed && cycles->axes.empty()) return std::vector<InPlaceStep>{};
     // Of long runs, the cycles are as fast as any.
-    if (!cycles->closed || cycles->unit >= kLongRun || cycles->axes.size() > kMaxDims - 3) return fitting({*cycles});
+    if (!cycles->closed || cycles->unit >= kLongMove || cycles->axes.size() > kMaxDims - 3) return fitting({*cycles});
     if (auto step = in_parts(*cycles)) return fitting({std::move(*step)});
     const Panels first(*cycles, kSrc, max_staged_), last(*cycles, kDst, max_staged_);
     const Panels& panels = first.better_than(last) ? first : last;

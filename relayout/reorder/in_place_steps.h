@@ -11,7 +11,7 @@ namespace relayout {
 inline constexpr int64_t kStagedTarget = 128 << 10;
 
 /// Runs of so many bytes move at the speed of memory; arrangements that make longer ones are not looked for.
-inline constexpr int64_t kLongRun = 256;
+inline constexpr int64_t kLongMove = 256;
 
 /// The best staged step of at most `max_scratch` bytes. Where there is none, `least_scratch` is lowered to what one
 /// would need.

@@ -119,7 +119,7 @@ std::optional<SwapStep> make_swap(const ByteBox& byte_box, int64_t max_scratch) 
     Axis& axis = still.back();
     const int64_t most = std::min(kInnerBytes, max_scratch) / bytes;
     int64_t taken = largest_divisor(axis.extent, most);
-    if (taken * bytes < kLongRun && axis.extent * bytes <= max_scratch) taken = axis.extent;
+    if (taken * bytes < kLongMove && axis.extent * bytes <= max_scratch) taken = axis.extent;
     bytes *= taken;
     if (taken > 1) inner.insert(inner.begin(), {taken, axis.stride, -1});
     if (taken < axis.extent) {
