@@ -69,8 +69,7 @@ void swap_tiles(const SwapStep& step, const Place& place, std::byte* region, int
     run(last ? step.restore_last[0] : step.restore[0], place.scratch, a, kAlone);
     return;
   }
-  // Where no tile is whole but the last, its plans are the only ones of their kind.
-  const std::size_t kind = last ? step.save.size() - 1 : 0;
+  const std::size_t kind = last ? 1 : 0;
   run(step.save[kind], a, place.scratch, kAlone);
   run(step.move[kind], b, a, kAlone);
   run(step.restore[kind], place.scratch, b, kAlone);

@@ -119,6 +119,15 @@ TEST(InPlace, PaddingFollowsThePolicy) {
     const InPlacePlan plan = InPlacePlan::make(src, dst, attributes);
     EXPECT_EQ(plan.method(), "swap");
     expect_reference(src, dst, plan, attributes);
+    // Matrices along a dim that cannot be cut, as its outermost digit steps within them: cycles whose parts are staged,
+    // by plans that know nothing of the padding.
+    const Digits matrices_by_row[] = {{{30, 10'000}, {50, 1}, {200, 50}}, {{1, 0}}};
+    const Digits matrices_by_col[] = {{{30, 10'000}, {50, 200}, {200, 1}}, {{2, 300'000}}};
+    const TensorDesc rows(Layout::from_digits({300'000, 1}, matrices_by_row), DType::f32);
+    const TensorDesc columns(Layout::from_digits({300'000, 1}, matrices_by_col), DType::f32);
+    const InPlacePlan staged = InPlacePlan::make(rows, columns, attributes);
+    EXPECT_EQ(staged.method(), "staged");
+    expect_reference(rows, columns, staged, attributes);
   }
 }
 

@@ -133,8 +133,8 @@ InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, cons
     // Nothing moves.
   } else {
     plan.steps_ = choose_steps(src, dst, attributes, converts, options.max_scratch_bytes);
-    // The plans of a tensor's parts set their padding.
-    if (plan.steps_.size() == 1 && std::holds_alternative<StagedStep>(plan.steps_[0])) return plan;
+    const auto* staged = std::get_if<StagedStep>(&plan.steps_[0]);
+    if (staged && staged->pads) return plan;
   }
   if (!fills) return plan;
   plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);

@@ -49,6 +49,7 @@ struct StagedStep {
   int64_t src_offset = 0, dst_offset = 0;  // of the first part, in bytes
   bool backwards = false;                  // the last part first
   bool independent = false;                // in any order, and at once
+  bool pads = false;                       // the plans set the destination's padding
   std::vector<Plan> plans;                 // by the tail bits of the loops that are at their last part
 };
 

@@ -147,6 +147,7 @@ class Stager {
   }
 
   StagedStep finish(Candidate candidate) const {
+    candidate.step.pads = true;
     int tails = 0;
     for (const InPlaceLoop& loop : candidate.step.loops) tails = std::max(tails, loop.tail_bit + 1);
     for (uint32_t k = 0; k < 1u << tails; ++k) {
