@@ -2,6 +2,7 @@
 #include "relayout/reorder/plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -135,7 +136,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
-  const int64_t bytes = src.span_bytes() + dst.span_bytes();
+  const int64_t bytes = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / kStreamShare &&
                    (bytes > machine.l3 / kStreamShareUneven || divides_evenly(src, dst)));

@@ -35,13 +35,14 @@ struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
 };
 
-/// Choices that are otherwise made by rule: what Plan::make() would take for 0 (auto for `stream`). For trying them
-/// out; the result of a reorder is the same.
+/// Choices that are otherwise made by rule, as they are where `stream` is by_size and a number is 0 or less. For trying
+/// them out; the result of a reorder is the same.
 struct Tuning {
   enum class Stream : uint8_t { by_size, never, always };
   /// Whether the destination is written past the cache.
   Stream stream = Stream::by_size;
-  /// Of streamed blocks: columns of a panel, rows of a strip, bytes that the source is fetched ahead.
+  /// Of streamed blocks: columns of a panel and rows of a strip, kMaxBlockSide at most; bytes that the source is fetched
+  /// ahead.
   int64_t panel = 0, strip = 0, ahead = 0;
 
   bool operator==(const Tuning&) const = default;
@@ -64,8 +65,8 @@ class Plan {
   bool converts() const { return converts_; }
   /// Whether both sides together are beyond the caches: then the destination is written past them, line by line.
   bool streams() const { return streams_; }
-  /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most kMaxBoxes of
-  /// refine.h, and as many fills a dim.
+  /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most twice kMaxBoxes
+  /// of refine.h, as a few steps of a box may be cut off as another one, and kMaxBoxes fills a dim.
   std::span<const BoxPlan> boxes() const { return boxes_; }
   std::span<const BoxPlan> fills() const { return fills_; }
   /// The only box, where one block of it is all that is to be done and it is strided: small reorders start fast.
