@@ -124,7 +124,7 @@ class Price {
         spread_(std::min(kMostSpread, static_cast<double>(plan.src().span_bytes()) /
                                           static_cast<double>(plan.src().logical_bytes()))),
         read_(plan.src().span_bytes() <= kLastLevel ? kReadNear : kRead) {
-    const auto both = static_cast<double>(plan.src().span_bytes() + plan.dst().span_bytes());
+    const auto both = static_cast<double>(plan.src().span_bytes()) + static_cast<double>(plan.dst().span_bytes());
     if (both > kNear) level_ = std::pow(kNear / both, kFall);
   }
 
