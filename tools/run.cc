@@ -120,7 +120,7 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   return out;
 }
 
-/// The largest difference to the reference, in proportion to the largest value of that output.
+/// The largest difference to the reference, in proportion to the largest finite value of that output.
 struct Check {
   double difference = 0;
   std::string output;
@@ -142,11 +142,14 @@ Check check(const Options& options, const Graph& graph, const std::vector<Input>
     const graph::Tensor& tensor = graph.tensor(graph.outputs[i]);
     const graph::Values got = graph::load(outputs[i], tensor.dtype, static_cast<int64_t>(want[i].size()));
     double scale = 1e-30, worst = 0;
-    for (double x : want[i]) scale = std::max(scale, std::abs(x));
+    for (double x : want[i]) {
+      if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+    }
     for (std::size_t k = 0; k < got.size(); ++k) {
+      // Infinities and NaNs are equal to their like only.
+      if (got[k] == want[i][k] || (std::isnan(got[k]) && std::isnan(want[i][k]))) continue;
       const double d = std::abs(got[k] - want[i][k]);
-      // A NaN on one side only is a difference.
-      worst = std::max(worst, std::isnan(d) && !(std::isnan(got[k]) && std::isnan(want[i][k])) ? INFINITY : d);
+      worst = std::max(worst, std::isfinite(d) ? d : INFINITY);
     }
     if (worst / scale >= out.difference) out = {worst / scale, tensor.name};
   }
