@@ -80,7 +80,7 @@ std::vector<std::string> tensor_names(const Graph& graph) {
   std::set<std::string> taken;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     std::string name = graph.tensors[t].name;
-    if (name.empty() || taken.count(name) != 0) name += fmt::format("#{}", t);
+    while (name.empty() || taken.count(name) != 0) name += fmt::format("#{}", t);
     taken.insert(name);
     out.push_back(std::move(name));
   }
