@@ -17,6 +17,7 @@
 #include <random>
 #include <sstream>
 
+#include "bench/report.h"
 #include "bench/tag_walk.h"
 #include "relayout/core/format.h"
 
@@ -118,6 +119,7 @@ Dims parse_extents(std::string text) {
 }
 
 int walk_all(Options options) {
+  if (!options.json_file.empty()) check_writable(options.json_file);
   const Dims dims = parse_extents(options.dims);
   const std::vector<NamedLayout> layouts = different_layouts(read_tag_names(options.tag_file), dims);
   std::vector<std::pair<DType, DType>> types;
@@ -155,11 +157,7 @@ int walk_all(Options options) {
     std::printf("\nslowest of all\n");
     print_slowest(out["slowest"]);
   }
-  if (!options.json_file.empty()) {
-    std::ofstream file(options.json_file);
-    file << out.dump(2) << "\n";
-    if (!file.flush()) throw Error(ErrorCode::io, "cannot write " + options.json_file);
-  }
+  if (!options.json_file.empty()) write_json(options.json_file, out);
   return wrong == 0 ? 0 : 1;
 }
 
@@ -171,7 +169,9 @@ int run(int argc, char** argv) {
   app.add_option("--dtypes", options.dtypes, "Types, as f32 or, converting, f32:bf16")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "Threads of each reorder")->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads of each reorder and copy")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--top", options.top, "How many pairs to list")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_option("--filter", options.filter, "SRC:DST, parts of the names of the tags to walk");
   app.add_option("--limit", options.limit_s, "Seconds for all types together; pairs are then taken at random");
