@@ -9,11 +9,11 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "bench/compare/graphs.h"
 #include "bench/report.h"
+#include "bench/timing.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
@@ -26,7 +26,6 @@
 namespace relayout::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using graph::Graph;
 using graph::TensorId;
 
@@ -45,11 +44,7 @@ struct Runner {
   int64_t concat_bytes = 0, peak_bytes = 0;
   std::vector<double> milliseconds;
 
-  double median() const {
-    std::vector<double> sorted = milliseconds;
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
-  }
+  double median() const { return bench::median(milliseconds); }
 };
 
 /// Inputs with random values, and outputs, row-major.
@@ -173,6 +168,7 @@ Json to_json(const std::string& model, int batch, int threads, const Runner& run
 }
 
 int run(const Options& options) {
+  if (!options.out.empty()) check_writable(options.out);
   Json report = {
       {"machine", machine_json()}, {"backend", execute::onednn_backend()->name()}, {"repeat", options.repeat}};
   report["results"] = Json::array();
