@@ -1,10 +1,11 @@
-// The kernels alone, each entry of each instruction set's table, on data in the first-level cache (Google Benchmark):
+// The kernels alone, of each instruction set's table, on data in the first-level cache (Google Benchmark):
 //
 //     relayout_kernels --benchmark_filter='avx512/transpose'
 //
 // For work on a kernel: what a whole reorder takes beside a copy is told by `relayout bench`. Names are
 // ISA/kernel/parameters; rates count bytes read and written. Streaming kernels write past the cache here as well, so
-// theirs are rates of memory.
+// theirs are rates of memory. Strided, carried and pipelined transpositions, tiles, shuffles, fills and direct
+// conversions are not among them.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
