@@ -76,7 +76,8 @@ int main(int argc, char** argv) {
   app.add_flag("--verify", options.suite.measure.verify, "Compare with the reference, up to 4 Mi elements");
   app.add_flag("--alone", options.alone, "Without the other systems");
   app.add_flag("--sweep", options.sweep, "Sizes from 4 KiB up instead, without the other systems");
-  app.add_option("--largest", options.largest_mib, "The sweep's largest source in MiB (1024)");
+  app.add_option("--largest", options.largest_mib, "The sweep's largest source in MiB (1024)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--out", options.out, "Write the JSON to this file");
   CLI11_PARSE(app, argc, argv);
   try {
