@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace relayout::bench {
 namespace {

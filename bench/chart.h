@@ -8,8 +8,7 @@
 namespace relayout::bench {
 
 /// A bar a case of the suite whose goal is a ratio, at this thread count: time over the copy's, with the goal as a tick
-/// and each competitor as a mark. Bars end at the right edge, marks beyond it stand
-/// next to it.
+/// and each competitor as a mark. Bars end at the right edge, marks beyond it stand next to it.
 /// Error{invalid_argument} where the JSON is no suite's or has no such case.
 std::string suite_chart(const Json& suite, int threads);
 

@@ -1,7 +1,8 @@
 // Measuring one reorder beside its limit: a copy of as many bytes, with as many threads, in the same run.
 //
-//     Measurement m = measure({Format::parse("nchw").bind(d), DType::f32}, {Format::parse("nhwc").bind(d),
-//     DType::f32}); m.ratio;     // 1.2: takes 1.2 times as long as the copy
+//     const TensorDesc src(Format::parse("nchw").bind(dims), DType::f32);
+//     const TensorDesc dst(Format::parse("nhwc").bind(dims), DType::f32);
+//     measure(src, dst).ratio;     // 1.2: takes 1.2 times as long as the copy
 //
 // The made plan is timed, not its making (plan_ns has that). The limit is the faster of two copies (copy.h) of
 // bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder and copies
