@@ -23,7 +23,7 @@ std::string first_word(const fs::path& path) {
 
 /// "32K", "8M", "4096".
 std::optional<int64_t> size_in_bytes(const std::string& text) {
-  static constexpr int64_t kMost = int64_t{1} << 40;
+  static constexpr int64_t kMost = int64_t{1} << 32;  // of any unit: no product overflows
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || value <= 0 || value > kMost) return std::nullopt;
