@@ -2,8 +2,6 @@
 #include "relayout/cpu/run.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "relayout/cpu/steps.h"
 
