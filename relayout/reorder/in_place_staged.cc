@@ -24,8 +24,8 @@ struct Candidate {
 
 /// An offset in bytes; nothing where it lies within a byte.
 std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
-  const int64_t in_bits = elements * bits(dtype);
-  return in_bits % 8 == 0 ? std::optional(in_bits / 8) : std::nullopt;
+  if (bits(dtype) >= 8) return elements * (bits(dtype) / 8);
+  return elements % 2 == 0 ? std::optional(elements / 2) : std::nullopt;
 }
 
 /// The part where the loops in `tails` are at their last turn. Its smallest offset is 0.
