@@ -41,12 +41,6 @@ Part part_at(std::span<const InPlaceLoop> loops, int64_t turn) {
   return out;
 }
 
-int64_t turns(std::span<const InPlaceLoop> loops) {
-  int64_t out = 1;
-  for (const InPlaceLoop& loop : loops) out *= loop.count;
-  return out;
-}
-
 void run_parts(const StagedStep& step, const Place& place, int64_t begin, int64_t end) {
   // Parts that depend on each other are one range: all of them, in order.
   const int64_t count = turns(step.loops);

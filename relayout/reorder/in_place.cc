@@ -23,12 +23,6 @@ struct Overloaded : F... {
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-int64_t turns(std::span<const InPlaceLoop> loops) {
-  int64_t out = 1;
-  for (const InPlaceLoop& loop : loops) out *= loop.count;
-  return out;
-}
-
 /// Whether every element of the destination is already there.
 bool same_places(const TensorDesc& src, const TensorDesc& dst) {
   Tables tables;
@@ -144,6 +138,12 @@ InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, cons
   }
   plan.fills_ = std::move(*regions);
   return plan;
+}
+
+int64_t turns(std::span<const InPlaceLoop> loops) {
+  int64_t out = 1;
+  for (const InPlaceLoop& loop : loops) out *= loop.count;
+  return out;
 }
 
 int64_t scratch_bytes(const InPlaceStep& step) {

@@ -31,7 +31,7 @@ namespace relayout {
 
 struct InPlaceOptions {
   /// The most scratch memory of a plan, in bytes a thread. 0: 1 MiB, or an eighth of the buffer where that is more,
-  /// but only bits of cycles take more than 1 MiB.
+  /// but only bits of cycles take more than 1 MiB. Less than 0 is 0.
   int64_t max_scratch_bytes = 0;
 };
 
@@ -41,6 +41,9 @@ struct InPlaceLoop {
   /// Set where the last part differs from the others: its bit in the number of a StagedStep's plan.
   int tail_bit = -1;
 };
+
+/// The turns of all loops together.
+int64_t turns(std::span<const InPlaceLoop> loops);
 
 /// For each part, in this order: its source bytes are copied to the scratch, and a plan reorders from there into the
 /// buffer. Parts later in the order have no source bytes where a part writes.
