@@ -62,6 +62,7 @@ TEST(Machine, NonsenseIsLeftOut) {
   folder.add("3", "Unified", "-32M");
   folder.add("4", "Unified", "8M");
   folder.add("3", "Unified", "32MB");
+  folder.add("3", "Unified", "17179869185G");  // 1G once 64 bits have overflowed
   folder.add("1", "Data", "1T");
   folder.add("1", "Data", std::string(100000, '7'));
   folder.add("2", "Unified", "");
