@@ -129,6 +129,24 @@ void check(const TensorDesc& src, const MeasureOptions& options) {
   }
 }
 
+/// Of the turns of the plan, the two copies, the competitors and, where it `differs`, the tuned plan, in this order.
+void conclude(std::span<const Timing> timings, bool non_temporal, bool differs, Measurement& out) {
+  out.median_ns = timings[0].median_ns;
+  out.min_ns = timings[0].min_ns;
+  out.copy_ns = out.memcpy_ns = timings[1].median_ns;
+  double min_copy_ns = timings[1].min_ns;
+  if (non_temporal) {
+    out.nt_copy_ns = timings[2].median_ns;
+    out.copy_ns = std::min(out.memcpy_ns, *out.nt_copy_ns);
+    min_copy_ns = std::min(min_copy_ns, timings[2].min_ns);
+  }
+  for (std::size_t i = 0; i < out.competitors.size(); ++i) out.competitors[i].median_ns = timings[3 + i].median_ns;
+  if (out.tuned) out.tuned->median_ns = differs ? timings.back().median_ns : out.median_ns;
+  out.gbps = static_cast<double>(out.bytes) / out.median_ns;
+  out.ratio = out.median_ns / out.copy_ns;
+  out.min_ratio = out.min_ns / min_copy_ns;
+}
+
 }  // namespace
 
 int64_t bytes_moved(const Plan& plan) {
@@ -189,20 +207,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   }
   const std::vector<Timing> timings = time_in_turns(
       works, {.repeat = options.repeat, .repetition_ns = options.repetition_ns, .warm = out.bytes <= kWarmUpTo});
-  out.median_ns = timings[0].median_ns;
-  out.min_ns = timings[0].min_ns;
-  out.copy_ns = out.memcpy_ns = timings[1].median_ns;
-  double min_copy_ns = timings[1].min_ns;
-  if (works[2].run) {
-    out.nt_copy_ns = timings[2].median_ns;
-    out.copy_ns = std::min(out.memcpy_ns, *out.nt_copy_ns);
-    min_copy_ns = std::min(min_copy_ns, timings[2].min_ns);
-  }
-  for (std::size_t i = 0; i < out.competitors.size(); ++i) out.competitors[i].median_ns = timings[3 + i].median_ns;
-  if (out.tuned) out.tuned->median_ns = differs ? timings.back().median_ns : out.median_ns;
-  out.gbps = static_cast<double>(out.bytes) / out.median_ns;
-  out.ratio = out.median_ns / out.copy_ns;
-  out.min_ratio = out.min_ns / min_copy_ns;
+  conclude(timings, works[2].run != nullptr, differs, out);
   out.plan_ns = plan_making_ns(src, dst, attributes, options.repeat);
   return out;
 }
