@@ -103,16 +103,21 @@ bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
   return true;
 }
 
-/// Whether a transposition writes short rows of parts of lines here and there, or goes in blocks of less than a few
-/// lines. Past the cache the former are put together for a line or two and two parts of lines, the latter a few lines
-/// at a time: both take a multiple of the time through the cache, whatever the size.
-bool in_small_pieces(const BoxPlan& box) {
-  constexpr int64_t kShort = 8 * kLine, kSmallBlock = 16 * kLine;
-  if (box.shape != KernelShape::transpose || box.row_run != 0 || !box.parts.empty()) return false;
+/// Whether a transposition writes short rows of parts of lines here and there. Past the cache each would be put
+/// together for a line or two and two parts of lines, which takes a multiple of the time through the cache, whatever
+/// the size.
+bool scatters_rows(const BoxPlan& box) {
+  constexpr int64_t kShort = 8 * kLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
   const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == bytes;
-  return (bytes < kShort && bytes % kLine != 0 && kLine % bytes != 0 && !follow) ||
-         box.block_rows * box.block_cols * box.piece[kDst] < kSmallBlock;
+  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 &&
+         kLine % bytes != 0 && !follow;
+}
+
+/// Whether a box that is no tile is transposed in blocks of less than a few lines.
+bool in_small_blocks(const BoxPlan& box) {
+  return box.parts.empty() && box.shape == KernelShape::transpose && box.row_run == 0 &&
+         box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
 }  // namespace
@@ -168,7 +173,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
     const bool loses = tiled && (tiled->reads_again || 2 * tiled->in_small_pieces > src_.layout.elements() ||
-                                 in_small_pieces(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
+                                 in_small_blocks(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
     if (tiled && (!loses || tuning.stream == Tuning::Stream::always)) {
       boxes_ = std::move(tiled->boxes);
       fills_ = std::move(tiled->fills);
@@ -188,7 +193,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
-      in_small_pieces(*std::ranges::max_element(boxes_, {}, &BoxPlan::elements))) {
+      scatters_rows(*std::ranges::max_element(boxes_, {}, &BoxPlan::elements))) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();
