@@ -113,6 +113,27 @@ TEST(Misaligned, ArithmeticToo) {
   }
 }
 
+// Tails that read past the ends of the source's dims, up to the end of its memory.
+TEST(Misaligned, TailsReadNothingPastTheSource) {
+  constexpr std::pair<const char*, const char*> kTails[] = {
+      {"acdb", "aBCd8b8c"}, {"aBdC48b2c", "aBCd16b16c"}, {"abcd", "aBcd16b"}, {"cdba", "ABcd4a16b"},
+      {"abcd", "abcD32d"},  {"Abcd16a", "aBCd4b8c2b"},   {"dcab", "aBcD4d4b"}};
+  const Dims dims{17, 67, 29, 31};
+  for (const auto& [from, to] : kTails) {
+    for (const DType type : {DType::u8, DType::bf16}) {
+      const Prepared prepared(desc(from, dims, type), desc(to, dims, type));
+      const int64_t src_end = (128 - prepared.plan.src().span_bytes() % 64) % 64;
+      const int64_t dst_end = (128 - prepared.plan.dst().span_bytes() % 64) % 64;
+      for (std::string_view isa_name : available_isas()) {
+        set_isa(isa_name);
+        ASSERT_TRUE(prepared.runs(src_end, dst_end, Guarded::Side::end))
+            << name(type) << " " << from << " -> " << to << " on " << isa_name;
+      }
+    }
+  }
+  set_isa("");
+}
+
 // Whole reorders right at the pages, of odd sizes, every ISA.
 TEST(Misaligned, TouchesOnlyItsBuffers) {
   const Dims dims{3, 17, 7, 9};

@@ -2,6 +2,7 @@
 #include "relayout/reorder/plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
@@ -23,6 +24,15 @@ constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// a quarter. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Half of
 /// it where boxes share lines: these are put together before they are written past the cache.
 constexpr int64_t kStreamShare = 4, kStreamShareUneven = 2;
+/// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
+/// more boxes), and of dims of up to so many elements (tables are made once more).
+constexpr int64_t kMinReadPast = 256 << 10, kMaxReadPast = 1 << 20;
+/// They must save more than this, for what is moved without them has boxes of its own.
+constexpr double kPastCost = 1.12;
+/// What must be moved without them may be so much of all, one in so many.
+constexpr int64_t kRestShare = 8;
+/// It is fast where its steps are so many bytes apart on both sides.
+constexpr int64_t kFarApart = 1 << 10;
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
@@ -120,6 +130,33 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
+/// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
+int64_t reach(const Layout& layout, int d, int64_t end) {
+  const auto digits = layout.digits(d);
+  int64_t place = 1, offset = 0;
+  for (std::size_t k = 0; k < digits.size(); ++k) {
+    const int64_t steps = ceil_div(end, place);
+    offset += ((k + 1 < digits.size() ? std::min(steps, digits[k].extent) : steps) - 1) * digits[k].stride;
+    place *= digits[k].extent;
+  }
+  return offset;
+}
+
+/// Whether elements and padding follow each other without gaps: then anything between them may be read.
+bool readable(const Layout& src) {
+  int64_t next = 1;
+  for (int64_t before = 0; before != next;) {
+    before = next;
+    for (int d = 0; d < src.ndims(); ++d) {
+      for (const Digit& digit : src.digits(d)) {
+        if (digit.extent > 1 && digit.stride == next) next *= digit.extent;
+      }
+    }
+  }
+  return next == src.padded_elements() &&
+         std::ranges::all_of(src.dims(), [](int64_t extent) { return extent <= kMaxReadPast; });
+}
+
 }  // namespace
 
 Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
@@ -182,8 +219,13 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     if (tiled) streams_ = planner.streams = false;
     tables_.clear();
   }
-  auto boxes =
-      refine(src_.layout, dst_.layout, attribute_strides_, Dims(src_.layout.ndims(), 0), moved_dims(), tables_);
+  const Dims zero(src_.layout.ndims(), 0), moved = moved_dims(false);
+  const auto [end, rest] = past_source(moved);
+  auto boxes = refine(src_.layout, dst_.layout, attribute_strides_, zero, end, tables_);
+  if (!(rest == moved)) {
+    for (Box& box : refine(src_.layout, dst_.layout, attribute_strides_, rest, moved, tables_))
+      boxes.push_back(std::move(box));
+  }
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) {
     scale(box, units(src_.dtype), units(dst_.dtype));
@@ -202,11 +244,12 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
   return 0;
 }
 
-Dims Plan::moved_dims() const {
+Dims Plan::moved_dims(bool past_source) const {
   Dims moved = src_.layout.dims();
   if (converts_ || attributes_.padding.kind != Padding::Kind::value) return moved;
   for (int d = 0; d < moved.size(); ++d) {
-    const int64_t most = std::min(src_.layout.capacity(d), dst_.layout.capacity(d)), extent = moved[d];
+    const int64_t capacity = dst_.layout.capacity(d), extent = moved[d];
+    const int64_t most = past_source ? capacity : std::min(src_.layout.capacity(d), capacity);
     if (most <= extent) continue;
     const Layout src = src_.layout.canonical(), dst = dst_.layout.canonical();
     const DimRefiner refiner(src, dst, d, 0, 0, extent);
@@ -218,12 +261,49 @@ Dims Plan::moved_dims() const {
       if (end > most) continue;
       double time = static_cast<double>(end) / static_cast<double>(extent) - kPiece;
       refiner.cut(0, end, [&](int64_t, std::size_t, int64_t) { time += kPiece; });
+      if (end > src_.layout.capacity(d)) time *= kPastCost;
       if (time >= least) continue;
       least = time;
       moved[d] = end;
     }
   }
   return moved;
+}
+
+std::pair<Dims, Dims> Plan::past_source(const Dims& moved) const {
+  const std::pair<Dims, Dims> none{moved, moved};
+  // The tails of larger elements take no longer than what would be read more.
+  if ((bits(src_.dtype) != 8 && bits(src_.dtype) != 16) || streams_ || dst_.span_bytes() < kMinReadPast ||
+      !dst_.layout.padded())
+    return none;
+  Dims end = moved_dims(true), rest = moved;
+  if (end == moved || !readable(src_.layout)) return none;
+  const Layout src = src_.layout.canonical(), dst = dst_.layout.canonical();
+  int64_t over = src.offset0() - (src_.layout.span() - 1);
+  for (int d = 0; d < end.size(); ++d) over += reach(src, d, end[d]);
+  if (over <= 0) return {end, moved};
+  // The last step of a dim that is far apart on both sides is left out, of the outermost one in the source.
+  int last = -1;
+  int64_t cut = 0, farthest = 0;
+  for (int d = 0; d < end.size(); ++d) {
+    if (end[d] != moved[d] || end[d] > src_.layout.capacity(d)) continue;
+    const DimRefiner refiner(src, dst, d, 0, 0, moved[d]);
+    const Level& top = refiner.levels().back();
+    const int64_t before = (moved[d] - 1) / top.place * top.place;
+    if (!top.affine || (moved[d] - before) * kRestShare > moved[d]) continue;
+    const Offsets step = refiner.at(top.place);
+    if (reach(src, d, moved[d]) - reach(src, d, before) < over || step[kSrc] <= farthest || step[kSrc] < kFarApart ||
+        std::abs(step[kDst]) < kFarApart)
+      continue;
+    last = d;
+    cut = before;
+    farthest = step[kSrc];
+  }
+  if (last < 0) return none;
+  end[last] = cut;
+  rest = Dims(end.size(), 0);
+  rest[last] = cut;
+  return {end, rest};
 }
 
 void Plan::plan_fills(uint32_t filled) {

@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "relayout/reorder/attributes.h"
@@ -41,8 +42,8 @@ struct Tuning {
   enum class Stream : uint8_t { by_size, never, always };
   /// Whether the destination is written past the cache.
   Stream stream = Stream::by_size;
-  /// Of streamed blocks: columns of a panel and rows of a strip, kMaxBlockSide at most; bytes that the source is fetched
-  /// ahead.
+  /// Of streamed blocks: columns of a panel and rows of a strip, kMaxBlockSide at most; bytes that the source is
+  /// fetched ahead.
   int64_t panel = 0, strip = 0, ahead = 0;
 
   bool operator==(const Tuning&) const = default;
@@ -65,8 +66,9 @@ class Plan {
   bool converts() const { return converts_; }
   /// Whether both sides together are beyond the caches: then the destination is written past them, line by line.
   bool streams() const { return streams_; }
-  /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most twice kMaxBoxes
-  /// of refine.h, as a few steps of a box may be cut off as another one, and kMaxBoxes fills a dim.
+  /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most four times
+  /// kMaxBoxes of refine.h, as a few steps of a box, and the last step of a dim, may be cut off, and kMaxBoxes fills a
+  /// dim.
   std::span<const BoxPlan> boxes() const { return boxes_; }
   std::span<const BoxPlan> fills() const { return fills_; }
   /// The only box, where one block of it is all that is to be done and it is strided: small reorders start fast.
@@ -88,8 +90,12 @@ class Plan {
   /// Returns the dims, by bit, whose padding is filled by the boxes already.
   uint32_t plan_boxes(const Tuning& tuning);
   /// The extents that are moved: into the padding of both sides where that makes fewer boxes. What is moved there is
-  /// filled after it.
-  Dims moved_dims() const;
+  /// filled after it. past_source: into the destination's padding only, as if the source went on.
+  Dims moved_dims(bool past_source) const;
+  /// What lies past the end of a dim of a source without gaps is other elements. They are moved into the destination's
+  /// padding, so that there are no tails there, but where they would be past the end of the source's memory: indices up
+  /// to the first result are moved, and then those from the second up to `moved`, if it differs.
+  std::pair<Dims, Dims> past_source(const Dims& moved) const;
   void plan_fills(uint32_t filled);
 
   TensorDesc src_, dst_;

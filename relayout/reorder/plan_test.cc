@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "tests/support/testing.h"
@@ -119,6 +120,30 @@ TEST(Plan, PaddingOfBothSidesIsMoved) {
   EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).boxes()[0].elements, 2 * 16 * 20);
   EXPECT_EQ(plan("nChw16c", "nhwc", {2, 29, 5, 4}).boxes()[0].elements, 2 * 16 * 20);
   EXPECT_EQ(plan("aBcd16b", "aBcd32b", {2, 17, 5, 4}).boxes().size(), 2u);
+}
+
+// Where the source has no padding, other elements are moved in its place, but where that is past its memory.
+TEST(Plan, TailsReadPastTheSourcesDims) {
+  const Dims dims{32, 67, 29, 31};
+  const Plan p = plan("acdb", "aBCd8b8c", dims, DType::u8);
+  EXPECT_EQ(p.boxes()[0].elements, 31 * 72 * 32 * 31);
+  int64_t moved = 0, filled = 0;
+  for (const BoxPlan& box : p.boxes()) moved += box.elements;
+  for (const BoxPlan& box : p.fills()) filled += box.elements;
+  EXPECT_EQ(moved, 31 * 72 * 32 * 31 + 67 * 29 * 31);
+  EXPECT_EQ(filled, 32 * (72 * 32 - 67 * 29) * 31);
+  // What of the source there is: 96 of b, 30 of c.
+  EXPECT_EQ(plan("aBdC48b2c", "aBCd16b16c", dims, DType::u8).boxes()[0].elements % (31 * 32), 0);
+  // Not of sources with gaps, to keep what is there, of larger elements, or where it is little.
+  const auto largest = [](const Plan& plan) {
+    return std::ranges::max_element(plan.boxes(), {}, &BoxPlan::elements)->elements;
+  };
+  Attributes keep;
+  keep.padding = Padding::keep();
+  EXPECT_EQ(largest(Plan::make(p.src(), p.dst(), keep)), 32 * 64 * 24 * 31);
+  EXPECT_EQ(largest(plan("acdb", "aBCd8b8c", dims, DType::f32)), 32 * 64 * 24 * 31);
+  EXPECT_EQ(largest(plan("strides:70000,1,2077,67", "aBCd8b8c", dims, DType::u8)), 32 * 64 * 24 * 31);
+  EXPECT_EQ(largest(plan("acdb", "aBCd8b8c", {1, 67, 29, 31}, DType::u8)), 64 * 24 * 31);
 }
 
 TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
