@@ -237,7 +237,8 @@ class Propagation {
         if (std::ranges::find(out, next) == out.end()) out.push_back(std::move(next));
       }
     };
-    if (options_.policy == Policy::any) {
+    // Sequences have T N C and no spatial dims.
+    if (options_.policy == Policy::any || node.kind == Kind::rnn) {
       add_wishes(each(by_rule));
     } else {
       const auto uniform = [&](TensorId t, OperandRule rule, bool) -> Wish {

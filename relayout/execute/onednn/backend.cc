@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relayout/execute/onednn/executable.h"
+#include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
 #include "relayout/execute/onednn/threads.h"
 #include "relayout/execute/own.h"
@@ -63,6 +64,7 @@ class OneDnnBackend : public Backend {
            if (satisfies(layouts, wishes)) add(out, made(node, found.desc.impl_info_str(), layouts));
            return false;
          });
+    add_whole(graph, node, forward, out);
     for (Implementation& own : own_implementations(graph, node, wishes)) add(out, std::move(own));
     std::stable_partition(out.begin(), out.end(), [](const Implementation& i) { return !i.reference; });
     return out;
@@ -73,12 +75,13 @@ class OneDnnBackend : public Backend {
                                    int threads) const override {
     const Node& node = graph.node(id);
     const ThreadScope scope(threads);
+    if (implementation.name == whole_name(node)) {
+      return make_whole(graph, node, implementation, forward_implementation, threads);
+    }
     if (is_own(implementation.name)) return make_own(graph, node, implementation, threads);
     const auto [found, layouts] = find(graph, node, implementation, forward_implementation);
     if (!found) {
-      throw Error(ErrorCode::unsupported, std::string(graph::name(node.kind)) + " '" + escaped(node.name) +
-                                              "': oneDNN has no implementation " + escaped(implementation.name) +
-                                              " in the layouts that are planned");
+      throw unmade(node, implementation);
     }
     return make_executable(engine_, graph, node, found.desc, layouts, forward, threads);
   }
@@ -106,17 +109,6 @@ class OneDnnBackend : public Backend {
     return {std::move(name), {layouts.begin(), middle}, {middle, layouts.end()}, reference};
   }
 
-  /// Words of a name are parted by signs: "ref:any", "ref_int8:any".
-  static bool is_reference(std::string_view name) {
-    for (std::size_t at = name.find("ref"); at != std::string_view::npos; at = name.find("ref", at + 1)) {
-      auto is_letter = [&](std::size_t i) {
-        return i < name.size() && std::isalnum(static_cast<unsigned char>(name[i]));
-      };
-      if (!(at > 0 && is_letter(at - 1)) && !is_letter(at + 3)) return true;
-    }
-    return false;
-  }
-
   static void add(std::vector<Implementation>& list, Implementation implementation) {
     const bool known = std::ranges::any_of(list, [&](const Implementation& other) {
       return other.name == implementation.name && other.src == implementation.src && other.dst == implementation.dst;
@@ -124,10 +116,49 @@ class OneDnnBackend : public Backend {
     if (!known) list.push_back(std::move(implementation));
   }
 
-  /// Calls visit(found, layouts) for every implementation of every attempt, until it says true.
+  /// Where only reference implementations take padded layouts, others over all of the padding.
+  void add_whole(const Graph& graph, const Node& node, const Implementation* forward,
+                 std::vector<Implementation>& list) const {
+    const std::vector<Implementation> before = list;
+    for (const Implementation& way : before) {
+      const Layouts layouts = joined(way.src, way.dst);
+      if (!way.reference || !takes_whole(node, layouts)) continue;
+      auto is_faster = [](const Found& found, const Layouts&) { return !is_reference(found.desc.impl_info_str()); };
+      if (walk(graph, node, forward, {layouts}, is_faster, true)) add(list, made(node, whole_name(node), layouts));
+    }
+  }
+
+  static std::string whole_name(const Node& node) {
+    return "relayout:" + std::string(graph::name(node.kind)) + "+zero_pad";
+  }
+
+  std::unique_ptr<Executable> make_whole(const Graph& graph, const Node& node, const Implementation& implementation,
+                                         const Implementation* forward, int threads) const {
+    const Layouts layouts = joined(implementation.src, implementation.dst);
+    std::unique_ptr<Executable> out;
+    walk(
+        graph, node, forward, {layouts},
+        [&](const Found& found, const Layouts&) {
+          if (is_reference(found.desc.impl_info_str())) return false;
+          out = make_executable(engine_, graph, node, found.desc, layouts, nullptr, threads, true);
+          return true;
+        },
+        true);
+    if (!out) throw unmade(node, implementation);
+    return out;
+  }
+
+  static Error unmade(const Node& node, const Implementation& implementation) {
+    return Error(ErrorCode::unsupported, std::string(graph::name(node.kind)) + " '" + escaped(node.name) +
+                                             "': oneDNN has no implementation " + escaped(implementation.name) +
+                                             " in the layouts that are planned");
+  }
+
+  /// Calls visit(found, layouts) for every implementation of every attempt, until it says true. `whole` as in
+  /// descriptors().
   template <typename Visit>
   bool walk(const Graph& graph, const Node& node, const Implementation* forward, const std::vector<Layouts>& list,
-            Visit&& visit) const {
+            Visit&& visit, bool whole = false) const {
     Maker maker{engine_, {}};
     maker.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     Found hint;
@@ -137,7 +168,7 @@ class OneDnnBackend : public Backend {
       maker.hint = &hint.desc;
     }
     for (const Layouts& attempt : list) {
-      const std::optional<OperandDescs> descs = descriptors(graph, node, attempt);
+      const std::optional<OperandDescs> descs = descriptors(graph, node, attempt, whole);
       if (!descs) continue;
       Found found;
       try {
@@ -148,7 +179,8 @@ class OneDnnBackend : public Backend {
       if (!found) continue;
       do {
         const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc);
-        if (layouts && visit(found, *layouts)) return true;
+        if (!layouts || is_faulty(graph, node, found.desc.impl_info_str(), *layouts)) continue;
+        if (visit(found, *layouts)) return true;
       } while (found.next());
     }
     return false;
@@ -161,20 +193,28 @@ class OneDnnBackend : public Backend {
     Found out;
     const Layouts wishes = forward ? joined(forward->src, forward->dst) : Layouts(operand_count(node));
     walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), [&](const Found& found, const Layouts&) {
-      out = found;
+      out = copy_of(found);
       return true;
     });
     return out;
   }
 
+  /// The implementation of that name in the planned layouts. Which ones there are may depend on the number of threads:
+  /// then the first one in these layouts, if possible no reference.
   std::pair<Found, Layouts> find(const Graph& graph, const Node& node, const Implementation& wanted,
                                  const Implementation* forward) const {
     const Layouts planned = joined(wanted.src, wanted.dst);
     std::pair<Found, Layouts> out;
+    bool out_is_reference = false;
     walk(graph, node, forward, attempts_for(graph, node, planned), [&](const Found& found, const Layouts& layouts) {
-      if (wanted.name != found.desc.impl_info_str() || layouts != planned) return false;
-      out = {found, layouts};
-      return true;
+      if (layouts != planned) return false;
+      const std::string_view name = found.desc.impl_info_str();
+      const bool is_wanted = wanted.name == name, reference = is_reference(name);
+      if (!out.first || is_wanted || (out_is_reference && !reference)) {
+        out = {copy_of(found), layouts};
+        out_is_reference = reference;
+      }
+      return is_wanted;
     });
     return out;
   }

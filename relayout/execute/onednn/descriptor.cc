@@ -49,15 +49,25 @@ std::optional<BlockedFields> blocked_fields(const Layout& layout) {
   return fields;
 }
 
-/// A stride for every dim of extent 1 that has none: as a tag has it where one says this layout.
+/// A stride for every dim of extent 1 that has none: as a tag has it where one says this layout, else beyond all other
+/// places, as kernels take some strides for lengths of rows.
 Layout with_strides(const Layout& layout) {
   bool free = false;
+  int64_t beyond = 1;
   for (int d = 0; d < layout.ndims(); ++d) {
-    free = free || (layout.digits(d).back().extent == 1 && layout.outer_stride(d) == 0);
+    const Digit outer = layout.digits(d).back();
+    free = free || (outer.extent == 1 && outer.stride == 0);
+    beyond = std::max(beyond, outer.extent * outer.stride);
   }
   if (!free) return layout;
-  const std::optional<std::string> tag = tag_of(layout);
-  return tag ? Format::parse(*tag).bind(layout.dims()) : layout;
+  if (const std::optional<std::string> tag = tag_of(layout)) return Format::parse(*tag).bind(layout.dims());
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    digits.push_back(layout.digits_of(d));
+    Digit& outer = digits.back().back();
+    if (outer.extent == 1 && outer.stride == 0) outer.stride = beyond;
+  }
+  return Layout::from_digits(layout.dims(), digits, layout.offset0());
 }
 
 /// Tags by rank, letters for the dims: N C spatial.

@@ -1,7 +1,12 @@
 // Running a primitive: memory objects are made once, a run sets their pointers. See executable.h.
 #include "relayout/execute/onednn/executable.h"
 
+#include <algorithm>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/threads.h"
+#include "relayout/execute/padding.h"
 
 namespace relayout::execute {
 
@@ -20,7 +25,8 @@ Error failure(const Node& node, const std::string& what) {
 class PrimitiveExecutable : public Executable {
  public:
   PrimitiveExecutable(const dnnl::engine& engine, const Graph& graph, const Node& node,
-                      const dnnl::primitive_desc& desc, const Layouts& layouts, Executable* forward, int threads)
+                      const dnnl::primitive_desc& desc, const Layouts& layouts, Executable* forward, int threads,
+                      bool whole)
       : stream_(engine), primitive_(desc), threads_(threads), node_(node) {
     const Arguments args = arguments(graph, node);
     for (std::size_t i = 0; i < operand_count(node); ++i) {
@@ -33,10 +39,30 @@ class PrimitiveExecutable : public Executable {
         pass(arg, slot.memory);
       }
       (is_src ? src_ : dst_).push_back(std::move(slot));
+      if (!is_src && layouts[i] && adds_to(node, i - node.src.size())) {
+        const TensorDesc to(*layouts[i], graph.tensor(operand(node, i)).dtype);
+        const Dims& dims = to.layout.dims();
+        zeros_.push_back(
+            {i - node.src.size(), Plan::make({Layout::strided(dims, Dims(dims.size(), 0)), DType::f32}, to)});
+      }
+      // Reference implementations and softmax leave padding as it is, those over all of it do not know it.
+      const bool leaves_padding = is_reference(desc.impl_info_str()) || node.kind == graph::Kind::softmax || whole;
+      if (is_src || !layouts[i] || !leaves_padding) continue;
+      paddings_.push_back({i - node.src.size(), ZeroPadding(*layouts[i], graph.tensor(operand(node, i)).dtype)});
     }
     add_own(DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), engine);
     for (int arg : unused_results(graph, node)) {
       add_own(arg, desc.query_md(dnnl::query::exec_arg_md, arg), engine);
+    }
+    for (const MissingSource& missing : missing_sources(graph, node)) {
+      if (const dnnl::memory* result = unused_result(forward, missing.arg)) {
+        own_.push_back({missing.arg, *result});
+        pass(missing.arg, *result);
+        continue;
+      }
+      add_own(missing.arg, missing.desc, engine);
+      std::fill_n(static_cast<float*>(own_.back().second.get_data_handle()), missing.desc.get_size() / sizeof(float),
+                  missing.value);
     }
     add_workspace(desc, engine, forward);
   }
@@ -45,10 +71,12 @@ class PrimitiveExecutable : public Executable {
     const ThreadScope scope(threads_);
     for (std::size_t i = 0; i < src_.size(); ++i) src_[i].set(const_cast<void*>(src[i]));
     for (std::size_t i = 0; i < dst_.size(); ++i) dst_[i].set(dst[i]);
+    for (const auto& [i, zeros] : zeros_) cpu::run(zeros, &kZero, dst[i], {.threads = threads_});
     const dnnl_status_t status =
         dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(args_.size()), args_.data());
     if (status != dnnl_success) throw failure(node_, "execution failed with status " + std::to_string(status));
     stream_.wait();
+    for (const auto& [i, padding] : paddings_) padding.run(dst[i]);
   }
 
   int64_t scratch_bytes() const override { return own_bytes_; }
@@ -65,14 +93,31 @@ class PrimitiveExecutable : public Executable {
     }
   };
 
+  /// Backward cells add to the gradients of their weights and bias.
+  static bool adds_to(const Node& node, std::size_t dst) {
+    return node.kind == graph::Kind::rnn && !node.forward() && dst >= 3;
+  }
+
   void pass(int arg, const dnnl::memory& memory) { args_.push_back({arg, memory.get()}); }
 
   void add_own(int arg, const dnnl::memory::desc& desc, const dnnl::engine& engine) {
     const auto bytes = static_cast<int64_t>(desc.get_size());
     if (bytes == 0) return;
-    own_.emplace_back(desc, engine);
+    own_.emplace_back(arg, dnnl::memory(desc, engine));
     own_bytes_ += bytes;
-    pass(arg, own_.back());
+    pass(arg, own_.back().second);
+  }
+
+  /// Whether the primitive has this result: normalizations have gradients of scale and shift where they are asked for,
+  /// that of the scale also with the other's where there is a scale.
+  static bool computes(const Node& node, int arg) {
+    const bool normalizes =
+        node.kind == graph::Kind::batch_normalization || node.kind == graph::Kind::layer_normalization;
+    if (!normalizes) return true;
+    if (node.forward()) return node.pass == graph::Pass::forward_training;
+    const bool has_scale = node.src.size() > 1 && node.src[1] != kNone;
+    const bool wants_shift = node.dst.size() > 2 && node.dst[2] != kNone;
+    return arg == DNNL_ARG_DIFF_SCALE && has_scale && wants_shift;
   }
 
   /// What the primitive computes and the graph does not ask for.
@@ -85,9 +130,18 @@ class PrimitiveExecutable : public Executable {
     for (int arg : arguments(graph, all).dst) {
       const bool passed =
           std::ranges::find(asked.dst, arg) != asked.dst.end() || std::ranges::find(asked.src, arg) != asked.src.end();
-      if (arg != 0 && !passed) out.push_back(arg);
+      if (arg != 0 && !passed && computes(node, arg)) out.push_back(arg);
     }
     return out;
+  }
+
+  /// A result of the forward primitive that its graph did not ask for.
+  static const dnnl::memory* unused_result(Executable* forward, int arg) {
+    const auto* hint = dynamic_cast<const PrimitiveExecutable*>(forward);
+    const bool is_result = arg == DNNL_ARG_DST_ITER || arg == DNNL_ARG_DST_ITER_C;
+    if (!hint || !is_result) return nullptr;
+    const auto found = std::ranges::find(hint->own_, arg, &std::pair<int, dnnl::memory>::first);
+    return found == hint->own_.end() ? nullptr : &found->second;
   }
 
   void add_workspace(const dnnl::primitive_desc& desc, const dnnl::engine& engine, Executable* forward) {
@@ -112,8 +166,12 @@ class PrimitiveExecutable : public Executable {
   dnnl::primitive primitive_;
   int threads_;
   Node node_;
+  static constexpr float kZero = 0;
   std::vector<Slot> src_{}, dst_{};
-  std::vector<dnnl::memory> own_{};
+  /// Destinations that the library adds to.
+  std::vector<std::pair<std::size_t, Plan>> zeros_{};
+  std::vector<std::pair<std::size_t, ZeroPadding>> paddings_{};
+  std::vector<std::pair<int, dnnl::memory>> own_{};
   dnnl::memory workspace_{};
   int64_t own_bytes_ = 0;
   std::vector<dnnl_exec_arg_t> args_{};
@@ -123,9 +181,9 @@ class PrimitiveExecutable : public Executable {
 
 std::unique_ptr<Executable> make_executable(const dnnl::engine& engine, const Graph& graph, const Node& node,
                                             const dnnl::primitive_desc& desc, const Layouts& layouts,
-                                            Executable* forward, int threads) {
+                                            Executable* forward, int threads, bool whole) {
   try {
-    return std::make_unique<PrimitiveExecutable>(engine, graph, node, desc, layouts, forward, threads);
+    return std::make_unique<PrimitiveExecutable>(engine, graph, node, desc, layouts, forward, threads, whole);
   } catch (const dnnl::error& error) {
     throw failure(node, error.message);
   }

@@ -1,4 +1,5 @@
 // Batch and layer normalization, softmax.
+#include "relayout/execute/onednn/descriptor.h"
 #include "relayout/execute/onednn/primitive.h"
 
 namespace relayout::execute {
@@ -21,6 +22,15 @@ dnnl::prop_kind backward_prop(const Request& r) {
   return r.has_dst(1) || r.has_dst(2) ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
 }
 
+/// Of means and variances: row-major over all dims of the data but the last.
+std::optional<dnnl::memory::desc> statistics_of(const dnnl::memory::desc& data) {
+  const std::optional<BlockedFields> fields = fields_of(data);
+  if (!fields) return std::nullopt;
+  Dims dims = fields->dims;
+  dims.pop_back();
+  return descriptor(Layout::contiguous(dims), DType::f32);
+}
+
 }  // namespace
 
 Found create_batch_normalization(const Request& r) {
@@ -40,7 +50,9 @@ Found create_layer_normalization(const Request& r) {
   if (r.node.forward()) {
     // Only training gives the statistics.
     const dnnl::prop_kind prop = r.has_dst(1) ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-    return make<dnnl::layer_normalization_forward>(r.maker, prop, DataPair{r.src(0), r.dst(0)}, r.dst(1), epsilon,
+    const std::optional<dnnl::memory::desc> statistics = statistics_of(r.src(0));
+    if (!statistics) return {};
+    return make<dnnl::layer_normalization_forward>(r.maker, prop, DataPair{r.src(0), r.dst(0)}, *statistics, epsilon,
                                                    flags);
   }
   return make_backward<dnnl::layer_normalization_backward, dnnl::layer_normalization_forward>(

@@ -34,7 +34,10 @@ bool as_vectors(const Graph& graph, const Node& node) {
 std::optional<Layout> vectors(const Layout& layout, int axis) {
   try {
     Layout out = merge(layout, axis, layout.ndims() - 1);
-    return axis == 0 ? unsqueeze(out, 0) : merge(out, 0, axis - 1);
+    out = (axis == 0 ? unsqueeze(out, 0) : merge(out, 0, axis - 1)).canonical();
+    // Only rows of values that follow each other: more digits would pass for blocks.
+    if (out.digits(0).size() > 1 || out.digits(1).size() > 1) return std::nullopt;
+    return out;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::needs_copy) throw;
     return std::nullopt;
@@ -65,12 +68,18 @@ void add(std::vector<Layouts>& list, Layouts attempt) {
   if (!known) list.push_back(std::move(attempt));
 }
 
-/// All operands in one family of tags, where they are in it.
+/// All operands in one family of tags, where they are in it; equal layouts in one spelling.
 Layouts spelled_as(const Layouts& layouts, Spelling spelling) {
   Layouts out = layouts;
-  for (std::optional<Layout>& layout : out) {
-    if (!layout) continue;
-    if (std::optional<Layout> other = spelled(*layout, spelling)) layout = other;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!out[i]) continue;
+    const auto before = std::find(layouts.begin(), layouts.begin() + static_cast<std::ptrdiff_t>(i), layouts[i]);
+    const auto first = static_cast<std::size_t>(before - layouts.begin());
+    if (first < i && spelling != Spelling::as_given) {
+      out[i] = out[first];
+    } else if (std::optional<Layout> other = spelled(*out[i], spelling)) {
+      out[i] = other;
+    }
   }
   return out;
 }
@@ -79,6 +88,13 @@ Layouts spelled_as(const Layouts& layouts, Spelling spelling) {
 bool may_be_any(const Graph& graph, const Node& node, std::size_t i) {
   if (is_presented(graph, node, i) || graph.tensor(operand(node, i)).dims.size() < 2) return false;
   return compute_bound(node.kind) || i >= node.src.size();
+}
+
+/// The same digits, all of whose places are elements.
+Layout unpadded(const Layout& layout) {
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  return Layout::from_digits(layout.padded_dims(), digits, layout.offset0());
 }
 
 std::optional<Layout> lead_of(const Node& node, const Layouts& wishes) {
@@ -109,6 +125,8 @@ bool is_presented(const Graph& graph, const Node& node, std::size_t i) {
 }
 
 std::optional<Layout> presented(const Graph& graph, const Node& node, std::size_t i, const Layout& layout) {
+  // Cells take strides for lengths of rows, also those of dims of extent 1.
+  if (node.kind == Kind::rnn && layout.ndims() <= 4) return spelled(layout, Spelling::plain).value_or(layout);
   if (!is_presented(graph, node, i)) return layout;
   if (node.kind == Kind::matmul) {
     Layout bias = layout;
@@ -144,24 +162,30 @@ std::vector<Layouts> attempts(const Graph& graph, const Node& node, const Layout
 }
 
 std::vector<Layouts> attempts_for(const Graph& graph, const Node& node, const Layouts& layouts) {
-  std::vector<Layouts> out;
-  for (int s = 0; s < kSpellingCount; ++s) add(out, spelled_as(layouts, static_cast<Spelling>(s)));
-  const std::size_t spellings = out.size();
-  for (std::size_t k = 0; k < spellings; ++k) {
-    // Weights, whose spellings are many, and then the rest are left to the library.
-    Layouts weights = out[k], all = out[k];
-    for (std::size_t i = 0; i < layouts.size(); ++i) {
-      if (operand(node, i) == kNone || !may_be_any(graph, node, i)) continue;
-      all[i].reset();
-      if (i > 0 && i != node.src.size()) weights[i].reset();
+  std::vector<Layouts> spellings, out;
+  for (int s = 0; s < kSpellingCount; ++s) add(spellings, spelled_as(layouts, static_cast<Spelling>(s)));
+  // First as the library itself spells weights, which have many spellings; then as they are; then all is left to it.
+  for (int open = 0; open < 3; ++open) {
+    for (const Layouts& spelling : spellings) {
+      Layouts attempt = spelling;
+      for (std::size_t i = 0; i < layouts.size(); ++i) {
+        if (operand(node, i) == kNone || !may_be_any(graph, node, i)) continue;
+        const bool is_data = i == 0 || i == node.src.size();
+        if (open == 2 || (open == 0 && compute_bound(node.kind) && !is_data)) attempt[i].reset();
+      }
+      add(out, std::move(attempt));
     }
-    add(out, std::move(weights));
-    add(out, std::move(all));
   }
   return out;
 }
 
-std::optional<OperandDescs> descriptors(const Graph& graph, const Node& node, const Layouts& attempt) {
+bool takes_whole(const Node& node, const Layouts& layouts) {
+  if (node.kind != Kind::eltwise && node.kind != Kind::sum && node.kind != Kind::binary) return false;
+  if (!layouts[0] || !layouts[0]->padded()) return false;
+  return std::ranges::all_of(layouts, [&](const auto& layout) { return layout == layouts[0]; });
+}
+
+std::optional<OperandDescs> descriptors(const Graph& graph, const Node& node, const Layouts& attempt, bool whole) {
   OperandDescs out;
   for (std::size_t i = 0; i < operand_count(node); ++i) {
     auto& list = i < node.src.size() ? out.src : out.dst;
@@ -170,7 +194,7 @@ std::optional<OperandDescs> descriptors(const Graph& graph, const Node& node, co
     const graph::Tensor& tensor = graph.tensor(operand(node, i));
     std::optional<dnnl::memory::desc> desc;
     if (attempt[i]) {
-      const std::optional<Layout> layout = presented(graph, node, i, *attempt[i]);
+      const std::optional<Layout> layout = whole ? unpadded(*attempt[0]) : presented(graph, node, i, *attempt[i]);
       if (layout) desc = descriptor(*layout, tensor.dtype);
     } else {
       desc = any_descriptor(tensor.dims, tensor.dtype);

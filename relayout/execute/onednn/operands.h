@@ -27,10 +27,15 @@ bool is_presented(const graph::Graph& graph, const graph::Node& node, std::size_
 /// where no wish says it.
 std::vector<Layouts> attempts(const graph::Graph& graph, const graph::Node& node, const Layouts& wishes,
                               const std::optional<Layout>& lead);
-/// The same for layouts that are all known: first as they are, then with more and more left to the library.
+/// The same for layouts that are all known.
 std::vector<Layouts> attempts_for(const graph::Graph& graph, const graph::Node& node, const Layouts& layouts);
 
-/// Memory descriptors for an attempt; nothing where oneDNN cannot say one of them.
-std::optional<OperandDescs> descriptors(const graph::Graph& graph, const graph::Node& node, const Layouts& attempt);
+/// Memory descriptors for an attempt; nothing where oneDNN cannot say one of them. `whole`: padding counts as elements.
+std::optional<OperandDescs> descriptors(const graph::Graph& graph, const graph::Node& node, const Layouts& attempt,
+                                        bool whole = false);
+
+/// Whether a node may be computed over padding too, as all its operands have one padded layout: then the library need
+/// not mind tails, and the padding is written zero afterwards.
+bool takes_whole(const graph::Node& node, const Layouts& layouts);
 
 }  // namespace relayout::execute

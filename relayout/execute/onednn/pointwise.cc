@@ -99,6 +99,14 @@ Found create_shuffle(const Request& r) {
 Found create_reduction(const Request& r) {
   const ReductionAlgorithm algorithm = r.node.as<graph::ReductionAttributes>().algorithm;
   const float p = algorithm == ReductionAlgorithm::norm_l2 ? 2.0f : 1.0f;
+  if (r.src_dims(0) == r.dst_dims(0)) {
+    // Nothing is reduced, for which the library has no reduction: a norm is the absolute value, the others change
+    // nothing.
+    const bool norm = algorithm == ReductionAlgorithm::norm_l1 || algorithm == ReductionAlgorithm::norm_l2;
+    return make<dnnl::eltwise_forward>(r.maker, r.prop(),
+                                       norm ? dnnl::algorithm::eltwise_abs : dnnl::algorithm::eltwise_linear,
+                                       DataPair{r.src(0), r.dst(0)}, 1.0f, 0.0f);
+  }
   return make<dnnl::reduction>(r.maker, reduction_algorithm(algorithm), r.src(0), r.dst(0), p, 0.0f);
 }
 

@@ -89,6 +89,46 @@ Arguments arguments(const graph::Graph&, const Node& node) {
   return out;
 }
 
+std::vector<MissingSource> missing_sources(const graph::Graph& graph, const Node& node) {
+  using Type = dnnl::memory::data_type;
+  using Tag = dnnl::memory::format_tag;
+  auto has = [&](std::size_t i) { return i < node.src.size() && node.src[i] != kNone; };
+  if (node.kind == Kind::rnn) {
+    const auto cell = node.as<graph::RnnAttributes>().cell;
+    const Dims& weights = graph.tensor(node.src[3]).dims;
+    const int64_t layers = weights[0], directions = weights[1], channels = weights[4];
+    const int64_t batch = graph.tensor(node.src[0]).dims[1];
+    std::vector<MissingSource> out;
+    auto add_zeros = [&](std::size_t i, int arg, const dnnl::memory::dims& dims, Tag tag) {
+      if (!has(i)) out.push_back({arg, dnnl::memory::desc(dims, Type::f32, tag), 0});
+    };
+    // No cell has an implementation without a bias, and gradients of several layers are wrong without states.
+    const int64_t biases = weights[3] + (cell == graph::RnnCell::lbr_gru ? 1 : 0);
+    add_zeros(5, DNNL_ARG_BIAS, {layers, directions, biases, channels}, Tag::ldgo);
+    const dnnl::memory::dims state{layers, directions, batch, channels};
+    const bool training = node.pass != Pass::forward_inference, lstm = cell == graph::RnnCell::lstm;
+    // Both states of an LSTM or none.
+    if (training || has(2)) add_zeros(1, DNNL_ARG_SRC_ITER, state, Tag::ldnc);
+    if (lstm && (training || has(1))) add_zeros(2, DNNL_ARG_SRC_ITER_C, state, Tag::ldnc);
+    if (node.forward()) return out;
+    // Every result of the forward pass has a gradient.
+    const Dims& dst = graph.tensor(node.src[6]).dims;
+    const bool states = has(7) || has(8);
+    add_zeros(9, DNNL_ARG_DIFF_DST_LAYER, {dst[0], dst[1], dst[2]}, Tag::tnc);
+    if (states) add_zeros(7, DNNL_ARG_DST_ITER, state, Tag::ldnc);
+    if (states) add_zeros(10, DNNL_ARG_DIFF_DST_ITER, state, Tag::ldnc);
+    if (states && lstm) add_zeros(8, DNNL_ARG_DST_ITER_C, state, Tag::ldnc);
+    if (states && lstm) add_zeros(11, DNNL_ARG_DIFF_DST_ITER_C, state, Tag::ldnc);
+    return out;
+  }
+  const bool normalizes = node.kind == Kind::batch_normalization || node.kind == Kind::layer_normalization;
+  if (kBackwardTakesShift && normalizes && !node.forward() && node.dst.size() > 2 && node.dst[2] != kNone) {
+    const Dims& shift = graph.tensor(node.dst[2]).dims;
+    return {{DNNL_ARG_SHIFT, dnnl::memory::desc({shift[0]}, Type::f32, Tag::a), 0}};
+  }
+  return {};
+}
+
 Found create(const Request& request) {
   switch (request.node.kind) {
     case Kind::convolution: return create_convolution(request);

@@ -21,6 +21,14 @@ struct Arguments {
 };
 Arguments arguments(const graph::Graph& graph, const graph::Node& node);
 
+/// A source that the graph does not have and the library wants: one value everywhere.
+struct MissingSource {
+  int arg;
+  dnnl::memory::desc desc;
+  float value;
+};
+std::vector<MissingSource> missing_sources(const graph::Graph& graph, const graph::Node& node);
+
 /// A node with what its primitive is made of.
 struct Request {
   const graph::Graph& graph;

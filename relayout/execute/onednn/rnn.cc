@@ -28,29 +28,52 @@ dnnl::algorithm activation_of(RnnCell cell) {
 
 constexpr auto kBackward = dnnl::prop_kind::backward;
 
+/// A source (graph.h has their order), or the zeros in its place.
+dnnl::memory::desc of(const Request& r, std::size_t i) {
+  static constexpr int kArgs[] = {DNNL_ARG_SRC_LAYER,      DNNL_ARG_SRC_ITER,      DNNL_ARG_SRC_ITER_C,
+                                  DNNL_ARG_WEIGHTS_LAYER,  DNNL_ARG_WEIGHTS_ITER,  DNNL_ARG_BIAS,
+                                  DNNL_ARG_DST_LAYER,      DNNL_ARG_DST_ITER,      DNNL_ARG_DST_ITER_C,
+                                  DNNL_ARG_DIFF_DST_LAYER, DNNL_ARG_DIFF_DST_ITER, DNNL_ARG_DIFF_DST_ITER_C};
+  if (r.has_src(i)) return r.src(i);
+  for (const MissingSource& missing : missing_sources(r.graph, r.node)) {
+    if (missing.arg == kArgs[i]) return missing.desc;
+  }
+  return {};
+}
+
+/// The gradient of source i, which is computed even where nobody wants it.
+dnnl::memory::desc diff_of(const Request& r, std::size_t i) { return r.has_dst(i) ? r.dst(i) : of(r, i); }
+
+/// An LSTM's final state: both are computed, or none.
+dnnl::memory::desc state(const Request& r, std::size_t i) {
+  if (r.has_dst(i) || !r.has_dst(3 - i)) return r.dst(i);
+  return {dims_of(r.dst_dims(3 - i)), dnnl::memory::data_type::f32, dnnl::memory::format_tag::ldnc};
+}
+
 /// Cells without a cell state. Sources: src_layer src_iter - weights_layer weights_iter bias, then backward the
 /// forward's destinations and their gradients, three each. `first` is the activation, where the cell has one.
 template <typename Forward, typename Backward, typename... First>
 Found create_cell(const Request& r, const First&... first) {
   const dnnl::rnn_direction direction = direction_of(r.node.as<RnnAttributes>().direction);
   if (r.node.forward()) {
-    return make<Forward>(r.maker, r.prop(), first..., direction, r.src(0), r.src(1), r.src(3), r.src(4), r.src(5),
+    return make<Forward>(r.maker, r.prop(), first..., direction, r.src(0), of(r, 1), r.src(3), r.src(4), of(r, 5),
                          r.dst(0), r.dst(1));
   }
-  return make_backward<Backward, Forward>(r.maker, kBackward, first..., direction, r.src(0), r.src(1), r.src(3),
-                                          r.src(4), r.src(5), r.src(6), r.src(7), r.dst(0), r.dst(1), r.dst(3),
-                                          r.dst(4), r.dst(5), r.src(9), r.src(10));
+  return make_backward<Backward, Forward>(r.maker, kBackward, first..., direction, r.src(0), of(r, 1), r.src(3),
+                                          r.src(4), of(r, 5), r.src(6), of(r, 7), r.dst(0), diff_of(r, 1), r.dst(3),
+                                          r.dst(4), diff_of(r, 5), of(r, 9), of(r, 10));
 }
 
 Found create_lstm(const Request& r) {
   const dnnl::rnn_direction direction = direction_of(r.node.as<RnnAttributes>().direction);
   if (r.node.forward()) {
-    return make<dnnl::lstm_forward>(r.maker, r.prop(), direction, r.src(0), r.src(1), r.src(2), r.src(3), r.src(4),
-                                    r.src(5), r.dst(0), r.dst(1), r.dst(2));
+    return make<dnnl::lstm_forward>(r.maker, r.prop(), direction, r.src(0), of(r, 1), of(r, 2), r.src(3), r.src(4),
+                                    of(r, 5), r.dst(0), state(r, 1), state(r, 2));
   }
   return make_backward<dnnl::lstm_backward, dnnl::lstm_forward>(
-      r.maker, kBackward, direction, r.src(0), r.src(1), r.src(2), r.src(3), r.src(4), r.src(5), r.src(6), r.src(7),
-      r.src(8), r.dst(0), r.dst(1), r.dst(2), r.dst(3), r.dst(4), r.dst(5), r.src(9), r.src(10), r.src(11));
+      r.maker, kBackward, direction, r.src(0), of(r, 1), of(r, 2), r.src(3), r.src(4), of(r, 5), r.src(6), of(r, 7),
+      of(r, 8), r.dst(0), diff_of(r, 1), diff_of(r, 2), r.dst(3), r.dst(4), diff_of(r, 5), of(r, 9), of(r, 10),
+      of(r, 11));
 }
 
 }  // namespace

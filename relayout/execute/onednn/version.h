@@ -58,16 +58,22 @@ struct BlockedFields {
   Dims dims, padded_dims, strides, inner_blocks, inner_dims;
 };
 
-/// Concat and sum have one implementation only.
-inline Found unwalkable(const dnnl::primitive_desc_base& desc) {
+inline dnnl::primitive_desc clone_of(const dnnl::primitive_desc_base& desc) {
   dnnl_primitive_desc_t copy = nullptr;
   dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, desc.get()), "could not clone a primitive descriptor");
-  Found found{{}, false, {}};
-  found.desc.reset(copy);
-  return found;
+  dnnl::primitive_desc out;
+  out.reset(copy);
+  return out;
 }
+/// Stays as it is when the other moves on.
+inline Found copy_of(const Found& found) { return {clone_of(found.desc), false, found.keeps}; }
+/// Concat and sum have one implementation only.
+inline Found unwalkable(const dnnl::primitive_desc_base& desc) { return {clone_of(desc), false, {}}; }
 
 #if DNNL_VERSION_MAJOR >= 3
+
+/// Whether backward normalizations want the shift as well, which they do not use.
+inline constexpr bool kBackwardTakesShift = false;
 
 using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
@@ -173,6 +179,9 @@ inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields& field
 }
 
 #else
+
+/// Whether backward normalizations want the shift as well, which they do not use.
+inline constexpr bool kBackwardTakesShift = true;
 
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;

@@ -1,0 +1,80 @@
+// Every kind that the backend runs, forward, in every layout it offers, against the reference.
+#include <gtest/gtest.h>
+
+#include "relayout/execute/onednn/node_check.h"
+#include "relayout/execute/onednn/random_nodes.h"
+
+namespace relayout::execute {
+namespace {
+
+/// Random nodes of one kind, each checked.
+void check_kind(graph::Kind kind, graph::Pass pass, int nodes, uint64_t seed, DType dtype = DType::f32) {
+  Random random(seed);
+  NodeCheck check(random);
+  for (int i = 0; i < nodes && !testing::Test::HasFatalFailure(); ++i) {
+    RandomNode node = random_node(random, kind, pass, dtype);
+    check.check(node.graph, node.id, node.options);
+  }
+  check.print();
+}
+
+using graph::Kind;
+using graph::Pass;
+
+TEST(OneDnnForward, Convolution) { check_kind(Kind::convolution, Pass::forward_inference, 15, 1); }
+TEST(OneDnnForward, Deconvolution) { check_kind(Kind::deconvolution, Pass::forward_inference, 8, 2); }
+TEST(OneDnnForward, Matmul) { check_kind(Kind::matmul, Pass::forward_inference, 12, 3); }
+TEST(OneDnnForward, InnerProduct) { check_kind(Kind::inner_product, Pass::forward_inference, 10, 4); }
+TEST(OneDnnForward, Pooling) { check_kind(Kind::pooling, Pass::forward_inference, 15, 5); }
+TEST(OneDnnForward, BatchNormalization) { check_kind(Kind::batch_normalization, Pass::forward_inference, 10, 6); }
+TEST(OneDnnForward, LayerNormalization) { check_kind(Kind::layer_normalization, Pass::forward_inference, 10, 7); }
+TEST(OneDnnForward, Lrn) { check_kind(Kind::lrn, Pass::forward_inference, 10, 8); }
+TEST(OneDnnForward, Eltwise) { check_kind(Kind::eltwise, Pass::forward_inference, 60, 9); }
+TEST(OneDnnForward, Prelu) { check_kind(Kind::prelu, Pass::forward_inference, 10, 10); }
+TEST(OneDnnForward, Shuffle) { check_kind(Kind::shuffle, Pass::forward_inference, 10, 11); }
+TEST(OneDnnForward, Softmax) { check_kind(Kind::softmax, Pass::forward_inference, 12, 12); }
+TEST(OneDnnForward, Resampling) { check_kind(Kind::resampling, Pass::forward_inference, 20, 13); }
+TEST(OneDnnForward, Reduction) { check_kind(Kind::reduction, Pass::forward_inference, 16, 14); }
+TEST(OneDnnForward, Concat) { check_kind(Kind::concat, Pass::forward_inference, 15, 15); }
+TEST(OneDnnForward, Sum) { check_kind(Kind::sum, Pass::forward_inference, 8, 16); }
+TEST(OneDnnForward, Binary) { check_kind(Kind::binary, Pass::forward_inference, 36, 17); }
+TEST(OneDnnForward, Reorder) { check_kind(Kind::reorder, Pass::forward_inference, 12, 18); }
+TEST(OneDnnForward, Reshape) { check_kind(Kind::reshape, Pass::forward_inference, 10, 19); }
+TEST(OneDnnForward, Transpose) { check_kind(Kind::transpose, Pass::forward_inference, 10, 20); }
+TEST(OneDnnForward, Slice) { check_kind(Kind::slice, Pass::forward_inference, 15, 21); }
+TEST(OneDnnForward, Broadcast) { check_kind(Kind::broadcast, Pass::forward_inference, 8, 22); }
+TEST(OneDnnForward, Pad) { check_kind(Kind::pad, Pass::forward_inference, 15, 23); }
+TEST(OneDnnForward, Gather) { check_kind(Kind::gather, Pass::forward_inference, 10, 24); }
+TEST(OneDnnForward, Rnn) { check_kind(Kind::rnn, Pass::forward_inference, 30, 25); }
+
+TEST(OneDnnTypes, ConvolutionBf16) { check_kind(Kind::convolution, Pass::forward_inference, 8, 51, DType::bf16); }
+TEST(OneDnnTypes, ConvolutionU8) { check_kind(Kind::convolution, Pass::forward_inference, 8, 52, DType::u8); }
+TEST(OneDnnTypes, ConvolutionS8) { check_kind(Kind::convolution, Pass::forward_inference, 6, 53, DType::s8); }
+TEST(OneDnnTypes, MatmulBf16) { check_kind(Kind::matmul, Pass::forward_inference, 6, 54, DType::bf16); }
+TEST(OneDnnTypes, MatmulU8) { check_kind(Kind::matmul, Pass::forward_inference, 6, 55, DType::u8); }
+TEST(OneDnnTypes, MatmulS8) { check_kind(Kind::matmul, Pass::forward_inference, 6, 56, DType::s8); }
+TEST(OneDnnTypes, InnerProductBf16) { check_kind(Kind::inner_product, Pass::forward_inference, 6, 57, DType::bf16); }
+TEST(OneDnnTypes, InnerProductU8) { check_kind(Kind::inner_product, Pass::forward_inference, 6, 58, DType::u8); }
+TEST(OneDnnTypes, PoolingU8) { check_kind(Kind::pooling, Pass::forward_inference, 6, 59, DType::u8); }
+TEST(OneDnnTypes, PoolingBf16) { check_kind(Kind::pooling, Pass::forward_inference, 6, 60, DType::bf16); }
+TEST(OneDnnTypes, ConcatU8) { check_kind(Kind::concat, Pass::forward_inference, 5, 61, DType::u8); }
+
+TEST(OneDnnBackward, ConvolutionData) { check_kind(Kind::convolution, Pass::backward_data, 5, 31); }
+TEST(OneDnnBackward, ConvolutionWeights) { check_kind(Kind::convolution, Pass::backward_weights, 5, 32); }
+TEST(OneDnnBackward, DeconvolutionData) { check_kind(Kind::deconvolution, Pass::backward_data, 4, 33); }
+TEST(OneDnnBackward, DeconvolutionWeights) { check_kind(Kind::deconvolution, Pass::backward_weights, 4, 34); }
+TEST(OneDnnBackward, InnerProductData) { check_kind(Kind::inner_product, Pass::backward_data, 6, 35); }
+TEST(OneDnnBackward, InnerProductWeights) { check_kind(Kind::inner_product, Pass::backward_weights, 6, 36); }
+TEST(OneDnnBackward, PoolingData) { check_kind(Kind::pooling, Pass::backward_data, 12, 37); }
+TEST(OneDnnBackward, BatchNormalizationBoth) { check_kind(Kind::batch_normalization, Pass::backward, 10, 38); }
+TEST(OneDnnBackward, LayerNormalizationBoth) { check_kind(Kind::layer_normalization, Pass::backward, 10, 39); }
+TEST(OneDnnBackward, LrnData) { check_kind(Kind::lrn, Pass::backward_data, 6, 40); }
+TEST(OneDnnBackward, EltwiseData) { check_kind(Kind::eltwise, Pass::backward_data, 60, 41); }
+TEST(OneDnnBackward, PreluBoth) { check_kind(Kind::prelu, Pass::backward, 10, 42); }
+TEST(OneDnnBackward, ShuffleData) { check_kind(Kind::shuffle, Pass::backward_data, 8, 43); }
+TEST(OneDnnBackward, SoftmaxData) { check_kind(Kind::softmax, Pass::backward_data, 10, 44); }
+TEST(OneDnnBackward, ResamplingData) { check_kind(Kind::resampling, Pass::backward_data, 12, 45); }
+TEST(OneDnnBackward, RnnBoth) { check_kind(Kind::rnn, Pass::backward, 40, 46); }
+
+}  // namespace
+}  // namespace relayout::execute

@@ -1,0 +1,82 @@
+// Known faults of the library by kind, implementation and layout: see faults.h.
+#include "relayout/execute/onednn/faults.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace relayout::execute {
+
+using graph::BinaryAlgorithm;
+using graph::Graph;
+using graph::Kind;
+using graph::Node;
+
+namespace {
+
+/// Floats of the largest vector register that its kernels use.
+constexpr int64_t kVectorElements = 16;
+
+bool any_with_gaps(const Layouts& layouts) {
+  return std::ranges::any_of(layouts, [](const auto& layout) { return layout && !layout->packed(); });
+}
+
+/// Kernels by the instruction set in their name.
+bool is_without_vnni(std::string_view name) { return name.ends_with(":avx2") || name.ends_with(":sse41"); }
+
+/// Blocks of channels smaller than a vector.
+bool any_small_block(const Layouts& layouts) {
+  return std::ranges::any_of(layouts, [](const auto& layout) {
+    return layout && layout->ndims() > 1 && layout->block(1) > 1 && layout->block(1) < kVectorElements;
+  });
+}
+
+}  // namespace
+
+bool is_reference(std::string_view name) {
+  // Words of a name are parted by signs.
+  auto is_letter = [&](std::size_t i) { return i < name.size() && std::isalnum(static_cast<unsigned char>(name[i])); };
+  for (std::size_t at = name.find("ref"); at != std::string_view::npos; at = name.find("ref", at + 1)) {
+    if (!(at > 0 && is_letter(at - 1)) && !is_letter(at + 3)) return true;
+  }
+  return false;
+}
+
+bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {
+  switch (node.kind) {
+    case Kind::convolution:
+      // Without an instruction for it, pairs of products of bytes are added in 16 bits, which saturate.
+      return is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name);
+    case Kind::deconvolution:
+      // The same; and the bias is added as if the destination were dense, over its end.
+      return any_with_gaps(layouts) || (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name));
+    case Kind::layer_normalization:
+      // Statistics are laid out by the strides of the data, padding that is normalized over counts, and all data is
+      // taken to lie as the first.
+      return std::ranges::any_of(layouts, [&](const auto& layout) {
+        return layout && (!layout->dense() || (layout->dims() == layouts[0]->dims() && *layout != *layouts[0]));
+      });
+    case Kind::lrn:
+      // Making one for a part of a vector of channels crashes.
+      return name.find("jit") != std::string_view::npos && graph.tensor(node.src[0]).dims[1] % kVectorElements != 0;
+    case Kind::rnn:
+      // Channels are read as if they followed each other, whatever their stride.
+      return std::ranges::any_of(layouts, [](const auto& layout) {
+        return layout && layout->ndims() <= 4 && layout->dim(layout->ndims() - 1) > 1 &&
+               layout->digits(layout->ndims() - 1)[0].stride != 1;
+      });
+    case Kind::binary:
+      // Comparisons write a whole vector for the tail of a block, over the end too.
+      return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::ge && name.starts_with("jit") &&
+             any_small_block(layouts);
+    case Kind::prelu:
+      // The same, and backward the gradient of the weights is written as if it were dense and lay as the weights do.
+      return (name.starts_with("jit") && any_small_block(layouts)) ||
+             (!node.forward() && (any_with_gaps(layouts) || layouts[1] != layouts[4] || layouts[1]->padded()));
+    case Kind::softmax:
+      // Backward, the reference takes the strides of the destination's gradient for those of the source's.
+      return !node.forward() && is_reference(name) && layouts[1] != layouts[2];
+    default: return false;
+  }
+}
+
+}  // namespace relayout::execute

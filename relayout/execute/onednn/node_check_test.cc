@@ -1,0 +1,307 @@
+// How a node's implementations are run and compared: see node_check.h.
+#include "relayout/execute/onednn/node_check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+
+#include "relayout/core/format.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/execute/onednn/descriptor.h"
+
+namespace relayout::execute {
+
+using graph::Implementation;
+using graph::Kind;
+using graph::kNone;
+using graph::Pass;
+using graph::Values;
+using graph::Wish;
+
+namespace {
+
+constexpr std::byte kPoison{0xFF};
+
+std::string text_of(const Implementation& way) {
+  std::string text = way.name;
+  for (const auto* list : {&way.src, &way.dst}) {
+    text += list == &way.src ? " src" : " dst";
+    for (const auto& layout : *list) {
+      text += layout ? " " + tag_of(*layout).value_or("strides " + join(layout->outer_strides())) + "@" +
+                           std::to_string(layout->offset0())
+                     : " -";
+    }
+  }
+  return text;
+}
+
+std::string text_of(const Graph& graph, const Node& node) {
+  std::string text = std::string(name(node.kind)) + " " + std::string(name(node.pass));
+  if (node.kind == Kind::eltwise) {
+    text += " " + std::string(name(node.as<graph::EltwiseAttributes>().algorithm));
+  } else if (node.kind == Kind::binary) {
+    text += " algorithm " + std::to_string(static_cast<int>(node.as<graph::BinaryAttributes>().algorithm));
+  } else if (node.kind == Kind::rnn) {
+    text += " cell " + std::to_string(static_cast<int>(node.as<graph::RnnAttributes>().cell)) + " direction " +
+            std::to_string(static_cast<int>(node.as<graph::RnnAttributes>().direction));
+  }
+  for (const auto* list : {&node.src, &node.dst}) {
+    text += list == &node.src ? " (" : " -> (";
+    for (TensorId id : *list) {
+      text +=
+          id == kNone ? "- " : join(graph.tensor(id).dims, "x") + ":" + std::string(name(graph.tensor(id).dtype)) + " ";
+    }
+    text += ")";
+  }
+  return text;
+}
+
+/// A tensor in a layout: the buffer is as long as its span, and what is no element or padding is poison, as are the
+/// bytes around it.
+class Buffer {
+ public:
+  Buffer(const Layout& layout, DType dtype)
+      : desc_(layout, dtype), bytes_(static_cast<std::size_t>(desc_.span_bytes()) + 2 * kGuard, kPoison) {}
+
+  void put(const Values& values) {
+    const TensorDesc plain(Layout::contiguous(desc_.layout.dims()), desc_.dtype);
+    const std::vector<std::byte> stored = graph::store(values, desc_.dtype);
+    cpu::run(Plan::make(plain, desc_), stored.data(), data(), {.threads = 1});
+  }
+  void poison() { std::fill(bytes_.begin(), bytes_.end(), kPoison); }
+  Values values() const {
+    const TensorDesc plain(Layout::contiguous(desc_.layout.dims()), desc_.dtype);
+    std::vector<std::byte> stored(static_cast<std::size_t>(plain.span_bytes()));
+    cpu::run(Plan::make(desc_, plain), bytes_.data() + kGuard, stored.data(), {.threads = 1});
+    return graph::load(stored, desc_.dtype, desc_.layout.elements());
+  }
+  std::byte* data() { return bytes_.data() + kGuard; }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+  /// Padding that is not zero, or a byte that was written where nothing is: what and where.
+  std::string fault() const {
+    const int64_t size = bits(desc_.dtype) / 8;
+    Dims index;
+    for (int64_t at = 0; at < static_cast<int64_t>(bytes_.size()); ++at) {
+      const int64_t byte = at - kGuard, offset = byte >= 0 ? byte / size : -1;
+      const Slot slot = byte < desc_.span_bytes() ? desc_.layout.inverse(offset, &index) : Slot::gap;
+      if (slot == Slot::element) continue;
+      const std::byte expected = slot == Slot::padding ? std::byte{0} : kPoison;
+      if (bytes_[static_cast<std::size_t>(at)] == expected) continue;
+      return slot == Slot::padding
+                 ? "padding at " + join(index) + " is not zero"
+                 : "a gap was written, byte " + std::to_string(byte) + " of " + std::to_string(desc_.span_bytes());
+    }
+    return "";
+  }
+
+ private:
+  /// Of bytes on both sides; whole lines.
+  static constexpr int64_t kGuard = 1024;
+  TensorDesc desc_;
+  std::vector<std::byte> bytes_;
+};
+
+bool is_weights(const Node& node, std::size_t i) {
+  if (node.kind != Kind::convolution && node.kind != Kind::deconvolution && node.kind != Kind::inner_product)
+    return false;
+  return node.pass == Pass::backward_weights ? i >= node.src.size() : i == 1;
+}
+
+/// Data in rows with gaps between them, not from offset 0.
+Layout with_gaps(const Dims& dims) {
+  Dims wide = dims;
+  wide[dims.size() - 1] += 3;
+  Dims strides = Layout::contiguous(wide).outer_strides();
+  return Layout::strided(dims, strides, 5);
+}
+
+constexpr int kWishes = 6;  // any, row-major, channels last, blocked by 16 and 8, with gaps
+
+/// Wish number `wish` for the operand: data only; others are left open.
+Wish wish_for(const Graph& graph, const Node& node, std::size_t i, TensorId id, int wish) {
+  if (id == kNone || wish == 0 || is_weights(node, i)) return {};
+  const Dims& dims = graph.tensor(id).dims;
+  if (dims.size() < 2) return {};
+  if (wish == kWishes - 1) return with_gaps(dims);
+  return layout_in(dims, static_cast<Spelling>(wish));
+}
+
+double rounding_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return 1.0 / 256;
+    case DType::f16: return 1.0 / 2048;
+    default: return 6e-8;
+  }
+}
+
+}  // namespace
+
+Values NodeCheck::values_for(const Graph& graph, const Node& node, std::size_t i, const CheckOptions& options) {
+  if (const auto given = options.given.find(i); given != options.given.end()) return given->second;
+  const graph::Tensor& tensor = graph.tensor(node.src[i]);
+  auto [low, high] = std::pair(options.low, options.high);
+  if (const auto range = options.ranges.find(i); range != options.ranges.end()) std::tie(low, high) = range->second;
+  Values values(static_cast<std::size_t>(*checked_product(tensor.dims)));
+  for (double& value : values) {
+    if (is_integer(tensor.dtype)) {
+      value = static_cast<double>(random_.between(kind(tensor.dtype) == DTypeKind::unsigned_integer ? 0 : -128,
+                                                  kind(tensor.dtype) == DTypeKind::unsigned_integer ? 255 : 127));
+    } else {
+      value = random_.real(low, high);
+    }
+  }
+  return graph::load(graph::store(values, tensor.dtype), tensor.dtype, static_cast<int64_t>(values.size()));
+}
+
+std::vector<Implementation> NodeCheck::ways(const Graph& graph, NodeId id, const Implementation* forward) const {
+  const Node& node = graph.node(id);
+  std::vector<Implementation> out;
+  std::set<std::string> known;
+  for (int s = 0; s < kWishes; ++s) {
+    for (int d = 0; d < kWishes; ++d) {
+      std::vector<Wish> src, dst;
+      for (std::size_t i = 0; i < node.src.size(); ++i) src.push_back(wish_for(graph, node, i, node.src[i], s));
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        dst.push_back(wish_for(graph, node, node.src.size() + i, node.dst[i], d));
+      }
+      for (Implementation& way : backend_->implementations(graph, id, src, dst, forward)) {
+        for (std::size_t i = 0; i < src.size(); ++i) EXPECT_TRUE(!src[i] || way.src[i] == src[i]) << text_of(way);
+        for (std::size_t i = 0; i < dst.size(); ++i) EXPECT_TRUE(!dst[i] || way.dst[i] == dst[i]) << text_of(way);
+        if (known.insert(text_of(way)).second) out.push_back(std::move(way));
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<Implementation> NodeCheck::some_of(std::vector<Implementation> ways, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(most, ways.size()); ++i) {
+    std::swap(ways[i], ways[static_cast<std::size_t>(random_.between(static_cast<int64_t>(i), std::ssize(ways) - 1))]);
+  }
+  if (ways.size() > most) ways.resize(most);
+  return ways;
+}
+
+std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id, const Implementation& way,
+                                                  const Implementation* forward_way, graph::Executable* forward,
+                                                  const std::vector<Values>& src, const std::vector<Values>& expected,
+                                                  const CheckOptions& options) {
+  const Node& node = graph.node(id);
+  const std::string what = text_of(graph, node) + " by " + text_of(way);
+  std::unique_ptr<graph::Executable> executable;
+  try {
+    executable = backend_->make(graph, id, way, forward_way, forward, options.threads);
+  } catch (const Error& error) {
+    ADD_FAILURE() << what << ": " << error.what();
+    return nullptr;
+  }
+  std::vector<Buffer> sources, destinations;
+  std::vector<const void*> src_data;
+  std::vector<void*> dst_data;
+  sources.reserve(src.size());
+  destinations.reserve(node.dst.size());
+  for (std::size_t i = 0; i < src.size(); ++i) {
+    sources.emplace_back(way.src[i].value_or(Layout()),
+                         node.src[i] == kNone ? DType::f32 : graph.tensor(node.src[i]).dtype);
+    if (node.src[i] != kNone) sources.back().put(src[i]);
+    src_data.push_back(node.src[i] == kNone ? nullptr : sources.back().data());
+  }
+  for (std::size_t i = 0; i < node.dst.size(); ++i) {
+    destinations.emplace_back(way.dst[i].value_or(Layout()),
+                              node.dst[i] == kNone ? DType::f32 : graph.tensor(node.dst[i]).dtype);
+    dst_data.push_back(node.dst[i] == kNone ? nullptr : destinations.back().data());
+  }
+  std::vector<std::vector<std::byte>> before;
+  for (const Buffer& buffer : sources) before.push_back(buffer.bytes());
+  for (int round = 0; round < 2; ++round) {
+    for (Buffer& buffer : destinations) buffer.poison();
+    executable->run(src_data, dst_data);
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    EXPECT_TRUE(sources[i].bytes() == before[i]) << what << ": source " << i << " was written";
+  }
+  CheckCounts& counts = counts_[std::string(name(node.kind)) + " " + std::string(name(node.pass))];
+  ++counts.runs;
+  counts.reference_runs += way.reference;
+  counts.names.insert(way.name);
+  for (std::size_t i = 0; i < node.dst.size(); ++i) {
+    if (node.dst[i] == kNone) continue;
+    const Values got = destinations[i].values();
+    double largest = 0;
+    for (double value : expected[i]) largest = std::max(largest, std::fabs(value));
+    const DType type = graph.tensor(node.dst[i]).dtype;
+    const double unit = is_floating(type) ? rounding_of(type) : 0;
+    const double tolerance =
+        std::max(largest, 1e-3) * (options.relative + 2 * unit + options.terms * 1e-7) + (is_floating(type) ? 0 : 1);
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      if (std::isfinite(got[k]) && std::fabs(got[k] - expected[i][k]) <= tolerance) continue;
+      ADD_FAILURE() << what << ": destination " << i << " element " << k << " is " << got[k] << ", expected "
+                    << expected[i][k] << " within " << tolerance;
+      break;
+    }
+    const std::string fault = destinations[i].fault();
+    EXPECT_EQ(fault, "") << what << ": destination " << i;
+  }
+  return executable;
+}
+
+void NodeCheck::check(const Graph& graph, NodeId id, const CheckOptions& options) {
+  const Node& node = graph.node(id);
+  ++counts_[std::string(name(node.kind)) + " " + std::string(name(node.pass))].nodes;
+  std::map<TensorId, Values> known;
+  auto operands = [&](const Node& of, const CheckOptions& how) {
+    std::vector<Values> out;
+    for (std::size_t i = 0; i < of.src.size(); ++i) {
+      if (of.src[i] != kNone && !known.contains(of.src[i])) known[of.src[i]] = values_for(graph, of, i, how);
+      out.push_back(of.src[i] == kNone ? Values() : known[of.src[i]]);
+    }
+    return out;
+  };
+  auto pointers = [](const Node& of, const std::vector<Values>& values) {
+    std::vector<const Values*> out;
+    for (std::size_t i = 0; i < values.size(); ++i) out.push_back(of.src[i] == kNone ? nullptr : &values[i]);
+    return out;
+  };
+  if (node.forward()) {
+    const std::vector<Values> src = operands(node, options);
+    const std::vector<Values> expected = graph::evaluate_node(graph, node, pointers(node, src));
+    const std::vector<Implementation> found = ways(graph, id, nullptr);
+    EXPECT_FALSE(found.empty()) << text_of(graph, node);
+    for (const Implementation& way : found) run(graph, id, way, nullptr, nullptr, src, expected, options);
+    return;
+  }
+  const Node& hint = graph.node(node.hint);
+  const std::vector<Values> forward_src = operands(hint, options);
+  const std::vector<Values> forward_dst = graph::evaluate_node(graph, hint, pointers(hint, forward_src));
+  for (std::size_t i = 0; i < hint.dst.size(); ++i) {
+    if (hint.dst[i] != kNone) known[hint.dst[i]] = forward_dst[i];
+  }
+  const std::vector<Values> src = operands(node, options);
+  const std::vector<Values> expected =
+      graph::evaluate_node(graph, node, pointers(node, src), pointers(hint, forward_src));
+  bool any = false;
+  // Each forward way has the same backward ones, all but for the hint's layouts: some pairs are enough.
+  for (const Implementation& forward_way : some_of(ways(graph, node.hint, nullptr), 5)) {
+    const std::vector<Implementation> found = some_of(ways(graph, id, &forward_way), 25);
+    if (found.empty()) continue;
+    const auto forward = run(graph, node.hint, forward_way, nullptr, nullptr, forward_src, forward_dst, options);
+    for (const Implementation& way : found) run(graph, id, way, &forward_way, forward.get(), src, expected, options);
+    any = true;
+  }
+  EXPECT_TRUE(any) << text_of(graph, node);
+}
+
+void NodeCheck::print() const {
+  for (const auto& [kind, counts] : counts_) {
+    std::cout << kind << ": " << counts.nodes << " nodes, " << counts.runs << " runs (" << counts.reference_runs
+              << " by reference implementations), " << counts.names.size() << " implementations:";
+    for (const std::string& one : counts.names) std::cout << " " << one;
+    std::cout << "\n";
+  }
+}
+
+}  // namespace relayout::execute
