@@ -95,8 +95,12 @@ Moves view(const Graph& graph, const Node& node, const Layout& src, const Layout
     // The other way round: the destination seen with the dims of the source.
     Graph back;
     back.tensors.push_back({.name = {}, .dims = dst.dims()});
-    const Node reshape{
-        .name = node.name, .kind = Kind::reshape, .attributes = graph::ReshapeAttributes{src.dims()}, .src = {0}};
+    back.tensors.push_back({.name = {}, .dims = src.dims()});
+    const Node reshape{.name = node.name,
+                       .kind = Kind::reshape,
+                       .attributes = graph::ReshapeAttributes{src.dims()},
+                       .src = {0},
+                       .dst = {1}};
     const auto to = tried([&] { return view_of(back, reshape, dst); });
     if (!to) return std::nullopt;
     return std::vector<Move>{{0, src, *to}};

@@ -28,7 +28,7 @@ TEST(OneDnnForward, InnerProduct) { check_kind(Kind::inner_product, Pass::forwar
 TEST(OneDnnForward, Pooling) { check_kind(Kind::pooling, Pass::forward_inference, 15, 5); }
 TEST(OneDnnForward, BatchNormalization) { check_kind(Kind::batch_normalization, Pass::forward_inference, 10, 6); }
 TEST(OneDnnForward, LayerNormalization) { check_kind(Kind::layer_normalization, Pass::forward_inference, 10, 7); }
-TEST(OneDnnForward, Lrn) { check_kind(Kind::lrn, Pass::forward_inference, 10, 8); }
+TEST(OneDnnForward, Lrn) { check_kind(Kind::lrn, Pass::forward_inference, 20, 8); }
 TEST(OneDnnForward, Eltwise) { check_kind(Kind::eltwise, Pass::forward_inference, 60, 9); }
 TEST(OneDnnForward, Prelu) { check_kind(Kind::prelu, Pass::forward_inference, 10, 10); }
 TEST(OneDnnForward, Shuffle) { check_kind(Kind::shuffle, Pass::forward_inference, 10, 11); }
@@ -66,9 +66,9 @@ TEST(OneDnnBackward, DeconvolutionWeights) { check_kind(Kind::deconvolution, Pas
 TEST(OneDnnBackward, InnerProductData) { check_kind(Kind::inner_product, Pass::backward_data, 6, 35); }
 TEST(OneDnnBackward, InnerProductWeights) { check_kind(Kind::inner_product, Pass::backward_weights, 6, 36); }
 TEST(OneDnnBackward, PoolingData) { check_kind(Kind::pooling, Pass::backward_data, 12, 37); }
-TEST(OneDnnBackward, BatchNormalizationBoth) { check_kind(Kind::batch_normalization, Pass::backward, 10, 38); }
-TEST(OneDnnBackward, LayerNormalizationBoth) { check_kind(Kind::layer_normalization, Pass::backward, 10, 39); }
-TEST(OneDnnBackward, LrnData) { check_kind(Kind::lrn, Pass::backward_data, 6, 40); }
+TEST(OneDnnBackward, BatchNormalizationBoth) { check_kind(Kind::batch_normalization, Pass::backward, 20, 38); }
+TEST(OneDnnBackward, LayerNormalizationBoth) { check_kind(Kind::layer_normalization, Pass::backward, 25, 39); }
+TEST(OneDnnBackward, LrnData) { check_kind(Kind::lrn, Pass::backward_data, 25, 40); }
 TEST(OneDnnBackward, EltwiseData) { check_kind(Kind::eltwise, Pass::backward_data, 60, 41); }
 TEST(OneDnnBackward, PreluBoth) { check_kind(Kind::prelu, Pass::backward, 10, 42); }
 TEST(OneDnnBackward, ShuffleData) { check_kind(Kind::shuffle, Pass::backward_data, 8, 43); }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "relayout/core/format.h"
+
 namespace relayout::execute {
 
 using graph::BinaryAlgorithm;
@@ -19,6 +21,9 @@ constexpr int64_t kVectorElements = 16;
 bool any_with_gaps(const Layouts& layouts) {
   return std::ranges::any_of(layouts, [](const auto& layout) { return layout && !layout->packed(); });
 }
+
+/// Of data of recurrent cells: batches outermost.
+bool is_ntc(const Layout& layout) { return layout.ndims() == 3 && layout == Format::parse("ntc").bind(layout.dims()); }
 
 /// Kernels by the instruction set in their name.
 bool is_without_vnni(std::string_view name) { return name.ends_with(":avx2") || name.ends_with(":sse41"); }
@@ -50,28 +55,31 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       // The same; and the bias is added as if the destination were dense, over its end.
       return any_with_gaps(layouts) || (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name));
     case Kind::layer_normalization:
-      // Statistics are laid out by the strides of the data, padding that is normalized over counts, and all data is
-      // taken to lie as the first.
+      // Statistics are laid out by the strides of the data, and padding that is normalized over counts.
+      // Backward, one layout is taken for all data.
       return std::ranges::any_of(layouts, [&](const auto& layout) {
-        return layout && (!layout->dense() || (layout->dims() == layouts[0]->dims() && *layout != *layouts[0]));
+        return layout && (!layout->dense() || (layout->dims() == layouts[0]->dims() && layout != layouts[0]));
       });
     case Kind::lrn:
-      // Making one for a part of a vector of channels crashes.
-      return name.find("jit") != std::string_view::npos && graph.tensor(node.src[0]).dims[1] % kVectorElements != 0;
+      // Making one for a part of a vector of channels crashes; backward, one layout is taken for all data.
+      if (name.find("jit") != std::string_view::npos && layouts[0]->dim(1) % kVectorElements != 0) return true;
+      return !node.forward() && (layouts[1] != layouts[0] || layouts[2] != layouts[0]);
     case Kind::rnn:
-      // Channels are read as if they followed each other, whatever their stride.
+      // Data and states are read as if they were dense, whatever their strides.
       return std::ranges::any_of(layouts, [](const auto& layout) {
-        return layout && layout->ndims() <= 4 && layout->dim(layout->ndims() - 1) > 1 &&
-               layout->digits(layout->ndims() - 1)[0].stride != 1;
+        return layout && layout->ndims() <= 4 && !layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout);
       });
     case Kind::binary:
       // Comparisons write a whole vector for the tail of a block, over the end too.
       return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::ge && name.starts_with("jit") &&
              any_small_block(layouts);
-    case Kind::prelu:
-      // The same, and backward the gradient of the weights is written as if it were dense and lay as the weights do.
-      return (name.starts_with("jit") && any_small_block(layouts)) ||
-             (!node.forward() && (any_with_gaps(layouts) || layouts[1] != layouts[4] || layouts[1]->padded()));
+    case Kind::prelu: {
+      // The same. Backward, one layout is taken for all data and one for weights and their gradient, without gaps.
+      if (name.starts_with("jit") && any_small_block(layouts)) return true;
+      if (node.forward()) return false;
+      return any_with_gaps(layouts) || layouts[1]->padded() || layouts[2] != layouts[0] ||
+             (layouts[3] && layouts[3] != layouts[0]) || (layouts[4] && layouts[4] != layouts[1]);
+    }
     case Kind::softmax:
       // Backward, the reference takes the strides of the destination's gradient for those of the source's.
       return !node.forward() && is_reference(name) && layouts[1] != layouts[2];

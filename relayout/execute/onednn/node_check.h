@@ -67,7 +67,7 @@ class NodeCheck {
 
  private:
   graph::Values values_for(const Graph& graph, const Node& node, std::size_t operand, const CheckOptions& options);
-  std::vector<graph::Implementation> ways(const Graph& graph, NodeId node, const graph::Implementation* forward) const;
+  std::vector<graph::Implementation> ways(const Graph& graph, NodeId node, const graph::Implementation* forward);
   /// As many, chosen at random.
   std::vector<graph::Implementation> some_of(std::vector<graph::Implementation> ways, std::size_t most);
   /// The executable after one run, with its sources' values.

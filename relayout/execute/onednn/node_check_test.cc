@@ -119,6 +119,7 @@ Layout with_gaps(const Dims& dims) {
   return Layout::strided(dims, strides, 5);
 }
 
+constexpr int kMixedWishes = 20;
 constexpr int kWishes = 6;  // any, row-major, channels last, blocked by 16 and 8, with gaps
 
 /// Wish number `wish` for the operand: data only; others are left open.
@@ -157,22 +158,28 @@ Values NodeCheck::values_for(const Graph& graph, const Node& node, std::size_t i
   return graph::load(graph::store(values, tensor.dtype), tensor.dtype, static_cast<int64_t>(values.size()));
 }
 
-std::vector<Implementation> NodeCheck::ways(const Graph& graph, NodeId id, const Implementation* forward) const {
+std::vector<Implementation> NodeCheck::ways(const Graph& graph, NodeId id, const Implementation* forward) {
   const Node& node = graph.node(id);
   std::vector<Implementation> out;
   std::set<std::string> known;
-  for (int s = 0; s < kWishes; ++s) {
-    for (int d = 0; d < kWishes; ++d) {
-      std::vector<Wish> src, dst;
-      for (std::size_t i = 0; i < node.src.size(); ++i) src.push_back(wish_for(graph, node, i, node.src[i], s));
-      for (std::size_t i = 0; i < node.dst.size(); ++i) {
-        dst.push_back(wish_for(graph, node, node.src.size() + i, node.dst[i], d));
-      }
-      for (Implementation& way : backend_->implementations(graph, id, src, dst, forward)) {
-        for (std::size_t i = 0; i < src.size(); ++i) EXPECT_TRUE(!src[i] || way.src[i] == src[i]) << text_of(way);
-        for (std::size_t i = 0; i < dst.size(); ++i) EXPECT_TRUE(!dst[i] || way.dst[i] == dst[i]) << text_of(way);
-        if (known.insert(text_of(way)).second) out.push_back(std::move(way));
-      }
+  // Sources and destinations in all pairs, then each operand in a layout of its own.
+  for (int pair = 0; pair < kWishes * kWishes + kMixedWishes; ++pair) {
+    const bool mixed = pair >= kWishes * kWishes;
+    auto number = [&](bool is_src) {
+      if (mixed) return static_cast<int>(random_.between(0, kWishes - 1));
+      return is_src ? pair / kWishes : pair % kWishes;
+    };
+    std::vector<Wish> src, dst;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      src.push_back(wish_for(graph, node, i, node.src[i], number(true)));
+    }
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      dst.push_back(wish_for(graph, node, node.src.size() + i, node.dst[i], number(false)));
+    }
+    for (Implementation& way : backend_->implementations(graph, id, src, dst, forward)) {
+      for (std::size_t i = 0; i < src.size(); ++i) EXPECT_TRUE(!src[i] || way.src[i] == src[i]) << text_of(way);
+      for (std::size_t i = 0; i < dst.size(); ++i) EXPECT_TRUE(!dst[i] || way.dst[i] == dst[i]) << text_of(way);
+      if (known.insert(text_of(way)).second) out.push_back(std::move(way));
     }
   }
   return out;
