@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "relayout/core/format.h"
 
@@ -28,10 +29,10 @@ bool is_ntc(const Layout& layout) { return layout.ndims() == 3 && layout == Form
 /// Kernels by the instruction set in their name.
 bool is_without_vnni(std::string_view name) { return name.ends_with(":avx2") || name.ends_with(":sse41"); }
 
-/// Blocks of channels smaller than a vector.
-bool any_small_block(const Layouts& layouts) {
-  return std::ranges::any_of(layouts, [](const auto& layout) {
-    return layout && layout->ndims() > 1 && layout->block(1) > 1 && layout->block(1) < kVectorElements;
+/// Blocks of fewer channels than that.
+bool any_block_below(const Layouts& layouts, int64_t channels) {
+  return std::ranges::any_of(layouts, [channels](const auto& layout) {
+    return layout && layout->ndims() > 1 && layout->block(1) > 1 && layout->block(1) < channels;
   });
 }
 
@@ -70,12 +71,14 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
         return layout && layout->ndims() <= 4 && !layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout);
       });
     case Kind::binary:
-      // Comparisons write a whole vector for the tail of a block, over the end too.
+      // Comparisons write a whole vector for the tail of a block, over the end too; which blocks depends on the
+      // machine.
       return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::ge && name.starts_with("jit") &&
-             any_small_block(layouts);
+             any_block_below(layouts, std::numeric_limits<int64_t>::max());
     case Kind::prelu: {
-      // The same. Backward, one layout is taken for all data and one for weights and their gradient, without gaps.
-      if (name.starts_with("jit") && any_small_block(layouts)) return true;
+      // The same in blocks smaller than a vector. Backward, one layout is taken for all data and one for weights and
+      // their gradient, without gaps.
+      if (name.starts_with("jit") && any_block_below(layouts, kVectorElements)) return true;
       if (node.forward()) return false;
       return any_with_gaps(layouts) || layouts[1]->padded() || layouts[2] != layouts[0] ||
              (layouts[3] && layouts[3] != layouts[0]) || (layouts[4] && layouts[4] != layouts[1]);
