@@ -14,7 +14,6 @@
 #include "bench/compare/graphs.h"
 #include "bench/report.h"
 #include "bench/timing.h"
-#include "relayout/cpu/reorder.h"
 #include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/graph/models.h"
@@ -104,8 +103,7 @@ std::vector<Runner> runners(const Graph& graph, const graph::Backend& backend, T
   std::vector<Runner> out;
   for (int p = 0; p < graph::kPolicyCount; ++p) {
     const auto policy = static_cast<graph::Policy>(p);
-    const int block = cpu::isa().starts_with("avx512") ? 16 : 8;
-    graph::LayoutPlan plan = propagate(graph, backend, {.policy = policy, .block = block});
+    graph::LayoutPlan plan = propagate(graph, backend, {.policy = policy, .block = execute::channel_block()});
     const graph::PlanTotals totals = graph::totals(graph, plan);
     auto model =
         std::make_shared<execute::Model>(graph, std::move(plan), backend, execute::ModelOptions{.threads = threads});

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "relayout/cpu/reorder.h"
+#include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/graph/backward.h"
 #include "relayout/graph/onnx.h"
@@ -70,7 +70,7 @@ Graph load_model(const ModelFlags& flags) {
 }
 
 graph::PropagateOptions propagate_options(graph::Policy policy) {
-  return {.policy = policy, .block = cpu::isa().starts_with("avx512") ? 16 : 8};
+  return {.policy = policy, .block = execute::channel_block()};
 }
 
 std::unique_ptr<graph::Backend> make_backend(int threads) { return execute::onednn_backend(threads); }

@@ -339,6 +339,8 @@ const graph::Graph& Model::graph() const { return impl_->graph; }
 const graph::LayoutPlan& Model::plan() const { return impl_->plan; }
 ModelMemory Model::memory() const { return impl_->memory; }
 
+int channel_block() { return cpu::isa().starts_with("avx512") ? 16 : 8; }
+
 std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data) {
   const Layout& layout = desc.layout;
   const Dims padded = layout.padded_dims();

@@ -86,6 +86,9 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Channels of a block that fill a register of the instruction set in use, for Policy::blocked: 16 or 8.
+int channel_block();
+
 /// The first padding place of a tensor's memory that does not hold zero, by its index; nothing where all do.
 std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data);
 

@@ -14,20 +14,6 @@ namespace {
 using relayout::test::code_of;
 using relayout::test::error_of;
 
-Net relu(int64_t opset = 13) {
-  Net net(opset);
-  net.input("x", {1, 2}).node("Relu", {"x"}, {"y"}).output("y");
-  return net;
-}
-
-ErrorCode code(const Net& net, const OnnxOptions& options = {}) {
-  return code_of([&] { import(net, options); });
-}
-
-std::string message(const Net& net, const OnnxOptions& options = {}) {
-  return error_of([&] { import(net, options); }).message();
-}
-
 TEST(OnnxBad, CyclesAndMissingInputs) {
   Net cycle;
   cycle.input("x", {1}).node("Add", {"x", "b"}, {"a"}).node("Relu", {"a"}, {"b"}).output("b");

@@ -18,6 +18,7 @@
 
 #include "relayout/graph/onnx.h"
 #include "relayout/graph/reference.h"
+#include "tests/support/testing.h"
 
 namespace relayout::graph::test {
 
@@ -179,6 +180,20 @@ inline Values scattered(int64_t count, int salt = 0) {
   Values out;
   for (int64_t i = 0; i < count; ++i) out.push_back(static_cast<double>((i * 37 + salt * 11 + 5) % 41 - 20) / 20);
   return out;
+}
+
+inline Net relu(int64_t opset = 13) {
+  Net net(opset);
+  net.input("x", {1, 2}).node("Relu", {"x"}, {"y"}).output("y");
+  return net;
+}
+
+inline ErrorCode code(const Net& net, const OnnxOptions& options = {}) {
+  return relayout::test::code_of([&] { import(net, options); });
+}
+
+inline std::string message(const Net& net, const OnnxOptions& options = {}) {
+  return relayout::test::error_of([&] { import(net, options); }).message();
 }
 
 }  // namespace relayout::graph::test
