@@ -19,9 +19,11 @@ using CopyId = int;
 struct Copy {
   TensorId tensor = kNone;
   Layout layout;
-  /// The copy that a reorder makes it from. With `view_of` kNone too: a graph input, a constant, or what a node writes.
+  /// The copy that a reorder makes it from; kNone of a graph input, a constant, a view, or what a node writes.
   CopyId from = kNone;
-  /// The copy whose memory it is; its layout counts from that memory's element 0.
+  /// The copy whose memory it is; its layout counts from that memory's element 0. What a view node gives is a view of
+  /// its source; what an elementwise node writes in place, too; the sources of a concat that moves nothing are views of
+  /// its destination, and a node or a reorder writes them there.
   CopyId view_of = kNone;
   /// Of a reorder: why it is there.
   std::string reason{};

@@ -1,0 +1,72 @@
+// Optimize: the layout plan of a graph that costs the least, over all ways that a backend and views offer.
+//
+//     OptimalPlan best = optimize(graph, *backend, *costs);
+//     best.plan, best.predicted_us, best.optimal
+//
+// What is chosen: for each node an implementation and the layouts of its operands, whether an elementwise one runs in
+// place, and whether a concat's sources are written into its destination (no copy is left then); for each tensor the
+// layouts in which it exists. Constants are reordered at load, which costs a run nothing but its share (`runs`).
+#pragma once
+
+#include "relayout/graph/assign.h"
+#include "relayout/graph/cost.h"
+
+namespace relayout::graph {
+
+struct OptimizeOptions {
+  SolveOptions solve{};
+  /// Channels of the blocked layouts that are tried.
+  std::vector<int> blocks = {8, 16};
+  /// Runs over which reorders of constants are paid: 0 leaves them out.
+  int64_t runs = 0;
+  bool in_place = true, concat_in_place = true;
+  /// Layouts that tensors are to be made in, whatever it costs (--what-if).
+  std::vector<std::pair<TensorId, Layout>> fixed{};
+};
+
+/// A place of a tensor: a layout, and whose memory it is.
+struct Place {
+  Layout layout;
+  /// The concat whose destination it is a part of, or kNone; and the place of that destination.
+  NodeId part_of = kNone;
+  int part_of_place = 0;
+};
+
+/// One way of a node, as ProblemChoice numbers it.
+struct NodeChoice {
+  Implementation implementation;
+  bool in_place = false;
+};
+
+/// A problem and what its numbers mean. Operations: the graph's nodes in their order, then inputs and constants, then
+/// outputs. Tensors are the graph's.
+struct ChoiceSpace {
+  LayoutProblem problem;
+  std::vector<std::vector<Place>> places;        // by tensor
+  std::vector<std::vector<NodeChoice>> choices;  // by node
+};
+
+/// Errors: unsupported (a node that no way runs, named with its operands), what the views throw.
+ChoiceSpace choice_space(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options = {});
+
+/// The plan of an assignment; each reorder's reason names the readers, and what avoiding it would cost is left to
+/// explain_reorders().
+LayoutPlan plan_of(const Graph& graph, const Backend& backend, const ChoiceSpace& space, const Assignment& assignment);
+
+struct OptimalPlan {
+  LayoutPlan plan;
+  double predicted_us = 0;
+  /// The difference to the least that is proven possible, as a share of predicted_us.
+  double gap = 0;
+  bool optimal = false;
+  double planning_ms = 0;
+  ChoiceSpace space;
+  Solution solution;
+};
+OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options = {});
+
+/// Adds to the reason of each reorder what avoiding it would cost: the cheapest plan without any reorder of that tensor
+/// between these layouts, or that there is none.
+void explain_reorders(const Graph& graph, OptimalPlan& plan);
+
+}  // namespace relayout::graph
