@@ -4,10 +4,10 @@
 //     best.cost == best.lower_bound            // proven, see Certificate
 //
 // The problem is written as a sum of tables over at most two variables: one variable an operation (its choice) and
-// one a tensor (the set of places in which it exists). Variables of one value are removed, the others eliminated one
-// after the other in the order of least fill (bucket elimination; Dechter, "Bucket elimination: a unifying framework
-// for reasoning", 1999). Where a table would pass the budget, the bucket is split (mini-buckets) and the bounds that
-// follow guide a branch and bound.
+// one a tensor (what its readers want of it, see EncodedProblem). Variables of one value are removed, the others
+// eliminated one after the other in the order of least fill (bucket elimination; Dechter, "Bucket elimination: a
+// unifying framework for reasoning", 1999). Where a table would pass the budget, the bucket is split (mini-buckets) and
+// the bounds that follow guide a branch and bound.
 #pragma once
 
 #include <chrono>
@@ -50,13 +50,27 @@ struct Certificate {
   double bound = 0;
 };
 
-/// What the variables of a network mean: the first are the operations, then one a tensor.
+/// What a tensor's variable means. A reader wants one place of a *group* of places for each source; which groups its
+/// readers want together is the tensor's value.
+struct TensorValues {
+  std::vector<PlaceSet> groups;
+  /// By value: bit g says that one of groups[g] exists at least.
+  std::vector<uint64_t> values;
+};
+
+/// A problem as a network. Variables: the operations (values: choices), then the tensors. A tensor's places follow
+/// from its value and the place that its producer writes: those of the cheapest arborescence that has one of each
+/// wanted group, other places on the way included. So a set of places that no readers want together, or that makes
+/// what they want at a higher cost, is no value, and none that could be cheapest is left out.
+/// Tables: costs of choices; (producer, tensor): what that arborescence costs; (reader, tensor): 0, or kImpossible
+/// where the value has not all groups that the choice wants; (forward, backward) of hints: 0 or kImpossible.
+/// Variables of one value stand in no scope.
 struct EncodedProblem {
   CostNetwork network;
-  /// By tensor and value of its variable: the places that exist.
-  std::vector<std::vector<PlaceSet>> sets;
+  std::vector<TensorValues> tensors;
 };
-/// Error{invalid_argument} where a problem is not as layout_problem.h says, or nothing is possible for an operation.
+/// Errors: invalid_argument where a problem is not as layout_problem.h says; limit where more than 64 groups, or 2^16
+/// sets of them, can be wanted of a tensor.
 EncodedProblem encode(const LayoutProblem& problem);
 
 struct SolveOptions {
@@ -82,13 +96,12 @@ struct Solution {
 /// Errors: invalid_argument (as encode), unsupported (no assignment is possible).
 Solution solve(const LayoutProblem& problem, const SolveOptions& options = {});
 
-/// The `count` cheapest assignments whose choices of operations differ, cheapest first; fewer where there are no more.
-std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const SolveOptions& options = {});
-
-/// What an assignment costs; kImpossible where it reads a place that is not made.
+/// What an assignment costs; kImpossible where it reads a place that is not made. Error{invalid_argument} where it is
+/// none of this problem.
 double cost_of(const LayoutProblem& problem, const Assignment& assignment);
 
-/// The cheapest reorders that make `places` of a tensor of which `from` is there; nothing where that cannot be.
+/// The cheapest reorders that make `places` of a tensor of which `from` is there, by way of any others; nothing where
+/// that cannot be. Cost: 3^places; Error{limit} for more than 16 besides `from`.
 std::optional<std::vector<PlaceReorder>> cheapest_reorders(const ProblemTensor& tensor, int from, PlaceSet places);
 
 }  // namespace relayout::graph

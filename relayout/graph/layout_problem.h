@@ -8,7 +8,7 @@
 //
 //     The cost of an assignment = sum of its choices' costs + sum of its reorders' costs
 //
-// Costs are microseconds; infinity means impossible.
+// Costs are microseconds, none below zero; infinity means impossible.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct ProblemChoice {
 };
 
 struct ProblemOperation {
-  /// Tensors; each tensor is the destination of one operation, which stands before its readers.
+  /// Tensors; each tensor that is read is the destination of one operation, which stands before its readers.
   std::vector<int> src, dst;
   std::vector<ProblemChoice> choices;
   /// An earlier operation (the forward one of a backward one), or -1.

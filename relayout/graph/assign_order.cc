@@ -1,0 +1,95 @@
+// The order in which variables are eliminated.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "relayout/graph/assign_parts.h"
+
+namespace relayout::graph {
+namespace {
+
+class MinFill {
+ public:
+  explicit MinFill(const CostNetwork& network)
+      : neighbours_(network.sizes.size()), weight_(network.sizes.size()), key_(network.sizes.size()) {
+    for (std::size_t v = 0; v < network.sizes.size(); ++v) weight_[v] = std::log2(network.sizes[v]);
+    std::vector<bool> used(network.sizes.size(), false);
+    for (const CostTable& table : network.tables) {
+      for (int a : table.scope) {
+        used[at(a)] = true;
+        for (int b : table.scope) {
+          if (a != b) connect(a, b);
+        }
+      }
+    }
+    for (std::size_t v = 0; v < used.size(); ++v) {
+      if (used[v]) queue(static_cast<int>(v));
+    }
+  }
+
+  std::vector<int> run() {
+    std::vector<int> out;
+    while (!queue_.empty()) {
+      const int v = std::get<2>(*queue_.begin());
+      queue_.erase(queue_.begin());
+      out.push_back(v);
+      eliminate(v);
+    }
+    return out;
+  }
+
+ private:
+  using Key = std::tuple<int64_t, double, int>;
+  static std::size_t at(int v) { return static_cast<std::size_t>(v); }
+
+  bool connected(int a, int b) const { return std::ranges::binary_search(neighbours_[at(a)], b); }
+
+  bool connect(int a, int b) {
+    std::vector<int>& of = neighbours_[at(a)];
+    const auto place = std::ranges::lower_bound(of, b);
+    if (place != of.end() && *place == b) return false;
+    of.insert(place, b);
+    return true;
+  }
+
+  void queue(int v) {
+    const std::vector<int>& around = neighbours_[at(v)];
+    int64_t fill = 0;
+    double weight = weight_[at(v)];
+    for (std::size_t i = 0; i < around.size(); ++i) {
+      weight += weight_[at(around[i])];
+      for (std::size_t j = i + 1; j < around.size(); ++j) fill += connected(around[i], around[j]) ? 0 : 1;
+    }
+    key_[at(v)] = {fill, weight, v};
+    queue_.insert(key_[at(v)]);
+  }
+
+  void eliminate(int v) {
+    const std::vector<int> around = std::move(neighbours_[at(v)]);
+    // Whose fill changes: the neighbours, and those who see both ends of a new edge.
+    std::set<int> touched(around.begin(), around.end());
+    for (int a : around) std::erase(neighbours_[at(a)], v);
+    for (int a : around) {
+      for (int b : around) {
+        if (a == b || !connect(a, b) || a > b) continue;
+        std::ranges::set_intersection(neighbours_[at(a)], neighbours_[at(b)], std::inserter(touched, touched.end()));
+      }
+    }
+    for (int u : touched) {
+      queue_.erase(key_[at(u)]);
+      queue(u);
+    }
+  }
+
+  std::vector<std::vector<int>> neighbours_;
+  std::vector<double> weight_;
+  std::vector<Key> key_;
+  std::set<Key> queue_;
+};
+
+}  // namespace
+
+std::vector<int> min_fill_order(const CostNetwork& network) { return MinFill(network).run(); }
+
+}  // namespace relayout::graph

@@ -1,0 +1,136 @@
+// Depth-first branch and bound over the variables, guided by the messages of an elimination.
+#include <algorithm>
+
+#include "relayout/graph/assign_parts.h"
+
+namespace relayout::graph {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Costs that are nearer to each other than rounding are the same.
+constexpr double kRounding = 1e-11;
+
+class Search {
+ public:
+  Search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options)
+      : network_(network), elimination_(elimination), options_(options), start_(std::chrono::steady_clock::now()) {
+    values_.assign(network.sizes.size(), 0);
+    for (std::size_t b = elimination.buckets.size(); b > 0;) {
+      const std::size_t last = b;
+      while (b > 0 && elimination.buckets[b - 1].variable == elimination.buckets[last - 1].variable) --b;
+      levels_.push_back({b, last});
+    }
+    open_.resize(levels_.size());
+  }
+
+  SearchResult run() {
+    SearchResult out;
+    std::size_t level = 0;
+    bool entered = false;
+    for (int64_t step = 0;; ++step) {
+      if (level == levels_.size()) {
+        out.values = values_;
+        out.cost = levels_.empty() ? elimination_.bound : open_.back()[0].bound;
+        if (levels_.empty()) break;
+        entered = true;
+        --level;
+        continue;
+      }
+      if (!entered) expand(level, level == 0 ? elimination_.bound : open_[level - 1][0].bound);
+      std::vector<Branch>& open = open_[level];
+      // The branch taken last stands first.
+      if (entered) open.erase(open.begin());
+      entered = false;
+      if (open.empty() || open[0].bound * (1 + kRounding) >= out.cost) {
+        if (level == 0) break;
+        --level;
+        entered = true;
+        continue;
+      }
+      if (out.cost != kImpossible && step % 256 == 0 && stopped()) {
+        out.lower_bound = std::min(out.cost, least_open(level));
+        return out;
+      }
+      values_[at(variable(level))] = open[0].value;
+      ++level;
+    }
+    out.lower_bound = out.cost;
+    out.complete = true;
+    return out;
+  }
+
+ private:
+  struct Branch {
+    double bound;
+    int value;
+  };
+  struct Level {
+    std::size_t first, last;  // buckets
+  };
+
+  int variable(std::size_t level) const { return elimination_.buckets[levels_[level].first].variable; }
+
+  /// The values of a table along its last dim, all others being assigned.
+  const double* row(const CostTable& table) const {
+    std::size_t index = 0;
+    for (int v : table.scope) index = index * at(network_.sizes[at(v)]) + at(values_[at(v)]);
+    return table.values.data() + index - values_[at(table.scope.back())];
+  }
+
+  /// Values by what their best completion is thought to cost: in place of what the variable's buckets sent, what they
+  /// hold.
+  void expand(std::size_t level, double bound) {
+    std::vector<Branch>& open = open_[level];
+    const int v = variable(level);
+    values_[at(v)] = 0;
+    std::vector<double> sum(at(network_.sizes[at(v)]), 0);
+    double sent = 0;
+    for (std::size_t b = levels_[level].first; b < levels_[level].last; ++b) {
+      const Bucket& bucket = elimination_.buckets[b];
+      const auto add = [&](const CostTable& table) {
+        const double* values = row(table);
+        for (std::size_t x = 0; x < sum.size(); ++x) sum[x] += values[x];
+      };
+      for (int t : bucket.tables) add(elimination_.tables[at(t)]);
+      for (int r : bucket.received) add(elimination_.buckets[at(r)].message);
+      std::size_t index = 0;
+      for (int u : bucket.message.scope) index = index * at(network_.sizes[at(u)]) + at(values_[at(u)]);
+      sent += bucket.message.values[index];
+    }
+    open.clear();
+    for (std::size_t x = 0; x < sum.size(); ++x) {
+      if (sum[x] != kImpossible) open.push_back({bound + std::max(0.0, sum[x] - sent), static_cast<int>(x)});
+    }
+    std::ranges::stable_sort(open, {}, &Branch::bound);
+  }
+
+  double least_open(std::size_t level) const {
+    double out = open_[level][0].bound;
+    for (std::size_t l = 0; l < level; ++l) {
+      if (open_[l].size() > 1) out = std::min(out, open_[l][1].bound);
+    }
+    return out;
+  }
+
+  bool stopped() const {
+    if (options_.stop && options_.stop()) return true;
+    return options_.time_limit && std::chrono::steady_clock::now() - start_ >= *options_.time_limit;
+  }
+
+  const CostNetwork& network_;
+  const Elimination& elimination_;
+  const SolveOptions& options_;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<int> values_;
+  std::vector<Level> levels_;
+  std::vector<std::vector<Branch>> open_;
+};
+
+}  // namespace
+
+SearchResult search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options) {
+  return Search(network, elimination, options).run();
+}
+
+}  // namespace relayout::graph
