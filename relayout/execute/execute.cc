@@ -2,6 +2,7 @@
 #include "relayout/execute/execute.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/memory.h"
+#include "relayout/execute/order.h"
 
 namespace relayout::execute {
 namespace {
@@ -45,6 +47,19 @@ struct Edge {
   std::optional<Plan> reorder;
 };
 
+/// All bits of the elements and the padding of a part of a buffer.
+void fill_ones(const TensorDesc& desc, void* data) {
+  const Layout& layout = desc.layout;
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  const Dims dims = layout.padded_dims();
+  std::array<std::byte, 16> ones;
+  ones.fill(std::byte{0xff});
+  const Layout repeated = Layout::strided(dims, Dims(dims.size(), 0));
+  cpu::run(Plan::make({repeated, desc.dtype}, {Layout::from_digits(dims, digits, layout.offset0()), desc.dtype}),
+           ones.data(), data);
+}
+
 using Clock = std::chrono::steady_clock;
 int64_t since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
@@ -62,37 +77,25 @@ struct Model::Impl {
 
   const Copy& copy(CopyId id) const { return plan.copy(id); }
   TensorDesc desc(CopyId id) const { return {copy(id).layout, graph.tensor(copy(id).tensor).dtype}; }
-  CopyId root(CopyId id) const {
-    while (copy(id).view_of != kNone) id = copy(id).view_of;
-    return id;
-  }
+  CopyId root(CopyId id) const { return root_of(plan, id); }
   bool constant(CopyId id) const { return graph.tensor(copy(root(id)).tensor).constant(); }
   std::byte* data(CopyId id) const { return id == kNone ? nullptr : base[static_cast<std::size_t>(root(id))]; }
 
-  /// Reorders stand before their first reader.
   void make_steps(const graph::Backend& backend) {
     executables.resize(graph.nodes.size());
-    std::vector<bool> made(plan.copies.size());
-    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-      const graph::PlannedNode& planned = plan.nodes[n];
-      for (CopyId id : planned.src) make_copy(id, made);
-      if (planned.implementation == "view") continue;
-      make_node(static_cast<NodeId>(n), backend);
+    const PlanOrder order = order_of(graph, plan);
+    for (const PlanStep& step : order.load) load_steps.push_back(reorder_step(step.reorder));
+    for (const PlanStep& step : order.run) {
+      steps.push_back(step.node == kNone ? reorder_step(step.reorder) : node_step(step.node, backend));
     }
-    for (CopyId id : plan.outputs) make_copy(id, made);
   }
 
-  void make_copy(CopyId id, std::vector<bool>& made) {
-    if (id == kNone || made[static_cast<std::size_t>(id)]) return;
-    made[static_cast<std::size_t>(id)] = true;
+  Step reorder_step(CopyId id) const {
     const Copy& c = copy(id);
-    if (c.view_of != kNone) return make_copy(c.view_of, made);
-    if (c.from == kNone) return;
-    make_copy(c.from, made);
     Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
     step.reorder = Plan::make(desc(c.from), desc(id));
     step.implementation = step.reorder->kernel();
-    (graph.tensor(c.tensor).constant() ? load_steps : steps).push_back(std::move(step));
+    return step;
   }
 
   graph::Implementation implementation_of(NodeId id) const {
@@ -104,7 +107,7 @@ struct Model::Impl {
     return out;
   }
 
-  void make_node(NodeId id, const graph::Backend& backend) {
+  Step node_step(NodeId id, const graph::Backend& backend) {
     const graph::Node& node = graph.node(id);
     const graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
     if (node.kind == graph::Kind::barrier) {
@@ -122,12 +125,12 @@ struct Model::Impl {
     const int threads = options.threads > 0 ? options.threads : cpu::default_threads();
     std::unique_ptr<graph::Executable>& made = executables[static_cast<std::size_t>(id)];
     made = backend.make(graph, id, implementation, forward ? &*forward : nullptr, forward_executable, threads);
-    steps.push_back({.name = node.name,
-                     .implementation = planned.implementation,
-                     .reference = planned.reference,
-                     .executable = made.get(),
-                     .src = planned.src,
-                     .dst = planned.dst});
+    return {.name = node.name,
+            .implementation = planned.implementation,
+            .reference = planned.reference,
+            .executable = made.get(),
+            .src = planned.src,
+            .dst = planned.dst};
   }
 
   /// Row-major constants are read where the graph keeps them; the reordered ones lie here.
@@ -195,11 +198,19 @@ struct Model::Impl {
     }
   }
 
-  /// An output that a node or reorder writes as the caller wants it.
+  /// Whether a copy is all of its buffer: itself, what was computed in its place, or another view of all elements.
+  bool fills_its_buffer(CopyId id) const {
+    const TensorDesc own = desc(id), all = desc(root(id));
+    return id == root(id) || own == all ||
+           (own.dtype == all.dtype && own.layout.dense() && all.layout.dense() &&
+            own.layout.offset_range() == all.layout.offset_range());
+  }
+
+  /// An output that nodes and reorders write as the caller wants it.
   bool direct(std::size_t output, const TensorDesc& wanted) const {
     const CopyId id = plan.outputs[output];
     const auto is_it = [&](CopyId other) { return root(other) == root(id); };
-    return desc(id) == wanted && copy(id).view_of == kNone && !constant(id) && !wanted.layout.padded() &&
+    return desc(id) == wanted && fills_its_buffer(id) && !constant(id) && !wanted.layout.padded() &&
            std::ranges::none_of(plan.inputs, is_it) && std::ranges::count_if(plan.outputs, is_it) == 1;
   }
 
@@ -231,7 +242,7 @@ struct Model::Impl {
       ~Unbind() { impl->unbind(); }
     } at_end{this};
     for (std::size_t i = 0; i < destinations.size(); ++i) {
-      if (direct(i, destinations[i].desc)) bind(plan.outputs[i], destinations[i].data);
+      if (direct(i, destinations[i].desc)) bind(root(plan.outputs[i]), destinations[i].data);
     }
     for (std::size_t i = 0; i < sources.size(); ++i) take_input(i, sources[i], one);
     for (Step& step : steps)
@@ -269,7 +280,7 @@ struct Model::Impl {
   void run_step(Step& step) {
     if (options.check_padding) {
       for (CopyId id : step.dst) {
-        if (id != kNone) std::memset(data(id), 0xff, static_cast<std::size_t>(desc(id).span_bytes()));
+        if (id != kNone) poison(step, id);
       }
     }
     if (step.reorder) {
@@ -282,6 +293,18 @@ struct Model::Impl {
       step.executable->run(src_pointers, dst_pointers);
     }
     if (options.check_padding) check_padding(step);
+  }
+
+  /// Ones where a step will write, elements and padding; not over the source that a node in place reads.
+  void poison(const Step& step, CopyId id) const {
+    const auto is_its_place = [&](CopyId src) { return src != kNone && is_in_place(plan, src, id); };
+    if (std::ranges::any_of(step.src, is_its_place)) return;
+    const TensorDesc to = desc(id);
+    if (copy(id).view_of == kNone) {
+      std::memset(data(id), 0xff, static_cast<std::size_t>(to.span_bytes()));
+    } else {
+      fill_ones(to, data(id));
+    }
   }
 
   void check_padding(const Step& step) const {

@@ -64,7 +64,8 @@ struct ModelMemory {
 class Model {
  public:
   /// Makes all primitives and reorders ready. `backend` may go afterwards. Errors: unsupported (an unknown operator, a
-  /// primitive that the backend cannot make), those of Plan::make.
+  /// primitive that the backend cannot make), invalid_argument (a plan that reads what is not there), those of
+  /// Plan::make.
   Model(graph::Graph graph, graph::LayoutPlan plan, const graph::Backend& backend, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;

@@ -50,6 +50,10 @@ bool keeps_zero(const EltwiseAttributes& attributes);
 /// is that of the element of `src` that it takes. Error{needs_copy} where none exists, as in core/view.h.
 Layout view_of(const Graph& graph, const Node& node, const Layout& src);
 
+/// Where source `i` of a concat lies in its destination's memory, which has layout `dst`; padding behind the last part
+/// is the last part's. Nothing where it is no layout, as it ends inside a block.
+std::optional<Layout> concat_part(const Graph& graph, const Node& node, std::size_t i, const Layout& dst);
+
 /// Attributes with their defaults filled in: strides, dilations and pads of every spatial dim, a global kernel.
 /// Error{invalid_argument} where a list has another length.
 ConvolutionAttributes filled(const ConvolutionAttributes& attributes, int spatial_dims);

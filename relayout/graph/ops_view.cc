@@ -1,4 +1,4 @@
-// view_of: reshape, transpose, slice and broadcast as layout algebra.
+// view_of: reshape, transpose, slice and broadcast as layout algebra; concat_part: concat as slices of its destination.
 #include <algorithm>
 #include <limits>
 
@@ -130,6 +130,18 @@ Layout view_of(const Graph& graph, const Node& node, const Layout& src) {
                 std::string(name(node.kind)) + " '" + escaped(node.name) + "' of dims " + join(dims) +
                     " is no view: " + error.message(),
                 error.field(), error.value(), error.limit());
+  }
+}
+
+std::optional<Layout> concat_part(const Graph& graph, const Node& node, std::size_t i, const Layout& dst) {
+  const int axis = node.as<ConcatAttributes>().axis;
+  Dims offsets(dst.ndims(), 0);
+  for (std::size_t k = 0; k < i; ++k) offsets[axis] += graph.tensor(node.src[k]).dims[axis];
+  try {
+    return submemory(dst.canonical(), graph.tensor(node.src[i]).dims, offsets);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    return std::nullopt;
   }
 }
 
