@@ -96,6 +96,11 @@ struct Solution {
 /// Errors: invalid_argument (as encode), unsupported (no assignment is possible).
 Solution solve(const LayoutProblem& problem, const SolveOptions& options = {});
 
+/// The `count` cheapest assignments whose choices of operations differ, cheapest first; fewer where there are no more.
+/// Cost: the elimination's times about 10 * count; where four budgets of tables do not do, a solve() for each
+/// operation and assignment, and the time limit is each one's. Errors: as solve.
+std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const SolveOptions& options = {});
+
 /// What an assignment costs; kImpossible where it reads a place that is not made. Error{invalid_argument} where it is
 /// none of this problem.
 double cost_of(const LayoutProblem& problem, const Assignment& assignment);

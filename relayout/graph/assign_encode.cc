@@ -179,13 +179,13 @@ void add_hint(const LayoutProblem& problem, int operation, CostNetwork& network)
   network.tables.push_back(std::move(table));
 }
 
-/// Variables of one value go from the scopes, tables that say nothing from the network.
+/// Variables of one value go from the scopes, tables that say nothing from the network; each variable keeps one.
 void tidy(CostNetwork& network) {
   for (CostTable& table : network.tables) {
     std::erase_if(table.scope, [&](int v) { return network.sizes[at(v)] == 1; });
   }
   std::erase_if(network.tables, [](const CostTable& table) {
-    return std::ranges::all_of(table.values, [](double value) { return value == 0; });
+    return table.scope.size() != 1 && std::ranges::all_of(table.values, [](double value) { return value == 0; });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "relayout/core/error.h"
 #include "relayout/graph/assign_cases.h"
@@ -122,6 +123,28 @@ TEST(Assign, SmallTablesGiveTheSameCostAndABound) {
   }
   EXPECT_GT(open, 100);
   std::printf("small tables: %d problems, of which %d leave a gap to the search\n", solved, open);
+}
+
+TEST(Assign, TheCheapestAssignmentsAreThoseOfBruteForce) {
+  int problems = 0, assignments = 0;
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    const LayoutProblem problem = cases::RandomProblem(seed, {}).make();
+    const std::vector<cases::Combination> all = cases::BruteForce(problem).run();
+    if (all.empty()) continue;
+    ++problems;
+    for (const int64_t budget : {int64_t{1} << 22, int64_t{40}}) {
+      if (budget == 40 && seed % 10 != 0) continue;
+      const std::vector<Assignment> best = cheapest(problem, 7, {.table_budget = budget});
+      ASSERT_EQ(best.size(), std::min<std::size_t>(7, all.size())) << "seed " << seed;
+      std::set<std::vector<int>> choices;
+      for (std::size_t i = 0; i < best.size(); ++i) {
+        ASSERT_PRED2(near, cost_of(problem, best[i]), all[i].cost) << "seed " << seed << " number " << i;
+        ASSERT_TRUE(choices.insert(best[i].choice).second) << "seed " << seed;
+        ++assignments;
+      }
+    }
+  }
+  std::printf("the cheapest as by brute force: %d assignments of %d problems\n", assignments, problems);
 }
 
 }  // namespace

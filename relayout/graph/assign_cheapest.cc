@@ -1,0 +1,263 @@
+// The cheapest assignments that differ in the operations' choices: elimination with lists in place of numbers, and
+// where that would be too large, a partition of what is left after each assignment.
+#include <algorithm>
+#include <set>
+
+#include "relayout/graph/assign_parts.h"
+
+namespace relayout::graph {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// One of the best completions below a bucket. Those of equal `choices` (a hash of 64 bits of what the operations below
+/// choose) differ in tensors alone.
+struct Entry {
+  double cost = kImpossible;
+  uint64_t choices = 0;
+};
+
+uint64_t hash_of(int variable, int value) {
+  uint64_t h = (static_cast<uint64_t>(variable) << 32 | static_cast<uint32_t>(value)) + 0x9e3779b97f4a7c15;
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+  h = (h ^ h >> 27) * 0x94d049bb133111eb;
+  return h ^ h >> 31;
+}
+
+/// Messages of elimination with the `count` best in place of the least.
+class BestLists {
+ public:
+  BestLists(const CostNetwork& network, const Elimination& elimination, int operations, int count)
+      : network_(network),
+        elimination_(elimination),
+        operations_(operations),
+        count_(at(count)),
+        values_(network.sizes.size(), 0),
+        lists_(elimination.buckets.size()) {
+    for (std::size_t b = 0; b < lists_.size(); ++b) {
+      const Bucket& bucket = elimination.buckets[b];
+      const std::vector<double>& sent = bucket.message.values;
+      lists_[b].resize(sent.size() * count_);
+      for (std::size_t i = 0; i < sent.size(); ++i) {
+        if (sent[i] != kImpossible) {
+          find(bucket);
+          for (std::size_t r = 0; r < found_.size(); ++r) lists_[b][i * count_ + r] = found_[r].entry;
+        }
+        next(bucket.message.scope);
+      }
+      if (bucket.parent < 0) roots_.push_back(static_cast<int>(b));
+    }
+  }
+
+  /// The operations' choices, cheapest first.
+  std::vector<std::vector<int>> choices() {
+    traces_.clear();
+    std::vector<Found> best = {{{0, 0}, 0, -1}};
+    for (int root : roots_) best = joined(best, lists_[at(root)].data());
+    const std::vector<Trace> traces = traces_;
+    std::vector<std::vector<int>> out;
+    for (const Found& found : best) {
+      std::vector<std::size_t> rank(lists_.size(), 0);
+      read(traces, found.trace, roots_, rank);
+      for (std::size_t b = lists_.size(); b-- > 0;) {
+        const Bucket& bucket = elimination_.buckets[b];
+        find(bucket);
+        const Found chosen = found_[rank[b]];
+        values_[at(bucket.variable)] = chosen.value;
+        read(traces_, chosen.trace, bucket.received, rank);
+      }
+      out.emplace_back(values_.begin(), values_.begin() + operations_);
+    }
+    return out;
+  }
+
+ private:
+  struct Found {
+    Entry entry;
+    int value = 0, trace = -1;
+  };
+  /// Which entry of the list that was joined last, and the trace of those before.
+  struct Trace {
+    std::size_t rank;
+    int before;
+  };
+
+  static void read(const std::vector<Trace>& traces, int trace, const std::vector<int>& buckets,
+                   std::vector<std::size_t>& rank) {
+    for (std::size_t i = buckets.size(); i-- > 0; trace = traces[at(trace)].before) {
+      rank[at(buckets[i])] = traces[at(trace)].rank;
+    }
+  }
+
+  void next(const std::vector<int>& scope) {
+    for (std::size_t d = scope.size(); d-- > 0;) {
+      if (++values_[at(scope[d])] < network_.sizes[at(scope[d])]) return;
+      values_[at(scope[d])] = 0;
+    }
+  }
+
+  std::size_t index(const std::vector<int>& scope) const {
+    std::size_t out = 0;
+    for (int v : scope) out = out * at(network_.sizes[at(v)]) + at(values_[at(v)]);
+    return out;
+  }
+
+  /// The best sums of one of each, none dearer than the first by more than `slack`.
+  std::vector<Found> joined(const std::vector<Found>& a, const Entry* b, double slack = kImpossible) {
+    std::vector<Found> out;
+    const double most = a[0].entry.cost + b[0].cost + slack;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      for (std::size_t j = 0; (i + 1) * (j + 1) <= count_; ++j) {
+        if (b[j].cost == kImpossible || a[i].entry.cost + b[j].cost > most) break;
+        traces_.push_back({j, a[i].trace});
+        out.push_back({{a[i].entry.cost + b[j].cost, a[i].entry.choices + b[j].choices},
+                       a[i].value,
+                       static_cast<int>(traces_.size()) - 1});
+        if (j + 1 == count_) break;
+      }
+    }
+    cut(out);
+    return out;
+  }
+
+  void cut(std::vector<Found>& list) const {
+    std::ranges::stable_sort(list, {}, [](const Found& found) { return found.entry.cost; });
+    if (list.size() > count_) list.resize(count_);
+  }
+
+  /// The best of a bucket for the values of its scope; sets found_ and traces_.
+  void find(const Bucket& bucket) {
+    const int v = bucket.variable;
+    values_[at(v)] = 0;
+    traces_.clear();
+    found_.clear();
+    sums_.assign(at(network_.sizes[at(v)]), 0);
+    for (int t : bucket.tables) add(elimination_.tables[at(t)]);
+    for (int r : bucket.received) add(elimination_.buckets[at(r)].message);
+    order_.resize(sums_.size());
+    for (std::size_t x = 0; x < order_.size(); ++x) order_[x] = static_cast<int>(x);
+    std::ranges::stable_sort(order_, {}, [&](int x) { return sums_[at(x)]; });
+    for (int x : order_) {
+      // The least of this value is no better than the last that is kept.
+      if (sums_[at(x)] == kImpossible || (found_.size() == count_ && sums_[at(x)] > found_.back().entry.cost)) break;
+      values_[at(v)] = x;
+      add_value(bucket, x);
+    }
+    values_[at(v)] = 0;
+  }
+
+  void add(const CostTable& table) {
+    const double* row = table.values.data() + index(table.scope);
+    for (std::size_t x = 0; x < sums_.size(); ++x) sums_[x] += row[x];
+  }
+
+  void add_value(const Bucket& bucket, int x) {
+    double cost = 0;
+    for (int t : bucket.tables) {
+      const CostTable& table = elimination_.tables[at(t)];
+      cost += table.values[index(table.scope)];
+    }
+    const bool operation = bucket.variable < operations_;
+    std::vector<Found> best = {{{cost, operation ? hash_of(bucket.variable, x) : 0}, x, -1}};
+    // Dearer than the last that is kept is of no use, with room for rounding.
+    const double slack =
+        found_.size() < count_ ? kImpossible : (found_.back().entry.cost - sums_[at(x)]) + 1e-9 * sums_[at(x)];
+    for (int r : bucket.received) {
+      best = joined(best, lists_[at(r)].data() + index(elimination_.buckets[at(r)].message.scope) * count_, slack);
+    }
+    for (const Found& candidate : best) {
+      const auto same = std::ranges::find_if(
+          found_, [&](const Found& other) { return !operation && other.entry.choices == candidate.entry.choices; });
+      if (same == found_.end()) {
+        found_.push_back(candidate);
+      } else if (candidate.entry.cost < same->entry.cost) {
+        *same = candidate;
+      }
+    }
+    cut(found_);
+  }
+
+  const CostNetwork& network_;
+  const Elimination& elimination_;
+  int operations_;
+  std::size_t count_;
+  std::vector<int> values_;
+  std::vector<std::vector<Entry>> lists_;  // by bucket: count_ for each entry of its message, the rest impossible
+  std::vector<int> roots_;
+  std::vector<double> sums_;
+  std::vector<int> order_;
+  std::vector<Found> found_;
+  std::vector<Trace> traces_;
+};
+
+/// What is left of a problem: choices that some operations have, or must not have.
+struct Part {
+  LayoutProblem problem;
+  Solution best;
+  /// Operations before this one are fixed.
+  std::size_t first = 0;
+};
+struct Dearer {
+  bool operator()(const Part& a, const Part& b) const { return a.best.cost < b.best.cost; }
+};
+
+void forbid(ProblemOperation& op, int choice) { op.choices[at(choice)].cost = kImpossible; }
+
+/// Lawler, "A procedure for computing the k best solutions to discrete optimization problems", 1972: what is left
+/// without the best assignment falls into parts by the first operation that chooses otherwise.
+std::vector<Assignment> by_partition(const LayoutProblem& problem, int count, const SolveOptions& options) {
+  std::multiset<Part, Dearer> parts;
+  const auto add = [&](LayoutProblem rest, std::size_t first) {
+    try {
+      Solution best = solve(rest, options);
+      parts.insert({std::move(rest), std::move(best), first});
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+    }
+  };
+  add(problem, 0);
+  std::vector<Assignment> out;
+  while (!parts.empty()) {
+    Part part = std::move(parts.extract(parts.begin()).value());
+    out.push_back(part.best.assignment);
+    if (out.size() == at(count)) break;
+    for (std::size_t o = part.first; o < problem.operations.size(); ++o) {
+      const int chosen = part.best.assignment.choice[o];
+      LayoutProblem rest = part.problem;
+      forbid(rest.operations[o], chosen);
+      add(std::move(rest), o);
+      for (std::size_t c = 0; c < problem.operations[o].choices.size(); ++c) {
+        if (static_cast<int>(c) != chosen) forbid(part.problem.operations[o], static_cast<int>(c));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const SolveOptions& options) {
+  if (count < 1) {
+    throw Error(ErrorCode::invalid_argument, "assign: " + std::to_string(count) + " cheapest assignments", "count",
+                std::to_string(count), "1...");
+  }
+  const EncodedProblem encoded = encode(problem);
+  const std::vector<int> order = min_fill_order(encoded.network);
+  const Elimination elimination = eliminate(encoded.network, order, options.table_budget);
+  if (elimination.bound == kImpossible) {
+    throw Error(ErrorCode::unsupported, "assign: no choice of layouts is possible", "operations",
+                std::to_string(problem.operations.size()));
+  }
+  std::size_t entries = 0;
+  for (const Bucket& bucket : elimination.buckets) entries += bucket.message.values.size() * at(count);
+  const auto most = static_cast<std::size_t>(4 * options.table_budget);
+  if (elimination.buckets.size() > order.size() || entries > most) return by_partition(problem, count, options);
+  const int operations = static_cast<int>(problem.operations.size());
+  std::vector<Assignment> out;
+  for (std::vector<int>& choice : BestLists(encoded.network, elimination, operations, count).choices()) {
+    out.push_back(assignment_of(problem, std::move(choice)));
+  }
+  return out;
+}
+
+}  // namespace relayout::graph
