@@ -1,20 +1,14 @@
 // The memory of tuning results: keys, and the file's reader and writer.
 #include "relayout/cpu/tune_cache.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/text_file.h"
 
 namespace relayout::cpu {
 namespace {
@@ -26,84 +20,11 @@ constexpr std::string_view kStreams[] = {"by_size", "never", "always"};
 
 std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
 
-[[noreturn]] void fail_io(std::string_view operation, const fs::path& path, int error_number) {
-  throw Error(ErrorCode::io,
-              std::string(operation) + " \"" + shown(path) + "\": " + std::generic_category().message(error_number),
-              "path", shown(path));
-}
-
 [[noreturn]] void fail_limit(const fs::path& path, std::string_view what, std::size_t have, std::size_t limit) {
   throw Error(ErrorCode::limit,
               "tuning file \"" + shown(path) + "\": " + std::to_string(have) + " " + std::string(what) + ", " +
                   std::to_string(limit) + " at most",
               std::string(what), std::to_string(have), std::to_string(limit));
-}
-
-/// A file descriptor, closed at the end.
-struct Descriptor {
-  int fd;
-  explicit Descriptor(int fd_) : fd(fd_) {}
-  Descriptor(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-template <typename F>
-auto retry(F&& call) {
-  decltype(call()) result;
-  do result = call();
-  while (result < 0 && errno == EINTR);
-  return result;
-}
-
-/// Nothing where there is no such file.
-std::optional<std::string> read_text(const fs::path& path) {
-  const Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
-  if (file.fd < 0) {
-    if (errno == ENOENT) return std::nullopt;
-    fail_io("open", path, errno);
-  }
-  struct stat about {};
-  if (::fstat(file.fd, &about) != 0) fail_io("read", path, errno);
-  if (!S_ISREG(about.st_mode)) fail_io("read", path, S_ISDIR(about.st_mode) ? EISDIR : EINVAL);
-  const auto most = static_cast<std::size_t>(TuneCache::kMaxFileBytes);
-  if (about.st_size > TuneCache::kMaxFileBytes) {
-    fail_limit(path, "bytes", static_cast<std::size_t>(about.st_size), most);
-  }
-  std::string text;
-  char part[1 << 14];
-  while (true) {
-    const ssize_t count = retry([&] { return ::read(file.fd, part, sizeof part); });
-    if (count < 0) fail_io("read", path, errno);
-    if (count == 0) return text;
-    text.append(part, static_cast<std::size_t>(count));
-    if (text.size() > most) fail_limit(path, "bytes", text.size(), most);
-  }
-}
-
-void write_text(const fs::path& path, std::string_view text) {
-  // A link's target is replaced, not the link.
-  std::error_code ignored;
-  fs::path target = fs::weakly_canonical(path, ignored);
-  if (target.empty()) target = path;
-  std::string temporary =
-      (target.parent_path() / ("." + target.filename().native().substr(0, 200) + ".relayout-XXXXXX")).native();
-  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.fd < 0) fail_io("create a file beside", path, errno);
-  const auto fail = [&](std::string_view operation) {
-    const int error_number = errno;
-    ::unlink(temporary.c_str());
-    fail_io(operation, path, error_number);
-  };
-  while (!text.empty()) {
-    const ssize_t done = retry([&] { return ::write(file.fd, text.data(), text.size()); });
-    if (done < 0) fail("write");
-    text.remove_prefix(static_cast<std::size_t>(done));
-  }
-  // Not mkostemp's 0600: others may read it. The umask cannot be asked for without changing it for all threads.
-  if (::fchmod(file.fd, 0644) != 0 || ::fsync(file.fd) != 0) fail("write");
-  if (::rename(temporary.c_str(), target.c_str()) != 0) fail("rename to");
 }
 
 /// Takes what stands before the next space, and the space.
@@ -224,7 +145,7 @@ void TuneCache::clear() {
 }
 
 std::optional<TuneCache::Entries> TuneCache::read(const fs::path& path) {
-  const std::optional<std::string> text = read_text(path);
+  const std::optional<std::string> text = read_text(path, kMaxFileBytes);
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   std::size_t at = 0;
@@ -294,7 +215,7 @@ void TuneCache::save(const fs::path& path) const {
   if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
     fail_limit(path, "bytes", text.size(), static_cast<std::size_t>(kMaxFileBytes));
   }
-  write_text(path, text);
+  replace_text(path, text);
 }
 
 TuneCache& TuneCache::shared() {

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <new>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/execute/aligned.h"
 #include "relayout/execute/memory.h"
 #include "relayout/execute/order.h"
 
@@ -20,17 +20,6 @@ using graph::CopyId;
 using graph::kNone;
 using graph::NodeId;
 using graph::TensorId;
-
-constexpr std::align_val_t kAlignment{64};
-struct Free {
-  void operator()(std::byte* at) const { ::operator delete(at, kAlignment); }
-};
-using Buffer = std::unique_ptr<std::byte, Free>;
-
-Buffer allocate(int64_t bytes) {
-  return Buffer(
-      static_cast<std::byte*>(::operator new(static_cast<std::size_t>(std::max<int64_t>(bytes, 64)), kAlignment)));
-}
 
 /// A reorder, or a primitive where `executable` is not null.
 struct Step {

@@ -3,9 +3,11 @@
 //     double us = predict(graph, plan, costs).total();
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "relayout/graph/layout_plan.h"
+#include "relayout/reorder/plan.h"
 
 namespace relayout::graph {
 
@@ -15,7 +17,7 @@ class Costs {
   /// "analytic", "measured".
   virtual std::string name() const = 0;
   /// One run of a node in these layouts, its sources just written by the step before it. `forward` is the way of the
-  /// node's hint, else null. `in_place`: the first destination is the first source's memory. Infinity where it cannot
+  /// node's hint, else null. `in_place`: the first destination is a source's memory. Infinity where it cannot
   /// be made.
   virtual double primitive(const Graph& graph, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
@@ -27,21 +29,29 @@ struct PredictedCost {
   double primitives = 0, reorders = 0;
   double total() const { return primitives + reorders; }
 };
-/// Of one run of a plan; reorders of constants are not in it.
+/// Of one run of a plan. Views (concats whose sources lie in their destination among them) and barriers cost nothing;
+/// reorders of constants, and those that nothing reads, are not run.
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs);
+/// The way of a planned node, and whether it writes into the memory of a source.
+Implementation implementation_of(const LayoutPlan& plan, NodeId node);
+bool runs_in_place(const LayoutPlan& plan, NodeId node);
 
 /// Speeds of this machine with that many threads.
 struct Calibration {
   int threads = 1;
+  /// Of a convolution that suits the machine, in f32.
   double flops_per_us = 0;
-  /// Of memory past the caches, of the last cache, of the second one: bytes read + written.
-  double memory_bytes_per_us = 0, cache_bytes_per_us = 0, near_bytes_per_us = 0;
+  /// Bytes read + written by a copy that stays in the second cache, in the last one, and goes past them.
+  double near_bytes_per_us = 0, cache_bytes_per_us = 0, memory_bytes_per_us = 0;
   /// A call of a primitive.
   double call_us = 0;
+  /// The caches, as one thread sees them.
+  Machine machine{};
 };
 
 /// Roofline costs: the larger of arithmetic and traffic, plus the call. An implementation's share of the arithmetic's
-/// limit is by its family and shape; a reorder is Plan::cost. Times in layouts are comparable, not exact.
+/// limit is by its family and shape; a reorder is Plan::cost. Times in layouts are comparable, not exact. Of forward
+/// implementations nothing is asked.
 std::unique_ptr<Costs> analytic_costs(const Calibration& calibration);
 
 }  // namespace relayout::graph

@@ -1,0 +1,38 @@
+// Small text files that several processes read and write: what measuring has found on this machine.
+//
+//     const FileLock lock("found.txt");                            // until the end of the scope
+//     std::optional<std::string> text = read_text("found.txt", 1 << 20);
+//     replace_text("found.txt", merged(text));
+//
+// A file appears whole or not at all: a temporary file beside it, fsync, rename.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace relayout::cpu {
+
+/// Nothing where there is no such file. Errors: io (also what is no regular file), limit (over `max_bytes`).
+std::optional<std::string> read_text(const std::filesystem::path& path, int64_t max_bytes);
+
+/// Writes a file, readable by others. A link's target is replaced, not the link. Error{io}.
+void replace_text(const std::filesystem::path& path, std::string_view text);
+
+/// Holds a lock of that file's name, which one process at a time has: a file ".NAME.lock" beside it, which stays.
+/// Errors: io (it cannot be made, or another process holds it for longer than `patience`).
+class FileLock {
+ public:
+  explicit FileLock(const std::filesystem::path& path,
+                    std::chrono::milliseconds patience = std::chrono::milliseconds(2000));
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace relayout::cpu

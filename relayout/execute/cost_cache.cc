@@ -1,0 +1,194 @@
+// The memory of measured times, and its file's reader and writer.
+#include "relayout/execute/cost_cache.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "relayout/cpu/machine.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/text_file.h"
+
+namespace relayout::execute {
+
+using graph::CostKey;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "relayout-costs ", kVersion = "1";
+constexpr std::size_t kWordDigits = 16, kKeyDigits = 2 * kWordDigits;
+
+std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
+
+bool good(double value) { return value >= 0; }  // no NaN
+
+template <typename T, typename... Base>
+std::optional<T> number(std::string_view text, Base... base) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base...);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::pair<CostKey, double>> parse_entry(std::string_view line) {
+  if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return std::nullopt;
+  const auto high = number<uint64_t>(line.substr(0, kWordDigits), 16);
+  const auto low = number<uint64_t>(line.substr(kWordDigits, kWordDigits), 16);
+  const auto value = number<double>(line.substr(kKeyDigits + 1));
+  if (!high || !low || !value || !good(*value)) return std::nullopt;
+  return std::pair{CostKey{*high, *low}, *value};
+}
+
+void append_word(std::string& text, uint64_t word) {
+  char digits[kWordDigits];
+  const auto count = static_cast<std::size_t>(std::to_chars(digits, digits + kWordDigits, word, 16).ptr - digits);
+  text.append(kWordDigits - count, '0').append(digits, count);
+}
+
+void append_entry(std::string& text, const CostKey& key, double value) {
+  append_word(text, key.high);
+  append_word(text, key.low);
+  char digits[32];
+  const auto count = static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits);
+  text.append(" ").append(digits, count).append("\n");
+}
+
+/// "AMD EPYC 9454 25 17", as the system names the first processor.
+std::string processor() {
+  static const std::string kName = [] {
+    std::ifstream file("/proc/cpuinfo");
+    std::string out, line;
+    while (std::getline(file, line) && !line.empty()) {
+      for (const char* field : {"model name", "cpu family", "model\t", "CPU implementer", "CPU part"}) {
+        if (line.starts_with(field)) out += line.substr(std::min(line.find(':'), line.size())) + " ";
+      }
+    }
+    return out;
+  }();
+  return kName;
+}
+
+}  // namespace
+
+std::optional<double> CostCache::find(const CostKey& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool CostCache::insert(const CostKey& key, double value) {
+  if (!good(value)) {
+    throw Error(ErrorCode::invalid_argument, "cost cache: " + std::to_string(value) + " is no time", "value",
+                std::to_string(value), "0 or more");
+  }
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    found->second = value;
+    return true;
+  }
+  if (entries_.size() >= kMaxEntries) return false;
+  entries_.emplace(key, value);
+  return true;
+}
+
+std::optional<CostCache::Entries> CostCache::read(const fs::path& path) {
+  const std::optional<std::string> text = cpu::read_text(path, kMaxFileBytes);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
+  std::size_t at = 0;
+  const auto corrupt = [&](const std::string& what) {
+    throw Error(ErrorCode::corrupt, "file of costs \"" + shown(path) + "\": line " + std::to_string(at) + " " + what,
+                "line", std::to_string(at));
+  };
+  const auto next_line = [&] {
+    ++at;
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) corrupt("is missing or has no end");
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    return line;
+  };
+  if (!rest.starts_with(kMagic)) {
+    at = 1;
+    corrupt("is not \"" + std::string(kMagic) + std::string(kVersion) + "\": no such file");
+  }
+  const std::string_view version = next_line().substr(kMagic.size());
+  if (version != kVersion) {
+    throw Error(ErrorCode::unsupported,
+                "file of costs \"" + shown(path) + "\": version " + escaped(version) + " of the format; this is " +
+                    std::string(kVersion),
+                "version", escaped(version), std::string(kVersion));
+  }
+  Entries out;
+  out.reserve(std::min(kMaxEntries, text->size() / (kKeyDigits + 2)));
+  while (true) {
+    const std::string_view line = next_line();
+    if (line.starts_with("end ")) {
+      if (line.substr(4) != std::to_string(out.size()) || !rest.empty()) corrupt("does not end the entries before it");
+      return out;
+    }
+    if (out.size() >= kMaxEntries) {
+      throw Error(ErrorCode::limit,
+                  "file of costs \"" + shown(path) + "\": more than " + std::to_string(kMaxEntries) + " entries",
+                  "entries", std::to_string(out.size() + 1), std::to_string(kMaxEntries));
+    }
+    const auto entry = parse_entry(line);
+    if (!entry) corrupt("is no entry");
+    if (!out.insert(*entry).second) corrupt("repeats a key");
+  }
+}
+
+bool CostCache::load(const fs::path& path) {
+  std::optional<Entries> found = read(path);
+  if (!found) return false;
+  if (entries_.empty()) {
+    entries_ = std::move(*found);
+    return true;
+  }
+  for (const auto& [key, value] : *found) {
+    if (entries_.size() >= kMaxEntries) break;
+    entries_.emplace(key, value);
+  }
+  return true;
+}
+
+void CostCache::save(const fs::path& path) const {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);  // the lock says what is wrong
+  const cpu::FileLock lock(path);
+  CostCache all = *this;
+  all.load(path);
+  std::string text = std::string(kMagic) + std::string(kVersion) + "\n";
+  for (const auto& [key, value] : all.entries_) append_entry(text, key, value);
+  text += "end " + std::to_string(all.size()) + "\n";
+  cpu::replace_text(path, text);
+}
+
+fs::path default_cost_file() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value ? value : "");
+  };
+  if (const fs::path file = variable("RELAYOUT_COST_FILE"); !file.empty()) return file;
+  // The specification of these folders wants absolute paths.
+  fs::path folder = variable("XDG_CACHE_HOME");
+  if (!folder.is_absolute()) {
+    const fs::path home = variable("HOME");
+    if (!home.is_absolute()) return {};
+    folder = home / ".cache";
+  }
+  return folder / "relayout" / "costs.txt";
+}
+
+CostKey environment_key(const graph::Backend& backend, int threads) {
+  const Machine& machine = cpu::machine();
+  graph::KeyMaker maker;
+  maker.add(RELAYOUT_VERSION).add(processor()).add(cpu::isa()).add(backend.name());
+  for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{threads}})
+    maker.add(static_cast<uint64_t>(value));
+  return maker.key();
+}
+
+}  // namespace relayout::execute

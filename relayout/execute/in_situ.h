@@ -1,0 +1,67 @@
+// InSitu: how long a primitive or a reorder takes, in the state of caches that a run of a model has (internal to
+// execute).
+//
+// Before each run its sources are written as the step before it would, by as many threads; constants were last read
+// some megabytes ago; destinations lie where memory is used again by turns, neither just written nor forgotten.
+// Contents are floats of about 1 in every type.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <unordered_map>
+
+#include "relayout/execute/aligned.h"
+#include "relayout/graph/backend.h"
+#include "relayout/graph/cost_key.h"
+#include "relayout/graph/layout_problem.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout::execute {
+
+struct InSituOptions {
+  int threads = 1;
+  /// Runs after the first, at least, as far as the budget goes.
+  int runs = 5;
+  /// Of one measurement. A single run that takes longer is all there is.
+  std::chrono::microseconds budget{20000};
+  /// Runs on while it has taken less than that altogether, up to four times as many runs: short times scatter more.
+  std::chrono::microseconds least{500};
+};
+
+class InSitu {
+ public:
+  /// `backend` must stay.
+  InSitu(const graph::Backend& backend, const InSituOptions& options) : backend_(backend), options_(options) {}
+
+  /// Microseconds, as Costs::primitive() is asked: the least of the runs; infinity where it cannot be made or fails.
+  /// What is four times slower than another way of the same node is run once.
+  double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+                   const graph::Implementation* forward, bool in_place);
+  double reorder(const TensorDesc& from, const TensorDesc& to);
+
+ private:
+  /// Memory that is handed out piece after piece, and again from the start.
+  class Ring {
+   public:
+    /// At least so many bytes; from the start.
+    void start(int64_t bytes);
+    std::byte* take(int64_t bytes);
+
+   private:
+    Buffer memory_;
+    int64_t capacity_ = 0, size_ = 0, at_ = 0;
+  };
+
+  /// As a producer would: by the same threads, through the caches.
+  void write(std::byte* at, int64_t bytes) const;
+  /// `prepare` stands before each run of `work`.
+  double least_time(const std::function<void()>& prepare, const std::function<void()>& work, double hopeless) const;
+
+  const graph::Backend& backend_;
+  InSituOptions options_;
+  Ring activations_, constants_;
+  /// The least time of any way of a node.
+  std::unordered_map<graph::CostKey, double, graph::CostKeyHash> best_;
+};
+
+}  // namespace relayout::execute

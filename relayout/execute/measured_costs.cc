@@ -1,0 +1,98 @@
+// Times by key: found in the cache, else measured.
+#include "relayout/execute/measured_costs.h"
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/execute/cost_cache.h"
+#include "relayout/execute/in_situ.h"
+
+namespace relayout::execute {
+
+using graph::CostKey;
+using graph::Implementation;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+/// What a process that is stopped may lose.
+constexpr std::chrono::seconds kSaveEvery{5};
+
+int thread_count(int threads) { return threads > 0 ? threads : cpu::default_threads(); }
+
+}  // namespace
+
+struct MeasuredCosts::Impl {
+  Impl(const graph::Backend& backend, const MeasuredOptions& options)
+      : file(options.file),
+        environment(environment_key(backend, thread_count(options.threads))),
+        in_situ(backend, {.threads = thread_count(options.threads),
+                          .runs = options.runs,
+                          .budget = std::chrono::microseconds(options.budget_us)}) {
+    try {
+      if (!file.empty()) cache.load(file);
+    } catch (const Error& error) {
+      file_error = error;
+    }
+  }
+
+  template <typename Measure>
+  double time(const CostKey& of, Measure measure) {
+    const CostKey key = graph::KeyMaker(environment).add(of.high).add(of.low).key();
+    if (const std::optional<double> known = cache.find(key)) {
+      ++remembered;
+      return *known;
+    }
+    const double out = measure();
+    ++measured;
+    is_new |= cache.insert(key, out);
+    if (Clock::now() - saved > kSaveEvery) try_save();
+    return out;
+  }
+
+  void save() {
+    saved = Clock::now();
+    if (!is_new || file.empty() || file_error) return;
+    cache.save(file);
+    is_new = false;
+  }
+  void try_save() {
+    try {
+      save();
+    } catch (const Error&) {
+      // The times are there; save() says why the file is not.
+    }
+  }
+
+  std::filesystem::path file;
+  CostKey environment;
+  InSitu in_situ;
+  CostCache cache;
+  std::optional<Error> file_error;
+  bool is_new = false;
+  Clock::time_point saved = Clock::now();
+  int64_t remembered = 0, measured = 0;
+};
+
+MeasuredCosts::MeasuredCosts(const graph::Backend& backend, const MeasuredOptions& options)
+    : impl_(std::make_unique<Impl>(backend, options)) {}
+MeasuredCosts::~MeasuredCosts() { impl_->try_save(); }
+
+double MeasuredCosts::primitive(const graph::Graph& graph, graph::NodeId node, const Implementation& implementation,
+                                const Implementation* forward, bool in_place) {
+  return impl_->time(graph::primitive_key(graph, node, implementation, forward, in_place),
+                     [&] { return impl_->in_situ.primitive(graph, node, implementation, forward, in_place); });
+}
+
+double MeasuredCosts::reorder(const TensorDesc& from, const TensorDesc& to) {
+  return impl_->time(graph::reorder_key(from, to), [&] { return impl_->in_situ.reorder(from, to); });
+}
+
+void MeasuredCosts::save() { impl_->save(); }
+const std::optional<Error>& MeasuredCosts::file_error() const { return impl_->file_error; }
+int64_t MeasuredCosts::remembered() const { return impl_->remembered; }
+int64_t MeasuredCosts::measured() const { return impl_->measured; }
+
+std::unique_ptr<MeasuredCosts> measured_costs(const graph::Backend& backend, const MeasuredOptions& options) {
+  return std::make_unique<MeasuredCosts>(backend, options);
+}
+
+}  // namespace relayout::execute

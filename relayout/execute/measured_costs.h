@@ -1,0 +1,58 @@
+// Measured costs: each primitive and reorder is run as it would be in a model, once for every machine.
+//
+//     auto costs = measured_costs(*backend, {.threads = 1, .file = default_cost_file()});
+//     double us = graph::predict(graph, plan, *costs).total();
+//     costs->save();                                         // what was new; else it is saved in the end
+//
+// Seconds for a model that is new, milliseconds where all is known. Measure on a machine that does nothing else.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "relayout/core/error.h"
+#include "relayout/graph/cost.h"
+
+namespace relayout::execute {
+
+struct MeasuredOptions {
+  /// As for cpu::run: 0 is all there are. The backend must be made for as many.
+  int threads = 0;
+  /// A CostCache's file; empty: nothing is kept.
+  std::filesystem::path file{};
+  /// Runs of each at least, after a first one that does not count.
+  int runs = 5;
+  /// Microseconds that one primitive or reorder is measured for.
+  int64_t budget_us = 20000;
+};
+
+class MeasuredCosts : public graph::Costs {
+ public:
+  /// `backend` must stay.
+  MeasuredCosts(const graph::Backend& backend, const MeasuredOptions& options);
+  /// Saves, and keeps quiet where that fails.
+  ~MeasuredCosts() override;
+
+  std::string name() const override { return "measured"; }
+  double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+                   const graph::Implementation* forward, bool in_place) override;
+  double reorder(const TensorDesc& from, const TensorDesc& to) override;
+
+  /// Writes what is new, if there is a file; it is also written now and then while measuring. Errors: as
+  /// CostCache::save().
+  void save();
+  /// What went wrong with reading the file: costs are good nevertheless, but are not kept.
+  const std::optional<Error>& file_error() const;
+  /// Times that were found, and those that had to be measured.
+  int64_t remembered() const;
+  int64_t measured() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+std::unique_ptr<MeasuredCosts> measured_costs(const graph::Backend& backend, const MeasuredOptions& options = {});
+
+}  // namespace relayout::execute

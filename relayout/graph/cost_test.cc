@@ -1,0 +1,96 @@
+// Predicted costs add up over what a plan runs, keys tell apart what a time depends on, and analytic costs order what
+// is known.
+#include "relayout/graph/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "relayout/graph/cost_key.h"
+#include "relayout/graph/layout_problem.h"
+#include "tests/support/testing.h"
+
+namespace relayout::graph {
+namespace {
+
+Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(dims); }
+
+const Dims kDims{1, 32, 14, 14};
+
+/// conv - relu - concat(relu, relu's source) - output, with a reorder, in place and with the concat in place.
+struct Planned {
+  Graph graph;
+  LayoutPlan plan;
+
+  Planned() {
+    const TensorId x = graph.input("x", kDims);
+    const TensorId w = graph.constant("w", {32, 32, 1, 1}, std::vector<float>(1024, 1));
+    const TensorId y = graph.convolution(x, w);
+    const TensorId r = graph.eltwise(y, {.algorithm = EltwiseAlgorithm::relu});
+    const TensorId p = graph.pooling(y, {.kernel = {3, 3}, .pads_begin = {1, 1}, .pads_end = {1, 1}});
+    const TensorId c = graph.concat({r, p});
+    graph.output(c);
+    const Layout whole = in("nchw", graph.tensor(c).dims);
+    const Layout first = Layout::strided(kDims, {2 * 32 * 196, 196, 14, 1});
+    const Layout second = Layout::strided(kDims, {2 * 32 * 196, 196, 14, 1}, 32 * 196);
+    plan.copies = {{.tensor = x, .layout = in("nchw", kDims)},
+                   {.tensor = x, .layout = in("nhwc", kDims), .from = 0},
+                   {.tensor = w, .layout = in("abcd", {32, 32, 1, 1})},
+                   {.tensor = w, .layout = in("cdba", {32, 32, 1, 1}), .from = 2},
+                   {.tensor = c, .layout = whole},
+                   {.tensor = y, .layout = first, .view_of = 4},
+                   {.tensor = r, .layout = first, .view_of = 5},
+                   {.tensor = p, .layout = second, .view_of = 4},
+                   // Nothing reads it.
+                   {.tensor = y, .layout = in("nhwc", kDims), .from = 5}};
+    plan.nodes = {{"conv", false, {1, 3, kNone}, {5}},
+                  {"relu", false, {5}, {6}},
+                  {"pool", false, {5}, {7}},
+                  {"view", false, {6, 7}, {4}}};
+    plan.inputs = {0};
+    plan.outputs = {4};
+  }
+};
+
+/// Costs that are known, and what was asked.
+class Table : public Costs {
+ public:
+  std::string name() const override { return "table"; }
+  double primitive(const Graph& graph, NodeId node, const Implementation& implementation, const Implementation*,
+                   bool in_place) override {
+    EXPECT_EQ(implementation.src.size(), graph.node(node).src.size());
+    asked[implementation.name] = in_place;
+    return 100;
+  }
+  double reorder(const TensorDesc& from, const TensorDesc& to) override {
+    reorders.push_back({from, to});
+    return 10;
+  }
+  std::map<std::string, bool> asked;
+  std::vector<std::pair<TensorDesc, TensorDesc>> reorders;
+};
+
+TEST(Predict, AddsUpWhatRuns) {
+  const Planned planned;
+  Table costs;
+  const PredictedCost cost = predict(planned.graph, planned.plan, costs);
+  EXPECT_EQ(cost.primitives, 300);
+  EXPECT_EQ(cost.reorders, 10);
+  EXPECT_EQ(cost.total(), 310);
+  EXPECT_EQ(costs.asked, (std::map<std::string, bool>{{"conv", false}, {"relu", true}, {"pool", false}}));
+  ASSERT_EQ(costs.reorders.size(), 1u);
+  EXPECT_EQ(costs.reorders[0].first.layout, in("nchw", kDims));
+  EXPECT_EQ(costs.reorders[0].second.layout, in("nhwc", kDims));
+}
+
+TEST(Predict, AConcatThatMovesIsRun) {
+  Planned planned;
+  planned.plan.copies[7] = {.tensor = planned.plan.copies[7].tensor, .layout = in("nchw", kDims)};
+  planned.plan.nodes[3].implementation = "concat";
+  Table costs;
+  EXPECT_EQ(predict(planned.graph, planned.plan, costs).primitives, 400);
+}
+
+}  // namespace
+}  // namespace relayout::graph
