@@ -38,10 +38,11 @@ struct NodeChoice {
   bool in_place = false;
 };
 
-/// A problem and what its numbers mean. Operations: the graph's nodes in their order, then inputs and constants, then
-/// outputs. Tensors are the graph's.
+/// A problem and what its numbers mean. Operations: inputs and constants, then the graph's nodes in their order, the
+/// first one being `first_node`, then outputs. Tensors are the graph's.
 struct ChoiceSpace {
   LayoutProblem problem;
+  int first_node = 0;
   std::vector<std::vector<Place>> places;        // by tensor
   std::vector<std::vector<NodeChoice>> choices;  // by node
 };

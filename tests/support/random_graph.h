@@ -149,7 +149,8 @@ class RandomGraph {
     const int axis = static_cast<int>(pick(0, 3));
     Dims other = dims(x);
     other[axis] = pick(1, 2);
-    return graph.concat({x, input(other), x}, axis);
+    const TensorId second = input(other);
+    return graph.concat({x, second, toss() ? x : input(dims(x))}, axis);
   }
   TensorId sum(TensorId x) {
     const TensorId other = input(dims(x));
