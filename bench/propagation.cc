@@ -105,8 +105,7 @@ std::vector<Runner> runners(const Graph& graph, const graph::Backend& backend, T
     const auto policy = static_cast<graph::Policy>(p);
     graph::LayoutPlan plan = propagate(graph, backend, {.policy = policy, .block = execute::channel_block()});
     const graph::PlanTotals totals = graph::totals(graph, plan);
-    auto model =
-        std::make_shared<execute::Model>(graph, std::move(plan), backend, execute::ModelOptions{.threads = threads});
+    auto model = std::make_shared<execute::Model>(graph, std::move(plan), backend);
     out.push_back({std::string(name(policy)),
                    [model, &tensors] { model->run(tensors.sources, tensors.destinations); },
                    totals,

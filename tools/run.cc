@@ -278,10 +278,9 @@ int run(const Options& options, bool json) {
   check_out(options, graph);
   const std::vector<Input> inputs = open_inputs(options, graph);
   const auto backend = make_backend(options.threads);
-  execute::Model model(graph, propagate(graph, *backend, propagate_options(policy)), *backend,
-                       {.threads = options.threads,
-                        .check_padding = options.check_padding,
-                        .input_scale = static_cast<float>(options.input_scale)});
+  execute::Model model(
+      graph, propagate(graph, *backend, propagate_options(policy)), *backend,
+      {.check_padding = options.check_padding, .input_scale = static_cast<float>(options.input_scale)});
   std::vector<execute::Source> sources;
   for (const Input& input : inputs) sources.push_back({input.desc, input.data()});
   std::vector<std::vector<std::byte>> outputs;

@@ -66,9 +66,10 @@ double copied_per_us(int64_t bytes, int threads) {
   return best;
 }
 
-Calibration measured(const graph::Backend& backend, int threads) {
+Calibration measured(const graph::Backend& backend) {
+  const int threads = backend.threads();
   const Machine& machine = cpu::machine();
-  InSitu in_situ(backend, {.threads = threads, .runs = 15, .budget = std::chrono::milliseconds(100)});
+  InSitu in_situ(backend, {.runs = 15, .budget = std::chrono::milliseconds(100)});
   return {.threads = threads,
           .flops_per_us = convolution_flops_per_us(in_situ, backend),
           .near_bytes_per_us = copied_per_us(machine.l2 / 2 * threads, threads),
@@ -99,9 +100,8 @@ bool find(const CostCache& cache, const CostKey& environment, Calibration& out) 
 }  // namespace
 
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options) {
-  const int threads = options.threads > 0 ? options.threads : cpu::default_threads();
-  const CostKey environment = environment_key(backend, threads);
-  Calibrated out{.speeds = {.threads = threads, .machine = cpu::machine()}};
+  const CostKey environment = environment_key(backend);
+  Calibrated out{.speeds = {.threads = backend.threads(), .machine = cpu::machine()}};
   CostCache cache;
   try {
     if (!options.file.empty() && cache.load(options.file) && find(cache, environment, out.speeds)) {
@@ -111,7 +111,7 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
   } catch (const Error& error) {
     out.file_error = error;
   }
-  out.speeds = measured(backend, threads);
+  out.speeds = measured(backend);
   if (options.file.empty() || out.file_error) return out;
   for (std::size_t i = 0; i < speeds().size(); ++i) cache.insert(key_of(environment, i), out.speeds.*speeds()[i]);
   try {

@@ -1,7 +1,7 @@
 // Calibrate: the speeds that analytic costs are made of, measured in under a second.
 //
-//     Calibration speeds = calibrate(*backend, {.threads = 2, .file = default_cost_file()});
-//     auto costs = graph::analytic_costs(speeds);
+//     Calibrated machine = calibrate(*backend, {.file = default_cost_file()});
+//     auto costs = graph::analytic_costs(machine.speeds);
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,6 @@
 namespace relayout::execute {
 
 struct CalibrateOptions {
-  /// As for cpu::run: 0 is all there are. The backend must be made for as many.
-  int threads = 0;
   /// A CostCache's file: once measured, speeds are found there; empty: measured each time.
   std::filesystem::path file{};
 };

@@ -182,11 +182,11 @@ fs::path default_cost_file() {
   return folder / "relayout" / "costs.txt";
 }
 
-CostKey environment_key(const graph::Backend& backend, int threads) {
+CostKey environment_key(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   graph::KeyMaker maker;
   maker.add(RELAYOUT_VERSION).add(processor()).add(cpu::isa()).add(backend.name());
-  for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{threads}})
+  for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
     maker.add(static_cast<uint64_t>(value));
   return maker.key();
 }

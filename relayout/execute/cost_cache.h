@@ -51,6 +51,6 @@ std::filesystem::path default_cost_file();
 
 /// What every measured time depends on beside what it is of: the library's version, the processor's name and caches,
 /// the instruction set in use, the backend and the number of threads.
-graph::CostKey environment_key(const graph::Backend& backend, int threads);
+graph::CostKey environment_key(const graph::Backend& backend);
 
 }  // namespace relayout::execute

@@ -58,7 +58,12 @@ int64_t since(Clock::time_point start) {
 
 struct Model::Impl {
   Impl(graph::Graph g, graph::LayoutPlan p, const graph::Backend& backend, const ModelOptions& o)
-      : graph(std::move(g)), plan(std::move(p)), options(o), base(plan.copies.size()), external(plan.copies.size()) {
+      : graph(std::move(g)),
+        plan(std::move(p)),
+        options(o),
+        threads(backend.threads()),
+        base(plan.copies.size()),
+        external(plan.copies.size()) {
     make_steps(backend);
     load_constants();
     place_buffers();
@@ -111,9 +116,8 @@ struct Model::Impl {
       forward = implementation_of(node.hint);
       forward_executable = executables[static_cast<std::size_t>(node.hint)].get();
     }
-    const int threads = options.threads > 0 ? options.threads : cpu::default_threads();
     std::unique_ptr<graph::Executable>& made = executables[static_cast<std::size_t>(id)];
-    made = backend.make(graph, id, implementation, forward ? &*forward : nullptr, forward_executable, threads);
+    made = backend.make(graph, id, implementation, forward ? &*forward : nullptr, forward_executable);
     return {.name = node.name,
             .implementation = planned.implementation,
             .reference = planned.reference,
@@ -172,7 +176,7 @@ struct Model::Impl {
   }
 
   void run_reorder(const Plan& reorder, const void* src, void* dst) const {
-    cpu::run(reorder, src, dst, {.threads = options.threads});
+    cpu::run(reorder, src, dst, {.threads = threads});
   }
 
   /// Buffers of a caller take the place of the arena's for one run.
@@ -311,6 +315,7 @@ struct Model::Impl {
   graph::Graph graph;
   graph::LayoutPlan plan;
   ModelOptions options;
+  int threads;
   std::vector<Step> load_steps, steps;
   std::vector<std::unique_ptr<graph::Executable>> executables;  // one a node
   std::vector<std::byte*> base, external;                       // by copy: where it lies; the arena's place meanwhile

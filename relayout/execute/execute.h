@@ -3,7 +3,7 @@
 // Reorders are this project's own, primitives the backend's. Constants are reordered once, when the model is made;
 // buffers of activations share memory by lifetime.
 //
-//     Model model(graph, propagate(graph, *backend), *backend, {.threads = 1});
+//     Model model(graph, propagate(graph, *backend), *backend);
 //     model.run({{{x_desc, x}}}, {{{y_desc, y}}});
 #pragma once
 
@@ -28,8 +28,6 @@ struct Destination {
 };
 
 struct ModelOptions {
-  /// As for cpu::run: 0 is all there are.
-  int threads = 0;
   /// For finding errors: every buffer is filled with ones before it is written, and after each primitive and reorder
   /// its padding must hold zero, else run() throws Error{internal} with the node, the tensor and the index.
   bool check_padding = false;
@@ -63,9 +61,9 @@ struct ModelMemory {
 
 class Model {
  public:
-  /// Makes all primitives and reorders ready. `backend` may go afterwards. Errors: unsupported (an unknown operator, a
-  /// primitive that the backend cannot make), invalid_argument (a plan that reads what is not there), those of
-  /// Plan::make.
+  /// Makes all primitives and reorders ready, for the backend's number of threads. `backend` may go afterwards. Errors:
+  /// unsupported (an unknown operator, a primitive that the backend cannot make), invalid_argument (a plan that reads
+  /// what is not there), those of Plan::make.
   Model(graph::Graph graph, graph::LayoutPlan plan, const graph::Backend& backend, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;

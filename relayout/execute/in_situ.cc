@@ -89,7 +89,7 @@ void InSitu::write(std::byte* at, int64_t bytes) const {
   static constexpr float kValue = std::bit_cast<float>(kContents);
   const Plan plan = Plan::make({Layout::strided(dims, {0}), DType::f32}, {Layout::contiguous(dims), DType::f32}, {}, {},
                                {.stream = Tuning::Stream::never});
-  cpu::run(plan, &kValue, at, {.threads = options_.threads});
+  cpu::run(plan, &kValue, at, {.threads = backend_.threads()});
 }
 
 double InSitu::least_time(const std::function<void()>& prepare, const std::function<void()>& work,
@@ -131,14 +131,14 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
     if (node.hint != kNone && forward) {
       // What it leaves for the backward one must be there.
       const Node& hint = graph.node(node.hint);
-      forward_executable = backend_.make(graph, node.hint, *forward, nullptr, nullptr, options_.threads);
+      forward_executable = backend_.make(graph, node.hint, *forward, nullptr, nullptr);
       for (const Operand& operand : operands_of(graph, hint, *forward, false)) {
         at.push_back(operand.tensor == kNone ? nullptr : fresh(operand.bytes));
         if (at.back()) write(at.back(), operand.bytes);
       }
       run(hint, *forward_executable);
     }
-    executable = backend_.make(graph, id, implementation, forward, forward_executable.get(), options_.threads);
+    executable = backend_.make(graph, id, implementation, forward, forward_executable.get());
 
     const std::vector<Operand> operands = operands_of(graph, node, implementation, in_place);
     int64_t activation_bytes = 0, constant_bytes = 0;
@@ -154,7 +154,7 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
       if (constant) std::ranges::copy(*graph.tensor(operand.tensor).data, indices[i]);
     }
     activations_.start(kTurns * activation_bytes);
-    constants_.start(std::max(constant_bytes, 2 * cpu::machine().l2 * options_.threads));
+    constants_.start(std::max(constant_bytes, 2 * cpu::machine().l2 * backend_.threads()));
     const auto prepare = [&] {
       at.assign(operands.size(), nullptr);
       for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -197,7 +197,7 @@ double InSitu::reorder(const TensorDesc& from, const TensorDesc& to) {
     write(src, src_bytes);
   };
   return least_time(
-      prepare, [&] { cpu::run(plan, src, dst, {.threads = options_.threads}); }, graph::kImpossible);
+      prepare, [&] { cpu::run(plan, src, dst, {.threads = backend_.threads()}); }, graph::kImpossible);
 }
 
 }  // namespace relayout::execute

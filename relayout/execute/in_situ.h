@@ -19,7 +19,6 @@
 namespace relayout::execute {
 
 struct InSituOptions {
-  int threads = 1;
   /// Runs after the first, at least, as far as the budget goes.
   int runs = 5;
   /// Of one measurement. A single run that takes longer is all there is.

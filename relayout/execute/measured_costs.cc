@@ -16,17 +16,13 @@ using Clock = std::chrono::steady_clock;
 /// What a process that is stopped may lose.
 constexpr std::chrono::seconds kSaveEvery{5};
 
-int thread_count(int threads) { return threads > 0 ? threads : cpu::default_threads(); }
-
 }  // namespace
 
 struct MeasuredCosts::Impl {
   Impl(const graph::Backend& backend, const MeasuredOptions& options)
       : file(options.file),
-        environment(environment_key(backend, thread_count(options.threads))),
-        in_situ(backend, {.threads = thread_count(options.threads),
-                          .runs = options.runs,
-                          .budget = std::chrono::microseconds(options.budget_us)}) {
+        environment(environment_key(backend)),
+        in_situ(backend, {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us)}) {
     try {
       if (!file.empty()) cache.load(file);
     } catch (const Error& error) {

@@ -1,6 +1,6 @@
 // Measured costs: each primitive and reorder is run as it would be in a model, once for every machine.
 //
-//     auto costs = measured_costs(*backend, {.threads = 1, .file = default_cost_file()});
+//     auto costs = measured_costs(*backend, {.file = default_cost_file()});
 //     double us = graph::predict(graph, plan, *costs).total();
 //     costs->save();                                         // what was new; else it is saved in the end
 //
@@ -17,8 +17,6 @@
 namespace relayout::execute {
 
 struct MeasuredOptions {
-  /// As for cpu::run: 0 is all there are. The backend must be made for as many.
-  int threads = 0;
   /// A CostCache's file; empty: nothing is kept.
   std::filesystem::path file{};
   /// Runs of each at least, after a first one that does not count.

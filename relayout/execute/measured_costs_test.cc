@@ -37,11 +37,11 @@ TEST_F(MeasuredCostsTest, AreRememberedInAFile) {
   const std::filesystem::path file = folder / "sub" / "costs.txt";
   double first = 0;
   {
-    const auto costs = measured_costs(*backend_, {.threads = 1, .file = file});
+    const auto costs = measured_costs(*backend_, {.file = file});
     first = predict(graph_, plan_, *costs).total();
     EXPECT_GT(costs->measured(), 10);
   }
-  const auto costs = measured_costs(*backend_, {.threads = 1, .file = file});
+  const auto costs = measured_costs(*backend_, {.file = file});
   EXPECT_EQ(predict(graph_, plan_, *costs).total(), first);
   EXPECT_EQ(costs->measured(), 0);
   EXPECT_GT(costs->remembered(), 10);

@@ -31,7 +31,7 @@ class ModelsUnder : public testing::TestWithParam<Policy> {
   }
   Model model(const Graph& graph, bool check_padding = true) const {
     return Model(graph, propagate(graph, *backend_, {.policy = GetParam()}), *backend_,
-                 {.threads = 1, .check_padding = check_padding});
+                 {.check_padding = check_padding});
   }
   std::unique_ptr<graph::Backend> backend_;
 };

@@ -41,17 +41,18 @@ class Backend {
   virtual ~Backend() = default;
   /// Name and version, e.g. "onednn 2.6.3".
   virtual std::string name() const = 0;
+  /// Threads that its primitives use, 1 or more. Which ways there are may depend on it, so a plan is for this number.
+  virtual int threads() const = 0;
   /// The ways to run a node whose operands are in the wished layouts, the backend's first choice first. Empty where
   /// there is none. `forward` is the implementation planned for the hint of a backward node, else null. Wishes are one
   /// an operand; absent operands are passed over. Layouts that no Layout can say (opaque ones) are left out.
   virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const Wish> src,
                                                       std::span<const Wish> dst,
                                                       const Implementation* forward) const = 0;
-  /// Makes one of these ready for `threads` threads. `forward` is the executable of the hint, which holds the
-  /// workspace, else null. Errors: unsupported (it cannot be made), internal.
+  /// Makes one of these ready. `forward` is the executable of the hint, which holds the workspace, else null. Errors:
+  /// unsupported (it cannot be made), internal.
   virtual std::unique_ptr<Executable> make(const Graph& graph, NodeId node, const Implementation& implementation,
-                                           const Implementation* forward_implementation, Executable* forward,
-                                           int threads) const = 0;
+                                           const Implementation* forward_implementation, Executable* forward) const = 0;
 };
 
 }  // namespace relayout::graph

@@ -10,6 +10,7 @@ namespace {
 class TestBackend : public Backend {
  public:
   std::string name() const override { return "test"; }
+  int threads() const override { return 1; }
 
   std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
                                               std::span<const Wish> dst, const Implementation*) const override {
@@ -35,8 +36,8 @@ class TestBackend : public Backend {
     return {out};
   }
 
-  std::unique_ptr<Executable> make(const Graph&, NodeId, const Implementation&, const Implementation*, Executable*,
-                                   int) const override {
+  std::unique_ptr<Executable> make(const Graph&, NodeId, const Implementation&, const Implementation*,
+                                   Executable*) const override {
     throw Error(ErrorCode::unsupported, "test backend: plans only");
   }
 

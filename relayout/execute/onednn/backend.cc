@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/executable.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
@@ -46,12 +47,13 @@ bool satisfies(const Layouts& layouts, const Layouts& wishes) {
 
 class OneDnnBackend : public Backend {
  public:
-  explicit OneDnnBackend(int threads) : threads_(threads) {}
+  explicit OneDnnBackend(int threads) : threads_(threads > 0 ? threads : cpu::default_threads()) {}
 
   std::string name() const override {
     const dnnl_version_t* v = dnnl_version();
     return "onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
   }
+  int threads() const override { return threads_; }
 
   std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
                                               std::span<const Wish> dst, const Implementation* forward) const override {
@@ -71,19 +73,18 @@ class OneDnnBackend : public Backend {
   }
 
   std::unique_ptr<Executable> make(const Graph& graph, NodeId id, const Implementation& implementation,
-                                   const Implementation* forward_implementation, Executable* forward,
-                                   int threads) const override {
+                                   const Implementation* forward_implementation, Executable* forward) const override {
     const Node& node = graph.node(id);
-    const ThreadScope scope(threads);
+    const ThreadScope scope(threads_);
     if (implementation.name == whole_name(node)) {
-      return make_whole(graph, node, implementation, forward_implementation, threads);
+      return make_whole(graph, node, implementation, forward_implementation);
     }
-    if (is_own(implementation.name)) return make_own(graph, node, implementation, threads);
+    if (is_own(implementation.name)) return make_own(graph, node, implementation, threads_);
     const auto [found, layouts] = find(graph, node, implementation, forward_implementation);
     if (!found) {
       throw unmade(node, implementation);
     }
-    return make_executable(engine_, graph, node, found.desc, layouts, forward, threads);
+    return make_executable(engine_, graph, node, found.desc, layouts, forward, threads_);
   }
 
  private:
@@ -133,14 +134,14 @@ class OneDnnBackend : public Backend {
   }
 
   std::unique_ptr<Executable> make_whole(const Graph& graph, const Node& node, const Implementation& implementation,
-                                         const Implementation* forward, int threads) const {
+                                         const Implementation* forward) const {
     const Layouts layouts = joined(implementation.src, implementation.dst);
     std::unique_ptr<Executable> out;
     walk(
         graph, node, forward, {layouts},
         [&](const Found& found, const Layouts&) {
           if (is_reference(found.desc.impl_info_str())) return false;
-          out = make_executable(engine_, graph, node, found.desc, layouts, nullptr, threads, true);
+          out = make_executable(engine_, graph, node, found.desc, layouts, nullptr, threads_, true);
           return true;
         },
         true);
@@ -220,7 +221,7 @@ class OneDnnBackend : public Backend {
   }
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  int threads_ = 0;
+  int threads_;
 };
 
 }  // namespace

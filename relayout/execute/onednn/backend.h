@@ -13,8 +13,8 @@
 
 namespace relayout::execute {
 
-/// A backend for plans that will run on that many threads (0: all there are): blocks of weights depend on their number,
-/// so a plan for one thread may not be possible on two. Error{unsupported} in a build without oneDNN.
+/// A backend that runs on that many threads (0: as many as cpu::default_threads()): blocks of weights depend on their
+/// number, so a plan for one thread may not be possible on two. Error{unsupported} in a build without oneDNN.
 std::unique_ptr<graph::Backend> onednn_backend(int threads = 0);
 /// Whether this build has oneDNN.
 bool has_onednn();

@@ -46,7 +46,6 @@ struct CheckOptions {
   std::map<std::size_t, std::pair<double, double>> ranges{};
   /// Sources that are given, instead of random ones.
   std::map<std::size_t, graph::Values> given{};
-  int threads = 1;
 };
 
 /// What was run, by kind and pass.
@@ -57,7 +56,7 @@ struct CheckCounts {
 
 class NodeCheck {
  public:
-  explicit NodeCheck(Random& random) : backend_(onednn_backend()), random_(random) {}
+  explicit NodeCheck(Random& random, int threads = 1) : backend_(onednn_backend(threads)), random_(random) {}
 
   /// Checks every implementation of the node. A backward node's forward one is checked on the way.
   void check(const Graph& graph, NodeId node, const CheckOptions& options = {});

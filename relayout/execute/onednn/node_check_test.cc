@@ -201,7 +201,7 @@ std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id,
   const std::string what = text_of(graph, node) + " by " + text_of(way);
   std::unique_ptr<graph::Executable> executable;
   try {
-    executable = backend_->make(graph, id, way, forward_way, forward, options.threads);
+    executable = backend_->make(graph, id, way, forward_way, forward);
   } catch (const Error& error) {
     ADD_FAILURE() << what << ": " << error.what();
     return nullptr;

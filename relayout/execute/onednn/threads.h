@@ -11,11 +11,10 @@ namespace relayout::execute {
 
 class ThreadScope {
  public:
-  /// 0 or less: as many as there are.
   explicit ThreadScope(int threads) {
     if (!set() || !get()) return;
     before_ = get()();
-    if (threads > 0 && threads != before_) {
+    if (threads != before_) {
       set()(threads);
       changed_ = true;
     }
