@@ -180,7 +180,7 @@ TEST_P(Policies, AnUnknownOperatorIsPlannedAndNotRun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Policies, testing::Values(Policy::any, Policy::nchw, Policy::nhwc, Policy::blocked),
+INSTANTIATE_TEST_SUITE_P(Each, Policies, testing::ValuesIn(test::all_policies()),
                          [](const auto& policy) { return std::string(name(policy.param)); });
 
 TEST(DirtyPadding, FindsWhatIsNotZero) {

@@ -141,7 +141,7 @@ class InMemory : public testing::Test {
   void expect_equal(const Graph& graph, const LayoutPlan& plan, const std::vector<Values>& values,
                     const std::vector<Values>& want) {
     for (int threads : {1, 2}) {
-      Model model(graph, plan, *backend_, {.threads = threads, .check_padding = threads == 1});
+      Model model(graph, plan, *onednn_backend(threads), {.check_padding = threads == 1});
       for (int repeat = 0; repeat < 2; ++repeat) {
         const std::vector<Values> got = test::run_model(model, values);
         ASSERT_EQ(got.size(), want.size());
@@ -310,7 +310,7 @@ TEST_F(InMemory, OutputsInOthersMemoryAreWrittenToTheCaller) {
   planner.view(4);
   const LayoutPlan plan = planner.done();
   expect_equal(graph, plan);
-  Model model(graph, plan, *backend_, {.threads = 1});
+  Model model(graph, plan, *backend_);
   std::vector<float> in(480), flat(480), both(960);
   const TensorDesc x_desc{Layout::contiguous({1, 16, 6, 5}), DType::f32};
   const Profile profile =

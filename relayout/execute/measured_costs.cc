@@ -1,7 +1,6 @@
 // Times by key: found in the cache, else measured.
 #include "relayout/execute/measured_costs.h"
 
-#include "relayout/cpu/reorder.h"
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/in_situ.h"
 

@@ -27,13 +27,11 @@ class ModelsUnder : public testing::TestWithParam<Policy> {
  protected:
   void SetUp() override {
     if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
-    backend_ = onednn_backend(1);
   }
-  Model model(const Graph& graph, bool check_padding = true) const {
-    return Model(graph, propagate(graph, *backend_, {.policy = GetParam()}), *backend_,
-                 {.check_padding = check_padding});
+  static Model model(const Graph& graph, int threads) {
+    const auto backend = onednn_backend(threads);
+    return Model(graph, propagate(graph, *backend, {.policy = GetParam()}), *backend, {.check_padding = true});
   }
-  std::unique_ptr<graph::Backend> backend_;
 };
 
 std::vector<Values> random_inputs(const Graph& graph) {
@@ -49,15 +47,16 @@ std::vector<Values> random_inputs(const Graph& graph) {
 
 TEST_P(ModelsUnder, EqualTheReference) {
   for (const graph::Model& each : graph::models()) {
-    // Channels that are no multiples of a block, and some that are.
-    for (int64_t channels : {12, 16}) {
+    // Channels that are no multiples of a block, and some that are; threads likewise.
+    for (int threads : {1, 2}) {
+      const int64_t channels = 8 + 4 * threads;
       SCOPED_TRACE(std::string(each.name) + ", channels " + std::to_string(channels));
       Graph graph = each.build({.batch = 2, .image = 33, .channels = channels});
       const std::vector<Values> inputs = random_inputs(graph);
       const std::vector<Values> want = graph::evaluate(graph, inputs);
       graph::simplify(graph);
       for (TensorId t : graph.inputs) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);
-      Model m = model(graph);
+      Model m = model(graph, threads);
       const std::vector<Values> got = test::run_model(m, inputs);
       ASSERT_EQ(got.size(), want.size());
       for (std::size_t i = 0; i < got.size(); ++i) test::expect_outputs_near(got[i], want[i], 1e-4);
@@ -67,7 +66,7 @@ TEST_P(ModelsUnder, EqualTheReference) {
 
 TEST_P(ModelsUnder, RandomGraphsAndTheirGradientsEqualTheReference) {
   int nodes = 0, graphs = 0;
-  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < 100 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     test::RandomGraph random(seed, 6, DType::f32);
     Graph graph = random.graph;
@@ -81,7 +80,7 @@ TEST_P(ModelsUnder, RandomGraphsAndTheirGradientsEqualTheReference) {
       for (double& x : v) x = static_cast<double>(static_cast<float>(x));
     }
     const std::vector<Values> want = graph::evaluate(graph, values);
-    Model m = model(graph);
+    Model m = model(graph, 1 + static_cast<int>(seed % 2));
     const std::vector<Values> got = test::run_model(m, values);
     for (std::size_t i = 0; i < got.size(); ++i) test::expect_outputs_near(got[i], want[i], 1e-3);
     nodes += static_cast<int>(graph.nodes.size());
@@ -94,7 +93,7 @@ TEST_P(ModelsUnder, ATrainingStepLowersTheLoss) {
   test::SmallNet net;
   const std::vector<TensorId> weights(net.graph.inputs.begin() + 1, net.graph.inputs.end());
   graph::append_backward(net.graph, weights);
-  Model m = model(net.graph);
+  Model m = model(net.graph, 1);
   std::vector<Values> inputs = net.values;
   inputs.emplace_back();
   double first = 0, last = 0;
@@ -114,7 +113,7 @@ TEST_P(ModelsUnder, ATrainingStepLowersTheLoss) {
   EXPECT_LT(last, 0.2 * first);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, ModelsUnder, testing::Values(Policy::any, Policy::nchw, Policy::nhwc, Policy::blocked),
+INSTANTIATE_TEST_SUITE_P(Each, ModelsUnder, testing::ValuesIn(test::all_policies()),
                          [](const auto& policy) { return std::string(name(policy.param)); });
 
 }  // namespace

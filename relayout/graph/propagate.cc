@@ -5,29 +5,13 @@
 #include <array>
 
 #include "relayout/graph/ops.h"
+#include "relayout/graph/propagate_wishes.h"
 
 namespace relayout::graph {
 namespace {
 
-constexpr std::array<std::string_view, kPolicyCount> kPolicyNames = {"any", "nchw", "nhwc", "blocked"};
-
-/// What a node's operands should be.
-struct Wishes {
-  std::vector<Wish> src, dst;
-  friend bool operator==(const Wishes&, const Wishes&) = default;
-};
-
-/// By tensor: weights and their gradients, the operands that a primitive lays out for itself.
-std::vector<bool> weights_of(const Graph& graph) {
-  std::vector<bool> out(graph.tensors.size());
-  for (const Node& node : graph.nodes) {
-    if (!compute_bound(node.kind) || node.kind == Kind::matmul) continue;
-    const std::vector<TensorId>& operands = node.pass == Pass::backward_weights ? node.dst : node.src;
-    const std::size_t i = node.pass == Pass::backward_weights ? 0 : node.kind == Kind::rnn ? 3 : 1;
-    if (i < operands.size() && operands[i] != kNone) out[static_cast<std::size_t>(operands[i])] = true;
-  }
-  return out;
-}
+constexpr std::array<std::string_view, kPolicyCount> kPolicyNames = {"any", "nchw", "nhwc",     "blocked",
+                                                                     "8c",  "16c",  "openvino", "ort"};
 
 class Propagation {
  public:
@@ -39,7 +23,8 @@ class Propagation {
         copies_(graph.tensors.size()),
         chosen_(graph.nodes.size()),
         producers_(producers(graph)),
-        weights_(weights_of(graph)) {
+        weights_(weights_of(graph)),
+        context_{graph, options, weights_, [this](TensorId t) { return current(t); }} {
     plan_.policy = name(options.policy);
     plan_.backend = backend.name();
     plan_.nodes.resize(graph.nodes.size());
@@ -160,12 +145,16 @@ class Propagation {
     }
   }
 
-  /// What the policy asks for, then ever less of it, until the backend has a way that is no slow one: its own first
-  /// choice where the policy is met, else the one that has the least reordered before it.
+  /// By what the policy asks for, then by ever less of it, until the backend has a way that is no slow one: its own
+  /// first choice where the policy is met, else the one that has the least reordered before it.
   Implementation implementation_for(NodeId id, const Implementation* forward) {
+    const WishList list = wishes_of(context_, id);
+    if (options_.policy == Policy::openvino) {
+      if (auto found = most_matching(id, list, forward)) return *std::move(found);
+    }
     std::optional<Implementation> slow;
     bool met = true;
-    for (const Wishes& wishes : wishes_of(id)) {
+    for (const Wishes& wishes : list.wishes) {
       std::vector<Implementation> found = backend_.implementations(graph_, id, wishes.src, wishes.dst, forward);
       const auto fast =
           std::stable_partition(found.begin(), found.end(), [](const auto& one) { return !one.reference; });
@@ -181,6 +170,39 @@ class Propagation {
     if (slow) return *slow;
     throw Error(ErrorCode::unsupported, "propagate: " + backend_.name() + " has no way to run " + described(id), "node",
                 escaped(graph_.node(id).name));
+  }
+
+  /// OpenVINO's choice: the best family of implementations, in it the most sources that match, then the first way.
+  std::optional<Implementation> most_matching(NodeId id, const WishList& list, const Implementation* forward) {
+    std::optional<Implementation> best;
+    std::pair<int, int> best_rank;
+    for (std::size_t i = 0; i < list.preferred; ++i) {
+      for (Implementation& way :
+           backend_.implementations(graph_, id, list.wishes[i].src, list.wishes[i].dst, forward)) {
+        const std::pair<int, int> rank = {family(way), -matching_sources(id, way)};
+        if (best && rank >= best_rank) continue;
+        best_rank = rank;
+        best = std::move(way);
+      }
+    }
+    return best && !best->reference ? std::move(best) : std::nullopt;
+  }
+
+  /// Generated code before a matrix multiplication of unfolded data, references last.
+  static int family(const Implementation& way) {
+    if (way.reference) return 2;
+    return way.name.starts_with("gemm") ? 1 : 0;
+  }
+
+  /// Constants match whatever is asked of them.
+  int matching_sources(NodeId id, const Implementation& way) const {
+    const Node& node = graph_.node(id);
+    int out = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      if (t != kNone) out += context_.is_weights(t) || current(t) == *way.src[i];
+    }
+    return out;
   }
 
   /// Elements of the sources that are not there in the layouts of an implementation.
@@ -207,98 +229,10 @@ class Propagation {
     return out + ")";
   }
 
-  std::vector<Wishes> wishes_of(NodeId id) {
-    const Node& node = graph_.node(id);
-    const std::vector<OperandRule> rules = operand_rules(graph_, node);
-    const auto each = [&](auto wish) {
-      Wishes out;
-      for (std::size_t i = 0; i < node.src.size(); ++i) out.src.push_back(wish(node.src[i], rules[i], true));
-      for (std::size_t i = 0; i < node.dst.size(); ++i) {
-        out.dst.push_back(wish(node.dst[i], rules[node.src.size() + i], false));
-      }
-      return out;
-    };
-    const auto plain = [&](TensorId t) { return Layout::contiguous(graph_.tensor(t).dims); };
-    const auto by_rule = [&](TensorId t, OperandRule rule, bool is_src) -> Wish {
-      if (t == kNone) return std::nullopt;
-      if (rule == OperandRule::plain) return plain(t);
-      if (!is_src) return rule == OperandRule::any ? graph_.tensor(t).layout : std::nullopt;
-      if (rule == OperandRule::any) return std::nullopt;
-      return current(t);
-    };
-    std::vector<Wishes> out;
-    // Where a fixed destination is refused, the primitive writes what it likes and a reorder follows.
-    const auto add_wishes = [&](Wishes wishes) {
-      Wishes free = wishes;
-      for (std::size_t i = 0; i < node.dst.size(); ++i) {
-        if (rules[node.src.size() + i] != OperandRule::plain) free.dst[i] = std::nullopt;
-      }
-      for (Wishes& next : std::array{std::move(wishes), std::move(free)}) {
-        if (std::ranges::find(out, next) == out.end()) out.push_back(std::move(next));
-      }
-    };
-    // Sequences have T N C and no spatial dims.
-    if (options_.policy == Policy::any || node.kind == Kind::rnn) {
-      add_wishes(each(by_rule));
-    } else {
-      const auto uniform = [&](TensorId t, OperandRule rule, bool) -> Wish {
-        if (t == kNone) return std::nullopt;
-        if (rule == OperandRule::plain) return plain(t);
-        return activation(t) ? Wish(uniform_layout(graph_.tensor(t).dims, options_)) : std::nullopt;
-      };
-      const auto destination = [&](TensorId t, OperandRule rule, bool is_src) -> Wish {
-        // A first convolution reads a few channels as they are.
-        if (is_src && t != kNone && rule != OperandRule::plain && activation(t)) return current(t);
-        return uniform(t, rule, is_src);
-      };
-      add_wishes(each(uniform));
-      add_wishes(each(destination));
-    }
-    // Where formats disagree, the largest operand's is taken.
-    if (const TensorId largest = largest_activation(node); largest != kNone) {
-      const Layout layout = current(largest);
-      add_wishes(each([&](TensorId t, OperandRule rule, bool is_src) -> Wish {
-        const Wish wish = by_rule(t, rule, is_src);
-        return wish && is_src && t != kNone && rule != OperandRule::plain
-                   ? same_order(layout, graph_.tensor(t).dims, *wish)
-                   : wish;
-      }));
-    }
-    add_wishes(each(by_rule));
-    add_wishes(each([&](TensorId t, OperandRule rule, bool) -> Wish {
-      return t != kNone && rule == OperandRule::plain ? Wish(plain(t)) : std::nullopt;
-    }));
-    add_wishes(each([&](TensorId t, OperandRule, bool) -> Wish { return t == kNone ? Wish() : plain(t); }));
-    return out;
-  }
-
-  bool activation(TensorId t) const { return graph_.tensor(t).dims.size() >= 3 && !is_weights(t); }
-
-  bool is_weights(TensorId t) const { return graph_.tensor(t).constant() || weights_[at(t)]; }
-
-  TensorId largest_activation(const Node& node) const {
-    TensorId best = kNone;
-    for (TensorId t : node.src) {
-      if (t == kNone || graph_.tensor(t).constant()) continue;
-      if (best == kNone ||
-          checked_product(graph_.tensor(t).dims).value_or(0) > checked_product(graph_.tensor(best).dims).value_or(0)) {
-        best = t;
-      }
-    }
-    return best;
-  }
-
-  /// The layout of that tag for other dims, where it has one and they are of its rank; else `otherwise`.
-  static Layout same_order(const Layout& layout, const Dims& dims, const Layout& otherwise) {
-    if (layout.dims() == dims) return layout;
-    const auto tag = tag_of(layout);
-    return tag && layout.ndims() == dims.size() ? Format::parse(*tag).bind(dims) : otherwise;
-  }
-
   std::string reason_of(NodeId id, const Implementation& found, TensorId t, const Layout& wanted) {
     const Node& node = graph_.node(id);
     const NodeId maker = producers_[at(t)];
-    const bool weights = is_weights(t);
+    const bool weights = context_.is_weights(t);
     const std::string from = maker == kNone
                                  ? (graph_.tensor(t).constant() ? "the constant is stored as " : "the input is ")
                                  : graph_.node(maker).name + " gives ";
@@ -315,6 +249,7 @@ class Propagation {
   std::vector<Implementation> chosen_;
   std::vector<NodeId> producers_;
   std::vector<bool> weights_;
+  WishContext context_;
 };
 
 }  // namespace
@@ -324,15 +259,20 @@ std::string_view name(Policy policy) { return kPolicyNames[static_cast<std::size
 Policy parse_policy(std::string_view text) {
   const auto found = std::ranges::find(kPolicyNames, text);
   if (found != kPolicyNames.end()) return static_cast<Policy>(found - kPolicyNames.begin());
-  throw Error(ErrorCode::parse, "policy: \"" + escaped(text) + "\" is none of any, nchw, nhwc, blocked", "policy",
-              escaped(text), "any, nchw, nhwc, blocked");
+  std::string names;
+  for (std::string_view one : kPolicyNames) names += (names.empty() ? "" : ", ") + std::string(one);
+  throw Error(ErrorCode::parse, "policy: \"" + escaped(text) + "\" is none of " + names, "policy", escaped(text),
+              names);
 }
 
 Layout uniform_layout(const Dims& dims, const PropagateOptions& options) {
   if (dims.size() < 3) return Layout::contiguous(dims);
+  const auto blocked = [&](int block) { return Format::parse("aBx" + std::to_string(block) + "b").bind(dims); };
   switch (options.policy) {
     case Policy::nhwc: return Format::parse("axb").bind(dims);
-    case Policy::blocked: return Format::parse("aBx" + std::to_string(options.block) + "b").bind(dims);
+    case Policy::blocked: return blocked(options.block);
+    case Policy::blocked8: return blocked(8);
+    case Policy::blocked16: return blocked(16);
     default: return Layout::contiguous(dims);
   }
 }

@@ -8,9 +8,16 @@
 #include <vector>
 
 #include "relayout/execute/execute.h"
+#include "relayout/graph/propagate.h"
 #include "relayout/graph/reference.h"
 
 namespace relayout::test {
+
+inline std::vector<graph::Policy> all_policies() {
+  std::vector<graph::Policy> out;
+  for (int p = 0; p < graph::kPolicyCount; ++p) out.push_back(static_cast<graph::Policy>(p));
+  return out;
+}
 
 /// One run: outputs row-major, their memory filled with ones before.
 inline std::vector<graph::Values> run_model(execute::Model& model, const std::vector<graph::Values>& inputs) {

@@ -181,10 +181,20 @@ class OneDnnBackend : public Backend {
       do {
         const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc);
         if (!layouts || is_faulty(graph, node, found.desc.impl_info_str(), *layouts)) continue;
+        if (hint && !continues(node, found.desc, hint.desc)) continue;
         if (visit(found, *layouts)) return true;
       } while (found.next());
     }
     return false;
+  }
+
+  /// Whether a backward primitive reads what its forward one leaves in the workspace. The library does not ask for
+  /// that of LRN, whose kernels each leave something else.
+  static bool continues(const Node& node, const dnnl::primitive_desc& backward, const dnnl::primitive_desc& forward) {
+    const dnnl::memory::desc wanted = backward.workspace_desc();
+    if (wanted.get_size() == 0) return true;
+    if (wanted != forward.workspace_desc()) return false;
+    return node.kind != graph::Kind::lrn || std::string_view(backward.impl_info_str()) == forward.impl_info_str();
   }
 
   /// The forward primitive that a backward one is made with: the planned one, or any in its layouts.

@@ -5,6 +5,7 @@
 
 #include "relayout/execute/onednn/node_check.h"
 #include "relayout/execute/onednn/random_nodes.h"
+#include "relayout/graph/ops.h"
 
 namespace relayout::execute {
 namespace {
@@ -21,10 +22,11 @@ bool has_type(DType dtype) {
 }
 
 /// Random nodes of one kind, each checked.
-void check_kind(graph::Kind kind, graph::Pass pass, int nodes, uint64_t seed, DType dtype = DType::f32) {
+void check_kind(graph::Kind kind, graph::Pass pass, int nodes, uint64_t seed, DType dtype = DType::f32,
+                int threads = 1) {
   if (!has_type(dtype)) GTEST_SKIP() << "no instructions for " << name(dtype);
   Random random(seed);
-  NodeCheck check(random);
+  NodeCheck check(random, threads);
   for (int i = 0; i < nodes && !testing::Test::HasFatalFailure(); ++i) {
     RandomNode node = random_node(random, kind, pass, dtype);
     check.check(node.graph, node.id, node.options);
@@ -73,6 +75,16 @@ TEST(OneDnnTypes, PoolingU8) { check_kind(Kind::pooling, Pass::forward_inference
 TEST(OneDnnTypes, PoolingBf16) { check_kind(Kind::pooling, Pass::forward_inference, 6, 60, DType::bf16); }
 TEST(OneDnnTypes, ConcatU8) { check_kind(Kind::concat, Pass::forward_inference, 5, 61, DType::u8); }
 
+TEST(OneDnnTypes, DeconvolutionBf16) { check_kind(Kind::deconvolution, Pass::forward_inference, 4, 62, DType::bf16); }
+TEST(OneDnnTypes, DeconvolutionU8) { check_kind(Kind::deconvolution, Pass::forward_inference, 4, 63, DType::u8); }
+TEST(OneDnnTypes, InnerProductS8) { check_kind(Kind::inner_product, Pass::forward_inference, 6, 64, DType::s8); }
+TEST(OneDnnTypes, PoolingS8) { check_kind(Kind::pooling, Pass::forward_inference, 6, 65, DType::s8); }
+TEST(OneDnnTypes, EltwiseBf16) { check_kind(Kind::eltwise, Pass::forward_inference, 20, 66, DType::bf16); }
+TEST(OneDnnTypes, ConcatBf16) { check_kind(Kind::concat, Pass::forward_inference, 5, 67, DType::bf16); }
+TEST(OneDnnTypes, ConcatS8) { check_kind(Kind::concat, Pass::forward_inference, 5, 68, DType::s8); }
+TEST(OneDnnTypes, ConvolutionDataBf16) { check_kind(Kind::convolution, Pass::backward_data, 3, 69, DType::bf16); }
+TEST(OneDnnTypes, ConvolutionWeightsBf16) { check_kind(Kind::convolution, Pass::backward_weights, 3, 70, DType::bf16); }
+
 TEST(OneDnnBackward, ConvolutionData) { check_kind(Kind::convolution, Pass::backward_data, 5, 31); }
 TEST(OneDnnBackward, ConvolutionWeights) { check_kind(Kind::convolution, Pass::backward_weights, 5, 32); }
 TEST(OneDnnBackward, DeconvolutionData) { check_kind(Kind::deconvolution, Pass::backward_data, 4, 33); }
@@ -89,6 +101,38 @@ TEST(OneDnnBackward, ShuffleData) { check_kind(Kind::shuffle, Pass::backward_dat
 TEST(OneDnnBackward, SoftmaxData) { check_kind(Kind::softmax, Pass::backward_data, 10, 44); }
 TEST(OneDnnBackward, ResamplingData) { check_kind(Kind::resampling, Pass::backward_data, 12, 45); }
 TEST(OneDnnBackward, RnnBoth) { check_kind(Kind::rnn, Pass::backward, 40, 46); }
+
+/// Spellings of one layout differ there in strides that mean nothing.
+TEST(OneDnnBackward, SoftmaxOfDimsOfOne) {
+  Random random(1);
+  NodeCheck check(random);
+  for (const Dims& dims : {Dims{3, 1, 3, 1}, Dims{2, 1, 3, 4}, Dims{1, 5, 1, 3}, Dims{3, 2, 1, 1}}) {
+    for (int axis = 0; axis < 4; ++axis) {
+      const graph::SoftmaxAttributes attributes{.axis = axis};
+      graph::Graph g;
+      g.pass = Pass::forward_training;
+      const TensorId y = g.softmax(g.input("x", dims), attributes);
+      g.add({.kind = Kind::softmax,
+             .pass = Pass::backward_data,
+             .attributes = attributes,
+             .src = {y, g.input("diff", dims)},
+             .hint = 0},
+            1);
+      check.check(g, 1, {.relative = 1e-4});
+    }
+  }
+}
+
+/// Some of every kind and pass on two threads: other blocks of weights, and parts of the work side by side.
+TEST(OneDnnThreads, EveryKindOnTwo) {
+  for (int k = 0; k < static_cast<int>(Kind::barrier); ++k) {
+    const auto kind = static_cast<Kind>(k);
+    for (Pass pass : {Pass::forward_inference, Pass::backward_data, Pass::backward_weights, Pass::backward}) {
+      if (!graph::signature(kind, pass).src.empty())
+        check_kind(kind, pass, 1, static_cast<uint64_t>(100 + k), DType::f32, 2);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace relayout::execute

@@ -198,7 +198,8 @@ std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id,
                                                   const std::vector<Values>& src, const std::vector<Values>& expected,
                                                   const CheckOptions& options) {
   const Node& node = graph.node(id);
-  const std::string what = text_of(graph, node) + " by " + text_of(way);
+  const std::string what =
+      text_of(graph, node) + " by " + text_of(way) + (forward_way ? " after " + text_of(*forward_way) : std::string());
   std::unique_ptr<graph::Executable> executable;
   try {
     executable = backend_->make(graph, id, way, forward_way, forward);

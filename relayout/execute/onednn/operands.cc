@@ -125,8 +125,9 @@ bool is_presented(const Graph& graph, const Node& node, std::size_t i) {
 }
 
 std::optional<Layout> presented(const Graph& graph, const Node& node, std::size_t i, const Layout& layout) {
-  // Cells take strides for lengths of rows, also those of dims of extent 1.
-  if (node.kind == Kind::rnn && layout.ndims() <= 4) return spelled(layout, Spelling::plain).value_or(layout);
+  // Cells and the reference of softmax take strides for lengths of rows, also those of dims of extent 1.
+  const bool by_rows = node.kind == Kind::softmax || (node.kind == Kind::rnn && layout.ndims() <= 4);
+  if (by_rows) return spelled(layout, Spelling::plain).value_or(layout);
   if (!is_presented(graph, node, i)) return layout;
   if (node.kind == Kind::matmul) {
     Layout bias = layout;
