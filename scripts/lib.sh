@@ -13,7 +13,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libcli11-dev libfmt-dev
   nlohmann-json3-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev libonnx-dev libprotobuf-dev)
 # shellcheck disable=SC2034
-test_packages=(libgtest-dev libbenchmark-dev libdnnl-dev libeigen3-dev python3 python3-numpy valgrind)
+test_packages=(libgtest-dev libbenchmark-dev libdnnl-dev libeigen3-dev coinor-cbc python3 python3-numpy valgrind)
 # What is compared with, and the kernels' benchmark; HPTT is no package.
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libdnnl-dev libeigen3-dev libtorch-dev)
