@@ -91,6 +91,7 @@ Verb add_convert(CLI::App& app);
 Verb add_compare(CLI::App& app);
 Verb add_bench(CLI::App& app);
 Verb add_plan(CLI::App& app);
+Verb add_check(CLI::App& app);
 Verb add_run(CLI::App& app);
 Verb add_tags(CLI::App& app);
 Verb add_doctor(CLI::App& app);

@@ -55,7 +55,8 @@ int parser_result(const CLI::App& app, const CLI::ParseError& error, std::string
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Tensor memory layouts: describe any of them, convert between any two, plan those of a model.", "relayout");
+  CLI::App app("Tensor memory layouts: describe any of them, convert between any two, plan those of a model.",
+               "relayout");
   app.set_version_flag("--version", "relayout " RELAYOUT_VERSION);
   app.get_formatter()->column_width(30);
   app.require_subcommand(1);
@@ -66,8 +67,8 @@ int run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 compare differs, 2 usage, 3 bad data, 4 input/output,\n"
       "5 unsupported, 70 internal error, 130 interrupted.");
   const Verb verbs[] = {add_describe(app), add_offset(app), add_index(app), add_convert(app),
-                        add_compare(app),  add_bench(app),  add_plan(app),  add_run(app),
-                        add_tags(app),     add_doctor(app)};
+                        add_compare(app),  add_bench(app),  add_plan(app),  add_check(app),
+                        add_run(app),      add_tags(app),   add_doctor(app)};
   bool json = wants_json(argc, argv);
   try {
     try {

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import time
 
+import certificates
 import model
 import tensors
 
@@ -468,6 +469,33 @@ def explain(command):
     expect(tensors.read_npy(command.path("y.npy"))[2], (2, 2, 5, 4, 16), "still converts")
 
 
+def check(command):
+    def save(content):
+        with open(command.path("plan.json"), "w") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+
+    plan = certificates.small_plan()
+    save(plan)
+    expect(command.ok("check", "plan.json"), "optimal: 9 us proven\n", "a plan that is proven")
+    expect(json.loads(command.ok("check", "plan.json", "--json")),
+           {"valid": True, "optimal": True, "cost_us": 9, "bound_us": 9, "gap": 0}, "the same as JSON")
+    for what, wrong, message in certificates.wrong_small_plans():
+        save(wrong)
+        result = command.run("check", "plan.json")
+        assert result.returncode == 3 and message in result.stderr, "%s: %d, %r, expected %r" % (
+            what, result.returncode, result.stderr, message)
+    for seed in range(200):
+        what, garbled = certificates.garbled(plan, seed)
+        save(garbled)
+        result = command.run("check", "plan.json")
+        assert result.returncode in (0, 3), "%s: %d, %s" % (what, result.returncode, result.stderr)
+    for what, text in certificates.not_json():
+        save(text)
+        result = command.run("check", "plan.json")
+        assert result.returncode == 3 and result.stderr.count("\n") == 1, "%s: %s" % (what, result.stderr)
+    expect(command.run("check", "missing.json").returncode, 4, "no file")
+
+
 ALL = [closed_pipe, full_device, closed_standard_output, interrupt, cached_pages, peak_memory, large_blocks, threads,
        offsets, descriptions, images, conversions, parts, safe_in_place, terminal, doctor, bench, tuning, json_everywhere,
-       explain]
+       explain, check]
