@@ -111,7 +111,8 @@ class Optimize : public testing::Test {
   }
   void expect_equal(const Graph& graph, const LayoutPlan& plan, const std::vector<Values>& inputs,
                     const std::vector<Values>& want, double tolerance, int threads = 1) {
-    Model model(graph, plan, *backend_, {.threads = threads, .check_padding = true});
+    const auto backend = onednn_backend(threads);
+    Model model(graph, plan, *backend, {.check_padding = true});
     const std::vector<Values> got = test::run_model(model, inputs);
     ASSERT_EQ(got.size(), want.size());
     // Gradients through normalizations cancel: what is small beside the others is rounding.
