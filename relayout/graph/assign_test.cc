@@ -8,6 +8,7 @@
 
 #include "relayout/core/error.h"
 #include "relayout/graph/assign_cases.h"
+#include "relayout/graph/assign_nets.h"
 
 namespace relayout::graph {
 namespace {
@@ -25,17 +26,20 @@ double proven(const CostNetwork& network, const Certificate& certificate) {
     for (int v : table.scope) index = index * at(network.sizes[at(v)]) + at(values[at(v)]);
     return table.values.at(index);
   };
+  std::vector<std::vector<const Certificate::Message*>> ends(certificate.cliques.size());
+  for (const Certificate::Message& message : certificate.messages) {
+    for (int end : {message.from, message.to}) ends.at(at(end)).push_back(&message);
+  }
+  std::vector<int> values(network.sizes.size(), 0);
   for (std::size_t c = 0; c < certificate.cliques.size(); ++c) {
     const Certificate::Clique& clique = certificate.cliques[c];
     for (int t : clique.tables) ++seen.at(at(t));
     double least = kImpossible;
-    std::vector<int> values(network.sizes.size(), 0);
     for (bool more = true; more;) {
       double sum = 0;
       for (int t : clique.tables) sum += value(network.tables[at(t)], values);
-      for (const Certificate::Message& message : certificate.messages) {
-        if (at(message.to) == c) sum += value(message.table, values);
-        if (at(message.from) == c) sum -= value(message.table, values);
+      for (const Certificate::Message* message : ends[c]) {
+        sum += (at(message->to) == c ? 1 : -1) * value(message->table, values);
       }
       least = std::min(least, sum);
       more = false;
@@ -145,6 +149,36 @@ TEST(Assign, TheCheapestAssignmentsAreThoseOfBruteForce) {
     }
   }
   std::printf("the cheapest as by brute force: %d assignments of %d problems\n", assignments, problems);
+}
+
+TEST(Assign, StopsWhenAskedWithTheBestSoFar) {
+  const LayoutProblem problem = cases::inception(20);
+  int asked = 0;
+  const Solution best = solve(problem, {.table_budget = 1, .stop = [&] { return ++asked == 3; }});
+  EXPECT_EQ(asked, 3);
+  EXPECT_FALSE(best.optimal);
+  EXPECT_PRED2(near, cost_of(problem, best.assignment), best.cost);
+  const double least = solve(problem).cost;
+  EXPECT_GE(best.cost, least);
+  EXPECT_LE(best.lower_bound, least * (1 + 1e-9));
+  EXPECT_LE(best.certificate.bound, best.lower_bound * (1 + 1e-9));
+}
+
+TEST(Assign, NetsOfTwoThousandOperations) {
+  const std::pair<const char*, LayoutProblem> nets[] = {{"chain", cases::chain(1000)},
+                                                        {"residual", cases::residual(260)},
+                                                        {"inception", cases::inception(140)},
+                                                        {"dense", cases::dense(400)},
+                                                        {"u-net", cases::u_net(130)}};
+  for (const auto& [name, problem] : nets) {
+    const auto start = std::chrono::steady_clock::now();
+    const Solution best = solve(problem);
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+    EXPECT_TRUE(best.optimal);
+    EXPECT_PRED2(near, best.certificate.bound, best.cost);
+    EXPECT_PRED2(near, proven(encode(problem).network, best.certificate), best.cost);
+    std::printf("%s of %zu operations: %.0f ms\n", name, problem.operations.size(), ms.count());
+  }
 }
 
 }  // namespace
