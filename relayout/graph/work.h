@@ -5,12 +5,23 @@
 
 namespace relayout::graph {
 
+/// Where the channels of a layout lie.
+enum class Channels : uint8_t { plain, last, blocked };
+Channels channels_of(const Layout& layout);
+
 struct Work {
-  /// Multiplications and additions of the loops as they run: channels that are padded in the layouts count as there.
+  /// Multiplications and additions as kernels do them: without the taps that only meet padding, but with the channels
+  /// that fill up vectors and blocks.
   double flops = 0;
   /// Bytes read and written, each operand once.
   double bytes = 0;
+  /// Bytes of the matrix that a convolution by GEMM unfolds its source to, written and read; 0 where it takes the
+  /// source as it is.
+  double unfolded_bytes = 0;
 };
 Work work_of(const Graph& graph, NodeId node, const Implementation& implementation);
+
+/// Convolutions (either way round) in which each group has one channel.
+bool is_depthwise(const Graph& graph, const Node& node);
 
 }  // namespace relayout::graph
