@@ -1,50 +1,196 @@
-// Measured costs: near what a run takes, remembered in a file, and good without one.
+// Measured costs: near what a run takes, remembered in a file, and good without one. The speeds of the machine, too.
 #include "relayout/execute/measured_costs.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+#include <limits>
+
 #include "relayout/execute/calibrate.h"
-#include "relayout/execute/cost_cache.h"
+#include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
+#include "relayout/graph/backward.h"
 #include "relayout/graph/models.h"
 #include "relayout/graph/propagate.h"
 #include "relayout/graph/simplify.h"
+#include "tests/support/small_net.h"
 #include "tests/support/testing.h"
 
 namespace relayout::execute {
 namespace {
 
+namespace fs = std::filesystem;
 using graph::Graph;
+using graph::Implementation;
 using graph::LayoutPlan;
+using graph::TensorId;
 
 class MeasuredCostsTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
     backend_ = onednn_backend(1);
-    graph_ = graph::mobilenet_v2({.image = 64});
-    graph::simplify(graph_);
-    plan_ = propagate(graph_, *backend_);
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
   }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static Graph relu(const Dims& dims) {
+    Graph graph;
+    graph.output(graph.eltwise(graph.input("x", dims), {.algorithm = graph::EltwiseAlgorithm::relu}));
+    return graph;
+  }
+
   std::unique_ptr<graph::Backend> backend_;
-  Graph graph_;
-  LayoutPlan plan_;
+  fs::path folder_ = fs::path(testing::TempDir()) /
+                     (std::string("measured-costs-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  fs::path file_ = folder_ / "costs.txt";
 };
 
 TEST_F(MeasuredCostsTest, AreRememberedInAFile) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "measured-costs-remembered";
-  std::filesystem::remove_all(folder);
-  const std::filesystem::path file = folder / "sub" / "costs.txt";
+  Graph graph = graph::mobilenet_v2({.image = 64});
+  graph::simplify(graph);
+  const LayoutPlan plan = propagate(graph, *backend_);
   double first = 0;
+  int64_t measured = 0;
   {
-    const auto costs = measured_costs(*backend_, {.file = file});
-    first = predict(graph_, plan_, *costs).total();
-    EXPECT_GT(costs->measured(), 10);
+    const auto costs = measured_costs(*backend_, {.file = file_});
+    first = predict(graph, plan, *costs).total();
+    measured = costs->measured();
+    EXPECT_GT(measured, 10);
   }
-  const auto costs = measured_costs(*backend_, {.file = file});
-  EXPECT_EQ(predict(graph_, plan_, *costs).total(), first);
+  const auto costs = measured_costs(*backend_, {.file = file_});
+  EXPECT_EQ(costs->file_error(), std::nullopt);
+  EXPECT_EQ(predict(graph, plan, *costs).total(), first);
   EXPECT_EQ(costs->measured(), 0);
-  EXPECT_GT(costs->remembered(), 10);
+  EXPECT_GE(costs->remembered(), measured);
+}
+
+TEST_F(MeasuredCostsTest, AreGoodWithoutTheFile) {
+  std::ofstream(file_) << "something else";
+  const Graph graph = relu({1, 16, 8, 8});
+  const LayoutPlan plan = propagate(graph, *backend_);
+  {
+    const auto costs = measured_costs(*backend_, {.file = file_});
+    ASSERT_TRUE(costs->file_error());
+    EXPECT_EQ(costs->file_error()->code(), ErrorCode::corrupt);
+    EXPECT_GT(predict(graph, plan, *costs).total(), 0);
+    EXPECT_EQ(predict(graph, plan, *costs).total(), predict(graph, plan, *costs).total());
+    EXPECT_EQ(costs->measured(), 1);
+  }
+  std::string text;
+  std::getline(std::ifstream(file_), text);
+  EXPECT_EQ(text, "something else");
+}
+
+TEST_F(MeasuredCostsTest, WhatCannotBeMadeIsImpossible) {
+  const Graph graph = relu({1, 16, 8, 8});
+  const Layout layout = Format::parse("nhwc").bind({1, 16, 8, 8});
+  const auto costs = measured_costs(*backend_, {.file = file_});
+  const Layout far = Layout::strided({1, 16, 8, 8}, {9999, 77, 1, 3000});
+  const Implementation none{.name = "relayout:nothing", .src = {layout}, .dst = {far}};
+  EXPECT_TRUE(std::isinf(costs->primitive(graph, 0, none, nullptr, false)));
+  EXPECT_EQ(costs->measured(), 1);
+  EXPECT_TRUE(std::isinf(costs->primitive(graph, 0, none, nullptr, false)));
+  EXPECT_EQ(costs->measured(), 1);
+}
+
+TEST_F(MeasuredCostsTest, GrowWithTheWork) {
+  const auto costs = measured_costs(*backend_);
+  const auto us = [&](const Dims& dims, bool in_place) {
+    const Graph graph = relu(dims);
+    const Layout layout = Layout::contiguous(dims);
+    return costs->primitive(graph, 0, {.name = "jit", .src = {layout}, .dst = {layout}}, nullptr, in_place);
+  };
+  for (const bool in_place : {false, true})
+    EXPECT_GT(us({1, 64, 112, 112}, in_place), 5 * us({1, 16, 28, 28}, in_place));
+  const auto reorder = [&](int64_t side) {
+    return costs->reorder(test::desc("nchw", {1, 64, side, side}), test::desc("nhwc", {1, 64, side, side}));
+  };
+  EXPECT_GT(reorder(112), 4 * reorder(28));
+}
+
+TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
+  Graph graph;
+  const TensorId x = graph.input("x", {1, 16, 8, 8});
+  graph.concat({x, x});
+  graph.add(graph::Kind::gather, graph::GatherAttributes{.axis = 1}, {x, graph.input("i", {5}, DType::s32)});
+  const auto costs = measured_costs(*backend_);
+  for (graph::NodeId n = 0; n < 2; ++n) {
+    const auto ways = backend_->implementations(graph, n, {}, {}, nullptr);
+    ASSERT_FALSE(ways.empty());
+    for (const Implementation& way : ways) {
+      const double us = costs->primitive(graph, n, way, nullptr, false);
+      EXPECT_TRUE(us > 0 && us < 1e5) << way.name << " " << us;
+    }
+  }
+}
+
+// A training step: backward nodes run with what their forward ones left.
+TEST_F(MeasuredCostsTest, OfBackwardNodes) {
+  test::SmallNet net;
+  const Graph graph = net.graph;
+  const LayoutPlan forward = propagate(graph, *backend_);
+  const auto costs = measured_costs(*backend_);
+  Graph training = graph;
+  graph::append_backward(training, graph.inputs);
+  const LayoutPlan plan = propagate(training, *backend_);
+  const double both = predict(training, plan, *costs).total(), one = predict(graph, forward, *costs).total();
+  EXPECT_TRUE(std::isfinite(both));
+  EXPECT_GT(both, one);
+}
+
+// The sum of the parts against a run, roughly: other work on the machine must not fail it.
+TEST_F(MeasuredCostsTest, AddUpToARun) {
+  for (const graph::Model& model : graph::models()) {
+    Graph graph = model.build({.image = 64, .channels = 16});
+    graph::simplify(graph);
+    const LayoutPlan plan = propagate(graph, *backend_);
+    std::vector<std::vector<float>> memory;
+    std::vector<Source> sources;
+    std::vector<Destination> destinations;
+    const auto tensor = [&](const Dims& dims) {
+      memory.emplace_back(static_cast<std::size_t>(checked_product(dims).value()), 0.5f);
+      return TensorDesc(Layout::contiguous(dims), DType::f32);
+    };
+    for (const TensorId t : graph.inputs) sources.push_back({tensor(graph.tensor(t).dims), memory.back().data()});
+    for (const TensorId t : graph.outputs) destinations.push_back({tensor(graph.tensor(t).dims), memory.back().data()});
+    Model running(graph, plan, *backend_);
+    bool near = false;
+    double us = 0, least = 0;
+    for (int attempt = 0; attempt < 3 && !near; ++attempt) {
+      const auto costs = measured_costs(*backend_);
+      us = predict(graph, plan, *costs).total();
+      least = std::numeric_limits<double>::infinity();
+      for (int run = 0; run < 10; ++run) {
+        least = std::min(least, static_cast<double>(running.profile(sources, destinations).nanoseconds) / 1000);
+      }
+      near = us > least / 2 && us < least * 2;
+    }
+    EXPECT_TRUE(near) << model.name << ": predicted " << us << " us, run in " << least;
+  }
+}
+
+TEST_F(MeasuredCostsTest, SpeedsAreMeasuredOnce) {
+  const Calibrated first = calibrate(*backend_, {.file = file_});
+  EXPECT_FALSE(first.remembered);
+  EXPECT_EQ(first.file_error, std::nullopt);
+  EXPECT_EQ(first.speeds.threads, 1);
+  EXPECT_GT(first.speeds.flops_per_us, 0);
+  EXPECT_GT(first.speeds.near_bytes_per_us, first.speeds.memory_bytes_per_us / 2);
+  EXPECT_GT(first.speeds.memory_bytes_per_us, 0);
+  EXPECT_GT(first.speeds.call_us, 0);
+  const Calibrated second = calibrate(*backend_, {.file = file_});
+  EXPECT_TRUE(second.remembered);
+  EXPECT_EQ(second.speeds.flops_per_us, first.speeds.flops_per_us);
+  EXPECT_EQ(second.speeds.call_us, first.speeds.call_us);
+  // Of other threads nothing is known yet.
+  EXPECT_FALSE(calibrate(*onednn_backend(2), {.file = file_}).remembered);
+  std::ofstream(file_) << "something else";
+  const Calibrated third = calibrate(*backend_, {.file = file_});
+  ASSERT_TRUE(third.file_error);
+  EXPECT_GT(third.speeds.flops_per_us, 0);
 }
 
 }  // namespace

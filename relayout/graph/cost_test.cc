@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <set>
 
 #include "relayout/graph/cost_key.h"
-#include "relayout/graph/layout_problem.h"
+#include "relayout/graph/work.h"
 #include "tests/support/testing.h"
 
 namespace relayout::graph {
@@ -90,6 +89,191 @@ TEST(Predict, AConcatThatMovesIsRun) {
   planned.plan.nodes[3].implementation = "concat";
   Table costs;
   EXPECT_EQ(predict(planned.graph, planned.plan, costs).primitives, 400);
+}
+
+// Keys.
+
+/// A convolution, in two layouts.
+struct Convolution {
+  Graph graph;
+  Implementation way;
+
+  explicit Convolution(Dims dims = {2, 16, 8, 8}, ConvolutionAttributes attributes = {}, DType dtype = DType::f32,
+                       Pass pass = Pass::forward_inference) {
+    graph.pass = pass;
+    const TensorId x = graph.input("x", dims, dtype);
+    graph.convolution(x, graph.input("w", {16 / attributes.groups, 16 / attributes.groups, 1, 1}, dtype), kNone,
+                      attributes);
+    way = {.name = "brgconv",
+           .src = {in("nhwc", dims), in("abcd", graph.tensor(1).dims), std::nullopt},
+           .dst = {in("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
+  }
+  CostKey key(bool in_place = false) const { return primitive_key(graph, 0, way, nullptr, in_place); }
+};
+
+TEST(CostKey, DiffersInEachPart) {
+  std::vector<CostKey> keys = {Convolution().key(), Convolution().key(true)};
+  keys.push_back(Convolution({3, 16, 8, 8}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {.strides = {2, 2}}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {.pads_begin = {2, 2}}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {.pads_end = {2, 2}}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {}, DType::bf16).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {}, DType::f32, Pass::forward_training).key());
+  Convolution other;
+  other.way.name = "brgconv:avx2";
+  keys.push_back(other.key());
+  other = Convolution();
+  other.way.src[0] = in("nchw", {2, 16, 8, 8});
+  keys.push_back(other.key());
+  other = Convolution();
+  other.way.dst[0] = in("nChw8c", {2, 16, 8, 8});
+  keys.push_back(other.key());
+  other = Convolution();
+  other.graph.tensors[1].data = std::make_shared<std::vector<std::byte>>(1024);
+  keys.push_back(other.key());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      EXPECT_FALSE(keys[i] == keys[k]) << k << " and " << i;
+      EXPECT_NE(keys[i].high, keys[k].high) << k << " and " << i;
+      EXPECT_NE(keys[i].low, keys[k].low) << k << " and " << i;
+    }
+  }
+}
+
+TEST(CostKey, IsTheSameForEqualLayoutsAndOtherNames) {
+  Convolution other;
+  other.graph.tensors[0].name = "another";
+  other.graph.nodes[0].name = "yet another";
+  // nhwc once more, with a digit that says nothing.
+  const std::vector<Digits> digits = {{{2, 1024}}, {{4, 1}, {4, 4}}, {{8, 128}}, {{8, 16}}};
+  other.way.src[0] = Layout::from_digits({2, 16, 8, 8}, digits);
+  EXPECT_EQ(other.key(), Convolution().key());
+}
+
+TEST(CostKey, IsTheSameInEveryBuild) {
+  // Files of costs are found by it: whoever changes it must count up the version of their format.
+  const CostKey key = KeyMaker().add("relayout").add(uint64_t{17}).add(Dims{2, 3}).key();
+  EXPECT_EQ(key, (CostKey{0xa1b430bba4b3dc7d, 0xfc2de62114120865}));
+}
+
+TEST(CostKey, OfAPairOfTensorsReadTwice) {
+  Graph graph;
+  const TensorId a = graph.input("a", {1, 8, 4, 4}), b = graph.input("b", {1, 8, 4, 4});
+  graph.binary(a, b);
+  graph.binary(a, a);
+  graph.binary(b, b);
+  EXPECT_FALSE(node_key(graph, 0) == node_key(graph, 1));
+  EXPECT_EQ(node_key(graph, 1), node_key(graph, 2));
+}
+
+TEST(CostKey, OfReordersHasDirectionAndTypes) {
+  const TensorDesc a = test::desc("nchw", kDims), b = test::desc("nhwc", kDims);
+  EXPECT_FALSE(reorder_key(a, b) == reorder_key(b, a));
+  EXPECT_FALSE(reorder_key(a, b) == reorder_key(a, test::desc("nhwc", kDims, DType::bf16)));
+}
+
+// Analytic costs.
+
+class AnalyticCostsTest : public testing::Test {
+ protected:
+  /// The first node of a graph, all operands in the layouts of these tags ("" is absent).
+  double cost(const Graph& graph, const char* name, const std::vector<const char*>& tags, bool in_place = false) {
+    const Node& node = graph.node(0);
+    Implementation way{.name = name};
+    std::size_t next = 0;
+    for (const TensorId t : node.src) way.src.push_back(wish(graph, t, tags[next++]));
+    for (const TensorId t : node.dst) way.dst.push_back(wish(graph, t, tags[next++]));
+    return costs_->primitive(graph, 0, way, nullptr, in_place);
+  }
+  static Graph convolution(int64_t channels, int64_t kernel, int64_t groups = 1) {
+    Graph graph;
+    const TensorId x = graph.input("x", {1, channels, 28, 28});
+    const int64_t each = channels / groups, pad = kernel / 2;
+    const Dims weights = groups > 1 ? Dims{groups, each, each, kernel, kernel} : Dims{each, each, kernel, kernel};
+    graph.convolution(x, graph.input("w", weights), kNone,
+                      {.pads_begin = {pad, pad}, .pads_end = {pad, pad}, .groups = groups});
+    return graph;
+  }
+  static Graph relu(int64_t channels) {
+    Graph graph;
+    graph.eltwise(graph.input("x", {1, channels, 56, 56}), {.algorithm = EltwiseAlgorithm::relu});
+    return graph;
+  }
+
+  std::unique_ptr<Costs> costs_ = analytic_costs({.threads = 1,
+                                                  .flops_per_us = 1e5,
+                                                  .near_bytes_per_us = 1e5,
+                                                  .cache_bytes_per_us = 8e4,
+                                                  .memory_bytes_per_us = 2e4,
+                                                  .call_us = 0.3});
+
+ private:
+  static Wish wish(const Graph& graph, TensorId t, const char* tag) {
+    return t == kNone ? Wish() : Wish(in(tag, graph.tensor(t).dims));
+  }
+};
+
+TEST_F(AnalyticCostsTest, ReferencesAreFarSlower) {
+  const Graph graph = convolution(64, 3);
+  const std::vector<const char*> tags = {"nhwc", "abcd", "", "nhwc"};
+  EXPECT_GT(cost(graph, "ref:any", tags), 50 * cost(graph, "brgconv:avx512_core", tags));
+  EXPECT_GT(cost(relu(64), "ref:any", {"nhwc", "nhwc"}), 10 * cost(relu(64), "jit:avx512_core", {"nhwc", "nhwc"}));
+}
+
+TEST_F(AnalyticCostsTest, DepthwiseConvolutionsAreSlowByUnfolding) {
+  const Graph graph = convolution(96, 3, 96);
+  const double unfolding = cost(graph, "x64:gemm:jit", {"nchw", "abcde", "", "nchw"});
+  const double vectors = cost(graph, "jit_dw:avx512_core", {"nhwc", "abcde", "", "nhwc"});
+  EXPECT_GT(unfolding, 4 * vectors);
+  // A direct kernel fills a vector with one channel.
+  EXPECT_GT(cost(graph, "jit:avx512_core", {"nhwc", "abcde", "", "nhwc"}), 4 * vectors);
+}
+
+TEST_F(AnalyticCostsTest, PaddedChannelsAreWork) {
+  const Graph few = convolution(17, 3), many = convolution(32, 3);
+  const std::vector<const char*> blocked = {"nChw16c", "abcd", "", "nChw16c"};
+  EXPECT_DOUBLE_EQ(cost(few, "jit:avx512_core", blocked), cost(many, "jit:avx512_core", blocked));
+  EXPECT_LT(cost(few, "jit:avx512_core", {"nhwc", "abcd", "", "nhwc"}), cost(few, "jit:avx512_core", blocked));
+  // Blocks of 8 leave half of each vector unused.
+  EXPECT_GT(cost(many, "jit:avx512_core", {"nChw8c", "abcd", "", "nChw8c"}),
+            1.5 * cost(many, "jit:avx512_core", blocked));
+}
+
+TEST_F(AnalyticCostsTest, PaddingIsNotWork) {
+  // A pixel and its padding: one of nine taps meets it.
+  Graph pixel;
+  const TensorId x = pixel.input("x", {1, 256, 1, 1});
+  pixel.convolution(x, pixel.input("w", {256, 256, 3, 3}), kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
+  const Work work = work_of(pixel, 0,
+                            {.name = "jit:avx512_core",
+                             .src = {in("nhwc", {1, 256, 1, 1}), in("abcd", {256, 256, 3, 3}), std::nullopt},
+                             .dst = {in("nhwc", {1, 256, 1, 1})}});
+  EXPECT_EQ(work.flops, 2.0 * 256 * 256);
+}
+
+TEST_F(AnalyticCostsTest, InPlaceIsNoSlower) {
+  for (const int64_t channels : {1, 16, 512, 4096}) {
+    const Graph graph = relu(channels);
+    const double apart = cost(graph, "jit:avx512_core", {"nhwc", "nhwc"});
+    EXPECT_LE(cost(graph, "jit:avx512_core", {"nhwc", "nhwc"}, true), apart);
+    EXPECT_GT(apart, 0);
+  }
+}
+
+TEST_F(AnalyticCostsTest, GrowWithTheWork) {
+  double last = 0;
+  for (const int64_t channels : {16, 32, 64, 128, 256}) {
+    const double us = cost(convolution(channels, 3), "brgconv:avx512_core", {"nhwc", "abcd", "", "nhwc"});
+    EXPECT_GT(us, last);
+    last = us;
+  }
+}
+
+TEST_F(AnalyticCostsTest, ReordersCostWhatTheirPlansDo) {
+  const TensorDesc a = test::desc("nchw", {1, 64, 56, 56}), b = test::desc("nhwc", {1, 64, 56, 56});
+  EXPECT_DOUBLE_EQ(costs_->reorder(a, b), Plan::make(a, b).cost().nanoseconds / 1000);
+  EXPECT_GT(costs_->reorder(a, b), 0);
+  EXPECT_EQ(costs_->reorder(a, b), costs_->reorder(a, b));
 }
 
 }  // namespace
