@@ -1,0 +1,116 @@
+// Answers are the same from the backend, from memory and from a file; files that are none are left alone.
+#include "relayout/execute/remembering_backend.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "relayout/execute/onednn/backend.h"
+#include "relayout/graph/models.h"
+#include "relayout/graph/optimize.h"
+#include "tests/support/simple_costs.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Implementation;
+
+class Remembering : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
+    backend_ = onednn_backend(1);
+    file_ = std::filesystem::path(testing::TempDir()) / ("relayout_ways_" + std::to_string(::getpid()) + ".txt");
+    std::filesystem::remove(file_);
+  }
+  void TearDown() override { std::filesystem::remove(file_); }
+
+  graph::ChoiceSpace space(const graph::Backend& backend) const {
+    test::ByteCosts costs;
+    return graph::choice_space(graph_, backend, costs);
+  }
+  void expect_equal(const graph::ChoiceSpace& a, const graph::ChoiceSpace& b) const {
+    ASSERT_EQ(a.choices.size(), b.choices.size());
+    for (std::size_t n = 0; n < a.choices.size(); ++n) {
+      ASSERT_EQ(a.choices[n].size(), b.choices[n].size());
+      for (std::size_t c = 0; c < a.choices[n].size(); ++c) {
+        const Implementation &one = a.choices[n][c].implementation, &other = b.choices[n][c].implementation;
+        EXPECT_EQ(one.name, other.name);
+        EXPECT_EQ(one.src, other.src);
+        EXPECT_EQ(one.dst, other.dst);
+        EXPECT_EQ(one.reference, other.reference);
+      }
+    }
+  }
+
+  std::unique_ptr<graph::Backend> backend_;
+  std::filesystem::path file_;
+  graph::Graph graph_ = graph::inception();
+};
+
+TEST_F(Remembering, AnswersAreTheBackends) {
+  const graph::ChoiceSpace want = space(*backend_);
+  int64_t asked = 0;
+  {
+    const auto first = remembering_backend(*backend_, file_);
+    expect_equal(space(*first), want);
+    EXPECT_GT(first->asked(), 100);
+    asked = first->asked();
+    expect_equal(space(*first), want);
+    EXPECT_EQ(first->asked(), asked);
+  }
+  const auto second = remembering_backend(*backend_, file_);
+  EXPECT_FALSE(second->file_error());
+  expect_equal(space(*second), want);
+  EXPECT_EQ(second->asked(), 0);
+  // Another number of threads is another question.
+  const auto threads = onednn_backend(2);
+  const auto third = remembering_backend(*threads, file_);
+  space(*third);
+  EXPECT_EQ(third->asked(), asked);
+}
+
+TEST_F(Remembering, WhatIsNoAnswerIsAskedAnew) {
+  int64_t asked = 0;
+  {
+    const auto first = remembering_backend(*backend_, file_);
+    space(*first);
+    asked = first->asked();
+  }
+  std::string text;
+  {
+    std::ifstream in(file_);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::string wrong;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    const std::string line = text.substr(at, end - at);
+    wrong += (line.size() > 40 ? line.substr(0, 33) + "3 jit 0 4 1 9 9" : line) + "\n";
+  }
+  std::ofstream(file_) << wrong;
+  const auto backend = remembering_backend(*backend_, file_);
+  EXPECT_FALSE(backend->file_error());
+  expect_equal(space(*backend), space(*backend_));
+  EXPECT_EQ(backend->asked(), asked);
+}
+
+TEST_F(Remembering, FilesThatAreNoneAreLeftAlone) {
+  for (const char* text :
+       {"", "something else", "relayout-ways 2\nend 0\n", "relayout-ways 1\n", "relayout-ways 1\nend 1\n",
+        "relayout-ways 1\nend 0\nmore\n", "relayout-ways 1\nshort\nend 1\n"}) {
+    std::ofstream(file_) << text;
+    {
+      const auto backend = remembering_backend(*backend_, file_);
+      ASSERT_TRUE(backend->file_error()) << text;
+      EXPECT_FALSE(backend->file_error()->message().empty());
+      space(*backend);
+    }
+    std::ifstream in(file_);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
+  }
+}
+
+}  // namespace
+}  // namespace relayout::execute
