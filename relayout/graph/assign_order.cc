@@ -9,10 +9,14 @@
 namespace relayout::graph {
 namespace {
 
+/// `weighted`: a missing edge counts as many times as its two variables have values together.
 class MinFill {
  public:
-  explicit MinFill(const CostNetwork& network)
-      : neighbours_(network.sizes.size()), weight_(network.sizes.size()), key_(network.sizes.size()) {
+  MinFill(const CostNetwork& network, bool weighted)
+      : weighted_(weighted),
+        neighbours_(network.sizes.size()),
+        weight_(network.sizes.size()),
+        key_(network.sizes.size()) {
     for (std::size_t v = 0; v < network.sizes.size(); ++v) weight_[v] = std::log2(network.sizes[v]);
     std::vector<bool> used(network.sizes.size(), false);
     for (const CostTable& table : network.tables) {
@@ -31,16 +35,21 @@ class MinFill {
   std::vector<int> run() {
     std::vector<int> out;
     while (!queue_.empty()) {
-      const int v = std::get<2>(*queue_.begin());
+      const auto [fill, weight, v] = *queue_.begin();
       queue_.erase(queue_.begin());
       out.push_back(v);
+      entries += std::exp2(weight);
       eliminate(v);
     }
     return out;
   }
 
+  /// Of all tables that the order makes.
+  double entries = 0;
+
  private:
-  using Key = std::tuple<int64_t, double, int>;
+  /// Fill, logarithm of the table's entries, variable.
+  using Key = std::tuple<double, double, int>;
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
   bool connected(int a, int b) const { return std::ranges::binary_search(neighbours_[at(a)], b); }
@@ -55,11 +64,13 @@ class MinFill {
 
   void queue(int v) {
     const std::vector<int>& around = neighbours_[at(v)];
-    int64_t fill = 0;
-    double weight = weight_[at(v)];
+    double fill = 0, weight = weight_[at(v)];
     for (std::size_t i = 0; i < around.size(); ++i) {
       weight += weight_[at(around[i])];
-      for (std::size_t j = i + 1; j < around.size(); ++j) fill += connected(around[i], around[j]) ? 0 : 1;
+      for (std::size_t j = i + 1; j < around.size(); ++j) {
+        if (connected(around[i], around[j])) continue;
+        fill += weighted_ ? std::exp2(weight_[at(around[i])] + weight_[at(around[j])]) : 1;
+      }
     }
     key_[at(v)] = {fill, weight, v};
     queue_.insert(key_[at(v)]);
@@ -82,6 +93,7 @@ class MinFill {
     }
   }
 
+  bool weighted_;
   std::vector<std::vector<int>> neighbours_;
   std::vector<double> weight_;
   std::vector<Key> key_;
@@ -90,6 +102,10 @@ class MinFill {
 
 }  // namespace
 
-std::vector<int> min_fill_order(const CostNetwork& network) { return MinFill(network).run(); }
+std::vector<int> min_fill_order(const CostNetwork& network) {
+  MinFill plain(network, false), weighted(network, true);
+  std::vector<int> a = plain.run(), b = weighted.run();
+  return plain.entries <= weighted.entries ? a : b;
+}
 
 }  // namespace relayout::graph

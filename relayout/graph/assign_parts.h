@@ -51,7 +51,8 @@ inline constexpr int kMaxWanted = 16;
 Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice);
 
 /// The variables that stand in scopes, in an order that adds few edges: each time one whose neighbours miss the fewest,
-/// and of those one of the smallest table.
+/// and of those one of the smallest table. Edges are counted, or weighted by the values at their ends: what makes the
+/// smaller tables.
 std::vector<int> min_fill_order(const CostNetwork& network);
 
 /// What is minimised over one variable: its tables and what came from other buckets. Where that would be too large, a
