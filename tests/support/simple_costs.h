@@ -1,11 +1,8 @@
 // Costs for tests, which need no machine: bytes that are moved, and numbers drawn from names and layouts.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <random>
-
 #include "relayout/graph/cost.h"
+#include "relayout/graph/cost_key.h"
 
 namespace relayout::test {
 
@@ -32,29 +29,41 @@ class ByteCosts : public graph::Costs {
   static int64_t elements(const Dims& dims) { return checked_product(dims).value_or(0); }
 };
 
-/// The same for the same question, and else by chance in [0, 1), for a reorder up to `reorders`.
+/// By chance in [0, 1), for a reorder up to `reorders`: the same for one kind, way and layouts, wherever these begin.
 class RandomCosts : public graph::Costs {
  public:
-  RandomCosts(unsigned seed, double reorders) : seed_(std::to_string(seed)), reorders_(reorders) {}
+  RandomCosts(unsigned seed, double reorders) : seed_(seed), reorders_(reorders) {}
   std::string name() const override { return "random"; }
   double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation*, bool in_place) override {
-    std::string text = graph.node(node).name + implementation.name + (in_place ? "!" : "");
+    graph::KeyMaker key;
+    key.add(uint64_t{seed_}).add(static_cast<uint64_t>(graph.node(node).kind)).add(uint64_t{in_place});
+    key.add(std::string_view(implementation.name));
     for (const auto* layouts : {&implementation.src, &implementation.dst}) {
-      for (const auto& layout : *layouts) text += layout ? graph::expression_of(*layout) + " " : "-";
+      for (const auto& layout : *layouts) add(key, layout);
     }
-    return draw(text);
+    return drawn(key);
   }
   double reorder(const TensorDesc& from, const TensorDesc& to) override {
-    return reorders_ * draw(graph::expression_of(from.layout) + ">" + graph::expression_of(to.layout));
+    graph::KeyMaker key;
+    key.add(uint64_t{seed_});
+    add(key, from.layout);
+    add(key, to.layout);
+    return reorders_ * drawn(key);
   }
 
  private:
-  double draw(const std::string& text) const {
-    std::mt19937_64 rng(std::hash<std::string>()(seed_ + text));
-    return std::uniform_real_distribution<double>()(rng);
+  static void add(graph::KeyMaker& key, const std::optional<Layout>& given) {
+    const Layout layout = given.value_or(Layout()).canonical();
+    key.add(layout.dims());
+    for (int d = 0; d < layout.ndims(); ++d) {
+      for (const Digit& digit : layout.digits(d)) {
+        key.add(static_cast<uint64_t>(digit.extent)).add(static_cast<uint64_t>(digit.stride));
+      }
+    }
   }
-  std::string seed_;
+  static double drawn(const graph::KeyMaker& key) { return static_cast<double>(key.key().low >> 11) * 0x1p-53; }
+  unsigned seed_;
   double reorders_;
 };
 
