@@ -34,6 +34,13 @@ constexpr double kLong = 10;
 
 int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kLine) * kLine; }
 
+/// Places for constants, so that those of one run have left the caches when their place is used again: what a model's
+/// other layers read between two runs of it.
+int64_t pieces_between(int64_t bytes) {
+  const int64_t last_level = cpu::machine().l3;
+  return bytes == 0 || bytes >= last_level ? 1 : 1 + ceil_div(last_level, bytes);
+}
+
 /// An operand of a node: its memory's size, and the earlier operand whose memory it is.
 struct Operand {
   TensorId tensor = kNone;
@@ -154,7 +161,7 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
       if (constant) std::ranges::copy(*graph.tensor(operand.tensor).data, indices[i]);
     }
     activations_.start(kTurns * activation_bytes);
-    constants_.start(std::max(constant_bytes, 2 * cpu::machine().l2 * backend_.threads()));
+    constants_.start(constant_bytes * pieces_between(constant_bytes));
     const auto prepare = [&] {
       at.assign(operands.size(), nullptr);
       for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -1,6 +1,6 @@
 // Roofline costs: what each family of implementations reaches of the machine's limits.
 //
-// Shares are medians over the layers of thirteen networks in every layout, measured with oneDNN 2.6 on a 4th-generation
+// Shares are medians over the layers of twelve networks in every layout, measured with oneDNN 2.6 on a 4th-generation
 // EPYC with AVX-512.
 #include <algorithm>
 #include <optional>
@@ -26,13 +26,13 @@ using Shares = std::span<const Share>;
 constexpr auto kPlain = Channels::plain, kLast = Channels::last, kBlocked = Channels::blocked;
 
 // In each list the first that fits counts; the last fits all.
-constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},   {"wino", 2, 0.6},
-                                  {"brdgmm", 0.47, 0.6},  {"jit_dw:sse41", 0.26, 0.3},
-                                  {"_dw", 0.55, 0.6},     {"brgconv", 0.95, 0.6},
-                                  {"gemm", 0.82, 0.6},    {"jit_1x1:sse41", 0.33, 0.6},
+constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},    {"wino", 2, 0.6},
+                                  {"brdgmm", 0.47, 0.6},   {"jit_dw:sse41", 0.26, 0.3},
+                                  {"_dw", 0.55, 0.6},      {"brgconv", 0.95, 0.6},
+                                  {"gemm", 0.82, 0.6},     {"jit_1x1:sse41", 0.33, 0.6},
                                   {"jit_1x1", 0.955, 0.6}, {"sse41", 0.3, 0.6, kBlocked},
-                                  {"sse41", 0.2, 0.6},    {"avx2", 0.71, 0.6},
-                                  {"jit", 0.95, 0.6},     {"", 0.5, 0.5}};
+                                  {"sse41", 0.2, 0.6},     {"avx2", 0.71, 0.6},
+                                  {"jit", 0.95, 0.6},      {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
 constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
 constexpr Share kPooling[] = {{"ref", 0.003, 0.014}, {"simple_nchw", 0.0032, 0.014}, {"simple", 0.035, 0.22},
@@ -90,8 +90,9 @@ const Share& share_of(Kind kind, std::string_view name, Channels channels) {
 constexpr double kUnfolding = 0.13;
 /// What in place saves: lines of the destination are there.
 constexpr double kInPlace = 0.75;
-/// What is left where channels are few to a group.
-constexpr double kGrouped = 0.7;
+/// What is left where the channels of a group are few.
+constexpr int64_t kFewChannels = 16;
+constexpr double kGrouped = 0.4;
 /// Pixels of so many bytes of channels share sets of the first cache, and what is left where kernels walk over them.
 constexpr int64_t kSameSets = 2048;
 constexpr double kConflicts = 0.55;
@@ -129,12 +130,13 @@ class AnalyticCosts : public Costs {
   /// What a convolution's shape leaves of its family's share.
   static double shape_share(const Graph& graph, const Node& node, const Implementation& way, Channels channels) {
     if (node.kind != Kind::convolution && node.kind != Kind::deconvolution) return 1;
+    // Kernels that take channels and places one after the other.
+    if (!way.name.starts_with("jit:")) return 1;
     const Tensor& src = graph.tensor(node.src[0]);
-    const bool depthwise = holds(way.name, "_dw");
+    const int64_t groups = node.as<ConvolutionAttributes>().groups;
     double out = 1;
-    if (node.as<ConvolutionAttributes>().groups > 1 && !depthwise && !holds(way.name, "brg")) out *= kGrouped;
-    const bool walks = way.name.starts_with("jit:");
-    if (walks && channels == kLast && src.dims[1] * bits(src.dtype) / 8 % kSameSets == 0) out *= kConflicts;
+    if (groups > 1 && src.dims[1] / groups < kFewChannels) out *= kGrouped;
+    if (channels == kLast && src.dims[1] * bits(src.dtype) / 8 % kSameSets == 0) out *= kConflicts;
     return out;
   }
 

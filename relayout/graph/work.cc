@@ -165,11 +165,6 @@ Channels channels_of(const Layout& layout) {
   return layout.outer_stride(1) == 1 ? Channels::last : Channels::plain;
 }
 
-bool is_depthwise(const Graph& graph, const Node& node) {
-  if (node.kind != Kind::convolution && node.kind != Kind::deconvolution) return false;
-  return node.as<ConvolutionAttributes>().groups == graph.tensor(node.src[0]).dims[1];
-}
-
 Work work_of(const Graph& graph, NodeId id, const Implementation& implementation) {
   const Node& node = graph.node(id);
   Work out;

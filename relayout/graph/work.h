@@ -21,7 +21,4 @@ struct Work {
 };
 Work work_of(const Graph& graph, NodeId node, const Implementation& implementation);
 
-/// Convolutions (either way round) in which each group has one channel.
-bool is_depthwise(const Graph& graph, const Node& node);
-
 }  // namespace relayout::graph
