@@ -32,7 +32,7 @@ void check_mask(const PerMask<T>& attribute, const Dims& dims, const std::string
                std::to_string(dims.size()) + " does not have",
            std::to_string(attribute.mask), std::to_string((uint32_t{1} << dims.size()) - 1));
   }
-  if (attribute.values.empty()) return;
+  if (attribute.values.empty() && attribute.mask == 0) return;
   const int64_t count = count_for(attribute.mask, dims, field);
   const auto have = static_cast<int64_t>(attribute.values.size());
   if (have != count) {

@@ -18,7 +18,7 @@
 namespace relayout {
 
 /// One value for all elements (mask 0), or one for every index of the dims whose bit is set in
-/// `mask`, row-major over those dims' logical extents. Empty `values` is the default.
+/// `mask`, row-major over those dims' logical extents. Empty `values`, with mask 0, is the default.
 template <typename T>
 struct PerMask {
   std::vector<T> values;
@@ -50,8 +50,9 @@ struct Attributes {
   }
 };
 
-/// Error{invalid_argument} that names the attribute: counts that do not fit the masks, a mask bit
-/// over the rank, a scale that is not finite or a dst scale of 0, a zero point on a type that is no integer.
+/// Error{invalid_argument} that names the attribute: counts that do not fit the masks (a mask that asks for values has
+/// them all), a mask bit over the rank, a scale that is not finite or a dst scale of 0, a zero point on a type that is
+/// no integer.
 void check_attributes(const Attributes& attributes, const TensorDesc& src, const TensorDesc& dst);
 
 }  // namespace relayout

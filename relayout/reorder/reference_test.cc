@@ -5,8 +5,10 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
+#include "relayout/reorder/plan.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -167,15 +169,31 @@ TEST(Attributes, AreChecked) {
   good.dst_scale = {{1, 2, 3}, 1u << 1};
   good.dst_zero_point = {{1, 2, 3, 4, 5, 6}, 3};
   check_attributes(good, src, dst);
+  // A dim of no indices has as many values.
+  const TensorDesc none(Layout::contiguous({2, 0}), DType::s8);
+  check_attributes({.src_scale = {{}, 1u << 1}}, none, none);
   const float inf = INFINITY;
   refused({.src_scale = {{1, 2}, 0}}, "src_scale");
   refused({.src_scale = {{1, 2}, 1u << 1}}, "src_scale");
+  refused({.src_scale = {{1, 2, 3, 4}, 1u << 1}}, "src_scale");
+  refused({.dst_scale = {{1, 2, 3}, 3}}, "dst_scale");
+  refused({.src_scale = {{}, 1u << 1}}, "src_scale");
+  refused({.dst_scale = {{}, 1u << 0}}, "dst_scale");
+  refused({.dst_zero_point = {{}, 3}}, "dst_zero_point");
+  refused({.dst_zero_point = {{1, 2}, 1u << 1}}, "dst_zero_point");
   refused({.src_scale = {{1}, 1u << 2}}, "src_scale.mask");
   refused({.src_scale = {{inf}, 0}}, "src_scale[0]");
   refused({.dst_scale = {{1, 0}, 1u << 0}}, "dst_scale[1]");
   refused({.dst_scale = {{std::nanf("")}, 0}}, "dst_scale[0]");
   refused({.src_zero_point = {{1}, 0}}, "src_zero_point");
   refused({.beta = inf}, "beta");
+  // The message says what there is and what was asked for; a plan checks the same.
+  const Attributes few{.dst_scale = {{}, 1u << 1}};
+  for (const auto& check :
+       {std::function([&] { check_attributes(few, src, dst); }), std::function([&] { Plan::make(src, dst, few); })}) {
+    EXPECT_NE(std::string(error_of(check).what()).find("dst_scale has 0 values; mask 2 over dims 2x3 asks for 3"),
+              std::string::npos);
+  }
 }
 
 }  // namespace
