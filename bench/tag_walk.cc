@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <random>
-#include <sstream>
 
 #include "bench/measure.h"
 #include "relayout/cpu/machine.h"
@@ -35,28 +34,16 @@ double least_median(const std::vector<Timing>& times) {
   return least;
 }
 
-/// The boxes of a plan as it explains them, those with most elements first: how many elements, and by what kernel.
-std::vector<std::pair<int64_t, std::string>> explained_boxes(const Plan& plan) {
-  std::vector<std::pair<int64_t, std::string>> boxes;
-  std::istringstream lines(plan.explain());
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(": "), word = line.find(" element");
-    if (line.starts_with("    ") && colon != std::string::npos && word != std::string::npos && word < colon) {
-      boxes.emplace_back(std::atoll(line.c_str()), line.substr(colon + 2));
-    }
-  }
-  std::stable_sort(boxes.begin(), boxes.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  return boxes;
-}
-
 /// What a plan does, in a line: its two largest boxes with their share of the elements.
 std::string plan_text(const Plan& plan) {
-  const auto boxes = explained_boxes(plan);
-  std::string out = std::to_string(plan.boxes().size()) + (plan.boxes().size() == 1 ? " box" : " boxes");
+  std::vector<const BoxPlan*> boxes;
+  for (const BoxPlan& box : plan.boxes()) boxes.push_back(&box);
+  std::ranges::stable_sort(boxes, std::greater(), &BoxPlan::elements);
+  std::string out = std::to_string(boxes.size()) + (boxes.size() == 1 ? " box" : " boxes");
   const auto all = static_cast<double>(plan.src().layout.elements());
   for (std::size_t i = 0; i < std::min<std::size_t>(boxes.size(), 2); ++i) {
-    const int percent = static_cast<int>(100 * static_cast<double>(boxes[i].first) / all + 0.5);
-    out += (i == 0 ? ": " : "; ") + std::to_string(percent) + " % " + boxes[i].second;
+    const int percent = static_cast<int>(100 * static_cast<double>(boxes[i]->elements) / all + 0.5);
+    out += (i == 0 ? ": " : "; ") + std::to_string(percent) + " % " + plan.kernel(*boxes[i]);
   }
   return out;
 }
@@ -64,9 +51,8 @@ std::string plan_text(const Plan& plan) {
 /// The kernel that moves most elements.
 std::string main_kernel(const Plan& plan) {
   std::map<std::string, int64_t> elements;
-  for (const auto& [count, kernel] : explained_boxes(plan)) elements[kernel] += count;
-  const auto most = std::max_element(elements.begin(), elements.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (const BoxPlan& box : plan.boxes()) elements[plan.kernel(box)] += box.elements;
+  const auto most = std::ranges::max_element(elements, {}, [](const auto& entry) { return entry.second; });
   return most == elements.end() ? "nothing" : most->first;
 }
 

@@ -48,24 +48,8 @@ std::string axis_text(const BoxPlan& box, const Axis& axis) {
          unit_text(box.unit_bits[1], axis.stride[kDst]);
 }
 
-std::string kernel_text(const Plan& plan, const BoxPlan& box) {
-  const int64_t bytes = box.piece[kSrc];
-  const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
-  std::string out;
-  switch (box.shape) {
-    case KernelShape::copy:
-      out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
-      break;
-    case KernelShape::transpose: out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles" : ""); break;
-    case KernelShape::gather: out = "one by one, " + pieces; break;
-    case KernelShape::fill: return "fill";
-  }
-  if (plan.converts()) out = "convert, " + out;
-  return out + ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
-}
-
 std::string box_text(const Plan& plan, const BoxPlan& box) {
-  std::string out = "    " + plural(box.elements, "element") + ": " + kernel_text(plan, box);
+  std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
   int64_t parts = 0, run_bytes = 0;
   for (const BoxPlan& run : box.parts) {
     parts += static_cast<int64_t>(run.parts.size());
@@ -99,6 +83,22 @@ std::string arithmetic_text(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string Plan::kernel(const BoxPlan& box) const {
+  const int64_t bytes = box.piece[kSrc];
+  const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
+  std::string out;
+  switch (box.shape) {
+    case KernelShape::copy:
+      out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
+      break;
+    case KernelShape::transpose: out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles" : ""); break;
+    case KernelShape::gather: out = "one by one, " + pieces; break;
+    case KernelShape::fill: return "fill";
+  }
+  if (converts_) out = "convert, " + out;
+  return out + ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
+}
 
 std::string Plan::explain() const {
   const Dims& dims = src_.layout.dims();

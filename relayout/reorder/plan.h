@@ -82,6 +82,8 @@ class Plan {
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.
   std::string explain() const;
+  /// What one of boxes() is done by, with the size of its blocks, as explain() says it.
+  std::string kernel(const BoxPlan& box) const;
   /// What the largest box is done by, e.g. "transpose 4": the shape and the bytes of a piece.
   std::string kernel() const;
   Cost cost() const;
