@@ -40,27 +40,20 @@ bool same_places(const TensorDesc& src, const TensorDesc& dst) {
 std::optional<std::vector<Plan>> make_fills(const TensorDesc& dst) {
   std::vector<Plan> out;
   Tables tables;
-  const Dims zero(dst.layout.ndims(), 0), padded = dst.layout.padded_dims();
-  // Indices that lie in the padding of dim d and of no dim before it.
-  for (int d = 0; d < padded.size(); ++d) {
-    Dims begin = zero, end = padded;
-    for (int k = 0; k < d; ++k) end[k] = dst.layout.dim(k);
-    begin[d] = dst.layout.dim(d);
-    for (Box& box : refine(dst.layout, dst.layout, zero, begin, end, tables)) {
-      simplify(box);
-      if (!tables.empty()) return std::nullopt;
-      Digits digits;
-      int64_t extent = 1;
-      for (std::size_t k = box.axes.size(); k-- > 0;) {
-        digits.push_back({box.axes[k].extent, box.axes[k].stride[kDst]});
-        extent *= box.axes[k].extent;
-      }
-      if (digits.empty()) digits.push_back({1, 0});
-      Attributes keep;
-      keep.padding = Padding::keep();
-      const Layout region = Layout::from_digits(Dims{extent}, std::span(&digits, 1), box.offset[kDst]);
-      out.push_back(Plan::make({Layout::strided(Dims{extent}, Dims{0}), dst.dtype}, {region, dst.dtype}, keep));
+  for (Box& box : refine_padding(dst.layout, 0, tables)) {
+    if (!tables.empty()) return std::nullopt;
+    simplify(box);
+    Digits digits;
+    int64_t extent = 1;
+    for (std::size_t k = box.axes.size(); k-- > 0;) {
+      digits.push_back({box.axes[k].extent, box.axes[k].stride[kDst]});
+      extent *= box.axes[k].extent;
     }
+    if (digits.empty()) digits.push_back({1, 0});
+    Attributes keep;
+    keep.padding = Padding::keep();
+    const Layout region = Layout::from_digits(Dims{extent}, std::span(&digits, 1), box.offset[kDst]);
+    out.push_back(Plan::make({Layout::strided(Dims{extent}, Dims{0}), dst.dtype}, {region, dst.dtype}, keep));
   }
   return out;
 }

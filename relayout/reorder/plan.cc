@@ -307,20 +307,10 @@ std::pair<Dims, Dims> Plan::past_source(const Dims& moved) const {
 }
 
 void Plan::plan_fills(uint32_t filled) {
-  const Dims zero(dst_.layout.ndims(), 0), padded = dst_.layout.padded_dims();
-  // Indices that lie in the padding of dim d and of no such dim before it.
-  for (int d = 0; d < padded.size(); ++d) {
-    if (filled >> d & 1) continue;
-    Dims begin = zero, end = padded;
-    for (int k = 0; k < d; ++k) {
-      if (!(filled >> k & 1)) end[k] = dst_.layout.dim(k);
-    }
-    begin[d] = dst_.layout.dim(d);
-    for (Box& box : refine(dst_.layout, dst_.layout, zero, begin, end, tables_)) {
-      scale(box, units(dst_.dtype), units(dst_.dtype));
-      simplify(box);
-      fills_.push_back(plan_fill(std::move(box), dst_.dtype, fill_bits_));
-    }
+  for (Box& box : refine_padding(dst_.layout, filled, tables_)) {
+    scale(box, units(dst_.dtype), units(dst_.dtype));
+    simplify(box);
+    fills_.push_back(plan_fill(std::move(box), dst_.dtype, fill_bits_));
   }
 }
 

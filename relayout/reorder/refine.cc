@@ -2,6 +2,7 @@
 #include "relayout/reorder/refine.h"
 
 #include <string>
+#include <utility>
 
 #include "relayout/reorder/refine_dim.h"
 
@@ -72,6 +73,21 @@ std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, cons
     }
   }
   return boxes;
+}
+
+std::vector<Box> refine_padding(const Layout& layout, uint32_t without, Tables& tables) {
+  std::vector<Box> out;
+  const Dims zero(layout.ndims(), 0);
+  // What lies in the padding of dim d and, of those that count, of no dim before it.
+  Dims end = layout.padded_dims();
+  for (int d = 0; d < layout.ndims(); ++d) {
+    if (without >> d & 1) continue;
+    Dims begin = zero;
+    begin[d] = layout.dim(d);
+    for (Box& box : refine(layout, layout, zero, begin, end, tables)) out.push_back(std::move(box));
+    end[d] = layout.dim(d);
+  }
+  return out;
 }
 
 }  // namespace relayout

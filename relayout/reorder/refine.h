@@ -28,4 +28,8 @@ inline constexpr int kMaxBoxes = 512;
 std::vector<Box> refine(const Layout& src, const Layout& dst, const Dims& attribute_strides, const Dims& begin,
                         const Dims& end, Tables& tables);
 
+/// The boxes that cover a layout's padding, each index once, but for what pads only dims whose bit is set in `without`.
+/// Source and destination of a box are the layout.
+std::vector<Box> refine_padding(const Layout& layout, uint32_t without, Tables& tables);
+
 }  // namespace relayout

@@ -109,6 +109,33 @@ TEST(Refine, CoversEveryIndexOnce) {
   }
 }
 
+// The padding of some dims: the indices that lie past the extent of one of those, each once.
+TEST(Refine, PaddingIsCoveredOnce) {
+  const Dims dims{3, 17, 5, 7};
+  for (const char* tag : {"aBcd16b", "ABcd4a16b", "ABcD2d8b2a", "Bacd48b", "ABCD4a8b2c4d2b", "abcd"}) {
+    const Layout layout = Format::parse(tag).bind(dims);
+    for (uint32_t without = 0; without < 16; ++without) {
+      Dims end = layout.padded_dims();
+      for (int d = 0; d < dims.size(); ++d) {
+        if (without >> d & 1) end[d] = dims[d];
+      }
+      std::vector<Offsets> expected, actual;
+      test::each_index(Dims(dims.size(), 0), layout.padded_dims(), [&](const Dims& index) {
+        bool padding = false;
+        for (int d = 0; d < dims.size(); ++d) padding = padding || (index[d] >= dims[d] && !(without >> d & 1));
+        int64_t offset = layout.offset0();
+        for (int d = 0; d < dims.size(); ++d) offset += layout.dim_offset(d, index[d]);
+        if (padding) expected.push_back({offset, offset, 0});
+      });
+      Tables tables;
+      for (const Box& box : refine_padding(layout, without, tables)) collect(box, tables, actual);
+      std::ranges::sort(expected);
+      std::ranges::sort(actual);
+      EXPECT_EQ(actual, expected) << tag << " without " << without;
+    }
+  }
+}
+
 TEST(Refine, HugeExtentsMakeNoHugeTables) {
   const Dims dims{int64_t{1} << 40, 2};
   Tables tables;
