@@ -4,11 +4,12 @@
 //
 // For work on a kernel: what a whole reorder takes beside a copy is told by `relayout bench`. Names are
 // ISA/kernel/parameters; rates count bytes read and written. Streaming kernels write past the cache here as well, so
-// theirs are rates of memory. Strided, carried and pipelined transpositions, tiles, shuffles, fills and direct
-// conversions are not among them.
+// theirs are rates of memory. Every entry of a table is here, each member of Kernels with at least one shape.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,9 @@ namespace relayout::bench {
 namespace {
 
 using cpu::Kernels;
+
+/// Pairs of bytes swapped: a permutation of groups.
+constexpr uint8_t kSwapped[16] = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
 
 /// 0, stride, 2 * stride, ...
 std::vector<int64_t> steps(int64_t count, int64_t stride) {
@@ -50,45 +54,136 @@ class Fixture {
   PageBuffer src_, dst_;
 };
 
-void add(const Kernels& kernels, const std::string& name,
-         void (*run)(benchmark::State&, const Kernels&, std::size_t, std::size_t), std::size_t a, std::size_t b = 0) {
-  benchmark::RegisterBenchmark((std::string(kernels.isa) + "/" + name).c_str(),
-                               [run, &kernels, a, b](benchmark::State& state) { run(state, kernels, a, b); });
+using Run = std::function<void(benchmark::State&)>;
+
+void add(const Kernels& kernels, const std::string& name, Run run) {
+  benchmark::RegisterBenchmark((std::string(kernels.isa) + "/" + name).c_str(), std::move(run));
 }
 
-/// 64 x 64 elements of 4 bytes and more; of less, 64 rows of a line.
-void transpose(benchmark::State& state, const Kernels& kernels, std::size_t log2, std::size_t streaming) {
-  const int64_t size = int64_t{1} << log2, rows = 64, cols = size >= 4 ? 64 : 64 / size, pad = 64;
-  const auto src_cols = steps(cols, rows * size + pad), dst_rows = steps(rows, cols * size + pad);
-  const Fixture data(cols * (rows * size + pad), rows * (cols * size + pad));
-  const cpu::TransposeKernel kernel = (streaming ? kernels.transpose_stream : kernels.transpose)[log2];
-  data.time(state, 2 * rows * cols * size,
-            [&] { kernel(data.src(), src_cols.data(), data.dst(), dst_rows.data(), rows, cols, 0); });
+/// 64 rows of columns that make whole lines: 64 columns of elements of 4 bytes and more, a line of smaller ones. What
+/// is read is `src_size` bytes an element, what is written `dst_size`. Rows of the destination start at lines.
+struct Region {
+  explicit Region(int64_t src, int64_t dst, DType dtype = DType::u8)
+      : src_size(src),
+        dst_size(dst),
+        cols(std::max<int64_t>(64 / std::min(src, dst), std::min(src, dst) >= 4 ? 64 : 0)),
+        src_cols(steps(cols, rows * src + kPad)),
+        dst_rows(steps(rows, cols * dst + kPad)),
+        data(cols * (rows * src + kPad), rows * (cols * dst + kPad), dtype) {}
+
+  template <typename Call>
+  void time(benchmark::State& state, Call&& call) const {
+    data.time(state, rows * cols * (src_size + dst_size), call);
+  }
+
+  static constexpr int64_t kPad = 64;
+  int64_t rows = 64, src_size, dst_size, cols;
+  std::vector<int64_t> src_cols, dst_rows;
+  Fixture data;
+};
+
+Run transpose(cpu::TransposeKernel kernel, int64_t size) {
+  return [=](benchmark::State& state) {
+    const Region r(size, size);
+    r.time(state, [&] { kernel(r.data.src(), r.src_cols.data(), r.data.dst(), r.dst_rows.data(), r.rows, r.cols, 0); });
+  };
 }
 
-void interleave(benchmark::State& state, const Kernels& kernels, std::size_t log2, std::size_t count) {
-  const int64_t size = int64_t{1} << log2, few = static_cast<int64_t>(count), n = 8192 / (size * few);
-  const auto planes = steps(few, n * size);
-  const Fixture data(few * n * size, few * n * size);
-  data.time(state, 2 * few * n * size,
-            [&] { kernels.interleave[count - 2][log2](data.src(), planes.data(), data.dst(), n); });
+Run transpose_strided(cpu::StridedTransposeKernel kernel, int64_t size) {
+  return [=](benchmark::State& state) {
+    const Region r(size, size);
+    r.time(state, [&] { kernel(r.data.src(), r.src_cols[1], r.data.dst(), r.dst_rows[1], r.rows, r.cols); });
+  };
 }
 
-void deinterleave(benchmark::State& state, const Kernels& kernels, std::size_t log2, std::size_t count) {
-  const int64_t size = int64_t{1} << log2, few = static_cast<int64_t>(count), n = 8192 / (size * few);
-  const auto planes = steps(few, n * size);
-  const Fixture data(few * n * size, few * n * size);
-  data.time(state, 2 * few * n * size,
-            [&] { kernels.deinterleave[count - 2][log2](data.src(), data.dst(), planes.data(), n); });
+/// Rows start anywhere: at 4 bytes past a line.
+Run transpose_carried(cpu::CarriedTransposeKernel kernel, int64_t size) {
+  return [=](benchmark::State& state) {
+    const Region r(size, size);
+    const PageBuffer carry(r.rows * 64);
+    r.time(state, [&] {
+      kernel(r.data.src(), r.src_cols.data(), r.data.dst() + 4, r.dst_rows.data(), carry.data(), true, r.rows, r.cols,
+             0);
+    });
+  };
 }
 
-void copy(benchmark::State& state, const Kernels& kernels, std::size_t bytes, std::size_t streaming) {
-  const auto run = static_cast<int64_t>(bytes), n = std::max<int64_t>(1, 8192 / run);
-  const auto at = steps(n, run + 64);
-  const Fixture data(n * (run + 64), n * (run + 64));
-  const cpu::CopyKernel kernel = streaming ? kernels.copy_stream : kernels.copy;
-  data.time(state, 2 * n * run,
-            [&] { kernel(data.src(), at.data(), cpu::kFirst, data.dst(), at.data(), cpu::kFirst, n, 1, run, 0); });
+/// From lines, or, with `carried`, anywhere; converting where the sizes differ.
+Run transpose_pipelined(cpu::PipelinedKernel kernel, int64_t src_size, int64_t dst_size, bool carried, DType dtype) {
+  return [=](benchmark::State& state) {
+    const Region r(src_size, dst_size, dtype);
+    const PageBuffer carry(r.rows * 64);
+    r.time(state, [&] {
+      kernel(r.data.src(), r.src_cols.data(), r.data.dst() + (carried ? 4 : 0), r.dst_rows.data(),
+             carried ? carry.data() : nullptr, true, r.rows, r.cols, nullptr, 0);
+    });
+  };
+}
+
+/// Runs of so many bytes on both sides, of permuted groups.
+Run tiles(cpu::TileKernel kernel, int64_t size, int64_t row_bytes, int64_t col_bytes) {
+  return [=](benchmark::State& state) {
+    const int64_t row_run = row_bytes / size, col_run = col_bytes / size, side = 4096 * size / (row_bytes * col_bytes);
+    const int64_t rows = row_run, cols = col_run * std::max<int64_t>(side, 1);
+    const auto src_rows = steps(rows, size), src_cols = steps(cols, row_bytes);
+    const auto dst_rows = steps(rows, cols * size), dst_cols = steps(cols, size);
+    const Fixture data(rows * cols * size, rows * cols * size);
+    data.time(state, 2 * rows * cols * size, [&] {
+      kernel(data.src(), src_rows.data(), src_cols.data(), data.dst(), dst_rows.data(), dst_cols.data(),
+             {rows, cols, row_run, col_run, kSwapped, kSwapped});
+    });
+  };
+}
+
+Run shuffle(cpu::ShuffleKernel kernel, int64_t run_bytes) {
+  return [=](benchmark::State& state) {
+    const int64_t n = std::max<int64_t>(1, 8192 / run_bytes);
+    const auto at = steps(n, run_bytes + 64);
+    const Fixture data(n * (run_bytes + 64), n * (run_bytes + 64));
+    data.time(state, 2 * n * run_bytes, [&] {
+      kernel(data.src(), at.data(), cpu::kFirst, data.dst(), at.data(), cpu::kFirst, n, 1, run_bytes, kSwapped);
+    });
+  };
+}
+
+/// The first bytes of every 64.
+Run fill(cpu::FillKernel kernel, int filled) {
+  return [=](benchmark::State& state) {
+    const auto rows = steps(128, 64);
+    const Fixture data(1, 128 * 64);
+    const uint64_t mask = filled == 64 ? ~uint64_t{0} : (uint64_t{1} << filled) - 1;
+    data.time(state, 128 * filled,
+              [&] { kernel(data.dst(), rows.data(), cpu::kFirst, 128, 1, 0, mask, 0x0101010101010101); });
+  };
+}
+
+Run interleave(cpu::InterleaveKernel kernel, int64_t size, int64_t few) {
+  return [=](benchmark::State& state) {
+    const int64_t n = 8192 / (size * few) / 64 * 64;
+    const auto planes = steps(few, n * size);
+    const Fixture data(few * n * size, few * n * size);
+    data.time(state, 2 * few * n * size, [&] { kernel(data.src(), planes.data(), data.dst(), n); });
+  };
+}
+
+Run deinterleave(cpu::DeinterleaveKernel kernel, int64_t size, int64_t few) {
+  return [=](benchmark::State& state) {
+    const int64_t n = 8192 / (size * few) / 64 * 64;
+    const auto planes = steps(few, n * size);
+    const Fixture data(few * n * size, few * n * size);
+    data.time(state, 2 * few * n * size, [&] { kernel(data.src(), data.dst(), planes.data(), n); });
+  };
+}
+
+Run copy(cpu::CopyKernel kernel, int64_t run_bytes) {
+  return [=](benchmark::State& state) {
+    const int64_t n = std::max<int64_t>(1, 8192 / run_bytes);
+    const auto at = steps(n, run_bytes + 64);
+    const Fixture data(n * (run_bytes + 64), n * (run_bytes + 64));
+    data.time(state, 2 * n * run_bytes, [&] {
+      kernel(data.src(), at.data(), cpu::kFirst, data.dst(), at.data(), cpu::kFirst, n, 1, run_bytes, 0);
+    });
+  };
 }
 
 constexpr int64_t kValues = 1024;
@@ -97,58 +192,114 @@ constexpr std::string_view kComputeNames[] = {"f32", "f64", "i128"};
 
 int64_t stored_bytes(std::size_t dtype) { return std::max(1, bits(static_cast<DType>(dtype)) / 8); }
 
-void load(benchmark::State& state, const Kernels& kernels, std::size_t compute, std::size_t dtype) {
-  const Fixture data(kValues * stored_bytes(dtype), kValues * kValueBytes[compute], static_cast<DType>(dtype));
-  data.time(state, kValues * (stored_bytes(dtype) + kValueBytes[compute]),
-            [&] { kernels.load[compute][dtype](data.src(), data.dst(), kValues); });
+Run load(cpu::LoadKernel kernel, std::size_t compute, std::size_t dtype) {
+  return [=](benchmark::State& state) {
+    const Fixture data(kValues * stored_bytes(dtype), kValues * kValueBytes[compute], static_cast<DType>(dtype));
+    data.time(state, kValues * (stored_bytes(dtype) + kValueBytes[compute]),
+              [&] { kernel(data.src(), data.dst(), kValues); });
+  };
 }
 
-void store(benchmark::State& state, const Kernels& kernels, std::size_t compute, std::size_t dtype) {
-  // The third compute type is integers: any bits do.
-  const DType values = compute == 0 ? DType::f32 : compute == 1 ? DType::f64 : DType::u8;
-  const Fixture data(kValues * kValueBytes[compute], kValues * stored_bytes(dtype), values);
-  data.time(state, kValues * (stored_bytes(dtype) + kValueBytes[compute]),
-            [&] { kernels.store[compute][dtype](data.src(), data.dst(), kValues); });
+Run store(cpu::StoreKernel kernel, std::size_t compute, std::size_t dtype) {
+  return [=](benchmark::State& state) {
+    // The third compute type is integers: any bits do.
+    const DType values = compute == 0 ? DType::f32 : compute == 1 ? DType::f64 : DType::u8;
+    const Fixture data(kValues * kValueBytes[compute], kValues * stored_bytes(dtype), values);
+    data.time(state, kValues * (stored_bytes(dtype) + kValueBytes[compute]),
+              [&] { kernel(data.src(), data.dst(), kValues); });
+  };
+}
+
+Run convert(cpu::ConvertKernel kernel, std::size_t from, std::size_t to) {
+  return [=](benchmark::State& state) {
+    const Fixture data(kValues * stored_bytes(from), kValues * stored_bytes(to), static_cast<DType>(from));
+    data.time(state, kValues * (stored_bytes(from) + stored_bytes(to)),
+              [&] { kernel(data.src(), cpu::kFirst, data.dst(), cpu::kFirst, 1, kValues, nullptr, 0); });
+  };
 }
 
 /// One scale for all; each value is read and written.
-void scale(benchmark::State& state, const Kernels& kernels, std::size_t compute, std::size_t) {
-  const Fixture data(kValues * kValueBytes[compute], 1, compute == 0 ? DType::f32 : DType::f64);
-  AttributeValues attributes;
-  attributes.src_scale = 1.0f;  // so that repetition neither grows nor shrinks the values
-  const cpu::Arithmetic arithmetic{
-      .src_scale = true, .dst_scale = false, .src_zero_point = false, .dst_zero_point = false, .beta = 0};
-  data.time(state, 2 * kValues * kValueBytes[compute],
-            [&] { kernels.arithmetic[compute](data.src(), nullptr, &attributes, 0, kValues, arithmetic); });
+Run scale(cpu::ArithmeticKernel kernel, std::size_t compute) {
+  return [=](benchmark::State& state) {
+    const Fixture data(kValues * kValueBytes[compute], 1, compute == 0 ? DType::f32 : DType::f64);
+    AttributeValues attributes;
+    attributes.src_scale = 1.0f;  // so that repetition neither grows nor shrinks the values
+    const cpu::Arithmetic arithmetic{
+        .src_scale = true, .dst_scale = false, .src_zero_point = false, .dst_zero_point = false, .beta = 0};
+    data.time(state, 2 * kValues * kValueBytes[compute],
+              [&] { kernel(data.src(), nullptr, &attributes, 0, kValues, arithmetic); });
+  };
 }
 
-void add_table(const Kernels& kernels) {
+void add_transpositions(const Kernels& k) {
   for (std::size_t log2 = 0; log2 < cpu::kElementSizes; ++log2) {
-    const std::string size = std::to_string(1 << log2);
-    add(kernels, "transpose/" + size, transpose, log2, 0);
-    if (kernels.transpose_stream[log2]) add(kernels, "transpose_stream/" + size, transpose, log2, 1);
-  }
-  for (std::size_t log2 = 0; log2 < kernels.interleave[0].size(); ++log2) {
-    for (std::size_t few : {2, 3, 4}) {
-      const std::string parameters = fmt::format("{}x{}", 1 << log2, few);
-      if (kernels.interleave[few - 2][log2]) add(kernels, "interleave/" + parameters, interleave, log2, few);
-      if (kernels.deinterleave[few - 2][log2]) add(kernels, "deinterleave/" + parameters, deinterleave, log2, few);
+    const int64_t size = int64_t{1} << log2;
+    const std::string of = "/" + std::to_string(size);
+    add(k, "transpose" + of, transpose(k.transpose[log2], size));
+    add(k, "transpose_strided" + of, transpose_strided(k.transpose_strided[log2], size));
+    if (k.transpose_stream[log2]) add(k, "transpose_stream" + of, transpose(k.transpose_stream[log2], size));
+    if (k.transpose_carried[log2]) add(k, "transpose_carried" + of, transpose_carried(k.transpose_carried[log2], size));
+    if (log2 < k.transpose_pipelined.size() && k.transpose_pipelined[log2]) {
+      for (const bool carried : {false, true}) {
+        add(k, "transpose_pipelined" + of + (carried ? "/carried" : ""),
+            transpose_pipelined(k.transpose_pipelined[log2], size, size, carried, DType::u8));
+      }
+    }
+    for (const int64_t rows : {8, 16, 64}) {
+      for (const int64_t cols : {8, 16, 64}) {
+        if (std::min(rows, cols) >= size)
+          add(k, fmt::format("tiles{}/{}x{}", of, rows, cols), tiles(k.tiles[log2], size, rows, cols));
+      }
+    }
+    for (std::size_t few = 0; few < k.interleave.size() && log2 < k.interleave[0].size(); ++few) {
+      const std::string parameters = fmt::format("{}x{}", of, few + 2);
+      const auto count = static_cast<int64_t>(few + 2);
+      const auto both = [&](const std::string& name, auto& kernels, auto& streaming, auto run) {
+        if (kernels[few][log2]) add(k, name + parameters, run(kernels[few][log2], size, count));
+        if (streaming[few][log2]) add(k, name + "_stream" + parameters, run(streaming[few][log2], size, count));
+      };
+      both("interleave", k.interleave, k.interleave_stream, interleave);
+      both("deinterleave", k.deinterleave, k.deinterleave_stream, deinterleave);
     }
   }
-  for (std::size_t bytes : {12, 64, 200, 1024, 8192}) {
-    add(kernels, "copy/" + std::to_string(bytes), copy, bytes, 0);
-    if (kernels.copy_stream) add(kernels, "copy_stream/" + std::to_string(bytes), copy, bytes, 1);
-  }
-  for (std::size_t compute = 0; compute < cpu::kComputeTypes; ++compute) {
-    const std::string type(kComputeNames[compute]);
-    for (std::size_t dtype = 0; dtype < static_cast<std::size_t>(kDTypeCount); ++dtype) {
-      const std::string stored(name(static_cast<DType>(dtype)));
-      if (kernels.load[compute][dtype]) add(kernels, "load/" + stored + "/" + type, load, compute, dtype);
-      if (kernels.store[compute][dtype]) add(kernels, "store/" + type + "/" + stored, store, compute, dtype);
+}
+
+void add_conversions(const Kernels& k) {
+  const auto type_name = [](std::size_t dtype) { return std::string(name(static_cast<DType>(dtype))); };
+  for (std::size_t from = 0; from < k.convert.size(); ++from) {
+    for (std::size_t compute = 0; compute < cpu::kComputeTypes; ++compute) {
+      const std::string type(kComputeNames[compute]);
+      if (k.load[compute][from])
+        add(k, "load/" + type_name(from) + "/" + type, load(k.load[compute][from], compute, from));
+      if (k.store[compute][from])
+        add(k, "store/" + type + "/" + type_name(from), store(k.store[compute][from], compute, from));
     }
-    if (compute < kernels.arithmetic.size() && kernels.arithmetic[compute])
-      add(kernels, "scale/" + type, scale, compute);
+    for (std::size_t to = 0; to < k.convert.size(); ++to) {
+      const std::string types = "/" + type_name(from) + "/" + type_name(to);
+      if (k.convert[from][to]) add(k, "convert" + types, convert(k.convert[from][to], from, to));
+      if (k.convert_stream[from][to]) add(k, "convert_stream" + types, convert(k.convert_stream[from][to], from, to));
+      if (k.convert_pipelined[from][to]) {
+        const auto dtype = static_cast<DType>(from);
+        add(k, "convert_pipelined" + types,
+            transpose_pipelined(k.convert_pipelined[from][to], stored_bytes(from), stored_bytes(to), false, dtype));
+      }
+    }
   }
+  for (std::size_t compute = 0; compute < k.arithmetic.size(); ++compute) {
+    if (k.arithmetic[compute])
+      add(k, "scale/" + std::string(kComputeNames[compute]), scale(k.arithmetic[compute], compute));
+  }
+}
+
+void add_table(const Kernels& k) {
+  add_transpositions(k);
+  for (const int64_t run : {12, 64, 200, 1024, 8192}) {
+    add(k, "copy/" + std::to_string(run), copy(k.copy, run));
+    if (k.copy_stream) add(k, "copy_stream/" + std::to_string(run), copy(k.copy_stream, run));
+  }
+  for (const int64_t run : {16, 64, 1024}) add(k, "shuffle/" + std::to_string(run), shuffle(k.shuffle, run));
+  for (const int filled : {3, 16, 64}) add(k, "fill/" + std::to_string(filled), fill(k.fill, filled));
+  add_conversions(k);
 }
 
 }  // namespace
