@@ -20,11 +20,32 @@ namespace {
 
 bool one_in(std::mt19937_64& rng, int n) { return pick(rng, 1, n) == 1; }
 
+/// Extents that are prime, or beside the sizes of blocks, lines and vectors.
+constexpr int64_t kEdges[] = {2,  3,  5,  7,  8,  9,  13, 15, 16,  17,  23,  29,  31,  32, 33,
+                              37, 47, 48, 49, 61, 63, 64, 65, 127, 128, 129, 255, 256, 257};
+
+/// Several levels of blocks of one to three dims, as in OIhw4i16o4i.
+std::string random_levels(std::mt19937_64& rng, std::string& outer) {
+  static constexpr int kSizes[] = {2, 2, 3, 4, 4, 5, 7, 8, 16};
+  const auto letters = pick(rng, 1, std::min<int64_t>(3, static_cast<int64_t>(outer.size())));
+  std::string blocks;
+  for (int64_t k = pick(rng, 2, 5); k > 0; --k) {
+    char& letter = outer[static_cast<std::size_t>(pick(rng, 0, letters - 1))];
+    letter = static_cast<char>(letter & ~0x20);
+    blocks += std::to_string(kSizes[pick(rng, 0, std::size(kSizes) - 1)]) + static_cast<char>(letter | 0x20);
+  }
+  return blocks;
+}
+
 /// A tag in letters: a random order, and blocks on some dims, also of sizes that do not nest with others.
 std::string random_tag(std::mt19937_64& rng, int ndims) {
   std::string outer;
   for (int d = 0; d < ndims; ++d) outer += static_cast<char>('a' + d);
   if (!one_in(rng, 3)) std::shuffle(outer.begin(), outer.end(), rng);
+  if (one_in(rng, 4)) {
+    const std::string levels = random_levels(rng, outer);
+    return outer + levels;
+  }
   std::string blocks;
   static constexpr int kSizes[] = {2, 3, 4, 8, 8, 16, 16, 12, 6, 5, 32, 48};
   for (int64_t k = one_in(rng, 2) ? pick(rng, 1, 3) : 0; k > 0; --k) {
@@ -50,6 +71,25 @@ Layout random_strides(std::mt19937_64& rng, const Dims& dims, bool source, std::
   }
   *text = "strides:" + join(strides);
   return Format::parse(*text).bind(dims);
+}
+
+/// A part of a larger tensor of the same tag, from whole blocks on; the layout itself where there is no such part.
+Layout random_submemory(std::mt19937_64& rng, const Layout& layout, std::string* tag) {
+  Dims parent = layout.dims(), offsets(parent.size(), 0);
+  for (int d = 0; d < parent.size(); ++d) {
+    if (one_in(rng, 2)) continue;
+    int64_t block = 1;
+    for (const Digit& digit : layout.digits(d).first(layout.digits(d).size() - 1)) block *= digit.extent;
+    offsets[d] = block * pick(rng, 0, 2);
+    parent[d] += offsets[d] + (layout.dim(d) % block == 0 ? pick(rng, 0, 2) : 0);
+  }
+  try {
+    const Layout out = submemory(Format::parse(*tag).bind(parent), layout.dims(), offsets);
+    *tag += " at " + join(offsets) + " of " + join(parent, "x");
+    return out;
+  } catch (const Error&) {  // more than one digit can hold
+    return layout;
+  }
 }
 
 double special(std::mt19937_64& rng) {
@@ -97,7 +137,8 @@ Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::s
     if (kind < 6 && !dims.empty()) {
       *text = random_tag(rng, dims.size());
       layout = Format::parse(*text).bind(dims);
-      if (one_in(rng, 6)) {
+      if (one_in(rng, 8)) layout = random_submemory(rng, layout, text);
+      for (int64_t k = one_in(rng, 6) ? pick(rng, 1, 3) : 0; k > 0; --k) {
         const int d = static_cast<int>(pick(rng, 0, dims.size() - 1));
         if (layout.capacity(d) == layout.dim(d)) layout = flip(layout, d), *text += " flip " + std::to_string(d);
       }
@@ -146,11 +187,14 @@ void non_nesting_pair(std::mt19937_64& rng, Case& c, DType from, DType to, std::
 Case random_case(std::mt19937_64& rng, int64_t max_elements) {
   Case c;
   Dims dims;
-  const int64_t ndims = one_in(rng, 40) ? 0 : pick(rng, 1, one_in(rng, 10) ? 7 : 5);
+  const int64_t ndims = one_in(rng, 40) ? 0 : pick(rng, 1, one_in(rng, 10) ? 8 : 5);
   int64_t left = max_elements;
   for (int64_t d = 0; d < ndims; ++d) {
     const int64_t most = std::min<int64_t>(left, one_in(rng, 5) ? 100 : 20);
-    const int64_t extent = one_in(rng, 60) ? 0 : pick(rng, 1, std::max<int64_t>(1, most));
+    const int64_t edge = kEdges[pick(rng, 0, std::size(kEdges) - 1)];
+    const int64_t extent = one_in(rng, 60)                  ? 0
+                           : one_in(rng, 3) && edge <= left ? edge
+                                                            : pick(rng, 1, std::max<int64_t>(1, most));
     dims.push_back(extent);
     left /= std::max<int64_t>(extent, 1);
   }

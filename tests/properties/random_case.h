@@ -21,8 +21,8 @@ struct Case {
 /// A case of at most `max_elements` logical elements.
 Case random_case(std::mt19937_64& rng, int64_t max_elements);
 
-/// A layout of these dims: tags with blocks (nesting or not), strides with gaps, flips and offsets, images. With
-/// `source`, broadcast and overlapping ones too.
+/// A layout of these dims: tags with blocks (nesting or not, several levels of several dims), parts of larger tensors,
+/// strides with gaps, flips and offsets, images. With `source`, broadcast and overlapping ones too.
 Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::string* text);
 
 /// Bytes that mean interesting values of a type: specials, small integers, any bits.
