@@ -5,16 +5,17 @@
 
 namespace {
 
-/// Calls one(row, col) for each tile of at most `height` rows and `width` columns. The last tile of a run repeats some.
-template <typename One>
-RELAYOUT_INLINE void each_tile(const TileShape& shape, int64_t height, int64_t width, One one) {
+/// Calls start(row) for each tile of at most `height` rows, and after it one(col) for each of at most `width` columns.
+/// The last tile of a run repeats some.
+template <typename Start, typename One>
+RELAYOUT_INLINE void each_tile(const TileShape& shape, int64_t height, int64_t width, Start start, One one) {
   const int64_t last_row = std::max<int64_t>(0, shape.row_run - height);
   const int64_t last_col = std::max<int64_t>(0, shape.col_run - width);
   for (int64_t row_run = 0; row_run < shape.rows; row_run += shape.row_run) {
     for (int64_t r = 0; r < shape.row_run; r += height) {
-      const int64_t row = row_run + std::min(r, last_row);
+      start(row_run + std::min(r, last_row));
       for (int64_t col_run = 0; col_run < shape.cols; col_run += shape.col_run) {
-        for (int64_t c = 0; c < shape.col_run; c += width) one(row, col_run + std::min(c, last_col));
+        for (int64_t c = 0; c < shape.col_run; c += width) one(col_run + std::min(c, last_col));
       }
     }
   }
@@ -62,6 +63,29 @@ HWY_INLINE hn::Vec<D> load_short_blocks(D d, const std::byte* src, Starts cols, 
 #endif
 }
 
+/// Where some rows of the destination start: in registers, where there are few, or else in their list.
+template <int kRows>
+struct RowStarts {
+  static constexpr bool kFew = kRows <= 4;
+  std::byte* dst;
+  Starts rows;
+  std::byte* at[kFew ? kRows : 1];
+
+  HWY_INLINE void start(Starts list, int count) {
+    rows = list;
+    if constexpr (kFew) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; ++i) at[i] = dst + list[i < count ? i : 0];
+    }
+  }
+  HWY_INLINE std::byte* operator[](int i) const {
+    if constexpr (kFew)
+      return at[i];
+    else
+      return dst + rows[i];
+  }
+};
+
 /// Tiles of as many columns as a register of D has. kShort: rows, or, with registers of 16 bytes, columns come in runs
 /// of fewer than 16 bytes.
 template <int kSize, bool kShort, class D>
@@ -74,9 +98,14 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
   const auto written = hn::BitCast(d, hn::LoadDup128(bytes, shape.dst_pattern));
   const int height = static_cast<int>(std::min<int64_t>(kN, shape.row_run));
   const int width = static_cast<int>(std::min<int64_t>(kWidth, shape.col_run));
-  each_tile(shape, kN, kWidth, [&](int64_t row, int64_t col) HWY_ATTR {
-    const std::byte* from = src + src_rows[row];
-    std::byte* to = dst + dst_cols[col];
+  const std::byte* from = src;
+  RowStarts<kN> to_rows{dst, dst_rows, {}};
+  const auto start = [&](int64_t row) HWY_ATTR {
+    from = src + src_rows[row];
+    to_rows.start(dst_rows + row, kShort ? height : kN);
+  };
+  each_tile(shape, kN, kWidth, start, [&](int64_t col) HWY_ATTR {
+    const int64_t to = dst_cols[col];
     Registers<D> a;
     for (int i = 0; i < kN; ++i) {
       if (kShort && i >= width)
@@ -92,27 +121,14 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
       if (kShort && i >= height) break;
       const auto v = hn::TableLookupBytes(a.v[i], written);
       if constexpr (kShort && kWidth == kN)
-        store_part(v, d, to + dst_rows[row + i], width * kSize);
+        store_part(v, d, to_rows[i] + to, width * kSize);
       else
-        hn::StoreU(v, d, as<T>(to + dst_rows[row + i]));
+        hn::StoreU(v, d, as<T>(to_rows[i] + to));
     }
   });
 }
 
 #if HWY_TARGET <= HWY_AVX2
-
-/// Block b of a register.
-template <int kBlock, class D>
-HWY_INLINE hn::Vec<Block16<uint8_t>> block_of(D d, hn::Vec<D> v) {
-  constexpr std::size_t kCount = hn::MaxLanes(d) / 16;
-  const hn::Half<D> half;
-  if constexpr (kCount == 1)
-    return v;
-  else if constexpr (kBlock < static_cast<int>(kCount / 2))
-    return block_of<kBlock>(half, hn::LowerHalf(half, v));
-  else
-    return block_of<kBlock - static_cast<int>(kCount / 2)>(half, hn::UpperHalf(half, v));
-}
 
 /// Tiles of 16 bytes of columns whose rows fill a register of D: block b of a register has other rows of the same
 /// columns, and each block is stored by itself.
@@ -125,15 +141,20 @@ HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts sr
   const Block16<uint8_t> block;
   const auto read = hn::BitCast(d, hn::LoadDup128(bytes, shape.src_pattern));
   const auto written = hn::BitCast(d, hn::LoadDup128(bytes, shape.dst_pattern));
-  each_tile(shape, kHigh * kN, kN, [&](int64_t row, int64_t col) HWY_ATTR {
-    const std::byte* from = src + src_rows[row];
-    std::byte* to = dst + dst_cols[col];
+  const std::byte* from = src;
+  Starts to_rows = dst_rows;
+  const auto start = [&](int64_t row) HWY_ATTR {
+    from = src + src_rows[row];
+    to_rows = dst_rows + row;
+  };
+  each_tile(shape, kHigh * kN, kN, start, [&](int64_t col) HWY_ATTR {
+    std::byte* const to = dst + dst_cols[col];
     Registers<D> a;
     for (int i = 0; i < kN; ++i) a.v[i] = hn::TableLookupBytes(hn::LoadU(d, as<T>(from + src_cols[col + i])), read);
     interleave_rounds<kN>(d, a);
     for (int i = 0; i < kN; ++i) {
       const auto v = hn::BitCast(bytes, hn::TableLookupBytes(a.v[i], written));
-      const Starts rows = dst_rows + row + i;
+      const Starts rows = to_rows + i;
       hn::StoreU(block_of<0>(bytes, v), block, as<uint8_t>(to + rows[0]));
       hn::StoreU(block_of<1>(bytes, v), block, as<uint8_t>(to + rows[kN]));
       if constexpr (kHigh == 4) {
@@ -178,17 +199,20 @@ void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* ds
   constexpr int kN = 16 / kSize;
   const int height = static_cast<int>(std::min<int64_t>(kN, shape.row_run));
   const int width = static_cast<int>(std::min<int64_t>(kN, shape.col_run));
-  each_tile(shape, kN, kN, [&](int64_t row, int64_t col) {
-    std::byte tile[kN][16];  // by row
-    for (int c = 0; c < width; ++c) {
-      const std::byte* from = src + src_rows[row] + src_cols[col + c];
-      for (int i = 0; i < height * kSize; ++i) tile[i / kSize][c * kSize + i % kSize] = from[shape.src_pattern[i]];
-    }
-    for (int r = 0; r < height; ++r) {
-      std::byte* to = dst + dst_rows[row + r] + dst_cols[col];
-      for (int i = 0; i < width * kSize; ++i) to[i] = tile[r][shape.dst_pattern[i]];
-    }
-  });
+  int64_t row = 0;
+  each_tile(
+      shape, kN, kN, [&](int64_t first) { row = first; },
+      [&](int64_t col) {
+        std::byte tile[kN][16];  // by row
+        for (int c = 0; c < width; ++c) {
+          const std::byte* from = src + src_rows[row] + src_cols[col + c];
+          for (int i = 0; i < height * kSize; ++i) tile[i / kSize][c * kSize + i % kSize] = from[shape.src_pattern[i]];
+        }
+        for (int r = 0; r < height; ++r) {
+          std::byte* to = dst + dst_rows[row + r] + dst_cols[col];
+          for (int i = 0; i < width * kSize; ++i) to[i] = tile[r][shape.dst_pattern[i]];
+        }
+      });
 }
 
 #endif

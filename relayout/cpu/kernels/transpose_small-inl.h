@@ -96,28 +96,45 @@ HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std:
   all(Block16<T>());
 }
 
-/// 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, of all rows, at least N: whole rows are made in the
-/// cache, and put by two halves.
+/// 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, of all rows, at least N: whole rows are made, and
+/// put by masks, or in the cache and by two halves.
 template <typename T, typename Half, class Columns, class Targets>
 HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                        int64_t rows, int64_t cols) {
   constexpr int kN = 16 / sizeof(T);
   constexpr int64_t kSize = sizeof(T);
-  const int64_t upper = cols * kSize - static_cast<int64_t>(sizeof(Half));
   const auto tile = [&](auto d, int64_t r) HWY_ATTR {
     constexpr int64_t kRows = static_cast<int64_t>(hn::MaxLanes(d));
     Registers<decltype(d)> a;
     for (int i = 0; i < kN; ++i) a.v[i] = i < cols ? hn::LoadU(d, as<T>(src + src_cols[i] + r * kSize)) : hn::Zero(d);
     interleave_rounds<kN>(d, a);
     // Block b of register i is row b * N + i.
+#if HWY_TARGET <= HWY_AVX3
+    const hn::Repartition<uint8_t, decltype(d)> bytes;
+    const Block16<uint8_t> block;
+    const auto put = [&](hn::Vec<Block16<uint8_t>> v, int64_t row)
+                         HWY_ATTR { store_part(v, block, dst + dst_rows[r + row], static_cast<int>(cols * kSize)); };
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+      const auto v = hn::BitCast(bytes, a.v[i]);
+      put(block_of<0>(bytes, v), i);
+      if constexpr (kRows > kN) {
+        put(block_of<1>(bytes, v), kN + i);
+        put(block_of<2>(bytes, v), 2 * kN + i);
+        put(block_of<3>(bytes, v), 3 * kN + i);
+      }
+    }
+#else
     alignas(64) std::byte made[kRows * 16];
     for (int i = 0; i < kN; ++i) hn::Store(a.v[i], d, as<T>(made + i * kRows * kSize));
+    const int64_t upper = cols * kSize - static_cast<int64_t>(sizeof(Half));
     for (int64_t i = 0; i < kRows; ++i) {
       const std::byte* const from = made + i % kN * kRows * kSize + i / kN * 16;
       std::byte* const to = dst + dst_rows[r + i];
       store_unaligned(to, load_unaligned<Half>(from));
       store_unaligned(to + upper, load_unaligned<Half>(from + upper));
     }
+#endif
   };
   const auto all = [&](auto d) HWY_ATTR {
     constexpr int64_t kRows = static_cast<int64_t>(hn::MaxLanes(d));
