@@ -34,12 +34,14 @@ bool copies_pieces(const RunContext& context, const BoxPlan& box) {
 }
 
 /// Pieces that make lines one after the other, or are lines (parts of lines) anywhere: then the shorter side goes
-/// first, so that the source is read, or the destination written, in a few streams side by side.
+/// first, so that the source is read, or the destination written, in a few streams side by side. Quarters of lines of
+/// more than four rows would leave too many lines open.
 void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
   const int64_t bytes = box.piece[kDst], part = std::min(bytes, kLine);
   const auto& copy = context.kernels.copy_stream;
+  const bool many_quarters = bytes == kLine / 4 && b.rows > 4;
   if (box.dense_rows && box.row_count <= box.col_count && kLine % part == 0 && bytes % part == 0 &&
-      at_lines(box, b, part))
+      at_lines(box, b, part) && !many_quarters)
     copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
   else
     copy(b.src, b.src_rows, b.src_cols, b.dst, b.dst_rows, b.dst_cols, b.rows, b.cols, bytes, 0);

@@ -16,6 +16,8 @@ constexpr int64_t kCopyBlock = 256 << 10;
 constexpr int64_t kTransposeBlock = 64 << 10;
 /// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them.
 constexpr int64_t kCopiedBlock = 128 << 10, kFewLines = 16;
+/// Rows of halves (quarters) of lines that are written side by side: the processor puts few lines together at a time.
+constexpr int64_t kHalves = 8, kQuarters = 4;
 /// Bytes of a region that is not cut.
 constexpr int64_t kSmallRegion = 16 << 10;
 /// Values of a run that are converted as one unit of work, in the cache and past it.
@@ -39,8 +41,8 @@ bool copies_pieces(const BoxPlan& plan, bool converts) {
 }
 
 /// Pieces that are copied past the cache. Where they are lines or parts of them: all rows, if there are fewer of them
-/// than columns, so that the source is read as it lies, or else a few lines of each row. Other pieces make long rows,
-/// and so many that the source's lines are used up.
+/// than columns, so that the source is read as it lies (of parts of lines, a few rows), or else a few lines of each
+/// row. Other pieces make long rows, and so many that the source's lines are used up.
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   // The lists stay in the first-level cache: they are short against what they list.
   const auto side = [&](int64_t other) {
@@ -48,8 +50,9 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
                                std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece)));
   };
   const bool lines = kLine % piece == 0 || piece % kLine == 0;
-  if (lines && plan.dense_rows && plan.row_count <= plan.col_count) {
-    plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
+  const bool many_quarters = piece == kLine / 4 && plan.row_count > kQuarters;
+  if (lines && plan.dense_rows && plan.row_count <= plan.col_count && !many_quarters) {
+    plan.block_rows = std::min(plan.row_count, piece < kLine ? kHalves : kMaxBlockSide);
     plan.block_cols = side(plan.block_rows);
   } else {
     const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
@@ -86,8 +89,11 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  // A small region is one block: its lists are made once.
-  if (plan.row_count * plan.col_count * piece <= kSmallRegion)
+  // Few columns have long strips, and a small region is one block: lists are made once for more.
+  if (!plan.pack)
+    plan.block_rows = std::clamp<int64_t>(kSmallRegion / (std::min(plan.col_count, plan.block_cols) * piece),
+                                          plan.block_rows, kMaxBlockSide);
+  else if (plan.row_count * plan.col_count * piece <= kSmallRegion)
     plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
   // A source without gaps: its next bytes are the next columns.
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];

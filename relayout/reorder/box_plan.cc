@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kFewRows = 32;
 /// A region of fewer bytes is better done by tiles that several make together.
 constexpr int64_t kSmallTiles = 4 << 10;
+/// Steps of a block that are worth its start, where more can be had.
+constexpr int64_t kEnoughSteps = 256;
 /// Fewer values in a row, or in a region, than are worth converting by themselves; what fills the widest registers.
 constexpr int64_t kFewValues = 16, kSmallRegion = 2048, kShortPiece = 8;
 /// Fewer values of a box than are worth planning stages for.
@@ -52,7 +54,7 @@ void choose_region(BoxPlan& plan, Axes& axes) {
     auto col = cols.next(axes);
     // With few rows, the list of the columns must serve more than one block.
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
-        cols.count >= kFewRows)
+        cols.count >= kFewRows && rows.count * cols.bytes() >= kSmallTiles)
       col = axes.end();
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
     // All of a permuted group is rows.
@@ -81,10 +83,10 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   plan.col_count = cols.count;
 }
 
-/// Adds the axes nearest on one side to those that have `count` steps, while a block holds all. Returns the steps.
+/// Adds the axes nearest on one side to those that have `count` steps, until a block has enough. Returns the steps.
 int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side) {
   for (auto next = nearest(axes, side); next != axes.end(); next = nearest(axes, side)) {
-    if (!to.empty() && count * next->extent > kMaxBlockSide) break;
+    if (!to.empty() && count >= kEnoughSteps) break;
     count *= next->extent;
     to.push_back(take(axes, next));
   }
@@ -113,8 +115,8 @@ bool fills_tiles(const BoxPlan& plan) {
 }
 
 /// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the
-/// cache, in the destination's order. Their list is made once for the box. Rows are the other axes that are near in the
-/// source; past the caches one axis, the longest.
+/// cache, in the destination's order. Their list is made once for the box. Rows are what several chunks write of the
+/// same lines, and other axes that are near in the source; past the caches one axis, the longest.
 void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
   DenseAxes chunk{kSrc, plan.piece[kSrc]};
   for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;
@@ -139,7 +141,12 @@ void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
     plan.rows = {take(axes, longest)};
     plan.row_count = plan.rows[0].extent;
   } else {
-    plan.row_count = add_nearest(plan.rows, 1, axes, kSrc);
+    for (auto near = nearest(axes, kDst); near != axes.end() && near->stride[kDst] < kLine;
+         near = nearest(axes, kDst)) {
+      plan.row_count *= near->extent;
+      plan.rows.push_back(take(axes, near));
+    }
+    plan.row_count = add_nearest(plan.rows, plan.row_count, axes, kSrc);
   }
   plan.dense_rows = false;
   plan.shape = KernelShape::gather;
@@ -166,12 +173,24 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   BoxPlan tiles = out;
   Box rest = box;
   choose_region(tiles, rest.axes);
-  tiles.shape = !in_registers                          ? KernelShape::copy
-                : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
-                                                       : KernelShape::gather;
+  // Past the cache there is no transposition of 16 bytes: pieces make lines one after the other.
+  tiles.shape = !in_registers || (streams && element == kGroup) ? KernelShape::copy
+                : tiles.dense_cols && tiles.dense_rows          ? KernelShape::transpose
+                                                                : KernelShape::gather;
   // Groups that are permuted are read whole.
   if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
     tiles.shape = KernelShape::copy;
+  if (tiles.shape == KernelShape::gather && !tiles.dense_cols && !streams) {
+    // The destination's lines first: those of the source are read while they are in the cache either way.
+    tiles.rows = tiles.cols = {};
+    tiles.row_count = tiles.col_count = 1;
+    tiles.dense_rows = false;
+    rest = box;
+    tiles.cols.push_back(take(rest.axes, nearest(rest.axes, kDst)));
+    tiles.col_count = tiles.cols[0].extent;
+    tiles.rows.push_back(take(rest.axes, nearest(rest.axes, kSrc)));
+    tiles.row_count = tiles.rows[0].extent;
+  }
   // What is far apart needs no loops around small blocks.
   if (tiles.shape != KernelShape::transpose && !streams) {
     if (!tiles.dense_cols) tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
@@ -201,6 +220,9 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   };
   if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
   const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
+  // Runs of a few bytes, of which several make a line.
+  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kLine; };
+  if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;
   if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
   if (streams) {
     // Past the cache if lines can be made whole: of a run, or of several that follow each other.

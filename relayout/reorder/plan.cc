@@ -32,7 +32,7 @@ constexpr double kPastCost = 1.12;
 /// What must be moved without them may be so much of all, one in so many.
 constexpr int64_t kRestShare = 8;
 /// It is fast where its steps are so many bytes apart on both sides.
-constexpr int64_t kFarApart = 1 << 10;
+constexpr int64_t kFarApart = 256;
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
   const auto refuse = [](const Dims& a, const Dims& b, int64_t offset) {
@@ -234,8 +234,9 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     boxes_.push_back(planner.move_simple(std::move(box), streams_));
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
+  const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
   if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
-      scatters_rows(*std::ranges::max_element(boxes_, {}, &BoxPlan::elements))) {
+      (scatters_rows(most) || in_small_blocks(most))) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();

@@ -154,7 +154,9 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.row_count = rows.count;
   out.col_count = cols.count;
   const int64_t side = kGroup / element;
-  out.block_cols = block_side(out.col_count, out.col_run, std::min(kMostSide, kBlockRow / element), side);
+  // Few rows leave room for more columns.
+  const int64_t block_row = std::max(kBlockRow, kBlock / (4 * out.row_count));
+  out.block_cols = block_side(out.col_count, out.col_run, std::min(kMostSide, block_row / element), side);
   out.block_rows = block_side(out.row_count, out.row_run,
                               std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide), side);
   return finish(std::move(out), std::move(box), false, false, {});
