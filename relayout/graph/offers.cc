@@ -1,0 +1,233 @@
+// Asking the backend for each node, following views, and finding where concats can move nothing: see offers.h.
+#include "relayout/graph/offers.h"
+
+#include <algorithm>
+
+#include "relayout/graph/ops.h"
+
+namespace relayout::graph {
+namespace {
+
+/// Layouts of a tensor by itself; parts of concats come on top.
+constexpr std::size_t kMaxLayouts = 20;
+
+/// Kinds whose backward pass takes what the forward one left in a layout of its own, or is made for its layouts alone.
+bool follows_forward(Kind kind) {
+  return kind == Kind::pooling || kind == Kind::lrn || kind == Kind::rnn || kind == Kind::shuffle;
+}
+
+class Collector {
+ public:
+  Collector(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder)
+      : graph_(graph),
+        backend_(backend),
+        options_(options),
+        finder_(finder),
+        producers_(producers(graph)),
+        consumers_(consumers(graph)) {
+    out_.places.resize(graph.tensors.size());
+    out_.ways.resize(graph.nodes.size());
+    out_.views.resize(graph.nodes.size());
+    out_.parts.resize(graph.nodes.size());
+  }
+
+  Offers run() {
+    place_given();
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) collect(static_cast<NodeId>(n));
+    for (const auto& [t, layout] : options_.fixed) add_layout(t, finder_.layouts().id(layout));
+    for (TensorId t : graph_.outputs) {
+      if (tensor(t).layout) add_layout(t, finder_.layouts().id(*tensor(t).layout));
+    }
+    for (std::size_t t = 0; t < out_.places.size(); ++t) {
+      if (out_.places[t].empty()) add_layout(static_cast<TensorId>(t), plain(static_cast<TensorId>(t)));
+    }
+    if (options_.concat_in_place) {
+      // A part's places follow from its destination's, which may be parts of a later one.
+      for (std::size_t n = graph_.nodes.size(); n-- > 0;) place_parts(static_cast<NodeId>(n));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  const Tensor& tensor(TensorId t) const { return graph_.tensor(t); }
+  int plain(TensorId t) { return finder_.layouts().id(Layout::contiguous(tensor(t).dims)); }
+
+  void add_layout(TensorId t, int layout) {
+    std::vector<NumberedPlace>& places = out_.places[at(t)];
+    if (std::ranges::find(places, layout, &NumberedPlace::layout) == places.end() && places.size() < kMaxLayouts) {
+      places.push_back({layout});
+    }
+  }
+
+  /// Constants are given row-major, inputs in their fixed layout.
+  void place_given() {
+    for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
+      const auto t = static_cast<TensorId>(i);
+      if (tensor(t).constant()) {
+        add_layout(t, plain(t));
+      } else if (producers_[i] == kNone && tensor(t).layout) {
+        add_layout(t, finder_.layouts().id(*tensor(t).layout));
+      }
+    }
+  }
+
+  void collect(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.kind == Kind::barrier) {
+      for (const auto* operands : {&node.src, &node.dst}) {
+        for (TensorId t : *operands) {
+          if (t != kNone) add_layout(t, plain(t));
+        }
+      }
+      return;
+    }
+    if (is_view(node.kind)) return collect_view(id);
+    std::vector<int> leads;
+    const std::vector<int>& usual = finder_.families(tensor(node.src[0]).dims);
+    for (const NumberedPlace& place : out_.places[at(node.src[0])]) {
+      const bool of_view =
+          producers_[at(node.src[0])] != kNone && is_view(graph_.node(producers_[at(node.src[0])]).kind);
+      if (of_view && std::ranges::find(usual, place.layout) == usual.end()) leads.push_back(place.layout);
+    }
+    std::vector<Offer>& offers = out_.ways[at(id)];
+    const bool in_place = may_run_in_place(id);
+    if (node.hint == kNone || node.forward()) {
+      for (const Way& way : finder_.ways(id, leads, nullptr, in_place)) offers.push_back({way, {}});
+    } else if (!follows_forward(node.kind)) {
+      for (const Way& way : finder_.ways(id, leads, &out_.ways[at(node.hint)][0].way, false))
+        offers.push_back({way, {}});
+    } else {
+      collect_backward(id);
+    }
+    if (offers.empty()) {
+      throw Error(ErrorCode::unsupported,
+                  "optimize: " + backend_.name() + " has no way to run " + described(graph_, node), "node",
+                  escaped(node.name));
+    }
+    for (const Offer& offer : offers) {
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        if (node.src[i] != kNone) add_layout(node.src[i], offer.way.src[i]);
+      }
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        if (node.dst[i] != kNone) add_layout(node.dst[i], offer.way.dst[i]);
+      }
+    }
+  }
+
+  /// Ways that go with several forward ones stand once.
+  void collect_backward(NodeId id) {
+    std::vector<Offer>& offers = out_.ways[at(id)];
+    for (const Offer& forward : out_.ways[at(graph_.node(id).hint)]) {
+      for (const Way& way : finder_.ways_as(id, forward.way)) {
+        const auto known = std::ranges::find_if(offers, [&](const Offer& other) {
+          return other.way.implementation.name == way.implementation.name && other.way.src == way.src &&
+                 other.way.dst == way.dst && other.way.cost == way.cost;
+        });
+        if (known == offers.end()) {
+          offers.push_back({way, {&forward.way}});
+        } else {
+          known->forward.push_back(&forward.way);
+        }
+      }
+    }
+  }
+
+  void collect_view(NodeId id) {
+    const Node& node = graph_.node(id);
+    const TensorId src = node.src[0], dst = node.dst[0];
+    add_layout(src, plain(src));
+    for (const NumberedPlace& place : out_.places[at(src)]) {
+      try {
+        const int view =
+            finder_.layouts().id(view_of(graph_, node, finder_.layouts().layout(place.layout)).canonical());
+        add_layout(dst, view);
+        out_.views[at(id)].push_back({place.layout, view});
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::needs_copy) throw;
+      }
+    }
+  }
+
+  /// Where the destination may be written over the first source: nothing reads that afterwards, and its memory is
+  /// no other tensor's.
+  bool may_run_in_place(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (!options_.in_place || !runs_in_place(graph_, node)) return false;
+    const TensorId src = node.src[0], dst = node.dst[0];
+    const NodeId maker = producers_[at(src)];
+    if (maker == kNone || is_view(graph_.node(maker).kind) || graph_.node(maker).kind == Kind::concat) return false;
+    if (tensor(src).dims != tensor(dst).dims || bits(tensor(src).dtype) != bits(tensor(dst).dtype)) return false;
+    const std::vector<NodeId>& readers = consumers_[at(src)];
+    return readers.back() == id && std::ranges::count(node.src, src) == 1 &&
+           std::ranges::find(graph_.outputs, src) == graph_.outputs.end() &&
+           std::ranges::none_of(readers, [&](NodeId n) { return is_view(graph_.node(n).kind); });
+  }
+
+  /// Parts are distinct tensors that are made anew in each run.
+  bool may_move_nothing(const Node& node) const {
+    if (node.kind != Kind::concat) return false;
+    return std::ranges::all_of(
+               node.src, [&](TensorId t) { return !tensor(t).constant() && std::ranges::count(node.src, t) == 1; }) &&
+           !Layout::contiguous(tensor(node.dst[0]).dims).empty();
+  }
+
+  /// Of channels-last layouts and of several images parts have gaps between them, which reorders write and few
+  /// primitives do; row-major and blocked ones of one image are as dense as by themselves.
+  void place_parts(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (!may_move_nothing(node)) return;
+    const std::size_t wholes = out_.places[at(node.dst[0])].size();
+    for (std::size_t q = 0; q < wholes; ++q) {
+      const int whole = out_.places[at(node.dst[0])][q].layout;
+      std::vector<int> layouts;
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        const std::optional<Layout> part = concat_part(graph_, node, i, finder_.layouts().layout(whole));
+        if (!part) break;
+        layouts.push_back(finder_.layouts().id(*part));
+      }
+      const auto is_full = [&](TensorId t) { return out_.places[at(t)].size() >= std::size_t{kMaxPlaces}; };
+      if (layouts.size() < node.src.size() || std::ranges::any_of(node.src, is_full)) continue;
+      PartsOffer offer{static_cast<int>(q), {}};
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        if (out_.place(node.src[i], layouts[i], id) == kNone) {
+          out_.places[at(node.src[i])].push_back({layouts[i], id, static_cast<int>(q)});
+        }
+        offer.parts.push_back(out_.place(node.src[i], layouts[i], id));
+      }
+      out_.parts[at(id)].push_back(std::move(offer));
+    }
+  }
+
+  const Graph& graph_;
+  const Backend& backend_;
+  const OptimizeOptions& options_;
+  WayFinder& finder_;
+  const std::vector<NodeId> producers_;
+  const std::vector<std::vector<NodeId>> consumers_;
+  Offers out_;
+};
+
+}  // namespace
+
+int Offers::place(TensorId tensor, int layout, NodeId part_of) const {
+  const std::vector<NumberedPlace>& all = places[static_cast<std::size_t>(tensor)];
+  const auto is_it = [&](const NumberedPlace& place) { return place.part_of == part_of && place.layout == layout; };
+  const auto found = std::ranges::find_if(all, is_it);
+  return found == all.end() ? kNone : static_cast<int>(found - all.begin());
+}
+
+std::string described(const Graph& graph, const Node& node) {
+  std::string out = std::string(name(node.kind)) + " \"" + escaped(node.name) + "\" (" + std::string(name(node.pass));
+  for (TensorId t : node.src) {
+    if (t == kNone) continue;
+    out += ", " + std::string(name(graph.tensor(t).dtype)) + " " + join(graph.tensor(t).dims, "x");
+  }
+  return out + ")";
+}
+
+Offers collect_offers(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder) {
+  return Collector(graph, backend, options, finder).run();
+}
+
+}  // namespace relayout::graph
