@@ -10,6 +10,16 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+double value_of(const CostNetwork& network, const std::vector<int>& values) {
+  double sum = 0;
+  for (const CostTable& table : network.tables) {
+    std::size_t index = 0;
+    for (int v : table.scope) index = index * at(network.sizes[at(v)]) + at(values[at(v)]);
+    sum += table.values[index];
+  }
+  return sum;
+}
+
 /// Every bucket is a clique. What it sends is cut at a value above the cost, as nothing infinite can be taken away;
 /// tables are not negative, so that what held more is still above the cost afterwards.
 Certificate certificate_of(Elimination elimination, const CostNetwork& network, double cost) {
@@ -58,8 +68,17 @@ Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice) 
 Solution solve(const LayoutProblem& problem, const SolveOptions& options) {
   const EncodedProblem encoded = encode(problem);
   const CostNetwork& network = encoded.network;
-  Elimination elimination = eliminate(network, min_fill_order(network), options.table_budget);
-  SearchResult found = search(network, elimination, options);
+  const int operations = static_cast<int>(problem.operations.size());
+  const std::vector<int> order = min_fill_order(network);
+  Elimination elimination = eliminate(network, order, options.table_budget);
+  SearchResult first;
+  if (elimination.buckets.size() > order.size()) {
+    if (auto values = first_values(network, operations)) {
+      first.cost = value_of(network, *values);
+      first.values = std::move(*values);
+    }
+  }
+  SearchResult found = search(network, elimination, options, std::move(first));
   if (found.cost == kImpossible) {
     throw Error(ErrorCode::unsupported, "assign: no choice of layouts is possible", "operations",
                 std::to_string(problem.operations.size()));

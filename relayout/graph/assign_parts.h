@@ -80,14 +80,20 @@ struct Elimination {
 /// of budgets: beyond, buckets get smaller.
 Elimination eliminate(const CostNetwork& network, const std::vector<int>& order, int64_t budget);
 
+/// Values of all variables that are possible together, found in a few passes over the operations; nothing where that
+/// fails.
+std::optional<std::vector<int>> first_values(const CostNetwork& network, int operations);
+
 /// Values of all variables.
 struct SearchResult {
-  std::vector<int> values;
+  std::vector<int> values{};
   double cost = kImpossible, lower_bound = 0;
   bool complete = false;
 };
 /// Depth first, variables in reverse order of elimination, guided by the messages: where each variable has one bucket,
-/// the first descent ends at the cheapest. Does not stop before there is an assignment.
-SearchResult search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options);
+/// the first descent ends at the cheapest. What is found is cheaper than `first`, or that. Does not stop before there
+/// is an assignment.
+SearchResult search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options,
+                    SearchResult first = {});
 
 }  // namespace relayout::graph

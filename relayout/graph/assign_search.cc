@@ -24,36 +24,33 @@ class Search {
     open_.resize(levels_.size());
   }
 
-  SearchResult run() {
-    SearchResult out;
+  SearchResult run(SearchResult out) {
+    if (levels_.empty()) return {values_, elimination_.bound, elimination_.bound, true};
     std::size_t level = 0;
-    bool entered = false;
+    bool returned = false;
     for (int64_t step = 0;; ++step) {
-      if (level == levels_.size()) {
-        out.values = values_;
-        out.cost = levels_.empty() ? elimination_.bound : open_.back()[0].bound;
-        if (levels_.empty()) break;
-        entered = true;
-        --level;
-        continue;
-      }
-      if (!entered) expand(level, level == 0 ? elimination_.bound : open_[level - 1][0].bound);
-      std::vector<Branch>& open = open_[level];
-      // The branch taken last stands first.
-      if (entered) open.erase(open.begin());
-      entered = false;
-      if (open.empty() || open[0].bound * (1 + kRounding) >= out.cost) {
-        if (level == 0) break;
-        --level;
-        entered = true;
-        continue;
-      }
-      if (out.cost != kImpossible && step % 256 == 0 && stopped()) {
+      if (out.cost != kImpossible && step % 64 == 0 && stopped()) {
         out.lower_bound = std::min(out.cost, least_open(level));
         return out;
       }
-      values_[at(variable(level))] = open[0].value;
-      ++level;
+      if (level == levels_.size()) {
+        out.values = values_;
+        out.cost = bound(level);
+        --level;
+        returned = true;
+        continue;
+      }
+      if (!returned) expand(level);
+      std::vector<Branch>& open = open_[level];
+      // The branch taken last stands first.
+      if (returned) open.erase(open.begin());
+      returned = open.empty() || open[0].bound * (1 + kRounding) >= out.cost;
+      if (!returned) {
+        values_[at(variable(level))] = open[0].value;
+        ++level;
+      } else if (level-- == 0) {
+        break;
+      }
     }
     out.lower_bound = out.cost;
     out.complete = true;
@@ -80,8 +77,9 @@ class Search {
 
   /// Values by what their best completion is thought to cost: in place of what the variable's buckets sent, what they
   /// hold.
-  void expand(std::size_t level, double bound) {
+  void expand(std::size_t level) {
     std::vector<Branch>& open = open_[level];
+    const double so_far = bound(level);
     const int v = variable(level);
     values_[at(v)] = 0;
     std::vector<double> sum(at(network_.sizes[at(v)]), 0);
@@ -100,13 +98,17 @@ class Search {
     }
     open.clear();
     for (std::size_t x = 0; x < sum.size(); ++x) {
-      if (sum[x] != kImpossible) open.push_back({bound + std::max(0.0, sum[x] - sent), static_cast<int>(x)});
+      if (sum[x] != kImpossible) open.push_back({so_far + std::max(0.0, sum[x] - sent), static_cast<int>(x)});
     }
     std::ranges::stable_sort(open, {}, &Branch::bound);
   }
 
+  /// Of the branches taken before a level.
+  double bound(std::size_t level) const { return level == 0 ? elimination_.bound : open_[level - 1][0].bound; }
+
+  /// Below no branch that is not done is anything cheaper.
   double least_open(std::size_t level) const {
-    double out = open_[level][0].bound;
+    double out = bound(level);
     for (std::size_t l = 0; l < level; ++l) {
       if (open_[l].size() > 1) out = std::min(out, open_[l][1].bound);
     }
@@ -129,8 +131,9 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options) {
-  return Search(network, elimination, options).run();
+SearchResult search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options,
+                    SearchResult first) {
+  return Search(network, elimination, options).run(std::move(first));
 }
 
 }  // namespace relayout::graph

@@ -164,6 +164,17 @@ TEST(Assign, StopsWhenAskedWithTheBestSoFar) {
   EXPECT_LE(best.certificate.bound, best.lower_bound * (1 + 1e-9));
 }
 
+TEST(Assign, FindsAnAssignmentAtOnceWhereTablesAreSmall) {
+  for (const LayoutProblem& problem : {cases::residual(30), cases::inception(20), cases::dense(30), cases::u_net(10)}) {
+    const Solution first = solve(problem, {.table_budget = 100, .time_limit = std::chrono::milliseconds(0)});
+    const double least = solve(problem).cost;
+    EXPECT_PRED2(near, cost_of(problem, first.assignment), first.cost);
+    EXPECT_LE(first.lower_bound, least * (1 + 1e-9));
+    std::printf("of %zu operations, at once: %.2f%% above the least, %.2f%% of it proven\n", problem.operations.size(),
+                100 * (first.cost / least - 1), 100 * first.lower_bound / least);
+  }
+}
+
 TEST(Assign, NetsOfTwoThousandOperations) {
   const std::pair<const char*, LayoutProblem> nets[] = {{"chain", cases::chain(1000)},
                                                         {"residual", cases::residual(260)},
