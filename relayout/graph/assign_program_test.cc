@@ -25,7 +25,7 @@ TEST(AssignProgram, RandomProblemsHaveTheSameOptimum) {
     const LayoutProblem problem =
         cases::RandomProblem(seed, {.operations = 25, .choices = 6, .places = 7, .combinations = int64_t{1} << 40})
             .make();
-    const std::optional<double> ours = solved(problem), program = testing::solve_with_cbc(problem, RELAYOUT_CBC);
+    const std::optional<double> ours = solved(problem), program = test::solve_with_cbc(problem, RELAYOUT_CBC);
     ASSERT_EQ(ours.has_value(), program.has_value()) << "seed " << seed;
     if (!ours) continue;
     ++possible;
@@ -37,7 +37,7 @@ TEST(AssignProgram, RandomProblemsHaveTheSameOptimum) {
 TEST(AssignProgram, NetsHaveTheSameOptimum) {
   for (const LayoutProblem& problem :
        {cases::chain(20), cases::residual(5), cases::inception(3), cases::dense(5), cases::u_net(3)}) {
-    const std::optional<double> program = testing::solve_with_cbc(problem, RELAYOUT_CBC);
+    const std::optional<double> program = test::solve_with_cbc(problem, RELAYOUT_CBC);
     ASSERT_TRUE(program.has_value());
     const double ours = solve(problem).cost;
     ASSERT_NEAR(ours, *program, 1e-6 * ours);

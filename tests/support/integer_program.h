@@ -19,7 +19,7 @@
 
 #include "relayout/graph/layout_problem.h"
 
-namespace relayout::testing {
+namespace relayout::test {
 
 class IntegerProgram {
  public:
@@ -143,4 +143,4 @@ inline std::optional<double> solve_with_cbc(const graph::LayoutProblem& problem,
   return out;
 }
 
-}  // namespace relayout::testing
+}  // namespace relayout::test
