@@ -97,8 +97,8 @@ struct Solution {
 Solution solve(const LayoutProblem& problem, const SolveOptions& options = {});
 
 /// The `count` cheapest assignments whose choices of operations differ, cheapest first; fewer where there are no more.
-/// Cost: the elimination's times about 10 * count; where four budgets of tables do not do, a solve() for each
-/// operation and assignment, and the time limit is each one's. Errors: as solve.
+/// Cost: some eliminations; where a table would pass the budget, a solve() for each operation and assignment, and the
+/// time limit is each one's. Errors: as solve; invalid_argument (a count below 1).
 std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const SolveOptions& options = {});
 
 /// What an assignment costs; kImpossible where it reads a place that is not made. Error{invalid_argument} where it is

@@ -24,7 +24,8 @@ uint64_t hash_of(int variable, int value) {
   return h ^ h >> 31;
 }
 
-/// Messages of elimination with the `count` best in place of the least.
+/// Messages of elimination with the `count` best in place of the least, where they can be part of an assignment that
+/// costs at most so much.
 class BestLists {
  public:
   BestLists(const CostNetwork& network, const Elimination& elimination, int operations, int count)
@@ -33,41 +34,41 @@ class BestLists {
         operations_(operations),
         count_(at(count)),
         values_(network.sizes.size(), 0),
+        through_(elimination.buckets.size()),
         lists_(elimination.buckets.size()) {
     for (std::size_t b = 0; b < lists_.size(); ++b) {
       const Bucket& bucket = elimination.buckets[b];
-      const std::vector<double>& sent = bucket.message.values;
-      lists_[b].resize(sent.size() * count_);
-      for (std::size_t i = 0; i < sent.size(); ++i) {
-        if (sent[i] != kImpossible) {
-          find(bucket);
-          for (std::size_t r = 0; r < found_.size(); ++r) lists_[b][i * count_ + r] = found_[r].entry;
-        }
-        next(bucket.message.scope);
-      }
-      if (bucket.parent < 0) roots_.push_back(static_cast<int>(b));
+      const bool root = bucket.parent < 0;
+      through_[b].assign(bucket.message.values.size(), root ? elimination.bound : kImpossible);
+      if (root) roots_.push_back(static_cast<int>(b));
     }
+    for (std::size_t b = lists_.size(); b-- > 0;) send_back(b);
   }
 
-  /// The operations' choices, cheapest first.
-  std::vector<std::vector<int>> choices() {
+  /// The operations' choices of those that cost at most `most`, cheapest first.
+  std::vector<std::vector<int>> choices(double most) {
+    most_ = most;
+    pool_.assign(count_, Entry{});
+    for (std::size_t b = 0; b < lists_.size(); ++b) make_lists(b);
     traces_.clear();
     std::vector<Found> best = {{{0, 0}, 0, -1}};
-    for (int root : roots_) best = joined(best, lists_[at(root)].data());
+    for (int root : roots_) best = joined(best, pool_.data() + lists_[at(root)][0]);
     const std::vector<Trace> traces = traces_;
     std::vector<std::vector<int>> out;
     for (const Found& found : best) {
+      if (found.entry.cost + constant() > most) break;
       std::vector<std::size_t> rank(lists_.size(), 0);
       read(traces, found.trace, roots_, rank);
       for (std::size_t b = lists_.size(); b-- > 0;) {
         const Bucket& bucket = elimination_.buckets[b];
-        find(bucket);
+        find(bucket, index(bucket.message.scope));
         const Found chosen = found_[rank[b]];
         values_[at(bucket.variable)] = chosen.value;
         read(traces_, chosen.trace, bucket.received, rank);
       }
       out.emplace_back(values_.begin(), values_.begin() + operations_);
     }
+    std::ranges::fill(values_, 0);
     return out;
   }
 
@@ -89,6 +90,45 @@ class BestLists {
     }
   }
 
+  /// What the tables over no variable cost.
+  double constant() const {
+    double out = elimination_.bound;
+    for (int root : roots_) out -= elimination_.buckets[at(root)].message.values[0];
+    return out;
+  }
+
+  /// What the cheapest assignment costs through each entry of what the bucket received.
+  void send_back(std::size_t b) {
+    const Bucket& bucket = elimination_.buckets[b];
+    for (std::size_t i = 0; i < through_[b].size(); ++i, next(bucket.message.scope)) {
+      if (through_[b][i] == kImpossible) continue;
+      const double outside = through_[b][i] - bucket.message.values[i];
+      add_up(bucket);
+      for (std::size_t x = 0; x < sums_.size(); ++x) {
+        if (sums_[x] == kImpossible) continue;
+        values_[at(bucket.variable)] = static_cast<int>(x);
+        for (int r : bucket.received) {
+          double& least = through_[at(r)][index(elimination_.buckets[at(r)].message.scope)];
+          least = std::min(least, sums_[x] + outside);
+        }
+      }
+      values_[at(bucket.variable)] = 0;
+    }
+  }
+
+  void make_lists(std::size_t b) {
+    const Bucket& bucket = elimination_.buckets[b];
+    // The first list of the pool is empty.
+    lists_[b].assign(through_[b].size(), 0);
+    for (std::size_t i = 0; i < lists_[b].size(); ++i, next(bucket.message.scope)) {
+      if (through_[b][i] == kImpossible || through_[b][i] > most_) continue;
+      find(bucket, i);
+      lists_[b][i] = pool_.size();
+      pool_.resize(pool_.size() + count_);
+      for (std::size_t r = 0; r < found_.size(); ++r) pool_[lists_[b][i] + r] = found_[r].entry;
+    }
+  }
+
   void next(const std::vector<int>& scope) {
     for (std::size_t d = scope.size(); d-- > 0;) {
       if (++values_[at(scope[d])] < network_.sizes[at(scope[d])]) return;
@@ -105,6 +145,7 @@ class BestLists {
   /// The best sums of one of each, none dearer than the first by more than `slack`.
   std::vector<Found> joined(const std::vector<Found>& a, const Entry* b, double slack = kImpossible) {
     std::vector<Found> out;
+    if (a.empty() || b[0].cost == kImpossible) return out;
     const double most = a[0].entry.cost + b[0].cost + slack;
     for (std::size_t i = 0; i < a.size(); ++i) {
       for (std::size_t j = 0; (i + 1) * (j + 1) <= count_; ++j) {
@@ -125,21 +166,30 @@ class BestLists {
     if (list.size() > count_) list.resize(count_);
   }
 
-  /// The best of a bucket for the values of its scope; sets found_ and traces_.
-  void find(const Bucket& bucket) {
-    const int v = bucket.variable;
-    values_[at(v)] = 0;
-    traces_.clear();
-    found_.clear();
-    sums_.assign(at(network_.sizes[at(v)]), 0);
+  /// The sums of a bucket's tables and messages, by its variable's value.
+  void add_up(const Bucket& bucket) {
+    values_[at(bucket.variable)] = 0;
+    sums_.assign(at(network_.sizes[at(bucket.variable)]), 0);
     for (int t : bucket.tables) add(elimination_.tables[at(t)]);
     for (int r : bucket.received) add(elimination_.buckets[at(r)].message);
+  }
+
+  /// The best of a bucket for the values of its scope, which stand at `entry` of its message; sets found_ and traces_.
+  void find(const Bucket& bucket, std::size_t entry) {
+    const int v = bucket.variable;
+    const double outside =
+        through_[static_cast<std::size_t>(&bucket - elimination_.buckets.data())][entry] - bucket.message.values[entry];
+    add_up(bucket);
+    traces_.clear();
+    found_.clear();
     order_.resize(sums_.size());
     for (std::size_t x = 0; x < order_.size(); ++x) order_[x] = static_cast<int>(x);
     std::ranges::stable_sort(order_, {}, [&](int x) { return sums_[at(x)]; });
     for (int x : order_) {
+      const double least = sums_[at(x)];
+      if (least == kImpossible || least + outside > most_ * (1 + 1e-9)) break;
       // The least of this value is no better than the last that is kept.
-      if (sums_[at(x)] == kImpossible || (found_.size() == count_ && sums_[at(x)] > found_.back().entry.cost)) break;
+      if (found_.size() == count_ && least > found_.back().entry.cost) break;
       values_[at(v)] = x;
       add_value(bucket, x);
     }
@@ -163,7 +213,7 @@ class BestLists {
     const double slack =
         found_.size() < count_ ? kImpossible : (found_.back().entry.cost - sums_[at(x)]) + 1e-9 * sums_[at(x)];
     for (int r : bucket.received) {
-      best = joined(best, lists_[at(r)].data() + index(elimination_.buckets[at(r)].message.scope) * count_, slack);
+      best = joined(best, pool_.data() + lists_[at(r)][index(elimination_.buckets[at(r)].message.scope)], slack);
     }
     for (const Found& candidate : best) {
       const auto same = std::ranges::find_if(
@@ -182,7 +232,11 @@ class BestLists {
   int operations_;
   std::size_t count_;
   std::vector<int> values_;
-  std::vector<std::vector<Entry>> lists_;  // by bucket: count_ for each entry of its message, the rest impossible
+  double most_ = kImpossible;
+  // By bucket and entry of its message: the cost of the cheapest assignment through it, and where its list begins.
+  std::vector<std::vector<double>> through_;
+  std::vector<std::vector<std::size_t>> lists_;
+  std::vector<Entry> pool_;  // count_ a list, impossible from where there are no more
   std::vector<int> roots_;
   std::vector<double> sums_;
   std::vector<int> order_;
@@ -248,15 +302,18 @@ std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const 
     throw Error(ErrorCode::unsupported, "assign: no choice of layouts is possible", "operations",
                 std::to_string(problem.operations.size()));
   }
-  std::size_t entries = 0;
-  for (const Bucket& bucket : elimination.buckets) entries += bucket.message.values.size() * at(count);
-  const auto most = static_cast<std::size_t>(4 * options.table_budget);
-  if (elimination.buckets.size() > order.size() || entries > most) return by_partition(problem, count, options);
+  if (elimination.buckets.size() > order.size()) return by_partition(problem, count, options);
   const int operations = static_cast<int>(problem.operations.size());
-  std::vector<Assignment> out;
-  for (std::vector<int>& choice : BestLists(encoded.network, elimination, operations, count).choices()) {
-    out.push_back(assignment_of(problem, std::move(choice)));
+  BestLists lists(encoded.network, elimination, operations, count);
+  // Few entries matter for what is near the optimum, so that a few attempts cost less than one without a limit.
+  std::vector<std::vector<int>> choices;
+  double margin = 1e-4;
+  for (; choices.size() < at(count) && margin < 1e3; margin *= 8) {
+    choices = lists.choices((elimination.bound + 1e-3) * (1 + margin));
   }
+  if (choices.size() < at(count)) choices = lists.choices(kImpossible);
+  std::vector<Assignment> out;
+  for (std::vector<int>& choice : choices) out.push_back(assignment_of(problem, std::move(choice)));
   return out;
 }
 
