@@ -52,9 +52,11 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   while (true) {
     const auto row = rows.next(axes);
     auto col = cols.next(axes);
-    // With few rows, the list of the columns must serve more than one block.
+    // With few rows, the list of the columns must serve more than one block of some size. Rows that follow each other
+    // in the source are deinterleaved without it.
+    const bool follow = cols.fused.size() == 1 && cols.fused[0].stride[kSrc] == rows.bytes();
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
-        cols.count >= kFewRows && rows.count * cols.bytes() >= kSmallTiles)
+        cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = axes.end();
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
     // All of a permuted group is rows.

@@ -83,6 +83,28 @@ TEST(Plan, FewAreInterleaved) {
   }
 }
 
+// Groups of 16 bytes that differ in their order alone, also where their first bytes are the same: a copy that permutes.
+TEST(Plan, PermutedGroupsAreCopied) {
+  for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {
+    const Plan p = plan(from, to, {8, 64, 32, 5}, DType::s8);
+    ASSERT_EQ(p.boxes().size(), 1u) << from;
+    EXPECT_EQ(p.boxes()[0].shape, KernelShape::copy) << p.explain();
+    EXPECT_EQ(p.boxes()[0].shuffle, 16) << from;
+  }
+}
+
+// Gathers have blocks of some size, whichever axes are short; few rows take more columns.
+TEST(Plan, SmallAxesMakeNoSmallBlocks) {
+  for (const auto& [from, to] : {std::pair("ABcd4a4b", "BAcd2b8a16b2a"), std::pair("ABcd8b8a", "ABcd4b16a4b")}) {
+    const Plan p = plan(from, to, {32, 67, 29, 31}, DType::s8);
+    for (const BoxPlan& box : p.boxes()) {
+      if (box.shape == KernelShape::gather) EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
+    }
+  }
+  const Plan few = plan("ABcd4b16a4b", "bcda", {32, 67, 29, 31});
+  EXPECT_GE(few.boxes()[0].block_rows * few.boxes()[0].block_cols, 1024) << few.explain();
+}
+
 TEST(Plan, OddAxesAreCutForTiles) {
   const Plan p = plan("nchw", "nChw8c", {2, 16, 29, 31}, DType::u8);
   ASSERT_EQ(p.boxes().size(), 2u);

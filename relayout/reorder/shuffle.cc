@@ -131,8 +131,9 @@ Shuffle shuffle_source(Box& box, int64_t element) {
   if (group.size() < 2 || !aligned || kGroup % bytes != 0) return out;
   Axes sorted = group;
   sort_few(sorted, [](const Axis& a) { return a.stride[kDst]; });
-  // The larger element, if there is one.
-  if (sorted[0].stride[kDst] != element || sorted[0].stride[kSrc] == element) return out;
+  // Nothing to permute, where the destination has the same order.
+  const auto by_src = [](const Axis& a, const Axis& b) { return a.stride[kSrc] < b.stride[kSrc]; };
+  if (sorted[0].stride[kDst] != element || std::is_sorted(sorted.begin(), sorted.end(), by_src)) return out;
   out.bytes = bytes;
   AxisList order;
   for (Axis& axis : sorted) order.push_back(&axis);
