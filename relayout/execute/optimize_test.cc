@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <iostream>
+#include <numeric>
 
 #include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
@@ -142,6 +143,15 @@ std::vector<Values> random_inputs(const Graph& graph, unsigned seed) {
   return out;
 }
 
+/// Of random graphs: some, and those in which a view of padded blocks is read where it begins within memory, and a
+/// destination would follow a source that repeats.
+std::vector<unsigned> seeds() {
+  std::vector<unsigned> out(60);
+  std::iota(out.begin(), out.end(), 0U);
+  out.insert(out.end(), {495, 662});
+  return out;
+}
+
 /// A random graph with its gradients, and what it gives.
 struct RandomCase {
   Graph graph;
@@ -163,7 +173,8 @@ struct RandomCase {
 };
 
 TEST_F(Optimize, AnyAssignmentOfRandomGraphsAndTheirGradientsRuns) {
-  for (unsigned seed = 0; seed < 60 && !HasFailure(); ++seed) {
+  for (const unsigned seed : seeds()) {
+    if (HasFailure()) break;
     const RandomCase random(seed);
     test::ByteCosts costs;
     const ChoiceSpace space = graph::choice_space(random.graph, *backend_, costs);
@@ -202,7 +213,8 @@ TEST_F(Optimize, AnyAssignmentOfModelsRuns) {
 
 /// Costs by chance drive plans into layouts that nothing else would choose.
 TEST_F(Optimize, CheapestPlansOfRandomGraphsRun) {
-  for (unsigned seed = 0; seed < 60 && !HasFailure(); ++seed) {
+  for (const unsigned seed : seeds()) {
+    if (HasFailure()) break;
     const RandomCase random(seed);
     for (const double reorders : {0., 0.3, 2.}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", reorders up to " + std::to_string(reorders));

@@ -156,7 +156,11 @@ std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, co
       const auto same = [&](const Way& other) {
         return other.src == way.src && other.dst == way.dst && other.implementation.name == each.name;
       };
-      if (std::ranges::any_of(out, same)) continue;
+      // A destination that follows a source may repeat, as that one does.
+      const auto repeats = [&](int layout) {
+        return layout != kNone && !layouts_.layout(layout).injective_with_padding();
+      };
+      if (std::ranges::any_of(out, same) || std::ranges::any_of(way.dst, repeats)) continue;
       way.implementation = std::move(each);
       out.push_back(std::move(way));
     }

@@ -49,6 +49,14 @@ std::optional<BlockedFields> blocked_fields(const Layout& layout) {
   return fields;
 }
 
+/// The same elsewhere in memory.
+Layout moved(const Layout& layout, int64_t offset0) {
+  if (layout.offset0() == offset0) return layout;
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  return Layout::from_digits(layout.dims(), digits, offset0);
+}
+
 /// A stride for every dim of extent 1 that has none: as a tag has it where one says this layout, else beyond all other
 /// places, as kernels take some strides for lengths of rows.
 Layout with_strides(const Layout& layout) {
@@ -115,14 +123,8 @@ std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) 
   std::optional<dnnl::memory::desc> desc = descriptor_of(*fields, *type, tag);
   if (!desc) return std::nullopt;
   // What a version cannot say exactly (blocks with strides of their own) comes out as something else.
-  Layout at_zero = layout.offset0() == 0 ? layout : Layout();
-  if (layout.offset0() != 0) {
-    std::vector<Digits> digits;
-    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
-    at_zero = Layout::from_digits(layout.dims(), digits, 0);
-  }
   const std::optional<Layout> back = layout_of(*desc);
-  return back && *back == at_zero ? desc : std::nullopt;
+  return back && *back == moved(layout, 0) ? desc : std::nullopt;
 }
 
 std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype) {
@@ -161,7 +163,9 @@ std::optional<Layout> layout_in(const Dims& dims, Spelling spelling) {
 std::optional<Layout> spelled(const Layout& layout, Spelling spelling) {
   if (spelling == Spelling::as_given) return layout;
   const std::optional<Layout> candidate = layout_in(layout.dims(), spelling);
-  return candidate && *candidate == layout ? candidate : std::nullopt;
+  if (!candidate) return std::nullopt;
+  const Layout there = moved(*candidate, layout.offset0());
+  return there == layout ? std::optional(there) : std::nullopt;
 }
 
 }  // namespace relayout::execute

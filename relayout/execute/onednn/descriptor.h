@@ -24,8 +24,8 @@ std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype);
 /// Where the descriptor says more than a layout can, or is empty: nothing.
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
 
-/// Layouts equal to this one as a family of tags spells it, or nothing where it is none of them. Strides of
-/// dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags it knows.
+/// Layouts equal to this one as a family of tags spells it, wherever they begin, or nothing where it is none of them.
+/// Strides of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags it knows.
 enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4 };
 inline constexpr int kSpellingCount = 6;
 std::optional<Layout> spelled(const Layout& layout, Spelling spelling);
