@@ -19,7 +19,7 @@
 namespace relayout::execute {
 
 struct InSituOptions {
-  /// Runs after the first, at least, as far as the budget goes.
+  /// Runs after the first that nothing interrupts, at least, as far as the budget goes.
   int runs = 5;
   /// Of one measurement. A single run that takes longer is all there is.
   std::chrono::microseconds budget{20000};

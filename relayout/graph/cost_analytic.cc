@@ -26,13 +26,14 @@ using Shares = std::span<const Share>;
 constexpr auto kPlain = Channels::plain, kLast = Channels::last, kBlocked = Channels::blocked;
 
 // In each list the first that fits counts; the last fits all.
-constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},    {"wino", 2, 0.6},
-                                  {"brdgmm", 0.47, 0.6},   {"jit_dw:sse41", 0.26, 0.3},
-                                  {"_dw", 0.55, 0.6},      {"brgconv", 0.95, 0.6},
-                                  {"gemm", 0.82, 0.6},     {"jit_1x1:sse41", 0.33, 0.6},
-                                  {"jit_1x1", 0.955, 0.6}, {"sse41", 0.3, 0.6, kBlocked},
-                                  {"sse41", 0.2, 0.6},     {"avx2", 0.71, 0.6},
-                                  {"jit", 0.95, 0.6},      {"", 0.5, 0.5}};
+constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},       {"wino", 2, 0.9},
+                                  {"brdgmm", 0.47, 0.6},      {"jit_dw:sse41", 0.26, 0.3},
+                                  {"jit_dw:avx2", 0.48, 0.6}, {"_dw", 0.58, 0.6},
+                                  {"brgconv", 0.95, 0.9},     {"gemm", 0.65, 0.9, kLast},
+                                  {"gemm", 0.82, 0.9},        {"jit_1x1:sse41", 0.33, 0.9},
+                                  {"jit_1x1", 0.955, 0.9},    {"sse41", 0.3, 0.9, kBlocked},
+                                  {"sse41", 0.2, 0.9},        {"avx2", 0.71, 0.9},
+                                  {"jit", 0.95, 0.9},         {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
 constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
 constexpr Share kPooling[] = {{"ref", 0.003, 0.014}, {"simple_nchw", 0.0032, 0.014}, {"simple", 0.035, 0.22},
@@ -89,7 +90,7 @@ const Share& share_of(Kind kind, std::string_view name, Channels channels) {
 /// Of a matrix that is unfolded, which is written and read in short pieces.
 constexpr double kUnfolding = 0.13;
 /// What in place saves: lines of the destination are there.
-constexpr double kInPlace = 0.75;
+constexpr double kInPlace = 0.6;
 /// What is left where the channels of a group are few.
 constexpr int64_t kFewChannels = 16;
 constexpr double kGrouped = 0.4;
@@ -99,6 +100,8 @@ constexpr double kConflicts = 0.55;
 
 /// Operands of fewer bits run at more operations.
 double speed_of(DType dtype) { return bits(dtype) <= 8 ? 3 : bits(dtype) <= 16 ? 1.7 : 1; }
+
+bool is_convolution(const Node& node) { return node.kind == Kind::convolution || node.kind == Kind::deconvolution; }
 
 class AnalyticCosts : public Costs {
  public:
@@ -116,8 +119,13 @@ class AnalyticCosts : public Costs {
     const double speed =
         calibration_.flops_per_us * speed_of(dtype) * share.arithmetic * shape_share(graph, node, way, channels);
     const double unfolding = work.unfolded_bytes / (calibration_.near_bytes_per_us * kUnfolding);
-    const double traffic = work.bytes * (in_place ? kInPlace : 1) / (bandwidth(work.bytes) * share.memory);
-    return calibration_.call_us + std::max(work.flops / speed + unfolding, traffic);
+    const double share_us = (in_place ? kInPlace : 1) / share.memory;
+    const Traffic traffic = traffic_of(work.bytes);
+    const double arithmetic = work.flops / speed + unfolding;
+    // Channels last, a convolution's rows are far apart: what memory gives is waited for.
+    const bool waits = is_convolution(node) && channels == kLast;
+    const double far = traffic.far * share_us, near = traffic.near * share_us;
+    return calibration_.call_us + (waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far));
   }
 
   double reorder(const TensorDesc& from, const TensorDesc& to) override {
@@ -129,7 +137,7 @@ class AnalyticCosts : public Costs {
  private:
   /// What a convolution's shape leaves of its family's share.
   static double shape_share(const Graph& graph, const Node& node, const Implementation& way, Channels channels) {
-    if (node.kind != Kind::convolution && node.kind != Kind::deconvolution) return 1;
+    if (!is_convolution(node)) return 1;
     // Kernels that take channels and places one after the other.
     if (!way.name.starts_with("jit:")) return 1;
     const Tensor& src = graph.tensor(node.src[0]);
@@ -140,19 +148,26 @@ class AnalyticCosts : public Costs {
     return out;
   }
 
-  double bandwidth(double bytes) const {
-    if (bytes <= static_cast<double>(calibration_.machine.l2) * calibration_.threads)
-      return calibration_.near_bytes_per_us;
-    if (bytes <= static_cast<double>(calibration_.machine.l3)) return calibration_.cache_bytes_per_us;
-    return calibration_.memory_bytes_per_us;
+  /// Microseconds that bytes take from the caches, and those beyond them from memory.
+  struct Traffic {
+    double near = 0, far = 0;
+  };
+  Traffic traffic_of(double bytes) const {
+    const Machine& machine = calibration_.machine;
+    // A quarter of the last cache: what is read, was written before and comes next shares it.
+    const double second = static_cast<double>(machine.l2) * calibration_.threads;
+    const double last = std::max(second, static_cast<double>(machine.l3) / 4);
+    return {.near = std::min(bytes, second) / calibration_.near_bytes_per_us +
+                    std::clamp(bytes - second, 0.0, last - second) / calibration_.cache_bytes_per_us,
+            .far = std::max(0.0, bytes - last) / calibration_.memory_bytes_per_us};
   }
 
   /// Plan::cost is of one thread; more are no faster than their caches or memory.
   double reorder_us(const Cost& cost) const {
     const double one = cost.nanoseconds / 1000;
     if (calibration_.threads == 1) return one;
-    const double bytes = static_cast<double>(cost.bytes_read + cost.bytes_written);
-    return std::max(one / calibration_.threads, std::min(one, bytes / bandwidth(bytes)));
+    const Traffic traffic = traffic_of(static_cast<double>(cost.bytes_read + cost.bytes_written));
+    return std::max(one / calibration_.threads, std::min(one, traffic.near + traffic.far));
   }
 
   Calibration calibration_;
