@@ -304,7 +304,9 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     Box permuted = box;
     if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
       BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, tuning);
-      if (reads_groups(out)) return out;
+      // Groups that start with a larger element are moved by that, unless they are copied whole.
+      const bool larger = shuffle.pattern[static_cast<std::size_t>(element)] == element;
+      if (reads_groups(out) && (!larger || out.shape == KernelShape::copy)) return out;
     }
   }
   BoxPlan plain = plan_elements(std::move(box), element, {}, streams, tuning);

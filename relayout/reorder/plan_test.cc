@@ -91,6 +91,10 @@ TEST(Plan, PermutedGroupsAreCopied) {
     EXPECT_EQ(p.boxes()[0].shape, KernelShape::copy) << p.explain();
     EXPECT_EQ(p.boxes()[0].shuffle, 16) << from;
   }
+  // Where that makes no runs, the larger element is transposed.
+  const Plan p = plan("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
+  EXPECT_EQ(p.boxes()[0].shape, KernelShape::transpose) << p.explain();
+  EXPECT_EQ(p.boxes()[0].shuffle, 1);
 }
 
 // Gathers have blocks of some size, whichever axes are short; few rows take more columns.
