@@ -13,7 +13,8 @@ constexpr std::size_t kMaxLayouts = 20;
 
 /// Kinds whose backward pass takes what the forward one left in a layout of its own, or is made for its layouts alone.
 bool follows_forward(Kind kind) {
-  return kind == Kind::pooling || kind == Kind::lrn || kind == Kind::rnn || kind == Kind::shuffle;
+  return kind == Kind::pooling || kind == Kind::lrn || kind == Kind::rnn || kind == Kind::shuffle ||
+         kind == Kind::resampling;
 }
 
 class Collector {
@@ -88,7 +89,9 @@ class Collector {
     for (const NumberedPlace& place : out_.places[at(node.src[0])]) {
       const bool of_view =
           producers_[at(node.src[0])] != kNone && is_view(graph_.node(producers_[at(node.src[0])]).kind);
-      if (of_view && std::ranges::find(usual, place.layout) == usual.end()) leads.push_back(place.layout);
+      // Kernels know padding of channels only, those of prelu no other orders of dims than the usual ones.
+      const bool known = node.kind != Kind::prelu && !finder_.layouts().layout(place.layout).padded();
+      if (of_view && known && std::ranges::find(usual, place.layout) == usual.end()) leads.push_back(place.layout);
     }
     std::vector<Offer>& offers = out_.ways[at(id)];
     const bool in_place = may_run_in_place(id);
