@@ -16,8 +16,14 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 // Written only while the signals are blocked in the one thread that exists then.
 char watched_path[PATH_MAX];
 volatile sig_atomic_t watching = 0;
+// An interrupt is a request; one was made.
+volatile sig_atomic_t waiting = 0, requested = 0;
 
-void on_interrupt(int) {
+void on_interrupt(int signal_number) {
+  if (signal_number == SIGINT && waiting && !requested) {
+    requested = 1;
+    return;
+  }
   if (watching) unlink(watched_path);
   _exit(kInterrupted);
 }
@@ -43,6 +49,13 @@ void install_interrupt_handlers() {
     sigaction(signal_number, &action, nullptr);
   }
 }
+
+InterruptRequest::InterruptRequest() {
+  requested = 0;
+  waiting = 1;
+}
+InterruptRequest::~InterruptRequest() { waiting = 0; }
+bool InterruptRequest::asked() const { return requested != 0; }
 
 InterruptGuard::InterruptGuard() {
   const sigset_t signals = interrupt_signals();

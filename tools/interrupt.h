@@ -28,4 +28,16 @@ class InterruptGuard {
   bool held_ = true;
 };
 
+/// While it lives, the first SIGINT does not end the command: it is a request to stop with what there is so far. The
+/// second one ends it. One at a time, and not while an InterruptGuard watches a file.
+class InterruptRequest {
+ public:
+  InterruptRequest();
+  ~InterruptRequest();
+  InterruptRequest(const InterruptRequest&) = delete;
+  InterruptRequest& operator=(const InterruptRequest&) = delete;
+
+  bool asked() const;
+};
+
 }  // namespace relayout::tools

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/graph/backward.h"
+#include "relayout/graph/models.h"
 #include "relayout/graph/onnx.h"
 #include "relayout/graph/simplify.h"
 
@@ -18,55 +20,79 @@ namespace {
 using graph::Graph;
 using graph::TensorId;
 
-/// Constants that nodes compute with become inputs, so that they can be trained.
-std::vector<TensorId> free_weights(Graph& model) {
-  std::vector<TensorId> out;
-  for (std::size_t t = 0; t < model.tensors.size(); ++t) {
-    graph::Tensor& tensor = model.tensors[t];
-    if (!tensor.constant() || tensor.dtype != DType::f32) continue;
-    tensor.data = nullptr;
-    model.inputs.push_back(static_cast<TensorId>(t));
-    out.push_back(static_cast<TensorId>(t));
+constexpr std::string_view kOwn = "model:";
+
+int64_t own_number(const std::string& text, std::string_view key) {
+  return from_command_line([&] { return parse_int(text, "MODEL " + std::string(key)); });
+}
+
+/// "model:NAME[,image=N][,channels=N]".
+Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
+  std::string names;
+  for (const graph::Model& model : graph::models()) names += (names.empty() ? "" : ", ") + std::string(model.name);
+  std::istringstream words(flags.path.substr(kOwn.size()));
+  std::string wanted, word;
+  std::getline(words, wanted, ',');
+  const auto found = std::ranges::find(graph::models(), wanted, &graph::Model::name);
+  if (found == graph::models().end()) {
+    usage_error(fmt::format("{}: the models are {}", escaped(flags.path), names), "MODEL", escaped(wanted), names);
   }
-  return out;
+  graph::ModelOptions options{.batch = std::max<int64_t>(flags.batch, 1), .image = 64, .channels = 16};
+  while (std::getline(words, word, ',')) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (key != "image" && key != "channels") {
+      usage_error(fmt::format("{}: {} is neither image=N nor channels=N", escaped(flags.path), escaped(word)), "MODEL",
+                  escaped(word), "image=N, channels=N");
+    }
+    (key == "image" ? options.image : options.channels) = own_number(value, key);
+  }
+  if (std::max(options.image, options.channels) > 1 << 14) {
+    usage_error(escaped(flags.path) + ": at most 16384", "MODEL", escaped(flags.path), "16384");
+  }
+  if (seed) options.seed = *seed;
+  if (flags.training) options.pass = graph::Pass::forward_training;
+  return from_command_line([&] { return found->build(options); });
+}
+
+Graph graph_of(const ModelFlags& flags) {
+  std::optional<uint64_t> seed;
+  if (flags.random_weights) {
+    const int64_t given = from_command_line([&] { return parse_int(*flags.random_weights, "--random-weights"); });
+    if (given <= 0) usage_error("--random-weights: a seed over 0", "--random-weights", std::to_string(given), "1...");
+    seed = static_cast<uint64_t>(given);
+  }
+  if (flags.path.starts_with(kOwn)) return own_model(flags, seed);
+  graph::OnnxOptions options{.batch = flags.batch};
+  if (seed) options.random_weights = *seed;
+  if (flags.training) options.pass = graph::Pass::forward_training;
+  graph::OnnxModel model = from_data([&] { return graph::read_onnx(flags.path, options); });
+  for (const std::string& warning : model.warnings) write_stderr("relayout: warning: " + warning + "\n");
+  return std::move(model.graph);
 }
 
 }  // namespace
 
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
-  command.add_option("MODEL", flags.path, "Model, an .onnx file")->required();
+  command.add_option("MODEL", flags.path, "Model, an .onnx file or model:NAME")->required();
   command.add_option("--batch", flags.batch, "Batch size (as the file says)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--random-weights", flags.random_weights, "Random weights by this seed, in place of the file's");
 }
 
 Graph load_model(const ModelFlags& flags) {
-  graph::OnnxOptions options;
-  options.batch = flags.batch;
-  if (flags.random_weights) {
-    const int64_t seed = from_command_line([&] { return parse_int(*flags.random_weights, "--random-weights"); });
-    if (seed <= 0) usage_error("--random-weights: a seed over 0", "--random-weights", std::to_string(seed), "1...");
-    options.random_weights = static_cast<uint64_t>(seed);
-  }
-  if (flags.training) options.pass = graph::Pass::forward_training;
-  graph::OnnxModel model = from_data([&] { return graph::read_onnx(flags.path, options); });
-  for (const std::string& warning : model.warnings) write_stderr("relayout: warning: " + warning + "\n");
-  Graph& graph = model.graph;
+  Graph graph = graph_of(flags);
   const auto row_major = [&](TensorId t) {
     graph::Tensor& tensor = graph.tensor(t);
     if (!tensor.layout) tensor.layout = Layout::contiguous(tensor.dims);
   };
   if (flags.training) {
-    from_data([&] {
-      graph::prune(graph);
-      const std::vector<TensorId> weights = free_weights(graph);
-      graph::append_backward(graph, weights);
-    });
+    from_data([&] { graph::append_training(graph); });
   } else {
     from_data([&] { graph::simplify(graph); });
     std::ranges::for_each(graph.inputs, row_major);
     std::ranges::for_each(graph.outputs, row_major);
   }
-  return std::move(graph);
+  return graph;
 }
 
 graph::PropagateOptions propagate_options(graph::Policy policy) {

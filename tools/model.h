@@ -1,4 +1,4 @@
-// A model of an ONNX file, as the verbs plan and run want it.
+// A model of an ONNX file, or one of the project's own by name, as the verbs plan and run want it.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 namespace relayout::tools {
 
 struct ModelFlags {
+  /// Of a file; or "model:NAME", one of graph/models.h, with ",image=N" and ",channels=N" (64 and 16).
   std::string path;
   int64_t batch = 0;
   std::optional<std::string> random_weights;
@@ -21,7 +22,7 @@ struct ModelFlags {
 
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
-/// The graph of a file, simplified. Inputs and outputs are row-major, as ONNX has them. For training: all weights are
+/// The graph, simplified. Inputs and outputs are row-major, as ONNX has them. For training: all weights are
 /// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error.
 graph::Graph load_model(const ModelFlags& flags);
 

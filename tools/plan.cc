@@ -2,205 +2,136 @@
 #include <fmt/format.h>
 
 #include "relayout/interop/tensor_file.h"
-#include "tools/model.h"
+#include "tools/plan_tune.h"
 
 namespace relayout::tools {
 namespace {
 
-using graph::CopyId;
 using graph::Graph;
-using graph::kNone;
-using graph::LayoutPlan;
-using graph::Policy;
+using graph::OptimalPlan;
+using graph::TensorId;
 
 struct Options {
   ModelFlags model;
-  std::string policy = "any";
+  PlanFlags plan;
+  std::vector<std::string> what_if;
   std::optional<std::string> out;
-  int threads = 0;
-  bool force = false;
+  bool tune = false, force = false;
 };
 
-/// A policy, or why the backend cannot follow it.
-struct Candidate {
-  Policy policy;
-  std::optional<LayoutPlan> plan;
-  std::string problem;
-};
+/// Further plans that are tried beside the cheapest one.
+constexpr int kTuned = 4;
+/// Milliseconds that explaining may take: each reorder is one more solution.
+constexpr double kExplainMs = 10000;
 
-std::vector<Candidate> candidates(const Graph& graph, const graph::Backend& backend, Policy wanted) {
-  std::vector<Candidate> out;
-  for (int p = 0; p < graph::kPolicyCount; ++p) {
-    Candidate& candidate = out.emplace_back(Candidate{static_cast<Policy>(p), {}, {}});
-    try {
-      candidate.plan = propagate(graph, backend, propagate_options(candidate.policy));
-    } catch (const Error& error) {
-      if (candidate.policy == wanted) throw;
-      candidate.problem = error.message();
+/// TENSOR=LAYOUT each.
+std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string>& texts, const Graph& graph) {
+  const std::vector<std::string> names = tensor_names(graph);
+  std::vector<std::pair<TensorId, Layout>> out;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    const std::string name = text.substr(0, equals);
+    const auto found = std::ranges::find(names, name);
+    if (equals == std::string::npos || found == names.end()) {
+      std::vector<std::string_view> known(names.begin(), names.end());
+      const std::string_view near = nearest(name, known);
+      usage_error(fmt::format("--what-if {}: TENSOR=LAYOUT; the model has no tensor \"{}\"{}", escaped(text, 200),
+                              escaped(name, 200), near.empty() ? "" : "; did you mean " + escaped(near, 200) + "?"),
+                  "--what-if", escaped(text, 200));
     }
+    const auto tensor = static_cast<TensorId>(found - names.begin());
+    out.emplace_back(tensor, bind_argument(layout_argument(text.substr(equals + 1)), graph.tensor(tensor).dims));
   }
   return out;
 }
 
-class Report {
- public:
-  Report(const Graph& graph, const LayoutPlan& plan, const std::vector<Candidate>& policies)
-      : graph_(graph), plan_(plan), policies_(policies), names_(tensor_names(graph)) {}
-
-  Json json(const Options& options) const {
-    Json out = {{"model", escaped(options.model.path, 4096)}, {"policy", plan_.policy}, {"backend", plan_.backend}};
-    out["training"] = options.model.training;
-    out["layouts"] = Json::object();
-    for (const graph::Copy& copy : plan_.copies) {
-      const std::string& tensor = names_[static_cast<std::size_t>(copy.tensor)];
-      if (!out["layouts"].contains(tensor)) out["layouts"][tensor] = graph::expression_of(copy.layout);
+void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candidate>& out) {
+  for (int p = 0; p < graph::kPolicyCount; ++p) {
+    const auto policy = static_cast<graph::Policy>(p);
+    Candidate& candidate = out.emplace_back(Candidate{.name = std::string(name(policy))});
+    try {
+      candidate.plan = planner.rival(policy);
+      candidate.predicted_us = planner.predicted_us(*candidate.plan);
+    } catch (const Error& error) {
+      if (candidate.name == wanted) throw;
+      candidate.plan.reset();
+      candidate.problem = error.message();
     }
-    out["reorders"] = Json::array();
-    for (CopyId id : plan_.reorders(graph_)) out["reorders"].push_back(reorder(id));
-    out["load_reorders"] = Json::array();
-    for (CopyId id : plan_.load_reorders(graph_)) out["load_reorders"].push_back(reorder(id));
-    out["primitives"] = Json::array();
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) out["primitives"].push_back(primitive(n));
-    out["policies"] = Json::object();
-    for (const Candidate& candidate : policies_) {
-      Json& entry = out["policies"][std::string(name(candidate.policy))];
-      if (!candidate.plan) {
-        entry = {{"error", candidate.problem}};
-        continue;
-      }
-      const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
-      entry = {{"reorders", totals.reorders},
-               {"reorder_bytes", totals.reorder_bytes},
-               {"load_reorders", totals.load_reorders},
-               {"ref_primitives", totals.reference_primitives}};
-    }
-    return out;
   }
+}
 
-  std::string text() const {
-    std::string out = bold("Primitives") + "\n" + table(primitive_rows()) + "\n" + bold("Reorders") + "\n";
-    const auto rows = reorder_rows();
-    out += rows.size() > 1 ? table(rows) : "  none\n";
-    return out + "\n" + bold("Policies") + "\n" + table(policy_rows());
+/// The cheapest plans after the first one.
+void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candidate>& out) {
+  const std::vector<graph::Assignment> plans = graph::cheapest(best.space.problem, kTuned);
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    Candidate& candidate = out.emplace_back(Candidate{.name = fmt::format("optimal #{}", i + 1)});
+    candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
+    candidate.plan->policy = candidate.name;
+    candidate.predicted_us = graph::cost_of(best.space.problem, plans[i]);
   }
-
- private:
-  std::string shown(graph::TensorId tensor) const { return escaped(names_[static_cast<std::size_t>(tensor)], 40); }
-  std::string shown_layout(CopyId id, bool weights) const {
-    return graph::display_name(plan_.copy(id).layout, weights);
-  }
-  bool weights(CopyId id) const { return graph_.tensor(plan_.copy(id).tensor).constant(); }
-
-  Json reorder(CopyId id) const {
-    const graph::Copy& copy = plan_.copy(id);
-    return {{"tensor", names_[static_cast<std::size_t>(copy.tensor)]},
-            {"from", graph::expression_of(plan_.copy(copy.from).layout)},
-            {"to", graph::expression_of(copy.layout)},
-            {"bytes", reorder_bytes(graph_, plan_, id)},
-            {"reason", copy.reason}};
-  }
-
-  Json primitive(std::size_t n) const {
-    const graph::Node& node = graph_.nodes[n];
-    const graph::PlannedNode& planned = plan_.nodes[n];
-    Json layouts = Json::object();
-    for (const auto* operands : {&planned.src, &planned.dst}) {
-      for (CopyId id : *operands) {
-        if (id != kNone)
-          layouts[names_[static_cast<std::size_t>(plan_.copy(id).tensor)]] =
-              graph::expression_of(plan_.copy(id).layout);
-      }
-    }
-    return {{"name", node.name},        {"kind", name(node.kind)},
-            {"pass", name(node.pass)},  {"implementation", planned.implementation},
-            {"ref", planned.reference}, {"layouts", std::move(layouts)}};
-  }
-
-  std::vector<std::vector<std::string>> primitive_rows() const {
-    std::vector<std::vector<std::string>> rows = {{"name", "kind", "implementation", "layouts"}};
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const graph::PlannedNode& planned = plan_.nodes[n];
-      std::string layouts;
-      const auto add = [&](const std::vector<CopyId>& operands) {
-        for (CopyId id : operands) {
-          if (id == kNone || plan_.copy(id).layout.ndims() < 2) continue;
-          layouts += " " + shown_layout(id, weights(id));
-        }
-      };
-      add(planned.src);
-      layouts += " ->";
-      add(planned.dst);
-      rows.push_back({escaped(graph_.nodes[n].name, 40), std::string(name(graph_.nodes[n].kind)),
-                      planned.implementation, layouts.substr(1)});
-    }
-    return rows;
-  }
-
-  std::vector<std::vector<std::string>> reorder_rows() const {
-    std::vector<std::vector<std::string>> rows = {{"tensor", "from", "to", "moves", "why"}};
-    for (CopyId id : plan_.reorders(graph_)) {
-      const graph::Copy& copy = plan_.copy(id);
-      rows.push_back({shown(copy.tensor), shown_layout(copy.from, false), shown_layout(id, false),
-                      size_text(reorder_bytes(graph_, plan_, id)), escaped(copy.reason, 200)});
-    }
-    return rows;
-  }
-
-  std::vector<std::vector<std::string>> policy_rows() const {
-    std::vector<std::vector<std::string>> rows = {
-        {"policy", "reorders", "moves", "ref primitives", "reorders at load"}};
-    for (const Candidate& candidate : policies_) {
-      const std::string label =
-          std::string(name(candidate.policy)) + (name(candidate.policy) == plan_.policy ? " *" : "");
-      if (!candidate.plan) {
-        rows.push_back({label, "-", "-", "-", candidate.problem});
-        continue;
-      }
-      const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
-      rows.push_back({label, std::to_string(totals.reorders), size_text(totals.reorder_bytes),
-                      std::to_string(totals.reference_primitives), std::to_string(totals.load_reorders)});
-    }
-    return rows;
-  }
-
-  const Graph& graph_;
-  const LayoutPlan& plan_;
-  const std::vector<Candidate>& policies_;
-  std::vector<std::string> names_;
-};
+}
 
 int run(const Options& options, bool json) {
   require_isa();
-  check_threads(options.threads);
-  const Policy policy = from_command_line([&] { return graph::parse_policy(options.policy); });
+  check_plan_flags(options.plan);
   const Graph graph = load_model(options.model);
-  const auto backend = make_backend(options.threads);
-  const std::vector<Candidate> policies = candidates(graph, *backend, policy);
-  const LayoutPlan& plan = *policies[static_cast<std::size_t>(policy)].plan;
-  const Report report(graph, plan, policies);
+  const auto wishes = wishes_of(options.what_if, graph);
+  Planner planner(graph, options.plan);
+  PlanReport report{.graph = graph,
+                    .model = escaped(options.model.path, 4096),
+                    .cost = options.plan.cost,
+                    .training = options.model.training,
+                    .threads = planner.backend().threads()};
+  OptimalPlan best = planner.optimal();
+  if (static_cast<double>(best.plan.reorders(graph).size()) * best.planning_ms < kExplainMs) {
+    graph::explain_reorders(graph, best);
+  }
+  report.candidates.push_back({.name = "optimal", .plan = best.plan, .predicted_us = best.predicted_us});
+  add_rivals(planner, options.plan.policy, report.candidates);
+  if (options.tune) {
+    add_cheapest(planner, best, report.candidates);
+    report.chosen = tune(planner, report.candidates);
+  } else {
+    const auto wanted = std::ranges::find(report.candidates, options.plan.policy, &Candidate::name);
+    report.chosen = static_cast<std::size_t>(wanted - report.candidates.begin());
+  }
+  if (report.chosen == 0) report.optimal = &best;
+  if (!wishes.empty()) {
+    std::string all;
+    for (const std::string& text : options.what_if) all += (all.empty() ? "" : ", ") + text;
+    report.what_if = {all, planner.optimal(wishes)};
+  }
   if (options.out) {
-    const std::string text = json_text(report.json(options));
+    const std::string text = json_text(report_json(report));
     from_command_line([&] { write_file(*options.out, std::as_bytes(std::span(text)), options.force); });
   }
-  write_stdout(json ? json_text(report.json(options)) : report.text());
+  write_stdout(json ? json_text(report_json(report)) : report_text(report));
   return kOk;
 }
 
 }  // namespace
 
 Verb add_plan(CLI::App& app) {
-  auto [command, json] =
-      add_verb(app, "plan", "Plan the layouts of a model, and say where reorders are and why",
-               "  relayout plan net.onnx\n"
-               "  relayout plan net.onnx --policy nhwc --batch 8 --json\n"
-               "  relayout plan net.onnx --training -o plan.json\n"
-               "Policies: any (compute-bound primitives choose, the others follow), nchw, nhwc, blocked.\n"
-               "Inputs and outputs are row-major; with --training weights are inputs whose layouts are chosen.");
+  auto [command, json] = add_verb(
+      app, "plan", "Plan the layouts of a model, and say where reorders are and why",
+      "  relayout plan net.onnx\n"
+      "  relayout plan net.onnx --policy nhwc --batch 8 --json\n"
+      "  relayout plan net.onnx --training -o plan.json\n"
+      "  relayout plan net.onnx --tune -o plan.json && relayout run net.onnx --plan plan.json --input x.npy\n"
+      "  relayout plan model:shufflenet,image=96,channels=32 --what-if convolution_3=nhwc\n"
+      "The optimal plan is the cheapest of all, by predicted times; the others are what frameworks do: any (compute-\n"
+      "bound primitives choose, the others follow), one layout everywhere (nchw, nhwc, 8c, 16c, and blocked for this\n"
+      "machine's), openvino, ort. Analytic costs come from this machine's speeds, which are measured once; measured\n"
+      "ones run each primitive in each layout once and are remembered. Ctrl-C gives the best plan so far, and how far\n"
+      "it may be from the cheapest.\n"
+      "Inputs and outputs are row-major; with --training weights are inputs whose layouts are chosen.\n"
+      "model:NAME is one of the project's own networks with random weights: see the error of model:?.");
   auto options = std::make_shared<Options>();
   add_model_flags(*command, options->model);
-  command->add_option("--policy", options->policy, "any, nchw, nhwc or blocked");
+  add_plan_flags(*command, options->plan);
+  command->add_flag("--tune", options->tune, "Run the best plans and all policies in turns, and keep the fastest");
+  command->add_option("--what-if", options->what_if, "TENSOR=LAYOUT: what the plan would cost with it; repeatable");
   command->add_flag("--training", options->model.training, "Forward and backward of the weights");
-  command->add_option("--threads", options->threads, "Threads (0: all)");
   command->add_option("-o,--out", options->out, "Write the plan as JSON to this file");
   command->add_flag("-f,--force", options->force, "Overwrite a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -1,4 +1,4 @@
-// relayout run: a model on real inputs, in the layouts that a policy chooses for it.
+// relayout run: a model on real inputs, in the layouts of the cheapest plan, a policy or a saved plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,24 +10,25 @@
 #include "relayout/execute/execute.h"
 #include "relayout/graph/reference.h"
 #include "relayout/interop/tensor_file.h"
-#include "tools/model.h"
 #include "tools/output.h"
+#include "tools/plan_file.h"
+#include "tools/planning.h"
 #include "tools/tensor_input.h"
 
 namespace relayout::tools {
 namespace {
 
 using graph::Graph;
-using graph::Policy;
 using graph::TensorId;
 
 struct Options {
   ModelFlags model;
   std::vector<std::string> inputs;
   std::optional<std::string> out, random_inputs, input_layout;
-  std::string policy = "any";
+  PlanFlags plan;
+  std::optional<std::string> plan_file;
   double input_scale = 1;
-  int threads = 0, repeat = 1;
+  int repeat = 1;
   bool profile = false, check = false, check_padding = false, force = false;
 };
 
@@ -272,14 +273,14 @@ std::string to_text(const Options& options, const execute::Model& model, const R
 
 int run(const Options& options, bool json) {
   require_isa();
-  check_threads(options.threads);
-  const Policy policy = from_command_line([&] { return graph::parse_policy(options.policy); });
+  check_plan_flags(options.plan);
   const Graph graph = load_model(options.model);
   check_out(options, graph);
   const std::vector<Input> inputs = open_inputs(options, graph);
-  const auto backend = make_backend(options.threads);
+  Planner planner(graph, options.plan);
   execute::Model model(
-      graph, propagate(graph, *backend, propagate_options(policy)), *backend,
+      graph, options.plan_file ? read_plan(*options.plan_file, graph, planner.backend()) : planner.plan(),
+      planner.backend(),
       {.check_padding = options.check_padding, .input_scale = static_cast<float>(options.input_scale)});
   std::vector<execute::Source> sources;
   for (const Input& input : inputs) sources.push_back({input.desc, input.data()});
@@ -314,6 +315,7 @@ Verb add_run(CLI::App& app) {
                "  relayout run net.onnx --input x.npy -o y.npy\n"
                "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
                "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
+               "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
                "Inputs of any layout and type are converted. Several outputs go to one .npz. --check compares with a\n"
                "slow float64 reference: exit code 0 equal, 1 different.");
   auto options = std::make_shared<Options>();
@@ -324,8 +326,9 @@ Verb add_run(CLI::App& app) {
   command->add_option("--random-inputs", options->random_inputs, "Random values by this seed for inputs not given");
   command->add_option("-o,--out", options->out, "Output file; row-major");
   command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
-  command->add_option("--policy", options->policy, "any, nchw, nhwc or blocked");
-  command->add_option("--threads", options->threads, "Threads (0: all)");
+  add_plan_flags(*command, options->plan);
+  command->add_option("--plan", options->plan_file, "Run by this plan, which relayout plan -o wrote for the model")
+      ->excludes("--policy");
   command->add_option("--repeat", options->repeat, "Runs; the median time is reported")->check(CLI::Range(1, 1000000));
   command->add_flag("--profile", options->profile, "Time of each primitive and reorder, in one more run");
   command->add_flag("--check", options->check, "Compare the outputs with a float64 reference");

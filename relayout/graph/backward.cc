@@ -9,6 +9,7 @@
 
 #include "relayout/graph/backward_rules.h"
 #include "relayout/graph/ops_families.h"
+#include "relayout/graph/simplify.h"
 
 namespace relayout::graph {
 namespace {
@@ -165,5 +166,18 @@ class Builder {
 }  // namespace
 
 Gradients append_backward(Graph& graph, std::span<const TensorId> wrt) { return Builder(graph, wrt).run(wrt); }
+
+Gradients append_training(Graph& graph) {
+  prune(graph);
+  std::vector<TensorId> weights;
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+    Tensor& tensor = graph.tensors[t];
+    if (!tensor.constant() || tensor.dtype != DType::f32) continue;
+    tensor.data = nullptr;
+    graph.inputs.push_back(static_cast<TensorId>(t));
+    weights.push_back(static_cast<TensorId>(t));
+  }
+  return append_backward(graph, weights);
+}
 
 }  // namespace relayout::graph

@@ -22,4 +22,8 @@ struct Gradients {
 /// normalization, and a primitive that is not of Pass::forward_training.
 Gradients append_backward(Graph& graph, std::span<const TensorId> wrt);
 
+/// Makes a training step of a graph of Pass::forward_training: what its outputs do not need goes (prune()), constants
+/// of f32 become inputs, whose layouts are free, and their gradients are added as above. Ids change. Errors: as above.
+Gradients append_training(Graph& graph);
+
 }  // namespace relayout::graph

@@ -496,6 +496,92 @@ def check(command):
     expect(command.run("check", "missing.json").returncode, 4, "no file")
 
 
+def plans(command):
+    """Plans by every policy, saved, proven, run, and refused where they are of another model."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:shufflenet,image=32,channels=16"
+    result = command.run("plan", model, "--threads", "1", "-o", "plan.json", "--json", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    plan = json.loads(result.stdout)
+    expect(plan["policy"], "optimal", "the policy")
+    assert plan["optimal"] and plan["gap"] == 0, "proven"
+    assert plan["predicted_us"] > 0 and plan["planning_ms"] > 0, "times"
+    names = {"optimal", "any", "nchw", "nhwc", "blocked", "8c", "16c", "openvino", "ort"}
+    expect(set(plan["policies"]), names, "policies")
+    for name, one in plan["policies"].items():
+        assert "error" in one or one["predicted_us"] >= plan["predicted_us"] * (1 - 1e-9), (name, one)
+    assert "proven" in command.ok("check", "plan.json"), "check"
+    for policy in sorted(names):
+        text = command.ok("plan", model, "--threads", "1", "--policy", policy, more_env=env)
+        assert policy + " *" in text, text
+        assert "equal" in command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", "--check",
+                                     more_env=env), policy
+    # The saved plan runs, and only on its model.
+    command.ok("run", model, "--threads", "1", "--plan", "plan.json", "--random-inputs", "1", "--check", more_env=env)
+    for wrong, message in (("model:shufflenet,image=64,channels=16", "dims"), ("model:small_cnn,image=32", "another model"),
+                           ("model:shufflenet,image=32,channels=32", "dims")):
+        result = command.run("run", wrong, "--plan", "plan.json", "--random-inputs", "1", more_env=env)
+        expect(result.returncode, 3, "%s by another model's plan: %s" % (wrong, result.stderr))
+        assert message in result.stderr, result.stderr
+    result = command.run("run", model, "--batch", "2", "--plan", "plan.json", "--random-inputs", "1", more_env=env)
+    expect(result.returncode, 3, "another batch size")
+
+    def tampered(change, code, message):
+        copy = json.loads(json.dumps(plan))
+        change(copy)
+        with open(command.path("bad.json"), "w") as file:
+            json.dump(copy, file)
+        result = command.run("run", model, "--threads", "1", "--plan", "bad.json", "--random-inputs", "1", more_env=env)
+        expect(result.returncode, code, "%s: %s" % (message, result.stderr))
+        assert message in result.stderr, result.stderr
+    tampered(lambda p: p.pop("copies"), 3, 'no "copies"')
+    tampered(lambda p: p["copies"][0].pop("digits"), 3, 'no "digits"')
+    tampered(lambda p: p["copies"][0].update(tensor="none"), 3, "of no tensor")
+    tampered(lambda p: p["copies"][0].update(view_of=99999), 3, "refers to copy")
+    tampered(lambda p: p["copies"][0].update(offset=1 << 40), 3, "plan")
+    tampered(lambda p: p["primitives"].pop(), 3, "primitives")
+    tampered(lambda p: p["primitives"][0].update(implementation="magic"), 5, "magic")
+    tampered(lambda p: p["primitives"][0].update(src=["x"]), 3, "whole number")
+    tampered(lambda p: p.update(inputs=[]), 3, "inputs")
+    with open(command.path("bad.json"), "w") as file:
+        file.write("[" * 100)
+    expect(command.run("run", model, "--plan", "bad.json", "--random-inputs", "1").returncode, 3, "deep JSON")
+    expect(command.run("run", model, "--plan", "missing.json", "--random-inputs", "1").returncode, 4, "no file")
+
+
+def plan_options(command):
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:small_cnn,image=32,channels=8"
+    result = command.run("plan", model, "--threads", "1", "--tune", "--json", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    tuned = json.loads(result.stdout)
+    fastest = min(one["measured_us"] for one in tuned["policies"].values() if "error" not in one)
+    expect(tuned["measured_us"], fastest, "the fastest is kept")
+    plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=env))
+    tensor = next(p for p in plan["primitives"] if p["kind"] == "convolution")["name"]
+    for layout in ("nchw", "nhwc", "nChw16c"):
+        wished = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout), "--json",
+                                       more_env=env))["what_if"]
+        assert wished["difference_us"] >= -1e-6, wished
+        assert abs(wished["predicted_us"] - plan["predicted_us"] - wished["difference_us"]) < 1e-3, wished
+    measured = json.loads(command.ok("plan", model, "--threads", "1", "--cost", "measured", "--json", more_env=env))
+    expect(measured["cost"], "measured", "costs")
+    training = json.loads(command.ok("plan", model, "--threads", "1", "--training", "--json", more_env=env))
+    assert training["optimal"] and any(p["pass"].startswith("backward") for p in training["primitives"]), "training"
+    for args, what in ((("--policy", "fast"), "--policy"), (("--cost", "guessed"), "--cost"),
+                       (("--what-if", "nothing=nchw"), "--what-if"), (("--what-if", tensor + "=nhcw"), "nhcw"),
+                       (("--what-if", tensor), "TENSOR=LAYOUT")):
+        result = command.run("plan", model, *args)
+        expect(result.returncode, 2, "%s: %s" % (args, result.stderr))
+        assert what in result.stderr, result.stderr
+    for bad in ("model:nothing", "model:unet,size=3", "model:unet,image=x", "model:unet,image=8"):
+        expect(command.run("plan", bad).returncode, 2, bad)
+
+
 ALL = [closed_pipe, full_device, closed_standard_output, interrupt, cached_pages, peak_memory, large_blocks, threads,
        offsets, descriptions, images, conversions, parts, safe_in_place, terminal, doctor, bench, tuning, json_everywhere,
-       explain, check]
+       explain, check, plans, plan_options]

@@ -1,0 +1,254 @@
+// Tables and JSON of a plan: see plan_report.h.
+#include "tools/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "tools/certificate_json.h"
+#include "tools/plan_file.h"
+
+namespace relayout::tools {
+namespace {
+
+using graph::CopyId;
+using graph::kNone;
+using graph::LayoutPlan;
+
+std::string time_text(double us) {
+  return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.3f} ms", us / 1000);
+}
+
+/// Tensor, from, to: of each reorder at run time.
+using Reorders = std::multiset<std::array<std::string, 3>>;
+
+class Writer {
+ public:
+  explicit Writer(const PlanReport& report)
+      : report_(report), graph_(report.graph), plan_(report.plan()), names_(tensor_names(report.graph)) {}
+
+  Json json() const {
+    const Candidate& chosen = report_.candidates[report_.chosen];
+    Json out = {{"model", report_.model},     {"policy", chosen.name},        {"backend", plan_.backend},
+                {"threads", report_.threads}, {"training", report_.training}, {"cost", report_.cost}};
+    out["predicted_us"] = chosen.predicted_us;
+    if (chosen.measured_us) out["measured_us"] = *chosen.measured_us;
+    if (report_.optimal != nullptr) {
+      out["optimal"] = report_.optimal->optimal;
+      out["gap"] = report_.optimal->gap;
+      out["planning_ms"] = report_.optimal->planning_ms;
+    }
+    out["layouts"] = Json::object();
+    for (const graph::Copy& copy : plan_.copies) {
+      const std::string& tensor = name_of(copy);
+      if (!out["layouts"].contains(tensor)) out["layouts"][tensor] = graph::expression_of(copy.layout);
+    }
+    out["reorders"] = Json::array();
+    for (CopyId id : plan_.reorders(graph_)) out["reorders"].push_back(reorder(id));
+    out["load_reorders"] = Json::array();
+    for (CopyId id : plan_.load_reorders(graph_)) out["load_reorders"].push_back(reorder(id));
+    out["primitives"] = Json::array();
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) out["primitives"].push_back(primitive(n));
+    out["policies"] = Json::object();
+    for (const Candidate& candidate : report_.candidates) out["policies"][candidate.name] = policy(candidate);
+    if (report_.what_if) out["what_if"] = what_if_json();
+    out.update(copies_json(graph_, plan_, names_));
+    if (report_.optimal != nullptr) out["certificate"] = certificate_json(graph_, *report_.optimal, names_);
+    return out;
+  }
+
+  std::string text() const {
+    std::string out = bold("Primitives") + "\n" + table(primitive_rows()) + "\n" + bold("Reorders") + "\n";
+    const auto rows = reorder_rows();
+    out += rows.size() > 1 ? table(rows) : "  none\n";
+    out += "\n" + bold("Policies") + "\n" + table(policy_rows());
+    if (report_.optimal != nullptr) {
+      const graph::OptimalPlan& best = *report_.optimal;
+      out += "\n" + labelled("plan", fmt::format("{} us predicted ({} costs), {}; planned in {:.1f} ms",
+                                                 fmt::format("{:.1f}", best.predicted_us), report_.cost,
+                                                 best.optimal
+                                                     ? std::string("proven the cheapest")
+                                                     : fmt::format("at most {:.2g}% from the cheapest", 100 * best.gap),
+                                                 best.planning_ms));
+    }
+    out += saved_text();
+    return report_.what_if ? out + "\n" + what_if_text() : out;
+  }
+
+ private:
+  const std::string& name_of(const graph::Copy& copy) const { return names_[static_cast<std::size_t>(copy.tensor)]; }
+  std::string shown_layout(CopyId id, bool weights) const {
+    return graph::display_name(plan_.copy(id).layout, weights);
+  }
+
+  Json reorder(CopyId id) const {
+    const graph::Copy& copy = plan_.copy(id);
+    return {{"tensor", name_of(copy)},
+            {"from", graph::expression_of(plan_.copy(copy.from).layout)},
+            {"to", graph::expression_of(copy.layout)},
+            {"bytes", reorder_bytes(graph_, plan_, id)},
+            {"reason", copy.reason}};
+  }
+
+  Json primitive(std::size_t n) const {
+    const graph::Node& node = graph_.nodes[n];
+    const graph::PlannedNode& planned = plan_.nodes[n];
+    Json layouts = Json::object();
+    for (const auto* operands : {&planned.src, &planned.dst}) {
+      for (CopyId id : *operands) {
+        if (id != kNone) layouts[name_of(plan_.copy(id))] = graph::expression_of(plan_.copy(id).layout);
+      }
+    }
+    return {{"name", node.name},
+            {"kind", name(node.kind)},
+            {"pass", name(node.pass)},
+            {"implementation", planned.implementation},
+            {"ref", planned.reference},
+            {"layouts", std::move(layouts)},
+            {"src", operands_json(planned.src)},
+            {"dst", operands_json(planned.dst)}};
+  }
+
+  Json policy(const Candidate& candidate) const {
+    if (!candidate.plan) return {{"error", candidate.problem}};
+    const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
+    Json out = {{"predicted_us", candidate.predicted_us},
+                {"reorders", totals.reorders},
+                {"reorder_bytes", totals.reorder_bytes},
+                {"load_reorders", totals.load_reorders},
+                {"ref_primitives", totals.reference_primitives}};
+    if (candidate.measured_us) out["measured_us"] = *candidate.measured_us;
+    return out;
+  }
+
+  std::vector<std::vector<std::string>> primitive_rows() const {
+    std::vector<std::vector<std::string>> rows = {{"name", "kind", "implementation", "layouts"}};
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const graph::PlannedNode& planned = plan_.nodes[n];
+      std::string layouts;
+      const auto add = [&](const std::vector<CopyId>& operands) {
+        for (CopyId id : operands) {
+          if (id == kNone || plan_.copy(id).layout.ndims() < 2) continue;
+          layouts += " " + shown_layout(id, graph_.tensor(plan_.copy(id).tensor).constant());
+        }
+      };
+      add(planned.src);
+      layouts += " ->";
+      add(planned.dst);
+      rows.push_back({escaped(graph_.nodes[n].name, 40), std::string(name(graph_.nodes[n].kind)),
+                      planned.implementation, layouts.substr(1)});
+    }
+    return rows;
+  }
+
+  std::vector<std::vector<std::string>> reorder_rows() const {
+    std::vector<std::vector<std::string>> rows = {{"tensor", "from", "to", "moves", "why"}};
+    for (CopyId id : plan_.reorders(graph_)) {
+      const graph::Copy& copy = plan_.copy(id);
+      rows.push_back({escaped(name_of(copy), 40), shown_layout(copy.from, false), shown_layout(id, false),
+                      size_text(reorder_bytes(graph_, plan_, id)), escaped(copy.reason, 300)});
+    }
+    return rows;
+  }
+
+  std::vector<std::vector<std::string>> policy_rows() const {
+    const bool measured =
+        std::ranges::any_of(report_.candidates, [](const auto& c) { return c.measured_us.has_value(); });
+    std::vector<std::vector<std::string>> rows = {
+        {"policy", "predicted", "reorders", "moves", "ref primitives", "reorders at load"}};
+    if (measured) rows[0].insert(rows[0].begin() + 2, "measured");
+    for (std::size_t c = 0; c < report_.candidates.size(); ++c) {
+      const Candidate& candidate = report_.candidates[c];
+      std::vector<std::string>& row = rows.emplace_back();
+      row.push_back(candidate.name + (c == report_.chosen ? " *" : ""));
+      if (!candidate.plan) {
+        row.insert(row.end(), measured ? 5 : 4, "-");
+        row.push_back(candidate.problem);
+        continue;
+      }
+      const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
+      row.push_back(time_text(candidate.predicted_us));
+      if (measured) row.push_back(candidate.measured_us ? time_text(*candidate.measured_us) : "-");
+      row.insert(row.end(), {std::to_string(totals.reorders), size_text(totals.reorder_bytes),
+                             std::to_string(totals.reference_primitives), std::to_string(totals.load_reorders)});
+    }
+    return rows;
+  }
+
+  /// Beside greedy propagation, by measured times where there are any.
+  std::string saved_text() const {
+    const auto any = std::ranges::find(report_.candidates, "any", &Candidate::name);
+    const Candidate& chosen = report_.candidates[report_.chosen];
+    if (any == report_.candidates.end() || !any->plan || chosen.name == any->name) return "";
+    const bool measured = chosen.measured_us && any->measured_us;
+    const double mine = measured ? *chosen.measured_us : chosen.predicted_us;
+    const double greedy = measured ? *any->measured_us : any->predicted_us;
+    const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
+    return labelled("saves", fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} reorders of {} in "
+                                         "place of {} of {}",
+                                         100 * (1 - mine / greedy), measured ? "measured" : "predicted", less.reorders,
+                                         size_text(less.reorder_bytes), more.reorders, size_text(more.reorder_bytes)));
+  }
+
+  Reorders reorders_of(const LayoutPlan& plan) const {
+    Reorders out;
+    for (CopyId id : plan.reorders(graph_)) {
+      const graph::Copy& copy = plan.copy(id);
+      out.insert({name_of(copy), graph::expression_of(plan.copy(copy.from).layout), graph::expression_of(copy.layout)});
+    }
+    return out;
+  }
+
+  /// What `more` has that `less` has not.
+  static Reorders without(Reorders more, const Reorders& less) {
+    for (const auto& one : less) {
+      if (const auto found = more.find(one); found != more.end()) more.erase(found);
+    }
+    return more;
+  }
+
+  double what_if_difference() const {
+    return report_.what_if->plan.predicted_us - report_.candidates[report_.chosen].predicted_us;
+  }
+
+  Json what_if_json() const {
+    const Reorders before = reorders_of(plan_), after = reorders_of(report_.what_if->plan.plan);
+    const auto list = [](const Reorders& reorders) {
+      Json out = Json::array();
+      for (const auto& [tensor, from, to] : reorders) out.push_back({{"tensor", tensor}, {"from", from}, {"to", to}});
+      return out;
+    };
+    return {{"wishes", report_.what_if->wishes},
+            {"predicted_us", report_.what_if->plan.predicted_us},
+            {"difference_us", what_if_difference()},
+            {"optimal", report_.what_if->plan.optimal},
+            {"reorders_added", list(without(after, before))},
+            {"reorders_removed", list(without(before, after))}};
+  }
+
+  std::string what_if_text() const {
+    const Reorders before = reorders_of(plan_), after = reorders_of(report_.what_if->plan.plan);
+    std::string out = bold("What if " + escaped(report_.what_if->wishes, 400)) + "\n";
+    out += fmt::format("  {} predicted, {:+.1f} us\n", time_text(report_.what_if->plan.predicted_us),
+                       what_if_difference());
+    std::vector<std::vector<std::string>> rows;
+    const auto add = [&](const char* sign, const Reorders& reorders) {
+      for (const auto& [tensor, from, to] : reorders) rows.push_back({sign, escaped(tensor, 40), from, "->", to});
+    };
+    add("+", without(after, before));
+    add("-", without(before, after));
+    return out + (rows.empty() ? "  the same reorders\n" : table(rows));
+  }
+
+  const PlanReport& report_;
+  const graph::Graph& graph_;
+  const LayoutPlan& plan_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+Json report_json(const PlanReport& report) { return Writer(report).json(); }
+std::string report_text(const PlanReport& report) { return Writer(report).text(); }
+
+}  // namespace relayout::tools

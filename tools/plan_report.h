@@ -1,0 +1,44 @@
+// Plan report: what `relayout plan` says of a plan, as text and as JSON.
+#pragma once
+
+#include <map>
+
+#include "tools/planning.h"
+
+namespace relayout::tools {
+
+/// A policy's plan, or why the backend cannot follow it.
+struct Candidate {
+  std::string name;
+  std::optional<graph::LayoutPlan> plan;
+  double predicted_us = 0;
+  std::string problem{};
+  /// End to end, where it was run.
+  std::optional<double> measured_us{};
+};
+
+/// A plan with tensors in other layouts, beside the cheapest one.
+struct WhatIf {
+  std::string wishes;
+  graph::OptimalPlan plan;
+};
+
+struct PlanReport {
+  const graph::Graph& graph;
+  /// The one that is kept, of `candidates`.
+  std::size_t chosen = 0;
+  std::vector<Candidate> candidates{};
+  /// With its certificate, where the chosen plan is the cheapest one.
+  const graph::OptimalPlan* optimal = nullptr;
+  std::optional<WhatIf> what_if{};
+  std::string model, cost;
+  bool training = false;
+  int threads = 0;
+
+  const graph::LayoutPlan& plan() const { return *candidates[chosen].plan; }
+};
+
+Json report_json(const PlanReport& report);
+std::string report_text(const PlanReport& report);
+
+}  // namespace relayout::tools

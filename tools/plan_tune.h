@@ -1,0 +1,12 @@
+// Tuning plans: runs of whole models, in turns.
+#pragma once
+
+#include "tools/plan_report.h"
+
+namespace relayout::tools {
+
+/// Runs each candidate on random inputs, one run of each after the other, and notes the median of each. Some seconds.
+/// Returns the fastest.
+std::size_t tune(const Planner& planner, std::vector<Candidate>& candidates);
+
+}  // namespace relayout::tools
