@@ -168,5 +168,24 @@ TEST(Backward, RefusesWhatHasNoGradient) {
   EXPECT_EQ(code_of([&] { append_backward(g, std::span(&none, 1)); }), ErrorCode::invalid_argument);
 }
 
+TEST(Backward, ATrainingStepHasItsWeightsAsInputs) {
+  Graph graph;
+  graph.pass = Pass::forward_training;
+  const TensorId x = graph.input("x", {2, 3, 5, 5});
+  const TensorId w = graph.constant("w", {4, 3, 3, 3}, std::vector<float>(108, 1));
+  graph.constant("unused", {7}, std::vector<float>(7, 1));
+  graph.output(graph.convolution(x, w));
+  const Gradients gradients = append_training(graph);
+  // x, w and the gradient of the result; the result and the gradient of w.
+  ASSERT_EQ(graph.inputs.size(), 3U);
+  ASSERT_EQ(graph.outputs.size(), 2U);
+  EXPECT_EQ(graph.tensor(graph.inputs[1]).name, "w");
+  EXPECT_FALSE(graph.tensor(graph.inputs[1]).constant());
+  EXPECT_FALSE(graph.tensor(graph.inputs[1]).layout);
+  ASSERT_EQ(gradients.of.size(), 1U);
+  EXPECT_EQ(graph.outputs[1], gradients.of[0]);
+  EXPECT_EQ(graph.tensor(gradients.of[0]).dims, (Dims{4, 3, 3, 3}));
+}
+
 }  // namespace
 }  // namespace relayout::graph

@@ -19,7 +19,9 @@
 //                channels fit. Everything else is row-major, with a reorder to it and, after it, from it.
 //
 // Not taken over are what these systems fuse, and zero-copy concats. Weights are each primitive's own choice under all
-// of them. Backward nodes, which the last two do not know, follow the same rules; under `ort` their forward node's.
+// of them; those that are inputs, as in training, are in the layout that their first reader chose, and a reader of
+// another choice has a reorder in every run. Slow reference implementations are avoided even where that takes a
+// reorder. Backward nodes, which the last two do not know, follow the same rules; under `ort` their forward node's.
 #pragma once
 
 #include "relayout/graph/layout_plan.h"
