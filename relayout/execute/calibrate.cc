@@ -1,4 +1,4 @@
-// The machine's speeds: a convolution, a call, and copies at three sizes.
+// The machine's speeds: a convolution, a call, a step, and copies at three sizes.
 #include "relayout/execute/calibrate.h"
 
 #include <array>
@@ -7,6 +7,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/in_situ.h"
+#include "relayout/execute/step.h"
 
 namespace relayout::execute {
 
@@ -76,6 +77,7 @@ Calibration measured(const graph::Backend& backend) {
           .cache_bytes_per_us = copied_per_us(std::max(machine.l3 / 4, machine.l2), threads),
           .memory_bytes_per_us = copied_per_us(3 * machine.l3, threads),
           .call_us = call_us(in_situ, backend),
+          .step_us = measured_step_us(backend),
           .machine = machine};
 }
 
@@ -94,7 +96,9 @@ bool find(const CostCache& cache, const CostKey& environment, Calibration& out) 
     if (!known) return false;
     out.*speeds()[i] = *known;
   }
-  return true;
+  const std::optional<double> step = cache.find(step_key(environment));
+  if (step) out.step_us = *step;
+  return step.has_value();
 }
 
 }  // namespace
@@ -114,6 +118,7 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
   out.speeds = measured(backend);
   if (options.file.empty() || out.file_error) return out;
   for (std::size_t i = 0; i < speeds().size(); ++i) cache.insert(key_of(environment, i), out.speeds.*speeds()[i]);
+  cache.insert(step_key(environment), out.speeds.step_us);
   try {
     cache.save(options.file);
   } catch (const Error& error) {

@@ -23,8 +23,9 @@ struct Calibrated {
   std::optional<Error> file_error;
 };
 
-/// Runs a convolution, an elementwise primitive of a few elements, and copies at three sizes; the best of several runs
-/// each. Errors: those of the backend (a convolution in f32 must be possible).
+/// Runs a convolution, an elementwise primitive of a few elements, copies at three sizes, and a chain of small steps
+/// against its parts; the best of several runs each. Errors: those of the backend (a convolution in f32 must be
+/// possible).
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options = {});
 
 }  // namespace relayout::execute

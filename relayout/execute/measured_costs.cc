@@ -1,8 +1,9 @@
-// Times by key: found in the cache, else measured.
+// Times by key: found in the cache, else measured; and the step that each comes with.
 #include "relayout/execute/measured_costs.h"
 
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/in_situ.h"
+#include "relayout/execute/step.h"
 
 namespace relayout::execute {
 
@@ -18,8 +19,9 @@ constexpr std::chrono::seconds kSaveEvery{5};
 }  // namespace
 
 struct MeasuredCosts::Impl {
-  Impl(const graph::Backend& backend, const MeasuredOptions& options)
+  Impl(const graph::Backend& used, const MeasuredOptions& options)
       : file(options.file),
+        backend(used),
         environment(environment_key(backend)),
         in_situ(backend, {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us)}) {
     try {
@@ -43,6 +45,18 @@ struct MeasuredCosts::Impl {
     return out;
   }
 
+  /// Of this machine, not of a primitive: not counted among the times.
+  double step() {
+    if (step_us) return *step_us;
+    const CostKey key = step_key(environment);
+    step_us = cache.find(key);
+    if (!step_us) {
+      step_us = measured_step_us(backend);
+      is_new |= cache.insert(key, *step_us);
+    }
+    return *step_us;
+  }
+
   void save() {
     saved = Clock::now();
     if (!is_new || file.empty() || file_error) return;
@@ -58,7 +72,9 @@ struct MeasuredCosts::Impl {
   }
 
   std::filesystem::path file;
+  const graph::Backend& backend;
   CostKey environment;
+  std::optional<double> step_us;
   InSitu in_situ;
   CostCache cache;
   std::optional<Error> file_error;
@@ -73,12 +89,13 @@ MeasuredCosts::~MeasuredCosts() { impl_->try_save(); }
 
 double MeasuredCosts::primitive(const graph::Graph& graph, graph::NodeId node, const Implementation& implementation,
                                 const Implementation* forward, bool in_place) {
-  return impl_->time(graph::primitive_key(graph, node, implementation, forward, in_place),
-                     [&] { return impl_->in_situ.primitive(graph, node, implementation, forward, in_place); });
+  return impl_->step() + impl_->time(graph::primitive_key(graph, node, implementation, forward, in_place), [&] {
+    return impl_->in_situ.primitive(graph, node, implementation, forward, in_place);
+  });
 }
 
 double MeasuredCosts::reorder(const TensorDesc& from, const TensorDesc& to) {
-  return impl_->time(graph::reorder_key(from, to), [&] { return impl_->in_situ.reorder(from, to); });
+  return impl_->step() + impl_->time(graph::reorder_key(from, to), [&] { return impl_->in_situ.reorder(from, to); });
 }
 
 void MeasuredCosts::save() { impl_->save(); }

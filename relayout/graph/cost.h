@@ -16,9 +16,9 @@ class Costs {
   virtual ~Costs() = default;
   /// "analytic", "measured".
   virtual std::string name() const = 0;
-  /// One run of a node in these layouts, its sources just written by the step before it. `forward` is the way of the
-  /// node's hint, else null. `in_place`: the first destination is a source's memory. Infinity where it cannot
-  /// be made.
+  /// One run of a node in these layouts as a step of a model, its sources just written by the step before it. `forward`
+  /// is the way of the node's hint, else null. `in_place`: the first destination is a source's memory. Infinity where
+  /// it cannot be made.
   virtual double primitive(const Graph& graph, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
   /// One reorder.
@@ -45,13 +45,16 @@ struct Calibration {
   double near_bytes_per_us = 0, cache_bytes_per_us = 0, memory_bytes_per_us = 0;
   /// A call of a primitive.
   double call_us = 0;
+  /// What each step of a run, a primitive or a reorder, takes beside what it takes alone: its code and descriptors have
+  /// left the caches.
+  double step_us = 0;
   /// The caches, as one thread sees them.
   Machine machine{};
 };
 
-/// Roofline costs: the larger of arithmetic and traffic, plus the call. An implementation's share of the arithmetic's
-/// limit is by its family and shape; a reorder is Plan::cost. Times in layouts are comparable, not exact. Of forward
-/// implementations nothing is asked.
+/// Roofline costs: the larger of arithmetic and traffic, plus the call and the step. An implementation's share of the
+/// arithmetic's limit is by its family and shape; a reorder is Plan::cost and the step. Times in layouts are
+/// comparable, not exact. Of forward implementations nothing is asked.
 std::unique_ptr<Costs> analytic_costs(const Calibration& calibration);
 
 }  // namespace relayout::graph

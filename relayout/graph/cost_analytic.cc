@@ -125,12 +125,13 @@ class AnalyticCosts : public Costs {
     // Channels last, a convolution's rows are far apart: what memory gives is waited for.
     const bool waits = is_convolution(node) && channels == kLast;
     const double far = traffic.far * share_us, near = traffic.near * share_us;
-    return calibration_.call_us + (waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far));
+    return calibration_.step_us + calibration_.call_us +
+           (waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far));
   }
 
   double reorder(const TensorDesc& from, const TensorDesc& to) override {
     const auto [known, is_new] = reorders_.try_emplace(reorder_key(from, to), 0.0);
-    if (is_new) known->second = reorder_us(Plan::make(from, to).cost());
+    if (is_new) known->second = calibration_.step_us + reorder_us(Plan::make(from, to).cost());
     return known->second;
   }
 

@@ -200,12 +200,13 @@ class AnalyticCostsTest : public testing::Test {
     return graph;
   }
 
-  std::unique_ptr<Costs> costs_ = analytic_costs({.threads = 1,
-                                                  .flops_per_us = 1e5,
-                                                  .near_bytes_per_us = 1e5,
-                                                  .cache_bytes_per_us = 8e4,
-                                                  .memory_bytes_per_us = 2e4,
-                                                  .call_us = 0.3});
+  static constexpr Calibration kSpeeds{.threads = 1,
+                                       .flops_per_us = 1e5,
+                                       .near_bytes_per_us = 1e5,
+                                       .cache_bytes_per_us = 8e4,
+                                       .memory_bytes_per_us = 2e4,
+                                       .call_us = 0.3};
+  std::unique_ptr<Costs> costs_ = analytic_costs(kSpeeds);
 
  private:
   static Wish wish(const Graph& graph, TensorId t, const char* tag) {
@@ -274,6 +275,17 @@ TEST_F(AnalyticCostsTest, ReordersCostWhatTheirPlansDo) {
   EXPECT_DOUBLE_EQ(costs_->reorder(a, b), Plan::make(a, b).cost().nanoseconds / 1000);
   EXPECT_GT(costs_->reorder(a, b), 0);
   EXPECT_EQ(costs_->reorder(a, b), costs_->reorder(a, b));
+}
+
+TEST_F(AnalyticCostsTest, EachStepPaysItsPrice) {
+  const TensorDesc a = test::desc("nchw", {1, 64, 56, 56}), b = test::desc("nhwc", {1, 64, 56, 56});
+  const double reorder = costs_->reorder(a, b), primitive = cost(relu(64), "jit:avx512_core", {"nhwc", "nhwc"});
+  Calibration speeds = kSpeeds;
+  speeds.step_us = 4;
+  costs_ = analytic_costs(speeds);
+  EXPECT_DOUBLE_EQ(costs_->reorder(a, b), reorder + 4);
+  EXPECT_DOUBLE_EQ(costs_->reorder(a, b), reorder + 4);
+  EXPECT_DOUBLE_EQ(cost(relu(64), "jit:avx512_core", {"nhwc", "nhwc"}), primitive + 4);
 }
 
 }  // namespace

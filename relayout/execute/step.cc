@@ -1,0 +1,97 @@
+// A chain of small steps as a model, against its parts.
+#include "relayout/execute/step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "relayout/cpu/machine.h"
+#include "relayout/execute/execute.h"
+#include "relayout/execute/in_situ.h"
+#include "relayout/graph/cost.h"
+#include "relayout/graph/layout_problem.h"
+#include "relayout/graph/propagate.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Graph;
+using graph::Implementation;
+using graph::NodeId;
+using graph::TensorId;
+
+/// Convolutions over so few pixels that what comes with a step is most of it; channels grow, so that none is like
+/// another.
+constexpr int kConvolutions = 24;
+constexpr int64_t kSide = 7, kChannels = 16, kMoreChannels = 8;
+constexpr int kRuns = 11;
+
+Graph chain() {
+  Graph graph;
+  int64_t channels = kChannels;
+  TensorId x = graph.input("x", {1, channels, kSide, kSide});
+  for (int i = 0; i < kConvolutions; ++i) {
+    const int64_t wider = channels + kMoreChannels;
+    const std::vector<float> weights(static_cast<std::size_t>(channels * wider), 0.01f);
+    x = graph.convolution(x, graph.constant("w" + std::to_string(i), {wider, channels, 1, 1}, weights));
+    x = graph.eltwise(x, {.algorithm = graph::EltwiseAlgorithm::relu});
+    channels = wider;
+  }
+  graph.output(x);
+  return graph;
+}
+
+/// Each measured alone.
+class Parts : public graph::Costs {
+ public:
+  explicit Parts(const graph::Backend& backend) : in_situ_(backend, {}) {}
+  std::string name() const override { return "parts"; }
+  double primitive(const Graph& graph, NodeId node, const Implementation& implementation, const Implementation* forward,
+                   bool in_place) override {
+    ++steps;
+    return in_situ_.primitive(graph, node, implementation, forward, in_place);
+  }
+  double reorder(const TensorDesc& from, const TensorDesc& to) override {
+    ++steps;
+    return in_situ_.reorder(from, to);
+  }
+  int steps = 0;
+
+ private:
+  InSitu in_situ_;
+};
+
+}  // namespace
+
+double measured_step_us(const graph::Backend& backend) {
+  Graph graph = chain();
+  const graph::LayoutPlan plan = propagate(graph, backend);
+  Parts parts(backend);
+  const double alone = predict(graph, plan, parts).total();
+  const auto memory = [&](TensorId t) {
+    return std::vector<float>(static_cast<std::size_t>(checked_product(graph.tensor(t).dims).value()), 1.0f);
+  };
+  const auto desc = [&](TensorId t) { return TensorDesc(Layout::contiguous(graph.tensor(t).dims), DType::f32); };
+  const TensorId from = graph.inputs[0], to = graph.outputs[0];
+  std::vector<float> src = memory(from), dst = memory(to);
+  const Source source{desc(from), src.data()};
+  const Destination destination{desc(to), dst.data()};
+  Model model(graph, plan, backend);
+  const Machine& machine = cpu::machine();
+  std::vector<uint32_t> others(static_cast<std::size_t>(std::max(machine.l2, machine.l3)) / sizeof(uint32_t));
+  double together = graph::kImpossible;
+  for (int run = 0; run < kRuns; ++run) {
+    std::ranges::fill(others, static_cast<uint32_t>(run));
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    model.run({&source, 1}, {&destination, 1});
+    together = std::min(together, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+  }
+  return std::max(0.0, (together - alone) / parts.steps);
+}
+
+graph::CostKey step_key(const graph::CostKey& environment) { return graph::KeyMaker(environment).add("step").key(); }
+
+}  // namespace relayout::execute

@@ -1,0 +1,19 @@
+// Step: what a step of a run takes beside its primitive or reorder alone (internal to execute).
+//
+// One that is measured alone finds its code, its descriptors and the predictions of its branches where its last run
+// left them. In a model those of all other steps came between.
+#pragma once
+
+#include "relayout/graph/backend.h"
+#include "relayout/graph/cost_key.h"
+
+namespace relayout::execute {
+
+/// Microseconds: a chain of small convolutions, each with code of its own, after as much other memory as the last cache
+/// holds, less what each of its parts takes alone, by step. Models that stay in the last cache pay less. A tenth of a
+/// second or two.
+double measured_step_us(const graph::Backend& backend);
+/// Where it is kept in a cost file.
+graph::CostKey step_key(const graph::CostKey& environment);
+
+}  // namespace relayout::execute
