@@ -317,6 +317,27 @@ TEST_F(Optimize, TrainingShuffleNetNeedsNoReorders) {
   EXPECT_EQ(totals(graph, best.plan).reference_primitives, 0);
 }
 
+TEST_F(Optimize, BackwardShufflesStayInLayoutsOfTheirOwn) {
+  for (const char* tag : {"nchw", "nhwc", "nChw8c"}) {
+    SCOPED_TRACE(tag);
+    Graph graph;
+    graph.pass = graph::Pass::forward_training;
+    const Format format = Format::parse(tag);
+    const TensorId x = graph.input("x", {2, 16, 4, 4}, DType::f32, Format::parse("nchw"));
+    const TensorId y = graph.add(graph::Kind::shuffle, graph::ShuffleAttributes{.groups = 4}, {x})[0];
+    graph.output(y);
+    const graph::Gradients gradients = graph::append_backward(graph, std::vector{x});
+    for (const TensorId t : {gradients.diff_outputs[0], gradients.of[0]}) {
+      graph.tensor(t).layout = format.bind(graph.tensor(t).dims);
+    }
+    test::ByteCosts costs;
+    const graph::OptimalPlan best = graph::optimize(graph, *backend_, costs);
+    EXPECT_TRUE(best.plan.reorders(graph).empty());
+    const std::vector<Values> inputs = random_inputs(graph, 1);
+    expect_equal(graph, best.plan, inputs, graph::evaluate(graph, inputs), 0);
+  }
+}
+
 /// conv -> conv in nhwc at will, whose result must be nchw.
 TEST_F(Optimize, ReordersAreExplainedAndTensorsFixed) {
   Graph graph;

@@ -35,7 +35,7 @@ Graph chain() {
   for (int i = 0; i < kConvolutions; ++i) {
     const int64_t wider = channels + kMoreChannels;
     const std::vector<float> weights(static_cast<std::size_t>(channels * wider), 0.01f);
-    x = graph.convolution(x, graph.constant("w" + std::to_string(i), {wider, channels, 1, 1}, weights));
+    x = graph.convolution(x, graph.constant(std::to_string(i), {wider, channels, 1, 1}, weights));
     x = graph.eltwise(x, {.algorithm = graph::EltwiseAlgorithm::relu});
     channels = wider;
   }

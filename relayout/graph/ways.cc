@@ -225,7 +225,11 @@ const std::vector<Way>& WayFinder::ways_as(NodeId id, const Way& forward) {
   bool is_new = false;
   std::vector<Way>& out = remembered(KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
   if (!is_new) return out;
-  out = found(id, {Wishes(node.src.size() + node.dst.size(), kNone)}, &forward);
+  std::vector<Wishes> wishes{Wishes(node.src.size() + node.dst.size(), kNone)};
+  // What only moves elements needs nothing of the forward one: between any layouts, else it stands between two
+  // reorders.
+  if (moves(node.kind)) std::ranges::copy(wishes_of(id, {}), std::back_inserter(wishes));
+  out = found(id, wishes, &forward);
   finish(id, &forward, false, out);
   return out;
 }
