@@ -4,18 +4,20 @@
 #include <algorithm>
 
 #include "relayout/graph/ops.h"
+#include "relayout/graph/ways.h"
 
 namespace relayout::graph {
 namespace {
 
 /// Reorders from a tensor's first copy to its last at most: layouts that planners try are fewer.
-constexpr int kLongestChain = 64;
+constexpr std::size_t kMostReorders = 64;
 /// A buffer's elements per element and padding place of its layout, for layouts with gaps.
 constexpr int64_t kMostGaps = 4, kSmallGaps = 4096;
 
 class Validation {
  public:
-  Validation(const Graph& graph, const LayoutPlan& plan) : graph_(graph), plan_(plan) {}
+  Validation(const Graph& graph, const LayoutPlan& plan)
+      : graph_(graph), plan_(plan), explained_(plan.copies.size(), false) {}
 
   void run() {
     for (std::size_t c = 0; c < plan_.copies.size(); ++c) check_links(static_cast<CopyId>(c));
@@ -58,18 +60,19 @@ class Validation {
     if (copy.from != kNone && plan_.copy(copy.from).tensor != copy.tensor) {
       refuse(named(id) + " is a reorder of another tensor");
     }
-    follow(id, &Copy::from);
-    follow(id, &Copy::view_of);
+    follow(id, &Copy::from, kMostReorders);
+    // Each is the work of another node.
+    follow(id, &Copy::view_of, graph_.nodes.size());
   }
 
-  void follow(CopyId id, CopyId Copy::*link) const {
+  void follow(CopyId id, CopyId Copy::*link, std::size_t most) const {
     CopyId at = id;
-    for (int i = 0; i <= kLongestChain; ++i) {
+    for (std::size_t i = 0; i <= most; ++i) {
       at = plan_.copy(at).*link;
       if (at == kNone) return;
       if (!exists(at)) return;  // that copy's own error
     }
-    refuse(named(id) + " is at the end of more than " + std::to_string(kLongestChain) + " copies, or of itself");
+    refuse(named(id) + " is at the end of more than " + std::to_string(most) + " copies, or of itself");
   }
 
   void check_memory(CopyId id) const {
@@ -82,7 +85,8 @@ class Validation {
       CopyId root = id;
       while (plan_.copy(root).view_of != kNone) root = plan_.copy(root).view_of;
       const DType dtype = graph_.tensor(copy.tensor).dtype, other = graph_.tensor(plan_.copy(root).tensor).dtype;
-      if (dtype != other || layout.offset_range().first < 0 || layout.span() > plan_.copy(root).layout.span()) {
+      if (bits(dtype) != bits(other) || layout.offset_range().first < 0 ||
+          layout.span() > plan_.copy(root).layout.span()) {
         refuse(named(id) + " does not lie in the memory of " + named(root));
       }
       return;
@@ -113,7 +117,6 @@ class Validation {
     for (CopyId dst : planned.dst) {
       if (dst != kNone && plan_.copy(dst).from != kNone) refuse(named(dst) + " is a reorder, and written by " + called);
     }
-    explained_.resize(plan_.copies.size());
     const auto explain = [&](CopyId id, const std::optional<Layout>& wanted, const std::string& as) {
       if (!wanted || plan_.copy(id).layout != *wanted) refuse(named(id) + " is not " + as + " " + called);
       explained_[static_cast<std::size_t>(id)] = true;
@@ -131,6 +134,7 @@ class Validation {
     if (view && (!is_view(node.kind) || plan_.copy(dst).view_of != src)) refuse(called + " is no view");
     if (dst == kNone || src == kNone || plan_.copy(dst).view_of != src) return;
     if (view) return explain(dst, view_layout(node, plan_.copy(src).layout), "the view that is made by");
+    if (!runs_in_place(graph_, node)) refuse(called + " cannot write over its source");
     explain(dst, plan_.copy(src).layout, "in place of the source of");
   }
 
@@ -146,7 +150,7 @@ class Validation {
   const Graph& graph_;
   const LayoutPlan& plan_;
   /// By copy: what it is in another's memory.
-  std::vector<bool> explained_{};
+  std::vector<bool> explained_;
 };
 
 }  // namespace

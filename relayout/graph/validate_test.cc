@@ -109,6 +109,53 @@ TEST(Validate, WhatWasTamperedWithIsNamed) {
   }
 }
 
+/// x -> nodes one after the other, each in place of its source but for the first.
+std::pair<Graph, LayoutPlan> chain(int count, TensorId (*node)(Graph&, TensorId)) {
+  std::pair<Graph, LayoutPlan> out;
+  auto& [graph, plan] = out;
+  const Layout layout = Layout::contiguous({2, 3});
+  TensorId at = graph.input("x", {2, 3});
+  plan.copies.push_back({at, layout});
+  for (CopyId i = 0; i < count; ++i) {
+    at = node(graph, at);
+    plan.copies.push_back({.tensor = at, .layout = layout, .view_of = i == 0 ? kNone : i});
+    plan.nodes.push_back({"jit", false, {i}, {i + 1}});
+  }
+  graph.output(at);
+  plan.inputs = {0};
+  plan.outputs = {count};
+  return out;
+}
+
+TEST(Validate, AsManyNodesInPlaceAsThereAre) {
+  const auto [graph, plan] = chain(200, [](Graph& g, TensorId x) { return g.eltwise(x, {}); });
+  validate(graph, plan);
+}
+
+TEST(Validate, OnlyElementwiseNodesRunInPlace) {
+  const auto softmax = [](Graph& g, TensorId x) { return g.softmax(x, {.axis = 1}); };
+  const auto [alone, alone_plan] = chain(1, softmax);
+  validate(alone, alone_plan);
+  const auto [graph, plan] = chain(2, softmax);
+  try {
+    validate(graph, plan);
+    FAIL() << "a softmax over its source is valid";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("cannot write over its source"), std::string::npos) << error.message();
+  }
+}
+
+TEST(Validate, AGraphWithoutNodes) {
+  Graph graph;
+  const TensorId x = graph.input("x", {2, 3});
+  graph.output(x);
+  LayoutPlan plan;
+  plan.copies = {{x, Layout::contiguous({2, 3})}, {.tensor = x, .layout = Layout::contiguous({2, 3}), .view_of = 0}};
+  plan.inputs = {0};
+  plan.outputs = {0};
+  EXPECT_THROW(validate(graph, plan), Error);
+}
+
 TEST(Validate, ConstantsAreRowMajor) {
   Graph graph;
   const TensorId w = graph.constant("w", {2, 3}, std::vector<float>(6, 1));
