@@ -83,13 +83,14 @@ int run(const Options& options, bool json) {
                     .training = options.model.training,
                     .threads = planner.backend().threads()};
   OptimalPlan best = planner.optimal();
-  if (static_cast<double>(best.plan.reorders(graph).size()) * best.planning_ms < kExplainMs) {
+  // Where the search was stopped, another one would be no faster.
+  if (best.optimal && static_cast<double>(best.plan.reorders(graph).size()) * best.planning_ms < kExplainMs) {
     graph::explain_reorders(graph, best);
   }
   report.candidates.push_back({.name = "optimal", .plan = best.plan, .predicted_us = best.predicted_us});
   add_rivals(planner, options.plan.policy, report.candidates);
   if (options.tune) {
-    add_cheapest(planner, best, report.candidates);
+    if (best.optimal) add_cheapest(planner, best, report.candidates);
     report.chosen = tune(planner, report.candidates);
   } else {
     const auto wanted = std::ranges::find(report.candidates, options.plan.policy, &Candidate::name);

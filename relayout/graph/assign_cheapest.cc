@@ -247,12 +247,13 @@ class BestLists {
 /// What is left of a problem: choices that some operations have, or must not have.
 struct Part {
   LayoutProblem problem;
-  Solution best;
+  Assignment best;
+  double cost = kImpossible;
   /// Operations before this one are fixed.
   std::size_t first = 0;
 };
 struct Dearer {
-  bool operator()(const Part& a, const Part& b) const { return a.best.cost < b.best.cost; }
+  bool operator()(const Part& a, const Part& b) const { return a.cost < b.cost; }
 };
 
 void forbid(ProblemOperation& op, int choice) { op.choices[at(choice)].cost = kImpossible; }
@@ -261,22 +262,24 @@ void forbid(ProblemOperation& op, int choice) { op.choices[at(choice)].cost = kI
 /// without the best assignment falls into parts by the first operation that chooses otherwise.
 std::vector<Assignment> by_partition(const LayoutProblem& problem, int count, const SolveOptions& options) {
   std::multiset<Part, Dearer> parts;
+  std::vector<Assignment> out;
   const auto add = [&](LayoutProblem rest, std::size_t first) {
     try {
       Solution best = solve(rest, options);
-      parts.insert({std::move(rest), std::move(best), first});
+      parts.insert({std::move(rest), std::move(best.assignment), best.cost, first});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;
     }
+    // Those after that many others are never taken.
+    if (parts.size() > at(count) - out.size()) parts.erase(std::prev(parts.end()));
   };
   add(problem, 0);
-  std::vector<Assignment> out;
   while (!parts.empty()) {
     Part part = std::move(parts.extract(parts.begin()).value());
-    out.push_back(part.best.assignment);
+    out.push_back(part.best);
     if (out.size() == at(count)) break;
     for (std::size_t o = part.first; o < problem.operations.size(); ++o) {
-      const int chosen = part.best.assignment.choice[o];
+      const int chosen = part.best.choice[o];
       LayoutProblem rest = part.problem;
       forbid(rest.operations[o], chosen);
       add(std::move(rest), o);
