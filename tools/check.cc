@@ -12,6 +12,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "tools/common.h"
 
@@ -291,11 +292,13 @@ class Labels {
       if (seen[p]) wrong(variable.where, fmt::format("primitive {} has two variables", p));
       seen[p] = true;
       compare_primitive(variable, label, read, primitives[p]);
+      compare_copies(variable, label, read, primitives[p]);
     }
     if (const auto left = std::ranges::find(seen, false); left != seen.end()) {
       const Item& item = primitives[static_cast<std::size_t>(left - seen.begin())];
       wrong(item.where, "is not in the certificate: " + quoted(item["name"].text()));
     }
+    compare_reordered();
     if (!proof_.near(sum, cost))
       wrong("certificate", fmt::format("the labels add up to {} us, the tables to {}", sum, cost));
   }
@@ -332,16 +335,22 @@ class Labels {
     }
   }
 
-  /// Their costs. The plan must have just these.
-  double read_reorders() {
-    double sum = 0;
-    std::multimap<Reorder, std::string> listed;
+  /// What the plan lists, and where.
+  std::multimap<Reorder, std::string> listed_reorders() const {
+    std::multimap<Reorder, std::string> out;
     for (const char* key : {"reorders", "load_reorders"}) {
       if (!plan_.has(key)) continue;
       for (const Item& item : plan_[key].list()) {
-        listed.emplace(Reorder{item["tensor"].text(), item["from"].text(), item["to"].text()}, item.where);
+        out.emplace(Reorder{item["tensor"].text(), item["from"].text(), item["to"].text()}, item.where);
       }
     }
+    return out;
+  }
+
+  /// Their costs. The plan must have just these.
+  double read_reorders() {
+    double sum = 0;
+    std::multimap<Reorder, std::string> listed = listed_reorders();
     for (const Item& item : proof_.certificate()["reorders"].list()) {
       const Item& of = tensor(item["tensor"]);
       std::vector<int>& made = made_[at(item["tensor"].index(made_.size()))];
@@ -419,6 +428,61 @@ class Labels {
             fmt::format("{} in {}, in the certificate {}", quoted(name), quoted(layout), quoted(any[0])));
     }
     if (layouts.json.size() != allowed.size()) wrong(layouts.where, "has tensors that the certificate has not");
+  }
+
+  /// Copies that are made from others are the reorders that the plan lists.
+  void compare_reordered() const {
+    std::multimap<Reorder, std::string> listed = listed_reorders();
+    const Item copies = plan_["copies"];
+    for (const Item& copy : copies.list()) {
+      if (!copy.has("from")) continue;
+      const Item from = copies[at(copy["from"].index(copies.size()))];
+      const auto found = listed.find({copy["tensor"].text(), from["layout"].text(), copy["layout"].text()});
+      if (found == listed.end()) wrong(copy.where, "is made by no reorder that the plan lists");
+      listed.erase(found);
+    }
+    if (!listed.empty()) wrong(listed.begin()->second, "makes none of the plan's copies");
+  }
+
+  /// The copies are what runs: they must be those of the label, and in each other's memory only where it says so.
+  void compare_copies(const Item& variable, const Item& label, const std::vector<std::vector<std::string>>& readable,
+                      const Item& primitive) const {
+    std::vector<std::vector<std::string>> written;
+    for (const Item& item : variable["dst"].list()) {
+      written.push_back({place(tensor(item), made_[at(item.index(made_.size()))][0])});
+    }
+    const std::vector<int> src = compare_operands(variable["src"], primitive["src"], readable);
+    const std::vector<int> dst = compare_operands(variable["dst"], primitive["dst"], written);
+    if (src.empty() || dst.empty() || label["implementation"].text() == "view") return;
+    const Item copy = plan_["copies"][at(dst[0])];
+    const bool over = copy.has("view_of") && copy["view_of"].index(plan_["copies"].size()) == src[0];
+    const bool wanted = label.has("in_place") && label["in_place"].boolean();
+    if (over != wanted) {
+      wrong(copy.where, fmt::format("is {}written over its source, in the certificate it is {}", over ? "" : "not ",
+                                    wanted ? "so" : "not"));
+    }
+  }
+
+  /// The copies of a primitive's operands that are present.
+  std::vector<int> compare_operands(const Item& tensors, const Item& operands,
+                                    const std::vector<std::vector<std::string>>& layouts) const {
+    const Item copies = plan_["copies"];
+    std::vector<int> out;
+    for (const Item& item : operands.list()) {
+      if (item.json.is_null()) continue;
+      const std::size_t i = out.size();
+      if (i >= layouts.size()) wrong(operands.where, fmt::format("has more copies than {}", layouts.size()));
+      out.push_back(item.index(copies.size()));
+      const Item copy = copies[at(out.back())];
+      const std::string name = tensor(tensors[i])["name"].text(), layout = copy["layout"].text();
+      if (copy["tensor"].text() == name && std::ranges::find(layouts[i], layout) != layouts[i].end()) continue;
+      wrong(item.where, fmt::format("{} in {}, in the certificate {} in {}", quoted(copy["tensor"].text()),
+                                    quoted(layout), quoted(name), quoted(layouts[i][0])));
+    }
+    if (out.size() != layouts.size()) {
+      wrong(operands.where, fmt::format("has {} copies, in the certificate {}", out.size(), layouts.size()));
+    }
+    return out;
   }
 
   const Item& plan_;

@@ -27,7 +27,9 @@ def small_plan():
             "reorders": [{"tensor": "x", "from": "abcd", "to": "acdb", "bytes": 1, "reason": ""},
                          {"tensor": "y", "from": "acdb", "to": "abcd", "bytes": 1, "reason": ""}],
             "primitives": [{"name": "conv", "kind": "convolution", "implementation": "brgconv",
-                            "layouts": {"x": "acdb", "y": "acdb"}}],
+                            "layouts": {"x": "acdb", "y": "acdb"}, "src": [1], "dst": [2]}],
+            "copies": [{"tensor": "x", "layout": "abcd"}, {"tensor": "x", "layout": "acdb", "from": 0},
+                       {"tensor": "y", "layout": "acdb"}, {"tensor": "y", "layout": "abcd", "from": 2}],
             "predicted_us": 9, "optimal": True, "gap": 0, "certificate": certificate}
 
 
@@ -70,6 +72,17 @@ def wrong_small_plans():
         (("primitives", 0, "name"), "convolution", 'primitives[0].name: "convolution"'),
         (("primitives", 0, "layouts", "x"), "abcd", '"x" in "abcd", in the certificate "acdb"'),
         (("primitives",), plan["primitives"] * 2, "primitives[1]: is not in the certificate"),
+        (("primitives", 0, "src"), [0], 'primitives[0].src[0]: "x" in "abcd", in the certificate "x" in "acdb"'),
+        (("primitives", 0, "dst"), [1], 'primitives[0].dst[0]: "x" in "acdb", in the certificate "y" in "acdb"'),
+        (("primitives", 0, "src"), [1, 1], "primitives[0].src: has more copies than 1"),
+        (("primitives", 0, "src"), [None], "primitives[0].src: has 0 copies, in the certificate 1"),
+        (("primitives", 0, "src"), [4], "4 is not under 4"),
+        (("copies", 2, "layout"), "abcd", 'primitives[0].dst[0]: "y" in "abcd", in the certificate "y" in "acdb"'),
+        (("copies", 1, "from"), REMOVED, "reorders[0]: makes none of the plan's copies"),
+        (("copies",), plan["copies"] + [plan["copies"][3]], "copies[4]: is made by no reorder that the plan lists"),
+        (("copies", 2, "view_of"), 1, "is written over its source, in the certificate it is not"),
+        (("certificate", "variables", 1, "values", 1, "in_place"), True, "copies[2]: is not written over its source"),
+        (("copies",), REMOVED, 'has no "copies"'),
         (("certificate",), REMOVED, "certificate: "),
         (("certificate", "bound"), 9.1, "certificate.bound: 9.1, but the cliques together prove 9"),
         (("certificate", "assignment"), [0, 0, 0, 0, 0], "predicted_us: 9, but the assignment costs 10"),
