@@ -149,41 +149,16 @@ std::vector<Copy> read_copies(const Json& plan, const Graph& graph, const std::v
   return out;
 }
 
-graph::Implementation implementation_of(const LayoutPlan& plan, graph::NodeId id) {
-  const graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
-  graph::Implementation out{.name = planned.implementation, .reference = planned.reference};
-  const auto layout = [&](CopyId c) { return c == kNone ? std::nullopt : std::optional(plan.copy(c).layout); };
-  std::ranges::transform(planned.src, std::back_inserter(out.src), layout);
-  std::ranges::transform(planned.dst, std::back_inserter(out.dst), layout);
-  return out;
-}
-
-/// That way, as the backend offers it: asked for in all its layouts, in those of its data, or for any, as weights have
-/// many spellings.
-std::optional<graph::Implementation> offered(const graph::Backend& backend, const Graph& graph, graph::NodeId id,
-                                             const graph::Implementation& way, const graph::Implementation* forward) {
-  for (int open = 0; open < 3; ++open) {
-    std::vector<graph::Wish> src = way.src, dst = way.dst;
-    for (auto* wishes : {&src, &dst}) {
-      for (std::size_t i = open == 1 ? 1 : 0; i < wishes->size() && open > 0; ++i) (*wishes)[i].reset();
-    }
-    for (graph::Implementation& found : backend.implementations(graph, id, src, dst, forward)) {
-      if (found.name == way.name && found.src == way.src && found.dst == way.dst) return std::move(found);
-    }
-  }
-  return std::nullopt;
-}
-
 /// Every implementation is one that the backend offers in these layouts; whether it is slow is the backend's word.
 void find_implementations(LayoutPlan& plan, const Graph& graph, const graph::Backend& backend) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto id = static_cast<graph::NodeId>(n);
     const graph::Node& node = graph.nodes[n];
     if (plan.nodes[n].implementation == "view" || node.kind == graph::Kind::barrier) continue;
-    const graph::Implementation way = implementation_of(plan, id);
+    const graph::Implementation way = graph::implementation_of(plan, id);
     std::optional<graph::Implementation> forward;
-    if (node.hint != kNone) forward = implementation_of(plan, node.hint);
-    const auto found = offered(backend, graph, id, way, forward ? &*forward : nullptr);
+    if (node.hint != kNone) forward = graph::implementation_of(plan, node.hint);
+    const auto found = graph::offered(backend, graph, id, way, forward ? &*forward : nullptr);
     if (!found) {
       throw Failure(kUnsupported,
                     Error(ErrorCode::unsupported,

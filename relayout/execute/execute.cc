@@ -92,15 +92,6 @@ struct Model::Impl {
     return step;
   }
 
-  graph::Implementation implementation_of(NodeId id) const {
-    const graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
-    graph::Implementation out{.name = planned.implementation, .reference = planned.reference};
-    const auto layout = [&](CopyId c) { return c == kNone ? std::nullopt : std::optional(copy(c).layout); };
-    std::ranges::transform(planned.src, std::back_inserter(out.src), layout);
-    std::ranges::transform(planned.dst, std::back_inserter(out.dst), layout);
-    return out;
-  }
-
   Step node_step(NodeId id, const graph::Backend& backend) {
     const graph::Node& node = graph.node(id);
     const graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
@@ -109,11 +100,11 @@ struct Model::Impl {
       throw Error(ErrorCode::unsupported, "run: node \"" + escaped(node.name) + "\" is of the unknown operator " + what,
                   "operator", what);
     }
-    const graph::Implementation implementation = implementation_of(id);
+    const graph::Implementation implementation = graph::implementation_of(plan, id);
     std::optional<graph::Implementation> forward;
     graph::Executable* forward_executable = nullptr;
     if (node.hint != kNone) {
-      forward = implementation_of(node.hint);
+      forward = graph::implementation_of(plan, node.hint);
       forward_executable = executables[static_cast<std::size_t>(node.hint)].get();
     }
     std::unique_ptr<graph::Executable>& made = executables[static_cast<std::size_t>(id)];

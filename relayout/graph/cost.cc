@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "relayout/graph/ways.h"
+
 namespace relayout::graph {
 namespace {
 
@@ -25,39 +27,30 @@ std::vector<bool> read_copies(const LayoutPlan& plan) {
 
 }  // namespace
 
-Implementation implementation_of(const LayoutPlan& plan, NodeId node) {
-  const PlannedNode& planned = plan.nodes[at(node)];
-  Implementation out{.name = planned.implementation, .reference = planned.reference};
-  const auto layout = [&](CopyId id) { return id == kNone ? std::nullopt : std::optional(plan.copy(id).layout); };
-  std::ranges::transform(planned.src, std::back_inserter(out.src), layout);
-  std::ranges::transform(planned.dst, std::back_inserter(out.dst), layout);
-  return out;
-}
-
-bool runs_in_place(const LayoutPlan& plan, NodeId node) {
-  const PlannedNode& planned = plan.nodes[at(node)];
-  if (planned.dst.empty() || planned.dst[0] == kNone) return false;
-  const CopyId of = plan.copy(planned.dst[0]).view_of;
-  return of != kNone && std::ranges::find(planned.src, of) != planned.src.end();
-}
-
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
   PredictedCost out;
+  const auto way_of = [&](NodeId node) {
+    Implementation way = implementation_of(plan, node);
+    for (auto* layouts : {&way.src, &way.dst}) {
+      for (std::optional<Layout>& layout : *layouts) layout = layout ? std::optional(from_zero(*layout)) : layout;
+    }
+    return way;
+  };
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const auto id = static_cast<NodeId>(n);
     const std::string& name = plan.nodes[n].implementation;
     if (name == "view" || name == "barrier") continue;
     const NodeId hint = graph.node(id).hint;
-    const Implementation forward = hint == kNone ? Implementation() : implementation_of(plan, hint);
-    out.primitives += costs.primitive(graph, id, implementation_of(plan, id), hint == kNone ? nullptr : &forward,
-                                      runs_in_place(plan, id));
+    const Implementation forward = hint == kNone ? Implementation() : way_of(hint);
+    out.primitives +=
+        costs.primitive(graph, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
   }
   const std::vector<bool> read = read_copies(plan);
   for (CopyId id : plan.reorders(graph)) {
     if (!read[at(id)]) continue;
     const Copy& copy = plan.copy(id);
     const DType dtype = graph.tensor(copy.tensor).dtype;
-    out.reorders += costs.reorder({plan.copy(copy.from).layout, dtype}, {copy.layout, dtype});
+    out.reorders += costs.reorder({from_zero(plan.copy(copy.from).layout), dtype}, {from_zero(copy.layout), dtype});
   }
   return out;
 }

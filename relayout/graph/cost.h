@@ -29,12 +29,10 @@ struct PredictedCost {
   double primitives = 0, reorders = 0;
   double total() const { return primitives + reorders; }
 };
-/// Of one run of a plan. Views (concats whose sources lie in their destination among them) and barriers cost nothing;
-/// reorders of constants, and those that nothing reads, are not run.
+/// Of one run of a plan, by the costs of layouts that begin at offset 0, as those of choices are. Views (concats whose
+/// sources lie in their destination among them) and barriers cost nothing; reorders of constants, and those that
+/// nothing reads, are not run.
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs);
-/// The way of a planned node, and whether it writes into the memory of a source.
-Implementation implementation_of(const LayoutPlan& plan, NodeId node);
-bool runs_in_place(const LayoutPlan& plan, NodeId node);
 
 /// Speeds of this machine with that many threads.
 struct Calibration {

@@ -22,6 +22,36 @@ std::vector<CopyId> reorders_of(const Graph& graph, const LayoutPlan& plan, bool
 std::vector<CopyId> LayoutPlan::reorders(const Graph& graph) const { return reorders_of(graph, *this, false); }
 std::vector<CopyId> LayoutPlan::load_reorders(const Graph& graph) const { return reorders_of(graph, *this, true); }
 
+Implementation implementation_of(const LayoutPlan& plan, NodeId node) {
+  const PlannedNode& planned = plan.nodes[static_cast<std::size_t>(node)];
+  Implementation out{.name = planned.implementation, .reference = planned.reference};
+  const auto layout = [&](CopyId id) { return id == kNone ? std::nullopt : std::optional(plan.copy(id).layout); };
+  std::ranges::transform(planned.src, std::back_inserter(out.src), layout);
+  std::ranges::transform(planned.dst, std::back_inserter(out.dst), layout);
+  return out;
+}
+
+bool runs_in_place(const LayoutPlan& plan, NodeId node) {
+  const PlannedNode& planned = plan.nodes[static_cast<std::size_t>(node)];
+  if (planned.dst.empty() || planned.dst[0] == kNone) return false;
+  const CopyId of = plan.copy(planned.dst[0]).view_of;
+  return of != kNone && std::ranges::find(planned.src, of) != planned.src.end();
+}
+
+std::optional<Implementation> offered(const Backend& backend, const Graph& graph, NodeId node,
+                                      const Implementation& way, const Implementation* forward) {
+  for (int open = 0; open < 3; ++open) {
+    std::vector<Wish> src = way.src, dst = way.dst;
+    for (auto* wishes : {&src, &dst}) {
+      for (std::size_t i = open == 1 ? 1 : 0; i < wishes->size() && open > 0; ++i) (*wishes)[i].reset();
+    }
+    for (Implementation& found : backend.implementations(graph, node, src, dst, forward)) {
+      if (found.name == way.name && found.src == way.src && found.dst == way.dst) return std::move(found);
+    }
+  }
+  return std::nullopt;
+}
+
 int64_t reorder_bytes(const Graph& graph, const LayoutPlan& plan, CopyId copy) {
   const Copy& to = plan.copy(copy);
   const DType dtype = graph.tensor(to.tensor).dtype;

@@ -52,6 +52,14 @@ struct LayoutPlan {
   std::vector<CopyId> load_reorders(const Graph& graph) const;
 };
 
+/// The way of a planned node, and whether it writes into the memory of a source.
+Implementation implementation_of(const LayoutPlan& plan, NodeId node);
+bool runs_in_place(const LayoutPlan& plan, NodeId node);
+/// That way as the backend offers it, or nothing where it cannot be made: asked for in all its layouts, in those of its
+/// data, and for any, as weights have many spellings. `forward` is the way of the node's hint, else null.
+std::optional<Implementation> offered(const Backend& backend, const Graph& graph, NodeId node,
+                                      const Implementation& way, const Implementation* forward);
+
 /// Bytes that a reorder of this copy reads and writes.
 int64_t reorder_bytes(const Graph& graph, const LayoutPlan& plan, CopyId copy);
 

@@ -1,8 +1,13 @@
 // The cheapest plan of a graph, and what it would cost to do without each of its reorders. See optimize.h.
 #include "relayout/graph/optimize.h"
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
+
+#include "relayout/graph/offers.h"
 
 namespace relayout::graph {
 namespace {
@@ -35,14 +40,108 @@ double cost_without(LayoutProblem& problem, const std::vector<Place>& places, Te
   return out;
 }
 
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Digit by digit, which equal layouts need not be.
+bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& b) {
+  if (!a || !b) return !a && !b;
+  if (a->dims() != b->dims() || a->offset0() != b->offset0()) return false;
+  for (int d = 0; d < a->ndims(); ++d) {
+    if (!std::ranges::equal(a->digits(d), b->digits(d))) return false;
+  }
+  return true;
+}
+
+/// The first node that cannot be made as planned, or kNone. Offers are of layouts that begin at offset 0, as they were
+/// spelled when they came first: what is planned otherwise, as parts of concats and views are, is asked for.
+NodeId unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
+  const auto is_as_offered = [&](NodeId id, const Implementation& way) {
+    const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
+    const Implementation& offer = plan.space.choices[at(id)][at(choice)].implementation;
+    return std::ranges::equal(way.src, offer.src, spelled_alike) &&
+           std::ranges::equal(way.dst, offer.dst, spelled_alike);
+  };
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto id = static_cast<NodeId>(n);
+    const Implementation way = implementation_of(plan.plan, id);
+    if (way.name == "view" || way.name == "barrier") continue;
+    const NodeId hint = graph.node(id).hint;
+    const Implementation forward = hint == kNone ? Implementation() : implementation_of(plan.plan, hint);
+    if (is_as_offered(id, way) && (hint == kNone || is_as_offered(hint, forward))) continue;
+    if (!offered(backend, graph, id, way, hint == kNone ? nullptr : &forward)) return id;
+  }
+  return kNone;
+}
+
+/// Of those places of a tensor, the one that plan_of() reads: what its producer wrote, if that is one.
+int place_read(const LayoutProblem& problem, const Assignment& assignment, int tensor, PlaceSet places) {
+  PlaceSet made = 0;
+  for (std::size_t i = 0; i < problem.operations.size(); ++i) {
+    const ProblemOperation& op = problem.operations[i];
+    const auto d = std::ranges::find(op.dst, tensor);
+    if (d == op.dst.end()) continue;
+    const int written = op.choices[at(assignment.choice[i])].dst[static_cast<std::size_t>(d - op.dst.begin())];
+    if ((places >> written & 1) != 0) return written;
+  }
+  for (const PlaceReorder& reorder : assignment.reorders[at(tensor)]) made |= PlaceSet{1} << reorder.to;
+  return std::countr_zero(places & made);
+}
+
+/// Takes the choice of a node out as it is in an assignment: it stays possible from other places, and with other
+/// choices of the hint.
+void forbid(const Graph& graph, NodeId id, const Assignment& assignment, ChoiceSpace& space) {
+  const int self = space.first_node + id, chosen = assignment.choice[at(self)];
+  ProblemOperation& op = space.problem.operations[at(self)];
+  const ProblemChoice refused = op.choices[at(chosen)];
+  std::vector<ProblemChoice> rest;
+  for (std::size_t i = 0; i < op.src.size(); ++i) {
+    ProblemChoice other = refused;
+    other.src[i] &= ~(PlaceSet{1} << place_read(space.problem, assignment, op.src[i], refused.src[i]));
+    if (other.src[i] != 0) rest.push_back(std::move(other));
+  }
+  if (graph.node(id).hint != kNone) {
+    op.hint = space.first_node + graph.node(id).hint;
+    ProblemChoice other = refused;
+    if (other.with_hint.empty()) {
+      other.with_hint.resize(space.problem.operations[at(op.hint)].choices.size());
+      std::iota(other.with_hint.begin(), other.with_hint.end(), 0);
+    }
+    std::erase(other.with_hint, assignment.choice[at(op.hint)]);
+    if (!other.with_hint.empty()) rest.push_back(std::move(other));
+  }
+  op.choices[at(chosen)].cost = kImpossible;
+  for (ProblemChoice& other : rest) {
+    // Backward ways that go with the choice go with what is left of it.
+    for (ProblemOperation& reader : space.problem.operations) {
+      if (reader.hint != self) continue;
+      for (ProblemChoice& choice : reader.choices) {
+        if (std::ranges::find(choice.with_hint, chosen) != choice.with_hint.end())
+          choice.with_hint.push_back(static_cast<int>(op.choices.size()));
+      }
+    }
+    op.choices.push_back(std::move(other));
+    NodeChoice meaning = space.choices[at(id)][at(chosen)];
+    space.choices[at(id)].push_back(std::move(meaning));
+  }
+  if (std::ranges::any_of(op.choices, [](const ProblemChoice& choice) { return choice.cost < kImpossible; })) return;
+  throw Error(ErrorCode::unsupported,
+              "optimize: no way to run " + described(graph, graph.node(id)) + " in layouts that its neighbours have",
+              "node", escaped(graph.node(id).name));
+}
+
 }  // namespace
 
 OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   OptimalPlan out;
   out.space = choice_space(graph, backend, costs, options);
-  out.solution = solve(out.space.problem, options.solve);
-  out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
+  while (true) {
+    out.solution = solve(out.space.problem, options.solve);
+    out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
+    const NodeId refused = unmakeable(graph, backend, out);
+    if (refused == kNone) break;
+    forbid(graph, refused, out.solution.assignment, out.space);
+  }
   out.predicted_us = out.solution.cost;
   out.optimal = out.solution.optimal;
   if (!out.optimal && out.predicted_us > 0) {

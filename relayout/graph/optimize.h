@@ -64,6 +64,8 @@ struct OptimalPlan {
   ChoiceSpace space;
   Solution solution;
 };
+/// Every node of the plan can be made: what the backend refuses in the layouts that parts of concats and views come to
+/// have is taken out, and the rest solved again. Errors: as choice_space and solve.
 OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options = {});
 
 /// Adds to the reason of each reorder what avoiding it would cost: the cheapest plan without any reorder of that tensor

@@ -11,14 +11,6 @@ namespace {
 /// Sources of so few channels are read as they are by primitives that write blocks.
 constexpr int64_t kFewChannels = 4;
 
-Layout from_zero(const Layout& layout) {
-  const int64_t first = layout.empty() ? layout.offset0() : layout.offset_range().first;
-  if (first == 0) return layout;
-  std::vector<Digits> digits;
-  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
-  return Layout::from_digits(layout.dims(), digits, layout.offset0() - first);
-}
-
 void add_number(KeyMaker& maker, int number) { maker.add(static_cast<uint64_t>(number)); }
 
 /// Of a node's operand, sources first.
@@ -37,6 +29,14 @@ bool is_weights(const Node& node, std::size_t i) {
 bool moves(Kind kind) { return kind == Kind::shuffle || kind == Kind::pad || kind == Kind::reorder; }
 
 }  // namespace
+
+Layout from_zero(const Layout& layout) {
+  const int64_t first = layout.empty() ? layout.offset0() : layout.offset_range().first;
+  if (first == 0) return layout;
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  return Layout::from_digits(layout.dims(), digits, layout.offset0() - first);
+}
 
 int LayoutTable::id(const Layout& layout) {
   Layout spelled = from_zero(layout);

@@ -13,10 +13,13 @@
 
 namespace relayout::graph {
 
+/// The same, moved so that its first element or padding place lies at offset 0.
+Layout from_zero(const Layout& layout);
+
 /// Layouts by number.
 class LayoutTable {
  public:
-  /// The number of that layout, moved so that its first element or padding place lies at offset 0.
+  /// The number of that layout from offset 0.
   int id(const Layout& layout);
   /// With offset 0, as it was spelled when it came first.
   const Layout& layout(int id) const { return layouts_[static_cast<std::size_t>(id)]; }

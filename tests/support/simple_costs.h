@@ -29,7 +29,7 @@ class ByteCosts : public graph::Costs {
   static int64_t elements(const Dims& dims) { return checked_product(dims).value_or(0); }
 };
 
-/// By chance in [0, 1), for a reorder up to `reorders`: the same for one kind, way and layouts, wherever these begin.
+/// By chance in [0, 1), for a reorder up to `reorders`: the same for one kind, way and layouts.
 class RandomCosts : public graph::Costs {
  public:
   RandomCosts(unsigned seed, double reorders) : seed_(seed), reorders_(reorders) {}
@@ -61,6 +61,8 @@ class RandomCosts : public graph::Costs {
         key.add(static_cast<uint64_t>(digit.extent)).add(static_cast<uint64_t>(digit.stride));
       }
     }
+    const int64_t begin = layout.empty() ? 0 : layout.offset_range().first;
+    if (begin != 0) key.add(static_cast<uint64_t>(begin));
   }
   static double drawn(const graph::KeyMaker& key) { return static_cast<double>(key.key().low >> 11) * 0x1p-53; }
   unsigned seed_;

@@ -38,6 +38,15 @@ std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const La
   return out;
 }
 
+/// The same from offset 0 on, as primitives see them: where an operand begins in memory is no matter of theirs. One
+/// with strides below zero, which has no descriptor, stays.
+Layouts from_zero(Layouts layouts) {
+  for (std::optional<Layout>& layout : layouts) {
+    if (layout && !layout->empty() && layout->offset_range().first == layout->offset0()) layout = moved(*layout, 0);
+  }
+  return layouts;
+}
+
 bool satisfies(const Layouts& layouts, const Layouts& wishes) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     if (wishes[i] && layouts[i] != wishes[i]) return false;
@@ -59,11 +68,15 @@ class OneDnnBackend : public Backend {
                                               std::span<const Wish> dst, const Implementation* forward) const override {
     const Node& node = graph.node(id);
     const ThreadScope scope(threads_);
-    const Layouts wishes = checked_wishes(node, src, dst);
+    const Layouts wishes = checked_wishes(node, src, dst), bare = from_zero(wishes);
     std::vector<Implementation> out;
-    walk(graph, node, forward, attempts(graph, node, wishes, lead_of(node, forward)),
-         [&](const Found& found, const Layouts& layouts) {
-           if (satisfies(layouts, wishes)) add(out, made(node, found.desc.impl_info_str(), layouts));
+    walk(graph, node, forward, attempts(graph, node, bare, lead_of(node, forward)),
+         [&](const Found& found, Layouts layouts) {
+           if (!satisfies(layouts, bare)) return false;
+           for (std::size_t i = 0; i < layouts.size(); ++i) {
+             if (wishes[i]) layouts[i] = moved(*layouts[i], wishes[i]->offset0());
+           }
+           add(out, made(node, found.desc.impl_info_str(), layouts));
            return false;
          });
     add_whole(graph, node, forward, out);
@@ -80,11 +93,12 @@ class OneDnnBackend : public Backend {
       return make_whole(graph, node, implementation, forward_implementation);
     }
     if (is_own(implementation.name)) return make_own(graph, node, implementation, threads_);
-    const auto [found, layouts] = find(graph, node, implementation, forward_implementation);
+    const Found found = find(graph, node, implementation, forward_implementation);
     if (!found) {
       throw unmade(node, implementation);
     }
-    return make_executable(engine_, graph, node, found.desc, layouts, forward, threads_);
+    const Layouts planned = joined(implementation.src, implementation.dst);
+    return make_executable(engine_, graph, node, found.desc, planned, forward, threads_);
   }
 
  private:
@@ -101,7 +115,7 @@ class OneDnnBackend : public Backend {
 
   static std::optional<Layout> lead_of(const Node& node, const Implementation* forward) {
     if (node.forward() || !forward || forward->src.empty()) return std::nullopt;
-    return forward->src[0];
+    return from_zero({forward->src[0]})[0];
   }
 
   static Implementation made(const Node& node, std::string name, const Layouts& layouts) {
@@ -122,10 +136,10 @@ class OneDnnBackend : public Backend {
                  std::vector<Implementation>& list) const {
     const std::vector<Implementation> before = list;
     for (const Implementation& way : before) {
-      const Layouts layouts = joined(way.src, way.dst);
-      if (!way.reference || !takes_whole(node, layouts)) continue;
+      const Layouts layouts = joined(way.src, way.dst), bare = from_zero(layouts);
+      if (!way.reference || !takes_whole(node, bare)) continue;
       auto is_faster = [](const Found& found, const Layouts&) { return !is_reference(found.desc.impl_info_str()); };
-      if (walk(graph, node, forward, {layouts}, is_faster, true)) add(list, made(node, whole_name(node), layouts));
+      if (walk(graph, node, forward, {bare}, is_faster, true)) add(list, made(node, whole_name(node), layouts));
     }
   }
 
@@ -138,7 +152,7 @@ class OneDnnBackend : public Backend {
     const Layouts layouts = joined(implementation.src, implementation.dst);
     std::unique_ptr<Executable> out;
     walk(
-        graph, node, forward, {layouts},
+        graph, node, forward, {from_zero(layouts)},
         [&](const Found& found, const Layouts&) {
           if (is_reference(found.desc.impl_info_str())) return false;
           out = make_executable(engine_, graph, node, found.desc, layouts, nullptr, threads_, true);
@@ -200,9 +214,9 @@ class OneDnnBackend : public Backend {
   /// The forward primitive that a backward one is made with: the planned one, or any in its layouts.
   Found find_hint(const Graph& graph, NodeId id, const Implementation* forward) const {
     const Node& node = graph.node(id);
-    if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr).first;
+    if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr);
     Found out;
-    const Layouts wishes = forward ? joined(forward->src, forward->dst) : Layouts(operand_count(node));
+    const Layouts wishes = forward ? from_zero(joined(forward->src, forward->dst)) : Layouts(operand_count(node));
     walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), [&](const Found& found, const Layouts&) {
       out = copy_of(found);
       return true;
@@ -212,17 +226,16 @@ class OneDnnBackend : public Backend {
 
   /// The implementation of that name in the planned layouts. Which ones there are may depend on the number of threads:
   /// then the first one in these layouts, if possible no reference.
-  std::pair<Found, Layouts> find(const Graph& graph, const Node& node, const Implementation& wanted,
-                                 const Implementation* forward) const {
-    const Layouts planned = joined(wanted.src, wanted.dst);
-    std::pair<Found, Layouts> out;
+  Found find(const Graph& graph, const Node& node, const Implementation& wanted, const Implementation* forward) const {
+    const Layouts planned = from_zero(joined(wanted.src, wanted.dst));
+    Found out;
     bool out_is_reference = false;
     walk(graph, node, forward, attempts_for(graph, node, planned), [&](const Found& found, const Layouts& layouts) {
       if (layouts != planned) return false;
       const std::string_view name = found.desc.impl_info_str();
       const bool is_wanted = wanted.name == name, reference = is_reference(name);
-      if (!out.first || is_wanted || (out_is_reference && !reference)) {
-        out = {copy_of(found), layouts};
+      if (!out || is_wanted || (out_is_reference && !reference)) {
+        out = copy_of(found);
         out_is_reference = reference;
       }
       return is_wanted;

@@ -123,6 +123,39 @@ TEST(OneDnnBackward, SoftmaxOfDimsOfOne) {
   }
 }
 
+/// Parts of concats and views begin within memory, which a primitive does not see.
+TEST(OneDnnWays, AreTheSameWhereverAnOperandBegins) {
+  const std::unique_ptr<graph::Backend> backend = onednn_backend(1);
+  const auto names = [](const std::vector<graph::Implementation>& ways) {
+    std::vector<std::string> out;
+    for (const graph::Implementation& way : ways) out.push_back(way.name);
+    return out;
+  };
+  Random random(7);
+  int compared = 0;
+  for (int k = 0; k < static_cast<int>(Kind::barrier); ++k) {
+    const auto kind = static_cast<Kind>(k);
+    for (Pass pass : {Pass::forward_inference, Pass::backward_data, Pass::backward_weights, Pass::backward}) {
+      if (graph::is_view(kind) || graph::signature(kind, pass).src.empty()) continue;
+      const RandomNode node = random_node(random, kind, pass, DType::f32);
+      for (const graph::Implementation& way : backend->implementations(node.graph, node.id, {}, {}, nullptr)) {
+        std::vector<graph::Wish> src = way.src;
+        const std::vector<std::string> want =
+            names(backend->implementations(node.graph, node.id, src, way.dst, nullptr));
+        std::vector<Digits> digits;
+        for (int d = 0; d < src[0]->ndims(); ++d) digits.push_back(src[0]->digits_of(d));
+        src[0] = Layout::from_digits(src[0]->dims(), digits, src[0]->offset0() + 17);
+        const std::vector<graph::Implementation> there =
+            backend->implementations(node.graph, node.id, src, way.dst, nullptr);
+        EXPECT_EQ(names(there), want) << name(kind) << ' ' << name(pass);
+        for (const graph::Implementation& other : there) EXPECT_EQ(other.src[0], src[0]);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 40);
+}
+
 /// Some of every kind and pass on two threads: other blocks of weights, and parts of the work side by side.
 TEST(OneDnnThreads, EveryKindOnTwo) {
   for (int k = 0; k < static_cast<int>(Kind::barrier); ++k) {

@@ -49,14 +49,6 @@ std::optional<BlockedFields> blocked_fields(const Layout& layout) {
   return fields;
 }
 
-/// The same elsewhere in memory.
-Layout moved(const Layout& layout, int64_t offset0) {
-  if (layout.offset0() == offset0) return layout;
-  std::vector<Digits> digits;
-  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
-  return Layout::from_digits(layout.dims(), digits, offset0);
-}
-
 /// A stride for every dim of extent 1 that has none: as a tag has it where one says this layout, else beyond all other
 /// places, as kernels take some strides for lengths of rows.
 Layout with_strides(const Layout& layout) {
@@ -106,6 +98,13 @@ std::optional<dnnl::memory::data_type> data_type_of(DType dtype) {
     case DType::u8: return Type::u8;
     default: return std::nullopt;
   }
+}
+
+Layout moved(const Layout& layout, int64_t offset0) {
+  if (layout.offset0() == offset0) return layout;
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  return Layout::from_digits(layout.dims(), digits, offset0);
 }
 
 std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) {

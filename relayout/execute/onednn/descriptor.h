@@ -24,6 +24,9 @@ std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype);
 /// Where the descriptor says more than a layout can, or is empty: nothing.
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
 
+/// The same elsewhere in memory.
+Layout moved(const Layout& layout, int64_t offset0);
+
 /// Layouts equal to this one as a family of tags spells it, wherever they begin, or nothing where it is none of them.
 /// Strides of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags it knows.
 enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4 };
