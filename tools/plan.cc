@@ -40,6 +40,12 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
                   "--what-if", escaped(text, 200));
     }
     const auto tensor = static_cast<TensorId>(found - names.begin());
+    if (graph.tensor(tensor).constant() || graph.tensor(tensor).layout) {
+      usage_error(fmt::format("--what-if {}: the layout of \"{}\" is given, as that of inputs, outputs and weights; of "
+                              "tensors that primitives make it is chosen",
+                              escaped(text, 200), escaped(name, 200)),
+                  "--what-if", escaped(text, 200));
+    }
     out.emplace_back(tensor, bind_argument(layout_argument(text.substr(equals + 1)), graph.tensor(tensor).dims));
   }
   return out;
@@ -74,6 +80,10 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candida
 int run(const Options& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
+  if (options.tune && options.plan.policy != "optimal") {
+    usage_error("--policy " + options.plan.policy + ": --tune chooses the policy", "--policy", options.plan.policy,
+                "--tune alone");
+  }
   const Graph graph = load_model(options.model);
   const auto wishes = wishes_of(options.what_if, graph);
   Planner planner(graph, options.plan);
@@ -119,7 +129,7 @@ Verb add_plan(CLI::App& app) {
       "  relayout plan net.onnx --policy nhwc --batch 8 --json\n"
       "  relayout plan net.onnx --training -o plan.json\n"
       "  relayout plan net.onnx --tune -o plan.json && relayout run net.onnx --plan plan.json --input x.npy\n"
-      "  relayout plan model:shufflenet,image=96,channels=32 --what-if convolution_3=nhwc\n"
+      "  relayout plan model:small_cnn --what-if convolution_0=nhwc\n"
       "The optimal plan is the cheapest of all, by predicted times; the others are what frameworks do: any (compute-\n"
       "bound primitives choose, the others follow), one layout everywhere (nchw, nhwc, 8c, 16c, and blocked for this\n"
       "machine's), openvino, ort. Analytic costs come from this machine's speeds, which are measured once; measured\n"

@@ -27,6 +27,11 @@ void add_plan_flags(CLI::App& command, PlanFlags& flags) {
 
 void check_plan_flags(const PlanFlags& flags) {
   check_threads(flags.threads);
+  constexpr int kMostThreads = 1024;
+  if (flags.threads > kMostThreads) {
+    usage_error(fmt::format("--threads {}: {} at most", flags.threads, kMostThreads), "--threads",
+                std::to_string(flags.threads), std::to_string(kMostThreads));
+  }
   if (flags.policy != "optimal") {
     try {
       graph::parse_policy(flags.policy);
@@ -58,6 +63,8 @@ graph::Costs& Planner::costs() {
 
 graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layout>> fixed) {
   graph::OptimizeOptions options{.runs = flags_.runs, .fixed = std::move(fixed)};
+  // Models of the kinds people run take milliseconds; what takes longer gives the best plan found, and its gap.
+  options.solve.time_limit = std::chrono::seconds(30);
   std::optional<InterruptRequest> request;
   options.solve.stop = [&request] {
     if (!request) request.emplace();

@@ -2,6 +2,7 @@
 #include "relayout/graph/offers.h"
 
 #include <algorithm>
+#include <set>
 
 #include "relayout/graph/ops.h"
 
@@ -10,6 +11,9 @@ namespace {
 
 /// Layouts of a tensor by itself; parts of concats come on top.
 constexpr std::size_t kMaxLayouts = 20;
+/// Concats that one tensor may be written into: where each layer reads all earlier ones, the sets of its places would
+/// double with each. The last ones come first.
+constexpr std::size_t kMaxWholes = 3;
 
 /// Kinds whose backward pass takes what the forward one left in a layout of its own, or is made for its layouts alone.
 bool follows_forward(Kind kind) {
@@ -189,7 +193,13 @@ class Collector {
         if (!part) break;
         layouts.push_back(finder_.layouts().id(*part));
       }
-      const auto is_full = [&](TensorId t) { return out_.places[at(t)].size() >= std::size_t{kMaxPlaces}; };
+      const auto is_full = [&](TensorId t) {
+        std::set<NodeId> wholes = {id};
+        for (const NumberedPlace& place : out_.places[at(t)]) {
+          if (place.part_of != kNone) wholes.insert(place.part_of);
+        }
+        return out_.places[at(t)].size() >= std::size_t{kMaxPlaces} || wholes.size() > kMaxWholes;
+      };
       if (layouts.size() < node.src.size() || std::ranges::any_of(node.src, is_full)) continue;
       PartsOffer offer{static_cast<int>(q), {}};
       for (std::size_t i = 0; i < node.src.size(); ++i) {

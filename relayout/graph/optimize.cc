@@ -129,18 +129,32 @@ void forbid(const Graph& graph, NodeId id, const Assignment& assignment, ChoiceS
               "node", escaped(graph.node(id).name));
 }
 
-}  // namespace
-
-OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  OptimalPlan out;
+/// The cheapest plan that can be made.
+void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options,
+               OptimalPlan& out) {
   out.space = choice_space(graph, backend, costs, options);
   while (true) {
     out.solution = solve(out.space.problem, options.solve);
     out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
     const NodeId refused = unmakeable(graph, backend, out);
-    if (refused == kNone) break;
+    if (refused == kNone) return;
     forbid(graph, refused, out.solution.assignment, out.space);
+  }
+}
+
+}  // namespace
+
+OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  OptimalPlan out;
+  try {
+    find_plan(graph, backend, costs, options, out);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::limit || !options.concat_in_place) throw;
+    // Too many sets of places: there are far fewer where all concats copy.
+    OptimizeOptions copying = options;
+    copying.concat_in_place = false;
+    find_plan(graph, backend, costs, copying, out);
   }
   out.predicted_us = out.solution.cost;
   out.optimal = out.solution.optimal;

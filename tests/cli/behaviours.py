@@ -560,7 +560,7 @@ def plan_options(command):
     expect(result.returncode, 0, result.stderr)
     tuned = json.loads(result.stdout)
     fastest = min(one["measured_us"] for one in tuned["policies"].values() if "error" not in one)
-    expect(tuned["measured_us"], fastest, "the fastest is kept")
+    assert tuned["measured_us"] <= 1.02 * fastest, "the fastest is kept, within noise: %s" % tuned["policies"]
     plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=env))
     tensor = next(p for p in plan["primitives"] if p["kind"] == "convolution")["name"]
     for layout in ("nchw", "nhwc", "nChw16c"):
@@ -574,7 +574,8 @@ def plan_options(command):
     assert training["optimal"] and any(p["pass"].startswith("backward") for p in training["primitives"]), "training"
     for args, what in ((("--policy", "fast"), "--policy"), (("--cost", "guessed"), "--cost"),
                        (("--what-if", "nothing=nchw"), "--what-if"), (("--what-if", tensor + "=nhcw"), "nhcw"),
-                       (("--what-if", tensor), "TENSOR=LAYOUT")):
+                       (("--what-if", tensor), "TENSOR=LAYOUT"), (("--what-if", "image=nhwc"), "is given"),
+                       (("--tune", "--policy", "nhwc"), "--tune"), (("--threads", "100000"), "1024")):
         result = command.run("plan", model, *args)
         expect(result.returncode, 2, "%s: %s" % (args, result.stderr))
         assert what in result.stderr, result.stderr
