@@ -149,8 +149,9 @@ class Plans {
  private:
   /// Twice, as the second time all costs are known.
   void add_optimal(const char* name, graph::Costs& costs, std::vector<Runner>& out) {
-    optimize(graph_, *backend_, costs);
-    graph::OptimalPlan best = optimize(graph_, *backend_, costs);
+    const graph::OptimizeOptions options;
+    optimize(graph_, *backend_, costs, options);
+    graph::OptimalPlan best = optimize(graph_, *backend_, costs, options);
     Runner& runner = add(name, std::move(best.plan), out);
     runner.planning_ms = best.planning_ms;
     runner.proven = best.optimal;

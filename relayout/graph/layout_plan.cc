@@ -79,8 +79,9 @@ std::string expression_of(const Layout& layout) {
     if (simple.digits(d).size() != 1) return digits_text(layout, std::string_view("abcdefghijkl"));
     strides.push_back(simple.outer_stride(d));
   }
-  const std::string offset = layout.offset0() == 0 ? "" : "@" + std::to_string(layout.offset0());
-  return (layout.ndims() == 0 ? "contiguous" : "strides:" + join(strides)) + offset;
+  std::string out = layout.ndims() == 0 ? std::string("contiguous") : "strides:" + join(strides);
+  if (layout.offset0() != 0) out.append("@").append(std::to_string(layout.offset0()));
+  return out;
 }
 
 std::string display_name(const Layout& layout, bool weights) {

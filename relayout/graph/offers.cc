@@ -194,11 +194,11 @@ class Collector {
         layouts.push_back(finder_.layouts().id(*part));
       }
       const auto is_full = [&](TensorId t) {
-        std::set<NodeId> wholes = {id};
+        std::set<NodeId> concats = {id};
         for (const NumberedPlace& place : out_.places[at(t)]) {
-          if (place.part_of != kNone) wholes.insert(place.part_of);
+          if (place.part_of != kNone) concats.insert(place.part_of);
         }
-        return out_.places[at(t)].size() >= std::size_t{kMaxPlaces} || wholes.size() > kMaxWholes;
+        return out_.places[at(t)].size() >= std::size_t{kMaxPlaces} || concats.size() > kMaxWholes;
       };
       if (layouts.size() < node.src.size() || std::ranges::any_of(node.src, is_full)) continue;
       PartsOffer offer{static_cast<int>(q), {}};

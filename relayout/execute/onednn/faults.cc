@@ -76,9 +76,9 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::ge && name.starts_with("jit") &&
              any_block_below(layouts, std::numeric_limits<int64_t>::max());
     case Kind::prelu: {
-      // The same in blocks smaller than a vector. Backward, one layout is taken for all data and one for weights and
-      // their gradient, without gaps.
-      if (name.starts_with("jit") && any_block_below(layouts, kVectorElements)) return true;
+      // The same in blocks smaller than a vector; in padded ones, some places are not written (2x4x2x4 in nChw16c).
+      // Backward, one layout is taken for all data and one for weights and their gradient, without gaps.
+      if (name.starts_with("jit") && (any_block_below(layouts, kVectorElements) || layouts[0]->padded())) return true;
       if (node.forward()) return false;
       return any_with_gaps(layouts) || layouts[1]->padded() || layouts[2] != layouts[0] ||
              (layouts[3] && layouts[3] != layouts[0]) || (layouts[4] && layouts[4] != layouts[1]);
