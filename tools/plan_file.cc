@@ -142,6 +142,10 @@ std::vector<Copy> read_copies(const Json& plan, const Graph& graph, const std::v
     Copy& copy = out.emplace_back();
     copy.tensor = tensor->second;
     copy.layout = layout_of(json, graph.tensor(copy.tensor).dims, where);
+    if (const std::string said = text(field(json, "layout", where), where); said != graph::expression_of(copy.layout)) {
+      wrong(fmt::format("{} is called {}, its digits are {}", where, escaped(said, 200),
+                        graph::expression_of(copy.layout)));
+    }
     if (json.contains("from")) copy.from = copy_number(json["from"], where);
     if (json.contains("view_of")) copy.view_of = copy_number(json["view_of"], where);
     if (json.contains("reason")) copy.reason = text(json["reason"], where);

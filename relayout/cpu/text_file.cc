@@ -88,6 +88,44 @@ std::optional<std::string> read_text(const fs::path& path, int64_t max_bytes) {
   }
 }
 
+void read_entries(const EntryFile& file, const fs::path& path, std::string_view text,
+                  const std::function<std::string_view(std::string_view line)>& add) {
+  const std::string named = std::string(file.what) + " \"" + shown(path) + "\": ";
+  std::size_t at = 1, entries = 0;
+  const auto corrupt = [&](const std::string& why) {
+    throw Error(ErrorCode::corrupt, named + "line " + std::to_string(at) + " " + why, "line", std::to_string(at));
+  };
+  const std::string magic = std::string(file.magic) + " ";
+  if (!text.starts_with(magic)) corrupt("is not \"" + magic + std::string(file.version) + "\": no such file");
+  const auto take_line = [&] {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) corrupt("is missing or has no end");
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    return line;
+  };
+  const std::string_view version = take_line().substr(magic.size());
+  if (version != file.version) {
+    throw Error(ErrorCode::unsupported,
+                named + "version " + escaped(version) + " of the format; this is " + std::string(file.version),
+                "version", escaped(version), std::string(file.version));
+  }
+  while (true) {
+    ++at;
+    const std::string_view line = take_line();
+    if (line.starts_with("end ")) {
+      if (line.substr(4) != std::to_string(entries) || !text.empty()) corrupt("does not end the entries before it");
+      return;
+    }
+    if (++entries > file.max_entries) {
+      throw Error(ErrorCode::limit,
+                  named + std::to_string(entries) + " entries, " + std::to_string(file.max_entries) + " at most",
+                  "entries", std::to_string(entries), std::to_string(file.max_entries));
+    }
+    if (const std::string_view why = add(line); !why.empty()) corrupt(std::string(why));
+  }
+}
+
 void replace_text(const fs::path& path, std::string_view text) {
   const fs::path target = target_of(path);
   std::string temporary = hidden_beside(target, ".relayout-XXXXXX");

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,17 @@ namespace relayout::cpu {
 
 /// Nothing where there is no such file. Errors: io (also what is no regular file), limit (over `max_bytes`).
 std::optional<std::string> read_text(const std::filesystem::path& path, int64_t max_bytes);
+
+/// A file of entries: "MAGIC VERSION", an entry a line, "end COUNT".
+struct EntryFile {
+  /// In messages, e.g. "tuning file".
+  std::string_view what, magic, version;
+  std::size_t max_entries = 0;
+};
+/// Gives the text's entries to `add`, which says why one is wrong, or nothing (""). Errors: corrupt (with the line),
+/// unsupported (another version), limit.
+void read_entries(const EntryFile& file, const std::filesystem::path& path, std::string_view text,
+                  const std::function<std::string_view(std::string_view line)>& add);
 
 /// Writes a file, readable by others. A link's target is replaced, not the link. Error{io}.
 void replace_text(const std::filesystem::path& path, std::string_view text);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "relayout-tune ", kVersion = "1";
+constexpr std::string_view kMagic = "relayout-tune", kVersion = "1";
 constexpr std::string_view kStreams[] = {"by_size", "never", "always"};
 
 std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
@@ -147,43 +147,13 @@ void TuneCache::clear() {
 std::optional<TuneCache::Entries> TuneCache::read(const fs::path& path) {
   const std::optional<std::string> text = read_text(path, kMaxFileBytes);
   if (!text) return std::nullopt;
-  std::string_view rest = *text;
-  std::size_t at = 0;
-  const auto corrupt = [&](const std::string& what) {
-    throw Error(ErrorCode::corrupt, "tuning file \"" + shown(path) + "\": line " + std::to_string(at) + " " + what,
-                "line", std::to_string(at));
-  };
-  const auto next_line = [&] {
-    ++at;
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) corrupt("is missing or has no end");
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end + 1);
-    return line;
-  };
-  if (!rest.starts_with(kMagic)) {
-    at = 1;
-    corrupt("is not \"relayout-tune " + std::string(kVersion) + "\": no such file");
-  }
-  const std::string_view version = next_line().substr(kMagic.size());
-  if (version != kVersion) {
-    throw Error(ErrorCode::unsupported,
-                "tuning file \"" + shown(path) + "\": version " + escaped(version) + " of the format; this is " +
-                    std::string(kVersion),
-                "version", escaped(version), std::string(kVersion));
-  }
   Entries out;
-  while (true) {
-    const std::string_view line = next_line();
-    if (line.starts_with("end ")) {
-      if (line.substr(4) != std::to_string(out.size()) || !rest.empty()) corrupt("does not end the entries before it");
-      return out;
-    }
-    if (out.size() >= kMaxEntries) fail_limit(path, "entries", out.size() + 1, kMaxEntries);
+  read_entries({"tuning file", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
     auto entry = parse_entry(line);
-    if (!entry) corrupt("is no entry");
-    if (!out.insert(std::move(*entry)).second) corrupt("repeats a key");
-  }
+    if (!entry) return "is no entry";
+    return out.insert(std::move(*entry)).second ? "" : "repeats a key";
+  });
+  return out;
 }
 
 bool TuneCache::load(const fs::path& path) {
@@ -209,7 +179,7 @@ void TuneCache::save(const fs::path& path) const {
       all.emplace(key, tuning);
     }
   }
-  std::string text = std::string(kMagic) + std::string(kVersion) + "\n";
+  std::string text = std::string(kMagic) + " " + std::string(kVersion) + "\n";
   for (const auto& [key, tuning] : all) text += entry_text(key, tuning);
   text += "end " + std::to_string(all.size()) + "\n";
   if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "relayout-costs ", kVersion = "1";
+constexpr std::string_view kMagic = "relayout-costs", kVersion = "1";
 constexpr std::size_t kWordDigits = 16, kKeyDigits = 2 * kWordDigits;
 
 std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
@@ -96,48 +96,14 @@ bool CostCache::insert(const CostKey& key, double value) {
 std::optional<CostCache::Entries> CostCache::read(const fs::path& path) {
   const std::optional<std::string> text = cpu::read_text(path, kMaxFileBytes);
   if (!text) return std::nullopt;
-  std::string_view rest = *text;
-  std::size_t at = 0;
-  const auto corrupt = [&](const std::string& what) {
-    throw Error(ErrorCode::corrupt, "file of costs \"" + shown(path) + "\": line " + std::to_string(at) + " " + what,
-                "line", std::to_string(at));
-  };
-  const auto next_line = [&] {
-    ++at;
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) corrupt("is missing or has no end");
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end + 1);
-    return line;
-  };
-  if (!rest.starts_with(kMagic)) {
-    at = 1;
-    corrupt("is not \"" + std::string(kMagic) + std::string(kVersion) + "\": no such file");
-  }
-  const std::string_view version = next_line().substr(kMagic.size());
-  if (version != kVersion) {
-    throw Error(ErrorCode::unsupported,
-                "file of costs \"" + shown(path) + "\": version " + escaped(version) + " of the format; this is " +
-                    std::string(kVersion),
-                "version", escaped(version), std::string(kVersion));
-  }
   Entries out;
   out.reserve(std::min(kMaxEntries, text->size() / (kKeyDigits + 2)));
-  while (true) {
-    const std::string_view line = next_line();
-    if (line.starts_with("end ")) {
-      if (line.substr(4) != std::to_string(out.size()) || !rest.empty()) corrupt("does not end the entries before it");
-      return out;
-    }
-    if (out.size() >= kMaxEntries) {
-      throw Error(ErrorCode::limit,
-                  "file of costs \"" + shown(path) + "\": more than " + std::to_string(kMaxEntries) + " entries",
-                  "entries", std::to_string(out.size() + 1), std::to_string(kMaxEntries));
-    }
+  cpu::read_entries({"file of costs", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
     const auto entry = parse_entry(line);
-    if (!entry) corrupt("is no entry");
-    if (!out.insert(*entry).second) corrupt("repeats a key");
-  }
+    if (!entry) return "is no entry";
+    return out.insert(*entry).second ? "" : "repeats a key";
+  });
+  return out;
 }
 
 bool CostCache::load(const fs::path& path) {
@@ -160,7 +126,7 @@ void CostCache::save(const fs::path& path) const {
   const cpu::FileLock lock(path);
   CostCache all = *this;
   all.load(path);
-  std::string text = std::string(kMagic) + std::string(kVersion) + "\n";
+  std::string text = std::string(kMagic) + " " + std::string(kVersion) + "\n";
   for (const auto& [key, value] : all.entries_) append_entry(text, key, value);
   text += "end " + std::to_string(all.size()) + "\n";
   cpu::replace_text(path, text);

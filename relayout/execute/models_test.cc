@@ -34,17 +34,6 @@ class ModelsUnder : public testing::TestWithParam<Policy> {
   }
 };
 
-std::vector<Values> random_inputs(const Graph& graph) {
-  std::mt19937 rng(5);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<Values> out;
-  for (TensorId t : graph.inputs) {
-    Values& values = out.emplace_back(static_cast<std::size_t>(*checked_product(graph.tensor(t).dims)));
-    std::ranges::generate(values, [&] { return uniform(rng); });
-  }
-  return out;
-}
-
 TEST_P(ModelsUnder, EqualTheReference) {
   for (const graph::Model& each : graph::models()) {
     // Channels that are no multiples of a block, and some that are; threads likewise.
@@ -52,7 +41,7 @@ TEST_P(ModelsUnder, EqualTheReference) {
       const int64_t channels = 8 + 4 * threads;
       SCOPED_TRACE(std::string(each.name) + ", channels " + std::to_string(channels));
       Graph graph = each.build({.batch = 2, .image = 33, .channels = channels});
-      const std::vector<Values> inputs = random_inputs(graph);
+      const std::vector<Values> inputs = test::random_inputs(graph, 5);
       const std::vector<Values> want = graph::evaluate(graph, inputs);
       graph::simplify(graph);
       for (TensorId t : graph.inputs) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);

@@ -132,21 +132,9 @@ class Optimize : public testing::Test {
   Counts counts_;
 };
 
-std::vector<Values> random_inputs(const Graph& graph, unsigned seed) {
-  std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<Values> out;
-  for (TensorId t : graph.inputs) {
-    Values& values = out.emplace_back(static_cast<std::size_t>(*checked_product(graph.tensor(t).dims)));
-    std::ranges::generate(values, [&] { return uniform(rng); });
-  }
-  return out;
-}
-
 /// Of random graphs: some, and those in which a view of padded blocks is read where it begins within memory, a
 /// destination would follow a source that repeats, resampling goes backward in its forward one's layouts, PReLU reads
-/// padded blocks and a view of them, and LRN and PReLU go backward over views that begin within
-/// memory.
+/// padded blocks and a view of them, and LRN and PReLU go backward over views that begin within memory.
 std::vector<unsigned> seeds() {
   std::vector<unsigned> out(60);
   std::iota(out.begin(), out.end(), 0U);
@@ -196,7 +184,7 @@ TEST_F(Optimize, AnyAssignmentOfModelsRuns) {
     for (const graph::ModelOptions& options : {graph::ModelOptions{.batch = 1, .image = 32, .channels = 16},
                                                graph::ModelOptions{.batch = 2, .image = 33, .channels = 12}}) {
       Graph graph = each.build(options);
-      const std::vector<Values> inputs = random_inputs(graph, 5);
+      const std::vector<Values> inputs = test::random_inputs(graph, 5);
       const std::vector<Values> want = graph::evaluate(graph, inputs);
       graph::simplify(graph);
       test::ByteCosts costs;
@@ -241,7 +229,7 @@ TEST_F(Optimize, CheapestPlansOfModelsRun) {
                                                graph::ModelOptions{.batch = 2, .image = 33, .channels = 12}}) {
       SCOPED_TRACE(std::string(each.name) + ", batch " + std::to_string(options.batch));
       Graph graph = each.build(options);
-      const std::vector<Values> inputs = random_inputs(graph, 5);
+      const std::vector<Values> inputs = test::random_inputs(graph, 5);
       const std::vector<Values> want = graph::evaluate(graph, inputs);
       graph::simplify(graph);
       for (TensorId t : graph.inputs) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);
@@ -281,7 +269,7 @@ TEST_F(Optimize, CheapestPlansOfTrainingRun) {
     if (each.name == "lstm" || each.name == "densenet") continue;
     SCOPED_TRACE(std::string(each.name));
     Graph graph = each.build({.batch = 2, .image = 32, .channels = 8, .pass = graph::Pass::forward_training});
-    std::vector<Values> inputs = random_inputs(graph, 5);
+    std::vector<Values> inputs = test::random_inputs(graph, 5);
     std::vector<TensorId> wrt = graph.inputs;
     for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
       if (graph.tensors[t].constant()) wrt.push_back(static_cast<TensorId>(t));
@@ -335,7 +323,7 @@ TEST_F(Optimize, BackwardShufflesStayInLayoutsOfTheirOwn) {
     test::ByteCosts costs;
     const graph::OptimalPlan best = graph::optimize(graph, *backend_, costs);
     EXPECT_TRUE(best.plan.reorders(graph).empty());
-    const std::vector<Values> inputs = random_inputs(graph, 1);
+    const std::vector<Values> inputs = test::random_inputs(graph, 1);
     expect_equal(graph, best.plan, inputs, graph::evaluate(graph, inputs), 0);
   }
 }
@@ -352,7 +340,7 @@ TEST_F(Optimize, ReordersAreExplainedAndTensorsFixed) {
   const TensorId a = graph.convolution(x, weights({32, 16, 3, 3})), b = graph.convolution(a, weights({32, 32, 3, 3}));
   graph.output(b, Format::parse("nchw"));
   test::ByteCosts costs;
-  const std::vector<Values> inputs = random_inputs(graph, 1), want = graph::evaluate(graph, inputs);
+  const std::vector<Values> inputs = test::random_inputs(graph, 1), want = graph::evaluate(graph, inputs);
   graph::OptimalPlan best = graph::optimize(graph, *backend_, costs);
   explain_reorders(graph, best);
   ASSERT_EQ(best.plan.reorders(graph).size(), 1U);

@@ -76,7 +76,9 @@ std::string expression_of(const Layout& layout) {
   if (const auto tag = tag_of(simple)) return *tag;
   Dims strides;
   for (int d = 0; d < simple.ndims(); ++d) {
-    if (simple.digits(d).size() != 1) return digits_text(layout, std::string_view("abcdefghijkl"));
+    // Strides cannot say padding: a part of a tensor in blocks has no tag where it begins within memory.
+    if (simple.digits(d).size() != 1 || simple.padded_dims()[d] != simple.dim(d))
+      return digits_text(layout, std::string_view("abcdefghijkl"));
     strides.push_back(simple.outer_stride(d));
   }
   std::string out = layout.ndims() == 0 ? std::string("contiguous") : "strides:" + join(strides);

@@ -160,7 +160,7 @@ class Collector {
   /// no other tensor's.
   bool may_run_in_place(NodeId id) const {
     const Node& node = graph_.node(id);
-    if (!options_.in_place || !runs_in_place(graph_, node)) return false;
+    if (!options_.in_place || !can_overwrite_source(graph_, node)) return false;
     const TensorId src = node.src[0], dst = node.dst[0];
     const NodeId maker = producers_[at(src)];
     if (maker == kNone || is_view(graph_.node(maker).kind) || graph_.node(maker).kind == Kind::concat) return false;

@@ -134,7 +134,7 @@ class Validation {
     if (view && (!is_view(node.kind) || plan_.copy(dst).view_of != src)) refuse(called + " is no view");
     if (dst == kNone || src == kNone || plan_.copy(dst).view_of != src) return;
     if (view) return explain(dst, view_layout(node, plan_.copy(src).layout), "the view that is made by");
-    if (!runs_in_place(graph_, node)) refuse(called + " cannot write over its source");
+    if (!can_overwrite_source(graph_, node)) refuse(called + " cannot write over its source");
     explain(dst, plan_.copy(src).layout, "in place of the source of");
   }
 

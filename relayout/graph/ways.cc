@@ -45,7 +45,7 @@ int LayoutTable::id(const Layout& layout) {
   return at->second;
 }
 
-bool runs_in_place(const Graph& graph, const Node& node) {
+bool can_overwrite_source(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Kind::eltwise:
     case Kind::sum: return node.forward();

@@ -75,6 +75,6 @@ class WayFinder {
 
 /// Whether a node computes each element of its destination from the same ones of its sources, so that it may be written
 /// over the first of them.
-bool runs_in_place(const Graph& graph, const Node& node);
+bool can_overwrite_source(const Graph& graph, const Node& node);
 
 }  // namespace relayout::graph

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "relayout/execute/execute.h"
@@ -16,6 +17,18 @@ namespace relayout::test {
 inline std::vector<graph::Policy> all_policies() {
   std::vector<graph::Policy> out;
   for (int p = 0; p < graph::kPolicyCount; ++p) out.push_back(static_cast<graph::Policy>(p));
+  return out;
+}
+
+/// Values of -1 to 1 for each input.
+inline std::vector<graph::Values> random_inputs(const graph::Graph& graph, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<graph::Values> out;
+  for (graph::TensorId t : graph.inputs) {
+    graph::Values& values = out.emplace_back(static_cast<std::size_t>(*checked_product(graph.tensor(t).dims)));
+    std::ranges::generate(values, [&] { return uniform(rng); });
+  }
   return out;
 }
 
