@@ -76,7 +76,8 @@ EncodedProblem encode(const LayoutProblem& problem);
 struct SolveOptions {
   /// Entries of one table at most.
   int64_t table_budget = int64_t{1} << 22;
-  /// Branch and bound stops then, with the best assignment so far; nothing: when it has proven it.
+  /// Branch and bound stops then, with the best assignment so far; nothing: when it has proven it. Of functions that
+  /// solve several times it is the limit of all together.
   std::optional<std::chrono::milliseconds> time_limit{};
   /// Asked now and then; true stops as the time limit does.
   std::function<bool()> stop{};
@@ -96,9 +97,9 @@ struct Solution {
 /// Errors: invalid_argument (as encode), unsupported (no assignment is possible).
 Solution solve(const LayoutProblem& problem, const SolveOptions& options = {});
 
-/// The `count` cheapest assignments whose choices of operations differ, cheapest first; fewer where there are no more.
-/// Cost: some eliminations; where a table would pass the budget, a solve() for each operation and assignment, and the
-/// time limit is each one's. Errors: as solve; invalid_argument (a count below 1).
+/// The `count` cheapest assignments whose choices of operations differ, cheapest first; fewer, or none, where there are
+/// no more or it was stopped. Cost: some eliminations; where a table would pass the budget, a solve() for each
+/// operation and assignment. Errors: as solve; invalid_argument (a count below 1).
 std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const SolveOptions& options = {});
 
 /// What an assignment costs; kImpossible where it reads a place that is not made. Error{invalid_argument} where it is

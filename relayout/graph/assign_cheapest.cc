@@ -45,11 +45,14 @@ class BestLists {
     for (std::size_t b = lists_.size(); b-- > 0;) send_back(b);
   }
 
-  /// The operations' choices of those that cost at most `most`, cheapest first.
-  std::vector<std::vector<int>> choices(double most) {
+  /// The operations' choices of those that cost at most `most`, cheapest first; none where a limit is reached.
+  std::vector<std::vector<int>> choices(double most, const Limits& limits) {
     most_ = most;
     pool_.assign(count_, Entry{});
-    for (std::size_t b = 0; b < lists_.size(); ++b) make_lists(b);
+    for (std::size_t b = 0; b < lists_.size(); ++b) {
+      if (limits.reached()) return {};
+      make_lists(b);
+    }
     traces_.clear();
     std::vector<Found> best = {{{0, 0}, 0, -1}};
     for (int root : roots_) best = joined(best, pool_.data() + lists_[at(root)][0]);
@@ -260,13 +263,14 @@ void forbid(ProblemOperation& op, int choice) { op.choices[at(choice)].cost = kI
 
 /// Lawler, "A procedure for computing the k best solutions to discrete optimization problems", 1972: what is left
 /// without the best assignment falls into parts by the first operation that chooses otherwise.
-std::vector<Assignment> by_partition(const LayoutProblem& problem, int count, const SolveOptions& options) {
+std::vector<Assignment> by_partition(const LayoutProblem& problem, int count, const Limits& limits) {
   std::multiset<Part, Dearer> parts;
   std::vector<Assignment> out;
   const auto add = [&](LayoutProblem rest, std::size_t first) {
     try {
-      Solution best = solve(rest, options);
-      parts.insert({std::move(rest), std::move(best.assignment), best.cost, first});
+      Solution best = solve(rest, limits.rest());
+      // Not the cheapest of its part where it was stopped.
+      if (best.optimal) parts.insert({std::move(rest), std::move(best.assignment), best.cost, first});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;
     }
@@ -274,11 +278,11 @@ std::vector<Assignment> by_partition(const LayoutProblem& problem, int count, co
     if (parts.size() > at(count) - out.size()) parts.erase(std::prev(parts.end()));
   };
   add(problem, 0);
-  while (!parts.empty()) {
+  while (!parts.empty() && !limits.reached()) {
     Part part = std::move(parts.extract(parts.begin()).value());
     out.push_back(part.best);
     if (out.size() == at(count)) break;
-    for (std::size_t o = part.first; o < problem.operations.size(); ++o) {
+    for (std::size_t o = part.first; o < problem.operations.size() && !limits.reached(); ++o) {
       const int chosen = part.best.choice[o];
       LayoutProblem rest = part.problem;
       forbid(rest.operations[o], chosen);
@@ -298,6 +302,7 @@ std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const 
     throw Error(ErrorCode::invalid_argument, "assign: " + std::to_string(count) + " cheapest assignments", "count",
                 std::to_string(count), "1...");
   }
+  const Limits limits(options);
   const EncodedProblem encoded = encode(problem);
   const std::vector<int> order = min_fill_order(encoded.network);
   const Elimination elimination = eliminate(encoded.network, order, options.table_budget);
@@ -305,16 +310,18 @@ std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const 
     throw Error(ErrorCode::unsupported, "assign: no choice of layouts is possible", "operations",
                 std::to_string(problem.operations.size()));
   }
-  if (elimination.buckets.size() > order.size()) return by_partition(problem, count, options);
+  if (elimination.buckets.size() > order.size()) return by_partition(problem, count, limits);
   const int operations = static_cast<int>(problem.operations.size());
   BestLists lists(encoded.network, elimination, operations, count);
   // Few entries matter for what is near the optimum, so that a few attempts cost less than one without a limit.
   std::vector<std::vector<int>> choices;
   double margin = 1e-4;
-  for (; choices.size() < at(count) && margin < 1e3; margin *= 8) {
-    choices = lists.choices((elimination.bound + 1e-3) * (1 + margin));
+  for (; choices.size() < at(count) && !limits.reached(); margin *= 8) {
+    const bool all = margin >= 1e3;
+    auto found = lists.choices(all ? kImpossible : (elimination.bound + 1e-3) * (1 + margin), limits);
+    if (!found.empty()) choices = std::move(found);
+    if (all) break;
   }
-  if (choices.size() < at(count)) choices = lists.choices(kImpossible);
   std::vector<Assignment> out;
   for (std::vector<int>& choice : choices) out.push_back(assignment_of(problem, std::move(choice)));
   return out;

@@ -1,6 +1,7 @@
 // Parts of assign: arborescences of reorders, the order of elimination and the elimination (internal to graph).
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "relayout/core/error.h"
@@ -46,6 +47,30 @@ class Arborescences {
 
 /// Wanted groups of more than this make no arborescence.
 inline constexpr int kMaxWanted = 16;
+
+/// The limits of SolveOptions over several steps.
+class Limits {
+ public:
+  explicit Limits(const SolveOptions& options) : options_(options), start_(Clock::now()) {}
+  bool reached() const {
+    if (options_.stop && options_.stop()) return true;
+    return options_.time_limit && Clock::now() - start_ >= *options_.time_limit;
+  }
+  /// For the next step, which has the rest of the time.
+  SolveOptions rest() const {
+    SolveOptions out = options_;
+    if (out.time_limit) {
+      const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_);
+      out.time_limit = std::max(std::chrono::milliseconds(0), *out.time_limit - taken);
+    }
+    return out;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const SolveOptions& options_;
+  Clock::time_point start_;
+};
 
 /// Choices of operations with the cheapest reorders that they need; they must be possible together.
 Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice);

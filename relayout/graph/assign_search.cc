@@ -14,7 +14,7 @@ constexpr double kRounding = 1e-11;
 class Search {
  public:
   Search(const CostNetwork& network, const Elimination& elimination, const SolveOptions& options)
-      : network_(network), elimination_(elimination), options_(options), start_(std::chrono::steady_clock::now()) {
+      : network_(network), elimination_(elimination), limits_(options) {
     values_.assign(network.sizes.size(), 0);
     for (std::size_t b = elimination.buckets.size(); b > 0;) {
       const std::size_t last = b;
@@ -29,7 +29,7 @@ class Search {
     std::size_t level = 0;
     bool returned = false;
     for (int64_t step = 0;; ++step) {
-      if (out.cost != kImpossible && step % 64 == 0 && stopped()) {
+      if (out.cost != kImpossible && step % 64 == 0 && limits_.reached()) {
         out.lower_bound = std::min(out.cost, least_open(level));
         return out;
       }
@@ -115,15 +115,9 @@ class Search {
     return out;
   }
 
-  bool stopped() const {
-    if (options_.stop && options_.stop()) return true;
-    return options_.time_limit && std::chrono::steady_clock::now() - start_ >= *options_.time_limit;
-  }
-
   const CostNetwork& network_;
   const Elimination& elimination_;
-  const SolveOptions& options_;
-  std::chrono::steady_clock::time_point start_;
+  const Limits limits_;
   std::vector<int> values_;
   std::vector<Level> levels_;
   std::vector<std::vector<Branch>> open_;

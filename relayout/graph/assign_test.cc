@@ -151,6 +151,27 @@ TEST(Assign, TheCheapestAssignmentsAreThoseOfBruteForce) {
   std::printf("the cheapest as by brute force: %d assignments of %d problems\n", assignments, problems);
 }
 
+TEST(Assign, TheCheapestAssignmentsStopWhenAsked) {
+  const LayoutProblem problem = cases::residual(3, 3);
+  for (const int64_t budget : {int64_t{1} << 22, int64_t{20}}) {
+    const std::vector<Assignment> all = cheapest(problem, 5, {.table_budget = budget});
+    ASSERT_EQ(all.size(), 5u);
+    EXPECT_TRUE(cheapest(problem, 5, {.table_budget = budget, .time_limit = std::chrono::milliseconds(0)}).empty());
+    std::set<std::size_t> found;
+    for (int after : {0, 1, 10, 100, 1000, 10000, 100000}) {
+      int asked = 0;
+      const auto some = cheapest(problem, 5, {.table_budget = budget, .stop = [&] { return asked++ >= after; }});
+      // No more questions than it takes to leave.
+      EXPECT_LE(asked, after + 20);
+      ASSERT_LE(some.size(), all.size());
+      found.insert(some.size());
+      for (std::size_t i = 0; i < some.size(); ++i)
+        EXPECT_PRED2(near, cost_of(problem, some[i]), cost_of(problem, all[i]));
+    }
+    EXPECT_GE(found.size(), 2u);
+  }
+}
+
 TEST(Assign, StopsWhenAskedWithTheBestSoFar) {
   const LayoutProblem problem = cases::inception(20);
   int asked = 0;

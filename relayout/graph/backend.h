@@ -41,6 +41,9 @@ class Backend {
   virtual ~Backend() = default;
   /// Name and version, e.g. "onednn 2.6.3".
   virtual std::string name() const = 0;
+  /// What else its ways and their times depend on, as it is set in this process: instruction sets, arithmetic of less
+  /// precision. For those who keep them; not for people.
+  virtual std::string settings() const { return {}; }
   /// Threads that its primitives use, 1 or more. Which ways there are may depend on it, so a plan is for this number.
   virtual int threads() const = 0;
   /// The ways to run a node whose operands are in the wished layouts, the backend's first choice first. Empty where

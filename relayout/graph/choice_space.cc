@@ -32,6 +32,7 @@ class SpaceBuilder {
     space_.first_node = static_cast<int>(space_.problem.operations.size());
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) add_operation(static_cast<NodeId>(n));
     for (TensorId t : graph_.outputs) add_output(t);
+    space_.left_out = offers_.left_out;
     return std::move(space_);
   }
 

@@ -2,6 +2,7 @@
 #include "relayout/graph/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "relayout/graph/ways.h"
 
@@ -42,8 +43,10 @@ PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) 
     if (name == "view" || name == "barrier") continue;
     const NodeId hint = graph.node(id).hint;
     const Implementation forward = hint == kNone ? Implementation() : way_of(hint);
-    out.primitives +=
+    const double us =
         costs.primitive(graph, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
+    if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
+    out.primitives += us;
   }
   const std::vector<bool> read = read_copies(plan);
   for (CopyId id : plan.reorders(graph)) {

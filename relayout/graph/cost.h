@@ -18,7 +18,7 @@ class Costs {
   virtual std::string name() const = 0;
   /// One run of a node in these layouts as a step of a model, its sources just written by the step before it. `forward`
   /// is the way of the node's hint, else null. `in_place`: the first destination is a source's memory. Infinity where
-  /// it cannot be made.
+  /// it cannot be made. Errors: the backend's, where costs are measured.
   virtual double primitive(const Graph& graph, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
   /// One reorder.
@@ -27,6 +27,8 @@ class Costs {
 
 struct PredictedCost {
   double primitives = 0, reorders = 0;
+  /// The first node that costs infinity, as it cannot be made as planned; kNone where there is none.
+  NodeId impossible = kNone;
   double total() const { return primitives + reorders; }
 };
 /// Of one run of a plan, by the costs of layouts that begin at offset 0, as those of choices are. Views (concats whose

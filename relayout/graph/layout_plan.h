@@ -39,6 +39,8 @@ struct PlannedNode {
 
 struct LayoutPlan {
   std::string policy, backend;
+  /// Threads of the backend that it was made for; 0 where that is not known.
+  int threads = 0;
   std::vector<Copy> copies;
   /// One a node of the graph, in its order.
   std::vector<PlannedNode> nodes;

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "relayout/graph/ops.h"
 
 namespace relayout::graph {
 namespace {
 
-/// Layouts of a tensor by itself; parts of concats come on top.
+/// Layouts of a tensor by itself; parts of concats come on top, and what ways to make a wanted layout need.
 constexpr std::size_t kMaxLayouts = 20;
 /// Concats that one tensor may be written into: where each layer reads all earlier ones, the sets of its places would
 /// double with each. The last ones come first.
@@ -38,11 +39,8 @@ class Collector {
 
   Offers run() {
     place_given();
+    place_wanted();
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) collect(static_cast<NodeId>(n));
-    for (const auto& [t, layout] : options_.fixed) add_layout(t, finder_.layouts().id(layout));
-    for (TensorId t : graph_.outputs) {
-      if (tensor(t).layout) add_layout(t, finder_.layouts().id(*tensor(t).layout));
-    }
     for (std::size_t t = 0; t < out_.places.size(); ++t) {
       if (out_.places[t].empty()) add_layout(static_cast<TensorId>(t), plain(static_cast<TensorId>(t)));
     }
@@ -50,6 +48,7 @@ class Collector {
       // A part's places follow from its destination's, which may be parts of a later one.
       for (std::size_t n = graph_.nodes.size(); n-- > 0;) place_parts(static_cast<NodeId>(n));
     }
+    out_.left_out = left_out_.size();
     return std::move(out_);
   }
 
@@ -58,10 +57,13 @@ class Collector {
   const Tensor& tensor(TensorId t) const { return graph_.tensor(t); }
   int plain(TensorId t) { return finder_.layouts().id(Layout::contiguous(tensor(t).dims)); }
 
-  void add_layout(TensorId t, int layout) {
+  void add_layout(TensorId t, int layout, bool wanted = false) {
     std::vector<NumberedPlace>& places = out_.places[at(t)];
-    if (std::ranges::find(places, layout, &NumberedPlace::layout) == places.end() && places.size() < kMaxLayouts) {
+    if (std::ranges::find(places, layout, &NumberedPlace::layout) != places.end()) return;
+    if (places.size() < (wanted ? std::size_t{kMaxPlaces} : kMaxLayouts)) {
       places.push_back({layout});
+    } else {
+      left_out_.insert({t, layout, kNone});
     }
   }
 
@@ -75,6 +77,21 @@ class Collector {
         add_layout(t, finder_.layouts().id(*tensor(t).layout));
       }
     }
+  }
+
+  /// What plans must have stands before what they may have, so that no limit leaves it out.
+  void place_wanted() {
+    for (const auto& [t, layout] : options_.fixed) wanted_.emplace(t, finder_.layouts().id(layout));
+    for (TensorId t : graph_.outputs) {
+      if (tensor(t).layout) wanted_.emplace(t, finder_.layouts().id(*tensor(t).layout));
+    }
+    for (const auto& [t, layout] : wanted_) add_layout(t, layout, true);
+    if (left_out_.empty()) return;
+    const TensorId t = std::get<0>(*left_out_.begin());
+    throw Error(
+        ErrorCode::limit,
+        "optimize: over " + std::to_string(kMaxPlaces) + " layouts are fixed of \"" + escaped(tensor(t).name) + "\"",
+        "fixed", escaped(tensor(t).name), std::to_string(kMaxPlaces));
   }
 
   void collect(NodeId id) {
@@ -113,11 +130,15 @@ class Collector {
                   escaped(node.name));
     }
     for (const Offer& offer : offers) {
+      bool wanted = false;
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        wanted |= wanted_.contains({node.dst[i], offer.way.dst[i]});
+      }
       for (std::size_t i = 0; i < node.src.size(); ++i) {
-        if (node.src[i] != kNone) add_layout(node.src[i], offer.way.src[i]);
+        if (node.src[i] != kNone) add_layout(node.src[i], offer.way.src[i], wanted);
       }
       for (std::size_t i = 0; i < node.dst.size(); ++i) {
-        if (node.dst[i] != kNone) add_layout(node.dst[i], offer.way.dst[i]);
+        if (node.dst[i] != kNone) add_layout(node.dst[i], offer.way.dst[i], wanted);
       }
     }
   }
@@ -200,7 +221,11 @@ class Collector {
         }
         return out_.places[at(t)].size() >= std::size_t{kMaxPlaces} || concats.size() > kMaxWholes;
       };
-      if (layouts.size() < node.src.size() || std::ranges::any_of(node.src, is_full)) continue;
+      if (layouts.size() < node.src.size()) continue;
+      if (std::ranges::any_of(node.src, is_full)) {
+        left_out_.insert({node.dst[0], whole, id});
+        continue;
+      }
       PartsOffer offer{static_cast<int>(q), {}};
       for (std::size_t i = 0; i < node.src.size(); ++i) {
         if (out_.place(node.src[i], layouts[i], id) == kNone) {
@@ -219,6 +244,10 @@ class Collector {
   const std::vector<NodeId> producers_;
   const std::vector<std::vector<NodeId>> consumers_;
   Offers out_;
+  /// Layouts that are fixed, and that outputs leave in.
+  std::set<std::pair<TensorId, int>> wanted_;
+  /// Of a tensor a layout by itself, or the one in which a concat would move nothing.
+  std::set<std::tuple<TensorId, int, NodeId>> left_out_;
 };
 
 }  // namespace

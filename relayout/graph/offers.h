@@ -36,6 +36,8 @@ struct Offers {
   std::vector<std::vector<Offer>> ways;            // these by node
   std::vector<std::vector<ViewOffer>> views;
   std::vector<std::vector<PartsOffer>> parts;
+  /// Layouts of tensors, and ways of concats to move nothing, that there was no room for.
+  std::size_t left_out = 0;
 
   /// The place of a tensor in that layout, as a part of that concat or (kNone) by itself; kNone where there is none.
   int place(TensorId tensor, int layout, NodeId part_of = kNone) const;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "relayout/graph/assign_parts.h"
 #include "relayout/graph/offers.h"
 
 namespace relayout::graph {
@@ -19,9 +20,10 @@ std::string microseconds(double us) {
   return text.data();
 }
 
-/// What the cheapest plan costs that has no reorder of a tensor between two layouts; kImpossible where there is none.
-double cost_without(LayoutProblem& problem, const std::vector<Place>& places, TensorId t, const Layout& from,
-                    const Layout& to, const SolveOptions& options) {
+/// What the cheapest plan costs that has no reorder of a tensor between two layouts; kImpossible where there is none,
+/// nothing where that was not proven in time.
+std::optional<double> cost_without(LayoutProblem& problem, const std::vector<Place>& places, TensorId t,
+                                   const Layout& from, const Layout& to, const SolveOptions& options) {
   ProblemTensor& tensor = problem.tensors[static_cast<std::size_t>(t)];
   const std::vector<double> before = tensor.reorder;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -30,9 +32,10 @@ double cost_without(LayoutProblem& problem, const std::vector<Place>& places, Te
         tensor.reorder[i * places.size() + j] = kImpossible;
     }
   }
-  double out = kImpossible;
+  std::optional<double> out = kImpossible;
   try {
-    out = solve(problem, options).cost;
+    const Solution best = solve(problem, options);
+    out = best.optimal ? std::optional(best.cost) : std::nullopt;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;
   }
@@ -133,8 +136,9 @@ void forbid(const Graph& graph, NodeId id, const Assignment& assignment, ChoiceS
 void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options,
                OptimalPlan& out) {
   out.space = choice_space(graph, backend, costs, options);
+  const Limits limits(options.solve);
   while (true) {
-    out.solution = solve(out.space.problem, options.solve);
+    out.solution = solve(out.space.problem, limits.rest());
     out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
     const NodeId refused = unmakeable(graph, backend, out);
     if (refused == kNone) return;
@@ -155,6 +159,7 @@ OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, c
     OptimizeOptions copying = options;
     copying.concat_in_place = false;
     find_plan(graph, backend, costs, copying, out);
+    out.space.left_out += static_cast<std::size_t>(std::ranges::count(graph.nodes, Kind::concat, &Node::kind));
   }
   out.predicted_us = out.solution.cost;
   out.optimal = out.solution.optimal;
@@ -165,16 +170,19 @@ OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, c
   return out;
 }
 
-void explain_reorders(const Graph& graph, OptimalPlan& plan) {
+void explain_reorders(const Graph& graph, OptimalPlan& plan, const SolveOptions& options) {
+  const Limits limits(options);
   LayoutProblem problem = plan.space.problem;
   for (CopyId id : plan.plan.reorders(graph)) {
+    if (limits.reached()) return;
     Copy& copy = plan.plan.copies[static_cast<std::size_t>(id)];
     const std::vector<Place>& places = plan.space.places[static_cast<std::size_t>(copy.tensor)];
-    const double without =
-        cost_without(problem, places, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, {});
-    copy.reason += without == kImpossible ? "; no plan is without it"
-                                          : "; avoiding it would cost " +
-                                                microseconds(std::max(0., without - plan.predicted_us)) + " more";
+    const std::optional<double> without =
+        cost_without(problem, places, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
+    if (!without) return;
+    copy.reason += *without == kImpossible ? "; no plan is without it"
+                                           : "; avoiding it would cost " +
+                                                 microseconds(std::max(0., *without - plan.predicted_us)) + " more";
   }
 }
 

@@ -45,6 +45,9 @@ struct ChoiceSpace {
   int first_node = 0;
   std::vector<std::vector<Place>> places;        // by tensor
   std::vector<std::vector<NodeChoice>> choices;  // by node
+  /// What was offered and is not in the problem, as there are limits: layouts of tensors beyond 20 of one, and concats
+  /// that would move nothing where their sources have many places. The cheapest plan is the cheapest of the others.
+  std::size_t left_out = 0;
 };
 
 /// Errors: unsupported (a node that no way runs, named with its operands), what the views throw.
@@ -59,6 +62,7 @@ struct OptimalPlan {
   double predicted_us = 0;
   /// The difference to the least that is proven possible, as a share of predicted_us.
   double gap = 0;
+  /// Proven the cheapest of all in `space` (see its `left_out`).
   bool optimal = false;
   double planning_ms = 0;
   ChoiceSpace space;
@@ -69,7 +73,8 @@ struct OptimalPlan {
 OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options = {});
 
 /// Adds to the reason of each reorder what avoiding it would cost: the cheapest plan without any reorder of that tensor
-/// between these layouts, or that there is none.
-void explain_reorders(const Graph& graph, OptimalPlan& plan);
+/// between these layouts, or that there is none. Each is a solve(): the options' `time_limit` is that of all of them,
+/// `stop` is asked between them too, and reorders that are not reached keep their reasons as they are.
+void explain_reorders(const Graph& graph, OptimalPlan& plan, const SolveOptions& options = {});
 
 }  // namespace relayout::graph

@@ -198,6 +198,7 @@ LayoutPlan plan_of(const Graph& graph, const Backend& backend, const ChoiceSpace
   LayoutPlan out = PlanMaker(graph, space, assignment).run();
   out.policy = "optimal";
   out.backend = backend.name();
+  out.threads = backend.threads();
   return out;
 }
 

@@ -27,6 +27,7 @@ class Propagation {
         context_{graph, options, weights_, [this](TensorId t) { return current(t); }} {
     plan_.policy = name(options.policy);
     plan_.backend = backend.name();
+    plan_.threads = backend.threads();
     plan_.nodes.resize(graph.nodes.size());
   }
 
