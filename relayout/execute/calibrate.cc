@@ -1,7 +1,9 @@
 // The machine's speeds: a convolution, a call, a step, and copies at three sizes.
 #include "relayout/execute/calibrate.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
@@ -18,6 +20,8 @@ using graph::Implementation;
 using graph::TensorId;
 
 namespace {
+
+constexpr int kAttempts = 3;
 
 /// The first way of a node, whatever its layouts.
 double first_way_us(InSitu& in_situ, const graph::Backend& backend, const Graph& graph) {
@@ -77,8 +81,18 @@ Calibration measured(const graph::Backend& backend) {
           .cache_bytes_per_us = copied_per_us(std::max(machine.l3 / 4, machine.l2), threads),
           .memory_bytes_per_us = copied_per_us(3 * machine.l3, threads),
           .call_us = call_us(in_situ, backend),
-          .step_us = measured_step_us(backend),
+          .step_us = measured_step_us(backend).value_or(0),
           .machine = machine};
+}
+
+/// The better of each: what slows down is other work.
+void join(Calibration& speeds, const Calibration& other) {
+  for (double Calibration::*speed : {&Calibration::flops_per_us, &Calibration::near_bytes_per_us,
+                                     &Calibration::cache_bytes_per_us, &Calibration::memory_bytes_per_us})
+    speeds.*speed = std::max(speeds.*speed, other.*speed);
+  speeds.call_us = std::min(speeds.call_us, other.call_us);
+  // None is what could not be told from the parts.
+  if (speeds.step_us <= 0) speeds.step_us = other.step_us;
 }
 
 std::array<double Calibration::*, 5> speeds() {
@@ -98,10 +112,16 @@ bool find(const CostCache& cache, const CostKey& environment, Calibration& out) 
   }
   const std::optional<double> step = cache.find(step_key(environment));
   if (step) out.step_us = *step;
-  return step.has_value();
+  return step && plausible(out);
 }
 
 }  // namespace
+
+bool plausible(const Calibration& speeds_of) {
+  const auto is_time = [](double value) { return value > 0 && std::isfinite(value); };
+  return std::ranges::all_of(speeds(), [&](auto speed) { return is_time(speeds_of.*speed); }) &&
+         is_time(speeds_of.step_us) && speeds_of.near_bytes_per_us >= speeds_of.memory_bytes_per_us;
+}
 
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options) {
   const CostKey environment = environment_key(backend);
@@ -116,7 +136,9 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
     out.file_error = error;
   }
   out.speeds = measured(backend);
-  if (options.file.empty() || out.file_error) return out;
+  for (int attempt = 1; attempt < kAttempts && !plausible(out.speeds); ++attempt) join(out.speeds, measured(backend));
+  out.doubtful = !plausible(out.speeds);
+  if (options.file.empty() || out.file_error || out.doubtful) return out;
   for (std::size_t i = 0; i < speeds().size(); ++i) cache.insert(key_of(environment, i), out.speeds.*speeds()[i]);
   cache.insert(step_key(environment), out.speeds.step_us);
   try {

@@ -10,6 +10,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/text_file.h"
+#include "relayout/execute/revision.h"
 
 namespace relayout::execute {
 
@@ -151,7 +152,7 @@ fs::path default_cost_file() {
 CostKey environment_key(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   graph::KeyMaker maker;
-  maker.add(RELAYOUT_VERSION).add(processor()).add(cpu::isa()).add(backend.name());
+  maker.add(source_revision()).add(processor()).add(cpu::isa()).add(backend.name()).add(backend.settings());
   for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
     maker.add(static_cast<uint64_t>(value));
   return maker.key();

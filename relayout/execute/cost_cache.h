@@ -7,7 +7,7 @@
 //
 // The file is lines of text: "relayout-costs 1", one "KEY VALUE" an entry (32 hexadecimal digits, a number that is not
 // negative, "inf" for what cannot be made), "end COUNT". Keys tell everything apart that a time depends on, the machine
-// and the library's version among it, so entries from elsewhere lie beside one's own and are never found.
+// and the library's code among it, so entries from elsewhere lie beside one's own and are never found.
 #pragma once
 
 #include <filesystem>
@@ -49,8 +49,8 @@ class CostCache {
 /// .cache in HOME); empty where neither is set.
 std::filesystem::path default_cost_file();
 
-/// What every measured time depends on beside what it is of: the library's version, the processor's name and caches,
-/// the instruction set in use, the backend and the number of threads.
+/// What every measured time depends on beside what it is of: the library's code, the processor's name and caches, the
+/// instruction set in use, the backend with its settings and the number of threads.
 graph::CostKey environment_key(const graph::Backend& backend);
 
 }  // namespace relayout::execute

@@ -202,7 +202,9 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
         prepare, [&] { run(node, *executable); }, kHopeless * best);
     best = std::min(best, out);
     return out;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    // What else goes wrong, memory that is short say, is none of the way's properties.
+    if (error.code() != ErrorCode::unsupported) throw;
     return graph::kImpossible;
   }
 }

@@ -32,8 +32,9 @@ class InSitu {
   /// `backend` must stay.
   InSitu(const graph::Backend& backend, const InSituOptions& options) : backend_(backend), options_(options) {}
 
-  /// Microseconds, as Costs::primitive() is asked: the least of the runs; infinity where it cannot be made or fails.
-  /// What is four times slower than another way of the same node is run once.
+  /// Microseconds, as Costs::primitive() is asked: the least of the runs; infinity where the backend says that it is
+  /// unsupported. What is four times slower than another way of the same node is run once. Errors: all others of the
+  /// backend.
   double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation* forward, bool in_place);
   double reorder(const TensorDesc& from, const TensorDesc& to);

@@ -21,6 +21,7 @@ constexpr std::chrono::seconds kSaveEvery{5};
 struct MeasuredCosts::Impl {
   Impl(const graph::Backend& used, const MeasuredOptions& options)
       : file(options.file),
+        check(options.check),
         backend(used),
         environment(environment_key(backend)),
         in_situ(backend, {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us)}) {
@@ -28,6 +29,7 @@ struct MeasuredCosts::Impl {
       if (!file.empty()) cache.load(file);
     } catch (const Error& error) {
       file_error = error;
+      readable = false;
     }
   }
 
@@ -38,6 +40,7 @@ struct MeasuredCosts::Impl {
       ++remembered;
       return *known;
     }
+    if (check) check();
     const double out = measure();
     ++measured;
     is_new |= cache.insert(key, out);
@@ -50,35 +53,44 @@ struct MeasuredCosts::Impl {
     if (step_us) return *step_us;
     const CostKey key = step_key(environment);
     step_us = cache.find(key);
-    if (!step_us) {
-      step_us = measured_step_us(backend);
-      is_new |= cache.insert(key, *step_us);
+    if (!step_us || *step_us <= 0) {
+      if (check) check();
+      const std::optional<double> found = measured_step_us(backend);
+      if (found) is_new |= cache.insert(key, *found);
+      step_us = found.value_or(0);
     }
     return *step_us;
   }
 
   void save() {
     saved = Clock::now();
-    if (!is_new || file.empty() || file_error) return;
-    cache.save(file);
-    is_new = false;
+    if (!is_new || file.empty() || !readable) return;
+    try {
+      cache.save(file);
+      is_new = false;
+      file_error.reset();
+    } catch (const Error& error) {
+      file_error = error;
+      throw;
+    }
   }
   void try_save() {
     try {
       save();
     } catch (const Error&) {
-      // The times are there; save() says why the file is not.
+      // The times are there, and file_error() says why the file is not.
     }
   }
 
   std::filesystem::path file;
+  std::function<void()> check;
   const graph::Backend& backend;
   CostKey environment;
   std::optional<double> step_us;
   InSitu in_situ;
   CostCache cache;
   std::optional<Error> file_error;
-  bool is_new = false;
+  bool is_new = false, readable = true;
   Clock::time_point saved = Clock::now();
   int64_t remembered = 0, measured = 0;
 };

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -24,6 +25,9 @@ struct MeasuredOptions {
   int runs = 5;
   /// Microseconds that one primitive or reorder is measured for.
   int64_t budget_us = 20000;
+  /// Called before each measurement, which may be hundreds for one plan; what it throws passes on and ends the plan.
+  /// What was measured before stays, for save().
+  std::function<void()> check{};
 };
 
 class MeasuredCosts : public graph::Costs {
@@ -38,10 +42,10 @@ class MeasuredCosts : public graph::Costs {
                    const graph::Implementation* forward, bool in_place) override;
   double reorder(const TensorDesc& from, const TensorDesc& to) override;
 
-  /// Writes what is new, if there is a file; it is also written now and then while measuring. Errors: as
-  /// CostCache::save().
+  /// Writes what is new, if there is a file that can be read; it is also written now and then while measuring. Errors:
+  /// as CostCache::save().
   void save();
-  /// What went wrong with reading the file: costs are good nevertheless, but are not kept.
+  /// What went wrong with reading the file, or with writing it last: costs are good nevertheless, but are not kept.
   const std::optional<Error>& file_error() const;
   /// Times that were found, and those that had to be measured.
   int64_t remembered() const;

@@ -2,6 +2,7 @@
 #include "relayout/execute/remembering_backend.h"
 
 #include <charconv>
+#include <mutex>
 #include <unordered_map>
 
 #include "relayout/cpu/text_file.h"
@@ -163,9 +164,13 @@ struct RememberingBackend::Impl {
       }
     } catch (const Error& error) {
       file_error = error;
+      readable = false;
       lines.clear();
     }
   }
+
+  /// What is new, joined with what the file has by now.
+  void write();
 
   const graph::Backend& backend;
   fs::path file;
@@ -175,6 +180,8 @@ struct RememberingBackend::Impl {
   std::unordered_map<std::string, std::string> fresh;  // not in the file
   std::unordered_map<CostKey, std::vector<Implementation>, graph::CostKeyHash> known;
   std::optional<Error> file_error;
+  bool readable = true;
+  std::mutex mutex;  // of all but what is set once
   int64_t remembered = 0, asked = 0;
 };
 
@@ -189,6 +196,7 @@ RememberingBackend::~RememberingBackend() {
 }
 
 std::string RememberingBackend::name() const { return impl_->backend.name(); }
+std::string RememberingBackend::settings() const { return impl_->backend.settings(); }
 int RememberingBackend::threads() const { return impl_->backend.threads(); }
 const std::optional<Error>& RememberingBackend::file_error() const { return impl_->file_error; }
 int64_t RememberingBackend::remembered() const { return impl_->remembered; }
@@ -201,6 +209,7 @@ std::vector<Implementation> RememberingBackend::implementations(const Graph& gra
   const Implementation wishes{.name = {}, .src = {src.begin(), src.end()}, .dst = {dst.begin(), dst.end()}};
   const CostKey question = graph::primitive_key(graph, id, wishes, forward, false);
   const CostKey key = graph::KeyMaker(impl_->environment).add(question.high).add(question.low).key();
+  const std::lock_guard lock(impl_->mutex);
   const auto [at, is_new] = impl_->known.try_emplace(key);
   if (!is_new) {
     ++impl_->remembered;
@@ -234,12 +243,11 @@ std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, 
   return impl_->backend.make(graph, node, implementation, forward_implementation, forward);
 }
 
-void RememberingBackend::save() {
-  if (impl_->file.empty() || impl_->fresh.empty() || impl_->file_error) return;
+void RememberingBackend::Impl::write() {
   std::error_code error;
-  if (impl_->file.has_parent_path()) fs::create_directories(impl_->file.parent_path(), error);  // the lock says why not
-  const cpu::FileLock lock(impl_->file);
-  const std::string there = cpu::read_text(impl_->file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // the lock says why not
+  const cpu::FileLock file_lock(file);
+  const std::string there = cpu::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
   std::string out(kHeader);
   std::size_t count = 0;
   const auto add = [&](std::string_view key, std::string_view answer) {
@@ -247,12 +255,24 @@ void RememberingBackend::save() {
     out.append(key).append(" ").append(answer).append("\n");
     ++count;
   };
-  for (const auto& [key, answer] : impl_->fresh) add(key, answer);
-  for (const auto& [key, answer] : lines_of(there, impl_->file)) {
-    if (!impl_->fresh.contains(std::string(key))) add(key, answer);
+  for (const auto& [key, answer] : fresh) add(key, answer);
+  for (const auto& [key, answer] : lines_of(there, file)) {
+    if (!fresh.contains(std::string(key))) add(key, answer);
   }
-  cpu::replace_text(impl_->file, out + "end " + std::to_string(count) + "\n");
-  impl_->fresh.clear();
+  cpu::replace_text(file, out + "end " + std::to_string(count) + "\n");
+  fresh.clear();
+}
+
+void RememberingBackend::save() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->file.empty() || impl_->fresh.empty() || !impl_->readable) return;
+  try {
+    impl_->write();
+    impl_->file_error.reset();
+  } catch (const Error& error) {
+    impl_->file_error = error;
+    throw;
+  }
 }
 
 std::unique_ptr<RememberingBackend> remembering_backend(const graph::Backend& backend, fs::path file) {

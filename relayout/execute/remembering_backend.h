@@ -6,7 +6,9 @@
 //
 // A backend finds its implementations by making descriptors, which takes the time of planning. The file is lines of
 // text: "relayout-ways 1", one "KEY ANSWER" a question, "end COUNT". Keys tell everything apart that an answer depends
-// on, as those of costs do (cost_cache.h); an answer that does not fit the question is asked anew.
+// on, as those of costs do (cost_cache.h); an answer that does not fit the question is asked anew. Wishes that are
+// equal are one question, however they are spelt: layouts of an answer are spelt as those that were asked first had it.
+// Threads may ask at the same time, one after the other gets its answer; make() is as the backend's own.
 #pragma once
 
 #include <filesystem>
@@ -29,6 +31,7 @@ class RememberingBackend : public graph::Backend {
   ~RememberingBackend() override;
 
   std::string name() const override;
+  std::string settings() const override;
   int threads() const override;
   std::vector<graph::Implementation> implementations(const graph::Graph& graph, graph::NodeId node,
                                                      std::span<const graph::Wish> src, std::span<const graph::Wish> dst,
@@ -40,8 +43,8 @@ class RememberingBackend : public graph::Backend {
 
   /// Writes what is new, joined with what the file has by now. Errors: io.
   void save();
-  /// What went wrong with reading the file (corrupt, unsupported, limit, io): answers are good nevertheless, but are
-  /// not kept.
+  /// What went wrong with reading the file (corrupt, unsupported, limit, io), or with writing it last: answers are good
+  /// nevertheless, but are not kept.
   const std::optional<Error>& file_error() const;
   /// Questions that were answered from memory, and those that were not.
   int64_t remembered() const;

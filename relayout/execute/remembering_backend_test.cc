@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <thread>
 
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/graph/models.h"
@@ -69,6 +70,34 @@ TEST_F(Remembering, AnswersAreTheBackends) {
   const auto third = remembering_backend(*threads, file_);
   space(*third);
   EXPECT_EQ(third->asked(), asked);
+}
+
+TEST_F(Remembering, ThreadsMayAskAtTheSameTime) {
+  const graph::ChoiceSpace want = space(*backend_);
+  const auto shared = remembering_backend(*backend_, file_);
+  std::vector<graph::ChoiceSpace> found(4);
+  std::vector<std::thread> threads;
+  for (graph::ChoiceSpace& each : found) threads.emplace_back([&] { each = space(*shared); });
+  for (std::thread& thread : threads) thread.join();
+  for (const graph::ChoiceSpace& each : found) expect_equal(each, want);
+  const auto alone = remembering_backend(*backend_);
+  space(*alone);
+  EXPECT_EQ(shared->asked(), alone->asked());
+}
+
+TEST_F(Remembering, EqualWishesAreOneQuestion) {
+  graph::Graph graph;
+  const Dims dims{1, 16, 8, 8};
+  graph.eltwise(graph.input("x", dims), {.algorithm = graph::EltwiseAlgorithm::relu});
+  const auto backend = remembering_backend(*backend_, file_);
+  // Strides of a dim of extent 1 do not count.
+  const std::vector<graph::Wish> plain{Layout::contiguous(dims)}, other{Layout::strided(dims, {7777, 64, 8, 1})};
+  ASSERT_EQ(plain[0], other[0]);
+  const auto first = backend->implementations(graph, 0, plain, {}, nullptr);
+  const auto second = backend->implementations(graph, 0, other, {}, nullptr);
+  EXPECT_EQ(backend->asked(), 1);
+  ASSERT_EQ(first.size(), second.size());
+  EXPECT_EQ(first[0].src[0]->outer_stride(0), second[0].src[0]->outer_stride(0));
 }
 
 TEST_F(Remembering, WhatIsNoAnswerIsAskedAnew) {

@@ -62,6 +62,14 @@ class OneDnnBackend : public Backend {
     const dnnl_version_t* v = dnnl_version();
     return "onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
   }
+  std::string settings() const override {
+    dnnl_fpmath_mode_t precision = dnnl_fpmath_mode_strict;
+    dnnl_get_default_fpmath_mode(&precision);
+    return std::string(dnnl_version()->hash) + " isa " +
+           std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa())) + " hints " +
+           std::to_string(static_cast<int>(dnnl::get_cpu_isa_hints())) + " precision " +
+           std::to_string(static_cast<int>(precision));
+  }
   int threads() const override { return threads_; }
 
   std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
