@@ -22,13 +22,13 @@
 #include "relayout/execute/execute.h"
 #include "relayout/execute/measured_costs.h"
 #include "relayout/execute/onednn/backend.h"
+#include "relayout/execute/plan_tensors.h"
 #include "relayout/execute/remembering_backend.h"
 #include "relayout/graph/backward.h"
 #include "relayout/graph/models.h"
 #include "relayout/graph/onnx.h"
 #include "relayout/graph/optimize.h"
 #include "relayout/graph/propagate.h"
-#include "relayout/graph/reference.h"
 #include "relayout/graph/simplify.h"
 
 namespace relayout::bench {
@@ -44,31 +44,6 @@ struct Options {
   int repeat = 15, image = 224, channels = 32;
   bool training = false;
   std::string out;
-};
-
-/// Inputs with random values, and outputs, in the layouts of a plan.
-struct Tensors {
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<execute::Source> sources;
-  std::vector<execute::Destination> destinations;
-
-  Tensors(const Graph& graph, const LayoutPlan& plan) {
-    std::mt19937 rng(1);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-      const TensorDesc desc{plan.copy(plan.inputs[i]).layout, graph.tensor(graph.inputs[i]).dtype};
-      graph::Values values(static_cast<std::size_t>(desc.layout.span()));
-      // Padding is zero, as in every tensor.
-      if (!desc.layout.padded()) std::ranges::generate(values, [&] { return uniform(rng); });
-      memory.push_back(graph::store(values, desc.dtype));
-      sources.push_back({desc, memory.back().data()});
-    }
-    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      const TensorDesc desc{plan.copy(plan.outputs[i]).layout, graph.tensor(graph.outputs[i]).dtype};
-      memory.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
-      destinations.push_back({desc, memory.back().data()});
-    }
-  }
 };
 
 /// One way to run a model, and what it took.
@@ -164,9 +139,9 @@ class Plans {
     runner.concat_bytes = concat_bytes(graph_, plan);
     runner.predicted_us = graph::predict(graph_, plan, *measured_).total();
     runner.analytic_us = graph::predict(graph_, plan, *analytic_).total();
-    auto tensors = std::make_shared<Tensors>(graph_, plan);
+    auto tensors = std::make_shared<execute::PlanTensors>(graph_, plan);
     auto model = std::make_shared<execute::Model>(graph_, std::move(plan), *backend_);
-    runner.run = [model, tensors] { model->run(tensors->sources, tensors->destinations); };
+    runner.run = [model, tensors] { model->run(tensors->sources(), tensors->destinations()); };
     runner.peak_bytes = model->memory().peak();
     return runner;
   }
@@ -186,9 +161,9 @@ void add_competitors(const Graph& graph, int threads, std::vector<Runner>& out) 
         plain.copies.push_back({.tensor = t, .layout = Layout::contiguous(graph.tensor(t).dims)});
       }
     }
-    auto tensors = std::make_shared<Tensors>(graph, plain);
+    auto tensors = std::make_shared<execute::PlanTensors>(graph, plain);
     out.push_back({.name = competitor.name,
-                   .run = [run = competitor.run, tensors] { run(tensors->sources, tensors->destinations); }});
+                   .run = [run = competitor.run, tensors] { run(tensors->sources(), tensors->destinations()); }});
   }
 }
 

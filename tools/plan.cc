@@ -21,8 +21,6 @@ struct Options {
 
 /// Further plans that are tried beside the cheapest one.
 constexpr int kTuned = 4;
-/// Milliseconds that explaining may take: each reorder is one more solution.
-constexpr double kExplainMs = 10000;
 
 /// TENSOR=LAYOUT each.
 std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string>& texts, const Graph& graph) {
@@ -57,7 +55,13 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
     Candidate& candidate = out.emplace_back(Candidate{.name = std::string(name(policy))});
     try {
       candidate.plan = planner.rival(policy);
-      candidate.predicted_us = planner.predicted_us(*candidate.plan);
+      const graph::PredictedCost cost = planner.predicted(*candidate.plan);
+      candidate.predicted_us = cost.total();
+      if (cost.impossible != graph::kNone) {
+        const graph::Node& node = planner.graph().node(cost.impossible);
+        candidate.problem = fmt::format("{} \"{}\" cannot be run as {} there", name(node.kind), escaped(node.name),
+                                        implementation_of(*candidate.plan, cost.impossible).name);
+      }
     } catch (const Error& error) {
       if (candidate.name == wanted) throw;
       candidate.plan.reset();
@@ -68,7 +72,7 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
 
 /// The cheapest plans after the first one.
 void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candidate>& out) {
-  const std::vector<graph::Assignment> plans = graph::cheapest(best.space.problem, kTuned);
+  const std::vector<graph::Assignment> plans = planner.cheapest(best, kTuned);
   for (std::size_t i = 1; i < plans.size(); ++i) {
     Candidate& candidate = out.emplace_back(Candidate{.name = fmt::format("optimal #{}", i + 1)});
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
@@ -94,9 +98,7 @@ int run(const Options& options, bool json) {
                     .threads = planner.backend().threads()};
   OptimalPlan best = planner.optimal();
   // Where the search was stopped, another one would be no faster.
-  if (best.optimal && static_cast<double>(best.plan.reorders(graph).size()) * best.planning_ms < kExplainMs) {
-    graph::explain_reorders(graph, best);
-  }
+  if (best.optimal) planner.explain(best);
   report.candidates.push_back({.name = "optimal", .plan = best.plan, .predicted_us = best.predicted_us});
   add_rivals(planner, options.plan.policy, report.candidates);
   if (options.tune) {
@@ -116,6 +118,8 @@ int run(const Options& options, bool json) {
     const std::string text = json_text(report_json(report));
     from_command_line([&] { write_file(*options.out, std::as_bytes(std::span(text)), options.force); });
   }
+  report.warnings = planner.warnings();
+  write_warnings(report.warnings);
   write_stdout(json ? json_text(report_json(report)) : report_text(report));
   return kOk;
 }
@@ -134,7 +138,7 @@ Verb add_plan(CLI::App& app) {
       "bound primitives choose, the others follow), one layout everywhere (nchw, nhwc, 8c, 16c, and blocked for this\n"
       "machine's), openvino, ort. Analytic costs come from this machine's speeds, which are measured once; measured\n"
       "ones run each primitive in each layout once and are remembered. Ctrl-C gives the best plan so far, and how far\n"
-      "it may be from the cheapest.\n"
+      "it may be from the cheapest; while costs are measured it ends the command, and what was measured is kept.\n"
       "Inputs and outputs are row-major; with --training weights are inputs whose layouts are chosen.\n"
       "model:NAME is one of the project's own networks with random weights: see the error of model:?.");
   auto options = std::make_shared<Options>();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -212,6 +213,8 @@ LayoutPlan read_plan(const std::string& path, const Graph& graph, const graph::B
   from_data([&] {
     out.policy = text(field(json, "policy", "the plan"), "\"policy\"");
     out.backend = backend.name();
+    out.threads =
+        static_cast<int>(std::clamp<int64_t>(number(field(json, "threads", "the plan"), "\"threads\""), 0, INT_MAX));
     out.copies = read_copies(json, graph, names);
     for (const Json& primitive : list(json, "primitives", "the plan")) {
       const std::string where = fmt::format("primitive {}", out.nodes.size());

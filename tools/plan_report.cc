@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "tools/certificate_json.h"
@@ -16,8 +18,23 @@ using graph::kNone;
 using graph::LayoutPlan;
 
 std::string time_text(double us) {
+  if (!std::isfinite(us)) return "-";
   return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.3f} ms", us / 1000);
 }
+
+/// Infinity is no number of JSON.
+Json time_json(double us) { return std::isfinite(us) ? Json(us) : Json(); }
+
+std::string proof_text(const graph::OptimalPlan& plan) {
+  std::string out =
+      plan.optimal ? "proven the cheapest" : fmt::format("at most {:.2g}% from the cheapest", 100 * plan.gap);
+  if (plan.space.left_out > 0)
+    out += fmt::format(" among the layouts considered ({} beyond the limits were left out)", plan.space.left_out);
+  return out;
+}
+
+/// Characters of a layout's name in tables; longer ones are listed below them.
+constexpr std::size_t kLongName = 28;
 
 /// Tensor, from, to: of each reorder at run time.
 using Reorders = std::multiset<std::array<std::string, 3>>;
@@ -25,19 +42,29 @@ using Reorders = std::multiset<std::array<std::string, 3>>;
 class Writer {
  public:
   explicit Writer(const PlanReport& report)
-      : report_(report), graph_(report.graph), plan_(report.plan()), names_(tensor_names(report.graph)) {}
+      : report_(report), graph_(report.graph), plan_(report.plan()), names_(tensor_names(report.graph)) {
+    for (const graph::Copy& copy : plan_.copies) {
+      for (const bool weights : {false, true}) {
+        const std::string name = graph::display_name(copy.layout, weights);
+        if (name.size() > kLongName) short_names_.try_emplace(name, fmt::format("layout({})", short_names_.size() + 1));
+      }
+    }
+  }
 
   Json json() const {
     const Candidate& chosen = report_.candidates[report_.chosen];
     Json out = {{"model", report_.model},     {"policy", chosen.name},        {"backend", plan_.backend},
                 {"threads", report_.threads}, {"training", report_.training}, {"cost", report_.cost}};
-    out["predicted_us"] = chosen.predicted_us;
+    out["predicted_us"] = time_json(chosen.predicted_us);
+    if (!chosen.problem.empty()) out["problem"] = chosen.problem;
     if (chosen.measured_us) out["measured_us"] = *chosen.measured_us;
     if (report_.optimal != nullptr) {
       out["optimal"] = report_.optimal->optimal;
       out["gap"] = report_.optimal->gap;
+      out["left_out"] = report_.optimal->space.left_out;
       out["planning_ms"] = report_.optimal->planning_ms;
     }
+    if (!report_.warnings.empty()) out["warnings"] = report_.warnings;
     out["layouts"] = Json::object();
     for (const graph::Copy& copy : plan_.copies) {
       const std::string& tensor = name_of(copy);
@@ -61,15 +88,13 @@ class Writer {
     std::string out = bold("Primitives") + "\n" + table(primitive_rows()) + "\n" + bold("Reorders") + "\n";
     const auto rows = reorder_rows();
     out += rows.size() > 1 ? table(rows) : "  none\n";
+    out += legend(out);
     out += "\n" + bold("Policies") + "\n" + table(policy_rows());
     if (report_.optimal != nullptr) {
       const graph::OptimalPlan& best = *report_.optimal;
       out += "\n" + labelled("plan", fmt::format("{} us predicted ({} costs), {}; planned in {:.1f} ms",
                                                  fmt::format("{:.1f}", best.predicted_us), report_.cost,
-                                                 best.optimal
-                                                     ? std::string("proven the cheapest")
-                                                     : fmt::format("at most {:.2g}% from the cheapest", 100 * best.gap),
-                                                 best.planning_ms));
+                                                 proof_text(best), best.planning_ms));
     }
     out += saved_text();
     return report_.what_if ? out + "\n" + what_if_text() : out;
@@ -78,7 +103,26 @@ class Writer {
  private:
   const std::string& name_of(const graph::Copy& copy) const { return names_[static_cast<std::size_t>(copy.tensor)]; }
   std::string shown_layout(CopyId id, bool weights) const {
-    return graph::display_name(plan_.copy(id).layout, weights);
+    return shortened(graph::display_name(plan_.copy(id).layout, weights));
+  }
+
+  /// With short names in place of long ones.
+  std::string shortened(std::string text) const {
+    for (const auto& [name, short_name] : short_names_) {
+      for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + short_name.size()))
+        text.replace(at, name.size(), short_name);
+    }
+    return text;
+  }
+
+  /// What the short names in `text` stand for.
+  std::string legend(const std::string& text) const {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [name, short_name] : short_names_) {
+      if (text.find(short_name) != std::string::npos) rows.push_back({short_name, name});
+    }
+    std::ranges::sort(rows, {}, [](const auto& row) { return std::pair(row[0].size(), row[0]); });
+    return rows.empty() ? "" : "\n" + bold("Layouts") + "\n" + table(rows);
   }
 
   Json reorder(CopyId id) const {
@@ -112,12 +156,13 @@ class Writer {
   Json policy(const Candidate& candidate) const {
     if (!candidate.plan) return {{"error", candidate.problem}};
     const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
-    Json out = {{"predicted_us", candidate.predicted_us},
+    Json out = {{"predicted_us", time_json(candidate.predicted_us)},
                 {"reorders", totals.reorders},
                 {"reorder_bytes", totals.reorder_bytes},
                 {"load_reorders", totals.load_reorders},
                 {"ref_primitives", totals.reference_primitives}};
     if (candidate.measured_us) out["measured_us"] = *candidate.measured_us;
+    if (!candidate.problem.empty()) out["problem"] = candidate.problem;
     return out;
   }
 
@@ -146,7 +191,7 @@ class Writer {
     for (CopyId id : plan_.reorders(graph_)) {
       const graph::Copy& copy = plan_.copy(id);
       rows.push_back({escaped(name_of(copy), 40), shown_layout(copy.from, false), shown_layout(id, false),
-                      size_text(reorder_bytes(graph_, plan_, id)), escaped(copy.reason, 300)});
+                      size_text(reorder_bytes(graph_, plan_, id)), escaped(shortened(copy.reason), 300)});
     }
     return rows;
   }
@@ -171,6 +216,7 @@ class Writer {
       if (measured) row.push_back(candidate.measured_us ? time_text(*candidate.measured_us) : "-");
       row.insert(row.end(), {std::to_string(totals.reorders), size_text(totals.reorder_bytes),
                              std::to_string(totals.reference_primitives), std::to_string(totals.load_reorders)});
+      if (!candidate.problem.empty()) row.push_back(candidate.problem);
     }
     return rows;
   }
@@ -184,6 +230,7 @@ class Writer {
     const double mine = measured ? *chosen.measured_us : chosen.predicted_us;
     const double greedy = measured ? *any->measured_us : any->predicted_us;
     const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
+    if (!std::isfinite(mine) || !std::isfinite(greedy)) return "";
     return labelled("saves", fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} reorders of {} in "
                                          "place of {} of {}",
                                          100 * (1 - mine / greedy), measured ? "measured" : "predicted", less.reorders,
@@ -222,6 +269,7 @@ class Writer {
             {"predicted_us", report_.what_if->plan.predicted_us},
             {"difference_us", what_if_difference()},
             {"optimal", report_.what_if->plan.optimal},
+            {"left_out", report_.what_if->plan.space.left_out},
             {"reorders_added", list(without(after, before))},
             {"reorders_removed", list(without(before, after))}};
   }
@@ -244,6 +292,13 @@ class Writer {
   const graph::Graph& graph_;
   const LayoutPlan& plan_;
   std::vector<std::string> names_;
+  /// By the name of a layout that is too long for tables; longer ones first, as one may be a part of another.
+  struct Longer {
+    bool operator()(const std::string& a, const std::string& b) const {
+      return a.size() != b.size() ? a.size() > b.size() : a < b;
+    }
+  };
+  std::map<std::string, std::string, Longer> short_names_;
 };
 
 }  // namespace

@@ -11,7 +11,9 @@ namespace relayout::tools {
 struct Candidate {
   std::string name;
   std::optional<graph::LayoutPlan> plan;
+  /// Infinity where a primitive of it cannot be run.
   double predicted_us = 0;
+  /// Why there is no plan, or no time of it.
   std::string problem{};
   /// End to end, where it was run.
   std::optional<double> measured_us{};
@@ -34,6 +36,8 @@ struct PlanReport {
   std::string model, cost;
   bool training = false;
   int threads = 0;
+  /// What went wrong beside.
+  std::vector<std::string> warnings{};
 
   const graph::LayoutPlan& plan() const { return *candidates[chosen].plan; }
 };

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 
-#include "relayout/execute/execute.h"
-#include "relayout/graph/reference.h"
+#include "relayout/execute/plan_tensors.h"
 
 namespace relayout::tools {
 namespace {
@@ -17,59 +15,43 @@ constexpr int kLeastTurns = 5, kMostTurns = 51;
 /// Medians of a quiet machine differ by as much from one time to the next.
 constexpr double kNoise = 0.02;
 
-/// Inputs and outputs as a user has them, row-major, or as the first plan wants them where a layout is free.
-struct Buffers {
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<execute::Source> sources;
-  std::vector<execute::Destination> destinations;
-};
-
-/// Each model takes its inputs in the layouts that its plan gives them: those that are free are part of the plan.
-Buffers buffers_of(const graph::Graph& graph, const graph::LayoutPlan& plan) {
-  Buffers out;
-  std::mt19937_64 rng(1);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    const graph::Tensor& tensor = graph.tensor(graph.inputs[i]);
-    const TensorDesc desc{plan.copy(plan.inputs[i]).layout, tensor.dtype};
-    // Padding is zero, as that of every tensor.
-    graph::Values values(static_cast<std::size_t>(desc.layout.span()));
-    if (!desc.layout.padded()) std::ranges::generate(values, [&] { return uniform(rng); });
-    out.memory.push_back(graph::store(values, tensor.dtype));
-    out.sources.push_back({desc, out.memory.back().data()});
-  }
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    const TensorDesc desc{plan.copy(plan.outputs[i]).layout, graph.tensor(graph.outputs[i]).dtype};
-    out.memory.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
-    out.destinations.push_back({desc, out.memory.back().data()});
-  }
-  return out;
-}
-
 }  // namespace
 
 std::size_t tune(const Planner& planner, std::vector<Candidate>& candidates) {
   struct Runner {
     std::size_t candidate;
     execute::Model model;
-    Buffers buffers;
+    execute::PlanTensors tensors;
     std::vector<double> microseconds{};
+
+    double run() {
+      const Clock::time_point begin = Clock::now();
+      model.run(tensors.sources(), tensors.destinations());
+      return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    }
   };
   std::vector<Runner> runners;
+  std::optional<Error> first_problem;
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     if (!candidates[c].plan) continue;
-    runners.push_back({c, execute::Model(planner.graph(), *candidates[c].plan, planner.backend()),
-                       buffers_of(planner.graph(), *candidates[c].plan)});
+    try {
+      Runner runner{c, execute::Model(planner.graph(), *candidates[c].plan, planner.backend()),
+                    execute::PlanTensors(planner.graph(), *candidates[c].plan)};
+      runner.run();
+      runners.push_back(std::move(runner));
+    } catch (const Error& error) {
+      candidates[c].problem = "does not run: " + error.message();
+      if (!first_problem) first_problem = error;
+    }
   }
+  if (runners.empty() && first_problem) throw *first_problem;
   const Clock::time_point start = Clock::now();
   for (int turn = 0; turn < kLeastTurns || (turn < kMostTurns && Clock::now() - start < kBudget); ++turn) {
     for (Runner& runner : runners) {
       // The one before leaves its own data in the caches: each has a run to put its own there.
-      runner.model.run(runner.buffers.sources, runner.buffers.destinations);
-      const Clock::time_point begin = Clock::now();
-      runner.model.run(runner.buffers.sources, runner.buffers.destinations);
-      const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
-      if (turn > 0) runner.microseconds.push_back(took.count());
+      runner.run();
+      const double took = runner.run();
+      if (turn > 0) runner.microseconds.push_back(took);
     }
   }
   std::size_t best = runners.front().candidate;

@@ -6,7 +6,7 @@
 namespace relayout::tools {
 
 /// Runs each candidate on random inputs, one run of each after the other, and notes the median of each. Some seconds.
-/// Returns the fastest.
+/// Returns the fastest. What does not run is left out, and its `problem` says why; where none runs, that is thrown.
 std::size_t tune(const Planner& planner, std::vector<Candidate>& candidates);
 
 }  // namespace relayout::tools

@@ -5,11 +5,14 @@
 
 #include "relayout/execute/calibrate.h"
 #include "relayout/execute/cost_cache.h"
-#include "relayout/execute/measured_costs.h"
-#include "relayout/execute/remembering_backend.h"
 #include "tools/interrupt.h"
 
 namespace relayout::tools {
+namespace {
+
+constexpr std::chrono::seconds kSolveLimit{30}, kFurtherLimit{10};
+
+}  // namespace
 
 std::string policy_names() {
   std::string out = "optimal";
@@ -52,25 +55,73 @@ Planner::Planner(const graph::Graph& graph, const PlanFlags& flags)
       onednn_(make_backend(flags.threads)),
       backend_(execute::remembering_backend(*onednn_, execute::default_ways_file())) {}
 
+Planner::~Planner() = default;
+
 graph::Costs& Planner::costs() {
-  if (!costs_ && flags_.cost == "measured") {
-    costs_ = execute::measured_costs(*backend_, {.file = execute::default_cost_file()});
-  } else if (!costs_) {
-    costs_ = graph::analytic_costs(execute::calibrate(*onednn_, {.file = execute::default_cost_file()}).speeds);
+  const std::filesystem::path file = execute::default_cost_file();
+  if (flags_.cost == "measured") {
+    if (!measured_)
+      measured_ = execute::measured_costs(*backend_, {.file = file, .check = [this] { check_interrupt(); }});
+    return *measured_;
   }
-  return *costs_;
+  if (!analytic_) {
+    const execute::Calibrated machine = execute::calibrate(*onednn_, {.file = file});
+    if (machine.file_error) calibration_warnings_.push_back(machine.file_error->message());
+    if (machine.doubtful) {
+      calibration_warnings_.emplace_back(
+          "this machine's speeds could not be measured well, as other work runs on it; they will be measured again");
+    }
+    analytic_ = graph::analytic_costs(machine.speeds);
+  }
+  return *analytic_;
+}
+
+template <typename F>
+auto Planner::interruptible(F f) {
+  const InterruptRequest request;
+  struct Scope {
+    explicit Scope(const InterruptRequest*& at, const InterruptRequest& value) : at_(at) { at_ = &value; }
+    ~Scope() { at_ = nullptr; }
+    const InterruptRequest*& at_;
+  };
+  const Scope scope(request_, request);
+  return f();
+}
+
+graph::SolveOptions Planner::solve_options(std::chrono::seconds limit) const {
+  return {.time_limit = limit, .stop = [this] { return request_ != nullptr && request_->asked(); }};
+}
+
+void Planner::check_interrupt() {
+  if (request_ == nullptr || !request_->asked()) return;
+  const std::filesystem::path file = execute::default_cost_file();
+  std::string kept = "there is no file to keep them in";
+  keep();
+  if (const auto& error = measured_->file_error()) {
+    kept = "they are not kept: " + error->message();
+  } else if (!file.empty()) {
+    kept = "they are kept in " + escaped(file.native(), 4096) + ", and the same command goes on from there";
+  }
+  throw Failure(kInterrupted, Error(ErrorCode::io, fmt::format("interrupted: {} times were measured; {}",
+                                                               measured_->measured(), kept)));
 }
 
 graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layout>> fixed) {
-  graph::OptimizeOptions options{.runs = flags_.runs, .fixed = std::move(fixed)};
+  graph::Costs& known = costs();
   // Models of the kinds people run take milliseconds; what takes longer gives the best plan found, and its gap.
-  options.solve.time_limit = std::chrono::seconds(30);
-  std::optional<InterruptRequest> request;
-  options.solve.stop = [&request] {
-    if (!request) request.emplace();
-    return request->asked();
-  };
-  return graph::optimize(graph_, *backend_, costs(), options);
+  const graph::OptimizeOptions options{
+      .solve = solve_options(kSolveLimit), .runs = flags_.runs, .fixed = std::move(fixed)};
+  graph::OptimalPlan out = interruptible([&] { return graph::optimize(graph_, *backend_, known, options); });
+  keep();
+  return out;
+}
+
+void Planner::explain(graph::OptimalPlan& plan) {
+  interruptible([&] { graph::explain_reorders(graph_, plan, solve_options(kFurtherLimit)); });
+}
+
+std::vector<graph::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
+  return interruptible([&] { return graph::cheapest(plan.space.problem, count, solve_options(kFurtherLimit)); });
 }
 
 graph::LayoutPlan Planner::rival(graph::Policy policy) const {
@@ -81,6 +132,34 @@ graph::LayoutPlan Planner::plan() {
   return flags_.policy == "optimal" ? optimal().plan : rival(graph::parse_policy(flags_.policy));
 }
 
-double Planner::predicted_us(const graph::LayoutPlan& plan) { return graph::predict(graph_, plan, costs()).total(); }
+graph::PredictedCost Planner::predicted(const graph::LayoutPlan& plan) {
+  graph::Costs& known = costs();
+  const graph::PredictedCost out = interruptible([&] { return graph::predict(graph_, plan, known); });
+  keep();
+  return out;
+}
+
+void Planner::keep() {
+  const auto save = [](auto& file) {
+    try {
+      file.save();
+    } catch (const Error&) {  // file_error() has it, for warnings()
+    }
+  };
+  save(*backend_);
+  if (measured_) save(*measured_);
+}
+
+std::vector<std::string> Planner::warnings() {
+  keep();
+  std::vector<std::string> out = calibration_warnings_;
+  if (backend_->file_error()) out.push_back(backend_->file_error()->message());
+  if (measured_ && measured_->file_error()) out.push_back(measured_->file_error()->message());
+  return out;
+}
+
+void write_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) write_stderr("relayout: warning: " + printable(warning) + "\n");
+}
 
 }  // namespace relayout::tools

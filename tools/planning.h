@@ -1,6 +1,8 @@
 // Planning: layout plans of a model by the policy that a user asks for, with what they are predicted to take.
 #pragma once
 
+#include "relayout/execute/measured_costs.h"
+#include "relayout/execute/remembering_backend.h"
 #include "relayout/graph/optimize.h"
 #include "tools/model.h"
 
@@ -20,29 +22,54 @@ void check_plan_flags(const PlanFlags& flags);
 /// "optimal, any, nchw, ...".
 std::string policy_names();
 
-/// A backend and costs for one graph, both remembered on disk.
+class InterruptRequest;
+
+/// A backend and costs for one graph, both remembered on disk. While it measures, an interrupt ends it with
+/// Failure{interrupted} that says what was kept; while it searches, an interrupt asks for what it has found so far.
 class Planner {
  public:
   /// `graph` must stay.
   Planner(const graph::Graph& graph, const PlanFlags& flags);
+  ~Planner();
 
   const graph::Graph& graph() const { return graph_; }
   const graph::Backend& backend() const { return *backend_; }
 
-  /// Once the solver is at work, an interrupt asks it for the best plan so far.
   graph::OptimalPlan optimal(std::vector<std::pair<graph::TensorId, Layout>> fixed = {});
   graph::LayoutPlan rival(graph::Policy policy) const;
   /// By the flags.
   graph::LayoutPlan plan();
-  double predicted_us(const graph::LayoutPlan& plan);
+  graph::PredictedCost predicted(const graph::LayoutPlan& plan);
+  /// What each reorder is worth, as far as some seconds go.
+  void explain(graph::OptimalPlan& plan);
+  /// The cheapest assignments, as many as some seconds give.
+  std::vector<graph::Assignment> cheapest(const graph::OptimalPlan& plan, int count);
+
+  /// Saves what was found. What is wrong with the files of costs and ways, and with what was measured, a line each:
+  /// plans are good nevertheless.
+  std::vector<std::string> warnings();
 
  private:
   graph::Costs& costs();
+  /// Calls f() with interrupts as requests.
+  template <typename F>
+  auto interruptible(F f);
+  /// Saves what was found, and is quiet where that fails.
+  void keep();
+  graph::SolveOptions solve_options(std::chrono::seconds limit) const;
+  void check_interrupt();
 
   const graph::Graph& graph_;
   PlanFlags flags_;
-  std::unique_ptr<graph::Backend> onednn_, backend_;
-  std::unique_ptr<graph::Costs> costs_;
+  std::unique_ptr<graph::Backend> onednn_;
+  std::unique_ptr<execute::RememberingBackend> backend_;
+  std::unique_ptr<execute::MeasuredCosts> measured_;
+  std::unique_ptr<graph::Costs> analytic_;
+  std::vector<std::string> calibration_warnings_;
+  const InterruptRequest* request_ = nullptr;
 };
+
+/// "relayout: warning: ..." on standard error, a line each.
+void write_warnings(const std::vector<std::string>& warnings);
 
 }  // namespace relayout::tools

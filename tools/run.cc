@@ -218,6 +218,10 @@ struct Result {
   std::vector<int64_t> nanoseconds;
   execute::Profile profile;
   std::optional<Check> check;
+  /// Where the plan was made for another number.
+  std::optional<int> plan_threads;
+  int threads = 0;
+  std::vector<std::string> warnings;
 };
 
 Json to_json(const Options& options, const execute::Model& model, const Result& result) {
@@ -233,6 +237,9 @@ Json to_json(const Options& options, const execute::Model& model, const Result& 
                    {"activations_unshared", memory.activations_unshared},
                    {"constants", memory.constants},
                    {"scratch", memory.scratch}};
+  out["threads"] = result.threads;
+  if (result.plan_threads) out["plan_threads"] = *result.plan_threads;
+  if (!result.warnings.empty()) out["warnings"] = result.warnings;
   if (options.profile) out["profile"] = profile_json(result.profile);
   if (result.check) {
     out["check"] = {
@@ -291,7 +298,13 @@ int run(const Options& options, bool json) {
     outputs.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
     destinations.push_back({desc, outputs.back().data()});
   }
-  Result result;
+  Result result{.threads = planner.backend().threads(), .warnings = planner.warnings()};
+  if (model.plan().threads != result.threads) {
+    result.plan_threads = model.plan().threads;
+    write_stderr(fmt::format("relayout: note: {} is for --threads {} and runs with {}: another plan may be faster\n",
+                             escaped(*options.plan_file, 4096), model.plan().threads, result.threads));
+  }
+  write_warnings(result.warnings);
   for (int r = 0; r < options.repeat; ++r) {
     const auto start = std::chrono::steady_clock::now();
     model.run(sources, destinations);
