@@ -23,10 +23,10 @@ Json places_json(graph::PlaceSet places) {
   return out;
 }
 
-Json table_json(const graph::CostTable& table) {
-  Json values = Json::array();
-  for (double value : table.values) values.push_back(cost_json(value));
-  return {{"scope", table.scope}, {"values", std::move(values)}};
+Json costs_json(const std::vector<double>& costs) {
+  Json out = Json::array();
+  for (double cost : costs) out.push_back(cost_json(cost));
+  return out;
 }
 
 class Writer {
@@ -38,22 +38,26 @@ class Writer {
 
   Json run() {
     Json out;
-    Json& variables = out["variables"] = Json::array();
-    for (std::size_t o = 0; o < space_.problem.operations.size(); ++o) variables.push_back(operation(o));
-    for (std::size_t t = 0; t < space_.places.size(); ++t) variables.push_back(tensor(t));
-    Json& tables = out["tables"] = Json::array();
-    for (const graph::CostTable& table : encoded_.network.tables) tables.push_back(table_json(table));
+    Json& operations = out["operations"] = Json::array();
+    for (std::size_t o = 0; o < space_.problem.operations.size(); ++o) operations.push_back(operation(o));
+    Json& tensors = out["tensors"] = Json::array();
+    for (std::size_t t = 0; t < space_.places.size(); ++t) tensors.push_back(tensor(t));
+    out["choices"] = plan_.solution.assignment.choice;
+    out["reorders"] = std::move(reorders_);
     const graph::Certificate& certificate = plan_.solution.certificate;
     Json& cliques = out["cliques"] = Json::array();
-    for (const auto& clique : certificate.cliques)
-      cliques.push_back({{"scope", clique.scope}, {"tables", clique.tables}});
+    for (const auto& clique : certificate.cliques) {
+      Json tables = Json::array();
+      for (int table : clique.tables) tables.push_back(encoded_.of[at(table)]);
+      cliques.push_back({{"scope", clique.scope}, {"tables", std::move(tables)}});
+    }
     Json& messages = out["messages"] = Json::array();
     for (const auto& message : certificate.messages) {
-      messages.push_back({{"from", message.from}, {"to", message.to}});
-      messages.back().update(table_json(message.table));
+      messages.push_back({{"from", message.from},
+                          {"to", message.to},
+                          {"scope", message.table.scope},
+                          {"values", costs_json(message.table.values)}});
     }
-    out["assignment"] = plan_.solution.values;
-    out["reorders"] = std::move(reorders_);
     out["bound"] = certificate.bound;
     if (plan_.solution.lower_bound > certificate.bound * (1 + 1e-12)) out["search"] = true;
     return out;
@@ -80,8 +84,7 @@ class Writer {
     for (const graph::PlaceReorder& reorder : plan_.solution.assignment.reorders[at(t)]) {
       const CopyId from = copies_.back()[at(reorder.from)];
       if (from == kNone || !take(reorder.to, from)) continue;
-      const double us = space_.problem.tensors[at(t)].reorder_cost(reorder.from, reorder.to);
-      reorders_.push_back({{"tensor", variable(t)}, {"from", reorder.from}, {"to", reorder.to}, {"us", us}});
+      reorders_.push_back({{"tensor", t}, {"from", reorder.from}, {"to", reorder.to}});
     }
   }
 
@@ -102,43 +105,41 @@ class Writer {
     return kNone;
   }
 
-  int variable(TensorId t) const { return static_cast<int>(space_.problem.operations.size()) + t; }
-
   Json operation(std::size_t o) const {
     const graph::ProblemOperation& op = problem_operation(o);
     const std::size_t first = at(space_.first_node);
     const bool node = o >= first && o < first + graph_.nodes.size();
-    Json out = {{"name", node ? graph_.nodes[o - first].name : names_[at(op.src.empty() ? op.dst[0] : op.src[0])]},
-                {"kind", "operation"}};
+    Json out = {{"name", node ? graph_.nodes[o - first].name : names_[at(op.src.empty() ? op.dst[0] : op.src[0])]}};
     if (node) out["primitive"] = o - first;
-    for (const auto& [key, tensors] : {std::pair{"src", &op.src}, {"dst", &op.dst}}) {
-      out[key] = Json::array();
-      for (TensorId t : *tensors) out[key].push_back(variable(t));
-    }
-    Json& values = out["values"] = Json::array();
+    if (op.src.empty() && graph_.tensor(op.dst[0]).constant()) out["constant"] = true;
+    out["src"] = op.src;
+    out["dst"] = op.dst;
+    if (op.hint >= 0) out["hint"] = op.hint;
+    Json& choices = out["choices"] = Json::array();
     for (std::size_t c = 0; c < op.choices.size(); ++c) {
-      Json label = {{"us", cost_json(op.choices[c].cost)}, {"src", Json::array()}, {"dst", op.choices[c].dst}};
-      for (graph::PlaceSet places : op.choices[c].src) label["src"].push_back(places_json(places));
-      if (node) label["implementation"] = space_.choices[o - first][c].implementation.name;
-      if (node && space_.choices[o - first][c].in_place) label["in_place"] = true;
-      values.push_back(std::move(label));
+      const graph::ProblemChoice& choice = op.choices[c];
+      Json& json = choices.emplace_back(Json{{"us", cost_json(choice.cost)}, {"src", Json::array()}});
+      for (graph::PlaceSet places : choice.src) json["src"].push_back(places_json(places));
+      json["dst"] = choice.dst;
+      if (!choice.with_hint.empty()) json["with_hint"] = choice.with_hint;
+      if (node) json["implementation"] = space_.choices[o - first][c].implementation.name;
+      if (node && space_.choices[o - first][c].in_place) json["in_place"] = true;
     }
     return out;
   }
 
   Json tensor(std::size_t t) const {
-    Json places = Json::array(), values = Json::array();
+    Json places = Json::array(), reorders = Json::array();
     for (std::size_t p = 0; p < space_.places[t].size(); ++p) {
       const CopyId copy = copies_[t][p];
       places.push_back(graph::expression_of(copy == kNone ? space_.places[t][p].layout : plan_.plan.copy(copy).layout));
     }
-    const graph::TensorValues& meaning = encoded_.tensors[t];
-    for (uint64_t value : meaning.values) {
-      Json wanted = Json::array();
-      for (; value != 0; value &= value - 1) wanted.push_back(places_json(meaning.groups[at(std::countr_zero(value))]));
-      values.push_back({{"wanted", std::move(wanted)}});
+    const std::vector<double>& costs = space_.problem.tensors[t].reorder;
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      const auto row = costs.begin() + static_cast<std::ptrdiff_t>(p * places.size());
+      reorders.push_back(costs_json({row, row + static_cast<std::ptrdiff_t>(places.size())}));
     }
-    return {{"name", names_[t]}, {"kind", "tensor"}, {"places", std::move(places)}, {"values", std::move(values)}};
+    return {{"name", names_[t]}, {"places", std::move(places)}, {"reorder_us", std::move(reorders)}};
   }
 
   const graph::Graph& graph_;

@@ -1,15 +1,18 @@
-// The certificate of a plan as JSON: the problem's tables, the proof, and labels that say what its numbers mean.
+// The certificate of a plan as JSON: what could be chosen and what it costs, what is chosen, and the proof that nothing
+// costs less. How they go together is in check_proof.h.
 //
-//     "variables"  operations, then tensors. An operation: "name", "kind", "primitive" (of the plan's list; inputs,
-//                  constants and outputs have none), "src", "dst" (variables of tensors), and a label a value: "us",
-//                  "src" (the places of which it reads any), "dst" (the place it writes), "implementation", "in_place".
-//                  A tensor: "name", "kind", "places" (layouts; in the plan's memory where the plan has it there), and
-//                  a label a value: "wanted", groups of places of which one each must exist
-//     "tables"     "scope" (variables), "values" (the last variable's fastest; null is impossible)
-//     "cliques"    "scope", "tables"
-//     "messages"   "from", "to", "scope", "values"
-//     "assignment" a value a variable
-//     "reorders"   of the assignment: "tensor" (a variable), "from", "to" (places), "us"
+//     "operations" inputs and constants, the plan's primitives in their order, then outputs. Each has "name", "src" and
+//                  "dst" (tensors); constants have "constant"; and primitives "primitive" (its number in the plan) and
+//                  "hint" (the operation of the forward one, where choices depend on its); and
+//     "choices"    of each: "us" (null is impossible), "src" (one list a tensor: the places of which it reads any),
+//                  "dst" (the place it writes of each), "with_hint" (choices of the hint with which it goes; without it
+//                  all), and of primitives "implementation" and, where it writes over its first source, "in_place"
+//     "tensors"    "name", "places" (layouts; in the plan's memory where the plan has it there), "reorder_us" (from
+//     each
+//                  place to each)
+//     "choices", "reorders"   what is chosen: a number an operation; "tensor", "from", "to"
+//     "cliques"    "scope" (variables: the operations, then the tensors), "tables" (variables of each)
+//     "messages"   "from", "to" (cliques), "scope", "values"
 //     "bound"      what the cliques prove
 //     "search"     true where a search over all that the cliques leave open went on from there
 #pragma once

@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <climits>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 
+#include "relayout/execute/order.h"
 #include "relayout/graph/validate.h"
 #include "tools/model.h"
 
@@ -22,66 +19,18 @@ using graph::Graph;
 using graph::kNone;
 using graph::LayoutPlan;
 
-constexpr int kMaxDepth = 32;
-constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;
-
 [[noreturn]] void wrong(const std::string& what) {
   throw Failure(kBadData, Error(ErrorCode::invalid_argument, "plan: " + what, "plan"));
 }
 
-Json parsed(const std::string& path) {
-  std::error_code status;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, status);
-  std::ifstream file(path, std::ios::binary);
-  if (status || !file) {
-    throw Failure(kIo, Error(ErrorCode::io, escaped(path, 4096) + ": cannot be read", "path", escaped(path, 4096)));
-  }
-  if (bytes > kMaxBytes) wrong(fmt::format("{} has {} bytes; at most {}", escaped(path, 4096), bytes, kMaxBytes));
-  try {
-    return Json::parse(file, [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kMaxDepth) wrong(fmt::format("JSON that is nested deeper than {}", kMaxDepth));
-      return true;
-    });
-  } catch (const Json::exception& error) {
-    wrong(escaped(path, 4096) + " is no JSON: " + printable(error.what()));
-  }
-}
-
-const Json& field(const Json& of, const char* key, const std::string& where) {
-  if (!of.is_object() || !of.contains(key)) wrong(fmt::format("{} has no \"{}\"", where, key));
-  return of.at(key);
-}
-
-const Json& list(const Json& of, const char* key, const std::string& where) {
-  const Json& out = field(of, key, where);
-  if (!out.is_array()) wrong(fmt::format("\"{}\" of {} is no list", key, where));
-  return out;
-}
-
-int64_t number(const Json& json, const std::string& where) {
-  const bool fits =
-      json.is_number_integer() && (!json.is_number_unsigned() ||
-                                   json.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
-  if (!fits) wrong(where + " is no whole number");
-  return json.get<int64_t>();
-}
-
-std::string text(const Json& json, const std::string& where) {
-  if (!json.is_string()) wrong(where + " is no text");
-  return json.get<std::string>();
-}
-
 /// The number of a copy, null being none; that it exists is seen later.
-CopyId copy_number(const Json& json, const std::string& where) {
-  if (json.is_null()) return kNone;
-  const int64_t out = number(json, where);
-  if (out < 0 || out > std::numeric_limits<CopyId>::max()) wrong(fmt::format("{}: {} is no copy", where, out));
-  return static_cast<CopyId>(out);
+CopyId copy_number(const JsonItem& item) {
+  return item.json.is_null() ? kNone : item.index(std::size_t{std::numeric_limits<CopyId>::max()});
 }
 
-std::vector<CopyId> copy_numbers(const Json& json, const std::string& where) {
+std::vector<CopyId> copy_numbers(const JsonItem& list) {
   std::vector<CopyId> out;
-  for (const Json& item : json) out.push_back(copy_number(item, where));
+  for (const JsonItem& item : list.list()) out.push_back(copy_number(item));
   return out;
 }
 
@@ -94,37 +43,30 @@ Json layout_json(const Layout& layout) {
   return digits;
 }
 
-Layout layout_of(const Json& copy, const Dims& dims, const std::string& where) {
-  const Json& of_dims = list(copy, "digits", where);
-  if (static_cast<int>(of_dims.size()) != dims.size()) wrong(where + ": \"digits\" are of another rank");
+Layout layout_of(const JsonItem& copy, const Dims& dims) {
   std::vector<Digits> digits;
-  for (const Json& dim : of_dims) {
+  for (const JsonItem& dim : copy["digits"].list()) {
     Digits& out = digits.emplace_back();
-    if (!dim.is_array()) wrong(where + ": \"digits\" are no lists");
-    for (const Json& digit : dim) {
-      if (!digit.is_array() || digit.size() != 2) wrong(where + ": a digit is no [extent, stride]");
-      out.push_back({number(digit[0], where), number(digit[1], where)});
+    for (const JsonItem& digit : dim.list()) {
+      if (digit.size() != 2) bad_item(digit.where, "is no [extent, stride]");
+      out.push_back({digit[std::size_t{0}].integer(), digit[std::size_t{1}].integer()});
     }
   }
-  return Layout::from_digits(dims, digits, number(field(copy, "offset", where), where));
+  return Layout::from_digits(dims, digits, copy["offset"].integer());
 }
 
-void compare_tensors(const Json& plan, const Graph& graph, const std::vector<std::string>& names) {
-  const Json& tensors = field(plan, "tensors", "the plan");
-  if (!tensors.is_object()) wrong("\"tensors\" is no object");
+void compare_tensors(const JsonItem& tensors, const Graph& graph, const std::vector<std::string>& names) {
   for (std::size_t t = 0; t < names.size(); ++t) {
-    const std::string called = "tensor \"" + escaped(names[t]) + "\"";
-    if (!tensors.contains(names[t])) wrong("it is of another model: it has no " + called);
-    const Json& tensor = tensors.at(names[t]);
-    const Json &dims = field(tensor, "dims", called), &dtype = field(tensor, "dtype", called);
-    const Json want = json_of(graph.tensors[t].dims);
-    if (dims != want) {
+    const std::string called = "tensor " + in_quotes(names[t]);
+    if (!tensors.has(names[t].c_str())) wrong("it is of another model: it has no " + called);
+    const JsonItem tensor = tensors[names[t]];
+    const std::string dtype = tensor["dtype"].text(), want = json_of(graph.tensors[t].dims).dump();
+    if (tensor["dims"].json.dump() != want) {
       wrong(fmt::format("{} has dims {} there, {} in the model (a plan is for one batch size)", called,
-                        printable(dims.dump()), want.dump()));
+                        printable(tensor["dims"].json.dump()), want));
     }
-    if (text(dtype, called) != name(graph.tensors[t].dtype)) {
-      wrong(fmt::format("{} is {} there, {} in the model", called, escaped(text(dtype, called)),
-                        name(graph.tensors[t].dtype)));
+    if (dtype != name(graph.tensors[t].dtype)) {
+      wrong(fmt::format("{} is {} there, {} in the model", called, escaped(dtype), name(graph.tensors[t].dtype)));
     }
   }
   if (tensors.size() != names.size()) {
@@ -132,24 +74,41 @@ void compare_tensors(const Json& plan, const Graph& graph, const std::vector<std
   }
 }
 
-std::vector<Copy> read_copies(const Json& plan, const Graph& graph, const std::vector<std::string>& names) {
+std::vector<Copy> read_copies(const JsonItem& copies, const Graph& graph, const std::vector<std::string>& names) {
   std::map<std::string, graph::TensorId> by_name;
   for (std::size_t t = 0; t < names.size(); ++t) by_name[names[t]] = static_cast<graph::TensorId>(t);
   std::vector<Copy> out;
-  for (const Json& json : list(plan, "copies", "the plan")) {
-    const std::string where = fmt::format("copy {}", out.size());
-    const auto tensor = by_name.find(text(field(json, "tensor", where), where));
-    if (tensor == by_name.end()) wrong(where + " is of no tensor of the model");
+  for (const JsonItem& json : copies.list()) {
+    const auto tensor = by_name.find(json["tensor"].text());
+    if (tensor == by_name.end())
+      bad_item(json.where, in_quotes(json["tensor"].text()) + " is of no tensor of the model");
     Copy& copy = out.emplace_back();
     copy.tensor = tensor->second;
-    copy.layout = layout_of(json, graph.tensor(copy.tensor).dims, where);
-    if (const std::string said = text(field(json, "layout", where), where); said != graph::expression_of(copy.layout)) {
-      wrong(fmt::format("{} is called {}, its digits are {}", where, escaped(said, 200),
-                        graph::expression_of(copy.layout)));
+    copy.layout = read_layout(json, graph.tensor(copy.tensor).dims);
+    if (json.has("from")) copy.from = copy_number(json["from"]);
+    if (json.has("view_of")) copy.view_of = copy_number(json["view_of"]);
+    if (json.has("reason")) copy.reason = json["reason"].text();
+  }
+  return out;
+}
+
+/// The primitives are the model's by name, kind and pass: with equal shapes, another one's would fit as well.
+std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, const Graph& graph) {
+  std::vector<graph::PlannedNode> out;
+  for (const JsonItem& primitive : primitives.list()) {
+    if (out.size() < graph.nodes.size()) {
+      const graph::Node& node = graph.nodes[out.size()];
+      for (const auto& [key, want] :
+           {std::pair{"name", std::string_view(node.name)}, {"kind", name(node.kind)}, {"pass", name(node.pass)}}) {
+        if (primitive[key].text() == want) continue;
+        wrong(fmt::format("it is of another model: primitive {} has the {} {}, in the model {}", out.size(), key,
+                          in_quotes(primitive[key].text()), in_quotes(std::string(want))));
+      }
     }
-    if (json.contains("from")) copy.from = copy_number(json["from"], where);
-    if (json.contains("view_of")) copy.view_of = copy_number(json["view_of"], where);
-    if (json.contains("reason")) copy.reason = text(json["reason"], where);
+    graph::PlannedNode& node = out.emplace_back();
+    node.implementation = primitive["implementation"].text();
+    node.src = copy_numbers(primitive["src"]);
+    node.dst = copy_numbers(primitive["dst"]);
   }
   return out;
 }
@@ -205,28 +164,49 @@ Json copies_json(const Graph& graph, const LayoutPlan& plan, const std::vector<s
   return out;
 }
 
-LayoutPlan read_plan(const std::string& path, const Graph& graph, const graph::Backend& backend) {
-  const Json json = parsed(path);
+Dims read_dims(const JsonItem& dims) {
+  std::vector<int64_t> out;
+  for (const JsonItem& dim : dims.list()) out.push_back(dim.integer());
+  return from_data([&] { return Dims(out); });
+}
+
+Layout read_layout(const JsonItem& copy, const Dims& dims) {
+  const std::string tensor = in_quotes(copy["tensor"].text());
+  if (copy["digits"].size() != static_cast<std::size_t>(dims.size())) {
+    bad_item(copy["digits"].where, "of " + tensor + " are of another rank");
+  }
+  try {
+    const Layout out = layout_of(copy, dims);
+    const std::string said = copy["layout"].text(), is = graph::expression_of(out);
+    if (said != is)
+      bad_item(copy.where, fmt::format("of {} is called {}, its digits are {}", tensor, in_quotes(said), is));
+    return out;
+  } catch (const Error& error) {
+    bad_item(copy.where, "of " + tensor + ": " + error.message());
+  }
+}
+
+LayoutPlan read_plan(const JsonItem& plan, const Graph& graph) {
   const std::vector<std::string> names = tensor_names(graph);
-  compare_tensors(json, graph, names);
+  compare_tensors(plan["tensors"], graph, names);
   LayoutPlan out;
+  out.policy = plan["policy"].text();
+  out.threads = plan["threads"].index(std::size_t{std::numeric_limits<int>::max()});
+  out.copies = read_copies(plan["copies"], graph, names);
+  out.nodes = read_primitives(plan["primitives"], graph);
+  out.inputs = copy_numbers(plan["inputs"]);
+  out.outputs = copy_numbers(plan["outputs"]);
   from_data([&] {
-    out.policy = text(field(json, "policy", "the plan"), "\"policy\"");
-    out.backend = backend.name();
-    out.threads =
-        static_cast<int>(std::clamp<int64_t>(number(field(json, "threads", "the plan"), "\"threads\""), 0, INT_MAX));
-    out.copies = read_copies(json, graph, names);
-    for (const Json& primitive : list(json, "primitives", "the plan")) {
-      const std::string where = fmt::format("primitive {}", out.nodes.size());
-      graph::PlannedNode& node = out.nodes.emplace_back();
-      node.implementation = text(field(primitive, "implementation", where), where);
-      node.src = copy_numbers(list(primitive, "src", where), where);
-      node.dst = copy_numbers(list(primitive, "dst", where), where);
-    }
-    out.inputs = copy_numbers(list(json, "inputs", "the plan"), "\"inputs\"");
-    out.outputs = copy_numbers(list(json, "outputs", "the plan"), "\"outputs\"");
     graph::validate(graph, out);
+    execute::order_of(graph, out);
   });
+  return out;
+}
+
+LayoutPlan read_plan(const std::string& path, const Graph& graph, const graph::Backend& backend) {
+  const FileJson json = read_json(path);
+  LayoutPlan out = read_plan(JsonItem{json, ""}, graph);
+  out.backend = backend.name();
   find_implementations(out, graph, backend);
   return out;
 }

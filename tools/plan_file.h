@@ -4,12 +4,13 @@
 //     "copies"     a tensor in one layout each: "tensor", "layout" (for people), "digits" ([extent, stride] of each
 //                  dim, innermost first), "offset", and where it has them "from" (the copy that a reorder makes it
 //                  from), "view_of" (the copy whose memory it is), "reason"
-//     "primitives" of each: "src" and "dst", copies by number, null where absent
-//     "inputs", "outputs"  copies
+//     "primitives" of each: "name", "kind", "pass", "implementation"; "src" and "dst", copies by number, null where
+//     absent "inputs", "outputs"  copies
 #pragma once
 
 #include "relayout/graph/layout_plan.h"
 #include "tools/common.h"
+#include "tools/json_file.h"
 
 namespace relayout::tools {
 
@@ -17,6 +18,13 @@ namespace relayout::tools {
 Json copies_json(const graph::Graph& graph, const graph::LayoutPlan& plan, const std::vector<std::string>& names);
 /// Of one node: "src" and "dst".
 Json operands_json(const std::vector<graph::CopyId>& copies);
+
+/// What "digits" and "offset" of one of "copies" say; "layout" says the same.
+Layout read_layout(const JsonItem& copy, const Dims& dims);
+Dims read_dims(const JsonItem& dims);
+
+/// The plan of a file, each step of which reads what is there; a backend is not asked for its implementations.
+graph::LayoutPlan read_plan(const JsonItem& plan, const graph::Graph& graph);
 
 /// The plan of a file. Errors, all naming what differs: bad data where it is no plan, or one of another model (names,
 /// dims, types, primitives, layouts, memory); unsupported where the backend lacks an implementation.

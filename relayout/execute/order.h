@@ -1,4 +1,4 @@
-// Order: the nodes and reorders of a plan in the order in which they run (internal to execute).
+// Order: the nodes and reorders of a plan in the order in which they run.
 //
 // Nodes stand in the graph's order, a reorder before the first node that reads what it makes. A copy whose memory is
 // another's is ready when a node or reorder wrote it there, or, for what a view node gives, when the other one is; the

@@ -68,6 +68,8 @@ struct TensorValues {
 struct EncodedProblem {
   CostNetwork network;
   std::vector<TensorValues> tensors;
+  /// By table of the network: the variables that it is of, in its order, those of one value too. No two are the same.
+  std::vector<std::vector<int>> of;
 };
 /// Errors: invalid_argument where a problem is not as layout_problem.h says; limit where more than 64 groups, or 2^16
 /// sets of them, can be wanted of a tensor.

@@ -180,13 +180,18 @@ void add_hint(const LayoutProblem& problem, int operation, CostNetwork& network)
 }
 
 /// Variables of one value go from the scopes, tables that say nothing from the network; each variable keeps one.
-void tidy(CostNetwork& network) {
-  for (CostTable& table : network.tables) {
-    std::erase_if(table.scope, [&](int v) { return network.sizes[at(v)] == 1; });
+void tidy(EncodedProblem& encoded) {
+  const std::vector<int>& sizes = encoded.network.sizes;
+  std::vector<CostTable> tables = std::move(encoded.network.tables);
+  encoded.network.tables.clear();
+  for (CostTable& table : tables) {
+    std::vector<int> of = table.scope;
+    std::erase_if(table.scope, [&](int v) { return sizes[at(v)] == 1; });
+    const bool empty = std::ranges::all_of(table.values, [](double value) { return value == 0; });
+    if (empty && table.scope.size() != 1) continue;
+    encoded.network.tables.push_back(std::move(table));
+    encoded.of.push_back(std::move(of));
   }
-  std::erase_if(network.tables, [](const CostTable& table) {
-    return table.scope.size() != 1 && std::ranges::all_of(table.values, [](double value) { return value == 0; });
-  });
 }
 
 }  // namespace
@@ -215,7 +220,7 @@ EncodedProblem encode(const LayoutProblem& problem) {
     for (int t : op.dst) producer[at(t)] = id;
   }
   for (std::size_t t = 0; t < tensors; ++t) encoders[t].run(producer[t], out);
-  tidy(out.network);
+  tidy(out);
   return out;
 }
 

@@ -66,3 +66,8 @@ IMAGES = {
     "mace:dw_conv2d_filter": (lambda m, i, h, w: (h * w * m, up(i, 4)),
                               lambda M, I, H, W, m, i, h, w: (h * W + w, i // 4, i % 4)),
 }
+
+# Tags with their ranks, for tests.
+TAGS = [("abcd", 4), ("acdb", 4), ("bcda", 4), ("aBcd8b", 4), ("aBcd16b", 4), ("ABcd4b16a4b", 4), ("BA16a64b", 2),
+        ("ba", 2), ("abc", 3), ("aCb3c", 3), ("AbC2a3c2a", 3), ("aBCde4c8b2c", 5), ("Acdb16a", 4), ("dcba", 4),
+        ("ABcd16b16a2b", 4), ("abcdefghijkl", 12), ("lkjihgfedcba", 12), ("a", 1), ("A4a", 1)]

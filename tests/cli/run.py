@@ -27,6 +27,7 @@ import tempfile
 import time
 
 import behaviours
+import shared
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -111,7 +112,7 @@ def behaviour(function, binary):
         directory = pathlib.Path(top) / "work"
         directory.mkdir()
         try:
-            return function(behaviours.Command(binary, environment(binary, top), directory))
+            return function(shared.Command(binary, environment(binary, top), directory))
         except (AssertionError, subprocess.SubprocessError, OSError) as error:
             return "%s: %s" % (type(error).__name__, error)
 

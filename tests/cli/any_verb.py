@@ -1,0 +1,118 @@
+"""What holds for any verb: signals, closed pipes, full devices, terminals, JSON. Also doctor."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import tensors
+from shared import expect, sparse_npy
+
+
+def closed_pipe(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = command.run("tags", capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    expect(result.returncode, -signal.SIGPIPE, "exit code")
+    expect(result.stderr, "", "standard error")
+
+
+def full_device(command):
+    if not os.path.exists("/dev/full"):
+        return "skipped: no /dev/full"
+    with open("/dev/full", "w") as full:
+        result = command.run("describe", "nchw", "--dims", "1,2,3,4", capture_output=False, stdout=full,
+                             stderr=subprocess.PIPE)
+    expect(result.returncode, 4, "describe")
+    assert "No space left" in result.stderr, result.stderr
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    result = command.run("convert", "x.npy", "/dev/full", "--to", "ba", "-f")
+    expect(result.returncode, 4, "convert")
+    assert "No space left" in result.stderr, result.stderr
+    expect(command.files(), ["x.npy"], "files")
+
+
+def closed_standard_output(command):
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    result = subprocess.run('exec "%s" convert x.npy y.npy --to ba --explain >&-' % command.binary, shell=True,
+                            cwd=command.directory, env=command.env, capture_output=True, text=True)
+    expect(result.returncode, 4, "exit code")
+    expect(tensors.read_npy(command.path("y.npy"))[3], [0, 3, 1, 4, 2, 5], "the file, written before the text")
+
+
+def interrupt(command):
+    sparse_npy(command.path("big.npy"), (4096, 8192))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = command.start("convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba", "--max-memory", "2M")
+        deadline = time.monotonic() + 60
+        while command.files() == ["big.npy"] and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=60)
+        expect(process.returncode, 130, "exit code after %s" % number.name)
+        expect(stderr, "", "standard error")
+        expect(command.files(), ["big.npy"], "files after %s" % number.name)
+
+
+def terminal(command):
+    """Colour on a terminal, none with NO_COLOR, none in a pipe."""
+    def on_terminal(more_env):
+        parent, child = pty.openpty()
+        process = subprocess.Popen([command.binary, "describe", "nchw", "--dims", "1,2,3,4"], stdout=child,
+                                   env=dict(command.env, **more_env))
+        process.wait(timeout=30)
+        os.close(child)
+        out = b""
+        try:
+            while chunk := os.read(parent, 4096):
+                out += chunk
+        except OSError:
+            pass  # Linux's way to say that the other end is closed
+        os.close(parent)
+        return out
+    assert b"\x1b[" in on_terminal({}), "no colour on a terminal"
+    assert b"\x1b[" not in on_terminal({"NO_COLOR": "1"}), "colour in spite of NO_COLOR"
+    assert "\x1b[" not in command.ok("describe", "nchw", "--dims", "1,2,3,4"), "colour in a pipe"
+
+
+def doctor(command):
+    about = json.loads(command.ok("doctor", "--json"))
+    for field in ("version", "compiler", "isa", "available_isas", "cores", "threads", "caches", "libraries"):
+        assert field in about, field
+    assert about["isa"] in about["available_isas"], about["isa"]
+    text = command.ok("doctor")
+    for word in ("ISA", "threads", "caches", "CLI11"):
+        assert word in text, word
+    forced = json.loads(command.ok("doctor", "--json", more_env={"RELAYOUT_ISA": "scalar"}))
+    expect(forced["isa"], "scalar", "RELAYOUT_ISA=scalar")
+    bogus = {"RELAYOUT_ISA": "bogus"}
+    assert 'does not run "bogus"' in command.ok("doctor", more_env=bogus)
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    for args in (("convert", "x.npy", "y.npy", "--to", "ba"), ("compare", "x.npy", "x.npy")):
+        result = command.run(*args, "--json", more_env=bogus)
+        expect(result.returncode, 5, "%s with a bogus RELAYOUT_ISA" % args[0])
+        expect(json.loads(result.stderr)["error"]["value"], "bogus", args[0])
+    expect(command.files(), ["x.npy"], "files")
+
+
+def json_everywhere(command):
+    tensors.write_npy(command.path("x.npy"), (2, 3))
+    for args in (("describe", "ab", "--dims", "2,3"), ("offset", "ab", "--dims", "2,3", "--index", "1,1"),
+                 ("index", "ab", "--dims", "2,3", "--offset", "1"), ("tags",), ("doctor",),
+                 ("convert", "x.npy", "y.npy", "--to", "ba"), ("compare", "x.npy", "x.npy"),
+                 ("bench", "--src", "ab", "--dst", "ba", "--dims", "8,8")):
+        json.loads(command.ok(*args, "--json"))
+    for code, args in ((2, ("describe", "nhcw", "--dims", "1,2,3,4")), (2, ("describe",)), (2, ("bogus",)),
+                       (4, ("compare", "x.npy", "missing.npy")),
+                       (3, ("convert", "x.npy", "z.npy", "--from", "abc", "--to", "abc"))):
+        result = command.run(*args, "--json")
+        expect(result.returncode, code, "%s" % (args,))
+        error = json.loads(result.stderr)["error"]
+        expect(sorted(error), ["code", "field", "limit", "message", "value"], "%s" % (args,))
+        expect(result.stdout, "", "%s" % (args,))
+
+
+ALL = [closed_pipe, full_device, closed_standard_output, interrupt, terminal, doctor, json_everywhere]

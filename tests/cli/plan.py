@@ -1,0 +1,197 @@
+"""plan, and run with a saved plan."""
+import copy
+import json
+import random
+
+import certificates
+from shared import expect
+
+
+def plans(command):
+    """Plans by every policy, saved, proven, run, and refused where they are of another model."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:shufflenet,image=32,channels=16"
+    result = command.run("plan", model, "--threads", "1", "-o", "plan.json", "--json", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    plan = json.loads(result.stdout)
+    expect(plan["policy"], "optimal", "the policy")
+    assert plan["optimal"] and plan["gap"] == 0, "proven"
+    assert plan["predicted_us"] > 0 and plan["planning_ms"] > 0, "times"
+    names = {"optimal", "any", "nchw", "nhwc", "blocked", "8c", "16c", "openvino", "ort"}
+    expect(set(plan["policies"]), names, "policies")
+    for name, one in plan["policies"].items():
+        assert "error" in one or one["predicted_us"] >= plan["predicted_us"] * (1 - 1e-9), (name, one)
+    assert "proven" in command.ok("check", "plan.json"), "check"
+    for policy in sorted(names):
+        text = command.ok("plan", model, "--threads", "1", "--policy", policy, more_env=env)
+        assert policy + " *" in text, text
+        assert "equal" in command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", "--check",
+                                     more_env=env), policy
+    # The saved plan runs, and only on its model.
+    command.ok("run", model, "--threads", "1", "--plan", "plan.json", "--random-inputs", "1", "--check", more_env=env)
+    assert "the model's" in command.ok("check", "plan.json", "--model", model), "check --model"
+    for wrong, message in (("model:shufflenet,image=64,channels=16", "dims"), ("model:small_cnn,image=32", "another model"),
+                           ("model:shufflenet,image=32,channels=32", "dims")):
+        for args in (("run", wrong, "--plan", "plan.json", "--random-inputs", "1"), ("check", "plan.json", "--model", wrong)):
+            result = command.run(*args, more_env=env)
+            expect(result.returncode, 3, "%s by another model's plan: %s" % (args, result.stderr))
+            assert message in result.stderr, result.stderr
+    for args in (("run", model, "--batch", "2", "--plan", "plan.json", "--random-inputs", "1"),
+                 ("check", "plan.json", "--model", model, "--batch", "2")):
+        expect(command.run(*args, more_env=env).returncode, 3, "another batch size")
+
+
+class SavedPlan:
+    """A plan of a model with convolutions, batch normalization, in-place eltwise and a concat that moves nothing."""
+
+    def __init__(self, command):
+        self.command = command
+        self.model = "model:densenet,image=32,channels=16"
+        self.env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+        self.made = command.run("plan", self.model, "--threads", "1", "--json", more_env=self.env)
+        self.plan = json.loads(self.made.stdout) if self.made.returncode == 0 else None
+
+    def run(self, plan):
+        with open(self.command.path("bad.json"), "w") as file:
+            file.write(plan if isinstance(plan, str) else json.dumps(plan))
+        return self.command.run("run", self.model, "--threads", "1", "--plan", "bad.json", "--random-inputs", "1", "--check",
+                                "--check-padding", more_env=self.env)
+
+    def expect_refused(self, change, code, message):
+        plan = copy.deepcopy(self.plan)
+        plan.pop("certificate")
+        change(plan)
+        result = self.run(plan)
+        expect(result.returncode, code, "%s: %s" % (message, result.stderr))
+        assert message in result.stderr, "%r, expected %r" % (result.stderr, message)
+
+    def primitive(self, kind, in_place=False):
+        """The first of a kind that reads a copy which is no constant's, with its number; written over that, or not."""
+        for i, one in enumerate(self.plan["primitives"]):
+            over = self.plan["copies"][one["dst"][0]].get("view_of") == one["src"][0]
+            if one["kind"] == kind and over == in_place:
+                return i, one
+        raise AssertionError("no such %s" % kind)
+
+
+def saved_plans(command):
+    """Saved plans that were changed by hand are refused before anything runs, with what is wrong and where."""
+    saved = SavedPlan(command)
+    if saved.made.returncode == 5:
+        return "skipped: " + saved.made.stderr.strip()
+    expect(saved.run(saved.plan).returncode, 0, "as it was")
+    copies = saved.plan["copies"]
+    c, conv = saved.primitive("convolution")
+    e, eltwise = saved.primitive("eltwise", in_place=True)
+    k, concat = next((i, one) for i, one in enumerate(saved.plan["primitives"])
+                     if one["kind"] == "concat" and one["implementation"] == "view")
+    reorder = next(i for i, one in enumerate(copies) if "from" in one)
+    reader = next(one for one in saved.plan["primitives"] if reorder in one["src"])
+    other = next(i for i, one in enumerate(copies) if one["tensor"] != copies[conv["src"][0]]["tensor"])
+
+    def give(i, j):
+        """One copy the layout of another."""
+        return lambda p: p["copies"][i].update({key: copies[j][key] for key in ("layout", "digits", "offset")})
+
+    refused = saved.expect_refused
+    refused(lambda p: p.pop("copies"), 3, 'no "copies"')
+    refused(lambda p: p["copies"][0].pop("digits"), 3, 'copies[0]: has no "digits"')
+    refused(lambda p: p["copies"][0].update(tensor="none"), 3, "of no tensor")
+    refused(lambda p: p["copies"][0].update(view_of=99999), 3, "refers to copy")
+    refused(lambda p: p["copies"][0].update(view_of=0), 3, "or of itself")
+    refused(lambda p: p["copies"][0].update(offset=1 << 40), 3, 'copies[0]: of "%s"' % copies[0]["tensor"])
+    refused(lambda p: p["copies"][0].update(offset=-1), 3, 'copies[0]: of "%s"' % copies[0]["tensor"])
+    refused(lambda p: p["primitives"].pop(), 3, "primitives")
+    refused(lambda p: p["primitives"].reverse(), 3, "another model")
+    refused(lambda p: p["primitives"][c].update(name="other"), 3, 'the name "other", in the model "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c].update(implementation="magic"), 5, 'magic for "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c].update(implementation="view"), 3, 'convolution "%s" is no view' % conv["name"])
+    refused(lambda p: p["primitives"][c].update(src=["x"]), 3, "primitives[%d].src[0]: is no whole number" % c)
+    refused(lambda p: p["primitives"][c]["src"].pop(), 3, 'sources of convolution "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c]["src"].__setitem__(0, other), 3, 'sources of convolution "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c]["src"].__setitem__(0, None), 3, 'sources of convolution "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c]["dst"].__setitem__(0, 99999), 3, 'destinations of convolution "%s"' % conv["name"])
+    # A reorder that is missing: what it makes is read, and nothing writes it; or the copy it is made from is read.
+    refused(lambda p: p["copies"][reorder].pop("from"), 3, 'copy %d of ' % reorder)
+    # Layouts that the primitive has not.
+    shared_memory = {one.get("view_of") for one in copies} | {i for i, one in enumerate(copies) if "view_of" in one}
+    alone = next(one for one in saved.plan["primitives"] if one["dst"][0] not in shared_memory
+                 and len(copies[one["dst"][0]]["digits"]) == 4 and one["kind"] != "concat")
+    dims = saved.plan["tensors"][copies[alone["dst"][0]]["tensor"]]["dims"]
+    strides = [1, dims[0], dims[0] * dims[1], dims[0] * dims[1] * dims[2]]
+    dcba = {"layout": "dcba", "offset": 0, "digits": [[[extent, stride]] for extent, stride in zip(dims, strides)]}
+    refused(lambda p: p["copies"][alone["dst"][0]].update(dcba), 5, 'for "%s" in these layouts' % alone["name"])
+    refused(give(eltwise["dst"][0], reorder), 3, copies[eltwise["dst"][0]]["tensor"])
+    # Memory: what is written over is read no more, a part is where it belongs, and nothing else shares memory.
+    refused(lambda p: p["copies"][concat["src"][0]].pop("view_of"), 3, 'is no part of concat "%s"' % concat["name"])
+    over = next(one for one in saved.plan["primitives"] if one["kind"] == "pooling")
+    refused(lambda p: p["copies"][over["dst"][0]].update(view_of=over["src"][0]), 3,
+            'pooling "%s" cannot write over its source' % over["name"])
+    refused(lambda p: p["inputs"].clear(), 3, "inputs")
+    refused(lambda p: p.update(outputs=p["inputs"]), 3, "the outputs")
+    refused(lambda p: p["tensors"].update(more={"dims": [1], "dtype": "f32"}), 3, "another model")
+    refused(lambda p: p["tensors"][reader["name"]].update(dtype="bf16"), 3, "is bf16 there, f32 in the model")
+    text = json.dumps(saved.plan)
+    for length in (0, 1, len(text) // 3, len(text) - 1):
+        expect(saved.run(text[:length]).returncode, 3, "cut at %d" % length)
+    expect(saved.run("[" * 100).returncode, 3, "deep JSON")
+    expect(command.run("run", saved.model, "--plan", "missing.json", "--random-inputs", "1").returncode, 4, "no file")
+
+
+def random_saved_plans(command):
+    """Fields of a saved plan, changed at random: refused, or what runs equals the reference, with padding kept."""
+    saved = SavedPlan(command)
+    if saved.made.returncode == 5:
+        return "skipped: " + saved.made.stderr.strip()
+    plan = {key: saved.plan[key] for key in ("policy", "threads", "tensors", "copies", "primitives", "inputs", "outputs")}
+    links = [path for path in certificates.paths_of(plan)
+             if path and (path[-1] in ("from", "view_of", "offset", "implementation") or path[-2:-1] in (("src",), ("dst",)))]
+    rng, refused = random.Random(1), 0
+    for _ in range(80):
+        path = rng.choice(links)
+        value = rng.randrange(len(plan["copies"]))
+        if path[-1] == "implementation":
+            value = rng.choice(plan["primitives"])["implementation"]
+        result = saved.run(certificates.changed(plan, path, value))
+        what = "%s = %r: %d, %s" % (path, value, result.returncode, result.stderr)
+        assert result.returncode in (0, 3, 5), what
+        assert result.returncode == 0 or result.stderr.startswith("relayout: plan"), what
+        refused += result.returncode != 0
+    assert refused > 40, refused
+
+
+def plan_options(command):
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:small_cnn,image=32,channels=8"
+    result = command.run("plan", model, "--threads", "1", "--tune", "--json", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    tuned = json.loads(result.stdout)
+    fastest = min(one["measured_us"] for one in tuned["policies"].values() if "error" not in one)
+    assert tuned["measured_us"] <= 1.02 * fastest, "the fastest is kept, within noise: %s" % tuned["policies"]
+    plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=env))
+    tensor = next(p for p in plan["primitives"] if p["kind"] == "convolution")["name"]
+    for layout in ("nchw", "nhwc", "nChw16c"):
+        wished = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout), "--json",
+                                       more_env=env))["what_if"]
+        assert wished["difference_us"] >= -1e-6, wished
+        assert abs(wished["predicted_us"] - plan["predicted_us"] - wished["difference_us"]) < 1e-3, wished
+    measured = json.loads(command.ok("plan", model, "--threads", "1", "--cost", "measured", "--json", more_env=env))
+    expect(measured["cost"], "measured", "costs")
+    training = json.loads(command.ok("plan", model, "--threads", "1", "--training", "--json", more_env=env))
+    assert training["optimal"] and any(p["pass"].startswith("backward") for p in training["primitives"]), "training"
+    for args, what in ((("--policy", "fast"), "--policy"), (("--cost", "guessed"), "--cost"),
+                       (("--what-if", "nothing=nchw"), "--what-if"), (("--what-if", tensor + "=nhcw"), "nhcw"),
+                       (("--what-if", tensor), "TENSOR=LAYOUT"), (("--what-if", "image=nhwc"), "is given"),
+                       (("--tune", "--policy", "nhwc"), "--tune"), (("--threads", "100000"), "1024")):
+        result = command.run("plan", model, *args)
+        expect(result.returncode, 2, "%s: %s" % (args, result.stderr))
+        assert what in result.stderr, result.stderr
+    for bad in ("model:nothing", "model:unet,size=3", "model:unet,image=x", "model:unet,image=8"):
+        expect(command.run("plan", bad).returncode, 2, bad)
+
+
+ALL = [plans, saved_plans, random_saved_plans, plan_options]

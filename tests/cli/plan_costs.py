@@ -1,0 +1,117 @@
+"""plan: its files of costs and ways, interrupts, other threads, and what its tables hold."""
+import json
+import os
+import re
+import signal
+import time
+
+from shared import expect
+
+
+def entries(path):
+    with open(path) as file:
+        return sum(line[0] in "0123456789abcdef" and line[:3] != "end" for line in file)
+
+
+def plan_files(command):
+    """Files of costs and ways: what is wrong with them is said once, and they are of one set of kernels."""
+    model = "model:small_cnn,image=32,channels=16"
+    costs = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    measured = ("plan", model, "--threads", "1", "--cost", "measured", "--json")
+    result = command.run(*measured, more_env=costs)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    assert "warnings" not in json.loads(result.stdout) and not result.stderr, result.stderr
+    known, ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
+    command.ok(*measured, more_env=costs)
+    expect(entries(command.path("costs.txt")), known, "times that are known")
+    # Other kernels: their times and ways are others.
+    for setting in ({"ONEDNN_MAX_CPU_ISA": "SSE41"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}, {"RELAYOUT_ISA": "scalar"}):
+        command.ok(*measured, more_env=dict(costs, **setting))
+        more, more_ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
+        assert more > known and more_ways > ways, "%s: %d times, %d ways" % (setting, more, more_ways)
+        known, ways = more, more_ways
+    # A warning each, in text and as a field; files that are none stay.
+    for name in ("costs.txt", "ways.txt"):
+        kept = open(command.path(name)).read()
+        with open(command.path(name), "w") as file:
+            file.write("something else")
+        result = command.run(*measured, more_env=costs)
+        expect(result.returncode, 0, result.stderr)
+        expect(result.stderr.count("\n"), 1, "lines: " + result.stderr)
+        assert result.stderr.startswith("relayout: warning: ") and name in result.stderr, result.stderr
+        assert name in json.loads(result.stdout)["warnings"][0], result.stdout
+        result = command.run("run", model, "--threads", "1", "--cost", "measured", "--random-inputs", "1", more_env=costs)
+        expect((result.returncode, result.stderr.count("warning")), (0, 1), result.stderr)
+        expect(open(command.path(name)).read(), "something else", name)
+        with open(command.path(name), "w") as file:
+            file.write(kept)
+    os.mkdir(command.path("folder"))
+    os.mkdir(command.path("folder/.costs.txt.lock"))
+    result = command.run(*measured, more_env={"RELAYOUT_COST_FILE": command.path("folder/costs.txt")})
+    expect((result.returncode, result.stderr.count("warning")), (0, 1), "a file that cannot be written: " + result.stderr)
+    # Ways that the file has, and the backend has not: their plans are left out, with the reason.
+    plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=costs))
+    used = {one["implementation"] for one in plan["primitives"]}
+    with open(command.path("ways.txt")) as file:
+        lines = file.read()
+    name = re.compile(" [a-z][a-z0-9_+]*:[a-z0-9_:+]+(?= )")
+    with open(command.path("ways.txt"), "w") as file:
+        file.write(name.sub(lambda found: found[0] if found[0][1:] in used else " relayout:magic", lines))
+    tuned = json.loads(command.ok("plan", model, "--threads", "1", "--tune", "--json", more_env=costs))
+    failed = [one for one in tuned["policies"].values() if "magic" in one.get("problem", "")]
+    assert failed and all("measured_us" not in one for one in failed) and tuned["measured_us"] > 0, tuned["policies"]
+    assert "magic" in command.ok("plan", model, "--threads", "1", "--tune", more_env=costs), "the reason as text"
+    with open(command.path("ways.txt"), "w") as file:
+        file.write(name.sub(" relayout:magic", lines))
+    result = command.run("plan", model, "--threads", "1", "--tune", more_env=costs)
+    expect(result.returncode, 5, "no plan runs: " + result.stderr)
+
+
+def plan_interrupted(command):
+    """Ctrl-C while costs are measured: one line, and what was measured stays."""
+    env = dict(command.env, RELAYOUT_COST_FILE=command.path("costs.txt"))
+    command.env = env
+    process = command.start("plan", "model:inception,image=224,channels=32", "--threads", "1", "--cost", "measured")
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    if process.returncode == 5:
+        return "skipped: " + err.strip()
+    expect(process.returncode, 130, "exit code: " + err)
+    expect(out, "", "standard output")
+    assert re.fullmatch(r"relayout: interrupted: [0-9]+ times were measured; they are kept in .*costs.txt, .*\n", err), err
+    assert entries(command.path("costs.txt")) >= int(re.search("[0-9]+", err).group()) > 0, err
+
+
+def plan_threads(command):
+    """A plan for another number of threads says so."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:unet,image=32,channels=16"
+    result = command.run("plan", model, "--threads", "1", "--policy", "nchw", "-o", "plan.json", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    args = ("run", model, "--plan", "plan.json", "--random-inputs", "1", "--json", "--threads")
+    same = command.run(*args, "1", more_env=env)
+    assert same.returncode == 0 and not same.stderr and "plan_threads" not in json.loads(same.stdout), same.stderr
+    other = command.run(*args, "2", more_env=env)
+    expect(other.returncode, 0, other.stderr)
+    assert "note: plan.json is for --threads 1 and runs with 2" in other.stderr, other.stderr
+    expect([json.loads(other.stdout)[key] for key in ("threads", "plan_threads")], [2, 1], "threads")
+
+
+def plan_widths(command):
+    """Layouts without a short name stand below the tables."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    result = command.run("plan", "model:unet,image=64,channels=8", "--threads", "1", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    primitives = result.stdout.split("Reorders\n")[0].split("\n")[1:]
+    widest = max(primitives, key=len)
+    assert len(widest) <= 160, widest
+    assert any("layout(1)" in line for line in primitives), result.stdout
+    assert re.search(r"^Layouts\n  layout\([0-9]+\)  a = ", result.stdout, re.M), result.stdout
+
+
+ALL = [plan_files, plan_interrupted, plan_threads, plan_widths]

@@ -1,0 +1,71 @@
+"""What all behaviours share: the command under test, and large files that take no space."""
+import math
+import os
+import signal
+import struct
+import subprocess
+
+import tensors
+
+
+class Command:
+    """The command under test, in its own empty directory."""
+
+    def __init__(self, binary, env, directory):
+        self.binary, self.env, self.directory = str(binary), env, directory
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    def run(self, *args, **options):
+        options.setdefault("capture_output", True)
+        env = dict(self.env, **options.pop("more_env", {}))
+        return subprocess.run([self.binary, *map(str, args)], cwd=self.directory, env=env, timeout=240, text=True,
+                              **options)
+
+    def ok(self, *args, **options):
+        result = self.run(*args, **options)
+        assert result.returncode == 0, "%s: exit code %d: %s" % (args, result.returncode, result.stderr)
+        return result.stdout
+
+    def start(self, *args):
+        # A shell in the background ignores SIGINT, and would hand that on.
+        return subprocess.Popen([self.binary, *args], cwd=self.directory, env=self.env, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True,
+                                preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL)
+                                                    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+
+    def files(self):
+        return sorted(entry.name for entry in self.directory.iterdir())
+
+
+def expect(actual, wanted, what):
+    assert actual == wanted, "%s: %r, expected %r" % (what, actual, wanted)
+
+
+def comma(values):
+    return ",".join(map(str, values))
+
+
+def sparse_npy(path, shape, descr="<f4"):
+    """A large .npy of zeros that takes no space. Returns the offset of its data."""
+    head = tensors.npy_bytes((1,), descr)
+    head = head[:10] + head[10:].replace(b"(1,)", str(tuple(shape)).encode())
+    text = head[10:head.index(b"\n") + 1].rstrip(b"\n").rstrip()
+    text += b" " * ((64 - (10 + len(text) + 1) % 64) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(head[:8] + struct.pack("<H", len(text)) + text)
+        start = file.tell()
+        file.truncate(start + math.prod(shape) * int(descr[2:]))
+    return start
+
+
+def check_peak(command, cap, *args):
+    """Peak memory under a cap in MiB, with 40 MiB for the program itself."""
+    process = subprocess.Popen([command.binary, *args, "--max-memory", "%dM" % cap], cwd=command.directory,
+                               env=command.env, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    expect(process.returncode, 0, "exit code of %s" % args[0])
+    peak = usage.ru_maxrss / 1024
+    assert peak < cap + 40, "%s: peak memory %.0f MiB under a cap of %d MiB" % (args, peak, cap)

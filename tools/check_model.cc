@@ -1,0 +1,111 @@
+// A certificate beside the model that it is said to be of.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "relayout/graph/layout_plan.h"
+#include "tools/check_parts.h"
+
+namespace relayout::tools::check {
+namespace {
+
+using graph::Graph;
+using graph::kNone;
+using graph::TensorId;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// The operations are walked as a model's must stand: what nothing writes, nodes, outputs.
+class Comparison {
+ public:
+  Comparison(const CertificateFile& file, const Graph& graph)
+      : file_(file), graph_(graph), written_(graph.tensors.size()) {
+    for (const graph::Node& node : graph.nodes) {
+      for (TensorId t : node.dst) written_[at(t == kNone ? 0 : t)] = written_[at(t == kNone ? 0 : t)] || t != kNone;
+    }
+  }
+
+  void run() {
+    const auto written = static_cast<std::size_t>(std::ranges::count(written_, true));
+    const std::size_t first = graph_.tensors.size() - written;
+    expect_count(first + graph_.nodes.size() + graph_.outputs.size());
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+      if (!written_[t]) compare_source(static_cast<TensorId>(t));
+    }
+    for (const graph::Node& node : graph_.nodes) compare_node(node, first);
+    for (TensorId t : graph_.outputs) {
+      expect({}, {t}, "output");
+      expect_layout(t, file_.problem.operations[next_].choices, true);
+      ++next_;
+    }
+  }
+
+ private:
+  void expect_count(std::size_t count) const {
+    if (file_.operations.size() == count) return;
+    bad_item("certificate.operations", fmt::format("are {}, of the model {}", file_.operations.size(), count));
+  }
+
+  /// The next operation reads and writes these.
+  void expect(const std::vector<TensorId>& dst, const std::vector<TensorId>& src, const std::string& what) const {
+    const auto present = [](std::vector<TensorId> tensors) {
+      std::erase(tensors, kNone);
+      return tensors;
+    };
+    const proof::Operation& op = file_.problem.operations[next_];
+    if (op.src == present(src) && op.dst == present(dst)) return;
+    bad_item(file_.operations[next_].where, "reads or writes other tensors than the model's " + what);
+  }
+
+  void compare_source(TensorId t) {
+    const graph::Tensor& tensor = graph_.tensor(t);
+    expect({t}, {}, (tensor.constant() ? "constant " : "input ") + in_quotes(tensor.name));
+    const JsonItem& item = file_.operations[next_];
+    const bool constant = item.has("constant") && item["constant"].boolean();
+    if (constant != tensor.constant())
+      bad_item(item.where, "is " + std::string(constant ? "a" : "no") + " constant, unlike in the model");
+    expect_layout(t, file_.problem.operations[next_].choices, false);
+    ++next_;
+  }
+
+  void compare_node(const graph::Node& node, std::size_t first) {
+    expect(node.dst, node.src, std::string(name(node.kind)) + " " + in_quotes(node.name));
+    const int hint = file_.problem.operations[next_].hint;
+    if (hint >= 0 && (node.hint == kNone || at(hint) != first + at(node.hint))) {
+      bad_item(file_.operations[next_].where + ".hint", fmt::format("{} is not the forward one of the model", hint));
+    }
+    ++next_;
+  }
+
+  /// What is fixed can be no other: a constant is row-major, inputs and outputs may have a layout.
+  void expect_layout(TensorId t, const std::vector<proof::Choice>& choices, bool read) const {
+    const graph::Tensor& tensor = graph_.tensor(t);
+    if (!tensor.constant() && !tensor.layout) return;
+    const Layout fixed = tensor.constant() ? Layout::contiguous(tensor.dims) : *tensor.layout;
+    const std::string wanted = graph::expression_of(fixed);
+    const std::vector<JsonItem> places = file_.tensors[at(t)]["places"].list();
+    for (const proof::Choice& choice : choices) {
+      for (std::size_t p = 0; p < places.size(); ++p) {
+        const bool there = read ? (choice.src[0] >> p & 1) != 0 : choice.dst[0] == static_cast<int>(p);
+        if (!there || places[p].text() == wanted) continue;
+        bad_item(places[p].where, fmt::format("{} of {} {} in {}, in the model in {}", in_quotes(tensor.name),
+                                              read ? "an output" : "an input or constant", read ? "leaves" : "is",
+                                              in_quotes(places[p].text()), in_quotes(wanted)));
+      }
+    }
+  }
+
+  const CertificateFile& file_;
+  const Graph& graph_;
+  std::vector<bool> written_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void compare_model(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names) {
+  if (file.names != names) bad_item("certificate.tensors", "are not the model's, in its order");
+  Comparison(file, graph).run();
+}
+
+}  // namespace relayout::tools::check

@@ -1,0 +1,173 @@
+// JSON files within limits: see json_file.h.
+#include "tools/json_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "tools/common.h"
+
+namespace relayout::tools {
+namespace {
+
+[[noreturn]] void over_limit(const std::string& path, const char* what, const std::string& value,
+                             const std::string& limit) {
+  throw Failure(kBadData,
+                Error(ErrorCode::limit, fmt::format("{}: {} {}; at most {}", escaped(path, 4096), value, what, limit),
+                      what, value, limit));
+}
+
+std::string read_text(const std::string& path, std::uintmax_t most) {
+  const auto failed = [&](const std::string& why) {
+    return Failure(kIo, Error(ErrorCode::io, escaped(path, 4096) + ": " + why, "path", escaped(path, 4096)));
+  };
+  std::error_code status;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, status);
+  if (status) throw failed(status.message());
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw failed("cannot be opened");
+  if (bytes > most) over_limit(path, "bytes", std::to_string(bytes), std::to_string(most));
+  std::string text(bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(bytes));
+  if (file.gcount() != static_cast<std::streamsize>(bytes)) throw failed("cannot be read");
+  return text;
+}
+
+/// Counts what a parser meets.
+class Counter {
+ public:
+  Counter(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
+
+  bool meet(int depth, FileJson::parse_event_t event, const FileJson& value) {
+    using Event = FileJson::parse_event_t;
+    if (event == Event::object_end || event == Event::array_end) return true;
+    if (depth > limits_.depth) {
+      over_limit(path_, "levels of JSON", "more than " + std::to_string(limits_.depth), std::to_string(limits_.depth));
+    }
+    if (++values_ > limits_.values) {
+      over_limit(path_, "values", "more than " + std::to_string(limits_.values), std::to_string(limits_.values));
+    }
+    if (event == Event::object_start) {
+      keys_.resize(std::max(keys_.size(), static_cast<std::size_t>(depth) + 2));
+      keys_[static_cast<std::size_t>(depth) + 1].clear();
+    }
+    if (event == Event::key && !keys_[static_cast<std::size_t>(depth)].insert(value.get<std::string>()).second) {
+      bad_item("json", "an object has the key " + in_quotes(value.get<std::string>()) + " twice");
+    }
+    return true;
+  }
+
+ private:
+  const std::string& path_;
+  const JsonLimits& limits_;
+  std::size_t values_ = 0;
+  std::vector<std::set<std::string>> keys_;  // by depth, of the object that is open there
+};
+
+}  // namespace
+
+FileJson read_json(const std::string& path, const JsonLimits& limits) {
+  const std::string text = read_text(path, limits.bytes);
+  Counter counter(path, limits);
+  try {
+    return FileJson::parse(text, [&](int depth, FileJson::parse_event_t event, FileJson& value) {
+      return counter.meet(depth, event, value);
+    });
+  } catch (const FileJson::exception& error) {
+    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + printable(error.what()),
+                                  "path", escaped(path, 4096)));
+  }
+}
+
+void bad_item(const std::string& where, const std::string& what) {
+  throw Failure(kBadData, Error(ErrorCode::corrupt, "plan file: " + where + ": " + what, where));
+}
+
+std::string in_quotes(const std::string& text) { return "\"" + escaped(text, 400) + "\""; }
+
+JsonItem JsonItem::operator[](const char* key) const {
+  if (!json.is_object()) bad_item(where, "is no object");
+  const auto found = json.find(key);
+  if (found == json.end()) bad_item(where.empty() ? "it" : where, "has no " + in_quotes(key));
+  return {*found, where.empty() ? escaped(key) : where + "." + escaped(key)};
+}
+
+JsonItem JsonItem::operator[](std::size_t i) const {
+  if (!json.is_array()) bad_item(where, "is no list");
+  if (i >= json.size()) bad_item(where, fmt::format("has no element {}", i));
+  return {json[i], fmt::format("{}[{}]", where, i)};
+}
+
+std::size_t JsonItem::size() const {
+  if (!json.is_structured()) bad_item(where, "is no list");
+  return json.size();
+}
+
+std::vector<JsonItem> JsonItem::list() const {
+  if (!json.is_array()) bad_item(where, "is no list");
+  std::vector<JsonItem> out;
+  for (const FileJson& element : json) out.push_back({element, fmt::format("{}[{}]", where, out.size())});
+  return out;
+}
+
+void JsonItem::expect_keys(std::initializer_list<const char*> keys) const {
+  if (!json.is_object()) bad_item(where, "is no object");
+  for (const auto& [key, value] : json.items()) {
+    if (std::ranges::find(keys, key) == keys.end()) bad_item(where, "has " + in_quotes(key) + ", which means nothing");
+  }
+}
+
+int JsonItem::index(std::size_t end) const {
+  if (!json.is_number_integer()) bad_item(where, "is no whole number");
+  const bool fits = json.is_number_unsigned() && json.get<uint64_t>() < end;
+  if (!fits) bad_item(where, fmt::format("{} is not under {}", json.dump(), end));
+  return json.get<int>();
+}
+
+std::vector<int> JsonItem::indices(std::size_t end) const {
+  std::vector<int> out;
+  for (const JsonItem& item : list()) out.push_back(item.index(end));
+  return out;
+}
+
+int64_t JsonItem::integer() const {
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const bool fits = json.is_number_integer() && (!json.is_number_unsigned() || json.get<uint64_t>() <= kMost);
+  if (!fits) bad_item(where, "is no whole number");
+  return json.get<int64_t>();
+}
+
+double JsonItem::number() const {
+  if (!json.is_number() || !std::isfinite(json.get<double>())) bad_item(where, "is no finite number");
+  return json.get<double>();
+}
+
+std::vector<double> JsonItem::costs() const {
+  if (!json.is_array()) bad_item(where, "is no list");
+  std::vector<double> out;
+  for (const FileJson& value : json) {
+    const bool given = value.is_number() && std::isfinite(value.get<double>());
+    if (!given && !value.is_null()) {
+      bad_item(where, fmt::format("value {} is neither a finite number nor null", out.size()));
+    }
+    out.push_back(given ? value.get<double>() : std::numeric_limits<double>::infinity());
+  }
+  return out;
+}
+
+bool JsonItem::boolean() const {
+  if (!json.is_boolean()) bad_item(where, "is neither true nor false");
+  return json.get<bool>();
+}
+
+std::string JsonItem::text() const {
+  if (!json.is_string()) bad_item(where, "is no text");
+  return json.get<std::string>();
+}
+
+}  // namespace relayout::tools
