@@ -1,0 +1,127 @@
+// The solver's certificates, by the checker: tables that both build apart must agree, on random problems of any shape.
+#include "tools/check_proof.h"
+
+#include <gtest/gtest.h>
+
+#include "relayout/core/error.h"
+#include "relayout/graph/assign.h"
+#include "relayout/graph/assign_cases.h"
+
+namespace relayout::tools::proof {
+namespace {
+
+Problem problem_of(const graph::LayoutProblem& problem) {
+  Problem out;
+  for (const graph::ProblemTensor& tensor : problem.tensors) out.tensors.push_back({tensor.places, tensor.reorder});
+  for (const graph::ProblemOperation& operation : problem.operations) {
+    Operation& op = out.operations.emplace_back(Operation{operation.src, operation.dst, operation.hint, {}});
+    for (const graph::ProblemChoice& choice : operation.choices) {
+      op.choices.push_back({choice.cost, choice.src, choice.dst, choice.with_hint});
+    }
+  }
+  return out;
+}
+
+Chosen chosen_of(const graph::Assignment& assignment) {
+  Chosen out{assignment.choice, {}};
+  for (std::size_t t = 0; t < assignment.reorders.size(); ++t) {
+    for (const auto& [from, to] : assignment.reorders[t]) out.reorders.push_back({static_cast<int>(t), from, to});
+  }
+  return out;
+}
+
+Certificate certificate_of(const graph::LayoutProblem& problem, const graph::Certificate& certificate) {
+  const graph::EncodedProblem encoded = graph::encode(problem);
+  Certificate out;
+  for (const auto& clique : certificate.cliques) {
+    out.cliques.push_back({clique.scope, {}});
+    for (int table : clique.tables) out.cliques.back().tables.push_back(encoded.of[static_cast<std::size_t>(table)]);
+  }
+  for (const auto& message : certificate.messages) {
+    out.messages.push_back({message.from, message.to, message.table.scope, message.table.values});
+  }
+  return out;
+}
+
+void expect_near(double a, double b, uint64_t seed) { EXPECT_NEAR(a, b, 1e-9 * std::max(1., std::abs(b))) << seed; }
+
+TEST(CheckProof, ProvesWhatTheSolverFinds) {
+  int possible = 0;
+  for (uint64_t seed = 0; seed < 12000; ++seed) {
+    const graph::cases::ProblemShape shape{.operations = 1 + static_cast<int>(seed % 12), .combinations = 256};
+    const graph::LayoutProblem problem = graph::cases::RandomProblem(seed, shape).make();
+    const auto all = graph::cases::BruteForce(problem).run();
+    if (all.empty()) continue;
+    ++possible;
+    const graph::Solution best = graph::solve(problem);
+    const Problem listed = problem_of(problem);
+    expect_near(cost(listed, chosen_of(best.assignment)), all[0].cost, seed);
+    expect_near(lower_bound(listed, certificate_of(problem, best.certificate)), all[0].cost, seed);
+  }
+  EXPECT_GT(possible, 10000);
+}
+
+/// Where buckets are split a certificate proves less: never more than the least cost, and what the solver says it does.
+TEST(CheckProof, NeverProvesMoreThanTheLeastCost) {
+  int less = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const graph::LayoutProblem problem = graph::cases::RandomProblem(seed, {.combinations = 256}).make();
+    const auto all = graph::cases::BruteForce(problem).run();
+    if (all.empty()) continue;
+    const graph::Solution best = graph::solve(problem, {.table_budget = 4});
+    const double bound = lower_bound(problem_of(problem), certificate_of(problem, best.certificate));
+    expect_near(bound, best.certificate.bound, seed);
+    EXPECT_LE(bound, all[0].cost * (1 + 1e-9)) << seed;
+    less += bound < all[0].cost * (1 - 1e-6);
+  }
+  EXPECT_GT(less, 10);
+}
+
+/// Other messages, other tables and cheaper problems: what is still proven is true.
+TEST(CheckProof, ChangedCertificatesProveNothingFalse) {
+  std::mt19937_64 random(1);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  int refused = 0, proven = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const graph::LayoutProblem problem = graph::cases::RandomProblem(seed, {.combinations = 128}).make();
+    const auto all = graph::cases::BruteForce(problem).run();
+    if (all.empty()) continue;
+    Certificate certificate = certificate_of(problem, graph::solve(problem).certificate);
+    for (int change = 0; change < 5; ++change) {
+      Clique& clique = certificate.cliques[below(certificate.cliques.size())];
+      Clique& other = certificate.cliques[below(certificate.cliques.size())];
+      switch (below(4)) {
+        case 0:
+          if (!clique.tables.empty())
+            clique.tables.erase(clique.tables.begin() + static_cast<std::ptrdiff_t>(below(clique.tables.size())));
+          break;
+        case 1:
+          if (!clique.tables.empty()) other.tables.push_back(clique.tables[below(clique.tables.size())]);
+          break;
+        case 2:
+          if (!certificate.messages.empty()) {
+            Message& message = certificate.messages[below(certificate.messages.size())];
+            const double largest[] = {1, -1, 1e3, 1e17, -1e17, 1e300, -1e308};
+            message.values[below(message.values.size())] += largest[below(7)];
+          }
+          break;
+        default:
+          if (!clique.scope.empty())
+            clique.scope.erase(clique.scope.begin() + static_cast<std::ptrdiff_t>(below(clique.scope.size())));
+      }
+      try {
+        const double bound = lower_bound(problem_of(problem), certificate);
+        EXPECT_FALSE(bound > all[0].cost * (1 + 1e-9) + 1e-9) << seed;
+        ++proven;
+      } catch (const Error& error) {
+        EXPECT_TRUE(error.code() == ErrorCode::corrupt || error.code() == ErrorCode::limit) << error.message();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(proven, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace relayout::tools::proof
