@@ -11,11 +11,12 @@ namespace relayout {
 namespace {
 
 /// Bytes of a copy that are one unit of work.
-constexpr int64_t kCopyBlock = 256 << 10;
+constexpr int64_t kCopyBlock = 256 << 10, kStreamedCopyBlock = 1 << 20;
 /// Bytes of a transposition in the cache that are one unit of work, where its rows are short.
 constexpr int64_t kTransposeBlock = 64 << 10;
-/// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them.
-constexpr int64_t kCopiedBlock = 128 << 10, kFewLines = 16;
+/// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them. Of pieces that lie apart,
+/// rows are copied so many side by side.
+constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
 /// Rows of halves (quarters) of lines that are written side by side: the processor puts few lines together at a time.
 constexpr int64_t kHalves = 8, kQuarters = 4;
 /// Bytes of a region that is not cut.
@@ -42,12 +43,13 @@ bool copies_pieces(const BoxPlan& plan, bool converts) {
 
 /// Pieces that are copied past the cache. Where they are lines or parts of them: all rows, if there are fewer of them
 /// than columns, so that the source is read as it lies (of parts of lines, a few rows), or else a few lines of each
-/// row. Other pieces make long rows, and so many that the source's lines are used up.
+/// row. Other pieces make long rows, and so many that the source's lines are used up, or enough to be copied from
+/// several places side by side.
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   // The lists stay in the first-level cache: they are short against what they list.
   const auto side = [&](int64_t other) {
-    return std::clamp<int64_t>(kCopiedBlock / (other * piece), 16,
-                               std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece)));
+    const int64_t most = std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
+    return std::clamp<int64_t>((plan.dense_rows ? kCopiedBlock : kApartBlock) / (other * piece), 16, most);
   };
   const bool lines = kLine % piece == 0 || piece % kLine == 0;
   const bool many_quarters = piece == kLine / 4 && plan.row_count > kQuarters;
@@ -57,7 +59,7 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   } else {
     const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
     plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kLine / piece : side(rows));
-    plan.block_rows = side(plan.block_cols);
+    plan.block_rows = plan.dense_rows ? side(plan.block_cols) : ceil_div(side(plan.block_cols), kSide) * kSide;
   }
 }
 
@@ -131,7 +133,9 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   } else if (plan.unit_bits[kSrc] == 4 || plan.unit_bits[kDst] == 4) {
     plan.block_rows = plan.block_cols = 64;
   } else if (plan.long_runs) {
-    plan.block_cols = !converts ? kCopyBlock : streams ? kStreamedCastBlock : kCastBlock;
+    plan.block_cols = converts  ? (streams ? kStreamedCastBlock : kCastBlock)
+                      : streams ? kStreamedCopyBlock
+                                : kCopyBlock;
     plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
   } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
     // As many columns as there are, so that the destination's lines are made one after the other, and some lines of

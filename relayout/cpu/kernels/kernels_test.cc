@@ -64,31 +64,70 @@ TEST_P(EveryTable, CopyStream) {
   }
 }
 
+/// Copies rows x cols runs past the cache, with gaps between the source's runs and the destination's rows.
+void expect_streamed(const Kernels& kernels, int64_t rows, int64_t cols, int64_t bytes, int64_t src_gap,
+                     int64_t dst_gap, int64_t shift, std::mt19937& rng) {
+  const auto src_cols = steps(cols, bytes + src_gap), src_rows = steps(rows, cols * (bytes + src_gap));
+  const auto dst_cols = steps(cols, bytes), dst_rows = steps(rows, cols * bytes + dst_gap);
+  const Guarded::Side at = kSides[static_cast<std::size_t>(shift / 8 % 2)];
+  Guarded src(src_rows.back() + src_cols.back() + bytes, at), dst(dst_rows.back() + cols * bytes, at, shift);
+  randomize(src.bytes(), rng);
+  randomize(dst.bytes(), rng);
+  std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+  for (const int64_t row : steps(rows, 1)) {
+    for (const int64_t col : steps(cols, 1)) {
+      const auto r = static_cast<std::size_t>(row), c = static_cast<std::size_t>(col);
+      std::copy_n(src.data() + src_rows[r] + src_cols[c], bytes, expected.begin() + dst_rows[r] + dst_cols[c]);
+    }
+  }
+  kernels.copy_stream(src.data(), src_rows.data(), src_cols.data(), dst.data(), dst_rows.data(), dst_cols.data(), rows,
+                      cols, bytes, 0);
+  kernels.flush();
+  EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected))
+      << rows << " x " << cols << " runs of " << bytes << " bytes, gaps of " << src_gap << " and " << dst_gap;
+  EXPECT_TRUE(src.intact() && dst.intact());
+}
+
 // Pieces that make lines of the destination together, in rows that follow each other or not.
 TEST_P(EveryTable, CopyStreamOfPieces) {
   if (!GetParam()->copy_stream) return;
-  constexpr int64_t kRows = 3, kCols = 30;
   std::mt19937 rng(12);
   for (const int64_t bytes : {1, 5, 16, 24, 32, 48, 64, 100, 128, 250, 700}) {
     for (const int64_t src_gap : {0, 3, 200}) {
       for (const int64_t dst_gap : {0, 7}) {
-        for (int64_t shift = 0; shift < 64; shift += bytes % 16 == 0 ? 8 : 9) {
-          const auto src_cols = steps(kCols, bytes + src_gap), src_rows = steps(kRows, kCols * (bytes + src_gap));
-          const auto dst_cols = steps(kCols, bytes), dst_rows = steps(kRows, kCols * bytes + dst_gap);
-          const Guarded::Side at = kSides[static_cast<std::size_t>(shift / 8 % 2)];
-          Guarded src(src_rows.back() + src_cols.back() + bytes, at), dst(dst_rows.back() + kCols * bytes, at, shift);
-          randomize(src.bytes(), rng);
-          randomize(dst.bytes(), rng);
-          std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
-          for (std::size_t r = 0; r < kRows; ++r) {
-            for (std::size_t c = 0; c < kCols; ++c)
-              std::copy_n(src.data() + src_rows[r] + src_cols[c], bytes, expected.begin() + dst_rows[r] + dst_cols[c]);
-          }
-          GetParam()->copy_stream(src.data(), src_rows.data(), src_cols.data(), dst.data(), dst_rows.data(),
-                                  dst_cols.data(), kRows, kCols, bytes, 0);
-          GetParam()->flush();
-          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << bytes << " bytes, gaps of " << src_gap;
-          ASSERT_TRUE(src.intact() && dst.intact());
+        for (int64_t shift = 0; shift < 64; shift += bytes % 16 == 0 ? 8 : 9)
+          expect_streamed(*GetParam(), 3, 30, bytes, src_gap, dst_gap, shift, rng);
+      }
+    }
+  }
+}
+
+// So many that several places are copied from side by side: stretches of one list, or of rows.
+TEST_P(EveryTable, CopyStreamSideBySide) {
+  if (!GetParam()->copy_stream) return;
+  std::mt19937 rng(13);
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 150}, {75, 1}, {19, 11}, {5, 37}}) {
+    for (const int64_t bytes : {64, 96, 128, 192, 224, 256, 320, 384, 448, 500}) {
+      for (const int64_t src_gap : {0, 32, 71}) {
+        for (const int64_t dst_gap : {0, 64, 100}) {
+          for (const int64_t shift : {0, 32, 47})
+            expect_streamed(*GetParam(), rows, cols, bytes, src_gap, dst_gap, shift, rng);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryTable, CopyStreamOfLongRuns) {
+  if (!GetParam()->copy_stream) return;
+  std::mt19937 rng(14);
+  for (const auto& [rows, bytes] :
+       {std::pair<int64_t, int64_t>{8, 4096}, {11, 4160}, {19, 5000}, {1, 33001}, {3, 34048}}) {
+    for (const int64_t src_gap : {0, 71}) {
+      for (const int64_t dst_gap : {0, 64, 100}) {
+        for (const int64_t shift : {0, 1, 32, 63}) {
+          expect_streamed(*GetParam(), rows, 1, bytes, src_gap, dst_gap, shift, rng);
+          expect_streamed(*GetParam(), 1, rows, bytes, src_gap, 0, shift, rng);
         }
       }
     }
