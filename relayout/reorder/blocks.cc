@@ -24,8 +24,9 @@ constexpr int64_t kSmallRegion = 16 << 10;
 /// Values of a run that are converted as one unit of work, in the cache and past it.
 constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 
-/// Bytes of the narrower side that a panel has of each row, where both sides lie far apart.
-constexpr int64_t kPanelBytes = 512;
+/// Bytes of the narrower side that a panel has of each row, where both sides lie far apart; of the destination's row,
+/// where rows and columns start at lines; and columns of a panel where rows are short.
+constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
 /// So many columns side by side are fetched by the machine itself.
 constexpr int64_t kManyColumns = 128;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
@@ -77,12 +78,18 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
   // what is converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
+  const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kLine == 0; };
+  const bool all_lines = lines && !resized && std::ranges::all_of(plan.rows, ends_at_lines);
   const int64_t rows = plan.pack          ? kLine / narrow
                        : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
-  int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, kPanelBytes / dst_piece);
+  const int64_t panel_bytes = all_lines ? kLinesPanelBytes : kPanelBytes;
+  int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
   // Few rows leave room for more columns.
-  if (plan.row_count < rows) panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
+  if (plan.row_count < rows) {
+    panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
+    if (!plan.pack) panel = std::max(panel, kShortRowsPanel);
+  }
   // Panels of about the same size, of whole lines.
   const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);

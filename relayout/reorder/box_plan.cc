@@ -44,6 +44,21 @@ bool pair_nibbles(Box& box) {
   return true;
 }
 
+/// The steps of an axis as two, of which the inner one has as many as divide it and are not over `most`; the inner one,
+/// or end() where that is one step.
+Axes::iterator part_of(Axes& axes, Axes::iterator axis, int64_t most) {
+  int64_t steps = std::clamp<int64_t>(most, 1, axis->extent);
+  while (axis->extent % steps != 0) --steps;
+  if (steps == 1) return axes.end();
+  Axis outer = *axis;
+  outer.extent /= steps;
+  for (int64_t& stride : outer.stride) stride *= steps;
+  axis->extent = steps;
+  const auto at = axis - axes.begin();
+  axes.push_back(outer);
+  return axes.begin() + at;
+}
+
 /// Rows and columns of a box of pieces: rows along the source, columns along the destination, as dense as they come. An
 /// axis that could be either goes to the side that has less so far; rows of a few lines are enough.
 void choose_region(BoxPlan& plan, Axes& axes) {
@@ -57,7 +72,7 @@ void choose_region(BoxPlan& plan, Axes& axes) {
     const bool follow = cols.fused.size() == 1 && cols.fused[0].stride[kSrc] == rows.bytes();
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
-      col = axes.end();
+      col = part_of(axes, col, kMaxBlockSide / cols.count);
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
     // All of a permuted group is rows.
     if (row != axes.end() && rows.bytes() < plan.shuffle)
