@@ -10,7 +10,9 @@
 namespace relayout::tools {
 namespace {
 
-constexpr std::chrono::seconds kSolveLimit{30}, kFurtherLimit{10};
+constexpr std::chrono::seconds kSolveLimit{30}, kExplainLimit{3}, kCheapestLimit{10};
+constexpr const char* kDisturbed =
+    "this machine's speeds could not be measured well, as other work runs on it; they will be measured again";
 
 }  // namespace
 
@@ -67,10 +69,7 @@ graph::Costs& Planner::costs() {
   if (!analytic_) {
     const execute::Calibrated machine = execute::calibrate(*onednn_, {.file = file});
     if (machine.file_error) calibration_warnings_.push_back(machine.file_error->message());
-    if (machine.doubtful) {
-      calibration_warnings_.emplace_back(
-          "this machine's speeds could not be measured well, as other work runs on it; they will be measured again");
-    }
+    if (machine.doubtful) calibration_warnings_.emplace_back(kDisturbed);
     analytic_ = graph::analytic_costs(machine.speeds);
   }
   return *analytic_;
@@ -117,11 +116,11 @@ graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layou
 }
 
 void Planner::explain(graph::OptimalPlan& plan) {
-  interruptible([&] { graph::explain_reorders(graph_, plan, solve_options(kFurtherLimit)); });
+  interruptible([&] { graph::explain_reorders(graph_, plan, solve_options(kExplainLimit)); });
 }
 
 std::vector<graph::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
-  return interruptible([&] { return graph::cheapest(plan.space.problem, count, solve_options(kFurtherLimit)); });
+  return interruptible([&] { return graph::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
 }
 
 graph::LayoutPlan Planner::rival(graph::Policy policy) const {
@@ -155,6 +154,7 @@ std::vector<std::string> Planner::warnings() {
   std::vector<std::string> out = calibration_warnings_;
   if (backend_->file_error()) out.push_back(backend_->file_error()->message());
   if (measured_ && measured_->file_error()) out.push_back(measured_->file_error()->message());
+  if (measured_ && measured_->doubtful()) out.emplace_back(kDisturbed);
   return out;
 }
 

@@ -22,6 +22,8 @@ using graph::TensorId;
 namespace {
 
 constexpr int kAttempts = 3;
+/// No further attempt after that long: on a machine that is that busy it would be no better.
+constexpr std::chrono::seconds kPatience{3};
 
 /// The first way of a node, whatever its layouts.
 double first_way_us(InSitu& in_situ, const graph::Backend& backend, const Graph& graph) {
@@ -135,8 +137,12 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
   } catch (const Error& error) {
     out.file_error = error;
   }
+  const auto begin = std::chrono::steady_clock::now();
   out.speeds = measured(backend);
-  for (int attempt = 1; attempt < kAttempts && !plausible(out.speeds); ++attempt) join(out.speeds, measured(backend));
+  for (int attempt = 1; attempt < kAttempts && !plausible(out.speeds); ++attempt) {
+    if (std::chrono::steady_clock::now() - begin > kPatience) break;
+    join(out.speeds, measured(backend));
+  }
   out.doubtful = !plausible(out.speeds);
   if (options.file.empty() || out.file_error || out.doubtful) return out;
   for (std::size_t i = 0; i < speeds().size(); ++i) cache.insert(key_of(environment, i), out.speeds.*speeds()[i]);

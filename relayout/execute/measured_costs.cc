@@ -112,6 +112,7 @@ double MeasuredCosts::reorder(const TensorDesc& from, const TensorDesc& to) {
 
 void MeasuredCosts::save() { impl_->save(); }
 const std::optional<Error>& MeasuredCosts::file_error() const { return impl_->file_error; }
+bool MeasuredCosts::doubtful() const { return impl_->step_us && *impl_->step_us <= 0; }
 int64_t MeasuredCosts::remembered() const { return impl_->remembered; }
 int64_t MeasuredCosts::measured() const { return impl_->measured; }
 

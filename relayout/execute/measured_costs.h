@@ -47,6 +47,8 @@ class MeasuredCosts : public graph::Costs {
   void save();
   /// What went wrong with reading the file, or with writing it last: costs are good nevertheless, but are not kept.
   const std::optional<Error>& file_error() const;
+  /// Whether other work on the machine left nothing of what a step takes: it was counted as none, and is not kept.
+  bool doubtful() const;
   /// Times that were found, and those that had to be measured.
   int64_t remembered() const;
   int64_t measured() const;
