@@ -83,7 +83,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t rows = plan.pack          ? kLine / narrow
                        : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
-  const int64_t panel_bytes = all_lines ? kLinesPanelBytes : kPanelBytes;
+  const int64_t panel_bytes = all_lines && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) {
