@@ -85,7 +85,9 @@ inline int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reint
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
 void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
 /// One or the other, the source prefetched as far ahead as the plan says.
-void make_block(const RunContext& context, const BoxPlan& box, Block block);
+void make_block(const RunContext& context, const BoxPlan& box, const Block& block);
+/// Whether the kernels of a box prefetch as they read: by block.ahead, which make_block() sets where it is 0.
+bool fetches(const RunContext& context, const BoxPlan& box);
 /// The transposition of elements of `bytes` by the kernel that suits the block.
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether that interleaves two to four columns of rows that follow each other, or columns of as many rows: no tile of

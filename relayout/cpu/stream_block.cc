@@ -204,12 +204,20 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
 
 }  // namespace
 
-void make_block(const RunContext& context, const BoxPlan& box, Block block) {
-  // Some prefetch as they read; the others' blocks are prefetched at once.
-  if (context.converts() ? box.long_runs || narrows(context, box) : box.shape != KernelShape::gather)
-    block.ahead = box.ahead;
-  else if (box.ahead != 0)
+bool fetches(const RunContext& context, const BoxPlan& box) {
+  return context.converts() ? box.long_runs || narrows(context, box) : box.shape != KernelShape::gather;
+}
+
+void make_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  if (box.ahead != 0 && block.ahead != box.ahead) {
+    // Some prefetch as they read; the others' blocks are prefetched at once.
+    if (fetches(context, box)) {
+      Block ahead = block;
+      ahead.ahead = box.ahead;
+      return make_block(context, box, ahead);
+    }
     prefetch(box, block);
+  }
   if (context.converts())
     cast_block(context, box, block);
   else

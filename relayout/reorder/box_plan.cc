@@ -237,6 +237,8 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   };
   if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
   const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
+  // Pieces of 16 bytes that no others follow on one side are moved one by one: with less ado by their lists.
+  if (piece == kGroup && std::min(plan.row_run, plan.col_run) == 1 && !streams) return false;
   // Runs of a few bytes, of which several make a line.
   const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kLine; };
   if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;

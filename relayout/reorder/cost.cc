@@ -34,8 +34,6 @@ constexpr double kNear = 3e6, kFall = 0.8;
 constexpr double kRun = 3, kBox = 2, kBlock = 3, kListed = 0.6, kFetched = 6;
 /// So many rows or columns are interleaved.
 constexpr int64_t kFew = 4;
-/// A page: where rows or columns are further apart, each needs an entry of its own in the TLB.
-constexpr int64_t kPage = 4096;
 /// Rows and columns at multiples of it share few sets of the first level.
 constexpr int64_t kSameSets = 1024;
 
@@ -63,6 +61,7 @@ double transposition(const BoxPlan& box, int64_t piece) {
   const int64_t row_bytes = box.col_count * piece;
   const bool small = piece < 4;
   const bool halves = row_bytes == kLine / 2 && box.rows[0].stride[kDst] == row_bytes;
+  // Pages apart, each needs an entry of its own in the TLB.
   const bool far = std::abs(box.cols[0].stride[kSrc]) >= kPage && std::abs(box.rows[0].stride[kDst]) >= kPage;
   const bool anywhere = (starts_anywhere(box.rows, kDst) && !halves) || (small && starts_anywhere(box.cols, kSrc));
   return (small ? kSmall : kLarge)[far][anywhere] / full_tiles(box, piece);
@@ -100,7 +99,9 @@ double rate(const BoxPlan& box, bool converts) {
 /// Whether elements are read one by one from different lines, or nearly so.
 bool reads_lines(const BoxPlan& box) {
   return box.shape == KernelShape::gather && box.chunk == 0 && !box.dense_rows &&
-         std::ranges::any_of(box.cols, [&](const Axis& a) { return std::abs(a.stride[kSrc]) >= kLine / 4; });
+         std::ranges::any_of(box.cols, [&](const Axis& a) {
+           return std::abs(a.stride[kSrc]) >= std::max(kLine / 4, box.piece[kSrc] + 1);
+         });
 }
 
 /// Entries of the lists of a box's rows and columns of several axes: made anew where blocks' first ones differ.

@@ -43,6 +43,9 @@ inline constexpr int64_t kScatteredPiece = 128;
 /// Of a tile that several boxes make: bytes that are put together in the cache, its runs, and their parts, at most.
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
 inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
+/// A page. A store that crosses one takes as long as some thirty others: what is put together lies within a page each,
+/// where it fits.
+inline constexpr int64_t kPage = 4096;
 /// Of a conversion by stages: bytes in the cache between them, and its parts, at most.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int kMaxStageParts = 3;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "tests/support/testing.h"
 
@@ -212,8 +213,8 @@ TEST(Plan, TilesMakeLinesWhole) {
   EXPECT_TRUE(p.fills().empty());
   ASSERT_EQ(p.boxes().size(), 3u);
   EXPECT_TRUE(p.boxes()[0].parts.empty());  // channels 0 to 15
-  // 200 = 6 x 32 + 8 blocks of one channel and padding.
-  for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 12, 32 * 64}}) {
+  // 200 = 4 x 48 + 8 blocks of one channel and padding.
+  for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 8, 48 * 64}}) {
     const BoxPlan& box = p.boxes()[at];
     ASSERT_EQ(box.parts.size(), 1u);
     EXPECT_EQ(box.parts[0].parts.size(), 2u);
@@ -225,7 +226,7 @@ TEST(Plan, TilesMakeLinesWhole) {
   EXPECT_EQ(moved, 2 * 17 * 200);
   EXPECT_EQ(p.cost().bytes_read, 2 * 17 * 200 * 4);
   EXPECT_EQ(p.cost().bytes_written, 2 * 32 * 200 * 4);
-  EXPECT_NE(p.explain().find("the largest of 2 parts of a tile of 2048 bytes"), std::string::npos) << p.explain();
+  EXPECT_NE(p.explain().find("the largest of 2 parts of a tile of 3072 bytes"), std::string::npos) << p.explain();
   // Blocks that do not nest need no table; runs with gaps are made where they are.
   const Plan blocks = streamed("aBc16b", "aBc12b", {2, 96, 50});
   EXPECT_TRUE(blocks.tables().empty());
@@ -236,6 +237,30 @@ TEST(Plan, TilesMakeLinesWhole) {
   for (const BoxPlan& box : streamed("aBc16b", "aBc12b", {2, 17, 50}, keep).boxes()) {
     for (const BoxPlan& run : box.parts) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
   }
+}
+
+// Runs that are put together in the cache have room there, and lie within a page if they fit.
+TEST(Plan, ImagesOfRunsCrossNoPages) {
+  constexpr int64_t kLine = 64;
+  std::set<std::size_t> counts;
+  for (const auto& [from, to] : {std::pair("nChw16c", "nhwc"), std::pair("aBcd16b", "aBcd12b"),
+                                 std::pair("aBcd48b", "aBcd32b"), std::pair("aBcd16b", "aBcd6b")}) {
+    const Dims dims{2, 197, 20, 30};
+    const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always});
+    for (const BoxPlan& box : p.boxes()) {
+      int64_t end = 0;
+      if (!box.parts.empty()) counts.insert(box.parts.size());
+      for (const BoxPlan& run : box.parts) {
+        // It may start anywhere in a line.
+        const int64_t last = run.image + run.run_bytes + kLine - 1;
+        EXPECT_GE(run.image, end) << from << " -> " << to;
+        if (run.run_bytes + kLine <= kPage) EXPECT_EQ(run.image / kPage, last / kPage) << from << " -> " << to;
+        EXPECT_LT(last, 2 * kMaxTileBytes) << from << " -> " << to;
+        end = last + 1;
+      }
+    }
+  }
+  EXPECT_GT(counts.size(), 1u);
 }
 
 // What has only short runs in the other's order is converted in dense stretches, and moved as the narrower type.

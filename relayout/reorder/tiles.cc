@@ -11,6 +11,7 @@
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/refine.h"
 #include "relayout/reorder/sections.h"
+#include "relayout/reorder/shuffle.h"
 
 namespace relayout {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 /// A tile that is made in place, of blocks with gaps or where nothing is written past the cache.
 constexpr int64_t kPlainTile = 32 << 10;
 
-/// Bytes of a run that are made at a time: reading and writing take turns often.
-constexpr int64_t kRunStep = 2 << 10;
 /// The source is fetched so many bytes ahead, in whole tiles.
 constexpr int64_t kTileAhead = 2 << 10;
 
@@ -55,7 +54,7 @@ bool reads_again(double lines, const Axes& loops) {
 /// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move.
 bool in_small_pieces(const BoxPlan& part) {
   constexpr int64_t kSmallBlock = 16 * kLine;
-  return part.shape == KernelShape::gather ||
+  return (part.shape == KernelShape::gather && part.piece[kDst] < kGroup) ||
          (part.shape == KernelShape::transpose && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock);
 }
 
@@ -156,6 +155,12 @@ class Tiler {
     }
   }
 
+  /// Bytes of each run that are put together at a time, less than a page: a page of one, half of one of several, so
+  /// that reading and writing take turns often, and less where all of them would take too much of the cache.
+  static int64_t room(int64_t runs) {
+    return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kLine;
+  }
+
   /// Chooses the axes that a tile has, in the order of the destination, and what is left over as another group.
   void add_tiles(Group& group) {
     const int64_t run_bytes = group.runs[0].bytes, runs = static_cast<int64_t>(group.runs.size());
@@ -168,13 +173,14 @@ class Tiler {
       dense = next != group.common.end();
     }
     Axes tile;
-    int64_t bytes = dense ? run_bytes : longest(group),
-            room = dense ? std::min(kMaxTileBytes / runs, kRunStep) : kPlainTile / runs;
+    int64_t bytes = dense ? run_bytes : longest(group);
+    const int64_t most_bytes = dense ? room(runs) : kPlainTile / runs;
     while (!group.common.empty()) {
       const auto next = dense ? stepping(group.common, kDst, bytes) : nearest(group.common, kDst);
       if (next == group.common.end()) break;
-      const int64_t whole = kLine / std::gcd(kLine, bytes);
-      int64_t most = std::max<int64_t>(1, room / bytes);
+      // Whole lines, of the source, too, where these blocks are next to each other in it.
+      const int64_t whole = kLine / std::min(std::gcd(kLine, bytes), std::gcd(kLine, next->stride[kSrc]));
+      int64_t most = std::max<int64_t>(1, most_bytes / bytes);
       if (planner_.tuning.panel > 0) most = std::min(most, planner_.tuning.panel);
       if (most >= whole) most = most / whole * whole;
       if (next->extent <= most) {
@@ -243,8 +249,10 @@ class Tiler {
       BoxPlan& made = out.parts.emplace_back();
       made.offset[kDst] = run.begin;
       made.run_bytes = dense ? run.bytes * blocks : 0;
+      const int64_t size = ceil_div(made.run_bytes + kLine, kLine) * kLine;
+      if (size <= kPage && image % kPage + size > kPage) image = ceil_div(image, kPage) * kPage;
       made.image = image;
-      image += ceil_div(made.run_bytes + kLine, kLine) * kLine;
+      image += size;
       made.elements = run.elements(false) * blocks;
       out.elements += made.elements * tiles;
       made.parts.reserve(run.parts.size());
