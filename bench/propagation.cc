@@ -38,12 +38,13 @@ using graph::Graph;
 using graph::LayoutPlan;
 using graph::TensorId;
 
+constexpr std::string_view kStep = "step";
+
 struct Options {
   std::vector<std::string> models;
   std::vector<int> batches = {1}, threads = {1};
   int repeat = 15, image = 224, channels = 32;
-  bool training = false;
-  std::string out;
+  std::string training, out;
 };
 
 /// One way to run a model, and what it took.
@@ -81,12 +82,12 @@ const graph::Model& own_model(const std::string& name) {
 }
 
 Graph graph_of(const Options& options, const std::string& model, int batch) {
-  const graph::Pass pass = options.training ? graph::Pass::forward_training : graph::Pass::forward_inference;
+  const graph::Pass pass = options.training.empty() ? graph::Pass::forward_inference : graph::Pass::forward_training;
   Graph graph = std::filesystem::path(model).extension() == ".onnx"
                     ? graph::read_onnx(model, {.batch = batch, .random_weights = 1, .pass = pass}).graph
                     : own_model(model).build(
                           {.batch = batch, .image = options.image, .channels = options.channels, .pass = pass});
-  if (options.training) {
+  if (options.training == kStep) {
     graph::append_training(graph);
     return graph;
   }
@@ -202,13 +203,16 @@ std::size_t tuned(std::vector<Runner>& all, int repeat) {
 struct Case {
   std::string model;
   int batch = 1, threads = 1;
-  bool training = false;
+  std::string training{};
+
+  /// Marks a training step, and the forward pass of one.
+  std::string_view mark() const { return training.empty() ? " " : training == kStep ? "*" : "+"; }
 };
 
 std::string line(const Case& of, const Runner& runner, double best) {
   const double median = runner.median();
-  std::string out = fmt::format("{:<20}{} {:>2} {}t  {:<18} {:>9.3f} ms {:>5.2f}", of.model, of.training ? "*" : " ",
-                                of.batch, of.threads, runner.name, median, median / best);
+  std::string out = fmt::format("{:<20}{} {:>2} {}t  {:<18} {:>9.3f} ms {:>5.2f}", of.model, of.mark(), of.batch,
+                                of.threads, runner.name, median, median / best);
   if (runner.is_plan()) {
     out +=
         fmt::format("  predicted {:>9.3f}  reorders {:>3} {:>10}  concat {:>10}  ref {:>2}  peak {:>10}  in {:.1f} ms",
@@ -259,8 +263,8 @@ std::string line(const Summary& s) {
   return fmt::format(
       "{:<20}{} {:>2} {}t  optimal {:>9.3f} ms (predicted {:>9.3f})  tuned {:>9.3f}  best rival {:<8} {:>9.3f}"
       "  ratio {:.3f}  any / optimal {:.2f}  analytic regret {:>5.1f}%\n",
-      s.of.model, s.of.training ? "*" : " ", s.of.batch, s.of.threads, s.optimal, s.predicted, s.tuned, s.rival,
-      s.best_rival, s.optimal / s.best_rival, s.any / s.optimal, 100 * s.regret);
+      s.of.model, s.of.mark(), s.of.batch, s.of.threads, s.optimal, s.predicted, s.tuned, s.rival, s.best_rival,
+      s.optimal / s.best_rival, s.any / s.optimal, 100 * s.regret);
 }
 
 Json to_json(const Summary& s) {
@@ -292,7 +296,7 @@ int run(const Options& options) {
         const Case of{std::filesystem::path(model).stem(), batch, threads, options.training};
         Plans plans(graph, threads);
         std::vector<Runner> all = plans.runners();
-        if (!options.training) add_competitors(graph, threads, all);
+        if (options.training.empty()) add_competitors(graph, threads, all);
         const std::size_t chosen = tuned(all, (options.repeat + 1) / 2);
         measure(all, options.repeat);
         const double best = std::ranges::min_element(all, {}, &Runner::median)->median();
@@ -306,7 +310,8 @@ int run(const Options& options) {
       }
     }
   }
-  std::cout << "\nThe cheapest plan and the fastest policy" << (options.training ? " (* training)" : "") << "\n"
+  std::cout << "\nThe cheapest plan and the fastest policy"
+            << (options.training.empty() ? "" : " (* training step, + forward pass of one)") << "\n"
             << summaries;
   if (!options.out.empty()) write_json(options.out, report);
   return 0;
@@ -326,7 +331,9 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", options.repeat, "Runs of each; medians are reported")->check(CLI::Range(1, 100000));
   app.add_option("--image", options.image, "Height and width of own models")->check(CLI::Range(32, 4096));
   app.add_option("--channels", options.channels, "Of the first layer of own models")->check(CLI::Range(8, 4096));
-  app.add_flag("--training", options.training, "Forward, backward and weights, whose layouts are free");
+  app.add_flag("--training{step}", options.training,
+               "Forward, backward and weights, whose layouts are free; --training=forward: the forward pass of it")
+      ->check(CLI::IsMember({"forward", "step"}));
   app.add_option("--out", options.out, "Write a JSON report to this file");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -21,6 +21,11 @@ using graph::Graph;
 using graph::TensorId;
 
 constexpr std::string_view kOwn = "model:";
+constexpr std::string_view kStep = "step";
+
+graph::Pass pass_of(const ModelFlags& flags) {
+  return flags.training.empty() ? graph::Pass::forward_inference : graph::Pass::forward_training;
+}
 
 int64_t own_number(const std::string& text, std::string_view key) {
   return from_command_line([&] { return parse_int(text, "MODEL " + std::string(key)); });
@@ -51,7 +56,7 @@ Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
     usage_error(escaped(flags.path) + ": at most 16384", "MODEL", escaped(flags.path), "16384");
   }
   if (seed) options.seed = *seed;
-  if (flags.training) options.pass = graph::Pass::forward_training;
+  options.pass = pass_of(flags);
   return from_command_line([&] { return found->build(options); });
 }
 
@@ -65,7 +70,7 @@ Graph graph_of(const ModelFlags& flags) {
   if (flags.path.starts_with(kOwn)) return own_model(flags, seed);
   graph::OnnxOptions options{.batch = flags.batch};
   if (seed) options.random_weights = *seed;
-  if (flags.training) options.pass = graph::Pass::forward_training;
+  options.pass = pass_of(flags);
   graph::OnnxModel model = from_data([&] { return graph::read_onnx(flags.path, options); });
   for (const std::string& warning : model.warnings) write_stderr("relayout: warning: " + warning + "\n");
   return std::move(model.graph);
@@ -76,6 +81,10 @@ Graph graph_of(const ModelFlags& flags) {
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("MODEL", flags.path, "Model, an .onnx file or model:NAME")->required();
   command.add_option("--batch", flags.batch, "Batch size (as the file says)")->check(CLI::Range(1, 1 << 20));
+  command
+      .add_flag("--training{step}", flags.training,
+                "Of the forward pass in training layouts (--training=forward), or with its backward pass (--training)")
+      ->check(CLI::IsMember({"forward", "step"}));
   command.add_option("--random-weights", flags.random_weights, "Random weights by this seed, in place of the file's");
 }
 
@@ -85,7 +94,7 @@ Graph load_model(const ModelFlags& flags) {
     graph::Tensor& tensor = graph.tensor(t);
     if (!tensor.layout) tensor.layout = Layout::contiguous(tensor.dims);
   };
-  if (flags.training) {
+  if (flags.training == kStep) {
     from_data([&] { graph::append_training(graph); });
   } else {
     from_data([&] { graph::simplify(graph); });

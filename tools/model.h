@@ -17,12 +17,14 @@ struct ModelFlags {
   std::string path;
   int64_t batch = 0;
   std::optional<std::string> random_weights;
-  bool training = false;
+  /// "" for inference; "forward": the forward pass as training runs it (normalizations compute their statistics,
+  /// layouts are those of forward_training); "step": that with its backward pass.
+  std::string training{};
 };
 
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
-/// The graph, simplified. Inputs and outputs are row-major, as ONNX has them. For training: all weights are
+/// The graph, simplified. Inputs and outputs are row-major, as ONNX has them. Of a training step: all weights are
 /// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error.
 graph::Graph load_model(const ModelFlags& flags);
 

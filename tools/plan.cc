@@ -94,7 +94,7 @@ int run(const Options& options, bool json) {
   PlanReport report{.graph = graph,
                     .model = escaped(options.model.path, 4096),
                     .cost = options.plan.cost,
-                    .training = options.model.training,
+                    .training = !options.model.training.empty(),
                     .threads = planner.backend().threads()};
   OptimalPlan best = planner.optimal();
   // Where the search was stopped, another one would be no faster.
@@ -146,7 +146,6 @@ Verb add_plan(CLI::App& app) {
   add_plan_flags(*command, options->plan);
   command->add_flag("--tune", options->tune, "Run the best plans and all policies in turns, and keep the fastest");
   command->add_option("--what-if", options->what_if, "TENSOR=LAYOUT: what the plan would cost with it; repeatable");
-  command->add_flag("--training", options->model.training, "Forward and backward of the weights");
   command->add_option("-o,--out", options->out, "Write the plan as JSON to this file");
   command->add_flag("-f,--force", options->force, "Overwrite a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
