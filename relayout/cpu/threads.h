@@ -1,4 +1,4 @@
-// Threads: a range of independent tasks, split over the pool (internal to cpu).
+// Threads: a range of independent tasks, split over the pool.
 #pragma once
 
 #include <cstdint>

@@ -268,7 +268,9 @@ TEST_F(Optimize, CheapestPlansOfTrainingRun) {
     // the other side of a relu than f64, in any layout.
     if (each.name == "lstm" || each.name == "densenet") continue;
     SCOPED_TRACE(std::string(each.name));
-    Graph graph = each.build({.batch = 2, .image = 32, .channels = 8, .pass = graph::Pass::forward_training});
+    // Of 32, the last stage of ShuffleNet has one place: to normalize two values takes their rounding for a sign.
+    const int64_t image = each.name == "shufflenet" ? 64 : 32;
+    Graph graph = each.build({.batch = 2, .image = image, .channels = 8, .pass = graph::Pass::forward_training});
     std::vector<Values> inputs = test::random_inputs(graph, 5);
     std::vector<TensorId> wrt = graph.inputs;
     for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
@@ -291,20 +293,6 @@ TEST_F(Optimize, CheapestPlansOfTrainingRun) {
     }
   }
   std::cout << counts_ << "\n";
-}
-
-TEST_F(Optimize, TrainingShuffleNetNeedsNoReorders) {
-  Graph graph = graph::shufflenet({.image = 64, .channels = 24, .pass = graph::Pass::forward_training});
-  std::vector<TensorId> wrt;
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (graph.tensors[t].constant()) wrt.push_back(static_cast<TensorId>(t));
-  }
-  graph::append_backward(graph, wrt);
-  test::ByteCosts costs;
-  const graph::OptimalPlan best = graph::optimize(graph, *backend_, costs);
-  EXPECT_TRUE(best.optimal);
-  EXPECT_LE(best.plan.reorders(graph).size(), 2U);
-  EXPECT_EQ(totals(graph, best.plan).reference_primitives, 0);
 }
 
 TEST_F(Optimize, BackwardShufflesStayInLayoutsOfTheirOwn) {

@@ -34,6 +34,7 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::broadcast:
     case Kind::pad:
     case Kind::reorder: return OwnKernel{"relayout:reorder", make_moves};
+    case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
     case Kind::eltwise:

@@ -1,4 +1,4 @@
-// Own kernels that compute or look up, one source file each: gather, resampling, pointwise (internal to execute).
+// Own kernels that compute or look up, one source file each (internal to execute).
 #pragma once
 
 #include "relayout/execute/own.h"
@@ -20,6 +20,8 @@ struct OwnRequest {
 
 // Each gives null where it cannot do the node in these layouts.
 
+/// batch_normalization of training, forward and backward: f32, src and diff_dst in one layout, diff_src in any.
+std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& request);
 /// gather: row-major operands, elements of whole bytes.
 std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
 /// resampling, forward and backward: f32, any layouts.

@@ -45,9 +45,17 @@ constexpr Share kShuffle[] = {{"ref", 0.003, 0.02},
                               {"relayout", 1, 0.32, kLast},
                               {"relayout", 1, 0.1},
                               {"", 1, 0.22}};
-constexpr Share kNormalization[] = {{"ref", 0.003, 0.02},      {"nspc", 1, 0.028}, {"ncsp", 1, 0.08},
-                                    {"sse41", 1, 0.14, kLast}, {"sse41", 1, 0.07}, {"jit", 1, 0.3, kLast},
-                                    {"jit", 1, 0.53},          {"", 1, 0.1}};
+constexpr Share kNormalization[] = {{"relayout", 1, 0.36, kPlain},
+                                    {"relayout", 1, 0.3, kLast},
+                                    {"relayout", 1, 0.4},
+                                    {"ref", 0.003, 0.02},
+                                    {"nspc", 1, 0.028},
+                                    {"ncsp", 1, 0.08},
+                                    {"sse41", 1, 0.14, kLast},
+                                    {"sse41", 1, 0.07},
+                                    {"jit", 1, 0.3, kLast},
+                                    {"jit", 1, 0.53},
+                                    {"", 1, 0.1}};
 constexpr Share kLrn[] = {{"ref", 0.003, 0.02},           {"sse41", 0.045, 0.5, kBlocked}, {"sse41", 0.14, 0.5},
                           {"avx2", 0.045, 0.5, kBlocked}, {"", 0.18, 0.5, kBlocked},       {"", 0.3, 0.5}};
 constexpr Share kResampling[] = {
@@ -98,6 +106,9 @@ constexpr double kGrouped = 0.4;
 constexpr int64_t kSameSets = 2048;
 constexpr double kConflicts = 0.55;
 
+/// What is left of a normalization's share where rows of places are gathered from channels, or spread to them.
+constexpr double kToRows = 0.85, kFromRows = 0.65;
+
 /// Operands of fewer bits run at more operations.
 double speed_of(DType dtype) { return bits(dtype) <= 8 ? 3 : bits(dtype) <= 16 ? 1.7 : 1; }
 
@@ -119,7 +130,7 @@ class AnalyticCosts : public Costs {
     const double speed =
         calibration_.flops_per_us * speed_of(dtype) * share.arithmetic * shape_share(graph, node, way, channels);
     const double unfolding = work.unfolded_bytes / (calibration_.near_bytes_per_us * kUnfolding);
-    const double share_us = (in_place ? kInPlace : 1) / share.memory;
+    const double share_us = (in_place ? kInPlace : 1) / (share.memory * order_share(node, way, channels));
     const Traffic traffic = traffic_of(work.bytes);
     const double arithmetic = work.flops / speed + unfolding;
     // Channels last, a convolution's rows are far apart: what memory gives is waited for.
@@ -136,6 +147,13 @@ class AnalyticCosts : public Costs {
   }
 
  private:
+  /// What another order of the destination leaves of a normalization's share.
+  static double order_share(const Node& node, const Implementation& way, Channels channels) {
+    if (node.kind != Kind::batch_normalization || !way.dst[0]) return 1;
+    const bool rows = channels_of(*way.dst[0]) == kPlain;
+    return rows == (channels == kPlain) ? 1 : rows ? kToRows : kFromRows;
+  }
+
   /// What a convolution's shape leaves of its family's share.
   static double shape_share(const Graph& graph, const Node& node, const Implementation& way, Channels channels) {
     if (!is_convolution(node)) return 1;

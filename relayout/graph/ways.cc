@@ -28,6 +28,11 @@ bool is_weights(const Node& node, std::size_t i) {
 /// Kinds that only move elements, from any layout to any other.
 bool moves(Kind kind) { return kind == Kind::shuffle || kind == Kind::pad || kind == Kind::reorder; }
 
+/// Nodes whose destination may be in another layout than their sources.
+bool may_move(const Node& node) {
+  return moves(node.kind) || (node.kind == Kind::batch_normalization && node.pass != Pass::forward_inference);
+}
+
 }  // namespace
 
 Layout from_zero(const Layout& layout) {
@@ -120,7 +125,7 @@ std::vector<WayFinder::Wishes> WayFinder::wishes_of(NodeId id, const std::vector
     add(each([&](std::size_t i) { return families(dims(i)).size() == 1 ? families(dims(i))[0] : family(i, f); }));
   }
   const bool few = node.kind == Kind::convolution && node.pass != Pass::backward_data && dims(0)[1] <= kFewChannels;
-  if (few || moves(node.kind)) {
+  if (few || may_move(node)) {
     for (std::size_t f = 0; f < kinds; ++f) {
       for (std::size_t g = 0; g < kinds; ++g) {
         // The few channels are those of the first source.

@@ -219,16 +219,21 @@ class OneDnnBackend : public Backend {
     return node.kind != graph::Kind::lrn || std::string_view(backward.impl_info_str()) == forward.impl_info_str();
   }
 
-  /// The forward primitive that a backward one is made with: the planned one, or any in its layouts.
+  /// The forward primitive that a backward one is made with: the planned one, or where that is an own kernel any in its
+  /// layouts, else in those of its sources.
   Found find_hint(const Graph& graph, NodeId id, const Implementation* forward) const {
     const Node& node = graph.node(id);
     if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr);
     Found out;
-    const Layouts wishes = forward ? from_zero(joined(forward->src, forward->dst)) : Layouts(operand_count(node));
-    walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), [&](const Found& found, const Layouts&) {
+    Layouts wishes = forward ? from_zero(joined(forward->src, forward->dst)) : Layouts(operand_count(node));
+    const auto take = [&](const Found& found, const Layouts&) {
       out = copy_of(found);
       return true;
-    });
+    };
+    if (!walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), take) && forward) {
+      std::fill(wishes.begin() + static_cast<std::ptrdiff_t>(node.src.size()), wishes.end(), std::nullopt);
+      walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), take);
+    }
     return out;
   }
 
