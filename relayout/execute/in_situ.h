@@ -1,9 +1,11 @@
 // InSitu: how long a primitive or a reorder takes, in the state of caches that a run of a model has (internal to
 // execute).
 //
-// Before each run its sources are written as the step before it would, by as many threads; constants were last read
-// some megabytes ago; destinations lie where memory is used again by turns, neither just written nor forgotten.
-// Contents are floats of about 1 in every type.
+// Before each run its sources are written as the step before it would, by as many threads. Constants, inputs of the
+// graph, and what backward nodes read of the forward pass were last touched some megabytes ago. Destinations lie where
+// memory is used again by turns, neither just written nor forgotten; in training, which keeps what it makes, that has
+// left the caches. What is written past the caches has to be fetched by the next step, which counts too: what a first
+// reading of the destinations takes longer than a second one. Contents are floats of about 1 in every type.
 #pragma once
 
 #include <chrono>
@@ -54,12 +56,17 @@ class InSitu {
 
   /// As a producer would: by the same threads, through the caches.
   void write(std::byte* at, int64_t bytes) const;
-  /// `prepare` stands before each run of `work`.
-  double least_time(const std::function<void()>& prepare, const std::function<void()>& work, double hopeless) const;
+  /// As a consumer would.
+  void read(const std::byte* at, int64_t bytes) const;
+  /// One run: `prepare` stands before `work`, `use` behind it.
+  struct Work {
+    std::function<void()> prepare, work, use;
+  };
+  double least_time(const Work& of, double hopeless) const;
 
   const graph::Backend& backend_;
   InSituOptions options_;
-  Ring activations_, constants_;
+  Ring activations_, given_;
   /// The least time of any way of a node.
   std::unordered_map<graph::CostKey, double, graph::CostKeyHash> best_;
 };

@@ -137,13 +137,15 @@ void add_operands(KeyMaker& maker, const Graph& graph, const std::vector<TensorI
     }
     const Tensor& tensor = graph.tensor(operands[i]);
     const auto first = static_cast<uint64_t>(std::ranges::find(operands, operands[i]) - operands.begin());
-    maker.add(1 + uint64_t{tensor.constant()} + 2 * (static_cast<uint64_t>(tensor.dtype) + 32 * first));
+    maker.add(1 + uint64_t{tensor.constant()} + 2 * uint64_t{is_given(graph, operands[i])} +
+              4 * (static_cast<uint64_t>(tensor.dtype) + 32 * first));
     maker.add(tensor.dims);
   }
 }
 
 void add_node(KeyMaker& maker, const Graph& graph, const Node& node) {
-  maker.add(static_cast<uint64_t>(node.kind) + 256 * static_cast<uint64_t>(node.pass));
+  maker.add(static_cast<uint64_t>(node.kind) +
+            256 * (static_cast<uint64_t>(node.pass) + 16 * uint64_t{is_step(graph)}));
   std::visit(Fields{maker}, node.attributes);
   add_operands(maker, graph, node.src);
   add_operands(maker, graph, node.dst);
@@ -197,6 +199,15 @@ KeyMaker& KeyMaker::add(const Layout& layout) {
     }
   }
   return *this;
+}
+
+bool is_given(const Graph& graph, TensorId tensor) {
+  return graph.tensor(tensor).constant() || std::ranges::find(graph.inputs, tensor) != graph.inputs.end();
+}
+
+bool is_step(const Graph& graph) {
+  // They are the last ones.
+  return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), [](const Node& node) { return !node.forward(); });
 }
 
 CostKey node_key(const Graph& graph, NodeId node) {

@@ -3,9 +3,10 @@
 //     CostKey key = primitive_key(graph, node, implementation, nullptr, false);
 //
 // Everything that the time can depend on is in it: kind, pass, attributes; dims, types and layouts of the operands,
-// which of them are constants and which are the same tensor; the implementation's name, in place or not; and the same
-// of the forward node that a backward one is made with. Names of nodes and tensors are not. Equal layouts have equal
-// keys however they are spelt. It is the same in every process, so that it can be kept in files.
+// which of them are constants, which are there before a run, and which are the same tensor; the implementation's name,
+// in place or not; whether the graph is a training step; and the same of the forward node that a backward one is made
+// with. Names of nodes and tensors are not. Equal layouts have equal keys however they are spelt. It is the same in
+// every process, so that it can be kept in files.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,11 @@ class KeyMaker {
  private:
   uint64_t high_ = 0x243f6a8885a308d3, low_ = 0x13198a2e03707344;
 };
+
+/// Whether a tensor is there before a run: a constant or an input, as weights are in training.
+bool is_given(const Graph& graph, TensorId tensor);
+/// Whether a graph is a training step: what its forward nodes make is kept until backward ones read it.
+bool is_step(const Graph& graph);
 
 /// As Costs::primitive() is asked.
 CostKey primitive_key(const Graph& graph, NodeId node, const Implementation& implementation,

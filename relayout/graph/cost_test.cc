@@ -131,6 +131,14 @@ TEST(CostKey, DiffersInEachPart) {
   other = Convolution();
   other.graph.tensors[1].data = std::make_shared<std::vector<std::byte>>(1024);
   keys.push_back(other.key());
+  // Weights that a node makes, in place of those that are there before a run.
+  other = Convolution();
+  other.graph.inputs.pop_back();
+  keys.push_back(other.key());
+  // The same node of a training step.
+  other = Convolution();
+  other.graph.nodes.push_back({.kind = Kind::convolution, .pass = Pass::backward_data});
+  keys.push_back(other.key());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       EXPECT_FALSE(keys[i] == keys[k]) << k << " and " << i;
