@@ -1,6 +1,8 @@
 // relayout check: whether a saved plan is what its certificate proves, and of which model.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/check_parts.h"
 #include "tools/model.h"
 #include "tools/plan_file.h"
@@ -13,9 +15,17 @@ struct Options {
   ModelFlags model;
 };
 
+/// As --training was given.
+std::string training_of(const JsonItem& plan) {
+  if (!plan["training"].boolean()) return "";
+  const std::vector<JsonItem> primitives = plan["primitives"].list();
+  const auto is_backward = [](const JsonItem& one) { return one["pass"].text().starts_with("backward"); };
+  return std::ranges::any_of(primitives, is_backward) ? "step" : "forward";
+}
+
 /// The plan is one of the model, of which each step reads what is there.
 void check_model(const JsonItem& plan, const check::CertificateFile& file, ModelFlags flags) {
-  flags.training = plan["training"].boolean();
+  flags.training = training_of(plan);
   const graph::Graph graph = load_model(flags);
   read_plan(plan, graph);
   check::compare_model(file, graph, tensor_names(graph));
