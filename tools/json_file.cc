@@ -38,35 +38,54 @@ std::string read_text(const std::string& path, std::uintmax_t most) {
   return text;
 }
 
-/// Counts what a parser meets.
-class Counter {
+/// Counts what a parser meets, before anything is kept.
+class Counter : public nlohmann::json_sax<FileJson> {
  public:
   Counter(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
 
-  bool meet(int depth, FileJson::parse_event_t event, const FileJson& value) {
-    using Event = FileJson::parse_event_t;
-    if (event == Event::object_end || event == Event::array_end) return true;
-    if (depth > limits_.depth) {
-      over_limit(path_, "levels of JSON", "more than " + std::to_string(limits_.depth), std::to_string(limits_.depth));
+  bool null() override { return meet(); }
+  bool boolean(bool) override { return meet(); }
+  bool number_integer(number_integer_t) override { return meet(); }
+  bool number_unsigned(number_unsigned_t) override { return meet(); }
+  bool number_float(number_float_t, const string_t&) override { return meet(); }
+  bool string(string_t&) override { return meet(); }
+  bool binary(binary_t&) override { return meet(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (!keys_.back().insert(name).second) {
+      bad_item("json", "an object has the key " + in_quotes(name) + " twice");
     }
+    return meet();
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  bool meet() {
     if (++values_ > limits_.values) {
       over_limit(path_, "values", "more than " + std::to_string(limits_.values), std::to_string(limits_.values));
     }
-    if (event == Event::object_start) {
-      keys_.resize(std::max(keys_.size(), static_cast<std::size_t>(depth) + 2));
-      keys_[static_cast<std::size_t>(depth) + 1].clear();
+    return true;
+  }
+  bool open() {
+    keys_.emplace_back();
+    const auto most = static_cast<std::size_t>(limits_.depth);
+    if (keys_.size() > most) {
+      over_limit(path_, "levels of JSON", "more than " + std::to_string(most), std::to_string(most));
     }
-    if (event == Event::key && !keys_[static_cast<std::size_t>(depth)].insert(value.get<std::string>()).second) {
-      bad_item("json", "an object has the key " + in_quotes(value.get<std::string>()) + " twice");
-    }
+    return meet();
+  }
+  bool close() {
+    keys_.pop_back();
     return true;
   }
 
- private:
   const std::string& path_;
   const JsonLimits& limits_;
   std::size_t values_ = 0;
-  std::vector<std::set<std::string>> keys_;  // by depth, of the object that is open there
+  std::vector<std::set<std::string>> keys_;  // of the objects and lists that are open
 };
 
 }  // namespace
@@ -75,9 +94,9 @@ FileJson read_json(const std::string& path, const JsonLimits& limits) {
   const std::string text = read_text(path, limits.bytes);
   Counter counter(path, limits);
   try {
-    return FileJson::parse(text, [&](int depth, FileJson::parse_event_t event, FileJson& value) {
-      return counter.meet(depth, event, value);
-    });
+    // Without a callback: with one, the parser goes through a whole list for each object in it.
+    FileJson::sax_parse(text, &counter);
+    return FileJson::parse(text);
   } catch (const FileJson::exception& error) {
     throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + printable(error.what()),
                                   "path", escaped(path, 4096)));

@@ -215,6 +215,7 @@ def wanting(tensors, readers):
 def too_much():
     """(what there is too much of, text): ends soon, by a limit."""
     yield "values", "[" + "[]," * (1 << 24) + "[]]"
+    yield "objects", "[" + "{}," * (3 << 22) + "{}" + ",[]" * (1 << 22) + "]"
     yield "keys", "{" + ",".join('"%d":0' % i for i in range(1 << 20)) + "}"
     plan = small_plan()
     plan["certificate"]["tensors"] += [{"name": str(i), "places": ["a"], "reorder_us": [[0]]} for i in range(10)]
