@@ -87,8 +87,8 @@ def plan_interrupted(command):
     """Ctrl-C while costs are measured: one line, and what was measured stays."""
     env = dict(command.env, RELAYOUT_COST_FILE=command.path("costs.txt"))
     command.env = env
-    process = command.start("plan", "model:inception,image=224,channels=32", "--threads", "1", "--cost", "measured")
-    time.sleep(2)
+    process = command.start("plan", "model:inception,image=640,channels=64", "--threads", "1", "--cost", "measured")
+    time.sleep(4)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     if process.returncode == 5:
