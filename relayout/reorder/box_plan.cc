@@ -45,7 +45,7 @@ bool pair_nibbles(Box& box) {
 }
 
 /// The steps of an axis as two, of which the inner one has as many as divide it and are not over `most`; the inner one,
-/// or end() where that is one step.
+/// or end() where that is one step. Other iterators, and an end() taken before, are invalid then.
 Axes::iterator part_of(Axes& axes, Axes::iterator axis, int64_t most) {
   int64_t steps = std::clamp<int64_t>(most, 1, axis->extent);
   while (axis->extent % steps != 0) --steps;
@@ -65,7 +65,6 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   DenseAxes rows{kSrc, plan.piece[kSrc]}, cols{kDst, plan.piece[kDst]};
   if (const auto first = rows.next(axes); first != axes.end()) rows.add(axes, first);
   while (true) {
-    const auto row = rows.next(axes);
     auto col = cols.next(axes);
     // With few rows, the list of the columns must serve more than one block of some size. Rows that follow each other
     // in the source are deinterleaved without it.
@@ -73,6 +72,7 @@ void choose_region(BoxPlan& plan, Axes& axes) {
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = part_of(axes, col, kMaxBlockSide / cols.count);
+    const auto row = rows.next(axes);
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
     // All of a permuted group is rows.
     if (row != axes.end() && rows.bytes() < plan.shuffle)

@@ -163,6 +163,37 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
   std::printf("tag pairs: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
+// More columns than a block has, beside few rows and many: axes are cut, and the rest of them goes to loops.
+TEST(ReorderProperty, MoreColumnsThanABlockHas) {
+  Counts counts;
+  std::mt19937_64 rng(13);
+  const auto isas = cpu::available_isas();
+  const auto run = [&](const char* from, const char* to, const Dims& dims, int i) {
+    Case c;
+    c.src = desc(from, dims, i % 3 == 2 ? DType::s8 : DType::f32);
+    c.dst = desc(to, dims, i % 3 == 1 ? DType::s8 : c.src.dtype);
+    if (i % 4 == 3) {  // a scale for each index of one dimension
+      const auto d = static_cast<int>(pick(rng, 0, 3));
+      c.attributes.src_scale = {{}, 1u << d};
+      for (int64_t at = 0; at < dims[d]; ++at) c.attributes.src_scale.values.push_back(0.25f + 0.01f * float(at % 97));
+    }
+    c.text = std::string(from) + " -> " + to + ", " + join(dims) + ", variant " + std::to_string(i);
+    check(c, rng, std::span(isas).last(1), counts);
+  };
+  const char* const tags[] = {"abcd", "bdac",       "acdb",       "cdba",    "bacd",
+                              "dcba", "ABcd16a16b", "ABcd16b16a", "aBcd16b", "Abcd8a"};
+  const Dims shapes[] = {{32, 512, 3, 3}, {16, 5, 40, 30}, {8, 25, 40, 28}, {64, 16, 64, 7}, {4, 50, 144, 16}};
+  for (const Dims& dims : shapes) {
+    for (int i = 0; i < 8 && !HasFatalFailure(); ++i) {
+      run("ABcd16b16a", "abcd", dims, i);
+      run("abcd", "bdac", dims, i);
+      run(tags[pick(rng, 0, 9)], tags[pick(rng, 0, 9)], dims, i);
+    }
+  }
+  cpu::set_isa("");
+  std::printf("more columns than a block has: %lld cases\n", static_cast<long long>(counts.cases));
+}
+
 // Large enough that work is split: every thread count gives the same bytes.
 TEST(ReorderProperty, ThreadsDoNotChangeResults) {
   std::mt19937_64 rng(5);
