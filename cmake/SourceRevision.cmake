@@ -31,7 +31,7 @@ function(relayout_revision out)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   set(list ${CMAKE_CURRENT_BINARY_DIR}/${out}.sources)
   list(JOIN sources "\n" lines)
-  file(WRITE ${list} "${lines}\n")
+  file(CONFIGURE OUTPUT ${list} CONTENT "${lines}\n" @ONLY)  # written only where it differs
   set(flags "$<CONFIG> ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS}")
   string(APPEND flags " ${CMAKE_CXX_FLAGS_DEBUG} ${CMAKE_CXX_FLAGS_RELEASE} ${CMAKE_CXX_FLAGS_RELWITHDEBINFO}"
     " ${RELAYOUT_SANITIZE}")
@@ -39,6 +39,6 @@ function(relayout_revision out)
     COMMAND ${CMAKE_COMMAND} -DLIST=${list} "-DFLAGS=${flags}"
       -DTEMPLATE=${CMAKE_CURRENT_SOURCE_DIR}/${out}.in -DOUT=${CMAKE_CURRENT_BINARY_DIR}/${out}
       -P ${relayout_revision_script}
-    DEPENDS ${sources} ${out}.in ${relayout_revision_script}
+    DEPENDS ${sources} ${list} ${out}.in ${relayout_revision_script}
     COMMENT "Revision of the sources" VERBATIM)
 endfunction()

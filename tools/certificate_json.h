@@ -7,9 +7,8 @@
 //     "choices"    of each: "us" (null is impossible), "src" (one list a tensor: the places of which it reads any),
 //                  "dst" (the place it writes of each), "with_hint" (choices of the hint with which it goes; without it
 //                  all), and of primitives "implementation" and, where it writes over its first source, "in_place"
-//     "tensors"    "name", "places" (layouts; in the plan's memory where the plan has it there), "reorder_us" (from
-//     each
-//                  place to each)
+//     "tensors"    "name", "places" (layouts; in the plan's memory where the plan has it there), "reorder_us"
+//                  (from each place to each)
 //     "choices", "reorders"   what is chosen: a number an operation; "tensor", "from", "to"
 //     "cliques"    "scope" (variables: the operations, then the tensors), "tables" (variables of each)
 //     "messages"   "from", "to" (cliques), "scope", "values"

@@ -28,9 +28,13 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
   std::vector<std::pair<TensorId, Layout>> out;
   for (const std::string& text : texts) {
     const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos) {
+      usage_error(fmt::format("--what-if {}: a tensor without a layout", escaped(text, 200)), "--what-if",
+                  escaped(text, 200), "TENSOR=LAYOUT");
+    }
     const std::string name = text.substr(0, equals);
     const auto found = std::ranges::find(names, name);
-    if (equals == std::string::npos || found == names.end()) {
+    if (found == names.end()) {
       std::vector<std::string_view> known(names.begin(), names.end());
       const std::string_view near = nearest(name, known);
       usage_error(fmt::format("--what-if {}: TENSOR=LAYOUT; the model has no tensor \"{}\"{}", escaped(text, 200),
@@ -114,12 +118,12 @@ int run(const Options& options, bool json) {
     for (const std::string& text : options.what_if) all += (all.empty() ? "" : ", ") + text;
     report.what_if = {all, planner.optimal(wishes)};
   }
+  report.warnings = planner.warnings();
+  write_warnings(report.warnings);
   if (options.out) {
     const std::string text = json_text(report_json(report));
     from_command_line([&] { write_file(*options.out, std::as_bytes(std::span(text)), options.force); });
   }
-  report.warnings = planner.warnings();
-  write_warnings(report.warnings);
   write_stdout(json ? json_text(report_json(report)) : report_text(report));
   return kOk;
 }

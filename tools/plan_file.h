@@ -5,7 +5,8 @@
 //                  dim, innermost first), "offset", and where it has them "from" (the copy that a reorder makes it
 //                  from), "view_of" (the copy whose memory it is), "reason"
 //     "primitives" of each: "name", "kind", "pass", "implementation"; "src" and "dst", copies by number, null where
-//     absent "inputs", "outputs"  copies
+//                  absent
+//     "inputs", "outputs"  copies
 #pragma once
 
 #include "relayout/graph/layout_plan.h"

@@ -96,7 +96,7 @@ void read_entries(const EntryFile& file, const fs::path& path, std::string_view 
     throw Error(ErrorCode::corrupt, named + "line " + std::to_string(at) + " " + why, "line", std::to_string(at));
   };
   const std::string magic = std::string(file.magic) + " ";
-  if (!text.starts_with(magic)) corrupt("is not \"" + magic + std::string(file.version) + "\": no such file");
+  if (!text.starts_with(magic)) corrupt("is not \"" + magic + std::string(file.version) + "\"");
   const auto take_line = [&] {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) corrupt("is missing or has no end");

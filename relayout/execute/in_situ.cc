@@ -159,7 +159,7 @@ double InSitu::least_time(const Work& of, double hopeless) const {
   };
   double out = one();
   // The first run may also make what all later ones use, kernels say.
-  if (out > kLong * Microseconds(options_.budget).count()) return out;
+  if (out > kLong * Microseconds(options_.budget).count()) return out + std::max(0.0, first_use - second_use);
   for (int run = 1, whole = 0; run <= 4 * options_.runs; ++run) {
     const int64_t before = interruptions();
     out = std::min(out, one());

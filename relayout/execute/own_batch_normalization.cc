@@ -5,6 +5,7 @@
 // sources, which saves a reorder behind it. With d = x - centre of a channel, both passes are one:
 //
 //     forward     sums of d and d d, centre = any element;     dst = a d + c, centre = the mean
+//                 (again, from the mean, where that element lies so far from it that digits of the variance are lost)
 //     backward    sums of dy and dy d, centre = the mean;      diff_src = a dy + b d + c
 #include <algorithm>
 #include <cmath>
@@ -241,10 +242,14 @@ class BatchNormalizationExecutable : public Executable {
     for (int64_t c = begin; c < end; c += step) {
       const int64_t to = std::min(c + step, end);
       prepare(call, c, to);
-      each_tile(c, to, by_turns_ ? tile_ : kLongTile,
-                [&](int64_t n, int64_t p, int64_t places, int64_t from, int64_t until) {
-                  sum_tile(call, n, p, places, from, until);
-                });
+      const auto sum = [&] {
+        each_tile(c, to, by_turns_ ? tile_ : kLongTile,
+                  [&](int64_t n, int64_t p, int64_t places, int64_t from, int64_t until) {
+                    sum_tile(call, n, p, places, from, until);
+                  });
+      };
+      sum();
+      if (forward_ && recentre(c, to)) sum();
       finish(call, c, to);
       each_tile(c, to, tile_, [&](int64_t n, int64_t p, int64_t places, int64_t from, int64_t until) {
         apply_tile(call, n, p, places, from, until);
@@ -257,6 +262,24 @@ class BatchNormalizationExecutable : public Executable {
       centre_[at(c)] = forward_ ? call.x[src_.channel(c)] : call.parameters[1][c];
       sum_[at(c)] = product_[at(c)] = 0;
     }
+  }
+
+  /// Whether the sums must be made again, from centres nearer to the means: squares of an outlier's distance, of which
+  /// the distance's square is taken away, leave less of the variance the larger they are.
+  bool recentre(int64_t begin, int64_t end) {
+    constexpr double kFar = 16;
+    const auto count = static_cast<double>(images_ * places_);
+    bool again = false;
+    for (int64_t c = begin; c < end; ++c) {
+      const double shift = sum_[at(c)] / count, variance = product_[at(c)] / count - shift * shift;
+      if (!(shift * shift > kFar * variance)) continue;
+      centre_[at(c)] += static_cast<float>(shift);
+      again = true;
+    }
+    if (again) {
+      for (int64_t c = begin; c < end; ++c) sum_[at(c)] = product_[at(c)] = 0;
+    }
+    return again;
   }
 
   void sum_tile(const Call& call, int64_t n, int64_t p, int64_t places, int64_t begin, int64_t end) {

@@ -15,6 +15,10 @@ class PlanTensors {
   /// Inputs have random values, the same each time: in [-1, 1), whole numbers in [0, 1]. Those with padding are zero,
   /// as padding must be.
   PlanTensors(const graph::Graph& graph, const graph::LayoutPlan& plan);
+  PlanTensors(const PlanTensors&) = delete;
+  PlanTensors(PlanTensors&&) = default;
+  PlanTensors& operator=(const PlanTensors&) = delete;
+  PlanTensors& operator=(PlanTensors&&) = default;
 
   /// They point into this object's memory.
   std::span<const Source> sources() const { return sources_; }
