@@ -29,7 +29,7 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
   for (const std::string& text : texts) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) {
-      usage_error(fmt::format("--what-if {}: a tensor without a layout", escaped(text, 200)), "--what-if",
+      usage_error(fmt::format("--what-if {}: TENSOR=LAYOUT; there is no layout", escaped(text, 200)), "--what-if",
                   escaped(text, 200), "TENSOR=LAYOUT");
     }
     const std::string name = text.substr(0, equals);
