@@ -29,6 +29,14 @@ def plan_files(command):
     expect(result.returncode, 0, result.stderr)
     expect(told(result), [], "standard error")
     known, ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
+    for _ in range(10):  # the price of a step is kept once it could be measured
+        result = command.run(*measured, more_env=costs)
+        expect(result.returncode, 0, result.stderr)
+        if not result.stderr:
+            break
+    else:
+        return "skipped: too much else runs here"
+    known = entries(command.path("costs.txt"))
     command.ok(*measured, more_env=costs)
     expect(entries(command.path("costs.txt")), known, "times that are known")
     # Other kernels: their times and ways are others.
@@ -95,8 +103,9 @@ def plan_interrupted(command):
         return "skipped: " + err.strip()
     expect(process.returncode, 130, "exit code: " + err)
     expect(out, "", "standard output")
-    assert re.fullmatch(r"relayout: interrupted: [0-9]+ times were measured; they are kept in .*costs.txt, .*\n", err), err
-    assert entries(command.path("costs.txt")) >= int(re.search("[0-9]+", err).group()) > 0, err
+    last = err.splitlines()[-1]
+    assert re.fullmatch("relayout: interrupted: [0-9]+ times were measured; they are kept in .*costs.txt, .*", last), err
+    assert entries(command.path("costs.txt")) >= int(re.search("[0-9]+", last).group()) > 0, err
 
 
 def plan_threads(command):
