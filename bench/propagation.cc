@@ -45,6 +45,7 @@ struct Options {
   std::vector<int> batches = {1}, threads = {1};
   int repeat = 15, image = 224, channels = 32;
   std::string training, out;
+  bool plans_only = false;
 };
 
 /// One way to run a model, and what it took.
@@ -296,7 +297,7 @@ int run(const Options& options) {
         const Case of{std::filesystem::path(model).stem(), batch, threads, options.training};
         Plans plans(graph, threads);
         std::vector<Runner> all = plans.runners();
-        if (options.training.empty()) add_competitors(graph, threads, all);
+        if (options.training.empty() && !options.plans_only) add_competitors(graph, threads, all);
         const std::size_t chosen = tuned(all, (options.repeat + 1) / 2);
         measure(all, options.repeat);
         const double best = std::ranges::min_element(all, {}, &Runner::median)->median();
@@ -334,6 +335,7 @@ int main(int argc, char** argv) {
   app.add_flag("--training{step}", options.training,
                "Forward, backward and weights, whose layouts are free; --training=forward: the forward pass of it")
       ->check(CLI::IsMember({"forward", "step"}));
+  app.add_flag("--plans-only", options.plans_only, "Without PyTorch, which takes most of the time");
   app.add_option("--out", options.out, "Write a JSON report to this file");
   CLI11_PARSE(app, argc, argv);
   try {
