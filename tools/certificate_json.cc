@@ -122,7 +122,7 @@ class Writer {
       for (graph::PlaceSet places : choice.src) json["src"].push_back(places_json(places));
       json["dst"] = choice.dst;
       if (!choice.with_hint.empty()) json["with_hint"] = choice.with_hint;
-      if (node) json["implementation"] = space_.choices[o - first][c].implementation.name;
+      if (node) json["implementation"] = space_.choices[o - first][c].implementation->name;
       if (node && space_.choices[o - first][c].in_place) json["in_place"] = true;
     }
     return out;

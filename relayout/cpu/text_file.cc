@@ -89,7 +89,7 @@ std::optional<std::string> read_text(const fs::path& path, int64_t max_bytes) {
 }
 
 void read_entries(const EntryFile& file, const fs::path& path, std::string_view text,
-                  const std::function<std::string_view(std::string_view line)>& add) {
+                  const std::function<std::string(std::string_view line)>& add) {
   const std::string named = std::string(file.what) + " \"" + shown(path) + "\": ";
   std::size_t at = 1, entries = 0;
   const auto corrupt = [&](const std::string& why) {
@@ -122,8 +122,24 @@ void read_entries(const EntryFile& file, const fs::path& path, std::string_view 
                   named + std::to_string(entries) + " entries, " + std::to_string(file.max_entries) + " at most",
                   "entries", std::to_string(entries), std::to_string(file.max_entries));
     }
-    if (const std::string_view why = add(line); !why.empty()) corrupt(std::string(why));
+    if (const std::string why = add(line); !why.empty()) corrupt(why);
   }
+}
+
+bool begins_as(const EntryFile& file, std::string_view text) {
+  const std::string begin = std::string(file.magic) + " ";
+  return text.starts_with(begin) || std::string_view(begin).starts_with(text);
+}
+
+void read_own_entries(const EntryFile& file, const fs::path& path, std::string_view text,
+                      const std::function<std::string(std::string_view line)>& add) {
+  if (!begins_as(file, text)) {
+    throw Error(ErrorCode::unsupported,
+                std::string(file.what) + " \"" + shown(path) + "\": does not begin with \"" + std::string(file.magic) +
+                    " " + std::string(file.version) + "\"",
+                "header");
+  }
+  read_entries(file, path, text, add);
 }
 
 void replace_text(const fs::path& path, std::string_view text) {

@@ -28,7 +28,13 @@ struct EntryFile {
 /// Gives the text's entries to `add`, which says why one is wrong, or nothing (""). Errors: corrupt (with the line),
 /// unsupported (another version), limit.
 void read_entries(const EntryFile& file, const std::filesystem::path& path, std::string_view text,
-                  const std::function<std::string_view(std::string_view line)>& add);
+                  const std::function<std::string(std::string_view line)>& add);
+/// Whether a text begins as such a file does, as far as it goes: an empty or damaged one does, a stranger's does not.
+bool begins_as(const EntryFile& file, std::string_view text);
+/// The same as read_entries, but a stranger's file is unsupported: what is corrupt then is one's own, and may be
+/// replaced.
+void read_own_entries(const EntryFile& file, const std::filesystem::path& path, std::string_view text,
+                      const std::function<std::string(std::string_view line)>& add);
 
 /// Writes a file, readable by others. A link's target is replaced, not the link. Error{io}.
 void replace_text(const std::filesystem::path& path, std::string_view text);

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kPatience{3};
 double first_way_us(InSitu& in_situ, const graph::Backend& backend, const Graph& graph) {
   const graph::Node& node = graph.node(0);
   const std::vector<Implementation> ways = backend.implementations(graph, 0, {}, {}, nullptr);
-  if (!ways.empty()) return in_situ.primitive(graph, 0, ways.front(), nullptr, false);
+  if (!ways.empty()) return in_situ.primitive(graph::CostContext(graph), 0, ways.front(), nullptr, false).us;
   throw Error(
       ErrorCode::unsupported,
       "calibrate: " + backend.name() + " has no way to run a " + std::string(graph::name(node.kind)) + " in f32",
@@ -130,7 +130,8 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
   Calibrated out{.speeds = {.threads = backend.threads(), .machine = cpu::machine()}};
   CostCache cache;
   try {
-    if (!options.file.empty() && cache.load(options.file) && find(cache, environment, out.speeds)) {
+    if (!options.file.empty() && cache.load(options.file) && !options.remeasure &&
+        find(cache, environment, out.speeds)) {
       out.remembered = true;
       return out;
     }
@@ -144,7 +145,8 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
     join(out.speeds, measured(backend));
   }
   out.doubtful = !plausible(out.speeds);
-  if (options.file.empty() || out.file_error || out.doubtful) return out;
+  const bool lost = out.file_error && out.file_error->code() != ErrorCode::corrupt;
+  if (options.file.empty() || lost || out.doubtful) return out;
   for (std::size_t i = 0; i < speeds().size(); ++i) cache.insert(key_of(environment, i), out.speeds.*speeds()[i]);
   cache.insert(step_key(environment), out.speeds.step_us);
   try {

@@ -14,6 +14,8 @@ namespace relayout::execute {
 struct CalibrateOptions {
   /// A CostCache's file: once measured, speeds are found there; empty: measured each time.
   std::filesystem::path file{};
+  /// Measures in place of what the file has.
+  bool remeasure = false;
 };
 
 struct Calibrated {
@@ -21,7 +23,7 @@ struct Calibrated {
   bool remembered = false;
   /// They do not fit together (see plausible()) after a few attempts: they are used now, and measured anew next time.
   bool doubtful = false;
-  /// What went wrong with the file: the speeds are good nevertheless.
+  /// What went wrong with the file: the speeds are good nevertheless. A damaged one (corrupt) is replaced.
   std::optional<Error> file_error;
 };
 

@@ -23,8 +23,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "relayout-costs", kVersion = "1";
 constexpr std::size_t kWordDigits = 16, kKeyDigits = 2 * kWordDigits;
 
-std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
-
 bool good(double value) { return value >= 0; }  // no NaN
 
 template <typename T, typename... Base>
@@ -35,13 +33,17 @@ std::optional<T> number(std::string_view text, Base... base) {
   return value;
 }
 
-std::optional<std::pair<CostKey, double>> parse_entry(std::string_view line) {
-  if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return std::nullopt;
+/// What is wrong with the line, or "".
+std::string parse_entry(std::string_view line, std::pair<CostKey, double>& out) {
+  if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return "is no entry";
   const auto high = number<uint64_t>(line.substr(0, kWordDigits), 16);
   const auto low = number<uint64_t>(line.substr(kWordDigits, kWordDigits), 16);
-  const auto value = number<double>(line.substr(kKeyDigits + 1));
-  if (!high || !low || !value || !good(*value)) return std::nullopt;
-  return std::pair{CostKey{*high, *low}, *value};
+  if (!high || !low) return "is no entry";
+  const std::string_view text = line.substr(kKeyDigits + 1);
+  const auto value = number<double>(text);
+  if (!value || !good(*value)) return "has the value \"" + escaped(text) + "\", which is no time";
+  out = {CostKey{*high, *low}, *value};
+  return "";
 }
 
 void append_word(std::string& text, uint64_t word) {
@@ -99,10 +101,10 @@ std::optional<CostCache::Entries> CostCache::read(const fs::path& path) {
   if (!text) return std::nullopt;
   Entries out;
   out.reserve(std::min(kMaxEntries, text->size() / (kKeyDigits + 2)));
-  cpu::read_entries({"file of costs", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
-    const auto entry = parse_entry(line);
-    if (!entry) return "is no entry";
-    return out.insert(*entry).second ? "" : "repeats a key";
+  cpu::read_own_entries({"file of costs", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
+    std::pair<CostKey, double> entry;
+    const std::string wrong = parse_entry(line, entry);
+    return !wrong.empty() || out.insert(entry).second ? wrong : "repeats a key";
   });
   return out;
 }
@@ -126,7 +128,11 @@ void CostCache::save(const fs::path& path) const {
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);  // the lock says what is wrong
   const cpu::FileLock lock(path);
   CostCache all = *this;
-  all.load(path);
+  try {
+    all.load(path);
+  } catch (const Error& wrong) {
+    if (wrong.code() != ErrorCode::corrupt) throw;
+  }
   std::string text = std::string(kMagic) + " " + std::string(kVersion) + "\n";
   for (const auto& [key, value] : all.entries_) append_entry(text, key, value);
   text += "end " + std::to_string(all.size()) + "\n";

@@ -31,11 +31,12 @@ class CostCache {
   std::size_t size() const { return entries_.size(); }
 
   /// Adds a file's entries, as many as there is room for; those in memory win. False where there is no such file.
-  /// Errors: corrupt (names the line), unsupported (another version of the format), limit, io; then nothing is added.
+  /// Errors: corrupt (an empty or damaged file; names the line and what is wrong there), unsupported (no such file, or
+  /// another version of the format), limit, io; then nothing is added.
   bool load(const std::filesystem::path& path);
   /// Writes the entries together with those that the file has, of which fewer than kMaxEntries are kept; those in
-  /// memory win. Folders are made. Whole or not at all, and by one process at a time (cpu/text_file.h). Errors as in
-  /// load(): a file that is not understood is left alone.
+  /// memory win. Folders are made. Whole or not at all, and by one process at a time (cpu/text_file.h). A damaged file
+  /// is replaced. Errors: unsupported, limit, io, as in load(): a file that is not understood is left alone.
   void save(const std::filesystem::path& path) const;
 
  private:

@@ -76,7 +76,7 @@ TEST_F(CostCacheTest, IsNoTime) {
     EXPECT_EQ(test::code_of([&] { cache.insert({1, 1}, value); }), ErrorCode::invalid_argument);
 }
 
-TEST_F(CostCacheTest, WhatIsNoSuchFileIsLeftAlone) {
+TEST_F(CostCacheTest, WhatIsDamagedIsReplacedAndWhatIsNoSuchFileIsLeftAlone) {
   fs::create_directories(folder_ / "sub");
   CostCache good;
   good.insert({1, 1}, 10);
@@ -84,7 +84,7 @@ TEST_F(CostCacheTest, WhatIsNoSuchFileIsLeftAlone) {
   const std::string text = contents(), key(32, '0'), other = std::string(31, '0') + "1";
   std::vector<std::pair<std::string, ErrorCode>> bad = {
       {"", ErrorCode::corrupt},
-      {"my thesis", ErrorCode::corrupt},
+      {"my thesis", ErrorCode::unsupported},
       {"relayout-costs 2\nend 0\n", ErrorCode::unsupported},
       {"relayout-costs 1\n", ErrorCode::corrupt},
       {"relayout-costs 1\nend 1\n", ErrorCode::corrupt},
@@ -104,8 +104,28 @@ TEST_F(CostCacheTest, WhatIsNoSuchFileIsLeftAlone) {
     cache.insert({5, 5}, 5);
     EXPECT_EQ(test::code_of([&] { cache.load(file_); }), code) << escaped(contents_of);
     EXPECT_EQ(cache.size(), 1u);
-    EXPECT_EQ(test::code_of([&] { cache.save(file_); }), code);
-    EXPECT_EQ(contents(), contents_of);
+    if (code == ErrorCode::corrupt) {
+      cache.save(file_);
+      CostCache replaced;
+      EXPECT_TRUE(replaced.load(file_));
+      EXPECT_EQ(replaced.size(), 1u);
+      EXPECT_EQ(replaced.find({5, 5}), 5);
+    } else {
+      EXPECT_EQ(test::code_of([&] { cache.save(file_); }), code);
+      EXPECT_EQ(contents(), contents_of);
+    }
+  }
+}
+
+TEST_F(CostCacheTest, AWrongValueIsNamedWithItsLine) {
+  fs::create_directories(folder_ / "sub");
+  const std::string key(32, '0'), other = std::string(31, '0') + "1";
+  for (const std::string value : {"-1", "-inf", "nan", "1e999", "one"}) {
+    write("relayout-costs 1\n" + key + " inf\n" + other + " " + value + "\nend 2\n");
+    CostCache cache;
+    const Error error = test::error_of([&] { cache.load(file_); });
+    EXPECT_NE(error.message().find("line 3 has the value \"" + value + "\", which is no time"), std::string::npos)
+        << error.message();
   }
 }
 

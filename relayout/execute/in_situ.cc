@@ -1,8 +1,6 @@
 // Measuring one primitive or reorder: operands in rings of memory, sources written before each run.
 #include "relayout/execute/in_situ.h"
 
-#include <sys/resource.h>
-
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -11,9 +9,11 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/threads.h"
+#include "relayout/execute/run_times.h"
 
 namespace relayout::execute {
 
+using graph::CostContext;
 using graph::Executable;
 using graph::Graph;
 using graph::Implementation;
@@ -41,14 +41,8 @@ constexpr int64_t kReadGrain = 256;
 
 int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kLine) * kLine; }
 
-/// Budgets to spend where other processes have interrupted every run.
+/// Budgets to spend where the time is not sure yet.
 constexpr int kPatience = 4;
-
-/// How often a thread of this process had to leave its core to another process.
-int64_t interruptions() {
-  rusage used{};
-  return getrusage(RUSAGE_SELF, &used) == 0 ? used.ru_nivcsw : 0;
-}
 
 /// Places for constants, so that those of one run have left the caches when their place is used again: what a model's
 /// other layers read between two runs of it.
@@ -142,37 +136,36 @@ void InSitu::read(const std::byte* at, int64_t bytes) const {
       &reading);
 }
 
-double InSitu::least_time(const Work& of, double hopeless) const {
+Timed InSitu::least_time(const Work& of, double hopeless) const {
   const Clock::time_point start = Clock::now();
-  const auto timed = [](const std::function<void()>& part) {
-    const Clock::time_point begin = Clock::now();
-    part();
-    return Microseconds(Clock::now() - begin).count();
-  };
-  double first_use = graph::kImpossible, second_use = first_use;
+  RunTimes times(backend_.threads()), first_use(backend_.threads()), second_use(backend_.threads());
   const auto one = [&] {
     of.prepare();
-    const double took = timed(of.work);
-    first_use = std::min(first_use, timed(of.use));
-    second_use = std::min(second_use, timed(of.use));
+    const double took = times.run(of.work);
+    first_use.run(of.use);
+    second_use.run(of.use);
     return took;
   };
-  double out = one();
+  const auto least = [&](bool sure) {
+    return Timed{times.least() + std::max(0.0, first_use.least() - second_use.least()), sure};
+  };
   // The first run may also make what all later ones use, kernels say.
-  if (out > kLong * Microseconds(options_.budget).count()) return out + std::max(0.0, first_use - second_use);
-  for (int run = 1, whole = 0; run <= 4 * options_.runs; ++run) {
-    const int64_t before = interruptions();
-    out = std::min(out, one());
-    whole += interruptions() == before;
-    const auto taken = Clock::now() - start;
-    if (out > hopeless || taken > options_.budget * (whole > 0 ? 1 : kPatience)) break;
-    if (whole >= options_.runs && taken > options_.least) break;
+  if (one() > kLong * Microseconds(options_.budget).count()) {
+    return least(times.whole_runs() > 0 || backend_.threads() > 1);
   }
-  return out + std::max(0.0, first_use - second_use);
+  for (int run = 1; run <= 4 * options_.runs; ++run) {
+    one();
+    const auto taken = Clock::now() - start;
+    if (taken > options_.budget * (times.sure() ? 1 : kPatience)) break;
+    if (times.sure() && times.least() > hopeless) break;
+    if (times.whole_runs() > options_.runs && taken > options_.least) break;
+  }
+  return least(times.sure());
 }
 
-double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& implementation,
-                         const Implementation* forward, bool in_place) {
+Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementation& implementation,
+                        const Implementation* forward, bool in_place) {
+  const Graph& graph = context.graph();
   const Node& node = graph.node(id);
   std::unique_ptr<Executable> forward_executable, executable;
   std::vector<Buffer> kept;
@@ -202,7 +195,7 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
     const std::vector<Operand> operands = operands_of(graph, node, implementation, in_place);
     const auto is_there = [&](const Operand& operand) {
       if (!operand.is_src) return false;
-      return graph::is_given(graph, operand.tensor) || is_of_forward_pass(graph, node, operand.tensor);
+      return context.is_given(operand.tensor) || is_of_forward_pass(graph, node, operand.tensor);
     };
     int64_t activation_bytes = 0, given_bytes = 0;
     std::vector<std::byte*> indices(operands.size());
@@ -217,7 +210,7 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
       if (constant) std::ranges::copy(*graph.tensor(operand.tensor).data, indices[i]);
     }
     const int64_t turns = kTurns * activation_bytes;
-    activations_.start(graph::is_step(graph) ? std::max(turns, cpu::machine().l3) : turns);
+    activations_.start(context.is_step() ? std::max(turns, cpu::machine().l3) : turns);
     given_.start(given_bytes * pieces_between(given_bytes));
     const auto prepare = [&] {
       at.assign(operands.size(), nullptr);
@@ -245,19 +238,19 @@ double InSitu::primitive(const Graph& graph, NodeId id, const Implementation& im
         if (operands[i].tensor != kNone && !operands[i].is_src) read(at[i], operands[i].bytes);
       }
     };
-    double& best = best_.try_emplace(graph::node_key(graph, id), graph::kImpossible).first->second;
-    const double out =
+    double& best = best_.try_emplace(context.node_key(id), graph::kImpossible).first->second;
+    const Timed out =
         least_time({.prepare = prepare, .work = [&] { run(node, *executable); }, .use = use}, kHopeless * best);
-    best = std::min(best, out);
+    best = std::min(best, out.us);
     return out;
   } catch (const Error& error) {
     // What else goes wrong, memory that is short say, is none of the way's properties.
     if (error.code() != ErrorCode::unsupported) throw;
-    return graph::kImpossible;
+    return {graph::kImpossible};
   }
 }
 
-double InSitu::reorder(const TensorDesc& from, const TensorDesc& to) {
+Timed InSitu::reorder(const TensorDesc& from, const TensorDesc& to) {
   const Plan plan = Plan::make(from, to);
   const int64_t src_bytes = rounded(from.span_bytes()), dst_bytes = rounded(to.span_bytes());
   activations_.start(kTurns * (src_bytes + dst_bytes));

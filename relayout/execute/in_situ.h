@@ -21,12 +21,19 @@
 namespace relayout::execute {
 
 struct InSituOptions {
-  /// Runs after the first that nothing interrupts, at least, as far as the budget goes.
+  /// Runs that nothing interrupts, at least, as far as the budget goes.
   int runs = 5;
-  /// Of one measurement. A single run that takes longer is all there is.
+  /// Of one measurement; four times that where the time is not sure yet. A single run that takes ten times that is all
+  /// there is.
   std::chrono::microseconds budget{20000};
   /// Runs on while it has taken less than that altogether, up to four times as many runs: short times scatter more.
   std::chrono::microseconds least{500};
+};
+
+/// The least of some runs, and whether it can be believed: whether other work on the machine left some of them alone.
+struct Timed {
+  double us = 0;
+  bool sure = true;
 };
 
 class InSitu {
@@ -35,11 +42,11 @@ class InSitu {
   InSitu(const graph::Backend& backend, const InSituOptions& options) : backend_(backend), options_(options) {}
 
   /// Microseconds, as Costs::primitive() is asked: the least of the runs; infinity where the backend says that it is
-  /// unsupported. What is four times slower than another way of the same node is run once. Errors: all others of the
-  /// backend.
-  double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
-                   const graph::Implementation* forward, bool in_place);
-  double reorder(const TensorDesc& from, const TensorDesc& to);
+  /// unsupported. What is four times slower than another way of the same node is run until that is sure. Errors: all
+  /// others of the backend.
+  Timed primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
+                  const graph::Implementation* forward, bool in_place);
+  Timed reorder(const TensorDesc& from, const TensorDesc& to);
 
  private:
   /// Memory that is handed out piece after piece, and again from the start.
@@ -62,7 +69,7 @@ class InSitu {
   struct Work {
     std::function<void()> prepare, work, use;
   };
-  double least_time(const Work& of, double hopeless) const;
+  Timed least_time(const Work& of, double hopeless) const;
 
   const graph::Backend& backend_;
   InSituOptions options_;

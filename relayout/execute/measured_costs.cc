@@ -1,6 +1,10 @@
 // Times by key: found in the cache, else measured; and the step that each comes with.
 #include "relayout/execute/measured_costs.h"
 
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/in_situ.h"
 #include "relayout/execute/step.h"
@@ -15,6 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 /// What a process that is stopped may lose.
 constexpr std::chrono::seconds kSaveEvery{5};
+constexpr int kAttempts = 3;
+constexpr std::chrono::seconds kPatience{5};
 
 }  // namespace
 
@@ -26,10 +32,10 @@ struct MeasuredCosts::Impl {
         environment(environment_key(backend)),
         in_situ(backend, {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us)}) {
     try {
-      if (!file.empty()) cache.load(file);
+      if (!file.empty() && !options.remeasure) cache.load(file);
     } catch (const Error& error) {
       file_error = error;
-      readable = false;
+      writable = error.code() == ErrorCode::corrupt;
     }
   }
 
@@ -40,11 +46,31 @@ struct MeasuredCosts::Impl {
       ++remembered;
       return *known;
     }
-    if (check) check();
-    const double out = measure();
+    if (const auto known = doubtful.find(key); known != doubtful.end()) return known->second;
+    const Timed out = sure_time(measure);
     ++measured;
-    is_new |= cache.insert(key, out);
+    if (out.sure) {
+      is_new |= cache.insert(key, out.us);
+    } else {
+      doubtful.emplace(key, out.us);
+    }
     if (Clock::now() - saved > kSaveEvery) try_save();
+    return out.us;
+  }
+
+  /// A few attempts, and the least of them. The time for more than one is limited for all that is measured: on a
+  /// machine that is busy for long they would be no better.
+  template <typename Measure>
+  Timed sure_time(Measure measure) {
+    Timed out{graph::kImpossible, false};
+    for (int attempt = 0; attempt < kAttempts && !out.sure && (attempt == 0 || patience > Clock::duration(0));
+         ++attempt) {
+      if (check) check();
+      const Clock::time_point begin = Clock::now();
+      const Timed one = measure();
+      out = {std::min(out.us, one.us), one.sure};
+      if (attempt > 0) patience -= Clock::now() - begin;
+    }
     return out;
   }
 
@@ -53,7 +79,7 @@ struct MeasuredCosts::Impl {
     if (step_us) return *step_us;
     const CostKey key = step_key(environment);
     step_us = cache.find(key);
-    if (!step_us || *step_us <= 0) {
+    if (!step_us || *step_us <= 0 || !std::isfinite(*step_us)) {
       if (check) check();
       const std::optional<double> found = measured_step_us(backend);
       if (found) is_new |= cache.insert(key, *found);
@@ -64,11 +90,11 @@ struct MeasuredCosts::Impl {
 
   void save() {
     saved = Clock::now();
-    if (!is_new || file.empty() || !readable) return;
+    if (!is_new || file.empty() || !writable) return;
     try {
       cache.save(file);
       is_new = false;
-      file_error.reset();
+      if (file_error && file_error->code() != ErrorCode::corrupt) file_error.reset();
     } catch (const Error& error) {
       file_error = error;
       throw;
@@ -90,7 +116,10 @@ struct MeasuredCosts::Impl {
   InSitu in_situ;
   CostCache cache;
   std::optional<Error> file_error;
-  bool is_new = false, readable = true;
+  bool is_new = false, writable = true;
+  /// Not sure, by key.
+  std::unordered_map<CostKey, double, graph::CostKeyHash> doubtful;
+  Clock::duration patience = kPatience;
   Clock::time_point saved = Clock::now();
   int64_t remembered = 0, measured = 0;
 };
@@ -99,10 +128,10 @@ MeasuredCosts::MeasuredCosts(const graph::Backend& backend, const MeasuredOption
     : impl_(std::make_unique<Impl>(backend, options)) {}
 MeasuredCosts::~MeasuredCosts() { impl_->try_save(); }
 
-double MeasuredCosts::primitive(const graph::Graph& graph, graph::NodeId node, const Implementation& implementation,
-                                const Implementation* forward, bool in_place) {
-  return impl_->step() + impl_->time(graph::primitive_key(graph, node, implementation, forward, in_place), [&] {
-    return impl_->in_situ.primitive(graph, node, implementation, forward, in_place);
+double MeasuredCosts::primitive(const graph::CostContext& context, graph::NodeId node,
+                                const Implementation& implementation, const Implementation* forward, bool in_place) {
+  return impl_->step() + impl_->time(graph::primitive_key(context, node, implementation, forward, in_place), [&] {
+    return impl_->in_situ.primitive(context, node, implementation, forward, in_place);
   });
 }
 
@@ -112,7 +141,8 @@ double MeasuredCosts::reorder(const TensorDesc& from, const TensorDesc& to) {
 
 void MeasuredCosts::save() { impl_->save(); }
 const std::optional<Error>& MeasuredCosts::file_error() const { return impl_->file_error; }
-bool MeasuredCosts::doubtful() const { return impl_->step_us && *impl_->step_us <= 0; }
+int64_t MeasuredCosts::doubtful() const { return std::ssize(impl_->doubtful); }
+bool MeasuredCosts::step_doubtful() const { return impl_->step_us && *impl_->step_us <= 0; }
 int64_t MeasuredCosts::remembered() const { return impl_->remembered; }
 int64_t MeasuredCosts::measured() const { return impl_->measured; }
 

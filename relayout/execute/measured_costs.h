@@ -25,6 +25,8 @@ struct MeasuredOptions {
   int runs = 5;
   /// Microseconds that one primitive or reorder is measured for.
   int64_t budget_us = 20000;
+  /// Measures all that is asked for anew, once, in place of what the file has.
+  bool remeasure = false;
   /// Called before each measurement, which may be hundreds for one plan; what it throws passes on and ends the plan.
   /// What was measured before stays, for save().
   std::function<void()> check{};
@@ -38,17 +40,21 @@ class MeasuredCosts : public graph::Costs {
   ~MeasuredCosts() override;
 
   std::string name() const override { return "measured"; }
-  double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+  double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation* forward, bool in_place) override;
   double reorder(const TensorDesc& from, const TensorDesc& to) override;
 
-  /// Writes what is new, if there is a file that can be read; it is also written now and then while measuring. Errors:
-  /// as CostCache::save().
+  /// Writes what is new, if there is a file that can be read or is damaged; it is also written now and then while
+  /// measuring. Errors: as CostCache::save().
   void save();
-  /// What went wrong with reading the file, or with writing it last: costs are good nevertheless, but are not kept.
+  /// What went wrong with reading the file, or with writing it last: costs are good nevertheless, but are not kept. A
+  /// damaged file (corrupt) is replaced by save().
   const std::optional<Error>& file_error() const;
-  /// Whether other work on the machine left nothing of what a step takes: it was counted as none, and is not kept.
-  bool doubtful() const;
+  /// Times that other work on the machine may have made longer, after a few attempts each: they are used here and not
+  /// kept.
+  int64_t doubtful() const;
+  /// Whether what a step takes was lost in it, too: it was counted as none, and is not kept.
+  bool step_doubtful() const;
   /// Times that were found, and those that had to be measured.
   int64_t remembered() const;
   int64_t measured() const;

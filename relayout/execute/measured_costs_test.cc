@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "relayout/cpu/machine.h"
 #include "relayout/execute/calibrate.h"
@@ -78,7 +80,7 @@ TEST_F(MeasuredCostsTest, AreGoodWithoutTheFile) {
   {
     const auto costs = measured_costs(*backend_, {.file = file_});
     ASSERT_TRUE(costs->file_error());
-    EXPECT_EQ(costs->file_error()->code(), ErrorCode::corrupt);
+    EXPECT_EQ(costs->file_error()->code(), ErrorCode::unsupported);
     EXPECT_GT(predict(graph, plan, *costs).total(), 0);
     EXPECT_EQ(predict(graph, plan, *costs).total(), predict(graph, plan, *costs).total());
     EXPECT_EQ(costs->measured(), 1);
@@ -94,9 +96,9 @@ TEST_F(MeasuredCostsTest, WhatCannotBeMadeIsImpossible) {
   const auto costs = measured_costs(*backend_, {.file = file_});
   const Layout far = Layout::strided({1, 16, 8, 8}, {9999, 77, 1, 3000});
   const Implementation none{.name = "relayout:nothing", .src = {layout}, .dst = {far}};
-  EXPECT_TRUE(std::isinf(costs->primitive(graph, 0, none, nullptr, false)));
+  EXPECT_TRUE(std::isinf(costs->primitive(graph::CostContext(graph), 0, none, nullptr, false)));
   EXPECT_EQ(costs->measured(), 1);
-  EXPECT_TRUE(std::isinf(costs->primitive(graph, 0, none, nullptr, false)));
+  EXPECT_TRUE(std::isinf(costs->primitive(graph::CostContext(graph), 0, none, nullptr, false)));
   EXPECT_EQ(costs->measured(), 1);
 }
 
@@ -105,7 +107,8 @@ TEST_F(MeasuredCostsTest, GrowWithTheWork) {
   const auto us = [&](const Dims& dims, bool in_place) {
     const Graph graph = relu(dims);
     const Layout layout = Layout::contiguous(dims);
-    return costs->primitive(graph, 0, {.name = "jit", .src = {layout}, .dst = {layout}}, nullptr, in_place);
+    return costs->primitive(graph::CostContext(graph), 0, {.name = "jit", .src = {layout}, .dst = {layout}}, nullptr,
+                            in_place);
   };
   for (const bool in_place : {false, true})
     EXPECT_GT(us({1, 64, 112, 112}, in_place), 5 * us({1, 16, 28, 28}, in_place));
@@ -125,7 +128,7 @@ TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
     const auto ways = backend_->implementations(graph, n, {}, {}, nullptr);
     ASSERT_FALSE(ways.empty());
     for (const Implementation& way : ways) {
-      const double us = costs->primitive(graph, n, way, nullptr, false);
+      const double us = costs->primitive(graph::CostContext(graph), n, way, nullptr, false);
       EXPECT_TRUE(us > 0 && us < 1e5) << way.name << " " << us;
     }
   }
@@ -192,7 +195,7 @@ TEST_F(MeasuredCostsTest, EachStepPaysItsPrice) {
     cache.insert(step, 1 + 1000 * i);
     cache.save(file_);
     const auto costs = measured_costs(*backend_, {.file = file_});
-    primitive[i] = costs->primitive(graph, 0, way, nullptr, false);
+    primitive[i] = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
     reorder[i] = costs->reorder(from, to);
   }
   EXPECT_NEAR(primitive[1] - primitive[0], 1000, 1e-6);
@@ -235,7 +238,7 @@ TEST_F(MeasuredCostsTest, SpeedsThatCannotBeAreMeasuredAnew) {
   const auto costs = measured_costs(*backend_, {.file = file_});
   EXPECT_GT(predict(graph, propagate(graph, *backend_), *costs).total(), 0);
   costs->save();
-  if (costs->doubtful()) GTEST_SKIP() << "too much else runs here to measure a step";
+  if (costs->step_doubtful()) GTEST_SKIP() << "too much else runs here to measure a step";
   CostCache after;
   after.load(file_);
   ASSERT_TRUE(after.find(step));
@@ -277,13 +280,80 @@ TEST_F(MeasuredCostsTest, OnlyWhatIsUnsupportedIsRememberedAsImpossible) {
     const auto costs = measured_costs(failing, {.file = file_});
     costs->reorder(test::desc("nchw", {1, 16, 8, 8}), test::desc("nhwc", {1, 16, 8, 8}));
     failing.fails = code;
-    EXPECT_EQ(test::code_of([&] { costs->primitive(graph, 0, way, nullptr, false); }), code);
+    EXPECT_EQ(test::code_of([&] { costs->primitive(graph::CostContext(graph), 0, way, nullptr, false); }), code);
     costs->save();
     failing.fails.reset();
-    const double us = costs->primitive(graph, 0, way, nullptr, false);
+    const double us = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
     EXPECT_TRUE(us > 0 && std::isfinite(us)) << us;
-    EXPECT_TRUE(std::isfinite(measured_costs(failing, {.file = file_})->primitive(graph, 0, way, nullptr, false)));
+    EXPECT_TRUE(std::isfinite(
+        measured_costs(failing, {.file = file_})->primitive(graph::CostContext(graph), 0, way, nullptr, false)));
   }
+}
+
+TEST_F(MeasuredCostsTest, AreMeasuredAnewWhereThatIsAskedFor) {
+  const Graph graph = relu({1, 16, 8, 8});
+  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
+  const graph::CostContext context(graph);
+  const auto is_far_off = [&](const MeasuredOptions& options) {
+    const auto costs = measured_costs(*backend_, options);
+    const double us = costs->primitive(context, 0, way, nullptr, false);
+    EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), us);
+    EXPECT_LE(costs->measured(), 1);
+    return us > 1e6;
+  };
+  const graph::CostKey environment = environment_key(*backend_), of = primitive_key(context, 0, way, nullptr, false);
+  CostCache wrong;
+  wrong.insert(graph::KeyMaker(environment).add(of.high).add(of.low).key(), 1e7);
+  wrong.save(file_);
+  EXPECT_TRUE(is_far_off({.file = file_}));
+  EXPECT_FALSE(is_far_off({.file = file_, .remeasure = true}));
+  EXPECT_FALSE(is_far_off({.file = file_}));
+}
+
+/// Its kernels take twice as long each time, as other work on the machine may make them.
+class Slowing : public Failing {
+ public:
+  using Failing::Failing;
+  std::unique_ptr<graph::Executable> make(const Graph& graph, graph::NodeId node, const Implementation& way,
+                                          const Implementation* forward_way,
+                                          graph::Executable* forward) const override {
+    return std::make_unique<Slower>(Failing::make(graph, node, way, forward_way, forward));
+  }
+
+ private:
+  class Slower : public graph::Executable {
+   public:
+    explicit Slower(std::unique_ptr<graph::Executable> of) : of_(std::move(of)) {}
+    void run(std::span<const void* const> src, std::span<void* const> dst) override {
+      of_->run(src, dst);
+      std::this_thread::sleep_for(time_ *= 2);
+    }
+
+   private:
+    std::unique_ptr<graph::Executable> of_;
+    std::chrono::microseconds time_{500};
+  };
+};
+
+TEST_F(MeasuredCostsTest, WhatIsNotSureIsUsedAndNotKept) {
+  const Graph graph = relu({1, 16, 8, 8});
+  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
+  const graph::CostContext context(graph);
+  Slowing slowing(*backend_);
+  CostCache cache;
+  cache.insert(step_key(environment_key(slowing)), 1);
+  cache.save(file_);
+  {
+    const auto costs = measured_costs(slowing, {.file = file_});
+    const double us = costs->primitive(context, 0, way, nullptr, false);
+    EXPECT_GT(us, 500);
+    EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), us);
+    EXPECT_EQ(costs->measured(), 1);
+    EXPECT_EQ(costs->doubtful(), 1);
+  }
+  const auto costs = measured_costs(*backend_, {.file = file_});
+  EXPECT_LT(costs->primitive(context, 0, way, nullptr, false), 1000);
+  EXPECT_EQ(costs->measured(), 1);
 }
 
 // As a search for the cheapest plan would be stopped: what was measured stays.

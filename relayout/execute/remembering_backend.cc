@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The limit of entries is that of bytes.
+constexpr cpu::EntryFile kFile{"file of ways", "relayout-ways", "1", std::size_t{1} << 30};
 constexpr std::string_view kHeader = "relayout-ways 1\n";
 constexpr std::size_t kKeyDigits = 32;
 
@@ -77,10 +79,11 @@ class Words {
   std::string_view rest_;
 };
 
-/// The layout of a tensor of these dims, or nothing where it is another's or none.
-std::optional<Layout> read_layout(Words& words, const Dims& dims) {
+/// The layout of a tensor of these dims, or nothing where it is another's or none. `digits` is memory for it.
+std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Digits>& digits) {
   if (words.number() != dims.size()) return std::nullopt;
-  std::vector<Digits> digits(static_cast<std::size_t>(dims.size()));
+  digits.resize(static_cast<std::size_t>(dims.size()));
+  for (Digits& each : digits) each.clear();
   int total = 0;
   for (int d = 0; d < dims.size(); ++d) {
     const int64_t dim = words.number(), count = words.number();
@@ -99,23 +102,27 @@ std::optional<Layout> read_layout(Words& words, const Dims& dims) {
 std::optional<std::vector<Implementation>> answer_of(std::string_view text, const Graph& graph, const Node& node) {
   Words words(text);
   std::vector<Implementation> out;
+  std::vector<Digits> digits;
   const int64_t count = words.number();
-  if (count < 0) return std::nullopt;
+  if (count < 0 || count > static_cast<int64_t>(text.size())) return std::nullopt;
+  // Layouts are large: none is moved.
+  out.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    Implementation way{.name = std::string(words.word())};
+    Implementation& way = out.emplace_back(Implementation{.name = std::string(words.word())});
     way.reference = words.number() == 1;
+    way.src.reserve(node.src.size());
+    way.dst.reserve(node.dst.size());
     for (const auto& [operands, layouts] : {std::pair{&node.src, &way.src}, std::pair{&node.dst, &way.dst}}) {
       for (TensorId t : *operands) {
         if (t == kNone) {
           if (words.number() != -1) return std::nullopt;
           layouts->emplace_back();
         } else {
-          layouts->push_back(read_layout(words, graph.tensor(t).dims));
+          layouts->push_back(read_layout(words, graph.tensor(t).dims, digits));
           if (!layouts->back()) return std::nullopt;
         }
       }
     }
-    out.push_back(std::move(way));
   }
   return words.empty() ? std::optional(std::move(out)) : std::nullopt;
 }
@@ -134,22 +141,11 @@ using Lines = std::unordered_map<std::string_view, std::string_view>;
 
 Lines lines_of(std::string_view text, const fs::path& path) {
   Lines out;
-  const std::string file = "file of ways \"" + escaped(path.native(), 200) + "\": ";
-  if (!text.starts_with(kHeader)) {
-    throw Error(ErrorCode::unsupported, file + "does not begin with \"relayout-ways 1\"", "header");
-  }
-  std::string_view rest = text.substr(kHeader.size());
-  while (true) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-    if (line == "end " + std::to_string(out.size()) && rest.empty()) return out;
-    if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') break;
-    out.emplace(line.substr(0, kKeyDigits), line.substr(kKeyDigits + 1));
-  }
-  throw Error(ErrorCode::corrupt, file + "line " + std::to_string(out.size() + 2) + " is no answer", "line",
-              std::to_string(out.size() + 2));
+  cpu::read_own_entries(kFile, path, text, [&](std::string_view line) {
+    if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return "is no answer";
+    return out.emplace(line.substr(0, kKeyDigits), line.substr(kKeyDigits + 1)).second ? "" : "repeats a key";
+  });
+  return out;
 }
 
 }  // namespace
@@ -164,9 +160,18 @@ struct RememberingBackend::Impl {
       }
     } catch (const Error& error) {
       file_error = error;
-      readable = false;
+      writable = error.code() == ErrorCode::corrupt;
       lines.clear();
     }
+  }
+
+  /// What was answered to the question of that key, here or in the file. Layouts are large in memory: lines are kept,
+  /// and read when they are asked for.
+  std::optional<std::string_view> line(const std::string& key) const {
+    if (const auto found = fresh.find(key); found != fresh.end()) return found->second;
+    if (const auto found = saved.find(key); found != saved.end()) return found->second;
+    if (const auto found = lines.find(key); found != lines.end()) return found->second;
+    return std::nullopt;
   }
 
   /// What is new, joined with what the file has by now.
@@ -178,9 +183,9 @@ struct RememberingBackend::Impl {
   std::string text;  // the file's
   Lines lines;
   std::unordered_map<std::string, std::string> fresh;  // not in the file
-  std::unordered_map<CostKey, std::vector<Implementation>, graph::CostKeyHash> known;
+  std::unordered_map<std::string, std::string> saved;  // in the file since it was read
   std::optional<Error> file_error;
-  bool readable = true;
+  bool writable = true;
   std::mutex mutex;  // of all but what is set once
   int64_t remembered = 0, asked = 0;
 };
@@ -206,34 +211,22 @@ std::vector<Implementation> RememberingBackend::implementations(const Graph& gra
                                                                 std::span<const graph::Wish> src,
                                                                 std::span<const graph::Wish> dst,
                                                                 const Implementation* forward) const {
-  const Implementation wishes{.name = {}, .src = {src.begin(), src.end()}, .dst = {dst.begin(), dst.end()}};
-  const CostKey question = graph::primitive_key(graph, id, wishes, forward, false);
-  const CostKey key = graph::KeyMaker(impl_->environment).add(question.high).add(question.low).key();
+  const CostKey question = graph::question_key(graph, id, src, dst, forward);
+  const std::string name = text_of(graph::KeyMaker(impl_->environment).add(question.high).add(question.low).key());
   const std::lock_guard lock(impl_->mutex);
-  const auto [at, is_new] = impl_->known.try_emplace(key);
-  if (!is_new) {
-    ++impl_->remembered;
-    return at->second;
-  }
-  const std::string name = text_of(key);
-  if (const auto line = impl_->lines.find(name); line != impl_->lines.end()) {
+  if (const auto line = impl_->line(name)) {
     try {
-      if (auto answer = answer_of(line->second, graph, graph.node(id))) {
+      if (auto answer = answer_of(*line, graph, graph.node(id))) {
         ++impl_->remembered;
-        return at->second = std::move(*answer);
+        return std::move(*answer);
       }
     } catch (const Error&) {  // no layout: asked anew
     }
   }
   ++impl_->asked;
-  try {
-    at->second = impl_->backend.implementations(graph, id, src, dst, forward);
-  } catch (...) {
-    impl_->known.erase(at);
-    throw;
-  }
-  if (!impl_->file.empty()) impl_->fresh[name] = text_of(at->second);
-  return at->second;
+  std::vector<Implementation> out = impl_->backend.implementations(graph, id, src, dst, forward);
+  impl_->fresh[name] = text_of(out);
+  return out;
 }
 
 std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, NodeId node,
@@ -248,6 +241,12 @@ void RememberingBackend::Impl::write() {
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // the lock says why not
   const cpu::FileLock file_lock(file);
   const std::string there = cpu::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
+  Lines kept;
+  try {
+    kept = lines_of(there, file);
+  } catch (const Error& wrong) {
+    if (wrong.code() != ErrorCode::corrupt) throw;
+  }
   std::string out(kHeader);
   std::size_t count = 0;
   const auto add = [&](std::string_view key, std::string_view answer) {
@@ -256,19 +255,20 @@ void RememberingBackend::Impl::write() {
     ++count;
   };
   for (const auto& [key, answer] : fresh) add(key, answer);
-  for (const auto& [key, answer] : lines_of(there, file)) {
+  for (const auto& [key, answer] : kept) {
     if (!fresh.contains(std::string(key))) add(key, answer);
   }
   cpu::replace_text(file, out + "end " + std::to_string(count) + "\n");
+  saved.merge(fresh);
   fresh.clear();
 }
 
 void RememberingBackend::save() {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->file.empty() || impl_->fresh.empty() || !impl_->readable) return;
+  if (impl_->file.empty() || impl_->fresh.empty() || !impl_->writable) return;
   try {
     impl_->write();
-    impl_->file_error.reset();
+    if (impl_->file_error && impl_->file_error->code() != ErrorCode::corrupt) impl_->file_error.reset();
   } catch (const Error& error) {
     impl_->file_error = error;
     throw;

@@ -41,10 +41,11 @@ class RememberingBackend : public graph::Backend {
                                           const graph::Implementation* forward_implementation,
                                           graph::Executable* forward) const override;
 
-  /// Writes what is new, joined with what the file has by now. Errors: io.
+  /// Writes what is new, joined with what the file has by now; a damaged file is replaced. Errors: io, and those of a
+  /// file that is another's (unsupported) or too large (limit).
   void save();
   /// What went wrong with reading the file (corrupt, unsupported, limit, io), or with writing it last: answers are good
-  /// nevertheless, but are not kept.
+  /// nevertheless, but are not kept, other than in place of a corrupt one.
   const std::optional<Error>& file_error() const;
   /// Questions that were answered from memory, and those that were not.
   int64_t remembered() const;

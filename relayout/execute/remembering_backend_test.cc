@@ -36,7 +36,7 @@ class Remembering : public testing::Test {
     for (std::size_t n = 0; n < a.choices.size(); ++n) {
       ASSERT_EQ(a.choices[n].size(), b.choices[n].size());
       for (std::size_t c = 0; c < a.choices[n].size(); ++c) {
-        const Implementation &one = a.choices[n][c].implementation, &other = b.choices[n][c].implementation;
+        const Implementation &one = *a.choices[n][c].implementation, &other = *b.choices[n][c].implementation;
         EXPECT_EQ(one.name, other.name);
         EXPECT_EQ(one.src, other.src);
         EXPECT_EQ(one.dst, other.dst);
@@ -125,19 +125,25 @@ TEST_F(Remembering, WhatIsNoAnswerIsAskedAnew) {
   EXPECT_EQ(backend->asked(), asked);
 }
 
-TEST_F(Remembering, FilesThatAreNoneAreLeftAlone) {
+TEST_F(Remembering, DamagedFilesAreReplacedAndOthersLeftAlone) {
   for (const char* text :
-       {"", "something else", "relayout-ways 2\nend 0\n", "relayout-ways 1\n", "relayout-ways 1\nend 1\n",
-        "relayout-ways 1\nend 0\nmore\n", "relayout-ways 1\nshort\nend 1\n"}) {
+       {"", "relayout-ways", "relayout-ways 1\n", "relayout-ways 1\nend 1\n", "relayout-ways 1\nend 0\nmore\n",
+        "relayout-ways 1\nshort\nend 1\n", "something else", "relayout-ways 2\nend 0\n"}) {
     std::ofstream(file_) << text;
+    bool damaged = false;
     {
       const auto backend = remembering_backend(*backend_, file_);
       ASSERT_TRUE(backend->file_error()) << text;
       EXPECT_FALSE(backend->file_error()->message().empty());
+      damaged = backend->file_error()->code() == ErrorCode::corrupt;
       space(*backend);
     }
     std::ifstream in(file_);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
+    const std::string after(std::istreambuf_iterator<char>(in), {});
+    EXPECT_EQ(damaged, text != std::string("something else") && text != std::string("relayout-ways 2\nend 0\n"));
+    EXPECT_EQ(after == text, !damaged) << text;
+    const auto again = remembering_backend(*backend_, file_);
+    EXPECT_EQ(!again->file_error(), damaged) << text;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/execute/execute.h"
 #include "relayout/execute/in_situ.h"
+#include "relayout/execute/run_times.h"
 #include "relayout/graph/cost.h"
 #include "relayout/graph/layout_problem.h"
 #include "relayout/graph/propagate.h"
@@ -52,18 +53,21 @@ class Parts : public graph::Costs {
  public:
   explicit Parts(const graph::Backend& backend) : in_situ_(backend, {}) {}
   std::string name() const override { return "parts"; }
-  double primitive(const Graph& graph, NodeId node, const Implementation& implementation, const Implementation* forward,
-                   bool in_place) override {
-    ++steps;
-    return in_situ_.primitive(graph, node, implementation, forward, in_place);
+  double primitive(const graph::CostContext& context, NodeId node, const Implementation& implementation,
+                   const Implementation* forward, bool in_place) override {
+    return counted(in_situ_.primitive(context, node, implementation, forward, in_place));
   }
-  double reorder(const TensorDesc& from, const TensorDesc& to) override {
-    ++steps;
-    return in_situ_.reorder(from, to);
-  }
+  double reorder(const TensorDesc& from, const TensorDesc& to) override { return counted(in_situ_.reorder(from, to)); }
   int steps = 0;
+  bool sure = true;
 
  private:
+  double counted(const Timed& time) {
+    ++steps;
+    sure = sure && time.sure;
+    return time.us;
+  }
+
   InSitu in_situ_;
 };
 
@@ -84,17 +88,18 @@ std::optional<double> measured_step_us(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   std::vector<uint32_t> others(static_cast<std::size_t>(std::max(machine.l2, machine.l3)) / sizeof(uint32_t));
   const Clock::time_point begin = Clock::now();
-  double together = graph::kImpossible, alone = graph::kImpossible;
+  RunTimes together(backend.threads());
+  double alone = graph::kImpossible;
+  bool sure = false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Parts parts(backend);
     alone = std::min(alone, predict(graph, plan, parts).total());
+    sure = sure || parts.sure;
     for (int run = 0; run < kRuns; ++run) {
       std::ranges::fill(others, static_cast<uint32_t>(run));
-      const Clock::time_point start = Clock::now();
-      model.run({&source, 1}, {&destination, 1});
-      together = std::min(together, std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+      together.run([&] { model.run({&source, 1}, {&destination, 1}); });
     }
-    if (together > alone) return (together - alone) / parts.steps;
+    if (sure && together.sure() && together.least() > alone) return (together.least() - alone) / parts.steps;
     if (Clock::now() - begin > kPatience) break;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 // Bucket elimination: which tables meet in which bucket, and what each sends on.
 #include <algorithm>
+#include <array>
 
 #include "relayout/graph/assign_parts.h"
 
@@ -123,6 +124,18 @@ struct Operand {
   std::vector<std::size_t> stride;  // by dim of the scope but the last
 };
 
+/// The least of a[x] + b[x], four by four: one minimum waits for the one before.
+double least_sum(const double* a, const double* b, std::size_t count) {
+  std::array<double, 4> least;
+  least.fill(kImpossible);
+  std::size_t x = 0;
+  for (; x + least.size() <= count; x += least.size()) {
+    for (std::size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], a[x + i] + b[x + i]);
+  }
+  for (; x < count; ++x) least[0] = std::min(least[0], a[x] + b[x]);
+  return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+}
+
 void send(Bucket& bucket, const Elimination& elimination, const std::vector<int>& sizes) {
   const std::vector<int> outer(bucket.scope.begin(), bucket.scope.end() - 1);
   std::vector<Operand> operands;
@@ -144,15 +157,19 @@ void send(Bucket& bucket, const Elimination& elimination, const std::vector<int>
   const std::size_t values = at(sizes[at(bucket.variable)]);
   bucket.message = {outer, std::vector<double>(count)};
   std::vector<std::size_t> index(outer.size(), 0);
-  std::vector<double> sum(values);
+  // All but the last one are added up first.
+  std::vector<double> sum(values, 0.0);
   for (double& least : bucket.message.values) {
-    std::copy_n(operands[0].data, values, sum.begin());
-    for (std::size_t o = 1; o < operands.size(); ++o) {
-      const double* data = operands[o].data;
-      for (std::size_t x = 0; x < values; ++x) sum[x] += data[x];
+    const double* all = operands.size() < 2 ? sum.data() : operands[0].data;
+    if (operands.size() > 2) {
+      std::copy_n(operands[0].data, values, sum.begin());
+      for (std::size_t o = 1; o + 1 < operands.size(); ++o) {
+        const double* data = operands[o].data;
+        for (std::size_t x = 0; x < values; ++x) sum[x] += data[x];
+      }
+      all = sum.data();
     }
-    least = kImpossible;
-    for (std::size_t x = 0; x < values; ++x) least = sum[x] < least ? sum[x] : least;
+    least = least_sum(all, operands.back().data, values);
     for (std::size_t d = outer.size(); d-- > 0;) {
       for (Operand& operand : operands) operand.data += operand.stride[d];
       const std::size_t extent = at(sizes[at(outer[d])]);

@@ -105,7 +105,7 @@ class SpaceBuilder {
 
   void add_barrier(const Node& node) {
     ProblemChoice choice;
-    NodeChoice meaning{.implementation = {.name = "barrier"}};
+    NodeChoice meaning{.implementation = std::make_shared<const Implementation>(Implementation{.name = "barrier"})};
     for (TensorId t : node.src) {
       if (t != kNone) choice.src.push_back(places_in(t, plain(t)));
     }
@@ -116,10 +116,10 @@ class SpaceBuilder {
   }
 
   NodeChoice view_choice(const std::vector<int>& src, int dst) {
-    NodeChoice out{.implementation = {.name = "view"}};
-    for (int layout : src) out.implementation.src.emplace_back(finder_.layouts().layout(layout));
-    out.implementation.dst.emplace_back(finder_.layouts().layout(dst));
-    return out;
+    Implementation out{.name = "view"};
+    for (int layout : src) out.src.emplace_back(finder_.layouts().layout(layout));
+    out.dst.emplace_back(finder_.layouts().layout(dst));
+    return {.implementation = std::make_shared<const Implementation>(std::move(out))};
   }
 
   void add_view(const Node& node, int from, int to) {
@@ -185,13 +185,12 @@ class SpaceBuilder {
   void tidy(NodeId id) {
     const Node& node = graph_.node(id);
     ProblemOperation& op = last();
-    std::vector<ProblemChoice> choices;
-    std::vector<NodeChoice> meanings;
-    std::vector<const Offer*> offers;
+    std::vector<std::size_t> kept;
     // A forward way may be dearer for what comes back.
     const auto covers = [&](std::size_t i, std::size_t j) {
       const ProblemChoice &a = op.choices[i], &b = op.choices[j];
-      if (a.cost > b.cost || a.dst != b.dst || a.with_hint != b.with_hint) return false;
+      if (a.cost > b.cost || (!a.dst.empty() && a.dst[0] != b.dst[0]) || a.dst != b.dst || a.with_hint != b.with_hint)
+        return false;
       if (is_hint_[at(id)] && choice_offers_[at(id)][i] != choice_offers_[at(id)][j]) return false;
       for (std::size_t k = 0; k < a.src.size(); ++k) {
         if ((b.src[k] & ~a.src[k]) != 0) return false;
@@ -202,22 +201,24 @@ class SpaceBuilder {
       const ProblemChoice& choice = op.choices[c];
       bool stays = makes_fixed(op, choice);
       for (std::size_t other = 0; other < op.choices.size() && stays; ++other) {
-        const bool equal = covers(c, other);
-        stays = other == c || !covers(other, c) || (equal && c < other);
+        stays = other == c || !covers(other, c) || (c < other && covers(c, other));
       }
-      if (!stays) continue;
-      choices.push_back(choice);
-      meanings.push_back(space_.choices.back()[c]);
-      offers.push_back(choice_offers_[at(id)][c]);
+      if (stays) kept.push_back(c);
     }
-    if (choices.empty()) {
+    if (kept.empty()) {
       throw Error(ErrorCode::unsupported,
                   "optimize: no way to run " + described(graph_, node) + " in the layouts that are fixed", "node",
                   escaped(node.name));
     }
-    op.choices = std::move(choices);
-    space_.choices.back() = std::move(meanings);
-    choice_offers_[at(id)] = std::move(offers);
+    const auto keep = [&](auto& list) {
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i] != i) list[i] = std::move(list[kept[i]]);
+      }
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(kept.size()), list.end());
+    };
+    keep(op.choices);
+    keep(space_.choices.back());
+    keep(choice_offers_[at(id)]);
   }
 
   bool makes_fixed(const ProblemOperation& op, const ProblemChoice& choice) {

@@ -30,6 +30,7 @@ std::vector<bool> read_copies(const LayoutPlan& plan) {
 
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
   PredictedCost out;
+  const CostContext context(graph);
   const auto way_of = [&](NodeId node) {
     Implementation way = implementation_of(plan, node);
     for (auto* layouts : {&way.src, &way.dst}) {
@@ -44,7 +45,7 @@ PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) 
     const NodeId hint = graph.node(id).hint;
     const Implementation forward = hint == kNone ? Implementation() : way_of(hint);
     const double us =
-        costs.primitive(graph, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
+        costs.primitive(context, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
     if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
     out.primitives += us;
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "relayout/graph/cost_key.h"
 #include "relayout/graph/layout_plan.h"
 #include "relayout/reorder/plan.h"
 
@@ -19,7 +20,7 @@ class Costs {
   /// One run of a node in these layouts as a step of a model, its sources just written by the step before it. `forward`
   /// is the way of the node's hint, else null. `in_place`: the first destination is a source's memory. Infinity where
   /// it cannot be made. Errors: the backend's, where costs are measured.
-  virtual double primitive(const Graph& graph, NodeId node, const Implementation& implementation,
+  virtual double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
   /// One reorder.
   virtual double reorder(const TensorDesc& from, const TensorDesc& to) = 0;

@@ -120,8 +120,9 @@ class AnalyticCosts : public Costs {
 
   std::string name() const override { return "analytic"; }
 
-  double primitive(const Graph& graph, NodeId id, const Implementation& way, const Implementation*,
+  double primitive(const CostContext& context, NodeId id, const Implementation& way, const Implementation*,
                    bool in_place) override {
+    const Graph& graph = context.graph();
     const Node& node = graph.node(id);
     const Work work = work_of(graph, id, way);
     const Channels channels = way.src[0] ? channels_of(*way.src[0]) : kPlain;

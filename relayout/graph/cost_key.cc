@@ -128,7 +128,9 @@ struct Fields {
   }
 };
 
-void add_operands(KeyMaker& maker, const Graph& graph, const std::vector<TensorId>& operands) {
+/// `context` is null where only the node and its operands count.
+void add_operands(KeyMaker& maker, const Graph& graph, const CostContext* context,
+                  const std::vector<TensorId>& operands) {
   maker.add(uint64_t{operands.size()});
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i] == kNone) {
@@ -137,29 +139,32 @@ void add_operands(KeyMaker& maker, const Graph& graph, const std::vector<TensorI
     }
     const Tensor& tensor = graph.tensor(operands[i]);
     const auto first = static_cast<uint64_t>(std::ranges::find(operands, operands[i]) - operands.begin());
-    maker.add(1 + uint64_t{tensor.constant()} + 2 * uint64_t{is_given(graph, operands[i])} +
+    maker.add(1 + uint64_t{tensor.constant()} + 2 * uint64_t{context != nullptr && context->is_given(operands[i])} +
               4 * (static_cast<uint64_t>(tensor.dtype) + 32 * first));
     maker.add(tensor.dims);
   }
 }
 
-void add_node(KeyMaker& maker, const Graph& graph, const Node& node) {
+void add_node(KeyMaker& maker, const Graph& graph, const CostContext* context, const Node& node) {
   maker.add(static_cast<uint64_t>(node.kind) +
-            256 * (static_cast<uint64_t>(node.pass) + 16 * uint64_t{is_step(graph)}));
+            256 * (static_cast<uint64_t>(node.pass) + 16 * uint64_t{context != nullptr && context->is_step()}));
   std::visit(Fields{maker}, node.attributes);
-  add_operands(maker, graph, node.src);
-  add_operands(maker, graph, node.dst);
+  add_operands(maker, graph, context, node.src);
+  add_operands(maker, graph, context, node.dst);
+}
+
+void add_layouts(KeyMaker& maker, std::span<const std::optional<Layout>> layouts) {
+  maker.add(uint64_t{layouts.size()});
+  for (const std::optional<Layout>& layout : layouts) {
+    maker.add(uint64_t{layout.has_value()});
+    if (layout) maker.add(*layout);
+  }
 }
 
 void add_way(KeyMaker& maker, const Implementation& implementation) {
   maker.add(std::string_view(implementation.name));
-  for (const auto* layouts : {&implementation.src, &implementation.dst}) {
-    maker.add(uint64_t{layouts->size()});
-    for (const std::optional<Layout>& layout : *layouts) {
-      maker.add(uint64_t{layout.has_value()});
-      if (layout) maker.add(*layout);
-    }
-  }
+  add_layouts(maker, implementation.src);
+  add_layouts(maker, implementation.dst);
 }
 
 }  // namespace
@@ -201,31 +206,41 @@ KeyMaker& KeyMaker::add(const Layout& layout) {
   return *this;
 }
 
-bool is_given(const Graph& graph, TensorId tensor) {
-  return graph.tensor(tensor).constant() || std::ranges::find(graph.inputs, tensor) != graph.inputs.end();
+CostContext::CostContext(const Graph& graph)
+    : graph_(&graph), is_step_(std::ranges::any_of(graph.nodes, [](const Node& node) { return !node.forward(); })) {
+  for (const Tensor& tensor : graph.tensors) is_given_.push_back(tensor.constant());
+  for (TensorId t : graph.inputs) is_given_[static_cast<std::size_t>(t)] = true;
+  for (const Node& node : graph.nodes) {
+    KeyMaker maker;
+    add_node(maker, graph, this, node);
+    node_keys_.push_back(maker.key());
+  }
 }
 
-bool is_step(const Graph& graph) {
-  // They are the last ones.
-  return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), [](const Node& node) { return !node.forward(); });
-}
-
-CostKey node_key(const Graph& graph, NodeId node) {
-  KeyMaker maker;
-  add_node(maker, graph, graph.node(node));
-  return maker.key();
-}
-
-CostKey primitive_key(const Graph& graph, NodeId node, const Implementation& implementation,
+CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place) {
-  KeyMaker maker(node_key(graph, node));
+  KeyMaker maker(context.node_key(node));
   add_way(maker, implementation);
-  const NodeId hint = graph.node(node).hint;
+  const NodeId hint = context.graph().node(node).hint;
   if (forward && hint != kNone) {
-    add_node(maker, graph, graph.node(hint));
+    maker.add(context.node_key(hint).high).add(context.node_key(hint).low);
     add_way(maker, *forward);
   }
   return maker.add(1 + uint64_t{in_place}).key();
+}
+
+CostKey question_key(const Graph& graph, NodeId node, std::span<const Wish> src, std::span<const Wish> dst,
+                     const Implementation* forward) {
+  KeyMaker maker;
+  add_node(maker, graph, nullptr, graph.node(node));
+  add_layouts(maker, src);
+  add_layouts(maker, dst);
+  const NodeId hint = graph.node(node).hint;
+  if (forward && hint != kNone) {
+    add_node(maker, graph, nullptr, graph.node(hint));
+    add_way(maker, *forward);
+  }
+  return maker.key();
 }
 
 CostKey reorder_key(const TensorDesc& from, const TensorDesc& to) {

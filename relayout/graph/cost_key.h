@@ -1,6 +1,7 @@
 // CostKey: which primitive, or which reorder, a cost is of, as a number of 128 bits.
 //
-//     CostKey key = primitive_key(graph, node, implementation, nullptr, false);
+//     const CostContext context(graph);                      // once a graph
+//     CostKey key = primitive_key(context, node, implementation, nullptr, false);
 //
 // Everything that the time can depend on is in it: kind, pass, attributes; dims, types and layouts of the operands,
 // which of them are constants, which are there before a run, and which are the same tensor; the implementation's name,
@@ -10,7 +11,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "relayout/graph/backend.h"
 
@@ -41,16 +44,32 @@ class KeyMaker {
   uint64_t high_ = 0x243f6a8885a308d3, low_ = 0x13198a2e03707344;
 };
 
-/// Whether a tensor is there before a run: a constant or an input, as weights are in training.
-bool is_given(const Graph& graph, TensorId tensor);
-/// Whether a graph is a training step: what its forward nodes make is kept until backward ones read it.
-bool is_step(const Graph& graph);
+/// What costs depend on of a whole graph, found once for all its nodes. The graph must stay, as it is.
+class CostContext {
+ public:
+  explicit CostContext(const Graph& graph);
+
+  const Graph& graph() const { return *graph_; }
+  /// Whether it is a training step: what its forward nodes make is kept until backward ones read it.
+  bool is_step() const { return is_step_; }
+  /// Whether a tensor is there before a run: a constant or an input, as weights are in training.
+  bool is_given(TensorId tensor) const { return is_given_[static_cast<std::size_t>(tensor)]; }
+  /// Of a node whatever its way and layouts.
+  const CostKey& node_key(NodeId node) const { return node_keys_[static_cast<std::size_t>(node)]; }
+
+ private:
+  const Graph* graph_;
+  bool is_step_ = false;
+  std::vector<bool> is_given_;      // by tensor
+  std::vector<CostKey> node_keys_;  // by node
+};
 
 /// As Costs::primitive() is asked.
-CostKey primitive_key(const Graph& graph, NodeId node, const Implementation& implementation,
+CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place);
 CostKey reorder_key(const TensorDesc& from, const TensorDesc& to);
-/// Of a node whatever its way and layouts.
-CostKey node_key(const Graph& graph, NodeId node);
+/// Of what Backend::implementations() is asked: nothing of the graph beside the node, its operands and its hint.
+CostKey question_key(const Graph& graph, NodeId node, std::span<const Wish> src, std::span<const Wish> dst,
+                     const Implementation* forward);
 
 }  // namespace relayout::graph

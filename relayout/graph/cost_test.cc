@@ -56,9 +56,9 @@ struct Planned {
 class Table : public Costs {
  public:
   std::string name() const override { return "table"; }
-  double primitive(const Graph& graph, NodeId node, const Implementation& implementation, const Implementation*,
+  double primitive(const CostContext& context, NodeId node, const Implementation& implementation, const Implementation*,
                    bool in_place) override {
-    EXPECT_EQ(implementation.src.size(), graph.node(node).src.size());
+    EXPECT_EQ(implementation.src.size(), context.graph().node(node).src.size());
     asked[implementation.name] = in_place;
     return 100;
   }
@@ -108,7 +108,7 @@ struct Convolution {
            .src = {in("nhwc", dims), in("abcd", graph.tensor(1).dims), std::nullopt},
            .dst = {in("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
   }
-  CostKey key(bool in_place = false) const { return primitive_key(graph, 0, way, nullptr, in_place); }
+  CostKey key(bool in_place = false) const { return primitive_key(CostContext(graph), 0, way, nullptr, in_place); }
 };
 
 TEST(CostKey, DiffersInEachPart) {
@@ -170,8 +170,9 @@ TEST(CostKey, OfAPairOfTensorsReadTwice) {
   graph.binary(a, b);
   graph.binary(a, a);
   graph.binary(b, b);
-  EXPECT_FALSE(node_key(graph, 0) == node_key(graph, 1));
-  EXPECT_EQ(node_key(graph, 1), node_key(graph, 2));
+  const CostContext context(graph);
+  EXPECT_FALSE(context.node_key(0) == context.node_key(1));
+  EXPECT_EQ(context.node_key(1), context.node_key(2));
 }
 
 TEST(CostKey, OfReordersHasDirectionAndTypes) {
@@ -191,7 +192,7 @@ class AnalyticCostsTest : public testing::Test {
     std::size_t next = 0;
     for (const TensorId t : node.src) way.src.push_back(wish(graph, t, tags[next++]));
     for (const TensorId t : node.dst) way.dst.push_back(wish(graph, t, tags[next++]));
-    return costs_->primitive(graph, 0, way, nullptr, in_place);
+    return costs_->primitive(CostContext(graph), 0, way, nullptr, in_place);
   }
   static Graph convolution(int64_t channels, int64_t kernel, int64_t groups = 1) {
     Graph graph;

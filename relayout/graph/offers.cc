@@ -149,8 +149,8 @@ class Collector {
     for (const Offer& forward : out_.ways[at(graph_.node(id).hint)]) {
       for (const Way& way : finder_.ways_as(id, forward.way)) {
         const auto known = std::ranges::find_if(offers, [&](const Offer& other) {
-          return other.way.implementation.name == way.implementation.name && other.way.src == way.src &&
-                 other.way.dst == way.dst && other.way.cost == way.cost;
+          return other.way.cost == way.cost && other.way.src == way.src && other.way.dst == way.dst &&
+                 other.way.implementation->name == way.implementation->name;
         });
         if (known == offers.end()) {
           offers.push_back({way, {&forward.way}});

@@ -60,7 +60,7 @@ bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& 
 NodeId unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
   const auto is_as_offered = [&](NodeId id, const Implementation& way) {
     const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
-    const Implementation& offer = plan.space.choices[at(id)][at(choice)].implementation;
+    const Implementation& offer = *plan.space.choices[at(id)][at(choice)].implementation;
     return std::ranges::equal(way.src, offer.src, spelled_alike) &&
            std::ranges::equal(way.dst, offer.dst, spelled_alike);
   };

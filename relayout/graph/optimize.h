@@ -32,9 +32,9 @@ struct Place {
   int part_of_place = 0;
 };
 
-/// One way of a node, as ProblemChoice numbers it.
+/// One way of a node, as ProblemChoice numbers it; choices that differ in places alone share an implementation.
 struct NodeChoice {
-  Implementation implementation;
+  std::shared_ptr<const Implementation> implementation;
   bool in_place = false;
 };
 

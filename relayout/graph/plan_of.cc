@@ -81,8 +81,8 @@ class PlanMaker {
     const Node& node = graph_.node(id);
     const ProblemChoice& chosen = choice(operation_of(id));
     PlannedNode& planned = plan_.nodes[at(id)];
-    planned.implementation = meaning(id).implementation.name;
-    planned.reference = meaning(id).implementation.reference;
+    planned.implementation = meaning(id).implementation->name;
+    planned.reference = meaning(id).implementation->reference;
     std::size_t s = 0, d = 0;
     for (TensorId t : node.src) {
       planned.src.push_back(t == kNone ? kNone : copy_at(t, pick(t, chosen.src[s++])));

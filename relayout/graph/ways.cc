@@ -62,11 +62,11 @@ bool can_overwrite_source(const Graph& graph, const Node& node) {
 }
 
 WayFinder::WayFinder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options)
-    : graph_(graph), backend_(backend), costs_(costs), options_(options) {
+    : graph_(graph), context_(graph), backend_(backend), costs_(costs), options_(options) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    KeyMaker maker(node_key(graph, static_cast<NodeId>(n)));
+    KeyMaker maker(context_.node_key(static_cast<NodeId>(n)));
     if (graph.nodes[n].hint != kNone) {
-      const CostKey hint = node_key(graph, graph.nodes[n].hint);
+      const CostKey& hint = context_.node_key(graph.nodes[n].hint);
       maker.add(hint.high).add(hint.low);
     }
     keys_.push_back(maker.key());
@@ -153,20 +153,20 @@ std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, co
     std::vector<Wish> src, dst;
     for (std::size_t i = 0; i < wishes.size(); ++i) (i < node.src.size() ? src : dst).push_back(wish(wishes[i]));
     for (Implementation& each :
-         backend_.implementations(graph_, id, src, dst, forward ? &forward->implementation : nullptr)) {
+         backend_.implementations(graph_, id, src, dst, forward ? forward->implementation.get() : nullptr)) {
       Way way;
       const auto number = [&](const std::optional<Layout>& layout) { return layout ? layouts_.id(*layout) : kNone; };
       std::ranges::transform(each.src, std::back_inserter(way.src), number);
       std::ranges::transform(each.dst, std::back_inserter(way.dst), number);
       const auto same = [&](const Way& other) {
-        return other.src == way.src && other.dst == way.dst && other.implementation.name == each.name;
+        return other.src == way.src && other.dst == way.dst && other.implementation->name == each.name;
       };
       // A destination that follows a source may repeat, as that one does.
       const auto repeats = [&](int layout) {
         return layout != kNone && !layouts_.layout(layout).injective_with_padding();
       };
       if (std::ranges::any_of(out, same) || std::ranges::any_of(way.dst, repeats)) continue;
-      way.implementation = std::move(each);
+      way.implementation = std::make_shared<const Implementation>(std::move(each));
       out.push_back(std::move(way));
     }
   }
@@ -174,16 +174,16 @@ std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, co
 }
 
 void WayFinder::price(NodeId id, const Way* forward, bool in_place, Way& way) {
-  const Implementation* hint = forward ? &forward->implementation : nullptr;
-  way.cost = costs_.primitive(graph_, id, way.implementation, hint, false);
+  const Implementation* hint = forward ? forward->implementation.get() : nullptr;
+  way.cost = costs_.primitive(context_, id, *way.implementation, hint, false);
   if (in_place && way.src[0] == way.dst[0]) {
-    way.in_place_cost = costs_.primitive(graph_, id, way.implementation, hint, true);
+    way.in_place_cost = costs_.primitive(context_, id, *way.implementation, hint, true);
   }
 }
 
 std::vector<Way>& WayFinder::remembered(KeyMaker question, const Way* forward, bool& is_new) {
   if (forward) {
-    question.add(std::string_view(forward->implementation.name));
+    question.add(std::string_view(forward->implementation->name));
     for (const auto* list : {&forward->src, &forward->dst}) {
       for (int layout : *list) add_number(question, layout);
     }
@@ -194,7 +194,7 @@ std::vector<Way>& WayFinder::remembered(KeyMaker question, const Way* forward, b
 }
 
 void WayFinder::finish(NodeId id, const Way* forward, bool in_place, std::vector<Way>& ways) {
-  const auto slow = [](const Way& way) { return way.implementation.reference; };
+  const auto slow = [](const Way& way) { return way.implementation->reference; };
   if (!std::ranges::all_of(ways, slow)) std::erase_if(ways, slow);
   for (Way& way : ways) price(id, forward, in_place, way);
   std::erase_if(ways, [](const Way& way) { return way.cost == kImpossible; });
@@ -212,7 +212,7 @@ const std::vector<Way>& WayFinder::ways(NodeId id, const std::vector<int>& leads
   std::vector<Way>& out = remembered(question, forward, is_new);
   if (!is_new) return out;
   out = found(id, wishes_of(id, leads), forward);
-  if (std::ranges::all_of(out, [](const Way& way) { return way.implementation.reference; })) {
+  if (std::ranges::all_of(out, [](const Way& way) { return way.implementation->reference; })) {
     // Whatever there is in plain layouts, too.
     Wishes plain;
     for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "relayout/graph/cost_key.h"
@@ -31,7 +32,7 @@ class LayoutTable {
 
 /// An implementation, its layouts also as numbers (kNone where absent), with its cost.
 struct Way {
-  Implementation implementation;
+  std::shared_ptr<const Implementation> implementation;
   std::vector<int> src, dst;
   double cost = 0;
   /// Where the first destination may lie in place of the first source, else kImpossible.
@@ -63,6 +64,7 @@ class WayFinder {
   void price(NodeId node, const Way* forward, bool in_place, Way& way);
 
   const Graph& graph_;
+  const CostContext context_;
   const Backend& backend_;
   Costs& costs_;
   const OptimizeOptions& options_;

@@ -10,8 +10,9 @@ namespace relayout::test {
 class ByteCosts : public graph::Costs {
  public:
   std::string name() const override { return "bytes"; }
-  double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+  double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation*, bool in_place) override {
+    const graph::Graph& graph = context.graph();
     double bytes = 0;
     for (const auto* operands : {&graph.node(node).src, &graph.node(node).dst}) {
       for (graph::TensorId t : *operands) {
@@ -34,10 +35,10 @@ class RandomCosts : public graph::Costs {
  public:
   RandomCosts(unsigned seed, double reorders) : seed_(seed), reorders_(reorders) {}
   std::string name() const override { return "random"; }
-  double primitive(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+  double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation*, bool in_place) override {
     graph::KeyMaker key;
-    key.add(uint64_t{seed_}).add(static_cast<uint64_t>(graph.node(node).kind)).add(uint64_t{in_place});
+    key.add(uint64_t{seed_}).add(static_cast<uint64_t>(context.graph().node(node).kind)).add(uint64_t{in_place});
     key.add(std::string_view(implementation.name));
     for (const auto* layouts : {&implementation.src, &implementation.dst}) {
       for (const auto& layout : *layouts) add(key, layout);

@@ -1,0 +1,12 @@
+// Revision: which code of reorders is measured (internal to cpu).
+#pragma once
+
+#include <string_view>
+
+namespace relayout::cpu {
+
+/// 16 hexadecimal digits of the sources of core, reorder and cpu, the compiler and its flags
+/// (cmake/SourceRevision.cmake): what suits another revision's kernels need not suit these.
+std::string_view source_revision();
+
+}  // namespace relayout::cpu
