@@ -39,7 +39,7 @@ class LineTransposition {
         total_(block.cols + extra_) {}
 
   void run() {
-    const int64_t tile = 16 / bytes_, most = (box_.pack ? kLine : kRowBytes) / bytes_;
+    const int64_t tile = 16 / bytes_, most = box_.pack ? kLine / bytes_ : std::max(kLine, kRowBytes / bytes_);
     for (int64_t row = 0; row < block_.rows;) {
       // What would be less than a tile goes with the rows before it.
       const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;
@@ -50,7 +50,7 @@ class LineTransposition {
 
  private:
   static constexpr bool kPacks = !std::is_null_pointer_v<Pack>;
-  /// Bytes of rows at a time, and with what would be less than a tile.
+  /// Bytes of rows at a time, or as many rows as a line has bytes; and with what would be less than a tile.
   static constexpr int64_t kLine = 64, kRowBytes = 256, kMostBytes = kRowBytes + 16;
   /// Columns of the dense block an odd number of lines apart, against conflicts in the cache.
   static constexpr int64_t kPitch = kRowBytes + kLine;

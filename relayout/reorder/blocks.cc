@@ -27,6 +27,8 @@ constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 /// Bytes of the narrower side that a panel has of each row, where both sides lie far apart; of the destination's row,
 /// where rows and columns start at lines; and columns of a panel where rows are short.
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
+/// Rows of a strip where elements of 4 and 8 bytes are moved.
+constexpr int64_t kMovedRows = 64;
 /// So many columns side by side are fetched by the machine itself.
 constexpr int64_t kManyColumns = 128;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
@@ -80,8 +82,10 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
   const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kLine == 0; };
   const bool all_lines = lines && !resized && std::ranges::all_of(plan.rows, ends_at_lines);
+  const bool moves = plan.shape == KernelShape::transpose && !converts && src_piece >= 4;
   const int64_t rows = plan.pack          ? kLine / narrow
                        : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
+                       : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
   const int64_t panel_bytes = all_lines && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);

@@ -20,53 +20,7 @@ void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Tar
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Where tiles are put: rows of a destination, through the cache or past it.
-template <bool kStream>
-struct Rows {
-  std::byte* dst;
-  const int64_t* starts;
-
-  HWY_INLINE Rows from(int64_t r) const { return {dst, starts + r}; }
-  template <class D>
-  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
-    auto* const to = as<hn::TFromD<D>>(dst + starts[i]);
-    if constexpr (kStream)
-      hn::Stream(v, d, to);
-    else
-      hn::StoreU(v, d, to);
-  }
-};
-
-#if HWY_TARGET <= HWY_AVX3_DL
-
-/// Rows of whole lines that start anywhere: each line of a row is put together from the last one made and this one,
-/// in registers.
-struct CarriedRows {
-  std::byte* dst;
-  const int64_t* starts;
-  std::byte* carry;
-  bool first;
-
-  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kLine, first}; }
-  template <class D>
-  HWY_INLINE void put(D, int i, hn::Vec<D> v) const {
-    std::byte* const last = carry + i * kLine;
-    const __m512i before = _mm512_load_si512(last);
-    _mm512_store_si512(last, v.raw);
-    if (first) return;
-    std::byte* const to = dst + starts[i];
-    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
-    alignas(64) static constexpr auto kCount = [] {
-      std::array<int8_t, 64> out{};
-      for (int k = 0; k < 64; ++k) out[static_cast<std::size_t>(k)] = static_cast<int8_t>(k);
-      return out;
-    }();
-    const __m512i index = _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + skip - kLine), _mm512_permutex2var_epi8(before, index, v.raw));
-  }
-};
-
-#endif
+#include "relayout/cpu/kernels/transpose_lines-inl.h"
 
 /// The rows from `skip` on of N rows of as many columns as a register of D has elements of a row.
 template <typename T, class D, class Columns, class To>
@@ -85,40 +39,10 @@ HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To t
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// What is read next: the same of each column, `ahead` bytes further, where that is not 0. (Not a lambda: gcc drops
-/// calls of what does nothing but prefetch, unless they are inlined by force.)
-template <class Columns>
-struct FetchAhead {
-  const std::byte* src;
-  Columns src_cols;
-  int64_t ahead;
-
-  HWY_INLINE void operator()(int i) const {
-    if (ahead != 0) prefetch(src + src_cols[i] + ahead);
-  }
-};
-
-/// What is read next, `ahead` bytes further where that is not 0, line by line of one column after the other: memory is
-/// read faster in stretches, and of many prefetches at once the processor drops some.
-struct FetchColumns {
-  const std::byte* src;
-  const int64_t* src_cols;
-  int64_t bytes, ahead, at = 0;
-
-  HWY_INLINE void operator()(int) {
-    if (ahead == 0) return;
-    prefetch(src + *src_cols + ahead + at);
-    at += kLine;
-    if (at < bytes) return;
-    at = 0;
-    ++src_cols;
-  }
-};
-
 /// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
-/// at most, g * N + i is column g * N + i before and row g * N + i after. As it reads column i it calls fetch(i).
-template <typename T, class Columns, class To, class Fetch>
-HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, Fetch&& fetch) {
+/// at most, g * N + i is column g * N + i before and row g * N + i after.
+template <typename T, class Lines, class To>
+HWY_INLINE void transpose_square(Lines lines, To to) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
@@ -126,10 +50,7 @@ HWY_INLINE void transpose_square(const std::byte* src, Columns src_cols, To to, 
 #pragma GCC unroll 4
   for (int g = 0; g < 4; ++g) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kN; ++i) {
-      group[g].v[i] = hn::LoadU(d, as<T>(src + src_cols[g * kN + i]));
-      fetch(g * kN + i);
-    }
+    for (int i = 0; i < kN; ++i) group[g].v[i] = lines.read(d, g * kN + i);
     interleave_rounds<kN>(d, group[g]);
   }
 #pragma GCC unroll 4
@@ -165,7 +86,7 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
     for (; r + kSquare <= rows; r += kSquare) {
       const std::byte* const from = src + r * kSize;
-      transpose_square<T>(from, src_cols, to.from(r), FetchAhead<Columns>{from, src_cols, ahead});
+      transpose_square<T>(ColumnLines<Columns>{from, src_cols, ahead}, to.from(r));
     }
   }
 #endif
@@ -186,30 +107,96 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Whether all columns start at lines, and are not apart by multiples of what makes them share few sets of the second
-/// level, and few banks of the memory, where the source's pages follow each other: then they are read in stretches.
-HWY_INLINE bool read_by_lines(const std::byte* src, const int64_t* src_cols, int64_t cols) {
-  constexpr int64_t kSameSets = 32 << 10;
-  int64_t starts = 0, apart = 0;
-  for (int64_t c = 0; c < cols; ++c) {
-    starts |= reinterpret_cast<intptr_t>(src) + src_cols[c];
-    apart |= src_cols[c] - src_cols[0];
+/// How the columns of a region lie.
+struct Lie {
+  /// Whether all start at lines.
+  bool at_lines;
+  /// Whether they are within a page of each other: a few pages have them all.
+  bool near;
+  /// Whether a little more than a multiple of a page apart, so that the two lines of each that a square reads do not
+  /// stay in the few sets of the first level which they share.
+  bool crowded;
+};
+
+template <typename T>
+HWY_INLINE Lie lie_of(const std::byte* src, const int64_t* src_cols, int64_t cols) {
+  constexpr int64_t kSquare = kLine / sizeof(T), kWays = 8;
+  const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
+  int64_t starts = start(0) | start(1);
+  // Those of a list need not be looked at if the first ones do not.
+  if (starts % kLine == 0) {
+    for (int64_t c = 2; c < cols; ++c) starts |= start(c);
   }
-  return starts % kLine == 0 && apart % kSameSets != 0;
+  const int64_t apart = src_cols[1] - src_cols[0], over = apart & (kPage - 1), drift = std::min(over, kPage - over);
+  const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kLine + 2);
+  return {starts % kLine == 0, std::abs(apart) < kPage, crowded};
 }
 
-/// transpose_stream() by squares, some rows' lines one after the other: memory is written faster so. Not for columns
-/// that start anywhere: both lines of each load would have left the first level when the next row of squares is read.
+/// kLines + 1 squares side by side past the cache.
+template <typename T, int kLines, class Lines, class To>
+HWY_INLINE void transpose_beside(Lines lines, To to) {
+  constexpr int64_t kSquare = kLine / sizeof(T);
+  for (int line = 0; line < kLines; ++line)
+    transpose_square<T>(lines.from(line * kSquare), Image<kLines>{to.image.lines + line * kLine});
+  transpose_square<T>(lines.from(kLines * kSquare), to);
+}
+
+/// Rows of whole squares of as many columns.
+template <typename T, int kLines, class To>
+HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, bool at_lines, To to, int64_t rows,
+                                 int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  int64_t r = 0;
+#if HWY_TARGET <= HWY_AVX3_DL
+  constexpr int64_t kCols = (kLines + 1) * kSquare;
+  if (!at_lines && rows > kSquare) {
+    alignas(64) std::byte kept[kCols * kLine];
+    AlignedLines<false>{src, src_cols, kept, ahead}.start(kCols);
+    for (; r + kSquare < rows; r += kSquare)
+      transpose_beside<T, kLines>(AlignedLines<false>{src + r * kSize, src_cols, kept, ahead}, to.from(r));
+    return transpose_beside<T, kLines>(AlignedLines<true>{src + r * kSize, src_cols, kept, ahead}, to.from(r));
+  }
+#else
+  (void)at_lines;
+#endif
+  for (; r < rows; r += kSquare)
+    transpose_beside<T, kLines>(ColumnLines<const int64_t*>{src + r * kSize, src_cols, ahead}, to.from(r));
+}
+
+/// Any rows and whole lines of columns by squares side by side: memory is written much faster where several lines of a
+/// row follow each other, and read faster where a line of all these columns is read before the next one of any of them.
+/// What is left goes square by square.
+template <typename T, template <int> class To, class... More>
+HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
+                                  const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
+  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize, kCols = kBeside * kSquare;
+  constexpr int kLines = kBeside - 1;
+  const int64_t whole = rows / kSquare * kSquare;
+  alignas(64) std::byte lines[kSquare * kLines * kLine];
+  int64_t c = 0;
+  for (; c + kCols <= cols; c += kCols) {
+    const To<kLines> to{dst + c * kSize, dst_rows, more..., {lines}};
+    if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, at_lines, to, whole, ahead);
+    for (int line = 0; line < kBeside && whole < rows; ++line)
+      transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kLine), whole, rows, ahead);
+  }
+  for (; c < cols; c += kSquare) {
+    const To<0> to{dst + c * kSize, dst_rows, more..., {}};
+    transpose_columns<T>(Wide<T>(), src, src_cols + c, to, rows, ahead);
+  }
+}
+
+/// transpose_stream() by single squares, some rows' lines one after the other: for columns in a few pages.
 template <typename T>
-void transpose_stream_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
-                              int64_t rows, int64_t cols, int64_t ahead) {
+void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
+                            int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
   FetchColumns fetch{src, src_cols, rows * kSize, ahead};
   const int64_t whole = rows / kSquare * kSquare;
   for (int64_t r = 0; r < whole; r += kSquare) {
     for (int64_t c = 0; c < cols; c += kSquare) {
       const Rows<true> to{dst + c * kSize, dst_rows + r};
-      transpose_square<T>(src + r * kSize, src_cols + c, to, fetch);
+      transpose_square<T>(FetchingLines{src + r * kSize, src_cols + c, fetch}, to);
     }
   }
   for (int64_t c = 0; c < cols && whole < rows; c += kSquare)
@@ -231,8 +218,12 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   if (cols == 2 * kN)
     return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
   if constexpr (kSize == 4 || kSize == 8) {
-    if (cols > kWhole && read_by_lines(src, src_cols, cols))
-      return transpose_stream_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+    if (cols > kWhole) {
+      const Lie lie = lie_of<T>(src, src_cols, cols);
+      if (lie.at_lines && lie.near) return transpose_near_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+      if (lie.at_lines || lie.crowded)
+        return transpose_squares<T, RowsOfLines>(src, src_cols, lie.at_lines, dst, dst_rows, rows, cols, ahead);
+    }
   }
 #endif
   const Wide<T> d;
@@ -258,10 +249,19 @@ template <typename T>
 void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+#if HWY_TARGET <= HWY_AVX3_DL
+  // Of 8 bytes one after the other was faster.
+  if constexpr (kSize == 4) {
+    if (const Lie lie = lie_of<T>(src, src_cols, cols); !first && ((lie.at_lines && !lie.near) || lie.crowded)) {
+      return transpose_squares<T, CarriedRows>(src, src_cols, lie.at_lines, dst, dst_rows, rows, cols, ahead, carry,
+                                               first);
+    }
+  }
+#endif
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += kWhole, first = false) {
 #if HWY_TARGET <= HWY_AVX3_DL
-    transpose_columns<T>(d, src, src_cols + c, CarriedRows{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
+    transpose_columns<T>(d, src, src_cols + c, CarriedRows<0>{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
 #else
     // Some rows' lines beside their last ones, in memory.
     constexpr int64_t kMost = 32, kStep = 16 * kBlocks;

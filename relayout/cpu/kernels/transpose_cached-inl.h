@@ -51,7 +51,7 @@ HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols
   constexpr int64_t kN = 16 / sizeof(T);
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (sizeof(T) == 4 && hn::MaxLanes(d) == kLine / sizeof(T)) {
-    transpose_square<T>(src, src_cols, to, FetchAhead<Affine>{src, src_cols, 0});
+    transpose_square<T>(ColumnLines<Affine>{src, src_cols, 0}, to);
     return;
   }
 #endif

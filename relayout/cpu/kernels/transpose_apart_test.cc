@@ -1,0 +1,108 @@
+// Transpositions past the cache whose columns lie pages apart, as those of large images do: several squares side by
+// side, with columns that start at lines and anywhere.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "relayout/cpu/kernels/kernels.h"
+#include "tests/support/regions.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::Guarded;
+using test::randomize;
+using test::steps;
+
+constexpr int64_t kLine = 64, kMostRows = 67;
+
+class TranspositionOfColumnsApart : public testing::TestWithParam<const Kernels*> {};
+
+/// Calls check(log2, size, rows, lines, src, columns) for all that is tried. The source ends where its last column
+/// does.
+template <typename Check>
+void each_region(std::mt19937& rng, const Check& check) {
+  for (std::size_t log2 = 0; log2 < 4; ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    for (const int64_t lines : {4, 5, 9}) {
+      for (const int64_t apart : {4096, 4096 + 4, 4096 - 4, 8192 + 1, 4096 + 192, 5000}) {
+        for (const int64_t rows : {16, 17, 32, 48, int{kMostRows}}) {
+          const int64_t cols = lines * kLine / size;
+          Guarded src((cols - 1) * apart + rows * size, Guarded::Side::end);
+          const auto columns = steps(cols, apart);
+          for (const int64_t at : columns)
+            randomize(src.bytes().subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(rows * size)), rng);
+          check(log2, size, rows, lines, src.data(), columns);
+        }
+      }
+    }
+  }
+}
+
+/// Row r of the result.
+std::vector<std::byte> row_of(const std::byte* src, const std::vector<int64_t>& columns, int64_t r, int64_t size) {
+  std::vector<std::byte> row;
+  for (const int64_t at : columns) row.insert(row.end(), src + at + r * size, src + at + (r + 1) * size);
+  return row;
+}
+
+TEST_P(TranspositionOfColumnsApart, Streams) {
+  std::mt19937 rng(31);
+  each_region(rng, [&](std::size_t log2, int64_t size, int64_t rows, int64_t lines, const std::byte* src,
+                       const std::vector<int64_t>& columns) {
+    const auto kernel = GetParam()->transpose_stream[log2];
+    if (!kernel) return;
+    const int64_t stride = (lines + 1) * kLine, bytes = lines * kLine;
+    Guarded dst((rows - 1) * stride + bytes, Guarded::Side::end);
+    std::ranges::fill(dst.bytes(), std::byte{0x3c});
+    kernel(src, columns.data(), dst.data(), steps(rows, stride).data(), rows, bytes / size, 256);
+    GetParam()->flush();
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto row = row_of(src, columns, r, size);
+      ASSERT_TRUE(std::equal(row.begin(), row.end(), dst.data() + r * stride)) << size << " bytes, row " << r;
+      if (r + 1 == rows) break;
+      ASSERT_EQ(kLine, std::count(dst.data() + r * stride + bytes, dst.data() + (r + 1) * stride, std::byte{0x3c}));
+    }
+  });
+}
+
+// The first line of columns alone, then all others.
+TEST_P(TranspositionOfColumnsApart, Carries) {
+  std::mt19937 rng(37);
+  each_region(rng, [&](std::size_t log2, int64_t size, int64_t rows, int64_t lines, const std::byte* src,
+                       const std::vector<int64_t>& columns) {
+    const auto kernel = GetParam()->transpose_carried[log2];
+    if (!kernel) return;
+    const int64_t first = kLine / size, stride = lines * kLine + 5;
+    Guarded dst(rows * stride + kLine, Guarded::Side::start, 7);
+    std::ranges::fill(dst.bytes(), std::byte{0x3c});
+    alignas(64) std::byte carry[kMostRows * kLine];
+    const auto starts = steps(rows, stride);
+    kernel(src, columns.data(), dst.data(), starts.data(), carry, true, rows, first, 256);
+    kernel(src, columns.data() + first, dst.data() + kLine, starts.data(), carry, false, rows,
+           static_cast<int64_t>(columns.size()) - first, 256);
+    GetParam()->flush();
+    int64_t written = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto row = row_of(src, columns, r, size);
+      const std::byte* const to = dst.data() + r * stride;
+      const int64_t skip = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kLine - 1);
+      ASSERT_TRUE(std::equal(to + skip, to + skip + (lines - 1) * kLine, row.begin() + skip))
+          << size << " bytes, row " << r;
+      ASSERT_TRUE(std::equal(row.end() - kLine, row.end(), carry + r * kLine)) << size << " bytes, row " << r;
+      written += (lines - 1) * kLine;
+    }
+    // Nothing else, but for what random bytes make by chance.
+    EXPECT_GE(std::ranges::count(dst.bytes(), std::byte{0x3c}), std::ssize(dst.bytes()) - written);
+    ASSERT_TRUE(dst.intact());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, TranspositionOfColumnsApart,
+                         testing::ValuesIn(all_kernels().begin(), all_kernels().end()),
+                         [](const auto& table) { return std::string(table.param->isa); });
+
+}  // namespace
+}  // namespace relayout::cpu

@@ -1,0 +1,195 @@
+// Lines that squares and tiles are made of, for transpose-inl.h: of columns, as they are read, and of rows, as they are
+// written.
+
+/// Where tiles are put: rows of a destination, through the cache or past it.
+template <bool kStream>
+struct Rows {
+  std::byte* dst;
+  const int64_t* starts;
+
+  HWY_INLINE Rows from(int64_t r) const { return {dst, starts + r}; }
+  template <class D>
+  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+    auto* const to = as<hn::TFromD<D>>(dst + starts[i]);
+    if constexpr (kStream)
+      hn::Stream(v, d, to);
+    else
+      hn::StoreU(v, d, to);
+  }
+};
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// Squares that are put side by side: as many lines of a row are written one after the other.
+constexpr int kBeside = 4;
+
+/// Where squares that lie side by side are put but for the last: kLines of each row.
+template <int kLines>
+struct Image {
+  std::byte* lines;
+
+  template <class D>
+  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+    hn::Store(v, d, as<hn::TFromD<D>>(lines + i * kLines * kLine));
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> get(D d, int i, int line) const {
+    return hn::Load(d, as<hn::TFromD<D>>(lines + (i * kLines + line) * kLine));
+  }
+};
+
+/// Where the last of them is put: rows of whole lines, each with those of the image before it.
+template <int kLines>
+struct RowsOfLines {
+  std::byte* dst;
+  const int64_t* starts;
+  Image<kLines> image;
+
+  HWY_INLINE RowsOfLines from(int64_t r) const { return {dst, starts + r, image}; }
+  HWY_INLINE RowsOfLines<0> column(int64_t bytes) const { return {dst + bytes, starts, {}}; }
+  template <class D>
+  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+    std::byte* const to = dst + starts[i];
+#pragma GCC unroll 4
+    for (int line = 0; line < kLines; ++line)
+      hn::Stream(image.get(d, i, line), d, as<hn::TFromD<D>>(to + line * kLine));
+    hn::Stream(v, d, as<hn::TFromD<D>>(to + kLines * kLine));
+  }
+};
+
+#endif
+
+#if HWY_TARGET <= HWY_AVX3_DL
+
+/// 64 bytes of two lines, from byte `skip` of the first one on; its bytes by number.
+HWY_INLINE __m512i bytes_from(int64_t skip) {
+  alignas(64) static constexpr auto kCount = [] {
+    std::array<int8_t, 64> out{};
+    for (int k = 0; k < 64; ++k) out[static_cast<std::size_t>(k)] = static_cast<int8_t>(k);
+    return out;
+  }();
+  return _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
+}
+
+/// Rows of whole lines that start anywhere: each line of a row is put together from the last one made and this one,
+/// in registers. As RowsOfLines, with an image of kLines of each before the one that is put.
+template <int kLines>
+struct CarriedRows {
+  std::byte* dst;
+  const int64_t* starts;
+  std::byte* carry;
+  bool first;
+  Image<kLines> image = {};
+
+  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kLine, first, image}; }
+  HWY_INLINE CarriedRows<0> column(int64_t bytes) const { return {dst + bytes, starts, carry, first}; }
+  template <class D>
+  HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
+    std::byte* const last = carry + i * kLine;
+    __m512i before = _mm512_load_si512(last);
+    _mm512_store_si512(last, v.raw);
+    if (first) return;
+    std::byte* const to = dst + starts[i];
+    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
+    const __m512i index = bytes_from(skip);
+    auto* const lines = reinterpret_cast<__m512i*>(to + skip - kLine);
+#pragma GCC unroll 4
+    for (int line = 0; line < kLines; ++line) {
+      const __m512i now = image.get(d, i, line).raw;
+      _mm512_stream_si512(lines + line, _mm512_permutex2var_epi8(before, index, now));
+      before = now;
+    }
+    _mm512_stream_si512(lines + kLines, _mm512_permutex2var_epi8(before, index, v.raw));
+  }
+};
+
+#endif
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// A line of each column, from anywhere. As it is read, what lies `ahead` bytes further is fetched, where that is not
+/// 0. (Not a lambda: gcc drops calls of what does nothing but prefetch, unless they are inlined by force.)
+template <class Columns>
+struct ColumnLines {
+  const std::byte* src;
+  Columns src_cols;
+  int64_t ahead;
+
+  HWY_INLINE ColumnLines from(int64_t c) const { return {src, src_cols + c, ahead}; }
+  template <class D>
+  HWY_INLINE hn::Vec<D> read(D d, int i) const {
+    const std::byte* const at = src + src_cols[i];
+    const auto line = hn::LoadU(d, as<hn::TFromD<D>>(at));
+    if (ahead != 0) prefetch(at + ahead);
+    return line;
+  }
+};
+
+#if HWY_TARGET <= HWY_AVX3_DL
+
+/// The same for columns that start anywhere, one line after the other: each is put together from two lines of the
+/// source, of which the first is kept from the one before. So every line is read once, though columns that lie a little
+/// more than a power of two apart share a few sets of the first level.
+template <bool kLast>
+struct AlignedLines {
+  const std::byte* src;
+  const int64_t* src_cols;
+  std::byte* kept;  // a line of each column
+  int64_t ahead;
+
+  HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kLine, ahead}; }
+  /// Reads only bytes asked for: of the first line, and of the last one, some.
+  HWY_INLINE void start(int64_t cols) const {
+    for (int64_t c = 0; c < cols; ++c) {
+      const std::byte* const at = src + src_cols[c];
+      const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kLine - 1);
+      _mm512_store_si512(kept + c * kLine, _mm512_maskz_loadu_epi8(~uint64_t{0} << skip, at - skip));
+    }
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> read(D, int i) const {
+    const std::byte* const at = src + src_cols[i];
+    const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kLine - 1);
+    const std::byte* const next = at - skip + kLine;
+    const __m512i before = _mm512_load_si512(kept + i * kLine);
+    const __m512i now = kLast ? _mm512_maskz_loadu_epi8((uint64_t{1} << skip) - 1, next) : _mm512_load_si512(next);
+    _mm512_store_si512(kept + i * kLine, now);
+    if (ahead != 0) prefetch(next + ahead);
+    return {_mm512_permutex2var_epi8(before, bytes_from(skip), now)};
+  }
+};
+
+#endif
+
+/// What is read next, `ahead` bytes further where that is not 0, line by line of one column after the other: memory is
+/// read faster in stretches, and of many prefetches at once the processor drops some.
+struct FetchColumns {
+  const std::byte* src;
+  const int64_t* src_cols;
+  int64_t bytes, ahead, at = 0;
+
+  HWY_INLINE void next() {
+    if (ahead == 0) return;
+    prefetch(src + *src_cols + ahead + at);
+    at += kLine;
+    if (at < bytes) return;
+    at = 0;
+    ++src_cols;
+  }
+};
+
+/// Lines of columns, each of which fetches the next of those.
+struct FetchingLines {
+  const std::byte* src;
+  const int64_t* src_cols;
+  FetchColumns& fetch;
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> read(D d, int i) const {
+    const auto line = hn::LoadU(d, as<hn::TFromD<D>>(src + src_cols[i]));
+    fetch.next();
+    return line;
+  }
+};
+
+#endif
