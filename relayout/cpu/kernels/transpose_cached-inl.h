@@ -44,13 +44,19 @@ HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols
   }
 }
 
+/// Whether a line of rows of a register's width is a square: of 8-byte elements tiles are faster.
+template <typename T, class D>
+constexpr bool by_squares() {
+  return HWY_TARGET <= HWY_AVX3 && sizeof(T) == 4 && hn::MaxLanes(D()) == kLine / sizeof(T);
+}
+
 /// A line of the source's rows: a square, where there is one for D. Else each load of the four tiles is an instruction
 /// of its own, with its own stride from line to line, which the processor learns and fetches ahead by.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, To to) {
   constexpr int64_t kN = 16 / sizeof(T);
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr (sizeof(T) == 4 && hn::MaxLanes(d) == kLine / sizeof(T)) {
+  if constexpr (by_squares<T, D>()) {
     transpose_square<T>(ColumnLines<Affine>{src, src_cols, 0}, to);
     return;
   }
@@ -91,8 +97,11 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::by
                              int64_t cols, int64_t) {
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
   const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
-  // Along the side whose lines are farther apart: its few pages stay known to the processor.
-  const bool down = src_cols.stride >= dst_rows.stride;
+  // Along the side whose lines are farther apart: its few pages stay known to the processor. Squares of many columns
+  // row after row, so that the destination is written as it lies.
+  constexpr int64_t kManyColumns = 128;
+  const bool down = by_squares<T, D>() ? src_cols.stride > dst_rows.stride && cols <= kManyColumns
+                                       : src_cols.stride >= dst_rows.stride;
   const int64_t outer = down ? panels : lines, inner = down ? lines : panels;
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
