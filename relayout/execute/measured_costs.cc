@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/in_situ.h"
@@ -42,17 +44,27 @@ struct MeasuredCosts::Impl {
   template <typename Measure>
   double time(const CostKey& of, Measure measure) {
     const CostKey key = graph::KeyMaker(environment).add(of.high).add(of.low).key();
-    if (const std::optional<double> known = cache.find(key)) {
-      ++remembered;
+    const bool repeats = to_repeat.erase(key) > 0;
+    std::optional<double> known = cache.find(key);
+    const bool sure = known.has_value();
+    if (!sure) {
+      if (const auto found = doubtful.find(key); found != doubtful.end()) known = found->second;
+    }
+    if (known && !repeats) {
+      remembered += sure;
       return *known;
     }
-    if (const auto known = doubtful.find(key); known != doubtful.end()) return known->second;
-    const Timed out = sure_time(measure);
-    ++measured;
+    Timed out = sure_time(measure);
+    if (!known) {
+      ++measured;
+      if (out.us < graph::kImpossible) fresh.insert(key);
+    }
+    out = {std::min(out.us, known.value_or(graph::kImpossible)), out.sure || sure};
     if (out.sure) {
       is_new |= cache.insert(key, out.us);
+      doubtful.erase(key);
     } else {
-      doubtful.emplace(key, out.us);
+      doubtful[key] = out.us;
     }
     if (Clock::now() - saved > kSaveEvery) try_save();
     return out.us;
@@ -119,6 +131,8 @@ struct MeasuredCosts::Impl {
   bool is_new = false, writable = true;
   /// Not sure, by key.
   std::unordered_map<CostKey, double, graph::CostKeyHash> doubtful;
+  /// Measured once, and what of that is measured again when it is asked for.
+  std::unordered_set<CostKey, graph::CostKeyHash> fresh, to_repeat;
   Clock::duration patience = kPatience;
   Clock::time_point saved = Clock::now();
   int64_t remembered = 0, measured = 0;
@@ -137,6 +151,11 @@ double MeasuredCosts::primitive(const graph::CostContext& context, graph::NodeId
 
 double MeasuredCosts::reorder(const TensorDesc& from, const TensorDesc& to) {
   return impl_->step() + impl_->time(graph::reorder_key(from, to), [&] { return impl_->in_situ.reorder(from, to); });
+}
+
+bool MeasuredCosts::again() {
+  impl_->to_repeat = std::exchange(impl_->fresh, {});
+  return !impl_->to_repeat.empty();
 }
 
 void MeasuredCosts::save() { impl_->save(); }

@@ -5,7 +5,8 @@
 //     costs->save();                                         // what was new; else it is saved in the end
 //
 // Each also pays what a step of a run takes beside it (Calibration::step_us), which the same file keeps.
-// Seconds for a model that is new, milliseconds where all is known. Measure on a machine that does nothing else.
+// Each is measured twice, some time apart (again()). Seconds for a model that is new, milliseconds where all is known.
+// Measure on a machine that does nothing else.
 #pragma once
 
 #include <filesystem>
@@ -43,6 +44,10 @@ class MeasuredCosts : public graph::Costs {
   double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation* forward, bool in_place) override;
   double reorder(const TensorDesc& from, const TensorDesc& to) override;
+  /// What was measured since the last call is measured a second time when it is asked for next, and the less of both
+  /// counts: what slows a machine, neighbours of a virtual one say, comes and goes in seconds, and is seen by none of
+  /// the runs in between.
+  bool again() override;
 
   /// Writes what is new, if there is a file that can be read or is damaged; it is also written now and then while
   /// measuring. Errors: as CostCache::save().

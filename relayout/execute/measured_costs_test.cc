@@ -356,6 +356,66 @@ TEST_F(MeasuredCostsTest, WhatIsNotSureIsUsedAndNotKept) {
   EXPECT_EQ(costs->measured(), 1);
 }
 
+/// Its kernels take long as long as `busy` is set.
+class Disturbed : public Failing {
+ public:
+  using Failing::Failing;
+  std::unique_ptr<graph::Executable> make(const Graph& graph, graph::NodeId node, const Implementation& way,
+                                          const Implementation* forward_way,
+                                          graph::Executable* forward) const override {
+    return std::make_unique<Late>(Failing::make(graph, node, way, forward_way, forward), busy);
+  }
+  bool busy = true;
+
+ private:
+  class Late : public graph::Executable {
+   public:
+    Late(std::unique_ptr<graph::Executable> of, const bool& busy) : of_(std::move(of)), busy_(busy) {}
+    void run(std::span<const void* const> src, std::span<void* const> dst) override {
+      of_->run(src, dst);
+      const auto start = std::chrono::steady_clock::now();
+      while (busy_ && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(1)) {
+      }
+    }
+
+   private:
+    std::unique_ptr<graph::Executable> of_;
+    const bool& busy_;
+  };
+};
+
+// What goes on for all runs of one measurement may be over when it is repeated; the less of both counts and is kept.
+TEST_F(MeasuredCostsTest, AreMeasuredTwiceAndTheLessCounts) {
+  const Graph graph = relu({1, 16, 8, 8});
+  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
+  const graph::CostContext context(graph);
+  Disturbed backend(*backend_);
+  CostCache cache;
+  cache.insert(step_key(environment_key(backend)), 1);
+  cache.save(file_);
+  double quiet = 0;
+  {
+    const auto costs = measured_costs(backend, {.file = file_});
+    const auto us = [&] { return costs->primitive(context, 0, way, nullptr, false); };
+    EXPECT_FALSE(costs->again());
+    EXPECT_GT(us(), 1000);
+    backend.busy = false;
+    EXPECT_GT(us(), 1000);
+    EXPECT_TRUE(costs->again());
+    quiet = us();
+    EXPECT_LT(quiet, 1000);
+    backend.busy = true;
+    EXPECT_EQ(us(), quiet);
+    EXPECT_FALSE(costs->again());
+    EXPECT_EQ(us(), quiet);
+    EXPECT_EQ(costs->measured(), 1);
+    if (costs->doubtful() > 0) GTEST_SKIP() << "too much else runs here for a time that is sure";
+  }
+  const auto costs = measured_costs(backend, {.file = file_});
+  EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), quiet);
+  EXPECT_FALSE(costs->again());
+}
+
 // As a search for the cheapest plan would be stopped: what was measured stays.
 TEST_F(MeasuredCostsTest, ACheckThatThrowsKeepsWhatWasMeasured) {
   Graph graph = graph::small_cnn();

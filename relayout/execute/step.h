@@ -12,9 +12,9 @@
 namespace relayout::execute {
 
 /// Microseconds: a chain of small convolutions, each with code of its own, after as much other memory as the last cache
-/// holds, less what each of its parts takes alone, by step. Models that stay in the last cache pay less. A tenth of a
-/// second or two. Nothing where a few attempts give no time above 0, or none that is sure (run_times.h): other work on
-/// the machine then makes the parts slow, or the chain.
+/// holds, less what each of its parts takes alone, by step; the median of three attempts. Models that stay in the last
+/// cache pay less. Half a second or two. Nothing where that is not above 0, or no attempt is sure (run_times.h): other
+/// work on the machine then makes the parts slow, or the chain.
 std::optional<double> measured_step_us(const graph::Backend& backend);
 /// Where it is kept in a cost file.
 graph::CostKey step_key(const graph::CostKey& environment);

@@ -24,6 +24,8 @@ class Costs {
                            const Implementation* forward, bool in_place) = 0;
   /// One reorder.
   virtual double reorder(const TensorDesc& from, const TensorDesc& to) = 0;
+  /// Called when all of a problem have been asked for: whether to ask once more, as what was new may come out better.
+  virtual bool again() { return false; }
 };
 
 struct PredictedCost {

@@ -136,6 +136,7 @@ void forbid(const Graph& graph, NodeId id, const Assignment& assignment, ChoiceS
 void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options,
                OptimalPlan& out) {
   out.space = choice_space(graph, backend, costs, options);
+  if (costs.again()) out.space = choice_space(graph, backend, costs, options);
   const Limits limits(options.solve);
   while (true) {
     out.solution = solve(out.space.problem, limits.rest());
