@@ -1,14 +1,14 @@
 // Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
-// destination's alignment within a line, and written past the cache.
+// destination's alignment within a line, and written past the cache; or its lines are made straight from the source.
 #include <algorithm>
 
 #include "relayout/cpu/steps.h"
+#include "relayout/cpu/woven_run.h"
 
 namespace relayout::cpu {
 namespace {
 
 constexpr int64_t kLine = 64;
-
 /// A part of a tile. Where it is one block, that is the same in all tiles but for where it starts.
 struct TilePart {
   const BoxPlan* box;
@@ -68,6 +68,13 @@ void run_part(RunContext& context, const std::byte* src, std::byte* dst, TilePar
   at.seek(begin);
   RunContext inside = context;
   inside.in_tile = true;
+  WovenLineList lines;
+  WovenRun woven[kMaxTileRuns];
+  bool weaves[kMaxTileRuns];
+  for (std::size_t r = 0; r < box.parts.size(); ++r) {
+    const BoxPlan& run = box.parts[r];
+    weaves[r] = woven[r].plan(context, run, end - begin, context.dst + at.offsets[kDst] + run.offset[kDst], lines);
+  }
   for (int64_t tile = begin; tile < end; ++tile) {
     const std::byte* const src = context.src + at.offsets[kSrc];
     inside.attribute = context.attribute + at.offsets[kAttribute];
@@ -75,6 +82,10 @@ void run_part(RunContext& context, const std::byte* src, std::byte* dst, TilePar
     for (std::size_t r = 0; r < box.parts.size(); ++r) {
       const BoxPlan& run = box.parts[r];
       std::byte* const dst = context.dst + at.offsets[kDst] + run.offset[kDst];
+      if (weaves[r] && woven[r].make(context, src, dst)) {
+        next += static_cast<int>(run.parts.size());
+        continue;
+      }
       const bool whole = run.run_bytes > 0 && context.kernels.copy_stream;
       const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) & (kLine - 1));
       std::byte* const image = memory + run.image + in_line;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,9 @@ inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
 /// A page. A store that crosses one takes as long as some thirty others: what is put together lies within a page each,
 /// where it fits.
 inline constexpr int64_t kPage = 4096;
+/// Pieces of a row of a tile, and lines of the destination before such rows lie in them as the first ones did, at most,
+/// that lines are made of by byte permutations.
+inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
 /// Of a conversion by stages: bytes in the cache between them, and its parts, at most.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int kMaxStageParts = 3;
@@ -65,6 +69,12 @@ enum class KernelShape : uint8_t {
   fill,       // padding
 };
 std::string_view name(KernelShape shape);
+
+/// A piece of a row of a tile: where it is read, in bytes from the tile's source, or that it is padding.
+struct RowSource {
+  static constexpr int64_t kPadding = std::numeric_limits<int64_t>::min();
+  int64_t from, bytes;
+};
 
 /// A box ready to run: loops around a region of rows x columns of *pieces*, done block by block by one kernel. A piece
 /// is what a kernel moves at once: an element, a few that follow each other on both sides, or a run of them. Rows and
@@ -124,6 +134,10 @@ struct BoxPlan {
   /// Of a run: over 0, its parts fill so many bytes without gaps: they are put together in the cache, `image` bytes
   /// into the memory of a tile, and written as a whole.
   int64_t run_bytes = 0, image = 0;
+  /// Of a run of rows that are alike and follow each other in it: the pieces of its first row, one after the other;
+  /// those of the next row are read row_step bytes later. Empty of other runs, and of rows that do not gain by it.
+  std::vector<RowSource> row_sources;
+  int64_t row_step = 0;
   /// Over 0: instead of a region of its own, parts that are done one after the other inside the loops by way of so many
   /// bytes in the cache, of the narrower type: the first one converts dense stretches of the source, the others move
   /// them from there. Or the others come first, and the last one converts.

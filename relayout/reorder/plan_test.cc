@@ -239,6 +239,31 @@ TEST(Plan, TilesMakeLinesWhole) {
   }
 }
 
+// Rows of tiles that are alike say where their elements come from, in bytes.
+TEST(Plan, TilesSayWhereRowsComeFrom) {
+  const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
+    const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
+                              {.stream = Tuning::Stream::always});
+    return p.boxes().front().parts;
+  };
+  const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});
+  ASSERT_EQ(dense.size(), 1u);
+  EXPECT_EQ(dense[0].row_step, 32);
+  const auto expect_pieces = [](const BoxPlan& run, const std::vector<std::pair<int64_t, int64_t>>& expected) {
+    ASSERT_EQ(run.row_sources.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(run.row_sources[i].from, expected[i].first) << i;
+      EXPECT_EQ(run.row_sources[i].bytes, expected[i].second) << i;
+    }
+  };
+  expect_pieces(dense[0], {{0, 32}, {400 * 32, 4}});
+  const auto blocks = runs("aBc16b", "aBc12b", {2, 17, 400});
+  ASSERT_EQ(blocks.size(), 2u);
+  expect_pieces(blocks[1], {{24, 8}, {400 * 32, 2}, {RowSource::kPadding, 14}});
+  // Rows too long to be described.
+  EXPECT_TRUE(runs("nChw16c", "nhwc", {2, 71, 20, 20})[0].row_sources.empty());
+}
+
 // Runs that are put together in the cache have room there, and lie within a page if they fit.
 TEST(Plan, ImagesOfRunsCrossNoPages) {
   constexpr int64_t kLine = 64;

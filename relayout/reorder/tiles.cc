@@ -233,6 +233,43 @@ class Tiler {
     return out;
   }
 
+  /// See BoxPlan::row_sources; of a run that makes a row of a tile.
+  std::vector<RowSource> row_sources(const Run& run) const {
+    const int64_t lines = run.bytes / std::min(kLine, run.bytes & -run.bytes);
+    if (planner_.converts || lines > kMaxRowLines) return {};
+    // Where pieces start on both sides, of each part those that its first axes do not make longer.
+    struct Piece {
+      int64_t dst;
+      RowSource source;
+    };
+    SmallVector<Piece, 16> pieces;
+    for (const SectionPart& part : run.parts) {
+      const std::size_t first = pieces.size();
+      int64_t bytes = element_;
+      pieces.push_back({part.offset[kDst] - run.begin, {part.offset[kSrc], 0}});
+      for (const Axis& axis : part.axes) {
+        const bool follows = axis.stride[kDst] == bytes && (part.padding || axis.stride[kSrc] == bytes);
+        if (follows && pieces.size() == first + 1) {
+          bytes *= axis.extent;
+          continue;
+        }
+        const std::size_t have = pieces.size() - first, all = have * static_cast<std::size_t>(axis.extent);
+        if (first + all > kMaxRowSources) return {};
+        for (std::size_t i = have; i < all; ++i) {
+          const auto before = pieces[first + i - have];
+          pieces.push_back({before.dst + axis.stride[kDst], {before.source.from + axis.stride[kSrc], 0}});
+        }
+      }
+      for (std::size_t i = first; i < pieces.size(); ++i)
+        pieces[i].source = {part.padding ? RowSource::kPadding : pieces[i].source.from, bytes};
+    }
+    sort_few(pieces, [](const Piece& piece) { return piece.dst; });
+    std::vector<RowSource> out;
+    out.reserve(pieces.size());
+    for (const Piece& piece : pieces) out.push_back(piece.source);
+    return out;
+  }
+
   void emit(const Group& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
     BoxPlan out;
     out.offset = offset;
@@ -252,6 +289,10 @@ class Tiler {
       const int64_t size = ceil_div(made.run_bytes + kLine, kLine) * kLine;
       if (size <= kPage && image % kPage + size > kPage) image = ceil_div(image, kPage) * kPage;
       made.image = image;
+      if (dense && tile.size() == 1) {
+        made.row_sources = row_sources(run);
+        made.row_step = tile[0].stride[kSrc];
+      }
       image += size;
       made.elements = run.elements(false) * blocks;
       out.elements += made.elements * tiles;

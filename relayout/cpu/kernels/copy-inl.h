@@ -138,6 +138,10 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 
 void flush() { hwy::FlushStream(); }
 
+#if HWY_TARGET <= HWY_AVX3_DL
+#include "relayout/cpu/kernels/weave-inl.h"
+#endif
+
 #endif
 
 }  // namespace
@@ -149,5 +153,8 @@ void add_copies(Kernels& k) {
 #if RELAYOUT_KERNELS_SIMD
   k.copy_stream = &copy_stream;
   k.flush = &flush;
+#endif
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3_DL
+  k.weave = &weave;
 #endif
 }

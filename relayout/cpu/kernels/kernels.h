@@ -77,6 +77,28 @@ using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_co
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
                             int64_t last_col, uint64_t mask, uint64_t bits);
 
+/// A line of the destination out of a few stretches of the source of up to 64 bytes each, from from[k] on, of which the
+/// bytes in mask[k] are read. Byte i is byte index[0][i] of the first two of them, one after the other, or, where
+/// `later` has bit i, byte index[1][i] of the other two; where `filled` has it, it is none of them.
+struct alignas(64) WovenLine {
+  static constexpr int kStretches = 4;
+  uint8_t index[kStretches / 2][64];
+  int64_t from[kStretches];
+  uint64_t mask[kStretches];
+  uint64_t later, filled;
+};
+
+/// Makes `count` lines, past the cache, from the one at `first` of a list of `period` on, which repeats: each time
+/// `step` bytes further on in the source. All have at most so many stretches, at least one. Bytes that are filled
+/// become `fill`. `dst` is at a line.
+struct WovenLines {
+  const WovenLine* lines;
+  int64_t first, period, count, step;
+  int stretches;
+  uint8_t fill;
+};
+using WeaveKernel = void (*)(const std::byte* src, std::byte* dst, const WovenLines& lines);
+
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
 
@@ -127,6 +149,8 @@ struct Kernels {
   /// Null where the instruction set has no stores that pass by the cache.
   CopyKernel copy_stream;
   ShuffleKernel shuffle;
+  /// Null where bytes of two registers cannot be permuted by one instruction.
+  WeaveKernel weave;
   std::array<TileKernel, kElementSizes> tiles;
   FillKernel fill;
   /// Makes such stores visible to other threads, once after them.
