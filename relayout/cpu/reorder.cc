@@ -36,13 +36,6 @@ void run_box(const RunContext& context, const BoxPlan& box, const Tables& tables
       &state);
 }
 
-/// A strided box of one block.
-void run_strided_block(const RunContext& context, const BoxPlan& box) {
-  context.kernels.transpose_strided[log2_size(box.piece[kSrc])](
-      context.src + box.offset[kSrc], box.cols[0].stride[kSrc], context.dst + box.offset[kDst],
-      box.rows[0].stride[kDst], box.row_count, box.col_count);
-}
-
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   const std::less<const std::byte*> before;
   return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
@@ -61,7 +54,10 @@ void check_size(const char* side, const TensorDesc& desc, std::size_t have) {
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
   const RunContext context{plan, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
-  if (const BoxPlan* box = plan.strided_block()) return run_strided_block(context, *box);
+  if (const BoxPlan* box = plan.strided_block()) {
+    return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
+                       box->row_count, box->col_count);
+  }
   for (const BoxPlan& box : plan.boxes()) run_box(context, box, plan.tables(), options.threads);
   for (const BoxPlan& fill : plan.fills()) run_box(context, fill, plan.tables(), options.threads);
 }

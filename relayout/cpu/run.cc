@@ -50,13 +50,14 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
   }
 }
 
-void run_strided(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
+                        int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
-  const auto kernel = context.kernels.transpose_strided[log2_size(box.piece[kSrc])];
   each_block(box, tables, begin, end, [&](const Offsets& at, const Part& rows, const Part& cols) {
-    kernel(context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc], col.stride[kSrc],
-           context.dst + at[kDst] + rows.begin * row.stride[kDst] + cols.begin * col.stride[kDst], row.stride[kDst],
-           rows.count(), cols.count());
+    run_strided(context.kernels, box,
+                context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc],
+                context.dst + at[kDst] + rows.begin * row.stride[kDst] + cols.begin * col.stride[kDst], rows.count(),
+                cols.count());
   });
 }
 
@@ -84,6 +85,17 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
 }
 
 }  // namespace
+
+void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
+                 int64_t cols) {
+  const Axis &row = box.rows[0], &col = box.cols[0];
+  if (box.shape == KernelShape::transpose) {
+    return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,
+                                                                 cols);
+  }
+  kernels.copy_strided(src, {row.stride[kSrc], col.stride[kSrc]}, dst, {row.stride[kDst], col.stride[kDst]}, rows, cols,
+                       box.piece[kSrc]);
+}
 
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
   if (box.shape == KernelShape::fill) return fill_block(context, box, block, cols);
@@ -117,7 +129,7 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
   else if (!box.parts.empty())
     run_tiles(context, box, tables, begin, end);
   else if (box.strided && box.ahead == 0)
-    run_strided(context, box, tables, begin, end);
+    run_strided_blocks(context, box, tables, begin, end);
   else
     run_listed(context, box, tables, begin, end);
 }

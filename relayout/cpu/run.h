@@ -69,6 +69,10 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 /// is a nibble.
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
+/// Rows and columns of a strided box, from the first ones on.
+void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
+                 int64_t cols);
+
 /// One block, which is `rows` and `cols` of its box, however that is done.
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols);
 

@@ -165,6 +165,16 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
   }
 }
 
+/// See BoxPlan::strided; but for conversions and what is written past the cache.
+bool strides(const BoxPlan& plan) {
+  if (plan.rows.size() != 1 || plan.cols.size() != 1 || plan.rows[0].table >= 0 || plan.cols[0].table >= 0)
+    return false;
+  if (plan.shape == KernelShape::transpose)
+    return !plan.pack && plan.row_run == 0 && plan.row_count > 4 && plan.col_count > 4;
+  return (plan.shape == KernelShape::copy || plan.shape == KernelShape::gather) && !plan.long_runs && plan.chunk == 0 &&
+         plan.shuffle == 1 && plan.unit_bits[kSrc] == 8 && plan.unit_bits[kDst] == 8;
+}
+
 /// What the caller chose instead.
 void apply(const Tuning& tuning, BoxPlan& plan) {
   const auto side = [](int64_t wanted) { return std::min(wanted, kMaxBlockSide); };
@@ -179,8 +189,7 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
   choose_blocks(plan, converts, streams);
   if (streams && !plan.long_runs && plan.chunk == 0) apply(tuning, plan);
   if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
-  plan.strided = plan.shape == KernelShape::transpose && !converts && !streams && !plan.pack && plan.row_run == 0 &&
-                 plan.rows.size() == 1 && plan.cols.size() == 1 && plan.row_count > 4 && plan.col_count > 4;
+  plan.strided = strides(plan) && !converts && !streams;
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   // Groups that are permuted are whole.

@@ -190,10 +190,10 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   BoxPlan tiles = out;
   Box rest = box;
   choose_region(tiles, rest.axes);
-  // Past the cache there is no transposition of 16 bytes: pieces make lines one after the other.
-  tiles.shape = !in_registers || (streams && element == kGroup) ? KernelShape::copy
-                : tiles.dense_cols && tiles.dense_rows          ? KernelShape::transpose
-                                                                : KernelShape::gather;
+  // Pieces of 16 bytes need no registers beside each other: past the cache they make lines one after the other.
+  tiles.shape = !in_registers || element == kGroup     ? KernelShape::copy
+                : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
+                                                       : KernelShape::gather;
   // Groups that are permuted are read whole.
   if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
     tiles.shape = KernelShape::copy;

@@ -204,6 +204,22 @@ TEST(Plan, PartsOfLinesAreMadeByTiles) {
   EXPECT_EQ(streamed("nchw", "nChw16c").row_run, 0);
 }
 
+// In the cache, rows and columns of one axis each need no lists, whatever moves them.
+TEST(Plan, EvenRegionsAreStrided) {
+  const auto strided = [](std::string_view from, std::string_view to, const Dims& dims, DType type, bool streams) {
+    const auto stream = streams ? Tuning::Stream::always : Tuning::Stream::never;
+    return Plan::make(desc(from, dims, type), desc(to, dims, type), {}, {}, {.stream = stream}).boxes()[0].strided;
+  };
+  const Dims dims{2, 64, 8, 8};
+  for (const DType type : {DType::u8, DType::f32}) {
+    EXPECT_TRUE(strided("nChw16c", "nhwc", dims, type, false));
+    EXPECT_TRUE(strided("nhwc", "nChw16c", dims, type, false));
+    EXPECT_FALSE(strided("nChw16c", "nhwc", dims, type, true));
+  }
+  EXPECT_TRUE(strided("nchw", "nhwc", dims, DType::f32, false));
+  EXPECT_FALSE(strided("abcd", "cabd", {3, 4, 5, 600}, DType::f32, false));  // long runs
+}
+
 // Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
 TEST(Plan, TilesMakeLinesWhole) {
   const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {

@@ -28,21 +28,19 @@ RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_
   }
 }
 
-template <typename T>
-void copy_whole(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
-                Starts dst_cols, int64_t rows, int64_t cols, int64_t ahead) {
-  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, static_cast<int64_t>(sizeof(T)), ahead,
-           [](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
-}
-
-void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
-          int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
-  const auto each = [&](auto one) __attribute__((always_inline)) {
-    each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead, one);
+/// Runs of so many bytes, by each(one), which gives all of them to `one`.
+template <typename Each>
+RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
+  const auto whole = [&]<typename T>(T) __attribute__((always_inline)) {
+    each([](const std::byte* from, std::byte* to) { store_unaligned(to, load_unaligned<T>(from)); });
   };
   switch (bytes) {
-    case 16: return copy_whole<Bytes16>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
-    case 32: return copy_whole<Bytes32>(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, ahead);
+    case 1: return whole(uint8_t());
+    case 2: return whole(uint16_t());
+    case 4: return whole(uint32_t());
+    case 8: return whole(uint64_t());
+    case 16: return whole(Bytes16());
+    case 32: return whole(Bytes32());
     case 64: return each([](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
     default: break;
   }
@@ -67,8 +65,43 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
     by(uint32_t());
   else if (bytes >= 2)
     by(uint16_t());
-  else if (bytes == 1)
-    by(uint8_t());
+}
+
+void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+          int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
+  copy_each(
+      bytes, [&](auto one) __attribute__((always_inline)) {
+        each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, ahead, one);
+      });
+}
+
+void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps, int64_t rows, int64_t cols,
+                  int64_t bytes) {
+  // Rows in the outer loop. The longer side, but for parts of lines: those of a line are written one after the other.
+  if (bytes >= kLine && rows < cols) {
+    std::swap(rows, cols);
+    std::swap(src_steps[0], src_steps[1]);
+    std::swap(dst_steps[0], dst_steps[1]);
+  }
+  const auto [src_row, src_col] = src_steps;
+  const auto [dst_row, dst_col] = dst_steps;
+  copy_each(
+      bytes, [&](auto one) __attribute__((always_inline)) {
+        for (int64_t r = 0; r < rows; ++r) {
+          const std::byte* from = src + r * src_row;
+          std::byte* to = dst + r * dst_row;
+          int64_t c = 0;
+          for (; c + 4 <= cols; c += 4) {
+            one(from, to);
+            one(from + src_col, to + dst_col);
+            one(from + 2 * src_col, to + 2 * dst_col);
+            one(from + 3 * src_col, to + 3 * dst_col);
+            from += 4 * src_col;
+            to += 4 * dst_col;
+          }
+          for (; c < cols; ++c, from += src_col, to += dst_col) one(from, to);
+        }
+      });
 }
 
 void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols, int64_t last_col, uint64_t mask,
@@ -148,6 +181,7 @@ void flush() { hwy::FlushStream(); }
 
 void add_copies(Kernels& k) {
   k.copy = &copy;
+  k.copy_strided = &copy_strided;
   k.shuffle = &shuffle;
   k.fill = &fill;
 #if RELAYOUT_KERNELS_SIMD

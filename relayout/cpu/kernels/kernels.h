@@ -55,6 +55,12 @@ using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 
+/// The same through the cache for rows and columns that are a fixed distance apart, those of `src_steps` and
+/// `dst_steps`: first of rows, then of columns.
+using Steps2 = std::array<int64_t, 2>;
+using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps,
+                                   int64_t rows, int64_t cols, int64_t bytes);
+
 /// The same with the bytes of each group of 16 permuted: byte i of a group comes from byte pattern[i], from which
 /// the same follows for a last group that is not whole. `bytes` is a multiple of the pattern's period.
 using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
@@ -146,6 +152,7 @@ struct Kernels {
   std::array<std::array<InterleaveKernel, 4>, 3> interleave, interleave_stream;
   std::array<std::array<DeinterleaveKernel, 4>, 3> deinterleave, deinterleave_stream;
   CopyKernel copy;
+  StridedCopyKernel copy_strided;
   /// Null where the instruction set has no stores that pass by the cache.
   CopyKernel copy_stream;
   ShuffleKernel shuffle;

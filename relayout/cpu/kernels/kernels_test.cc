@@ -346,6 +346,33 @@ TEST_P(EveryTable, Fill) {
   }
 }
 
+// Rows and columns a fixed distance apart, forwards and backwards on either side, more of one or of the other.
+TEST_P(EveryTable, CopyStrided) {
+  std::mt19937 rng(15);
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 9}, {9, 3}, {4, 4}, {7, 13}, {13, 7}}) {
+    for (const int64_t bytes : {1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 48, 64, 100, 128, 1100}) {
+      for (const Guarded::Side at : kSides) {
+        const int64_t gap = rows % 3 * 5;
+        const Steps2 from{bytes + gap, rows * (bytes + gap)}, to{cols * bytes + gap, bytes};
+        const int64_t back = rows > cols ? (cols - 1) * from[1] : 0;
+        Guarded src((rows - 1) * from[0] + (cols - 1) * from[1] + bytes, at, gap);
+        Guarded dst((rows - 1) * to[0] + cols * bytes, at);
+        randomize(src.bytes(), rng);
+        randomize(dst.bytes(), rng);
+        std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+        const int64_t step = back > 0 ? -from[1] : from[1];
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < cols; ++c)
+            std::copy_n(src.data() + back + r * from[0] + c * step, bytes, expected.begin() + r * to[0] + c * to[1]);
+        }
+        GetParam()->copy_strided(src.data() + back, {from[0], step}, dst.data(), to, rows, cols, bytes);
+        ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << rows << " x " << cols << " runs of " << bytes;
+        ASSERT_TRUE(src.intact() && dst.intact());
+      }
+    }
+  }
+}
+
 // Fills as they are run: the padding of a plan, every element size, every misalignment.
 TEST_P(EveryTable, FillsAtEveryMisalignment) {
   const Dims dims{2, 5, 23};
