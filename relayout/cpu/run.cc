@@ -86,17 +86,6 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
 
 }  // namespace
 
-void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
-                 int64_t cols) {
-  const Axis &row = box.rows[0], &col = box.cols[0];
-  if (box.shape == KernelShape::transpose) {
-    return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,
-                                                                 cols);
-  }
-  kernels.copy_strided(src, {row.stride[kSrc], col.stride[kSrc]}, dst, {row.stride[kDst], col.stride[kDst]}, rows, cols,
-                       box.piece[kSrc]);
-}
-
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
   if (box.shape == KernelShape::fill) return fill_block(context, box, block, cols);
   if (streams(context, box)) return stream_block(context, box, block, rows, cols);

@@ -69,10 +69,6 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 /// is a nibble.
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
-/// Rows and columns of a strided box, from the first ones on.
-void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
-                 int64_t cols);
-
 /// One block, which is `rows` and `cols` of its box, however that is done.
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols);
 
@@ -112,6 +108,18 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
 
 inline std::size_t log2_size(int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes)));
+}
+
+/// Rows and columns of a strided box, from the first ones on. Here, as small reorders are little else.
+inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
+                        int64_t cols) {
+  const Axis &row = box.rows[0], &col = box.cols[0];
+  if (box.shape == KernelShape::transpose) {
+    return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,
+                                                                 cols);
+  }
+  kernels.copy_strided(src, {row.stride[kSrc], col.stride[kSrc]}, dst, {row.stride[kDst], col.stride[kDst]}, rows, cols,
+                       box.piece[kSrc]);
 }
 
 }  // namespace relayout::cpu
