@@ -1,8 +1,6 @@
 // relayout check: whether a saved plan is what its certificate proves, and of which model.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tools/check_parts.h"
 #include "tools/model.h"
 #include "tools/plan_file.h"
@@ -10,28 +8,30 @@
 namespace relayout::tools {
 namespace {
 
+constexpr std::size_t kMostLeftOut = std::size_t{1} << 31;
+
 struct Options {
   std::string path;
   ModelFlags model;
 };
 
-/// As --training was given.
-std::string training_of(const JsonItem& plan) {
-  if (!plan["training"].boolean()) return "";
-  const std::vector<JsonItem> primitives = plan["primitives"].list();
-  const auto is_backward = [](const JsonItem& one) { return one["pass"].text().starts_with("backward"); };
-  return std::ranges::any_of(primitives, is_backward) ? "step" : "forward";
-}
-
 /// The plan is one of the model, of which each step reads what is there.
 void check_model(const JsonItem& plan, const check::CertificateFile& file, ModelFlags flags) {
-  flags.training = training_of(plan);
+  flags.training = read_training(plan);
   const graph::Graph graph = load_model(flags);
   read_plan(plan, graph);
   check::compare_model(file, graph, tensor_names(graph));
 }
 
+/// Options that say how the model is read say nothing without it.
+void check_flags(const Options& options) {
+  if (!options.model.path.empty()) return;
+  const char* flag = options.model.batch != 0 ? "--batch" : options.model.random_weights ? "--random-weights" : nullptr;
+  if (flag != nullptr) usage_error(std::string(flag) + ": of the model, and there is no --model", flag, "", "--model");
+}
+
 int run(const Options& options, bool json) {
+  check_flags(options);
   const FileJson content = read_json(options.path);
   const JsonItem plan{content, ""};
   if (!plan.has("certificate")) {
@@ -42,13 +42,18 @@ int run(const Options& options, bool json) {
   check::compare_plan(plan, file);
   const bool of_model = !options.model.path.empty();
   if (of_model) check_model(plan, file, options.model);
-  const std::string of = of_model ? "; the model's" : "";
+  const int left_out = plan.has("left_out") ? plan["left_out"].index(kMostLeftOut) : 0;
+  std::string of = of_model ? "; the model's" : "";
+  if (left_out > 0) {
+    of += fmt::format("; among the layouts listed: the planner says that it left out {} beyond its limits", left_out);
+  }
   if (json) {
     write_stdout(json_text({{"valid", true},
                             {"optimal", verdict.optimal},
                             {"cost_us", verdict.cost},
                             {"bound_us", verdict.bound},
                             {"gap", verdict.gap},
+                            {"left_out", left_out},
                             {"model", of_model}}));
   } else if (verdict.optimal) {
     write_stdout(fmt::format("optimal: {:.6g} us proven{}\n", verdict.cost, of));

@@ -18,8 +18,8 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// The operations are walked as a model's must stand: what nothing writes, nodes, outputs.
 class Comparison {
  public:
-  Comparison(const CertificateFile& file, const Graph& graph)
-      : file_(file), graph_(graph), written_(graph.tensors.size()) {
+  Comparison(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names)
+      : file_(file), graph_(graph), names_(names), written_(graph.tensors.size()) {
     for (const graph::Node& node : graph.nodes) {
       for (TensorId t : node.dst) written_[at(t == kNone ? 0 : t)] = written_[at(t == kNone ? 0 : t)] || t != kNone;
     }
@@ -34,7 +34,8 @@ class Comparison {
     }
     for (const graph::Node& node : graph_.nodes) compare_node(node, first);
     for (TensorId t : graph_.outputs) {
-      expect({}, {t}, "output");
+      expect({}, {t}, "output", names_[at(t)]);
+      expect_primitive(-1);
       expect_layout(t, file_.problem.operations[next_].choices, true);
       ++next_;
     }
@@ -46,20 +47,34 @@ class Comparison {
     bad_item("certificate.operations", fmt::format("are {}, of the model {}", file_.operations.size(), count));
   }
 
-  /// The next operation reads and writes these.
-  void expect(const std::vector<TensorId>& dst, const std::vector<TensorId>& src, const std::string& what) const {
+  /// The next operation reads and writes these, and has that name.
+  void expect(const std::vector<TensorId>& dst, const std::vector<TensorId>& src, const std::string& what,
+              const std::string& called) const {
     const auto present = [](std::vector<TensorId> tensors) {
       std::erase(tensors, kNone);
       return tensors;
     };
     const proof::Operation& op = file_.problem.operations[next_];
-    if (op.src == present(src) && op.dst == present(dst)) return;
-    bad_item(file_.operations[next_].where, "reads or writes other tensors than the model's " + what);
+    const JsonItem& item = file_.operations[next_];
+    if (op.src != present(src) || op.dst != present(dst)) {
+      bad_item(item.where, "reads or writes other tensors than the model's " + what);
+    }
+    const JsonItem is = item["name"];
+    if (is.text() != called) bad_item(is.where, in_quotes(is.text()) + ", in the model " + in_quotes(called));
+  }
+  /// The next operation is that primitive of the model, or (-1) none.
+  void expect_primitive(int number) const {
+    const JsonItem& item = file_.operations[next_];
+    const int is = item.has("primitive") ? item["primitive"].index(graph_.nodes.size()) : -1;
+    if (is == number) return;
+    bad_item(item.where, number < 0 ? "is a primitive, in the model it is none"
+                                    : fmt::format("is not primitive {}, as in the model", number));
   }
 
   void compare_source(TensorId t) {
     const graph::Tensor& tensor = graph_.tensor(t);
-    expect({t}, {}, (tensor.constant() ? "constant " : "input ") + in_quotes(tensor.name));
+    expect({t}, {}, (tensor.constant() ? "constant " : "input ") + in_quotes(tensor.name), names_[at(t)]);
+    expect_primitive(-1);
     const JsonItem& item = file_.operations[next_];
     const bool constant = item.has("constant") && item["constant"].boolean();
     if (constant != tensor.constant())
@@ -69,7 +84,8 @@ class Comparison {
   }
 
   void compare_node(const graph::Node& node, std::size_t first) {
-    expect(node.dst, node.src, std::string(name(node.kind)) + " " + in_quotes(node.name));
+    expect(node.dst, node.src, std::string(name(node.kind)) + " " + in_quotes(node.name), node.name);
+    expect_primitive(static_cast<int>(next_ - first));
     const int hint = file_.problem.operations[next_].hint;
     if (hint >= 0 && (node.hint == kNone || at(hint) != first + at(node.hint))) {
       bad_item(file_.operations[next_].where + ".hint", fmt::format("{} is not the forward one of the model", hint));
@@ -97,6 +113,7 @@ class Comparison {
 
   const CertificateFile& file_;
   const Graph& graph_;
+  const std::vector<std::string>& names_;  // of tensors
   std::vector<bool> written_;
   std::size_t next_ = 0;
 };
@@ -105,7 +122,7 @@ class Comparison {
 
 void compare_model(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names) {
   if (file.names != names) bad_item("certificate.tensors", "are not the model's, in its order");
-  Comparison(file, graph).run();
+  Comparison(file, graph, names).run();
 }
 
 }  // namespace relayout::tools::check

@@ -21,6 +21,7 @@ int exit_code(const Error& error, int otherwise) {
   switch (error.code()) {
     case ErrorCode::io: return kIo;
     case ErrorCode::unsupported: return kUnsupported;
+    case ErrorCode::interrupted: return kInterrupted;
     case ErrorCode::internal: return kInternal;
     case ErrorCode::corrupt: return kBadData;
     default: return otherwise;
@@ -253,6 +254,10 @@ void require_isa() {
 }
 
 std::string dims_text(const Dims& dims) { return dims.empty() ? "scalar" : join(dims, "x"); }
+
+std::string counted(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 std::string size_text(int64_t bytes) {
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

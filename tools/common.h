@@ -141,6 +141,8 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
 
 /// Dims as people write them, "2x17x5x4"; "scalar" for rank 0.
 std::string dims_text(const Dims& dims);
+/// "1 reorder", "2 reorders".
+std::string counted(int64_t count, std::string_view what);
 /// "3.8 KiB"; "960 bytes" under 1 KiB.
 std::string size_text(int64_t bytes);
 

@@ -19,12 +19,20 @@ volatile sig_atomic_t watching = 0;
 // An interrupt is a request; one was made.
 volatile sig_atomic_t waiting = 0, requested = 0;
 
+// As print_error() would write it.
+constexpr char kAnnouncement[] =
+    "{\"error\":{\"code\":\"interrupted\",\"message\":\"interrupted\",\"field\":\"\",\"value\":\"\",\"limit\":\"\"}}\n";
+volatile sig_atomic_t announcing = 0;
+
 void on_interrupt(int signal_number) {
   if (signal_number == SIGINT && waiting && !requested) {
     requested = 1;
     return;
   }
   if (watching) unlink(watched_path);
+  // Where that does not work nothing can be said.
+  [[maybe_unused]] const ssize_t written =
+      announcing ? write(STDERR_FILENO, kAnnouncement, sizeof kAnnouncement - 1) : 0;
   _exit(kInterrupted);
 }
 
@@ -49,6 +57,8 @@ void install_interrupt_handlers() {
     sigaction(signal_number, &action, nullptr);
   }
 }
+
+void announce_interrupts() { announcing = 1; }
 
 InterruptRequest::InterruptRequest() {
   requested = 0;

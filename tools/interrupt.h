@@ -10,6 +10,8 @@ namespace relayout::tools {
 /// default, so that a closed pipe ends the command quietly; SIGXFSZ is ignored, so that a file over the
 /// limit is an error as any other.
 void install_interrupt_handlers();
+/// An interrupt that ends the command says so on standard error, as the JSON of an error.
+void announce_interrupts();
 
 /// While it lives, an interrupt unlinks the file it names. One at a time. Signals are held back from
 /// construction until watch() has said which file that is, so no moment is left without cleanup.

@@ -98,8 +98,12 @@ FileJson read_json(const std::string& path, const JsonLimits& limits) {
     FileJson::sax_parse(text, &counter);
     return FileJson::parse(text);
   } catch (const FileJson::exception& error) {
-    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + printable(error.what()),
-                                  "path", escaped(path, 4096)));
+    // "[json.exception.parse_error.101] parse error at line 1, column 1: ..."
+    std::string_view what = error.what();
+    if (const auto prefix = what.find("] "); what.starts_with("[json.") && prefix != what.npos)
+      what.remove_prefix(prefix + 2);
+    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + printable(what), "path",
+                                  escaped(path, 4096)));
   }
 }
 

@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
                         add_compare(app),  add_bench(app),  add_plan(app),  add_check(app),
                         add_run(app),      add_tags(app),   add_doctor(app)};
   bool json = wants_json(argc, argv);
+  if (json) announce_interrupts();
   try {
     try {
       app.parse(argc, argv);

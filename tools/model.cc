@@ -21,7 +21,6 @@ using graph::Graph;
 using graph::TensorId;
 
 constexpr std::string_view kOwn = "model:";
-constexpr std::string_view kStep = "step";
 
 graph::Pass pass_of(const ModelFlags& flags) {
   return flags.training.empty() ? graph::Pass::forward_inference : graph::Pass::forward_training;
@@ -43,6 +42,11 @@ Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
     usage_error(fmt::format("{}: the models are {}", escaped(flags.path), names), "MODEL", escaped(wanted), names);
   }
   graph::ModelOptions options{.batch = std::max<int64_t>(flags.batch, 1), .image = 64, .channels = 16};
+  // getline() would pass over an empty last one.
+  if (flags.path.ends_with(',')) {
+    usage_error(escaped(flags.path) + ": ends with a comma; NAME[,image=N][,channels=N]", "MODEL", escaped(flags.path),
+                "image=N, channels=N");
+  }
   while (std::getline(words, word, ',')) {
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
@@ -84,7 +88,7 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
   command
       .add_flag("--training{step}", flags.training,
                 "Of the forward pass in training layouts (--training=forward), or with its backward pass (--training)")
-      ->check(CLI::IsMember({"forward", "step"}));
+      ->check(CLI::IsMember({std::string(kForwardTraining), std::string(kTrainingStep)}));
   command.add_option("--random-weights", flags.random_weights, "Random weights by this seed, in place of the file's");
 }
 
@@ -94,7 +98,7 @@ Graph load_model(const ModelFlags& flags) {
     graph::Tensor& tensor = graph.tensor(t);
     if (!tensor.layout) tensor.layout = Layout::contiguous(tensor.dims);
   };
-  if (flags.training == kStep) {
+  if (flags.training == kTrainingStep) {
     from_data([&] { graph::append_training(graph); });
   } else {
     from_data([&] { graph::simplify(graph); });

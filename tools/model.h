@@ -22,6 +22,9 @@ struct ModelFlags {
   std::string training{};
 };
 
+/// Values of `training`.
+inline constexpr std::string_view kForwardTraining = "forward", kTrainingStep = "step";
+
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 
 /// The graph, simplified. Inputs and outputs are row-major, as ONNX has them. Of a training step: all weights are

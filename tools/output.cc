@@ -20,11 +20,6 @@
 namespace relayout::tools {
 namespace {
 
-bool is_stdout(const std::string& path) {
-  static constexpr std::string_view kNames[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-  return std::ranges::find(kNames, path) != std::end(kNames);
-}
-
 /// A pipe or a device that standard output is connected to as well.
 bool shares_stdout(const std::string& path) {
   struct stat output {
@@ -66,6 +61,11 @@ int copy_to_stdout(int& reader) {
 }
 
 }  // namespace
+
+bool is_stdout(const std::string& path) {
+  static constexpr std::string_view kNames[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+  return std::ranges::find(kNames, path) != std::end(kNames);
+}
 
 void check_output_path(const std::string& path) {
   if (is_stdout(path)) return;

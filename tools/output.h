@@ -12,6 +12,9 @@
 
 namespace relayout::tools {
 
+/// Whether a path is this process's standard output: "-", /dev/stdout, /dev/fd/1.
+bool is_stdout(const std::string& path);
+
 /// Usage error where no format is known for the path.
 void check_output_path(const std::string& path);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relayout/interop/tensor_file.h"
+#include "tools/output.h"
 #include "tools/plan_tune.h"
 
 namespace relayout::tools {
@@ -18,6 +19,10 @@ struct Options {
   std::optional<std::string> out;
   bool tune = false, force = false;
 };
+
+constexpr const char* kCutShort =
+    "interrupted: this is the best plan so far; what was not reached of explanations, other policies, --tune and "
+    "--what-if is left out";
 
 /// Further plans that are tried beside the cheapest one.
 constexpr int kTuned = 4;
@@ -53,9 +58,11 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
   return out;
 }
 
+/// After an interrupt none but the wanted one.
 void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candidate>& out) {
   for (int p = 0; p < graph::kPolicyCount; ++p) {
     const auto policy = static_cast<graph::Policy>(p);
+    if ((planner.interrupted() || planner.asked_to_stop()) && name(policy) != wanted) continue;
     Candidate& candidate = out.emplace_back(Candidate{.name = std::string(name(policy))});
     try {
       candidate.plan = planner.rival(policy);
@@ -68,6 +75,10 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
       }
     } catch (const Error& error) {
       if (candidate.name == wanted) throw;
+      if (error.code() == ErrorCode::interrupted) {
+        out.pop_back();
+        continue;
+      }
       candidate.plan.reset();
       candidate.problem = error.message();
     }
@@ -98,33 +109,37 @@ int run(const Options& options, bool json) {
   PlanReport report{.graph = graph,
                     .model = escaped(options.model.path, 4096),
                     .cost = options.plan.cost,
-                    .training = !options.model.training.empty(),
+                    .training = options.model.training,
                     .threads = planner.backend().threads()};
   OptimalPlan best = planner.optimal();
   // Where the search was stopped, another one would be no faster.
   if (best.optimal) planner.explain(best);
   report.candidates.push_back({.name = "optimal", .plan = best.plan, .predicted_us = best.predicted_us});
-  add_rivals(planner, options.plan.policy, report.candidates);
-  if (options.tune) {
+  planner.interruptible([&] { add_rivals(planner, options.plan.policy, report.candidates); });
+  if (options.tune && !planner.interrupted()) {
     if (best.optimal) add_cheapest(planner, best, report.candidates);
     report.chosen = tune(planner, report.candidates);
   } else {
+    // An interrupted --tune has the optimal one, which comes first.
     const auto wanted = std::ranges::find(report.candidates, options.plan.policy, &Candidate::name);
     report.chosen = static_cast<std::size_t>(wanted - report.candidates.begin());
   }
   if (report.chosen == 0) report.optimal = &best;
-  if (!wishes.empty()) {
+  if (!wishes.empty() && !planner.interrupted()) {
     std::string all;
     for (const std::string& text : options.what_if) all += (all.empty() ? "" : ", ") + text;
     report.what_if = {all, planner.optimal(wishes)};
   }
   report.warnings = planner.warnings();
+  if (planner.interrupted()) report.warnings.emplace_back(kCutShort);
   write_warnings(report.warnings);
-  if (options.out) {
+  const bool to_stdout = options.out && is_stdout(*options.out);
+  if (options.out && !to_stdout) {
     const std::string text = json_text(report_json(report));
     from_command_line([&] { write_file(*options.out, std::as_bytes(std::span(text)), options.force); });
   }
-  write_stdout(json ? json_text(report_json(report)) : report_text(report));
+  if (to_stdout && !json) write_stderr(report_text(report));
+  write_stdout(json || to_stdout ? json_text(report_json(report)) : report_text(report));
   return kOk;
 }
 
@@ -141,8 +156,10 @@ Verb add_plan(CLI::App& app) {
       "The optimal plan is the cheapest of all, by predicted times; the others are what frameworks do: any (compute-\n"
       "bound primitives choose, the others follow), one layout everywhere (nchw, nhwc, 8c, 16c, and blocked for this\n"
       "machine's), openvino, ort. Analytic costs come from this machine's speeds, which are measured once; measured\n"
-      "ones run each primitive in each layout once and are remembered. Ctrl-C gives the best plan so far, and how far\n"
-      "it may be from the cheapest; while costs are measured it ends the command, and what was measured is kept.\n"
+      "ones run each primitive in each layout once and are remembered (--remeasure takes them anew). Ctrl-C gives the\n"
+      "best plan so far, and how far it may be from the cheapest; before there is one, while ways are listed and "
+      "costs\n"
+      "are measured, it ends the command, and what was found is kept.\n"
       "Inputs and outputs are row-major; with --training weights are inputs whose layouts are chosen.\n"
       "model:NAME is one of the project's own networks with random weights: see the error of model:?.");
   auto options = std::make_shared<Options>();
@@ -150,7 +167,7 @@ Verb add_plan(CLI::App& app) {
   add_plan_flags(*command, options->plan);
   command->add_flag("--tune", options->tune, "Run the best plans and all policies in turns, and keep the fastest");
   command->add_option("--what-if", options->what_if, "TENSOR=LAYOUT: what the plan would cost with it; repeatable");
-  command->add_option("-o,--out", options->out, "Write the plan as JSON to this file");
+  command->add_option("-o,--out", options->out, "Write the plan as JSON to this file; - is standard output");
   command->add_flag("-f,--force", options->force, "Overwrite a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }

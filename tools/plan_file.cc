@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -63,7 +64,7 @@ void compare_tensors(const JsonItem& tensors, const Graph& graph, const std::vec
     const std::string dtype = tensor["dtype"].text(), want = json_of(graph.tensors[t].dims).dump();
     if (tensor["dims"].json.dump() != want) {
       wrong(fmt::format("{} has dims {} there, {} in the model (a plan is for one batch size)", called,
-                        printable(tensor["dims"].json.dump()), want));
+                        escaped(tensor["dims"].json.dump(), 200), want));
     }
     if (dtype != name(graph.tensors[t].dtype)) {
       wrong(fmt::format("{} is {} there, {} in the model", called, escaped(dtype), name(graph.tensors[t].dtype)));
@@ -203,8 +204,38 @@ LayoutPlan read_plan(const JsonItem& plan, const Graph& graph) {
   return out;
 }
 
-LayoutPlan read_plan(const std::string& path, const Graph& graph, const graph::Backend& backend) {
+Json training_json(const std::string& training) { return training.empty() ? Json(false) : Json(training); }
+
+std::string read_training(const JsonItem& plan) {
+  if (!plan.has("training")) return "";
+  const JsonItem training = plan["training"];
+  if (training.json.is_string()) {
+    std::string out = training.text();
+    if (out != kForwardTraining && out != kTrainingStep) {
+      bad_item(training.where,
+               fmt::format("{} is neither false, \"{}\" nor \"{}\"", in_quotes(out), kForwardTraining, kTrainingStep));
+    }
+    return out;
+  }
+  if (!training.boolean()) return "";
+  const std::vector<JsonItem> primitives = plan["primitives"].list();
+  const auto is_backward = [](const JsonItem& one) { return one["pass"].text().starts_with("backward"); };
+  return std::string(std::ranges::any_of(primitives, is_backward) ? kTrainingStep : kForwardTraining);
+}
+
+LayoutPlan read_plan(const std::string& path, const Graph& graph, const std::string& training,
+                     const graph::Backend& backend) {
   const FileJson json = read_json(path);
+  if (const std::string planned = read_training({json, ""}); planned != training) {
+    const auto what = [](const std::string& of) {
+      return of.empty() ? "inference" : of == kTrainingStep ? "a training step" : "the forward pass of training";
+    };
+    const std::string flag = planned.empty() ? "without --training" : "with --training=" + planned;
+    throw Failure(kBadData, Error(ErrorCode::invalid_argument,
+                                  fmt::format("plan: {} is of {}, and this run of {}: run it {}", escaped(path, 4096),
+                                              what(planned), what(training), flag),
+                                  "--training", training, planned));
+  }
   LayoutPlan out = read_plan(JsonItem{json, ""}, graph);
   out.backend = backend.name();
   find_implementations(out, graph, backend);

@@ -7,6 +7,8 @@
 //     "primitives" of each: "name", "kind", "pass", "implementation"; "src" and "dst", copies by number, null where
 //                  absent
 //     "inputs", "outputs"  copies
+//     "training"   false, "forward" (the forward pass as training runs it) or "step" (with the backward pass); true, in
+//                  older files, is one of the two, as the primitives say
 #pragma once
 
 #include "relayout/graph/layout_plan.h"
@@ -27,8 +29,15 @@ Dims read_dims(const JsonItem& dims);
 /// The plan of a file, each step of which reads what is there; a backend is not asked for its implementations.
 graph::LayoutPlan read_plan(const JsonItem& plan, const graph::Graph& graph);
 
+/// "training" of ModelFlags, as files have it.
+Json training_json(const std::string& training);
+/// As ModelFlags has it; "" where a file does not say.
+std::string read_training(const JsonItem& plan);
+
 /// The plan of a file. Errors, all naming what differs: bad data where it is no plan, or one of another model (names,
-/// dims, types, primitives, layouts, memory); unsupported where the backend lacks an implementation.
-graph::LayoutPlan read_plan(const std::string& path, const graph::Graph& graph, const graph::Backend& backend);
+/// dims, types, primitives, layouts, memory), or planned for another --training than `training`; unsupported where the
+/// backend lacks an implementation.
+graph::LayoutPlan read_plan(const std::string& path, const graph::Graph& graph, const std::string& training,
+                            const graph::Backend& backend);
 
 }  // namespace relayout::tools

@@ -53,8 +53,12 @@ class Writer {
 
   Json json() const {
     const Candidate& chosen = report_.candidates[report_.chosen];
-    Json out = {{"model", report_.model},     {"policy", chosen.name},        {"backend", plan_.backend},
-                {"threads", report_.threads}, {"training", report_.training}, {"cost", report_.cost}};
+    Json out = {{"model", report_.model},
+                {"policy", chosen.name},
+                {"backend", plan_.backend},
+                {"threads", report_.threads},
+                {"training", training_json(report_.training)},
+                {"cost", report_.cost}};
     out["predicted_us"] = time_json(chosen.predicted_us);
     if (!chosen.problem.empty()) out["problem"] = chosen.problem;
     if (chosen.measured_us) out["measured_us"] = *chosen.measured_us;
@@ -231,10 +235,12 @@ class Writer {
     const double greedy = measured ? *any->measured_us : any->predicted_us;
     const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
     if (!std::isfinite(mine) || !std::isfinite(greedy)) return "";
-    return labelled("saves", fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} reorders of {} in "
-                                         "place of {} of {}",
-                                         100 * (1 - mine / greedy), measured ? "measured" : "predicted", less.reorders,
-                                         size_text(less.reorder_bytes), more.reorders, size_text(more.reorder_bytes)));
+    return labelled(
+        "saves",
+        fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} of {} in place of {} "
+                    "of {}",
+                    100 * (1 - mine / greedy), measured ? "measured" : "predicted", counted(less.reorders, "reorder"),
+                    size_text(less.reorder_bytes), more.reorders, size_text(more.reorder_bytes)));
   }
 
   Reorders reorders_of(const LayoutPlan& plan) const {

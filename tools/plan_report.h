@@ -34,7 +34,8 @@ struct PlanReport {
   const graph::OptimalPlan* optimal = nullptr;
   std::optional<WhatIf> what_if{};
   std::string model, cost;
-  bool training = false;
+  /// As in ModelFlags.
+  std::string training{};
   int threads = 0;
   /// What went wrong beside.
   std::vector<std::string> warnings{};

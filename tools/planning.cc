@@ -14,6 +14,16 @@ constexpr std::chrono::seconds kSolveLimit{30}, kExplainLimit{3}, kCheapestLimit
 constexpr const char* kDisturbed =
     "this machine's speeds could not be measured well, as other work runs on it; they will be measured again";
 
+/// Of a file of costs or ways.
+std::string warning_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::corrupt: return error.message() + "; what it held is lost: it may be deleted, and is replaced";
+    case ErrorCode::unsupported:
+    case ErrorCode::limit: return error.message() + "; it is left as it is and not used, and may be deleted";
+    default: return error.message();
+  }
+}
+
 }  // namespace
 
 std::string policy_names() {
@@ -28,6 +38,7 @@ void add_plan_flags(CLI::App& command, PlanFlags& flags) {
   command.add_option("--threads", flags.threads, "Threads (0: all)");
   command.add_option("--runs", flags.runs, "Runs that pay for reorders of weights at load (0: they cost nothing)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  command.add_flag("--remeasure", flags.remeasure, "Measure costs, or this machine's speeds, anew and keep those");
 }
 
 void check_plan_flags(const PlanFlags& flags) {
@@ -63,46 +74,59 @@ graph::Costs& Planner::costs() {
   const std::filesystem::path file = execute::default_cost_file();
   if (flags_.cost == "measured") {
     if (!measured_)
-      measured_ = execute::measured_costs(*backend_, {.file = file, .check = [this] { check_interrupt(); }});
+      measured_ = execute::measured_costs(
+          *backend_, {.file = file, .remeasure = flags_.remeasure, .check = [this] { check_interrupt(); }});
     return *measured_;
   }
   if (!analytic_) {
-    const execute::Calibrated machine = execute::calibrate(*onednn_, {.file = file});
-    if (machine.file_error) calibration_warnings_.push_back(machine.file_error->message());
+    const execute::Calibrated machine = execute::calibrate(*onednn_, {.file = file, .remeasure = flags_.remeasure});
+    if (machine.file_error) calibration_warnings_.push_back(warning_of(*machine.file_error));
     if (machine.doubtful) calibration_warnings_.emplace_back(kDisturbed);
     analytic_ = graph::analytic_costs(machine.speeds);
   }
   return *analytic_;
 }
 
-template <typename F>
-auto Planner::interruptible(F f) {
+void Planner::interruptible(const std::function<void()>& f) {
+  if (request_ != nullptr) return f();
   const InterruptRequest request;
   struct Scope {
-    explicit Scope(const InterruptRequest*& at, const InterruptRequest& value) : at_(at) { at_ = &value; }
-    ~Scope() { at_ = nullptr; }
-    const InterruptRequest*& at_;
+    Planner& planner;
+    ~Scope() {
+      planner.interrupted_ |= planner.asked_to_stop();
+      planner.request_ = nullptr;
+    }
   };
-  const Scope scope(request_, request);
-  return f();
+  const Scope scope{*this};
+  request_ = &request;
+  f();
 }
 
+bool Planner::asked_to_stop() const { return request_ != nullptr && request_->asked(); }
+
 graph::SolveOptions Planner::solve_options(std::chrono::seconds limit) const {
-  return {.time_limit = limit, .stop = [this] { return request_ != nullptr && request_->asked(); }};
+  return {.time_limit = limit, .stop = [this] { return asked_to_stop(); }};
 }
 
 void Planner::check_interrupt() {
-  if (request_ == nullptr || !request_->asked()) return;
-  const std::filesystem::path file = execute::default_cost_file();
-  std::string kept = "there is no file to keep them in";
+  if (asked_to_stop()) throw Error(ErrorCode::interrupted, "interrupted");
+}
+
+Error Planner::interruption() {
   keep();
-  if (const auto& error = measured_->file_error()) {
-    kept = "they are not kept: " + error->message();
+  const bool measuring = measured_ && measured_->measured() > 0;
+  const std::filesystem::path file = measuring ? execute::default_cost_file() : execute::default_ways_file();
+  const std::optional<Error>& file_error = measuring ? measured_->file_error() : backend_->file_error();
+  std::string kept = "is lost, as there is no file to keep it in";
+  if (file_error && file_error->code() != ErrorCode::corrupt) {
+    kept = "is lost: " + file_error->message();
   } else if (!file.empty()) {
-    kept = "they are kept in " + escaped(file.native(), 4096) + ", and the same command goes on from there";
+    kept = "is kept in " + escaped(file.native(), 4096) + ", and the same command goes on from there";
   }
-  throw Failure(kInterrupted, Error(ErrorCode::io, fmt::format("interrupted: {} times were measured; {}",
-                                                               measured_->measured(), kept)));
+  const std::string what = measuring
+                               ? "was measured so far, " + counted(measured_->measured(), "time")
+                               : "the backend offers as far as it was asked, " + counted(backend_->asked(), "answer");
+  return {ErrorCode::interrupted, fmt::format("interrupted; what {}, {}", what, kept)};
 }
 
 graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layout>> fixed) {
@@ -110,7 +134,13 @@ graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layou
   // Models of the kinds people run take milliseconds; what takes longer gives the best plan found, and its gap.
   const graph::OptimizeOptions options{
       .solve = solve_options(kSolveLimit), .runs = flags_.runs, .fixed = std::move(fixed)};
-  graph::OptimalPlan out = interruptible([&] { return graph::optimize(graph_, *backend_, known, options); });
+  graph::OptimalPlan out;
+  try {
+    interruptible([&] { out = graph::optimize(graph_, *backend_, known, options); });
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::interrupted) throw interruption();
+    throw;
+  }
   keep();
   return out;
 }
@@ -120,7 +150,9 @@ void Planner::explain(graph::OptimalPlan& plan) {
 }
 
 std::vector<graph::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
-  return interruptible([&] { return graph::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+  std::vector<graph::Assignment> out;
+  interruptible([&] { out = graph::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+  return out;
 }
 
 graph::LayoutPlan Planner::rival(graph::Policy policy) const {
@@ -133,7 +165,13 @@ graph::LayoutPlan Planner::plan() {
 
 graph::PredictedCost Planner::predicted(const graph::LayoutPlan& plan) {
   graph::Costs& known = costs();
-  const graph::PredictedCost out = interruptible([&] { return graph::predict(graph_, plan, known); });
+  graph::PredictedCost out;
+  try {
+    interruptible([&] { out = graph::predict(graph_, plan, known); });
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::interrupted) throw interruption();
+    throw;
+  }
   keep();
   return out;
 }
@@ -152,9 +190,15 @@ void Planner::keep() {
 std::vector<std::string> Planner::warnings() {
   keep();
   std::vector<std::string> out = calibration_warnings_;
-  if (backend_->file_error()) out.push_back(backend_->file_error()->message());
-  if (measured_ && measured_->file_error()) out.push_back(measured_->file_error()->message());
-  if (measured_ && measured_->doubtful()) out.emplace_back(kDisturbed);
+  if (backend_->file_error()) out.push_back(warning_of(*backend_->file_error()));
+  if (measured_ && measured_->file_error()) out.push_back(warning_of(*measured_->file_error()));
+  if (measured_ && measured_->step_doubtful()) out.emplace_back(kDisturbed);
+  if (measured_ && measured_->doubtful() > 0) {
+    out.push_back(
+        fmt::format("{} of {} could not be measured well, as other work runs on this machine; they are not "
+                    "kept, and will be measured again",
+                    measured_->doubtful(), counted(measured_->measured(), "time")));
+  }
   return out;
 }
 

@@ -14,6 +14,8 @@ struct PlanFlags {
   std::string cost = "analytic";
   int threads = 0;
   int64_t runs = 0;
+  /// Costs are measured anew, in place of what is remembered.
+  bool remeasure = false;
 };
 void add_plan_flags(CLI::App& command, PlanFlags& flags);
 /// Errors: usage.
@@ -24,8 +26,8 @@ std::string policy_names();
 
 class InterruptRequest;
 
-/// A backend and costs for one graph, both remembered on disk. While it measures, an interrupt ends it with
-/// Failure{interrupted} that says what was kept; while it searches, an interrupt asks for what it has found so far.
+/// A backend and costs for one graph, both remembered on disk. While it lists ways and measures, an interrupt ends it
+/// with Error{interrupted} that says what was kept; while it searches, an interrupt asks for what it has found so far.
 class Planner {
  public:
   /// `graph` must stay.
@@ -34,6 +36,12 @@ class Planner {
 
   const graph::Graph& graph() const { return graph_; }
   const graph::Backend& backend() const { return *backend_; }
+
+  /// Calls f() with interrupts as requests, which the calls below take notice of.
+  void interruptible(const std::function<void()>& f);
+  /// Whether one is asked for now, within interruptible(); whether one ever was.
+  bool asked_to_stop() const;
+  bool interrupted() const { return interrupted_; }
 
   graph::OptimalPlan optimal(std::vector<std::pair<graph::TensorId, Layout>> fixed = {});
   graph::LayoutPlan rival(graph::Policy policy) const;
@@ -51,13 +59,12 @@ class Planner {
 
  private:
   graph::Costs& costs();
-  /// Calls f() with interrupts as requests.
-  template <typename F>
-  auto interruptible(F f);
   /// Saves what was found, and is quiet where that fails.
   void keep();
   graph::SolveOptions solve_options(std::chrono::seconds limit) const;
   void check_interrupt();
+  /// Saves what was found, and says where it is.
+  Error interruption();
 
   const graph::Graph& graph_;
   PlanFlags flags_;
@@ -67,6 +74,7 @@ class Planner {
   std::unique_ptr<graph::Costs> analytic_;
   std::vector<std::string> calibration_warnings_;
   const InterruptRequest* request_ = nullptr;
+  bool interrupted_ = false;
 };
 
 /// "relayout: warning: ..." on standard error, a line each.

@@ -17,6 +17,7 @@ std::string_view name(ErrorCode code) {
     case ErrorCode::limit: return "limit";
     case ErrorCode::unsupported: return "unsupported";
     case ErrorCode::internal: return "internal";
+    case ErrorCode::interrupted: return "interrupted";
   }
   return "internal";
 }

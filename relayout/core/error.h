@@ -27,6 +27,7 @@ enum class ErrorCode {
   limit,             // over a configurable limit
   unsupported,       // well-formed, but this build or system cannot do it
   internal,          // a broken invariant: a bug
+  interrupted,       // the caller asked to stop before there was a result
 };
 
 /// The code's name as printed in JSON, e.g. "buffer_too_small".

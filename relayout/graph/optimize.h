@@ -50,7 +50,8 @@ struct ChoiceSpace {
   std::size_t left_out = 0;
 };
 
-/// Errors: unsupported (a node that no way runs, named with its operands), what the views throw.
+/// Errors: unsupported (a node that no way runs, named with its operands), interrupted (the solver's `stop` asked for
+/// it, which is asked before each question to the backend and each cost), what the views throw.
 ChoiceSpace choice_space(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options = {});
 
 /// The plan of an assignment; each reorder's reason names the readers, and what avoiding it would cost is left to

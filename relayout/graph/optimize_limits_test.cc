@@ -92,6 +92,27 @@ TEST(OptimizeLimits, FixedLayoutsAreNeverLeftOut) {
   EXPECT_EQ(error.code(), ErrorCode::limit) << error.message();
 }
 
+/// Whether a plan is found where stop() says so when it is asked for the `after`th time.
+bool finds_plan(const Graph& graph, int ways, int after) {
+  test::ByteCosts costs;
+  int left = after;
+  try {
+    optimize(graph, ManyWays(ways), costs, {.solve = {.stop = [&] { return left-- <= 0; }}});
+    return true;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::interrupted) << error.message();
+    return false;
+  }
+}
+
+// Each question to the backend and each cost asks whether to go on; with what the solver needs there is a plan.
+TEST(OptimizeLimits, ListingWaysStops) {
+  const Graph graph = two_products();
+  EXPECT_FALSE(finds_plan(graph, 5, 0));
+  EXPECT_FALSE(finds_plan(graph, 5, 10));
+  EXPECT_TRUE(finds_plan(graph, 5, 100000));
+}
+
 TEST(OptimizeLimits, ExplainingStops) {
   test::ByteCosts costs;
   const Graph graph = two_products();

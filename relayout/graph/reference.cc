@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -84,6 +85,21 @@ class Run {
     return &values;
   }
 
+  /// Sums are to be noted of outputs.
+  void want_sums() {
+    sums_.assign(values_.size(), 0);
+    wants_sum_.assign(values_.size(), false);
+    for (TensorId t : graph_.outputs) wants_sum_[static_cast<std::size_t>(t)] = true;
+    for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      if (!hands_sums_on(node.kind) || !wants_sum(node)) continue;
+      for (TensorId t : node.src) {
+        if (t != kNone) wants_sum_[static_cast<std::size_t>(t)] = true;
+      }
+    }
+  }
+  double sum_of(TensorId tensor) const { return sums_[static_cast<std::size_t>(tensor)]; }
+
   void run(int n) {
     const Node& node = graph_.node(n);
     const auto all = [&](const std::vector<TensorId>& tensors) {
@@ -93,6 +109,7 @@ class Run {
     };
     const std::vector<const Values*> src = all(node.src), hint_src = all(hint_sources(node));
     std::vector<Values> dst = evaluate_node(graph_, node, src, hint_src);
+    if (wants_sum(node)) note_sums(node, src);
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
       if (node.dst[i] != kNone) set(node.dst[i], std::move(dst[i]));
     }
@@ -108,6 +125,62 @@ class Run {
     if (tensor != kNone) last_[static_cast<std::size_t>(tensor)] = node;
   }
 
+  static double largest(const Values& values) {
+    double out = 0;
+    for (double v : values) {
+      if (std::isfinite(v)) out = std::max(out, std::abs(v));
+    }
+    return out;
+  }
+  /// Kinds whose destination has values of the sources, or sums of a few.
+  static bool hands_sums_on(Kind kind) {
+    return is_view(kind) || kind == Kind::shuffle || kind == Kind::concat || kind == Kind::pad || kind == Kind::sum;
+  }
+  bool wants_sum(const Node& node) const {
+    return std::ranges::any_of(node.dst, [&](TensorId t) {
+      return t != kNone && !wants_sum_.empty() && wants_sum_[static_cast<std::size_t>(t)];
+    });
+  }
+
+  /// What is linear in each source adds up magnitudes where the sources are those.
+  void note_sums(const Node& node, std::vector<const Values*> src) {
+    const bool products = node.kind == Kind::convolution || node.kind == Kind::deconvolution ||
+                          node.kind == Kind::matmul || node.kind == Kind::inner_product;
+    const bool normalization = (node.kind == Kind::batch_normalization || node.kind == Kind::layer_normalization) &&
+                               !node.forward() && node.dst.size() > 2 && node.dst[2] != kNone;
+    if (hands_sums_on(node.kind)) {
+      double all = 0;
+      for (std::size_t i = 0; i < src.size(); ++i) {
+        const double one = node.src[i] == kNone ? 0 : std::max(sum_of(node.src[i]), largest(*src[i]));
+        all = node.kind == Kind::sum ? all + one * std::abs(scale_of(node, i)) : std::max(all, one);
+      }
+      return set_sum(node.dst[0], all);
+    }
+    if (!products && !normalization) return;
+    std::vector<Values> magnitudes(src.size());
+    for (std::size_t i = 0; i < src.size(); ++i) {
+      if (src[i] == nullptr || (normalization && i != kDifference)) continue;
+      magnitudes[i] = *src[i];
+      for (double& v : magnitudes[i]) v = std::abs(v);
+      src[i] = &magnitudes[i];
+    }
+    const std::vector<Values> sums = evaluate_node(graph_, node, src, {});
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      // Normalized values are of about unit size: the gradient of the scale adds up what that of the shift does.
+      if (normalization && i == 0) continue;
+      set_sum(node.dst[i], largest(sums[normalization ? 2 : i]));
+    }
+  }
+  /// diff_dst of a normalization.
+  static constexpr std::size_t kDifference = 4;
+  static double scale_of(const Node& node, std::size_t i) {
+    const std::vector<double>& scales = node.as<SumAttributes>().scales;
+    return scales.empty() ? 1 : scales[i];
+  }
+  void set_sum(TensorId tensor, double sum) {
+    if (tensor != kNone) sums_[static_cast<std::size_t>(tensor)] = sum;
+  }
+
   /// Backward pooling asks which source was the largest.
   std::vector<TensorId> hint_sources(const Node& node) const {
     if (node.forward() || node.kind != Kind::pooling || node.hint == kNone) return {};
@@ -116,7 +189,9 @@ class Run {
 
   const Graph& graph_;
   std::vector<Values> values_;
-  std::vector<int> last_;  // the last node that needs each tensor
+  std::vector<int> last_;          // the last node that needs each tensor
+  std::vector<double> sums_;       // by tensor
+  std::vector<bool> wants_sum_{};  // by tensor; none where no sums are wanted
 };
 
 }  // namespace
@@ -163,17 +238,21 @@ std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::spa
   return dst;
 }
 
-std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs) {
+namespace reference {
+namespace {
+
+EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs, bool sums) {
   if (inputs.size() != graph.inputs.size()) {
     throw Error(ErrorCode::invalid_argument,
                 "reference: " + std::to_string(inputs.size()) + " inputs given, the graph has " +
                     std::to_string(graph.inputs.size()),
                 "inputs", std::to_string(inputs.size()), std::to_string(graph.inputs.size()));
   }
-  reference::Run run(graph);
+  Run run(graph);
+  if (sums) run.want_sums();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& tensor = graph.tensor(graph.inputs[i]);
-    const auto want = static_cast<std::size_t>(reference::count(tensor.dims));
+    const auto want = static_cast<std::size_t>(count(tensor.dims));
     if (inputs[i].size() != want) {
       throw Error(ErrorCode::invalid_argument,
                   "reference: input " + escaped(tensor.name) + " has " + std::to_string(inputs[i].size()) +
@@ -181,13 +260,27 @@ std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs)
                   "inputs[" + std::to_string(i) + "]", std::to_string(inputs[i].size()), std::to_string(want));
     }
     Values values = inputs[i];
-    reference::round_to(tensor.dtype, values);
+    round_to(tensor.dtype, values);
     run.set(graph.inputs[i], std::move(values));
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) run.run(static_cast<int>(n));
-  std::vector<Values> out;
-  for (TensorId t : graph.outputs) out.push_back(*run.get(t));
+  EvaluatedSums out;
+  for (TensorId t : graph.outputs) {
+    out.outputs.push_back(*run.get(t));
+    if (sums) out.sums.push_back(run.sum_of(t));
+  }
   return out;
+}
+
+}  // namespace
+}  // namespace reference
+
+std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs) {
+  return reference::evaluate_graph(graph, inputs, false).outputs;
+}
+
+EvaluatedSums evaluate_sums(const Graph& graph, std::span<const Values> inputs) {
+  return reference::evaluate_graph(graph, inputs, true);
 }
 
 }  // namespace relayout::graph

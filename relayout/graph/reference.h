@@ -22,6 +22,18 @@ std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::spa
 /// their node to their last reader.
 std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs);
 
+/// What evaluate() gives, and how large the sums are that it is the result of: gradients may cancel to next to nothing,
+/// and arithmetic of less precision is right to a part of what it added up.
+struct EvaluatedSums {
+  std::vector<Values> outputs;
+  /// One an output: the largest sum of magnitudes that an element of it is the result of, where it is a convolution,
+  /// deconvolution, matmul, inner product, a sum of such, or the gradient of a normalization's scale or shift, moved or
+  /// not; 0 elsewhere.
+  std::vector<double> sums;
+};
+/// As evaluate(); the nodes that make outputs are computed twice.
+EvaluatedSums evaluate_sums(const Graph& graph, std::span<const Values> inputs);
+
 /// A constant's values.
 Values values_of(const Tensor& constant);
 /// Values rounded to a type and stored row-major, and back.

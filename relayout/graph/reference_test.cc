@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "relayout/graph/backward.h"
 #include "tests/support/nodes.h"
 #include "tests/support/testing.h"
 
@@ -245,8 +247,42 @@ TEST(Reference, RunsAGraph) {
   const std::vector<Values> out = evaluate(g, std::vector<Values>{{1, 10}});
   expect_near(out[0], {6, 63});
   expect_near(out[1], {2, 30});
+  const EvaluatedSums sums = evaluate_sums(g, std::vector<Values>{{1, -10}});
+  expect_near(sums.outputs[0], {6, -57});
+  EXPECT_EQ(sums.sums, (std::vector<double>{30 + 3 + 30, 0}));
   EXPECT_EQ(code_of([&] { evaluate(g, std::vector<Values>{}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { evaluate(g, std::vector<Values>{{1, 2, 3}}); }), ErrorCode::invalid_argument);
+}
+
+// What goes into a normalization has gradients that add up to nothing in each channel: that of a bias before it, that
+// of the shift of another one before that.
+TEST(Reference, SumsOfGradientsThatCancel) {
+  std::mt19937 rng(1);
+  Graph g;
+  g.pass = Pass::forward_training;
+  const TensorId x = g.input("x", {3, 4, 5, 5}), w = g.input("w", {6, 4, 1, 1}), b = g.input("b", {6});
+  const std::vector<TensorId> first{x, g.input("scale", {4}), g.input("shift", {4})};
+  const TensorId y = g.add(Kind::batch_normalization, NormalizationAttributes{}, first)[0];
+  const std::vector<TensorId> second{g.convolution(y, w, b), g.input("scale2", {6}), g.input("shift2", {6})};
+  const TensorId z = g.add(Kind::batch_normalization, NormalizationAttributes{}, second)[0];
+  g.output(g.binary(z, z, BinaryAlgorithm::mul));
+  append_backward(g, std::vector<TensorId>{first[2], w, b, second[2]});
+  std::vector<Values> inputs;
+  for (TensorId t : g.inputs) inputs.push_back(test::random_values(checked_product(g.tensor(t).dims).value(), rng));
+  const EvaluatedSums found = evaluate_sums(g, inputs);
+  EXPECT_EQ(found.outputs, evaluate(g, inputs));
+  ASSERT_EQ(found.outputs.size(), 5u);
+  for (const std::size_t i : {1, 2, 3, 4}) {
+    double largest = 0;
+    for (double v : found.outputs[i]) largest = std::max(largest, std::abs(v));
+    const bool cancels = i == 1 || i == 3;
+    EXPECT_GT(found.sums[i], 0) << i;
+    EXPECT_EQ(largest < 1e-4 * found.sums[i], cancels) << i << ": " << largest << " of " << found.sums[i];
+    // The square of the next normalization's values does not: its sums are of the size of its gradients.
+    if (!cancels) {
+      EXPECT_LT(found.sums[i], 1e3 * largest) << i;
+    }
+  }
 }
 
 }  // namespace

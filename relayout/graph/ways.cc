@@ -145,6 +145,11 @@ std::vector<WayFinder::Wishes> WayFinder::wishes_of(NodeId id, const std::vector
   return out;
 }
 
+void WayFinder::check_stop() const {
+  if (!options_.solve.stop || !options_.solve.stop()) return;
+  throw Error(ErrorCode::interrupted, "optimize: stopped while ways were listed, before there was a plan");
+}
+
 std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, const Way* forward) {
   const Node& node = graph_.node(id);
   std::vector<Way> out;
@@ -152,6 +157,7 @@ std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, co
   for (const Wishes& wishes : list) {
     std::vector<Wish> src, dst;
     for (std::size_t i = 0; i < wishes.size(); ++i) (i < node.src.size() ? src : dst).push_back(wish(wishes[i]));
+    check_stop();
     for (Implementation& each :
          backend_.implementations(graph_, id, src, dst, forward ? forward->implementation.get() : nullptr)) {
       Way way;
@@ -174,6 +180,7 @@ std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, co
 }
 
 void WayFinder::price(NodeId id, const Way* forward, bool in_place, Way& way) {
+  check_stop();
   const Implementation* hint = forward ? forward->implementation.get() : nullptr;
   way.cost = costs_.primitive(context_, id, *way.implementation, hint, false);
   if (in_place && way.src[0] == way.dst[0]) {
@@ -245,6 +252,7 @@ double WayFinder::reorder_cost(TensorId tensor, int from, int to) {
   for (int number : {static_cast<int>(dtype), from, to}) add_number(key, number);
   const auto [at, is_new] = reorders_.try_emplace(key.key());
   if (!is_new) return at->second;
+  check_stop();
   const bool possible = layouts_.layout(to).injective_with_padding();
   return at->second =
              possible ? costs_.reorder({layouts_.layout(from), dtype}, {layouts_.layout(to), dtype}) : kImpossible;

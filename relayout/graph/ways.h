@@ -59,6 +59,8 @@ class WayFinder {
   using Wishes = std::vector<int>;  // sources, then destinations; kNone is any
   std::vector<Wishes> wishes_of(NodeId node, const std::vector<int>& leads);
   std::vector<Way>& remembered(KeyMaker question, const Way* forward, bool& is_new);
+  /// Error{interrupted} where the options' stop asks for it.
+  void check_stop() const;
   void finish(NodeId node, const Way* forward, bool in_place, std::vector<Way>& ways);
   std::vector<Way> found(NodeId node, const std::vector<Wishes>& wishes, const Way* forward);
   void price(NodeId node, const Way* forward, bool in_place, Way& way);

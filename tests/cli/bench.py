@@ -10,7 +10,8 @@ from shared import expect
 
 def bench(command):
     """The fields of a measurement and what must hold between them, whatever the machine."""
-    pairs = ((("nchw", "nhwc", "1,8,4,4"), 1024), (("nchw", "nChw16c", "2,17,9,9", "--threads", "2"), 4 * 162 * (17 + 32)),
+    pairs = ((("nchw", "nhwc", "1,8,4,4"), 1024),
+             (("nchw", "nChw16c", "2,17,9,9", "--threads", "2"), 4 * 162 * (17 + 32)),
              (("nchw", "nhwc", "1,3,64,64", "--to-dtype", "u8", "--scale", "255"), 5 * 3 * 64 * 64),
              (("ab", "ba", "1024,1100"), 8 * 1024 * 1100),
              (("strides:0,1", "ab", "128,64"), 4 * 64 + 4 * 128 * 64))
@@ -58,7 +59,7 @@ def bench(command):
 
 
 def tuning(command):
-    """--tune of both verbs: what was found is remembered where asked, and a file that is no tuning file is left alone."""
+    """--tune of both verbs: what was found is remembered where asked; a file that is no tuning file is left alone."""
     def content(name):
         with open(command.path(name), "rb") as file:
             return file.read()
@@ -76,7 +77,8 @@ def tuning(command):
 
     tensors.write_npy(command.path("x.npy"), (700, 900))
     command.ok("convert", "x.npy", "y.npy", "--from", "ab", "--to", "ba")
-    for extra in (("--tune=of-convert.txt",), ("--tune=of-convert.txt",), ("--tune",), ("--tune", "--max-memory", "1M")):
+    for extra in (("--tune=of-convert.txt",), ("--tune=of-convert.txt",), ("--tune",),
+                  ("--tune", "--max-memory", "1M")):
         command.ok("convert", *extra, "x.npy", "z.npy", "--from", "ab", "--to", "ba", "-f")
         expect(content("z.npy"), content("y.npy"), "convert %s" % (extra,))
 

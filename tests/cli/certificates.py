@@ -87,14 +87,17 @@ def wrong_small_plans():
         (("primitives", 0, "name"), "convolution", 'primitives[0].name: "convolution"'),
         (("primitives", 0, "layouts", "x"), "abcd", 'primitives[0].layouts.x: "abcd", the copy is in "acdb"'),
         (("primitives",), plan["primitives"] * 2, "primitives[1]: is not in the certificate"),
-        (("primitives", 0, "src"), [0], 'primitives[0].src[0]: "conv" has copy 0, "x" in "abcd", in the certificate copy 1'),
-        (("primitives", 0, "dst"), [1], 'primitives[0].dst[0]: "conv" has copy 1, "x" in "acdb", in the certificate copy 2'),
+        (("primitives", 0, "src"), [0],
+         'primitives[0].src[0]: "conv" has copy 0, "x" in "abcd", in the certificate copy 1'),
+        (("primitives", 0, "dst"), [1],
+         'primitives[0].dst[0]: "conv" has copy 1, "x" in "acdb", in the certificate copy 2'),
         (("primitives", 0, "src"), [1, 1], "primitives[0].src: has 2 copies, in the certificate 1"),
         (("primitives", 0, "src"), [None], "primitives[0].src: has 0 copies, in the certificate 1"),
         (("primitives", 0, "src"), [4], "4 is not under 4"),
         (("copies", 2, "layout"), "abcd", 'copies[2]: of "y" is called "abcd", its digits are acdb'),
         (("copies", 2, "digits"), plan["copies"][0]["digits"], 'is called "acdb", its digits are abcd'),
-        (("copies", 2), dict(plan["copies"][0], tensor="y"), 'copies[2].layout: "y" in "abcd", in the certificate in "acdb"'),
+        (("copies", 2), dict(plan["copies"][0], tensor="y"),
+         'copies[2].layout: "y" in "abcd", in the certificate in "acdb"'),
         (("copies", 1, "from"), REMOVED, "copies[1]: \"x\" in \"acdb\" is there without a reorder, as another is"),
         (("copies", 1, "from"), 2, 'is a reorder of "y" in "acdb"'),
         (("copies",), plan["copies"] + [plan["copies"][3]], "made by a reorder that is not in the certificate"),
@@ -136,7 +139,8 @@ def wrong_small_plans():
         (("certificate", "tensors", 0, "places"), ["abcd"] * 40, "over 32 places"),
         (("certificate", "cliques", 1, "tables"), [[1]], "the cliques together prove 6"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 4]], "has a table that another one has, too"),
-        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 3]], "cliques[1]: has a table that another one has"),
+        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 3]],
+         "cliques[1]: has a table that another one has"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [3, 1]], "names a table that there is not"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [0, 1]], "names a table that there is not"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], []], "names a table that there is not"),
@@ -158,18 +162,21 @@ def wrong_small_plans():
     # A bound that is proven, but not the cost.
     low = changed(changed(plan, ("certificate", "messages"), []), ("certificate", "bound"), 7)
     yield "a weak certificate", low, "gap: 0, but the certificate leaves 0.222"
-    yield "a weak certificate", changed(low, ("gap",), 2 / 9), "optimal: true, but the plan costs 9 us and 7 us are proven"
+    yield "a weak certificate", changed(low, ("gap",), 2 / 9), \
+        "optimal: true, but the plan costs 9 us and 7 us are proven"
     # Rounding proves nothing: what 1e17 takes away at one clique and gives another leaves 16 more than there is.
-    large = changed(changed(plan, ("certificate", "messages", 0, "values"), [-1e17 - 9, -1e17 - 9]), ("certificate", "bound"), 25)
+    large = changed(plan, ("certificate", "messages", 0, "values"), [-1e17 - 9, -1e17 - 9])
+    large = changed(large, ("certificate", "bound"), 25)
     yield "rounding", large, "the cliques together prove"
 
 
-VALUES = [None, -1, -0.0, 0, 1, 2, 2**31, 2**63, 2**64, -2**63, 1e308, -1e308, 1e-300, 0.5, True, False, "", "abcd", "acdb", "x",
+VALUES = [None, -1, -0.0, 0, 1, 2, 2**31, 2**63, 2**64, -2**63, 1e308, -1e308, 1e-300, 0.5, True, False, "",
+          "abcd", "acdb", "x",
           "view", [], {}, [[]], [0], [1], [0] * 100, REMOVED]
 
 
 def mutations(plan, path):
-    """Everything that one field is changed to: other types, sizes and signs, its neighbours, a number twice, another name."""
+    """What one field is changed to: other types, sizes and signs, its neighbours, a number twice, another name."""
     value = value_at(plan, path)
     near = []
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -204,9 +211,11 @@ def wanting(tensors, readers):
     reorders = [[float(i != j) for i in range(places)] for j in range(places)]
     for t in range(2, 2 + tensors):
         certificate["tensors"].append({"name": str(t), "places": ["a"] * places, "reorder_us": reorders})
-        certificate["operations"].append({"name": "", "src": [], "dst": [t], "choices": [{"us": 0, "src": [], "dst": [0]}]})
+        choices = [{"us": 0, "src": [], "dst": [0]}]
+        certificate["operations"].append({"name": "", "src": [], "dst": [t], "choices": choices})
         certificate["operations"] += [
-            {"name": "", "src": [t], "dst": [], "choices": [{"us": 0, "src": [[r]], "dst": []}, {"us": 0, "src": [[0]], "dst": []}]}
+            {"name": "", "src": [t], "dst": [],
+             "choices": [{"us": 0, "src": [[r]], "dst": []}, {"us": 0, "src": [[0]], "dst": []}]}
             for r in range(readers)]
         certificate["choices"] += [0] + [1] * readers
     return plan
@@ -220,7 +229,8 @@ def too_much():
     plan = small_plan()
     plan["certificate"]["tensors"] += [{"name": str(i), "places": ["a"], "reorder_us": [[0]]} for i in range(10)]
     plan["certificate"]["operations"] += [
-        {"name": str(i), "src": [], "dst": [2 + i], "choices": [{"us": 0, "src": [], "dst": [0]}] * 30} for i in range(10)]
+        {"name": str(i), "src": [], "dst": [2 + i], "choices": [{"us": 0, "src": [], "dst": [0]}] * 30}
+        for i in range(10)]
     plan["certificate"]["choices"] += [0] * 10
     yield "entries", json.dumps(changed(plan, ("certificate", "cliques", 0, "scope"), list(range(3, 13))))
     yield "sets", json.dumps(wanting(1, 30))

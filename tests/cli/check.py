@@ -11,7 +11,8 @@ import cheapest
 from shared import expect
 
 # What a plan tells people, and no proof is about: changed, it changes no run and no cost.
-REPORT = {"model", "policy", "backend", "threads", "training", "cost", "measured_us", "planning_ms", "policies", "what_if",
+REPORT = {"model", "policy", "backend", "threads", "training", "cost", "measured_us", "planning_ms",
+          "policies", "what_if",
           "left_out", "problem", "warnings"}
 REPORT_OF = {"reorders": {"bytes", "reason"}, "load_reorders": {"bytes", "reason"}, "copies": {"reason"},
              "primitives": {"kind", "pass", "ref"}}
@@ -108,7 +109,7 @@ def check(command):
     plan = certificates.small_plan()
     save(command, plan)
     expect(command.ok("check", "plan.json"), "optimal: 9 us proven\n", "a plan that is proven")
-    verdict = {"valid": True, "optimal": True, "cost_us": 9, "bound_us": 9, "gap": 0, "model": False}
+    verdict = {"valid": True, "optimal": True, "cost_us": 9, "bound_us": 9, "gap": 0, "left_out": 0, "model": False}
     assert same_value(json.loads(command.ok("check", "plan.json", "--json")), verdict), "the same as JSON"
     expect(cheapest.cheapest(plan["certificate"]), 9, "the cheapest")
     for what, wrong, message in certificates.wrong_small_plans():

@@ -2,6 +2,7 @@
 import copy
 import json
 import random
+import re
 
 import certificates
 from shared import expect
@@ -27,14 +28,17 @@ def plans(command):
     for policy in sorted(names):
         text = command.ok("plan", model, "--threads", "1", "--policy", policy, more_env=env)
         assert policy + " *" in text, text
-        assert "equal" in command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", "--check",
-                                     more_env=env), policy
+        text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", "--check",
+                          more_env=env)
+        assert "equal" in text, policy
     # The saved plan runs, and only on its model.
     command.ok("run", model, "--threads", "1", "--plan", "plan.json", "--random-inputs", "1", "--check", more_env=env)
     assert "the model's" in command.ok("check", "plan.json", "--model", model), "check --model"
-    for wrong, message in (("model:shufflenet,image=64,channels=16", "dims"), ("model:small_cnn,image=32", "another model"),
+    for wrong, message in (("model:shufflenet,image=64,channels=16", "dims"),
+                           ("model:small_cnn,image=32", "another model"),
                            ("model:shufflenet,image=32,channels=32", "dims")):
-        for args in (("run", wrong, "--plan", "plan.json", "--random-inputs", "1"), ("check", "plan.json", "--model", wrong)):
+        for args in (("run", wrong, "--plan", "plan.json", "--random-inputs", "1"),
+                     ("check", "plan.json", "--model", wrong)):
             result = command.run(*args, more_env=env)
             expect(result.returncode, 3, "%s by another model's plan: %s" % (args, result.stderr))
             assert message in result.stderr, result.stderr
@@ -56,8 +60,8 @@ class SavedPlan:
     def run(self, plan):
         with open(self.command.path("bad.json"), "w") as file:
             file.write(plan if isinstance(plan, str) else json.dumps(plan))
-        return self.command.run("run", self.model, "--threads", "1", "--plan", "bad.json", "--random-inputs", "1", "--check",
-                                "--check-padding", more_env=self.env)
+        return self.command.run("run", self.model, "--threads", "1", "--plan", "bad.json", "--random-inputs", "1",
+                                "--check", "--check-padding", more_env=self.env)
 
     def expect_refused(self, change, code, message):
         plan = copy.deepcopy(self.plan)
@@ -112,7 +116,8 @@ def saved_plans(command):
     refused(lambda p: p["primitives"][c]["src"].pop(), 3, 'sources of convolution "%s"' % conv["name"])
     refused(lambda p: p["primitives"][c]["src"].__setitem__(0, other), 3, 'sources of convolution "%s"' % conv["name"])
     refused(lambda p: p["primitives"][c]["src"].__setitem__(0, None), 3, 'sources of convolution "%s"' % conv["name"])
-    refused(lambda p: p["primitives"][c]["dst"].__setitem__(0, 99999), 3, 'destinations of convolution "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c]["dst"].__setitem__(0, 99999), 3,
+            'destinations of convolution "%s"' % conv["name"])
     # A reorder that is missing: what it makes is read, and nothing writes it; or the copy it is made from is read.
     refused(lambda p: p["copies"][reorder].pop("from"), 3, 'copy %d of ' % reorder)
     # Layouts that the primitive has not.
@@ -145,9 +150,11 @@ def random_saved_plans(command):
     saved = SavedPlan(command)
     if saved.made.returncode == 5:
         return "skipped: " + saved.made.stderr.strip()
-    plan = {key: saved.plan[key] for key in ("policy", "threads", "tensors", "copies", "primitives", "inputs", "outputs")}
+    plan = {key: saved.plan[key]
+            for key in ("policy", "threads", "tensors", "copies", "primitives", "inputs", "outputs")}
     links = [path for path in certificates.paths_of(plan)
-             if path and (path[-1] in ("from", "view_of", "offset", "implementation") or path[-2:-1] in (("src",), ("dst",)))]
+             if path and (path[-1] in ("from", "view_of", "offset", "implementation")
+                          or path[-2:-1] in (("src",), ("dst",)))]
     rng, refused = random.Random(1), 0
     for _ in range(80):
         path = rng.choice(links)
@@ -175,8 +182,8 @@ def plan_options(command):
     plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=env))
     tensor = next(p for p in plan["primitives"] if p["kind"] == "convolution")["name"]
     for layout in ("nchw", "nhwc", "nChw16c"):
-        wished = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout), "--json",
-                                       more_env=env))["what_if"]
+        wished = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout),
+                                       "--json", more_env=env))["what_if"]
         assert wished["difference_us"] >= -1e-6, wished
         assert abs(wished["predicted_us"] - plan["predicted_us"] - wished["difference_us"]) < 1e-3, wished
     measured = json.loads(command.ok("plan", model, "--threads", "1", "--cost", "measured", "--json", more_env=env))
@@ -194,4 +201,87 @@ def plan_options(command):
         expect(command.run("plan", bad).returncode, 2, bad)
 
 
-ALL = [plans, saved_plans, random_saved_plans, plan_options]
+def plan_training(command):
+    """Plans say of which kind of training they are, and run as that; gradients that cancel to nothing are equal."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:small_cnn,image=32,channels=8"
+    kinds = {False: (), "step": ("--training",), "forward": ("--training=forward",)}
+    for kind, flags in kinds.items():
+        result = command.run("plan", model, *flags, "--threads", "1", "-o", "%s.json" % kind, more_env=env)
+        if result.returncode == 5:
+            return "skipped: " + result.stderr.strip()
+        expect(result.returncode, 0, result.stderr)
+        with open(command.path("%s.json" % kind)) as file:
+            plan = json.load(file)
+        expect(plan["training"], kind, "training")
+        assert "the model's" in command.ok("check", "%s.json" % kind, "--model", model), "check --model"
+        for other, wrong in kinds.items():
+            args = ("run", model, *wrong, "--plan", "%s.json" % kind, "--random-inputs", "1", "--check")
+            result = command.run(*args, "--threads", "1", more_env=env)
+            if other == kind:
+                expect(result.returncode, 0, "%s: %s%s" % (args, result.stdout, result.stderr))
+                continue
+            expect(result.returncode, 3, "%s: %s" % (args, result.stderr))
+            wanted = "run it with --training=%s" % kind if kind else "run it without --training"
+            assert wanted in result.stderr, result.stderr
+        # As it was written before there were two kinds.
+        if kind:
+            plan["training"] = True
+            with open(command.path("old.json"), "w") as file:
+                json.dump(plan, file)
+            assert "the model's" in command.ok("check", "old.json", "--model", model), "an older plan"
+            command.ok("run", model, *flags, "--plan", "old.json", "--threads", "1", "--random-inputs", "1",
+                       more_env=env)
+    # The gradient of a convolution's bias, or of a shift, before another normalization is nothing.
+    text = command.ok("run", "model:mobilenet_v2,image=32,channels=8", "--training", "--threads", "1",
+                      "--random-inputs", "1", "--check", more_env=env)
+    assert "equal" in text, text
+
+
+def plan_messages(command):
+    """What is said of small things: standard output as the file, names that end in a comma, what is no JSON."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:small_cnn,image=32,channels=8"
+    result = command.run("plan", model, "--threads", "1", "-o", "-", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    plan = json.loads(result.stdout)
+    assert "Primitives" in result.stderr and "certificate" in plan, result.stderr
+    assert "-" not in command.files(), command.files()
+    assert not re.search(r"\b1 reorders|\b1 slow reference primitives", result.stderr), result.stderr
+    both = command.run("plan", model, "--threads", "1", "-o", "-", "--json", more_env=env)
+    assert both.stdout.count('"certificate"') == 1 and json.loads(both.stdout)["policy"] == "optimal", both.stdout[:80]
+    for policy in ("nchw", "nhwc", "8c", "any"):
+        text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", more_env=env)
+        assert not re.search(r"\b1 reorders|\b1 slow reference primitives", text), text
+    result = command.run("plan", "model:small_cnn,")
+    assert result.returncode == 2 and "ends with a comma" in result.stderr, result.stderr
+    result = command.run("describe", "nhwc", "--dims", "")
+    assert result.returncode == 2 and 'dims "" has 0' in result.stderr, result.stderr
+    with open(command.path("none.json"), "w") as file:
+        file.write("none")
+    for args in (("check", "none.json"), ("run", model, "--plan", "none.json", "--random-inputs", "1")):
+        result = command.run(*args)
+        assert result.returncode == 3 and "is no JSON: parse error" in result.stderr, result.stderr
+    # check: what the planner left out, options of a model, and names of operations.
+    plan["left_out"] = 5
+    with open(command.path("plan.json"), "w") as file:
+        json.dump(plan, file)
+    assert "left out 5" in command.ok("check", "plan.json"), "what was left out"
+    expect(json.loads(command.ok("check", "plan.json", "--json"))["left_out"], 5, "left_out")
+    for flag in ("--batch", "--random-weights"):
+        result = command.run("check", "plan.json", flag, "2")
+        assert result.returncode == 2 and "there is no --model" in result.stderr, result.stderr
+    command.ok("check", "plan.json", "--model", model)
+    operations = plan["certificate"]["operations"]
+    for i in (0, len(operations) - 1):
+        kept, operations[i]["name"] = operations[i]["name"], "another"
+        with open(command.path("named.json"), "w") as file:
+            json.dump(plan, file)
+        result = command.run("check", "named.json", "--model", model)
+        assert result.returncode == 3 and "another" in result.stderr, "%d: %s" % (i, result.stderr)
+        operations[i]["name"] = kept
+
+
+ALL = [plans, saved_plans, random_saved_plans, plan_options, plan_training, plan_messages]

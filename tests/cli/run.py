@@ -50,8 +50,8 @@ def environment(binary, directory):
     script = shlex.quote(str(HERE / "tensors.py"))
     wrapper.write_text("#!/bin/sh\nexec %s %s \"$@\"\n" % (shlex.quote(sys.executable), script))
     wrapper.chmod(0o755)
-    env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "RELAYOUT_ISA", "RELAYOUT_TUNE_FILE",
-                                                                    "COLUMNS")}
+    settings = ("NO_COLOR", "RELAYOUT_ISA", "RELAYOUT_TUNE_FILE", "COLUMNS")
+    env = {key: value for key, value in os.environ.items() if key not in settings}
     env.update(PATH="%s:%s" % (tools, env.get("PATH", "/usr/bin:/bin")), LC_ALL="C", PYTHONDONTWRITEBYTECODE="1")
     return env
 
