@@ -25,7 +25,7 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
                        box.last_col - cols.begin * box.cols[0].stride[kDst], box.fill_mask, bits);
 }
 
-/// Blocks [begin, end) of a box, each as run(offsets of the loops, its rows, its columns).
+/// Blocks [begin, end) of a box, each as run(position in the loops, its rows, its columns).
 template <typename Run>
 inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
                                                       int64_t end, const Run& run) {
@@ -40,7 +40,7 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
     strip = begin % strips;
   }
   for (int64_t b = begin; b < end; ++b) {
-    run(at.offsets, Part{strip * box.block_rows, box.block_rows, box.row_count},
+    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
         Part{panel * box.block_cols, box.block_cols, box.col_count});
     if (++strip < strips) continue;
     strip = 0;
@@ -53,7 +53,8 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
-  each_block(box, tables, begin, end, [&](const Offsets& at, const Part& rows, const Part& cols) {
+  each_block(box, tables, begin, end, [&](const Odometer& position, const Part& rows, const Part& cols) {
+    const Offsets& at = position.offsets;
     run_strided(context.kernels, box,
                 context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc],
                 context.dst + at[kDst] + rows.begin * row.stride[kDst] + cols.begin * col.stride[kDst], rows.count(),
@@ -70,15 +71,25 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes;
   const int64_t extra_rows = context.plan.streams() && follow ? ceil_div(kMaxExtra, row_bytes) : 0;
   const int64_t extra_cols = context.plan.streams() ? ceil_div(kMaxExtra, piece) : 0;
-  each_block(box, tables, begin, end, [&](const Offsets& at, const Part& row, const Part& col) {
+  // Where strips are fetched one ahead, the last one of a panel fetches the first one of the next block.
+  const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
+  const bool by_strips = box.ahead > 0 && box.dense_rows && box.cols.size() == 1 && over >= 0 && over < kMaxExtra;
+  const auto to_next = [&](const Odometer& at, const Part& row, const Part& col) {
+    const int64_t stride = box.cols[0].stride[kSrc];
+    const int64_t next =
+        col.end() < col.total ? col.most * stride : at.next_src() - at.offsets[kSrc] - col.begin * stride;
+    return next - row.begin * box.piece[kSrc] + over;
+  };
+  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
     rows.seek(row.begin, row.listed(extra_rows));
     cols.seek(col.begin, one_column ? 1 : col.listed(extra_cols));
     Offsets offset;
-    for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at[k] + rows.first()[k] + cols.first()[k];
+    for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at.offsets[k] + rows.first()[k] + cols.first()[k];
     offset[kAttribute] += context.attribute;
     run_block(context, box,
               {context.src + (bytes[kSrc] ? offset[kSrc] : 0), context.dst + (bytes[kDst] ? offset[kDst] : 0), offset,
-               rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count()},
+               rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count(),
+               by_strips && row.end() == row.total ? to_next(at, row, col) : 0},
               row, col);
   });
   if (context.plan.streams() && !context.in_tile && context.kernels.flush) context.kernels.flush();

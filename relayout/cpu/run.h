@@ -53,7 +53,7 @@ struct Block {
   Offsets offset;  // of the first piece; kAttribute: into the plan's attribute values
   Starts src_rows, src_cols, dst_rows, dst_cols;
   int64_t rows, cols;
-  /// The source is prefetched so many bytes ahead; 0 for not.
+  /// The source is prefetched so many bytes ahead; 0 for not, or, past the cache, for as the box says.
   int64_t ahead = 0;
   /// Rows start at lines of the destination and are whole lines, or make lines one after the other: they are written
   /// past the cache.

@@ -43,6 +43,17 @@ struct Odometer {
     }
   }
 
+  /// Where next() takes the source, if all axes are affine; after the last position, to the first.
+  int64_t next_src() const {
+    int64_t offset = offsets[kSrc];
+    for (std::size_t l = box.loops.size(); l-- > 0;) {
+      const int64_t stride = box.loops[l].stride[kSrc];
+      if (index[l] + 1 < box.loops[l].extent) return offset + stride;
+      offset -= index[l] * stride;
+    }
+    return offset;
+  }
+
   void next() {
     for (std::size_t l = box.loops.size(); l-- > 0;) {
       const Axis& axis = box.loops[l];

@@ -89,7 +89,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   const bool parts = parts_of_lines(box, block);
   if (!parts && (!at_lines(box, block) || block.cols * bytes % kLine != 0)) return false;
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
-  block.ahead = box.ahead;
+  if (block.ahead == 0) block.ahead = box.ahead;
   block.stream = true;
   if (!parts && converts && cast_stream(context, box, block)) return true;
   if (!parts && moves && deinterleaves(box, block, bytes)) {
@@ -112,7 +112,7 @@ bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, co
   if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
   if (block.rows * bytes < 16 || total * bytes < kLine || (converts && !narrows(context, box))) return false;
   block.lines = &cols;
-  block.ahead = box.ahead;
+  if (block.ahead == 0) block.ahead = box.ahead;
   converts ? cast_block(context, box, block) : move_block(context, box, block);
   return true;
 }

@@ -69,10 +69,10 @@ class LineTransposition {
         if (col == 0) put_heads(part);
       }
     } else {
-      lines(part, part.src, part.src_cols, 0, whole_, box_.ahead);
+      lines(part, part.src, part.src_cols, 0, whole_, block_.ahead);
       put_heads(part);
       if (box_.ahead != 0) {
-        lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, box_.ahead);
+        lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, block_.ahead);
       } else {
         for (int64_t col = whole_; col < whole_cols; col += kLine) {
           const int64_t count = std::min(kLine, whole_cols - col);
@@ -94,7 +94,7 @@ class LineTransposition {
         for (int64_t c = col + count; c < std::min(total_, col + count + kMost); ++c) fetch(part, c);
       }
       pipelined_.kernel(part.src, part.src_cols + col, part.dst + col * bytes_, part.dst_rows, carry_, col == 0,
-                        part.rows, count, pipelined_.scale, box_.ahead);
+                        part.rows, count, pipelined_.scale, block_.ahead);
       if (col == 0) put_heads(part);
       col += count;
     }

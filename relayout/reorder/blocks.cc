@@ -25,7 +25,8 @@ constexpr int64_t kSmallRegion = 16 << 10;
 constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 
 /// Bytes of the narrower side that a panel has of each row, where both sides lie far apart; of the destination's row,
-/// where rows and columns start at lines; and columns of a panel where rows are short.
+/// where rows and columns start at lines, or what is moved lies a page apart; and columns of a panel where rows are
+/// short.
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
 /// Rows of a strip where elements of 4 and 8 bytes are moved.
 constexpr int64_t kMovedRows = 64;
@@ -87,7 +88,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
                        : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
                        : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
-  const int64_t panel_bytes = all_lines && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
+  const bool far = moves && plan.cols[0].stride[kSrc] >= kPage;
+  const int64_t panel_bytes = (all_lines || far) && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
   // Few rows leave room for more columns.
   if (plan.row_count < rows) {
