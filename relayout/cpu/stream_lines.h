@@ -52,6 +52,9 @@ class LineTransposition {
   static constexpr bool kPacks = !std::is_null_pointer_v<Pack>;
   /// Bytes of rows at a time, or as many rows as a line has bytes; and with what would be less than a tile.
   static constexpr int64_t kLine = 64, kRowBytes = 256, kMostBytes = kRowBytes + 16;
+  /// Columns of a list are fetched so many ahead, a line of columns at a time: of many at once the processor drops
+  /// some.
+  static constexpr int64_t kLater = 128;
   /// Columns of the dense block an odd number of lines apart, against conflicts in the cache.
   static constexpr int64_t kPitch = kRowBytes + kLine;
 
@@ -74,10 +77,10 @@ class LineTransposition {
       if (box_.ahead != 0) {
         lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, block_.ahead);
       } else {
-        for (int64_t col = whole_; col < whole_cols; col += kLine) {
-          const int64_t count = std::min(kLine, whole_cols - col);
-          for (int64_t c = col + count; c < std::min(total_, col + 2 * count); ++c) fetch(part, c);
-          lines(part, part.src, part.src_cols + col, col, count, 0);
+        for (int64_t col = whole_; col < whole_cols; col += whole_) {
+          const int64_t begin = col == whole_ ? col : col + kLater, end = std::min(total_, col + kLater + whole_);
+          for (int64_t c = begin; c < end; ++c) fetch(part, c);
+          lines(part, part.src, part.src_cols + col, col, whole_, 0);
         }
       }
     }
