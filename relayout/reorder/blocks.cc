@@ -35,8 +35,9 @@ constexpr int64_t kManyColumns = 128;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;
 
-/// Of these, as many strips are fetched ahead as have so many bytes.
-constexpr int64_t kStripsAhead = 64 << 10;
+/// Of these, as many strips are fetched ahead as have so many bytes; of what is read as it is, by whole lines, so
+/// many together.
+constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4;
 
 /// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
@@ -120,7 +121,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
       row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;
   if (one_run) plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
   const bool tiles = plan.pack && !one_run;
-  const int64_t strip = (tiles ? rows : plan.block_rows) * src_piece;
+  const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
+  const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;
   if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {

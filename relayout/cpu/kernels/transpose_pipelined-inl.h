@@ -145,9 +145,21 @@ struct PipelinedTransposition {
   To to;
   int64_t rows, cols, ahead;
 
+  /// Lines of a strip. Columns that start anywhere, or are converted, are fetched a line (tile) at a time.
+  static constexpr int64_t kStripLines = 4;
+  const bool strips = Columns::kFrom == kSize && start_at_lines();
+  /// Pairs of rows that are put for a group that is made.
+  static constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
+
   struct Tile {
     int64_t row, col, rows, groups;
   };
+
+  bool start_at_lines() const {
+    int64_t starts = reinterpret_cast<intptr_t>(src);
+    for (int64_t c = 0; c < cols; ++c) starts |= src_cols[c];
+    return starts % kLine == 0;
+  }
 
   HWY_INLINE Tile tile(int64_t row, int64_t col) const {
     return {row, col, std::min(kRows, rows - row), row < rows ? std::min(2 * kGroups, (cols - col) / kCols) : 0};
@@ -157,20 +169,45 @@ struct PipelinedTransposition {
     return col < cols ? tile(t.row, col) : tile(t.row + kRows, 0);
   }
 
+  /// What is fetched while a tile is read: of the next *strip*, a few lines of each column, one column's lines after
+  /// the other. Memory is read faster so than by a line of each.
+  struct Ahead {
+    const std::byte* src;
+    Starts cols;
+    int64_t lines;
+  };
+  HWY_INLINE Ahead ahead_of(const Tile& t) const {
+    const int64_t index = t.row / kRows, at = index % kStripLines;
+    // The last strip may be short.
+    const bool strip = strips && (index - at + kStripLines - 1) * kRows < rows;
+    if (!strip) return {src + t.row * Columns::kFrom + ahead, src_cols + t.col, 1};
+    return {src + (t.row - at * kRows) * kSize + ahead, src_cols + (at * cols + t.col) / kStripLines, kStripLines};
+  }
+  /// A group's part of that.
+  HWY_INLINE void fetch(const Ahead& next, int64_t g) const {
+    if (ahead == 0) return;
+    if (next.lines == kStripLines) {
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kCols; ++i)
+        prefetch(next.src + next.cols[(g * kCols + i) / kStripLines] + i % kStripLines * kLine);
+    } else {
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kCols; ++i) {
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kLine) prefetch(next.src + next.cols[g * kCols + i] + k);
+      }
+    }
+  }
+
   /// Group g of a tile: rows 2 * p and the next are the 16 bytes at pair_at(p).
-  HWY_INLINE void make_group(const Tile& t, int64_t g, std::byte* groups) const {
-    const Starts starts = src_cols + t.col + g * kCols;
-    const std::byte* const base = src + t.row * Columns::kFrom;
+  template <bool kWhole>
+  HWY_INLINE void make_group(const std::byte* base, Starts starts, int64_t count, std::byte* group) const {
     __m512i a[kCols], b[kCols];
     // Unrolled, so that arrays stay in registers.
 #pragma GCC unroll 8
     for (int64_t i = 0; i < kCols; ++i) {
       const std::byte* const from = base + starts[i];
-      a[i] = t.rows == kRows ? columns.line(from) : columns.part(from, t.rows);
-      if (ahead != 0) {
-#pragma GCC unroll 8
-        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kLine) prefetch(from + ahead + k);
-      }
+      a[i] = kWhole ? columns.line(from) : columns.part(from, count);
     }
 #pragma GCC unroll 4
     for (int64_t round = 1; round < kCols; round *= 2) {
@@ -183,10 +220,18 @@ struct PipelinedTransposition {
       for (int64_t i = 0; i < kCols; ++i) a[i] = b[i];
     }
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(groups + g * kPitch + i * kLine, a[i]);
+    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(group + i * kLine, a[i]);
   }
   /// The same where the code of one more copy is not worth it.
-  HWY_NOINLINE void make_group_apart(const Tile& t, int64_t g, std::byte* groups) const { make_group(t, g, groups); }
+  HWY_NOINLINE void make_group_apart(const Tile& t, int64_t g, std::byte* groups) const {
+    const std::byte* const base = src + t.row * Columns::kFrom;
+    const Starts starts = src_cols + t.col + g * kCols;
+    fetch(ahead_of(t), g);
+    if (t.rows == kRows)
+      make_group<true>(base, starts, t.rows, groups + g * kPitch);
+    else
+      make_group<false>(base, starts, t.rows, groups + g * kPitch);
+  }
   HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kLine + pair / kCols * 16; }
 
   /// 16 bytes each of four groups, every second one.
@@ -199,7 +244,7 @@ struct PipelinedTransposition {
     return _mm512_mask_broadcast_i32x4(v, 0xf000, group(3));
   }
 
-  template <int kLines>
+  template <int kLines, bool kWhole>
   HWY_INLINE static void put_pair(const To& to, int64_t pair, int64_t count, const std::byte* groups) {
     const std::byte* const from = groups + pair_at(pair);
     __m512i first[2], second[2];
@@ -210,24 +255,28 @@ struct PipelinedTransposition {
       first[k] = _mm512_unpacklo_epi64(even, odd);
       second[k] = _mm512_unpackhi_epi64(even, odd);
     }
-    if (2 * pair < count) to.template put<kLines>(2 * pair, first);
-    if (2 * pair + 1 < count) to.template put<kLines>(2 * pair + 1, second);
+    if (kWhole || 2 * pair < count) to.template put<kLines>(2 * pair, first);
+    if (kWhole || 2 * pair + 1 < count) to.template put<kLines>(2 * pair + 1, second);
   }
 
-  /// Puts a tile's rows from its groups, and makes those of the next one.
-  template <int kLines>
-  HWY_INLINE void step(const Tile& now, const std::byte* groups, const Tile& then, std::byte* next_groups) const {
-    constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
+  /// Puts a tile's rows from its groups, and makes those of the next one. kWhole: both have kRows rows, as most have.
+  template <int kLines, bool kWhole>
+  HWY_NOINLINE void step(const Tile& now, const std::byte* groups, const Tile& then, std::byte* next_groups) const {
     const To at = to.at(now.row, now.col * kSize * To::kWiden);
-    for (int64_t i = 0; i < kSteps; ++i) {
+    const std::byte* const base = src + then.row * Columns::kFrom;
+    const Ahead next = ahead_of(then);
+    Starts starts = src_cols + then.col;
+    for (int64_t i = 0; i < kSteps; ++i, starts += kCols) {
       if (i < then.groups) {
-        if constexpr (kLines == 2)
-          make_group(then, i, next_groups);
-        else
+        if constexpr (kWhole) {
+          fetch(next, i);
+          make_group<true>(base, starts, kRows, next_groups + i * kPitch);
+        } else {
           make_group_apart(then, i, next_groups);
+        }
       }
 #pragma GCC unroll 2
-      for (int64_t p = 0; p < kPairs; ++p) put_pair<kLines>(at, i * kPairs + p, now.rows, groups);
+      for (int64_t p = 0; p < kPairs; ++p) put_pair<kLines, kWhole>(at, i * kPairs + p, now.rows, groups);
     }
   }
 
@@ -237,10 +286,12 @@ struct PipelinedTransposition {
     for (int64_t g = 0; g < now.groups; ++g) make_group_apart(now, g, groups[0]);
     for (int made = 0; now.groups > 0; made ^= 1) {
       const Tile then = next(now);
-      if (now.groups > kGroups)
-        step<2>(now, groups[made], then, groups[made ^ 1]);
-      else
-        step<1>(now, groups[made], then, groups[made ^ 1]);
+      const bool whole = now.rows == kRows && then.rows == kRows;
+      const auto run_step =
+          now.groups > kGroups
+              ? (whole ? &PipelinedTransposition::step<2, true> : &PipelinedTransposition::step<2, false>)
+              : (whole ? &PipelinedTransposition::step<1, true> : &PipelinedTransposition::step<1, false>);
+      (this->*run_step)(now, groups[made], then, groups[made ^ 1]);
       now = then;
     }
   }
