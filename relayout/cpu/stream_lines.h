@@ -39,7 +39,8 @@ class LineTransposition {
         total_(block.cols + extra_) {}
 
   void run() {
-    const int64_t tile = 16 / bytes_, most = box_.pack ? kLine / bytes_ : std::max(kLine, kRowBytes / bytes_);
+    const int64_t tile = 16 / bytes_,
+                  most = box_.pack && !pipelined_.kernel ? kLine / bytes_ : std::max(kLine, kRowBytes / bytes_);
     for (int64_t row = 0; row < block_.rows;) {
       // What would be less than a tile goes with the rows before it.
       const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;

@@ -145,9 +145,11 @@ struct PipelinedTransposition {
   To to;
   int64_t rows, cols, ahead;
 
-  /// Lines of a strip. Columns that start anywhere, or are converted, are fetched a line (tile) at a time.
+  /// Lines of a strip. Columns that start anywhere, or are converted, and those of carried rows are fetched a line
+  /// (tile) at a time.
   static constexpr int64_t kStripLines = 4;
-  const bool strips = Columns::kFrom == kSize && start_at_lines();
+  static constexpr bool kStrips = Columns::kFrom == kSize && !std::is_same_v<To, CarriedLineRows>;
+  const bool strips = kStrips && start_at_lines();
   /// Pairs of rows that are put for a group that is made.
   static constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
 
@@ -179,14 +181,14 @@ struct PipelinedTransposition {
   HWY_INLINE Ahead ahead_of(const Tile& t) const {
     const int64_t index = t.row / kRows, at = index % kStripLines;
     // The last strip may be short.
-    const bool strip = strips && (index - at + kStripLines - 1) * kRows < rows;
+    const bool strip = kStrips && strips && (index - at + kStripLines - 1) * kRows < rows;
     if (!strip) return {src + t.row * Columns::kFrom + ahead, src_cols + t.col, 1};
     return {src + (t.row - at * kRows) * kSize + ahead, src_cols + (at * cols + t.col) / kStripLines, kStripLines};
   }
   /// A group's part of that.
   HWY_INLINE void fetch(const Ahead& next, int64_t g) const {
     if (ahead == 0) return;
-    if (next.lines == kStripLines) {
+    if (kStrips && next.lines == kStripLines) {
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kCols; ++i)
         prefetch(next.src + next.cols[(g * kCols + i) / kStripLines] + i % kStripLines * kLine);
