@@ -123,9 +123,9 @@ Error Planner::interruption() {
   } else if (!file.empty()) {
     kept = "is kept in " + escaped(file.native(), 4096) + ", and the same command goes on from there";
   }
-  const std::string what = measuring
-                               ? "was measured so far, " + counted(measured_->measured(), "time")
-                               : "the backend offers as far as it was asked, " + counted(backend_->asked(), "answer");
+  const std::string what =
+      measuring ? "was measured so far, " + counted(measured_->measured() - measured_->doubtful(), "time")
+                : "the backend offers as far as it was asked, " + counted(backend_->asked(), "answer");
   return {ErrorCode::interrupted, fmt::format("interrupted; what {}, {}", what, kept)};
 }
 

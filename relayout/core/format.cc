@@ -89,7 +89,8 @@ void Format::check_dims(const Dims& dims) const {
   if (plain.size() > kNamesShown) names += ", ...";
   throw Error(ErrorCode::invalid_argument,
               "bind: " + escaped(text_) + " has " + std::to_string(need) + (fixed ? "" : " or more") +
-                  (need == 1 ? " dim" : " dims") + ", dims " + (dims.empty() ? "\"\"" : join(dims)) + " has " + std::to_string(dims.size()) +
+                  (need == 1 ? " dim" : " dims") + ", dims " + (dims.empty() ? "\"\"" : join(dims)) + " has " +
+                  std::to_string(dims.size()) +
                   (names.empty() ? "" : "; names of rank " + std::to_string(dims.size()) + ": " + names),
               "dims", join(dims), std::to_string(need));
 }

@@ -87,6 +87,7 @@ bool CostCache::insert(const CostKey& key, double value) {
     throw Error(ErrorCode::invalid_argument, "cost cache: " + std::to_string(value) + " is no time", "value",
                 std::to_string(value), "0 or more");
   }
+  forgotten_.erase(key);
   if (const auto found = entries_.find(key); found != entries_.end()) {
     found->second = value;
     return true;
@@ -109,9 +110,15 @@ std::optional<CostCache::Entries> CostCache::read(const fs::path& path) {
   return out;
 }
 
+void CostCache::forget(const CostKey& key) {
+  entries_.erase(key);
+  forgotten_.insert(key);
+}
+
 bool CostCache::load(const fs::path& path) {
   std::optional<Entries> found = read(path);
   if (!found) return false;
+  for (const CostKey& key : forgotten_) found->erase(key);
   if (entries_.empty()) {
     entries_ = std::move(*found);
     return true;

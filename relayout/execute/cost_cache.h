@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "relayout/graph/cost_key.h"
 
@@ -28,6 +29,8 @@ class CostCache {
   /// Remembers, in place of what was there. False where it is full. Error{invalid_argument}: a value that is negative
   /// or no number.
   bool insert(const graph::CostKey& key, double value);
+  /// Has no such entry from now on, nor has a file that it is saved to.
+  void forget(const graph::CostKey& key);
   std::size_t size() const { return entries_.size(); }
 
   /// Adds a file's entries, as many as there is room for; those in memory win. False where there is no such file.
@@ -44,6 +47,7 @@ class CostCache {
   static std::optional<Entries> read(const std::filesystem::path& path);
 
   Entries entries_;
+  std::unordered_set<graph::CostKey, graph::CostKeyHash> forgotten_;
 };
 
 /// RELAYOUT_COST_FILE of the environment, else relayout/costs.txt in the user's folder for caches (XDG_CACHE_HOME, or

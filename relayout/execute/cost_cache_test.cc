@@ -70,6 +70,22 @@ TEST_F(CostCacheTest, ThoseInMemoryWin) {
   EXPECT_EQ(read.find({3, 3}), 31);
 }
 
+TEST_F(CostCacheTest, WhatIsForgottenLeavesTheFileToo) {
+  fs::create_directories(folder_ / "sub");
+  CostCache first, second;
+  first.insert({1, 1}, 10);
+  first.insert({2, 2}, 20);
+  first.save(file_);
+  second.forget({1, 1});
+  second.forget({2, 2});
+  second.insert({2, 2}, 21);
+  second.save(file_);
+  CostCache read;
+  read.load(file_);
+  EXPECT_EQ(read.find({1, 1}), std::nullopt);
+  EXPECT_EQ(read.find({2, 2}), 21);
+}
+
 TEST_F(CostCacheTest, IsNoTime) {
   CostCache cache;
   for (const double value : {-1.0, std::numeric_limits<double>::quiet_NaN()})

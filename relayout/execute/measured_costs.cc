@@ -33,6 +33,7 @@ struct MeasuredCosts::Impl {
         backend(used),
         environment(environment_key(backend)),
         in_situ(backend, {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us)}) {
+    remeasure = options.remeasure;
     try {
       if (!file.empty() && !options.remeasure) cache.load(file);
     } catch (const Error& error) {
@@ -65,6 +66,9 @@ struct MeasuredCosts::Impl {
       doubtful.erase(key);
     } else {
       doubtful[key] = out.us;
+      // Where all is measured anew on purpose the file's time is none.
+      if (remeasure) cache.forget(key);
+      is_new |= remeasure;
     }
     if (Clock::now() - saved > kSaveEvery) try_save();
     return out.us;
@@ -128,7 +132,7 @@ struct MeasuredCosts::Impl {
   InSitu in_situ;
   CostCache cache;
   std::optional<Error> file_error;
-  bool is_new = false, writable = true;
+  bool is_new = false, writable = true, remeasure = false;
   /// Not sure, by key.
   std::unordered_map<CostKey, double, graph::CostKeyHash> doubtful;
   /// Measured once, and what of that is measured again when it is asked for.

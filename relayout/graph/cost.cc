@@ -26,9 +26,7 @@ std::vector<bool> read_copies(const LayoutPlan& plan) {
   return out;
 }
 
-}  // namespace
-
-PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
+PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
   PredictedCost out;
   const CostContext context(graph);
   const auto way_of = [&](NodeId node) {
@@ -57,6 +55,13 @@ PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) 
     out.reorders += costs.reorder({from_zero(plan.copy(copy.from).layout), dtype}, {from_zero(copy.layout), dtype});
   }
   return out;
+}
+
+}  // namespace
+
+PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
+  const PredictedCost out = sum(graph, plan, costs);
+  return costs.again() ? sum(graph, plan, costs) : out;
 }
 
 }  // namespace relayout::graph

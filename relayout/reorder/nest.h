@@ -85,7 +85,7 @@ struct RowSource {
 ///     abcdef -> fcabde: rows f (contiguous in src); columns e d b a c, all that is contiguous in dst
 struct BoxPlan {
   KernelShape shape = KernelShape::gather;
-  /// Bytes of a piece on each side; 0 for single nibbles. transpose: a power of two, at most 16, and on both sides the
+  /// Bytes of a piece on each side; 0 for single nibbles. transpose: a power of two, at most 8, and on both sides the
   /// same where no value is converted.
   std::array<int64_t, 2> piece{1, 1};
   /// copy: the columns are the run, of single elements (bytes, where no value is converted).
@@ -96,8 +96,8 @@ struct BoxPlan {
   int64_t row_count = 1, col_count = 1;
   /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
-  /// A box in the cache whose rows and columns need no lists, as each is one axis; of a transposition, of more than two to
-  /// four, which have kernels of their own.
+  /// A box in the cache whose rows and columns need no lists, as each is one axis; of a transposition, of more than two
+  /// to four, which have kernels of their own.
   bool strided = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;

@@ -164,17 +164,24 @@ def plan_interrupted_early(command):
         else:
             expect(code, 0, err)
     command.ok("plan", model, "--threads", "1")
-    code, out, err, took = interrupt(command, 3, "plan", model, "--threads", "1", "--tune", "--json")
-    expect(code, 0, err)
-    plan = json.loads(out)
-    assert plan["predicted_us"] > 0 and took < 10, took
-    assert any("interrupted" in warning for warning in plan["warnings"]), plan["warnings"]
+    # It may come before there is a plan, or after all is done, on a machine that is slow or fast.
+    tuned = 0
+    for seconds in (3, 1.5, 1, 0.7):
+        code, out, err, took = interrupt(command, seconds, "plan", model, "--threads", "1", "--tune", "--json")
+        assert took < 10, took
+        if code == 130:
+            expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
+            continue
+        expect(code, 0, err)
+        plan = json.loads(out)
+        assert plan["predicted_us"] > 0, plan["predicted_us"]
+        tuned += any("interrupted" in warning for warning in plan.get("warnings", []))
     # Any verb: the handler says it.
     code, out, err, _ = interrupt(command, 0.5, "run", "model:unet,image=512,channels=64", "--threads", "1",
                                   "--random-inputs", "1", "--repeat", "100000", "--policy", "nchw", "--json")
     expect((code, out), (130, ""), err)
     expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
-    return None if listed else "skipped: the interrupts came before or after ways were listed"
+    return None if listed and tuned else "skipped: the interrupts came before or after ways were listed or plans run"
 
 
 def plan_interrupted(command):
