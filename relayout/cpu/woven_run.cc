@@ -1,9 +1,10 @@
 // Describing the lines of a run, and making those of a tile.
 #include "relayout/cpu/woven_run.h"
 
+#include <algorithm>
+#include <bit>
+#include <limits>
 #include <numeric>
-
-#include "relayout/reorder/axes.h"
 
 namespace relayout::cpu {
 namespace {
@@ -64,7 +65,7 @@ bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t tiles
                     WovenLineList& list) {
   if (!context.kernels.weave || run.row_sources.empty()) return false;
   run_ = &run;
-  const int64_t element = units(context.plan.dst().dtype);
+  const int64_t element = std::max(1, bits(context.plan.dst().dtype) / 8);
   row_bytes_ = 0;
   for (const RowSource& piece : run.row_sources) row_bytes_ += piece.bytes;
   const int64_t rows = kLine / std::gcd(kLine, row_bytes_), period = rows * row_bytes_ / kLine;

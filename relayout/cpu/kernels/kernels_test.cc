@@ -346,7 +346,7 @@ TEST_P(EveryTable, Fill) {
   }
 }
 
-// Rows and columns a fixed distance apart, forwards and backwards on either side, more of one or of the other.
+// Rows and columns a fixed distance apart, in the source forwards and backwards, more of one or of the other.
 TEST_P(EveryTable, CopyStrided) {
   std::mt19937 rng(15);
   for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 9}, {9, 3}, {4, 4}, {7, 13}, {13, 7}}) {
