@@ -156,7 +156,7 @@ Verb add_plan(CLI::App& app) {
       "The optimal plan is the cheapest of all, by predicted times; the others are what frameworks do: any (compute-\n"
       "bound primitives choose, the others follow), one layout everywhere (nchw, nhwc, 8c, 16c, and blocked for this\n"
       "machine's), openvino, ort. Analytic costs come from this machine's speeds, which are measured once; measured\n"
-      "ones run each primitive in each layout once and are remembered (--remeasure takes them anew). Ctrl-C gives the\n"
+      "ones run each primitive in each layout twice and are kept (--remeasure takes them anew). Ctrl-C gives the\n"
       "best plan so far, and how far it may be from the cheapest; before there is one, while ways are listed and\n"
       "costs are measured, it ends the command, and what was found is kept.\n"
       "Inputs and outputs are row-major; with --training weights are inputs whose layouts are chosen.\n"

@@ -88,8 +88,6 @@ std::optional<double> measured_step_us(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   std::vector<uint32_t> others(static_cast<std::size_t>(std::max(machine.l2, machine.l3)) / sizeof(uint32_t));
   const Clock::time_point begin = Clock::now();
-  // Each is a small difference of two sums, which other work changes either way.
-  std::vector<double> steps;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Parts parts(backend);
     const double alone = predict(graph, plan, parts).total();
@@ -98,13 +96,10 @@ std::optional<double> measured_step_us(const graph::Backend& backend) {
       std::ranges::fill(others, static_cast<uint32_t>(run));
       together.run([&] { model.run({&source, 1}, {&destination, 1}); });
     }
-    if (parts.sure && together.sure()) steps.push_back((together.least() - alone) / parts.steps);
+    if (parts.sure && together.sure() && together.least() > alone) return (together.least() - alone) / parts.steps;
     if (Clock::now() - begin > kPatience) break;
   }
-  if (steps.empty()) return std::nullopt;
-  const auto middle = steps.begin() + std::ssize(steps) / 2;
-  std::ranges::nth_element(steps, middle);
-  return *middle > 0 ? std::optional(*middle) : std::nullopt;
+  return std::nullopt;
 }
 
 graph::CostKey step_key(const graph::CostKey& environment) { return graph::KeyMaker(environment).add("step").key(); }
