@@ -253,7 +253,7 @@ void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, co
     StepRun state{step, bytes, scratch.data(), scratch_bytes(step), 1, parallel_parts(step), options};
     const int64_t room = static_cast<int64_t>(scratch.size()) / std::max<int64_t>(1, state.slot_bytes);
     state.slots = std::clamp<int64_t>(std::min<int64_t>(threads, room), 1, state.parts);
-    parallel_for(threads, state.slots, 1, run_slots, &state);
+    parallel_for({.threads = threads, .pool = options.pool}, state.slots, 1, run_slots, &state);
   }
   const uint64_t value = plan.fill_bits();
   for (const Plan& fill : plan.fills()) run(fill, &value, bytes, options);

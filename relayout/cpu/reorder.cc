@@ -20,15 +20,15 @@ struct BoxRun {
   const Tables& tables;
 };
 
-void run_box(const RunContext& context, const BoxPlan& box, const Tables& tables, int threads) {
+void run_box(const RunContext& context, const BoxPlan& box, const Tables& tables, const RunOptions& options) {
   const int64_t blocks = box.blocks;
-  if (blocks == 1 || threads == 1) return run_blocks(context, box, tables, 0, blocks);
+  if (blocks == 1 || options.threads == 1) return run_blocks(context, box, tables, 0, blocks);
   BoxRun state{context, box, tables};
   const int64_t bytes = std::max<int64_t>(1, box.elements / blocks * bits(context.plan.dst().dtype) / 8);
   // Two threads must not write halves of one byte.
   const bool alone = box.unit_bits[kDst] == 4;
   parallel_for(
-      alone ? 1 : threads, blocks, std::max<int64_t>(1, kGrainBytes / bytes),
+      alone ? RunOptions{.threads = 1} : options, blocks, std::max<int64_t>(1, kGrainBytes / bytes),
       [](void* p, int64_t begin, int64_t end) {
         const auto& s = *static_cast<const BoxRun*>(p);
         run_blocks(s.context, s.box, s.tables, begin, end);
@@ -58,8 +58,8 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->row_count, box->col_count);
   }
-  for (const BoxPlan& box : plan.boxes()) run_box(context, box, plan.tables(), options.threads);
-  for (const BoxPlan& fill : plan.fills()) run_box(context, fill, plan.tables(), options.threads);
+  for (const BoxPlan& box : plan.boxes()) run_box(context, box, plan.tables(), options);
+  for (const BoxPlan& fill : plan.fills()) run_box(context, fill, plan.tables(), options);
 }
 
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,

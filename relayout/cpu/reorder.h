@@ -13,14 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/cpu/threads.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout::cpu {
-
-struct RunOptions {
-  /// Threads to use at most; 0 or less is all there are, and so is more than that. Small work uses fewer.
-  int threads = 0;
-};
 
 /// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold
 /// span_bytes() each, may have any alignment and must not overlap. Both may be null where the

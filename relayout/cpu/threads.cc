@@ -1,7 +1,10 @@
-// Threads by oneTBB, where the build has it.
+// Threads by oneTBB, where the build has it, or by a pool that the caller brings.
 #include "relayout/cpu/threads.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 
 #include "relayout/cpu/reorder.h"
 
@@ -10,15 +13,9 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
-
-#include <array>
-#include <atomic>
 #endif
 
 namespace relayout::cpu {
-
-#if RELAYOUT_HAVE_TBB
-
 namespace {
 
 /// The work in parts, and which of them are done. On the stack: nothing here can fail. Its own atomics order what
@@ -27,8 +24,11 @@ class Parts {
  public:
   static constexpr int64_t kMost = 1024;
 
-  Parts(int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t), void* state) noexcept
-      : tasks_(tasks), count_(std::clamp<int64_t>(tasks / grain, 1, kMost)), body_(body), state_(state) {
+  Parts(int64_t tasks, int64_t grain, int64_t most, void (*body)(void*, int64_t, int64_t), void* state) noexcept
+      : tasks_(tasks),
+        count_(std::clamp<int64_t>(tasks / grain, 1, std::min(most, kMost))),
+        body_(body),
+        state_(state) {
     ready_.store(true, std::memory_order_release);
   }
 
@@ -57,7 +57,21 @@ class Parts {
   std::atomic<bool> ready_{false};
 };
 
-void run_on_pool(Parts& parts, int threads) {
+/// As many parts as threads, one after the other in memory, as runtimes split their own loops: what a thread's core
+/// has in its caches it finds again.
+void run_on(const ThreadPool& pool, int threads, Parts& parts) {
+  pool.run(
+      threads,
+      [](void* state, int thread, int count) {
+        auto& all = *static_cast<Parts*>(state);
+        for (int64_t part = thread; part < all.count(); part += count) all.run(part);
+      },
+      &parts);
+}
+
+#if RELAYOUT_HAVE_TBB
+
+void run_on_tbb(Parts& parts, int threads) {
   const int available = default_threads();
   const auto split = [&] {
     // Isolated: a cancelled group around the caller is no reason to leave out work.
@@ -74,33 +88,37 @@ void run_on_pool(Parts& parts, int threads) {
   arena.execute(split);
 }
 
+#else
+
+void run_on_tbb(Parts&, int) {}
+
+#endif
+
 }  // namespace
 
+#if RELAYOUT_HAVE_TBB
 bool has_threads() { return true; }
 int default_threads() { return tbb::this_task_arena::max_concurrency(); }
+#else
+bool has_threads() { return false; }
+int default_threads() { return 1; }
+#endif
 
-void parallel_for(int threads, int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t),
+void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* state) noexcept {
   grain = std::max<int64_t>(grain, 1);
-  if (threads == 1 || tasks <= grain) return body(state, 0, tasks);
-  Parts parts(tasks, grain, body, state);
+  if (options.threads == 1 || tasks <= grain || !(options.pool || has_threads())) return body(state, 0, tasks);
+  const int threads = options.pool && options.threads <= 0 ? default_threads() : options.threads;
+  Parts parts(tasks, grain, options.pool ? threads : Parts::kMost, body, state);
   try {
-    run_on_pool(parts, threads);
+    if (options.pool)
+      run_on(*options.pool, threads, parts);
+    else
+      run_on_tbb(parts, threads);
   } catch (...) {
     // The pool ran out of memory or threads. It waits for the tasks it started before it throws.
   }
   parts.finish();
 }
-
-#else
-
-bool has_threads() { return false; }
-int default_threads() { return 1; }
-
-void parallel_for(int, int64_t tasks, int64_t, void (*body)(void*, int64_t, int64_t), void* state) noexcept {
-  body(state, 0, tasks);
-}
-
-#endif
 
 }  // namespace relayout::cpu

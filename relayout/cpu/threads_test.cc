@@ -36,7 +36,7 @@ TEST(Threads, EveryTaskIsDoneOnce) {
     for (int64_t grain : {0, 1, 3, 1000}) {
       for (int threads : {-1, 0, 1, 2, 100}) {
         Counter counter(tasks);
-        parallel_for(threads, tasks, grain, Counter::count, &counter);
+        parallel_for({.threads = threads}, tasks, grain, Counter::count, &counter);
         EXPECT_TRUE(counter.each_once()) << tasks << " tasks, grain " << grain << ", threads " << threads;
       }
     }
@@ -50,7 +50,7 @@ TEST(Threads, WorkThatThePoolDropsIsDone) {
   for (int threads : {0, 2}) {
     Counter counter(1000);
     parallel_for(
-        threads, 1000, 1,
+        {.threads = threads}, 1000, 1,
         [](void* state, int64_t begin, int64_t end) {
           Counter::count(state, begin, end);
           if (auto* context = tbb::task::current_context()) context->cancel_group_execution();

@@ -9,6 +9,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/in_situ.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/step.h"
 
 namespace relayout::execute {
@@ -66,7 +67,7 @@ double copied_per_us(int64_t bytes, int threads) {
   constexpr int kRuns = 6;
   for (int run = 0; run < kRuns || Clock::now() - start < std::chrono::milliseconds(2); ++run) {
     const Clock::time_point begin = Clock::now();
-    cpu::run(plan, src.get(), dst.get(), {.threads = threads});
+    cpu::run(plan, src.get(), dst.get(), run_options(threads));
     const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
     if (run > 0) best = std::max(best, 2 * static_cast<double>(desc.span_bytes()) / took.count());
   }

@@ -10,6 +10,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/aligned.h"
 #include "relayout/execute/memory.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/order.h"
 
 namespace relayout::execute {
@@ -167,7 +168,7 @@ struct Model::Impl {
   }
 
   void run_reorder(const Plan& reorder, const void* src, void* dst) const {
-    cpu::run(reorder, src, dst, {.threads = threads});
+    cpu::run(reorder, src, dst, run_options(threads));
   }
 
   /// Buffers of a caller take the place of the arena's for one run.

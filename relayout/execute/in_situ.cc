@@ -8,7 +8,7 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
-#include "relayout/cpu/threads.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/run_times.h"
 
 namespace relayout::execute {
@@ -113,7 +113,7 @@ void InSitu::write(std::byte* at, int64_t bytes) const {
   static constexpr float kValue = std::bit_cast<float>(kContents);
   const Plan plan = Plan::make({Layout::strided(dims, {0}), DType::f32}, {Layout::contiguous(dims), DType::f32}, {}, {},
                                {.stream = Tuning::Stream::never});
-  cpu::run(plan, &kValue, at, {.threads = backend_.threads()});
+  cpu::run(plan, &kValue, at, run_options(backend_.threads()));
 }
 
 void InSitu::read(const std::byte* at, int64_t bytes) const {
@@ -122,7 +122,7 @@ void InSitu::read(const std::byte* at, int64_t bytes) const {
     std::atomic<uint32_t> sum = 0;
   } reading{at};
   cpu::parallel_for(
-      backend_.threads(), bytes / kLine, kReadGrain,
+      run_options(backend_.threads()), bytes / kLine, kReadGrain,
       [](void* state, int64_t begin, int64_t end) {
         auto& of = *static_cast<Reading*>(state);
         uint32_t sum = 0;
@@ -250,18 +250,21 @@ Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementat
   }
 }
 
-Timed InSitu::reorder(const TensorDesc& from, const TensorDesc& to) {
+Timed InSitu::reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) {
   const Plan plan = Plan::make(from, to);
   const int64_t src_bytes = rounded(from.span_bytes()), dst_bytes = rounded(to.span_bytes());
-  activations_.start(kTurns * (src_bytes + dst_bytes));
+  const bool written = !setting.far_source;
+  const int64_t turns = kTurns * ((written ? src_bytes : 0) + dst_bytes);
+  activations_.start(setting.far_destination ? std::max(turns, cpu::machine().l3) : turns);
+  given_.start(written ? 0 : src_bytes * pieces_between(src_bytes));
   std::byte *src = nullptr, *dst = nullptr;
   const auto prepare = [&] {
-    src = activations_.take(src_bytes);
+    src = (written ? activations_ : given_).take(src_bytes);
     dst = activations_.take(dst_bytes);
-    write(src, src_bytes);
+    if (written) write(src, src_bytes);
   };
   return least_time({.prepare = prepare,
-                     .work = [&] { cpu::run(plan, src, dst, {.threads = backend_.threads()}); },
+                     .work = [&] { cpu::run(plan, src, dst, run_options(backend_.threads())); },
                      .use = [&] { read(dst, dst_bytes); }},
                     graph::kImpossible);
 }

@@ -46,7 +46,7 @@ class InSitu {
   /// others of the backend.
   Timed primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                   const graph::Implementation* forward, bool in_place);
-  Timed reorder(const TensorDesc& from, const TensorDesc& to);
+  Timed reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to);
 
  private:
   /// Memory that is handed out piece after piece, and again from the start.

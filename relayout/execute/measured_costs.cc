@@ -153,8 +153,9 @@ double MeasuredCosts::primitive(const graph::CostContext& context, graph::NodeId
   });
 }
 
-double MeasuredCosts::reorder(const TensorDesc& from, const TensorDesc& to) {
-  return impl_->step() + impl_->time(graph::reorder_key(from, to), [&] { return impl_->in_situ.reorder(from, to); });
+double MeasuredCosts::reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) {
+  return impl_->step() +
+         impl_->time(graph::reorder_key(setting, from, to), [&] { return impl_->in_situ.reorder(setting, from, to); });
 }
 
 bool MeasuredCosts::again() {

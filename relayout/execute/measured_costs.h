@@ -43,7 +43,7 @@ class MeasuredCosts : public graph::Costs {
   std::string name() const override { return "measured"; }
   double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation* forward, bool in_place) override;
-  double reorder(const TensorDesc& from, const TensorDesc& to) override;
+  double reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override;
   /// What was measured since the last call is measured a second time when it is asked for next, and the less of both
   /// counts: what slows a machine, neighbours of a virtual one say, comes and goes in seconds, and is seen by none of
   /// the runs in between.

@@ -113,7 +113,7 @@ TEST_F(MeasuredCostsTest, GrowWithTheWork) {
   for (const bool in_place : {false, true})
     EXPECT_GT(us({1, 64, 112, 112}, in_place), 5 * us({1, 16, 28, 28}, in_place));
   const auto reorder = [&](int64_t side) {
-    return costs->reorder(test::desc("nchw", {1, 64, side, side}), test::desc("nhwc", {1, 64, side, side}));
+    return costs->reorder({}, test::desc("nchw", {1, 64, side, side}), test::desc("nhwc", {1, 64, side, side}));
   };
   EXPECT_GT(reorder(112), 4 * reorder(28));
 }
@@ -196,7 +196,7 @@ TEST_F(MeasuredCostsTest, EachStepPaysItsPrice) {
     cache.save(file_);
     const auto costs = measured_costs(*backend_, {.file = file_});
     primitive[i] = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
-    reorder[i] = costs->reorder(from, to);
+    reorder[i] = costs->reorder({}, from, to);
   }
   EXPECT_NEAR(primitive[1] - primitive[0], 1000, 1e-6);
   EXPECT_NEAR(reorder[1] - reorder[0], 1000, 1e-6);
@@ -278,7 +278,7 @@ TEST_F(MeasuredCostsTest, OnlyWhatIsUnsupportedIsRememberedAsImpossible) {
     fs::remove(file_);
     Failing failing(*backend_);
     const auto costs = measured_costs(failing, {.file = file_});
-    costs->reorder(test::desc("nchw", {1, 16, 8, 8}), test::desc("nhwc", {1, 16, 8, 8}));
+    costs->reorder({}, test::desc("nchw", {1, 16, 8, 8}), test::desc("nhwc", {1, 16, 8, 8}));
     failing.fails = code;
     EXPECT_EQ(test::code_of([&] { costs->primitive(graph::CostContext(graph), 0, way, nullptr, false); }), code);
     costs->save();

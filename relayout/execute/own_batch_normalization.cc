@@ -14,6 +14,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/threads.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/own_kernels.h"
 #include "relayout/execute/padding.h"
 
@@ -189,7 +190,7 @@ class BatchNormalizationExecutable : public Executable {
     if (!forward_) call.diff = floats(src[4]) + diff_first_;
     const int64_t elements = std::max<int64_t>(1, images_ * places_ * kGroup);
     cpu::parallel_for(
-        threads_, ceil_div(channels_, kGroup), std::max<int64_t>(1, kGrain / elements),
+        run_options(threads_), ceil_div(channels_, kGroup), std::max<int64_t>(1, kGrain / elements),
         [](void* state, int64_t begin, int64_t end) {
           const Call& of = *static_cast<const Call*>(state);
           of.self->channels(of, begin * kGroup, std::min(end * kGroup, of.self->channels_));

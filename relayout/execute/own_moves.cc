@@ -4,6 +4,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/moves.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/own_kernels.h"
 #include "relayout/execute/padding.h"
 
@@ -56,7 +57,7 @@ class MovesExecutable : public Executable {
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
     for (const auto& [from, plan] : plans_) {
       const void* data = from == kNone ? &constant_ : src[static_cast<std::size_t>(from)];
-      cpu::run(plan, data, dst[0], {.threads = threads_});
+      cpu::run(plan, data, dst[0], run_options(threads_));
     }
     if (shift_ != 0) {
       float* data = static_cast<float*>(dst[0]) + first_;

@@ -57,7 +57,9 @@ class Parts : public graph::Costs {
                    const Implementation* forward, bool in_place) override {
     return counted(in_situ_.primitive(context, node, implementation, forward, in_place));
   }
-  double reorder(const TensorDesc& from, const TensorDesc& to) override { return counted(in_situ_.reorder(from, to)); }
+  double reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
+    return counted(in_situ_.reorder(setting, from, to));
+  }
   int steps = 0;
   bool sure = true;
 

@@ -52,7 +52,8 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
     if (!read[at(id)]) continue;
     const Copy& copy = plan.copy(id);
     const DType dtype = graph.tensor(copy.tensor).dtype;
-    out.reorders += costs.reorder({from_zero(plan.copy(copy.from).layout), dtype}, {from_zero(copy.layout), dtype});
+    out.reorders += costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
+                                  {from_zero(copy.layout), dtype});
   }
   return out;
 }

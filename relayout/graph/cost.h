@@ -22,8 +22,8 @@ class Costs {
   /// it cannot be made. Errors: the backend's, where costs are measured.
   virtual double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
-  /// One reorder.
-  virtual double reorder(const TensorDesc& from, const TensorDesc& to) = 0;
+  /// One reorder of a tensor, whose memory was touched last as CostContext::reorder_setting() says.
+  virtual double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) = 0;
   /// Called when all of a problem have been asked for: whether to ask once more, as what was new may come out better.
   virtual bool again() { return false; }
 };

@@ -141,9 +141,9 @@ class AnalyticCosts : public Costs {
            (waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far));
   }
 
-  double reorder(const TensorDesc& from, const TensorDesc& to) override {
-    const auto [known, is_new] = reorders_.try_emplace(reorder_key(from, to), 0.0);
-    if (is_new) known->second = calibration_.step_us + reorder_us(Plan::make(from, to).cost());
+  double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
+    const auto [known, is_new] = reorders_.try_emplace(reorder_key(setting, from, to), 0.0);
+    if (is_new) known->second = calibration_.step_us + reorder_us(setting, Plan::make(from, to).cost());
     return known->second;
   }
 
@@ -183,8 +183,11 @@ class AnalyticCosts : public Costs {
   }
 
   /// Plan::cost is of one thread; more are no faster than their caches or memory.
-  double reorder_us(const Cost& cost) const {
-    const double one = cost.nanoseconds / 1000;
+  double reorder_us(const ReorderSetting& setting, const Cost& cost) const {
+    // At least what memory takes for what has left the caches.
+    const double far = (setting.far_source ? static_cast<double>(cost.bytes_read) : 0) +
+                       (setting.far_destination ? static_cast<double>(cost.bytes_written) : 0);
+    const double one = std::max(cost.nanoseconds / 1000, far / calibration_.memory_bytes_per_us);
     if (calibration_.threads == 1) return one;
     const Traffic traffic = traffic_of(static_cast<double>(cost.bytes_read + cost.bytes_written));
     return std::max(one / calibration_.threads, std::min(one, traffic.near + traffic.far));

@@ -206,10 +206,32 @@ KeyMaker& KeyMaker::add(const Layout& layout) {
   return *this;
 }
 
+namespace {
+
+/// By tensor: made by a forward node, read by a backward one.
+std::vector<bool> kept_by_forward_pass(const Graph& graph) {
+  std::vector<bool> made(graph.tensors.size()), out(graph.tensors.size());
+  for (const Node& node : graph.nodes) {
+    for (TensorId t : node.dst) {
+      if (t != kNone) made[static_cast<std::size_t>(t)] = node.forward();
+    }
+  }
+  for (const Node& node : graph.nodes) {
+    if (node.forward()) continue;
+    for (TensorId t : node.src) {
+      if (t != kNone) out[static_cast<std::size_t>(t)] = made[static_cast<std::size_t>(t)];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 CostContext::CostContext(const Graph& graph)
     : graph_(&graph), is_step_(std::ranges::any_of(graph.nodes, [](const Node& node) { return !node.forward(); })) {
   for (const Tensor& tensor : graph.tensors) is_given_.push_back(tensor.constant());
   for (TensorId t : graph.inputs) is_given_[static_cast<std::size_t>(t)] = true;
+  is_kept_ = kept_by_forward_pass(graph);
   for (const Node& node : graph.nodes) {
     KeyMaker maker;
     add_node(maker, graph, this, node);
@@ -243,8 +265,9 @@ CostKey question_key(const Graph& graph, NodeId node, std::span<const Wish> src,
   return maker.key();
 }
 
-CostKey reorder_key(const TensorDesc& from, const TensorDesc& to) {
+CostKey reorder_key(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) {
   KeyMaker maker;
+  maker.add(uint64_t{setting.far_source} + 2 * uint64_t{setting.far_destination});
   maker.add(static_cast<uint64_t>(from.dtype) + 32 * static_cast<uint64_t>(to.dtype));
   return maker.add(from.layout).add(to.layout).key();
 }

@@ -5,9 +5,9 @@
 //
 // Everything that the time can depend on is in it: kind, pass, attributes; dims, types and layouts of the operands,
 // which of them are constants, which are there before a run, and which are the same tensor; the implementation's name,
-// in place or not; whether the graph is a training step; and the same of the forward node that a backward one is made
-// with. Names of nodes and tensors are not. Equal layouts have equal keys however they are spelt. It is the same in
-// every process, so that it can be kept in files.
+// in place or not; whether the graph is a training step, and where a reorder's memory was touched last; and the same of
+// the forward node that a backward one is made with. Names of nodes and tensors are not. Equal layouts have equal keys
+// however they are spelt. It is the same in every process, so that it can be kept in files.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,15 @@ class KeyMaker {
   uint64_t high_ = 0x243f6a8885a308d3, low_ = 0x13198a2e03707344;
 };
 
+/// Where what a reorder reads and writes was touched last: just before, as most activations are, or megabytes ago.
+struct ReorderSetting {
+  /// What is there before a run, and what a forward pass leaves for the backward one.
+  bool far_source = false;
+  /// Of a training step, which keeps what it makes and so does not use memory by turns.
+  bool far_destination = false;
+  friend bool operator==(const ReorderSetting&, const ReorderSetting&) = default;
+};
+
 /// What costs depend on of a whole graph, found once for all its nodes. The graph must stay, as it is.
 class CostContext {
  public:
@@ -54,6 +63,10 @@ class CostContext {
   bool is_step() const { return is_step_; }
   /// Whether a tensor is there before a run: a constant or an input, as weights are in training.
   bool is_given(TensorId tensor) const { return is_given_[static_cast<std::size_t>(tensor)]; }
+  /// Of reorders of a tensor.
+  ReorderSetting reorder_setting(TensorId tensor) const {
+    return {is_given(tensor) || is_kept_[static_cast<std::size_t>(tensor)], is_step_};
+  }
   /// Of a node whatever its way and layouts.
   const CostKey& node_key(NodeId node) const { return node_keys_[static_cast<std::size_t>(node)]; }
 
@@ -61,13 +74,14 @@ class CostContext {
   const Graph* graph_;
   bool is_step_ = false;
   std::vector<bool> is_given_;      // by tensor
+  std::vector<bool> is_kept_;       // by tensor: made by a forward node, read by a backward one
   std::vector<CostKey> node_keys_;  // by node
 };
 
 /// As Costs::primitive() is asked.
 CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place);
-CostKey reorder_key(const TensorDesc& from, const TensorDesc& to);
+CostKey reorder_key(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to);
 /// Of what Backend::implementations() is asked: nothing of the graph beside the node, its operands and its hint.
 CostKey question_key(const Graph& graph, NodeId node, std::span<const Wish> src, std::span<const Wish> dst,
                      const Implementation* forward);

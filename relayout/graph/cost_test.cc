@@ -62,7 +62,7 @@ class Table : public Costs {
     asked[implementation.name] = in_place;
     return 100;
   }
-  double reorder(const TensorDesc& from, const TensorDesc& to) override {
+  double reorder(const ReorderSetting&, const TensorDesc& from, const TensorDesc& to) override {
     reorders.push_back({from, to});
     return 10;
   }
@@ -177,8 +177,8 @@ TEST(CostKey, OfAPairOfTensorsReadTwice) {
 
 TEST(CostKey, OfReordersHasDirectionAndTypes) {
   const TensorDesc a = test::desc("nchw", kDims), b = test::desc("nhwc", kDims);
-  EXPECT_FALSE(reorder_key(a, b) == reorder_key(b, a));
-  EXPECT_FALSE(reorder_key(a, b) == reorder_key(a, test::desc("nhwc", kDims, DType::bf16)));
+  EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, b, a));
+  EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, a, test::desc("nhwc", kDims, DType::bf16)));
 }
 
 // Analytic costs.
@@ -281,19 +281,19 @@ TEST_F(AnalyticCostsTest, GrowWithTheWork) {
 
 TEST_F(AnalyticCostsTest, ReordersCostWhatTheirPlansDo) {
   const TensorDesc a = test::desc("nchw", {1, 64, 56, 56}), b = test::desc("nhwc", {1, 64, 56, 56});
-  EXPECT_DOUBLE_EQ(costs_->reorder(a, b), Plan::make(a, b).cost().nanoseconds / 1000);
-  EXPECT_GT(costs_->reorder(a, b), 0);
-  EXPECT_EQ(costs_->reorder(a, b), costs_->reorder(a, b));
+  EXPECT_DOUBLE_EQ(costs_->reorder({}, a, b), Plan::make(a, b).cost().nanoseconds / 1000);
+  EXPECT_GT(costs_->reorder({}, a, b), 0);
+  EXPECT_EQ(costs_->reorder({}, a, b), costs_->reorder({}, a, b));
 }
 
 TEST_F(AnalyticCostsTest, EachStepPaysItsPrice) {
   const TensorDesc a = test::desc("nchw", {1, 64, 56, 56}), b = test::desc("nhwc", {1, 64, 56, 56});
-  const double reorder = costs_->reorder(a, b), primitive = cost(relu(64), "jit:avx512_core", {"nhwc", "nhwc"});
+  const double reorder = costs_->reorder({}, a, b), primitive = cost(relu(64), "jit:avx512_core", {"nhwc", "nhwc"});
   Calibration speeds = kSpeeds;
   speeds.step_us = 4;
   costs_ = analytic_costs(speeds);
-  EXPECT_DOUBLE_EQ(costs_->reorder(a, b), reorder + 4);
-  EXPECT_DOUBLE_EQ(costs_->reorder(a, b), reorder + 4);
+  EXPECT_DOUBLE_EQ(costs_->reorder({}, a, b), reorder + 4);
+  EXPECT_DOUBLE_EQ(costs_->reorder({}, a, b), reorder + 4);
   EXPECT_DOUBLE_EQ(cost(relu(64), "jit:avx512_core", {"nhwc", "nhwc"}), primitive + 4);
 }
 

@@ -248,14 +248,15 @@ const std::vector<Way>& WayFinder::ways_as(NodeId id, const Way& forward) {
 
 double WayFinder::reorder_cost(TensorId tensor, int from, int to) {
   const DType dtype = graph_.tensor(tensor).dtype;
+  const ReorderSetting setting = context_.reorder_setting(tensor);
   KeyMaker key;
-  for (int number : {static_cast<int>(dtype), from, to}) add_number(key, number);
+  for (int number : {static_cast<int>(dtype), from, to, int{setting.far_source}}) add_number(key, number);
   const auto [at, is_new] = reorders_.try_emplace(key.key());
   if (!is_new) return at->second;
   check_stop();
   const bool possible = layouts_.layout(to).injective_with_padding();
-  return at->second =
-             possible ? costs_.reorder({layouts_.layout(from), dtype}, {layouts_.layout(to), dtype}) : kImpossible;
+  return at->second = possible ? costs_.reorder(setting, {layouts_.layout(from), dtype}, {layouts_.layout(to), dtype})
+                               : kImpossible;
 }
 
 }  // namespace relayout::graph

@@ -7,7 +7,7 @@
 #include "relayout/execute/onednn/executable.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
-#include "relayout/execute/onednn/threads.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/own.h"
 
 namespace relayout::execute {

@@ -5,7 +5,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/faults.h"
-#include "relayout/execute/onednn/threads.h"
+#include "relayout/execute/openmp.h"
 #include "relayout/execute/padding.h"
 
 namespace relayout::execute {
@@ -71,7 +71,7 @@ class PrimitiveExecutable : public Executable {
     const ThreadScope scope(threads_);
     for (std::size_t i = 0; i < src_.size(); ++i) src_[i].set(const_cast<void*>(src[i]));
     for (std::size_t i = 0; i < dst_.size(); ++i) dst_[i].set(dst[i]);
-    for (const auto& [i, zeros] : zeros_) cpu::run(zeros, &kZero, dst[i], {.threads = threads_});
+    for (const auto& [i, zeros] : zeros_) cpu::run(zeros, &kZero, dst[i], run_options(threads_));
     const dnnl_status_t status =
         dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(args_.size()), args_.data());
     if (status != dnnl_success) throw failure(node_, "execution failed with status " + std::to_string(status));
