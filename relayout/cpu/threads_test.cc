@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
@@ -30,6 +32,50 @@ struct Counter {
   }
   std::vector<std::atomic<int>> times;
 };
+
+/// As many threads as there are: fewer than asked for, say; 0 as a pool that fails.
+class OwnThreads : public ThreadPool {
+ public:
+  explicit OwnThreads(int most) : most_(most) {}
+  void run(int threads, void (*body)(void*, int, int), void* state) const noexcept override {
+    const int count = std::min(threads, most_);
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < count; ++thread) running.emplace_back(body, state, thread, count);
+    for (std::thread& thread : running) thread.join();
+    asked = threads;
+  }
+  mutable int asked = 0;
+
+ private:
+  int most_;
+};
+
+TEST(Threads, OfACallersPoolDoEveryTaskOnce) {
+  for (int there : {0, 1, 2, 5}) {
+    for (int64_t tasks : {0, 1, 7, 5000}) {
+      for (int threads : {1, 2, 3}) {
+        const OwnThreads pool(there);
+        Counter counter(tasks);
+        parallel_for({.threads = threads, .pool = &pool}, tasks, 1, Counter::count, &counter);
+        EXPECT_TRUE(counter.each_once()) << tasks << " tasks, " << threads << " threads of " << there;
+        EXPECT_EQ(pool.asked, threads == 1 || tasks <= 1 ? 0 : threads);
+      }
+    }
+  }
+}
+
+TEST(Threads, OfACallersPoolReorderAlike) {
+  const Dims dims{64, 128, 128};
+  const TensorDesc src = test::desc("abc", dims), dst = test::desc("acb", dims);
+  const Plan plan = Plan::make(src, dst);
+  const auto bytes = test::counting(src.span_bytes());
+  std::vector<std::byte> one(bytes.size()), two(bytes.size());
+  run(plan, bytes.data(), one.data(), {1});
+  const OwnThreads pool(2);
+  run(plan, bytes.data(), two.data(), {.threads = 2, .pool = &pool});
+  EXPECT_EQ(one, two);
+  EXPECT_EQ(pool.asked, 2);
+}
 
 TEST(Threads, EveryTaskIsDoneOnce) {
   for (int64_t tasks : {0, 1, 2, 7, 1023, 1024, 1025, 5000}) {

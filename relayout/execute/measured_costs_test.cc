@@ -1,20 +1,16 @@
-// Measured costs: near what a run takes, remembered in a file, and good without one. The speeds of the machine, too.
+// Measured costs: near what a run takes, remembered in a file, and good without one.
 #include "relayout/execute/measured_costs.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
-#include <limits>
-#include <thread>
 
 #include "relayout/cpu/machine.h"
-#include "relayout/execute/calibrate.h"
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/execute.h"
-#include "relayout/execute/onednn/backend.h"
+#include "relayout/execute/measured_costs_fixture.h"
 #include "relayout/execute/step.h"
 #include "relayout/graph/backward.h"
 #include "relayout/graph/models.h"
@@ -31,28 +27,6 @@ using graph::Graph;
 using graph::Implementation;
 using graph::LayoutPlan;
 using graph::TensorId;
-
-class MeasuredCostsTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
-    backend_ = onednn_backend(1);
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  static Graph relu(const Dims& dims) {
-    Graph graph;
-    graph.output(graph.eltwise(graph.input("x", dims), {.algorithm = graph::EltwiseAlgorithm::relu}));
-    return graph;
-  }
-
-  std::unique_ptr<graph::Backend> backend_;
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     (std::string("measured-costs-") + testing::UnitTest::GetInstance()->current_test_info()->name());
-  fs::path file_ = folder_ / "costs.txt";
-};
 
 TEST_F(MeasuredCostsTest, AreRememberedInAFile) {
   Graph graph = graph::mobilenet_v2({.image = 64});
@@ -134,7 +108,6 @@ TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
   }
 }
 
-// A training step: backward nodes run with what their forward ones left.
 TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   test::SmallNet net;
   const Graph graph = net.graph;
@@ -148,8 +121,6 @@ TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   EXPECT_GT(both, one);
 }
 
-// The sum of the parts against a run, roughly: other work on the machine must not fail it. Costs are those of models
-// that do not stay in the caches, so other memory passes through them before each run of these small ones.
 TEST_F(MeasuredCostsTest, AddUpToARun) {
   std::vector<uint32_t> others(static_cast<std::size_t>(cpu::machine().l3) / sizeof(uint32_t));
   for (const graph::Model& model : graph::models()) {
@@ -182,7 +153,6 @@ TEST_F(MeasuredCostsTest, AddUpToARun) {
   }
 }
 
-// Of both kinds of costs, once for each primitive and reorder; none for what cannot be made.
 TEST_F(MeasuredCostsTest, EachStepPaysItsPrice) {
   const Graph graph = relu({1, 16, 8, 8});
   const LayoutPlan plan = propagate(graph, *backend_);
@@ -200,94 +170,6 @@ TEST_F(MeasuredCostsTest, EachStepPaysItsPrice) {
   }
   EXPECT_NEAR(primitive[1] - primitive[0], 1000, 1e-6);
   EXPECT_NEAR(reorder[1] - reorder[0], 1000, 1e-6);
-}
-
-// Other work on the machine may leave nothing of a step, which then must not be kept.
-TEST_F(MeasuredCostsTest, SpeedsThatCannotBeAreMeasuredAnew) {
-  const graph::Calibration good = {.flops_per_us = 1e5,
-                                   .near_bytes_per_us = 1e5,
-                                   .cache_bytes_per_us = 5e4,
-                                   .memory_bytes_per_us = 1e4,
-                                   .call_us = 0.5,
-                                   .step_us = 2};
-  EXPECT_TRUE(plausible(good));
-  for (double graph::Calibration::*speed :
-       {&graph::Calibration::flops_per_us, &graph::Calibration::near_bytes_per_us,
-        &graph::Calibration::cache_bytes_per_us, &graph::Calibration::memory_bytes_per_us, &graph::Calibration::call_us,
-        &graph::Calibration::step_us}) {
-    for (const double value :
-         {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-      graph::Calibration bad = good;
-      bad.*speed = value;
-      EXPECT_FALSE(plausible(bad));
-    }
-  }
-  graph::Calibration slow = good;
-  slow.near_bytes_per_us = 5e3;
-  EXPECT_FALSE(plausible(slow));
-
-  const graph::CostKey step = step_key(environment_key(*backend_));
-  calibrate(*backend_, {.file = file_});
-  CostCache cache;
-  cache.insert(step, 0);
-  cache.save(file_);
-  EXPECT_FALSE(calibrate(*backend_, {.file = file_}).remembered);
-  // Measured costs pay a step, too, and do not keep one of nothing.
-  cache.save(file_);
-  const Graph graph = relu({1, 16, 8, 8});
-  const auto costs = measured_costs(*backend_, {.file = file_});
-  EXPECT_GT(predict(graph, propagate(graph, *backend_), *costs).total(), 0);
-  costs->save();
-  if (costs->step_doubtful()) GTEST_SKIP() << "too much else runs here to measure a step";
-  CostCache after;
-  after.load(file_);
-  ASSERT_TRUE(after.find(step));
-  EXPECT_GT(*after.find(step), 0);
-}
-
-/// Another backend's ways, whose kernels fail with a code of choice.
-class Failing : public graph::Backend {
- public:
-  explicit Failing(const graph::Backend& backend) : backend_(backend) {}
-  std::string name() const override { return backend_.name(); }
-  std::string settings() const override { return extra + backend_.settings(); }
-  int threads() const override { return backend_.threads(); }
-  std::vector<Implementation> implementations(const Graph& graph, graph::NodeId node, std::span<const graph::Wish> src,
-                                              std::span<const graph::Wish> dst,
-                                              const Implementation* forward) const override {
-    return backend_.implementations(graph, node, src, dst, forward);
-  }
-  std::unique_ptr<graph::Executable> make(const Graph& graph, graph::NodeId node, const Implementation& way,
-                                          const Implementation* forward_way,
-                                          graph::Executable* forward) const override {
-    if (fails) throw Error(*fails, "failing");
-    return backend_.make(graph, node, way, forward_way, forward);
-  }
-
-  std::optional<ErrorCode> fails;
-  std::string extra;
-
- private:
-  const graph::Backend& backend_;
-};
-
-TEST_F(MeasuredCostsTest, OnlyWhatIsUnsupportedIsRememberedAsImpossible) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
-  for (const ErrorCode code : {ErrorCode::io, ErrorCode::internal, ErrorCode::limit, ErrorCode::overflow}) {
-    fs::remove(file_);
-    Failing failing(*backend_);
-    const auto costs = measured_costs(failing, {.file = file_});
-    costs->reorder({}, test::desc("nchw", {1, 16, 8, 8}), test::desc("nhwc", {1, 16, 8, 8}));
-    failing.fails = code;
-    EXPECT_EQ(test::code_of([&] { costs->primitive(graph::CostContext(graph), 0, way, nullptr, false); }), code);
-    costs->save();
-    failing.fails.reset();
-    const double us = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
-    EXPECT_TRUE(us > 0 && std::isfinite(us)) << us;
-    EXPECT_TRUE(std::isfinite(
-        measured_costs(failing, {.file = file_})->primitive(graph::CostContext(graph), 0, way, nullptr, false)));
-  }
 }
 
 TEST_F(MeasuredCostsTest, AreMeasuredAnewWhereThatIsAskedFor) {
@@ -310,113 +192,6 @@ TEST_F(MeasuredCostsTest, AreMeasuredAnewWhereThatIsAskedFor) {
   EXPECT_FALSE(is_far_off({.file = file_}));
 }
 
-/// Its kernels take twice as long each time, as other work on the machine may make them.
-class Slowing : public Failing {
- public:
-  using Failing::Failing;
-  std::unique_ptr<graph::Executable> make(const Graph& graph, graph::NodeId node, const Implementation& way,
-                                          const Implementation* forward_way,
-                                          graph::Executable* forward) const override {
-    return std::make_unique<Slower>(Failing::make(graph, node, way, forward_way, forward));
-  }
-
- private:
-  class Slower : public graph::Executable {
-   public:
-    explicit Slower(std::unique_ptr<graph::Executable> of) : of_(std::move(of)) {}
-    void run(std::span<const void* const> src, std::span<void* const> dst) override {
-      of_->run(src, dst);
-      std::this_thread::sleep_for(time_ *= 2);
-    }
-
-   private:
-    std::unique_ptr<graph::Executable> of_;
-    std::chrono::microseconds time_{500};
-  };
-};
-
-TEST_F(MeasuredCostsTest, WhatIsNotSureIsUsedAndNotKept) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
-  const graph::CostContext context(graph);
-  Slowing slowing(*backend_);
-  CostCache cache;
-  cache.insert(step_key(environment_key(slowing)), 1);
-  cache.save(file_);
-  {
-    const auto costs = measured_costs(slowing, {.file = file_});
-    const double us = costs->primitive(context, 0, way, nullptr, false);
-    EXPECT_GT(us, 500);
-    EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), us);
-    EXPECT_EQ(costs->measured(), 1);
-    EXPECT_EQ(costs->doubtful(), 1);
-  }
-  const auto costs = measured_costs(*backend_, {.file = file_});
-  EXPECT_LT(costs->primitive(context, 0, way, nullptr, false), 1000);
-  EXPECT_EQ(costs->measured(), 1);
-}
-
-/// Its kernels take long as long as `busy` is set.
-class Disturbed : public Failing {
- public:
-  using Failing::Failing;
-  std::unique_ptr<graph::Executable> make(const Graph& graph, graph::NodeId node, const Implementation& way,
-                                          const Implementation* forward_way,
-                                          graph::Executable* forward) const override {
-    return std::make_unique<Late>(Failing::make(graph, node, way, forward_way, forward), busy);
-  }
-  bool busy = true;
-
- private:
-  class Late : public graph::Executable {
-   public:
-    Late(std::unique_ptr<graph::Executable> of, const bool& busy) : of_(std::move(of)), busy_(busy) {}
-    void run(std::span<const void* const> src, std::span<void* const> dst) override {
-      of_->run(src, dst);
-      const auto start = std::chrono::steady_clock::now();
-      while (busy_ && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(1)) {
-      }
-    }
-
-   private:
-    std::unique_ptr<graph::Executable> of_;
-    const bool& busy_;
-  };
-};
-
-// What goes on for all runs of one measurement may be over when it is repeated; the less of both counts and is kept.
-TEST_F(MeasuredCostsTest, AreMeasuredTwiceAndTheLessCounts) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
-  const graph::CostContext context(graph);
-  Disturbed backend(*backend_);
-  CostCache cache;
-  cache.insert(step_key(environment_key(backend)), 1);
-  cache.save(file_);
-  double quiet = 0;
-  {
-    const auto costs = measured_costs(backend, {.file = file_});
-    const auto us = [&] { return costs->primitive(context, 0, way, nullptr, false); };
-    EXPECT_FALSE(costs->again());
-    EXPECT_GT(us(), 1000);
-    backend.busy = false;
-    EXPECT_GT(us(), 1000);
-    EXPECT_TRUE(costs->again());
-    quiet = us();
-    EXPECT_LT(quiet, 1000);
-    backend.busy = true;
-    EXPECT_EQ(us(), quiet);
-    EXPECT_FALSE(costs->again());
-    EXPECT_EQ(us(), quiet);
-    EXPECT_EQ(costs->measured(), 1);
-    if (costs->doubtful() > 0) GTEST_SKIP() << "too much else runs here for a time that is sure";
-  }
-  const auto costs = measured_costs(backend, {.file = file_});
-  EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), quiet);
-  EXPECT_FALSE(costs->again());
-}
-
-// As a search for the cheapest plan would be stopped: what was measured stays.
 TEST_F(MeasuredCostsTest, ACheckThatThrowsKeepsWhatWasMeasured) {
   Graph graph = graph::small_cnn();
   graph::simplify(graph);
@@ -449,41 +224,6 @@ TEST_F(MeasuredCostsTest, SayWhereTheFileCannotBeWritten) {
   costs->save();
   EXPECT_FALSE(costs->file_error());
   EXPECT_TRUE(fs::exists(file_));
-}
-
-TEST_F(MeasuredCostsTest, SettingsOfTheBackendAreOthersTimes) {
-  Failing one(*backend_), other(*backend_);
-  EXPECT_EQ(environment_key(one), environment_key(*backend_));
-  other.extra = "another instruction set ";
-  EXPECT_FALSE(environment_key(one) == environment_key(other));
-  EXPECT_FALSE(backend_->settings().empty());
-}
-
-TEST_F(MeasuredCostsTest, SpeedsAreMeasuredOnce) {
-  const Calibrated first = calibrate(*backend_, {.file = file_});
-  EXPECT_FALSE(first.remembered);
-  EXPECT_EQ(first.file_error, std::nullopt);
-  EXPECT_EQ(first.speeds.threads, 1);
-  EXPECT_GT(first.speeds.flops_per_us, 0);
-  EXPECT_GT(first.speeds.near_bytes_per_us, first.speeds.memory_bytes_per_us / 2);
-  EXPECT_GT(first.speeds.memory_bytes_per_us, 0);
-  EXPECT_GT(first.speeds.call_us, 0);
-  EXPECT_EQ(first.doubtful, !plausible(first.speeds));
-  // Measured as a difference: none where other work on the machine hides it, in all attempts.
-  EXPECT_GE(first.speeds.step_us, 0);
-  EXPECT_LT(first.speeds.step_us, 1000);
-  if (first.doubtful) GTEST_SKIP() << "other work on the machine";
-  const Calibrated second = calibrate(*backend_, {.file = file_});
-  EXPECT_TRUE(second.remembered);
-  EXPECT_EQ(second.speeds.flops_per_us, first.speeds.flops_per_us);
-  EXPECT_EQ(second.speeds.call_us, first.speeds.call_us);
-  EXPECT_EQ(second.speeds.step_us, first.speeds.step_us);
-  // Of other threads nothing is known yet.
-  EXPECT_FALSE(calibrate(*onednn_backend(2), {.file = file_}).remembered);
-  std::ofstream(file_) << "something else";
-  const Calibrated third = calibrate(*backend_, {.file = file_});
-  ASSERT_TRUE(third.file_error);
-  EXPECT_GT(third.speeds.flops_per_us, 0);
 }
 
 }  // namespace
