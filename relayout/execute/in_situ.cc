@@ -44,11 +44,13 @@ int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kL
 /// Budgets to spend where the time is not sure yet.
 constexpr int kPatience = 4;
 
+/// Memory that has left the caches when all of it has been used once: a last level alone keeps some of what fills it.
+int64_t bytes_between() { return 2 * cpu::machine().l3; }
+
 /// Places for constants, so that those of one run have left the caches when their place is used again: what a model's
 /// other layers read between two runs of it.
 int64_t pieces_between(int64_t bytes) {
-  const int64_t last_level = cpu::machine().l3;
-  return bytes == 0 || bytes >= last_level ? 1 : 1 + ceil_div(last_level, bytes);
+  return bytes == 0 || bytes >= bytes_between() ? 1 : 1 + ceil_div(bytes_between(), bytes);
 }
 
 /// An operand of a node: its memory's size, and the earlier operand whose memory it is.
@@ -94,8 +96,8 @@ bool is_index(const Node& node, std::size_t operand) { return node.kind == graph
 
 void InSitu::Ring::start(int64_t bytes) {
   size_ = rounded(bytes);
-  at_ = 0;
   if (size_ <= capacity_) return;
+  at_ = 0;
   memory_ = allocate(size_);
   std::fill_n(reinterpret_cast<uint32_t*>(memory_.get()), size_ / 4, kContents);
   capacity_ = size_;
@@ -210,7 +212,7 @@ Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementat
       if (constant) std::ranges::copy(*graph.tensor(operand.tensor).data, indices[i]);
     }
     const int64_t turns = kTurns * activation_bytes;
-    activations_.start(context.is_step() ? std::max(turns, cpu::machine().l3) : turns);
+    activations_.start(context.is_step() ? std::max(turns, bytes_between()) : turns);
     given_.start(given_bytes * pieces_between(given_bytes));
     const auto prepare = [&] {
       at.assign(operands.size(), nullptr);
@@ -255,7 +257,7 @@ Timed InSitu::reorder(const graph::ReorderSetting& setting, const TensorDesc& fr
   const int64_t src_bytes = rounded(from.span_bytes()), dst_bytes = rounded(to.span_bytes());
   const bool written = !setting.far_source;
   const int64_t turns = kTurns * ((written ? src_bytes : 0) + dst_bytes);
-  activations_.start(setting.far_destination ? std::max(turns, cpu::machine().l3) : turns);
+  activations_.start(setting.far_destination ? std::max(turns, bytes_between()) : turns);
   given_.start(written ? 0 : src_bytes * pieces_between(src_bytes));
   std::byte *src = nullptr, *dst = nullptr;
   const auto prepare = [&] {

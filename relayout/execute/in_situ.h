@@ -52,7 +52,7 @@ class InSitu {
   /// Memory that is handed out piece after piece, and again from the start.
   class Ring {
    public:
-    /// At least so many bytes; from the start.
+    /// Of so many bytes from now on. It goes on where it was: its start has been used just before.
     void start(int64_t bytes);
     std::byte* take(int64_t bytes);
 
