@@ -13,6 +13,7 @@
 #include "tools/output.h"
 #include "tools/plan_file.h"
 #include "tools/planning.h"
+#include "tools/run_check.h"
 #include "tools/tensor_input.h"
 
 namespace relayout::tools {
@@ -121,39 +122,13 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   return out;
 }
 
-/// The largest difference to the reference, in proportion to the scale of that output: its largest finite value, or
-/// kSumShare of the largest sum of magnitudes that a value of it is the result of, as gradients may cancel to nothing.
-struct Check {
-  double difference = 0;
-  std::string output;
-};
-constexpr double kTolerance = 1e-3, kSumShare = 1e-2;
-
-Check check(const Options& options, const Graph& graph, const std::vector<Input>& inputs,
-            const std::vector<std::vector<std::byte>>& outputs) {
-  std::vector<graph::Values> values;
+std::vector<graph::Values> values_of(const Options& options, const std::vector<Input>& inputs) {
+  std::vector<graph::Values> out;
   for (const Input& input : inputs) {
     const TensorDesc plain{Layout::contiguous(input.desc.layout.dims()), DType::f64};
-    graph::Values& v = values.emplace_back(static_cast<std::size_t>(plain.layout.elements()));
+    graph::Values& v = out.emplace_back(static_cast<std::size_t>(plain.layout.elements()));
     cpu::run(Plan::make(input.desc, plain), input.data(), v.data());
     for (double& x : v) x *= options.input_scale;
-  }
-  const auto [want, sums] = graph::evaluate_sums(graph, values);
-  Check out;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const graph::Tensor& tensor = graph.tensor(graph.outputs[i]);
-    const graph::Values got = graph::load(outputs[i], tensor.dtype, static_cast<int64_t>(want[i].size()));
-    double scale = std::max(1e-30, kSumShare * sums[i]), worst = 0;
-    for (double x : want[i]) {
-      if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
-    }
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      // Infinities and NaNs are equal to their like only.
-      if (got[k] == want[i][k] || (std::isnan(got[k]) && std::isnan(want[i][k]))) continue;
-      const double d = std::abs(got[k] - want[i][k]);
-      worst = std::max(worst, std::isfinite(d) ? d : INFINITY);
-    }
-    if (worst / scale >= out.difference) out = {worst / scale, tensor.name};
   }
   return out;
 }
@@ -218,7 +193,7 @@ std::string profile_text(const execute::Profile& profile) {
 struct Result {
   std::vector<int64_t> nanoseconds;
   execute::Profile profile;
-  std::optional<Check> check;
+  std::optional<OutputCheck> check;
   /// Where the plan was made for another number.
   std::optional<int> plan_threads;
   int threads = 0;
@@ -244,9 +219,10 @@ Json to_json(const Options& options, const execute::Model& model, const Result& 
   if (options.profile) out["profile"] = profile_json(result.profile);
   if (result.check) {
     out["check"] = {
-        {"equal", result.check->difference <= kTolerance},
+        {"equal", result.check->difference <= kCheckTolerance},
         {"largest_difference", std::isfinite(result.check->difference) ? Json(result.check->difference) : Json("inf")},
-        {"output", result.check->output}};
+        {"output", result.check->output},
+        {"by_rounding", result.check->by_rounding}};
   }
   return out;
 }
@@ -273,8 +249,14 @@ std::string to_text(const Options& options, const execute::Model& model, const R
                             size_text(memory.constants), size_text(memory.scratch)));
   if (result.check) {
     out += labelled("check", fmt::format("{}: largest difference to the float64 reference {:.2g} of the scale, in {}",
-                                         result.check->difference <= kTolerance ? "equal" : "DIFFERS",
+                                         result.check->difference <= kCheckTolerance ? "equal" : "DIFFERS",
                                          result.check->difference, escaped(result.check->output)));
+    if (result.check->by_rounding > 0) {
+      out += labelled("rounding", fmt::format("{} more than the tolerance, which rounding explains",
+                                              result.check->by_rounding == 1
+                                                  ? std::string("1 output differs by")
+                                                  : fmt::format("{} outputs differ by", result.check->by_rounding)));
+    }
   }
   return out;
 }
@@ -315,11 +297,11 @@ int run(const Options& options, bool json) {
   }
   std::ranges::sort(result.nanoseconds);
   if (options.profile) result.profile = model.profile(sources, destinations);
-  if (options.check) result.check = check(options, graph, inputs, outputs);
+  if (options.check) result.check = check_outputs(graph, values_of(options, inputs), outputs);
   if (options.out) write_outputs(options, graph, outputs);
   const std::string text = json ? json_text(to_json(options, model, result)) : to_text(options, model, result);
   options.out == "-" ? write_stderr(text) : write_stdout(text);
-  return result.check && result.check->difference > kTolerance ? kDiffers : kOk;
+  return result.check && result.check->difference > kCheckTolerance ? kDiffers : kOk;
 }
 
 }  // namespace

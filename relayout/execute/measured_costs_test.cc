@@ -141,7 +141,7 @@ TEST_F(MeasuredCostsTest, AddUpToARun) {
     double us = 0, least = 0;
     for (int attempt = 0; attempt < 3 && !near; ++attempt) {
       const auto costs = measured_costs(*backend_);
-      us = predict(graph, plan, *costs).total();
+      us = predict(graph, plan, *costs).time();
       least = std::numeric_limits<double>::infinity();
       for (int run = 0; run < 10; ++run) {
         std::ranges::fill(others, static_cast<uint32_t>(run));

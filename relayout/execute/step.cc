@@ -92,7 +92,7 @@ std::optional<double> measured_step_us(const graph::Backend& backend) {
   const Clock::time_point begin = Clock::now();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Parts parts(backend);
-    const double alone = predict(graph, plan, parts).total();
+    const double alone = predict(graph, plan, parts).time();
     RunTimes together(backend.threads());
     for (int run = 0; run < kRuns; ++run) {
       std::ranges::fill(others, static_cast<uint32_t>(run));

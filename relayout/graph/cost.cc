@@ -46,6 +46,7 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
         costs.primitive(context, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
     if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
     out.primitives += us;
+    if (margin_of(graph.node(id)) > 0) out.margin += margin_of(graph.node(id)) * us;
   }
   const std::vector<bool> read = read_copies(plan);
   for (CopyId id : plan.reorders(graph)) {
@@ -55,6 +56,7 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
     out.reorders += costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
                                   {from_zero(copy.layout), dtype});
   }
+  out.margin += kMoveMargin * out.reorders;
   return out;
 }
 

@@ -28,11 +28,21 @@ class Costs {
   virtual bool again() { return false; }
 };
 
+/// What reorders, and concats that move data, count beside what they take, as a share of it: plans that differ by less
+/// than times err should not differ by reorders. One is worth it where it saves that much more than it takes.
+inline constexpr double kMoveMargin = 1;
+
+/// As a share of a node's time, too.
+inline double margin_of(const Node& node) { return node.kind == Kind::concat ? kMoveMargin : 0; }
+
 struct PredictedCost {
-  double primitives = 0, reorders = 0;
+  /// What they take, and what reorders and concats that move count beside it.
+  double primitives = 0, reorders = 0, margin = 0;
   /// The first node that costs infinity, as it cannot be made as planned; kNone where there is none.
   NodeId impossible = kNone;
-  double total() const { return primitives + reorders; }
+  double time() const { return primitives + reorders; }
+  /// What plans are compared by.
+  double total() const { return time() + margin; }
 };
 /// Of one run of a plan, by the costs of layouts that begin at offset 0, as those of choices are. Views (concats whose
 /// sources lie in their destination among them) and barriers cost nothing; reorders of constants, and those that

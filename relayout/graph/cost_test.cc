@@ -76,7 +76,9 @@ TEST(Predict, AddsUpWhatRuns) {
   const PredictedCost cost = predict(planned.graph, planned.plan, costs);
   EXPECT_EQ(cost.primitives, 300);
   EXPECT_EQ(cost.reorders, 10);
-  EXPECT_EQ(cost.total(), 310);
+  EXPECT_EQ(cost.time(), 310);
+  EXPECT_EQ(cost.margin, 10 * kMoveMargin);
+  EXPECT_EQ(cost.total(), 310 + 10 * kMoveMargin);
   EXPECT_EQ(costs.asked, (std::map<std::string, bool>{{"conv", false}, {"relu", true}, {"pool", false}}));
   ASSERT_EQ(costs.reorders.size(), 1u);
   EXPECT_EQ(costs.reorders[0].first.layout, in("nchw", kDims));
@@ -88,7 +90,9 @@ TEST(Predict, AConcatThatMovesIsRun) {
   planned.plan.copies[7] = {.tensor = planned.plan.copies[7].tensor, .layout = in("nchw", kDims)};
   planned.plan.nodes[3].implementation = "concat";
   Table costs;
-  EXPECT_EQ(predict(planned.graph, planned.plan, costs).primitives, 400);
+  const PredictedCost cost = predict(planned.graph, planned.plan, costs);
+  EXPECT_EQ(cost.primitives, 400);
+  EXPECT_EQ(cost.margin, 110 * kMoveMargin);
 }
 
 // Keys.

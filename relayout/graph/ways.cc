@@ -182,7 +182,7 @@ std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, co
 void WayFinder::price(NodeId id, const Way* forward, bool in_place, Way& way) {
   check_stop();
   const Implementation* hint = forward ? forward->implementation.get() : nullptr;
-  way.cost = costs_.primitive(context_, id, *way.implementation, hint, false);
+  way.cost = (1 + margin_of(graph_.node(id))) * costs_.primitive(context_, id, *way.implementation, hint, false);
   if (in_place && way.src[0] == way.dst[0]) {
     way.in_place_cost = costs_.primitive(context_, id, *way.implementation, hint, true);
   }
@@ -255,7 +255,8 @@ double WayFinder::reorder_cost(TensorId tensor, int from, int to) {
   if (!is_new) return at->second;
   check_stop();
   const bool possible = layouts_.layout(to).injective_with_padding();
-  return at->second = possible ? costs_.reorder(setting, {layouts_.layout(from), dtype}, {layouts_.layout(to), dtype})
+  return at->second = possible ? (1 + kMoveMargin) * costs_.reorder(setting, {layouts_.layout(from), dtype},
+                                                                    {layouts_.layout(to), dtype})
                                : kImpossible;
 }
 

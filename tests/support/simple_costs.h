@@ -22,7 +22,7 @@ class ByteCosts : public graph::Costs {
     }
     return bytes * (implementation.reference ? 10 : in_place ? 0.9 : 1);
   }
-  double reorder(const TensorDesc& from, const TensorDesc& to) override {
+  double reorder(const graph::ReorderSetting&, const TensorDesc& from, const TensorDesc& to) override {
     return static_cast<double>(from.logical_bytes() + bits(to.dtype) / 8 * to.layout.padded_elements());
   }
 
@@ -45,7 +45,7 @@ class RandomCosts : public graph::Costs {
     }
     return drawn(key);
   }
-  double reorder(const TensorDesc& from, const TensorDesc& to) override {
+  double reorder(const graph::ReorderSetting&, const TensorDesc& from, const TensorDesc& to) override {
     graph::KeyMaker key;
     key.add(uint64_t{seed_});
     add(key, from.layout);

@@ -1,0 +1,71 @@
+// Differences to the reference, and how much of them rounding explains. See run_check.h.
+#include "tools/run_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+
+namespace relayout::tools {
+namespace {
+
+constexpr double kSumShare = 1e-2, kRoundings = 32, kUnit = 0x1p-23;
+constexpr int kSamples = 3;
+
+/// The largest of |a - b|; infinities and NaNs are equal to their like only.
+double distance(const graph::Values& a, const graph::Values& b) {
+  double out = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    if (a[k] == b[k] || (std::isnan(a[k]) && std::isnan(b[k]))) continue;
+    const double d = std::abs(a[k] - b[k]);
+    out = std::max(out, std::isfinite(d) ? d : INFINITY);
+  }
+  return out;
+}
+
+/// What an output may differ by: kCheckTolerance of its scale.
+double allowed(const graph::Values& want, double sum) {
+  double scale = std::max(1e-30, kSumShare * sum);
+  for (double x : want) {
+    if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+  }
+  return kCheckTolerance * scale;
+}
+
+}  // namespace
+
+OutputCheck check_outputs(const graph::Graph& graph, const std::vector<graph::Values>& values,
+                          const std::vector<std::vector<std::byte>>& outputs) {
+  const auto [want, sums] = graph::evaluate_sums(graph, values);
+  std::vector<double> differences, limits;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const DType dtype = graph.tensor(graph.outputs[i]).dtype;
+    differences.push_back(distance(graph::load(outputs[i], dtype, static_cast<int64_t>(want[i].size())), want[i]));
+    limits.push_back(allowed(want[i], sums[i]));
+  }
+  OutputCheck out;
+  if (!std::ranges::equal(differences, limits, std::ranges::less_equal())) {
+    std::vector<double> moved(want.size());
+    std::mt19937_64 rng(1);
+    for (int sample = 0; sample < kSamples; ++sample) {
+      std::vector<graph::Values> near = values;
+      for (graph::Values& v : near) {
+        for (double& x : v) x *= rng() % 2 == 0 ? 1 + kUnit : 1 - kUnit;
+      }
+      const std::vector<graph::Values> outputs_near = graph::evaluate(graph, near);
+      for (std::size_t i = 0; i < want.size(); ++i) moved[i] = std::max(moved[i], distance(outputs_near[i], want[i]));
+    }
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double limit = kRoundings * moved[i];
+      out.by_rounding += differences[i] > limits[i] && differences[i] <= limit;
+      if (std::isfinite(limit)) limits[i] = std::max(limits[i], limit);
+    }
+  }
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const double difference = kCheckTolerance * differences[i] / limits[i];
+    if (difference >= out.difference) out = {difference, graph.tensor(graph.outputs[i]).name, out.by_rounding};
+  }
+  return out;
+}
+
+}  // namespace relayout::tools
