@@ -71,7 +71,7 @@ std::size_t tune(Planner& planner, std::vector<Candidate>& candidates) {
   });
   const bool compared = !runners.empty() &&
                         std::ranges::none_of(runners, [](const Runner& runner) { return runner.microseconds.empty(); });
-  if (!compared) return 0;
+  if (!compared) return runners.empty() ? 0 : runners.front().candidate;
   std::size_t best = runners.front().candidate;
   for (Runner& runner : runners) {
     std::vector<double>& times = runner.microseconds;

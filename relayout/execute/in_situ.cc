@@ -44,8 +44,10 @@ int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kL
 /// Budgets to spend where the time is not sure yet.
 constexpr int kPatience = 4;
 
+/// As much as is spent on that.
+constexpr int64_t kMostBetween = int64_t{256} << 20;
 /// Memory that has left the caches when all of it has been used once: a last level alone keeps some of what fills it.
-int64_t bytes_between() { return 2 * cpu::machine().l3; }
+int64_t bytes_between() { return std::min(2 * cpu::machine().l3, kMostBetween); }
 
 /// Places for constants, so that those of one run have left the caches when their place is used again: what a model's
 /// other layers read between two runs of it.
