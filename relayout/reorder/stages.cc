@@ -72,7 +72,7 @@ class Chunk {
     while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
     }
     add_nearest(kNear);
-    most_ /= 2;
+    most_ -= most_ / 4;
     while (add_dense(most_)) {
     }
     add_nearest(std::numeric_limits<int64_t>::max());
