@@ -91,7 +91,7 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
   Machine small;
   small.l3 = 64 << 10;
   for (const auto& [from, dims] : {std::pair("OIhw4i16o4i", Dims{32, 64, 3, 3}),
-                                   {"OIhw4i16o4i", {32, 64, 5, 5}},
+                                   {"OIhw4i16o4i", {32, 64, 7, 1}},
                                    {"OIhw2i8o4i", {24, 32, 4, 3}}}) {
     const TensorDesc a = desc(from, dims, DType::s8), b = desc("oihw", dims, DType::f32);
     const Plan plan = Plan::make(a, b, {}, small);
