@@ -284,8 +284,9 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   if (box.shape == KernelShape::transpose && convert.straight(attribute))
     return widen_block(context, box, convert, block);
   if (box.long_runs && convert.straight(attribute)) {
-    return convert.direct(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
-                          convert.scale(block.offset[kAttribute]), block.ahead);
+    const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
+    return kernel(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
+                  convert.scale(block.offset[kAttribute]), block.ahead);
   }
   const int64_t values = std::max<int64_t>(1, box.piece[kSrc] / convert.src_bytes);
   const int64_t cols = std::clamp<int64_t>(kTile / values, 1, block.cols);

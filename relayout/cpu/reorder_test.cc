@@ -86,6 +86,36 @@ TEST(Reorder, ConvertsByStages) {
   set_isa("");
 }
 
+// What is converted last goes past the cache where it is lines, wherever the destination starts.
+TEST(Reorder, ConvertsByStagesPastTheCache) {
+  Machine small;
+  small.l3 = 64 << 10;
+  for (const auto& [from, dims] : {std::pair("OIhw4i16o4i", Dims{32, 64, 3, 3}),
+                                   {"OIhw4i16o4i", {32, 64, 7, 1}},
+                                   {"OIhw2i8o4i", {24, 32, 4, 3}}}) {
+    const TensorDesc a = desc(from, dims, DType::s8), b = desc("oihw", dims, DType::f32);
+    const Plan plan = Plan::make(a, b, {}, small);
+    EXPECT_TRUE(plan.streams() && plan.boxes()[0].stage > 0) << plan.explain();
+    const std::vector<std::byte> in = counting(a.span_bytes());
+    const auto bytes = static_cast<std::size_t>(b.span_bytes());
+    std::vector<std::byte> expected(bytes);
+    reference_reorder(a, in.data(), b, expected.data());
+    for (const std::string_view isa : available_isas()) {
+      set_isa(isa);
+      for (const std::size_t start : {0, 4, 60, 63}) {
+        std::vector<std::byte> out(bytes + 128, std::byte{0x3c});
+        run(plan, in.data(), out.data() + start, {.threads = 2});
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(start)))
+            << isa << ", start " << start << "\n"
+            << plan.explain();
+        EXPECT_TRUE(std::all_of(out.begin() + static_cast<std::ptrdiff_t>(start + bytes), out.end(),
+                                [](std::byte v) { return v == std::byte{0x3c}; }));
+      }
+    }
+  }
+  set_isa("");
+}
+
 // A chunk's columns are of several axes and take several blocks: each block's lists start anew.
 TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
   struct Case {

@@ -4,6 +4,8 @@
 namespace relayout::cpu {
 namespace {
 
+constexpr int64_t kLine = 64;
+
 /// A part of all chunks: its region is the same in all but for where it starts.
 struct StagePart {
   const BoxPlan* box;
@@ -14,13 +16,22 @@ struct StagePart {
 /// The parts of a box and the lists of their blocks.
 class StageParts {
  public:
-  explicit StageParts(const BoxPlan& box) {
+  StageParts(const RunContext& context, const BoxPlan& box) : streams_(streams(context, box)) {
     for (std::size_t p = 0; p < box.parts.size(); ++p) add(box.parts[p], parts_[p]);
+    if (streams_) parts_[box.parts.size() - 1].region.stream = true;
   }
 
   const StagePart& operator[](std::size_t i) const { return parts_[i]; }
+  /// Whether what is converted last is lines, and goes past the cache.
+  bool streams() const { return streams_; }
 
  private:
+  static bool streams(const RunContext& context, const BoxPlan& box) {
+    const BoxPlan& last = box.parts.back();
+    return box.converts_last && context.plan.streams() && !context.in_tile && context.kernels.copy_stream &&
+           last.long_runs && last.col_count * last.piece[kDst] % kLine == 0 && context.plan.attributes().beta == 0;
+  }
+
   void add(const BoxPlan& box, StagePart& part) {
     part.box = &box;
     part.region = {nullptr, nullptr, {}, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
@@ -30,6 +41,7 @@ class StageParts {
     part.listed = even_rows && even_cols && lists_.add(box, part.region);
   }
 
+  bool streams_;
   StagePart parts_[kMaxStageParts];
   RegionLists lists_;
 };
@@ -56,11 +68,29 @@ void run_part(const RunContext& context, const StagePart& part, const Tables& ta
   }
 }
 
+/// How the groups of a chunk are transposed, see BoxPlan::group_rows.
+struct Groups {
+  int64_t bytes = 0;
+  uint8_t pattern[kMaxStageGroup] = {};
+
+  explicit Groups(const BoxPlan& box) {
+    // The other way round where the conversion comes last.
+    const int64_t rows = box.converts_last ? box.group_cols : box.group_rows;
+    const int64_t cols = box.converts_last ? box.group_rows : box.group_cols;
+    for (int64_t c = 0; c < cols; ++c) {
+      for (int64_t r = 0; r < rows; ++r) pattern[bytes++] = static_cast<uint8_t>(r * cols + c);
+    }
+  }
+};
+
 }  // namespace
 
 void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  alignas(64) std::byte memory[kMaxStageBytes];
-  const StageParts parts(box);
+  // Groups move down by a line.
+  alignas(64) std::byte memory[kMaxStageBytes + 2 * kMaxStageGroup];
+  const Groups groups(box);
+  std::byte* const before = groups.bytes > 0 ? memory + kMaxStageGroup : memory;
+  const StageParts parts(context, box);
   const std::size_t converting = box.converts_last ? box.parts.size() - 1 : 0;
   Odometer at(box, tables);
   at.seek(begin);
@@ -68,16 +98,22 @@ void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tab
   inside.in_tile = true;
   for (int64_t chunk = begin; chunk < end; ++chunk) {
     inside.attribute = context.attribute + at.offsets[kAttribute];
+    bool grouped = groups.bytes > 0;
     for (std::size_t p = 0; p < box.parts.size(); ++p) {
       // One part to or from the tensors' memory, the others to or from what lies in between.
       const bool from_src = box.converts_last ? p < converting : p == 0;
       inside.moves = p != converting;
       inside.src = from_src ? context.src + at.offsets[kSrc] : memory;
-      inside.dst = from_src ? memory : context.dst + at.offsets[kDst];
+      inside.dst = from_src ? before : context.dst + at.offsets[kDst];
+      if (!from_src && grouped) {
+        context.kernels.regroup(before, memory, box.stage / groups.bytes, groups.bytes, groups.pattern);
+        grouped = false;
+      }
       run_part(inside, parts[p], tables);
     }
     if (chunk + 1 < end) at.next();
   }
+  if (parts.streams()) context.kernels.flush();
 }
 
 }  // namespace relayout::cpu

@@ -30,14 +30,12 @@ constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
 /// Rows of a strip where elements of 4 and 8 bytes are moved.
 constexpr int64_t kMovedRows = 64;
-/// So many columns side by side are fetched by the machine itself.
-constexpr int64_t kManyColumns = 128;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;
 
 /// Of these, as many strips are fetched ahead as have so many bytes; of what is read as it is, by whole lines, so
-/// many together.
-constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4;
+/// many together; so many where four bytes become one.
+constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips = 2;
 
 /// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
@@ -75,9 +73,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t narrow = std::min(src_piece, dst_piece);
   const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kLine == 0; };
   const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
-  // Four bytes to one is reading, most of all: of many columns, a line each, memory is read faster than of tiles.
-  const bool reads = src_piece == 4 * dst_piece && lines && plan.col_count >= kManyColumns;
-  plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 && !reads &&
+  plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
               std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= 16;
   // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
   // what is converted, where columns start at lines.
@@ -126,7 +122,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
-    const int64_t strips = tiles ? ceil_div(kStripsAhead, plan.block_cols * strip) : 1;
+    const bool quartered = src_piece == 4 * dst_piece;
+    const int64_t strips = !tiles ? 1 : quartered ? kQuarteredStrips : ceil_div(kStripsAhead, plan.block_cols * strip);
     plan.ahead = strips * strip + (lines ? 0 : kLine - 1);
   }
 }

@@ -50,8 +50,9 @@ inline constexpr int64_t kPage = 4096;
 /// Pieces of a row of a tile, and lines of the destination before such rows lie in them as the first ones did, at most,
 /// that lines are made of by byte permutations.
 inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
-/// Of a conversion by stages: bytes in the cache between them, and its parts, at most.
+/// Of a conversion by stages: bytes in the cache between them, those of a group, and its parts, at most.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
+inline constexpr int64_t kMaxStageGroup = 64;
 inline constexpr int kMaxStageParts = 3;
 /// Most boxes have a few.
 using Axes = SmallVector<Axis, 5>;
@@ -143,6 +144,9 @@ struct BoxPlan {
   /// them from there. Or the others come first, and the last one converts.
   int64_t stage = 0;
   bool converts_last = false;
+  /// With stage, over 0: what is converted comes in groups of so many rows of so many columns of bytes, 64 at most.
+  /// Between conversion and moves each is transposed in the cache, so that its columns move as one element each.
+  int64_t group_rows = 0, group_cols = 0;
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };

@@ -22,6 +22,9 @@ constexpr int64_t kNear = 2 * kLine;
 /// The source is fetched so many bytes ahead.
 constexpr int64_t kAhead = 2 << 10;
 
+/// Bytes that one element is made of, at most.
+constexpr int64_t kMostGrouped = 8;
+
 /// Divisors of an extent are looked for among so many; otherwise it is a power of two, or the extent itself.
 constexpr int64_t kTries = 32;
 
@@ -69,7 +72,7 @@ class Chunk {
     while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
     }
     add_nearest(kNear);
-    most_ /= 2;
+    most_ -= most_ / 4;
     while (add_dense(most_)) {
     }
     add_nearest(std::numeric_limits<int64_t>::max());
@@ -119,6 +122,24 @@ class Chunk {
   std::size_t stretch_axes_ = 0;
 };
 
+/// Groups of a chunk of bytes, see BoxPlan::group_rows: rows is the axis that the other side starts with, where an odd
+/// run lies between its steps in the cache. Returns that axis of `taken`, or its size.
+std::size_t find_groups(const Axes& taken, Operand other, BoxPlan& out) {
+  int64_t run = 1;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const int64_t steps = taken[i].extent;
+    if (taken[i].stride[other] == 1) {
+      const bool odd = (run & (run - 1)) != 0, even = (steps & (steps - 1)) == 0;
+      if (!odd || !even || steps > kMostGrouped || steps * run > kMaxStageGroup) break;
+      out.group_rows = steps;
+      out.group_cols = run;
+      return i;
+    }
+    run *= steps;
+  }
+  return taken.size();
+}
+
 /// Stretches, converted as a whole.
 BoxPlan plan_stretches(Box box, DType src, DType dst) {
   BoxPlan out;
@@ -145,15 +166,20 @@ std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool su
   chunk.grow();
   if (chunk.stretch() < kShortest) return std::nullopt;
   Box stretches, moved;
+  const Operand in_cache = last ? kSrc : kDst;
+  const std::size_t grouped = units(between) == 1 ? find_groups(chunk.taken(), in_cache, out) : 0;
   int64_t at = units(between);
   for (const Axis& axis : chunk.taken()) {
-    const Operand in_cache = last ? kSrc : kDst;
     stretches.axes.push_back(axis);
     stretches.axes.back().stride[in_cache] = at;
     moved.axes.push_back(axis);
     moved.axes.back().stride[dense] = at;
     moved.axes.back().stride[kAttribute] = 0;
     at *= axis.extent;
+  }
+  if (out.group_rows > 0) {
+    for (std::size_t i = 0; i < grouped; ++i) moved.axes[i].stride[dense] *= out.group_rows;
+    moved.axes[grouped].stride[dense] = 1;
   }
   out.stage = at;
   out.offset = box.offset;

@@ -155,7 +155,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
     for (int64_t r = 0; r < runs; ++r)
       convert_run<S, D, kStream>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate);
   };
-  with_scale(scale, each);
+  with_scale<D>(scale, each);
 }
 
 template <DType S, DType D, bool kStream>

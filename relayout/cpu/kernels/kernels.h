@@ -78,6 +78,12 @@ struct TileShape {
 using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, const TileShape& shape);
 
+/// Groups of `bytes` bytes, 64 at most, that follow each other: byte i of each becomes what was its byte pattern[i];
+/// there are 64 of these. Up to 64 bytes past the last group are read, and written: `dst` may be any memory of its own,
+/// or start 64 bytes before `src`.
+using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
+                               const uint8_t* pattern);
+
 /// Writes 8 bytes of `bits` again and again: of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c], last_col) on
 /// those that `mask` has, by bit.
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
@@ -159,6 +165,7 @@ struct Kernels {
   /// Null where bytes of two registers cannot be permuted by one instruction.
   WeaveKernel weave;
   std::array<TileKernel, kElementSizes> tiles;
+  RegroupKernel regroup;
   FillKernel fill;
   /// Makes such stores visible to other threads, once after them.
   void (*flush)();

@@ -45,6 +45,14 @@ struct NarrowedColumns {
   HWY_INLINE __m512i line(const std::byte* from) const {
     return narrow_line<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); });
   }
+  /// Of a type of 1 byte: up to 16 values as integers, and what packs two registers of 2-byte ones of them.
+  HWY_INLINE __m512i rounded(const std::byte* from, int64_t rows) const {
+    const auto mask = static_cast<__mmask16>((1u << rows) - 1);
+    return integers<D>(operate({_mm512_maskz_loadu_ps(mask, from)})).raw;
+  }
+  HWY_INLINE static __m512i pack(__m512i low, __m512i high) {
+    return D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
+  }
   // Rarely called, so not inlined.
   HWY_NOINLINE __m512i part(const std::byte* from, int64_t rows) const {
     alignas(64) std::byte all[kLine / kSize * kFrom] = {};
@@ -299,6 +307,7 @@ struct PipelinedTransposition {
   }
 };
 
+#include "relayout/cpu/kernels/transpose_quartered-inl.h"
 #include "relayout/cpu/kernels/transpose_short-inl.h"
 
 /// The transposition of `columns`: into rows that start anywhere where there is a carry, else of whole lines, of 16 or
@@ -321,6 +330,8 @@ HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::b
     transpose_short_rows<kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
   } else if (cols == 2 * kN) {
     transpose_short_rows<2 * kN>(columns, src, src_cols, dst, dst_rows, rows, ahead);
+  } else if constexpr (Columns::kFrom == 4 * Columns::kSize) {
+    QuarteredTransposition<Columns>{columns, src, src_cols, dst, dst_rows, rows, cols, ahead}.run();
   } else {
     PipelinedTransposition<Columns, LineRows>{columns, src, src_cols, {dst, dst_rows}, rows, cols, ahead}.run();
   }
@@ -337,7 +348,7 @@ void transpose_pipelined(const std::byte* src, Starts src_cols, std::byte* dst, 
 template <DType S, DType D>
 void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
                          bool first, int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
-  with_scale(scale, [&](auto operate) HWY_ATTR {
+  with_scale<D>(scale, [&](auto operate) HWY_ATTR {
     const NarrowedColumns<S, D, decltype(operate)> columns{operate};
     transpose_columns_pipelined(columns, src, src_cols, dst, dst_rows, carry, first, rows, cols, ahead);
   });
@@ -348,7 +359,7 @@ template <DType S, DType D>
 void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
                         int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
   const PlainColumns<Storage<S>> columns;
-  with_scale(scale, [&](auto operate) HWY_ATTR {
+  with_scale<D>(scale, [&](auto operate) HWY_ATTR {
     using To = WidenedRows<S, D, decltype(operate)>;
     PipelinedTransposition<PlainColumns<Storage<S>>, To>{columns, src,  src_cols, {dst, dst_rows, operate},
                                                          rows,    cols, ahead}

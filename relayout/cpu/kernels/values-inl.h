@@ -141,15 +141,18 @@ HWY_INLINE __m512i narrow_line(V values) {
 
 #endif
 
-/// Calls each(operate) with what is done to a register of values.
-template <typename Each>
+/// Calls each(operate) with what is done to a register of values before they become D's. Of integers NaN is 0 anyway.
+template <DType D, typename Each>
 HWY_INLINE void with_scale(const float* scale, Each each) {
   const F32 d;
   if (!scale) return each([](Values v) HWY_ATTR { return v; });
   const auto factor = hn::Set(d, *scale), quiet = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   each([=](Values v) HWY_ATTR {
     const auto scaled = hn::Mul(v, factor);
-    return hn::IfThenElse(hn::Eq(scaled, scaled), scaled, quiet);
+    if constexpr (D == DType::u8 || D == DType::s8 || D == DType::s32)
+      return scaled;
+    else
+      return hn::IfThenElse(hn::Eq(scaled, scaled), scaled, quiet);
   });
 }
 
