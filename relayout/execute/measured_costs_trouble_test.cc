@@ -37,12 +37,13 @@ class Altered : public graph::Backend {
                                           const Implementation* forward_way,
                                           graph::Executable* forward) const override {
     if (fails) throw Error(*fails, "failing");
+    on_make();
     return std::make_unique<Late>(backend_.make(graph, node, way, forward_way, forward), after_run);
   }
 
   std::optional<ErrorCode> fails;
   std::string extra;
-  std::function<void()> after_run = [] {};
+  std::function<void()> on_make = [] {}, after_run = [] {};
 
  private:
   class Late : public graph::Executable {
@@ -86,7 +87,9 @@ TEST_F(MeasuredCostsTest, WhatIsNotSureIsUsedAndNotKept) {
   const Implementation way = implementation_of(propagate(graph, *backend_), 0);
   const graph::CostContext context(graph);
   Altered slowing(*backend_);
-  std::chrono::microseconds time{500};
+  // Twice as long each time.
+  std::chrono::microseconds time{};
+  slowing.on_make = [&] { time = std::chrono::microseconds(500); };
   slowing.after_run = [&] { std::this_thread::sleep_for(time *= 2); };
   CostCache cache;
   cache.insert(step_key(environment_key(slowing)), 1);
