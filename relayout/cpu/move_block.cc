@@ -126,13 +126,13 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
 }  // namespace
 
 bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  if (bytes > 8 || block.cols < 2 || block.cols > 4 || box.rows.size() != 1) return false;
+  if (block.cols < 2 || block.cols > 4 || box.rows.size() != 1) return false;
   const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : box.rows[0].stride[kDst];
   return stride == block.cols * bytes;
 }
 
 bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  return bytes <= 8 && block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
+  return block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
          block.src_cols[1] - block.src_cols[0] == block.rows * bytes;
 }
 

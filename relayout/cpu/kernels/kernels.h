@@ -108,7 +108,7 @@ using WeaveKernel = void (*)(const std::byte* src, std::byte* dst, const WovenLi
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
 
-/// An element of 16 bytes.
+/// A piece of 16 bytes.
 struct Bytes16 {
   uint64_t low, high;
 };
@@ -133,7 +133,7 @@ struct Arithmetic {
 using ArithmeticKernel = void (*)(void* values, const void* old, const AttributeValues* attributes, int64_t stride,
                                   int64_t n, const Arithmetic& arithmetic);
 
-inline constexpr int kElementSizes = 5;  // 1, 2, 4, 8, 16 bytes, by log2
+inline constexpr int kElementSizes = 4;  // 1, 2, 4, 8 bytes, by log2
 inline constexpr int kComputeTypes = 3;  // by ComputeType
 
 struct Kernels {
@@ -149,8 +149,8 @@ struct Kernels {
   /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes. The second ones write past the cache:
   /// interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows that start at lines and
   /// are whole lines.
-  std::array<std::array<InterleaveKernel, 4>, 3> interleave, interleave_stream;
-  std::array<std::array<DeinterleaveKernel, 4>, 3> deinterleave, deinterleave_stream;
+  std::array<std::array<InterleaveKernel, kElementSizes>, 3> interleave, interleave_stream;
+  std::array<std::array<DeinterleaveKernel, kElementSizes>, 3> deinterleave, deinterleave_stream;
   CopyKernel copy;
   StridedCopyKernel copy_strided;
   /// Null where the instruction set has no stores that pass by the cache.
@@ -158,7 +158,8 @@ struct Kernels {
   ShuffleKernel shuffle;
   /// Null where bytes of two registers cannot be permuted by one instruction.
   WeaveKernel weave;
-  std::array<TileKernel, kElementSizes> tiles;
+  /// Of 16 bytes as well.
+  std::array<TileKernel, kElementSizes + 1> tiles;
   FillKernel fill;
   /// Makes such stores visible to other threads, once after them.
   void (*flush)();

@@ -312,17 +312,16 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
   }
 
 void add_transpositions(Kernels& k) {
-  k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
-                 &transpose<Bytes16>};
+  k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>};
   k.transpose_strided = {&transpose_strided<uint8_t>, &transpose_strided<uint16_t>, &transpose_strided<uint32_t>,
-                         &transpose_strided<uint64_t>, &transpose_strided<Bytes16>};
+                         &transpose_strided<uint64_t>};
   k.interleave = {RELAYOUT_FEW(interleave)};
   k.deinterleave = {RELAYOUT_FEW(deinterleave)};
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
-                        &transpose_stream<uint64_t>, nullptr};
+                        &transpose_stream<uint64_t>};
   k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
-                         &transpose_carried<uint64_t>, nullptr};
+                         &transpose_carried<uint64_t>};
   k.interleave_stream = {RELAYOUT_FEW(interleave_stream)};
   k.deinterleave_stream = {RELAYOUT_FEW(deinterleave_stream)};
 #endif
