@@ -258,6 +258,17 @@ void add_transpositions(const Kernels& k) {
   }
 }
 
+void add_blocks(const Kernels& k) {
+  for (std::size_t log2 = 0; log2 < k.split_lines.size(); ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    const std::string of = "/" + std::to_string(size);
+    if (k.split_lines[log2]) add(k, "split_lines" + of, deinterleave(k.split_lines[log2], size, 64 / size));
+    if (k.join_lines[log2]) add(k, "join_lines" + of, interleave(k.join_lines[log2], size, 64 / size));
+  }
+  if (k.split_halves) add(k, "split_halves", deinterleave(k.split_halves, 4, 8));
+  if (k.join_halves) add(k, "join_halves", interleave(k.join_halves, 4, 8));
+}
+
 void add_tiles(const Kernels& k) {
   for (std::size_t log2 = 0; log2 < k.tiles.size(); ++log2) {
     const int64_t size = int64_t{1} << log2;
@@ -299,6 +310,7 @@ void add_conversions(const Kernels& k) {
 
 void add_table(const Kernels& k) {
   add_transpositions(k);
+  add_blocks(k);
   add_tiles(k);
   for (const int64_t run : {12, 64, 200, 1024, 8192}) {
     add(k, "copy/" + std::to_string(run), copy(k.copy, run));

@@ -151,6 +151,13 @@ struct Kernels {
   /// are whole lines.
   std::array<std::array<InterleaveKernel, kElementSizes>, 3> interleave, interleave_stream;
   std::array<std::array<DeinterleaveKernel, kElementSizes>, 3> deinterleave, deinterleave_stream;
+  /// Past the cache, of a source's columns (split) or a destination's rows (join) that follow each other and are lines
+  /// of elements of so many bytes, by log2, or halves of lines, of 4 bytes. A split makes rows of whole lines, a join
+  /// any number of rows from a line on. Null where there is none.
+  std::array<DeinterleaveKernel, 6> split_lines;
+  std::array<InterleaveKernel, 6> join_lines;
+  DeinterleaveKernel split_halves;
+  InterleaveKernel join_halves;
   CopyKernel copy;
   StridedCopyKernel copy_strided;
   /// Null where the instruction set has no stores that pass by the cache.
