@@ -245,13 +245,7 @@ void add_transpositions(const Kernels& k) {
             transpose_pipelined(k.transpose_pipelined[log2], size, size, carried, DType::u8));
       }
     }
-    for (const int64_t rows : {8, 16, 64}) {
-      for (const int64_t cols : {8, 16, 64}) {
-        if (std::min(rows, cols) >= size)
-          add(k, fmt::format("tiles{}/{}x{}", of, rows, cols), tiles(k.tiles[log2], size, rows, cols));
-      }
-    }
-    for (std::size_t few = 0; few < k.interleave.size() && log2 < k.interleave[0].size(); ++few) {
+    for (std::size_t few = 0; few < k.interleave.size(); ++few) {
       const std::string parameters = fmt::format("{}x{}", of, few + 2);
       const auto count = static_cast<int64_t>(few + 2);
       const auto both = [&](const std::string& name, auto& kernels, auto& streaming, auto run) {
@@ -260,6 +254,29 @@ void add_transpositions(const Kernels& k) {
       };
       both("interleave", k.interleave, k.interleave_stream, interleave);
       both("deinterleave", k.deinterleave, k.deinterleave_stream, deinterleave);
+    }
+  }
+}
+
+void add_blocks(const Kernels& k) {
+  for (std::size_t log2 = 0; log2 < k.split_lines.size(); ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    const std::string of = "/" + std::to_string(size);
+    if (k.split_lines[log2]) add(k, "split_lines" + of, deinterleave(k.split_lines[log2], size, 64 / size));
+    if (k.join_lines[log2]) add(k, "join_lines" + of, interleave(k.join_lines[log2], size, 64 / size));
+  }
+  if (k.split_halves) add(k, "split_halves", deinterleave(k.split_halves, 4, 8));
+  if (k.join_halves) add(k, "join_halves", interleave(k.join_halves, 4, 8));
+}
+
+void add_tiles(const Kernels& k) {
+  for (std::size_t log2 = 0; log2 < k.tiles.size(); ++log2) {
+    const int64_t size = int64_t{1} << log2;
+    for (const int64_t rows : {8, 16, 64}) {
+      for (const int64_t cols : {8, 16, 64}) {
+        if (std::min(rows, cols) >= size)
+          add(k, fmt::format("tiles/{}/{}x{}", size, rows, cols), tiles(k.tiles[log2], size, rows, cols));
+      }
     }
   }
 }
@@ -293,6 +310,8 @@ void add_conversions(const Kernels& k) {
 
 void add_table(const Kernels& k) {
   add_transpositions(k);
+  add_blocks(k);
+  add_tiles(k);
   for (const int64_t run : {12, 64, 200, 1024, 8192}) {
     add(k, "copy/" + std::to_string(run), copy(k.copy, run));
     if (k.copy_stream) add(k, "copy_stream/" + std::to_string(run), copy(k.copy_stream, run));

@@ -94,6 +94,27 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
                        block.cols, bytes, block.ahead);
 }
 
+/// Past the cache, where columns of the source, or rows of the destination, are lines or halves that follow each other.
+/// False where there is no kernel for it.
+bool transpose_dense(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
+  if (box.cols.size() == 1 && row_bytes % kLine == 0 && block.src_cols[1] - block.src_cols[0] == col_bytes) {
+    const auto split = col_bytes == kLine                     ? kernels.split_lines[log2_size(bytes)]
+                       : col_bytes == kLine / 2 && bytes == 4 ? kernels.split_halves
+                                                              : nullptr;
+    if (split) split(block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
+    return split != nullptr;
+  }
+  if (row_bytes != kLine / 2 || bytes != 4 || !kernels.join_halves || box.rows.size() != 1 || block.rows < 2 ||
+      block.dst_rows[1] - block.dst_rows[0] != row_bytes)
+    return false;
+  std::byte* const dst = block.dst + block.dst_rows[0];
+  if (to_line(dst) != 0) return false;
+  kernels.join_halves(block.src, block.src_cols, dst, block.rows);
+  return true;
+}
+
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
   if (box.row_run > 0) {
@@ -126,13 +147,13 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
 }  // namespace
 
 bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  if (bytes > 8 || block.cols < 2 || block.cols > 4 || box.rows.size() != 1) return false;
+  if (block.cols < 2 || block.cols > 4 || box.rows.size() != 1) return false;
   const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : box.rows[0].stride[kDst];
   return stride == block.cols * bytes;
 }
 
 bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  return bytes <= 8 && block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
+  return block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
          block.src_cols[1] - block.src_cols[0] == block.rows * bytes;
 }
 
@@ -149,6 +170,7 @@ void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Bl
     return deinterleave[static_cast<std::size_t>(block.rows - 2)][size](block.src + block.src_cols[0], block.dst,
                                                                         block.dst_rows, block.cols);
   }
+  if (block.stream && transpose_dense(kernels, box, block, bytes)) return;
   const auto& transpose = block.stream ? kernels.transpose_stream : kernels.transpose;
   transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
 }

@@ -17,6 +17,9 @@ namespace {
 constexpr int64_t kLine = 64;
 /// A copy's own prefetch, on top of what the machine does for a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
+/// Lines of so many columns are copied side by side: of more that lie pages apart, what the processor fetches ahead
+/// does not stay in the few sets of the first level which they share.
+constexpr int64_t kLinesBeside = 8;
 /// An image's bytes and rows at most, and those that a tile of a row has.
 constexpr int64_t kImage = 40 << 10;
 constexpr int64_t kMaxRows = 64;
@@ -33,18 +36,39 @@ bool copies_pieces(const RunContext& context, const BoxPlan& box) {
   return box.shape == KernelShape::copy && !box.long_runs && !context.converts() && box.shuffle == 1;
 }
 
+/// Pieces of half a line that lie in pairs on one side, as lines that follow each other, and each by itself on the
+/// other: by whole lines. False where they do not.
+bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
+  const auto split = context.kernels.split_lines[5];
+  const auto join = context.kernels.join_lines[5];
+  if (!split || !join || box.piece[kDst] != kLine / 2 || box.rows.size() != 1 || box.cols.size() != 1) return false;
+  const Axis &row = box.rows[0], &col = box.cols[0];
+  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kLine / 2 || col.stride[kDst] != kLine / 2) return false;
+  if (!at_lines(box, b)) return false;
+  if (box.row_count == 2 && col.stride[kSrc] == kLine && b.rows == 2 && b.cols % 2 == 0)
+    split(b.src + b.src_cols[0], b.dst, b.dst_rows, b.cols);
+  else if (box.col_count == 2 && row.stride[kDst] == kLine && b.cols == 2)
+    join(b.src + b.src_rows[0], b.src_cols, b.dst + b.dst_rows[0], b.rows);
+  else
+    return false;
+  return true;
+}
+
 /// Pieces that make lines one after the other, or are lines (parts of lines) anywhere: then the shorter side goes
 /// first, so that the source is read, or the destination written, in a few streams side by side. Quarters of lines of
 /// more than four rows would leave too many lines open.
 void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
+  if (copy_pairs(context, box, b)) return;
   const int64_t bytes = box.piece[kDst], part = std::min(bytes, kLine);
   const auto& copy = context.kernels.copy_stream;
   const bool many_quarters = bytes == kLine / 4 && b.rows > 4;
   if (box.dense_rows && box.row_count <= box.col_count && kLine % part == 0 && bytes % part == 0 &&
       at_lines(box, b, part) && !many_quarters)
-    copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
-  else
-    copy(b.src, b.src_rows, b.src_cols, b.dst, b.dst_rows, b.dst_cols, b.rows, b.cols, bytes, 0);
+    return copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
+  const int64_t beside = bytes == kLine && at_lines(box, b) ? kLinesBeside : b.cols;
+  for (int64_t c = 0; c < b.cols; c += beside)
+    copy(b.src, b.src_rows, b.src_cols + c, b.dst, b.dst_rows, b.dst_cols + c, b.rows, std::min(beside, b.cols - c),
+         bytes, 0);
 }
 
 // Inlined by force: gcc drops calls of what does nothing but prefetch.

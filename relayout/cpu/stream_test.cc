@@ -158,6 +158,38 @@ TEST(Stream, BeyondSmallCaches) {
   std::printf("beyond small caches: %lld plans\n", static_cast<long long>(cases));
 }
 
+// Channel blocks of a line, of half a line, and of others, with images that make whole lines and others, in blocks that
+// start and end at lines and elsewhere.
+TEST(Stream, ChannelBlocks) {
+  const std::pair<const char*, const char*> layouts[] = {
+      {"abcd", "aBcd16b"},   {"aBcd16b", "abcd"},   {"abcd", "aBcd8b"},  {"aBcd8b", "abcd"},
+      {"aBcd16b", "aBcd8b"}, {"aBcd8b", "aBcd16b"}, {"aBcd16b", "acdb"}, {"acdb", "aBcd16b"},
+      {"acdb", "abcd"},      {"aBcd8b", "aBcd4b"},  {"aBcd4b", "aBcd8b"}};
+  const auto isas = available_isas();
+  int64_t cases = 0;
+  for (const auto& [from, to] : layouts) {
+    for (const Dims& dims : {Dims{2, 192, 48, 31}, Dims{1, 64, 37, 33}, Dims{3, 48, 4, 4}}) {
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        const TensorDesc src = desc(from, dims, dtype), dst = desc(to, dims, dtype);
+        SCOPED_TRACE(describe(src, dst) + ", " + from + " -> " + to);
+        const Expected expected(src, dst);
+        for (const int64_t side : {0, 32, 47}) {
+          const Plan plan =
+              Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = side, .strip = side});
+          ASSERT_TRUE(plan.streams());
+          for (const int64_t past : {0, 32, 20}) {
+            set_isa(cases % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(cases / 2) % isas.size()]);
+            expected.expect_of(plan, past, {1, 2});
+            if (HasFatalFailure()) return set_isa("");
+            ++cases;
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
+}
+
 // Groups whose bytes are permuted in pieces of any length: shorter than an image of a row, and far longer.
 TEST(Stream, PermutedPieces) {
   for (const int64_t extent : {5, 127, 255, 300, 2500}) {

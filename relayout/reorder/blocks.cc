@@ -21,6 +21,8 @@ constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines =
 constexpr int64_t kHalves = 8, kQuarters = 4;
 /// Bytes of a region that is not cut.
 constexpr int64_t kSmallRegion = 16 << 10;
+/// The same of columns that make a line together.
+constexpr int64_t kLongStrip = 64 << 10;
 /// Values of a run that are converted as one unit of work, in the cache and past it.
 constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 
@@ -39,6 +41,8 @@ constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips
 
 /// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
+/// Bytes of such a source that are a block, whole columns, where both sides start at lines.
+constexpr int64_t kLinearBlock = 128 << 10;
 
 bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
@@ -51,7 +55,8 @@ bool copies_pieces(const BoxPlan& plan, bool converts) {
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   // The lists stay in the first-level cache: they are short against what they list.
   const auto side = [&](int64_t other) {
-    const int64_t most = std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
+    const bool pairs = piece == kLine / 2 && other == 2;
+    const int64_t most = pairs ? kMaxBlockSide : std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
     return std::clamp<int64_t>((plan.dense_rows ? kCopiedBlock : kApartBlock) / (other * piece), 16, most);
   };
   const bool lines = kLine % piece == 0 || piece % kLine == 0;
@@ -62,7 +67,10 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   } else {
     const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
     plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kLine / piece : side(rows));
-    plan.block_rows = plan.dense_rows ? side(plan.block_cols) : ceil_div(side(plan.block_cols), kSide) * kSide;
+    // Lines are copied along the source's, in long stretches.
+    plan.block_rows = piece == kLine && plan.dense_rows ? kMaxBlockSide
+                      : plan.dense_rows                 ? side(plan.block_cols)
+                                                        : ceil_div(side(plan.block_cols), kSide) * kSide;
   }
 }
 
@@ -86,10 +94,16 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
                        : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
   const bool far = moves && plan.cols[0].stride[kSrc] >= kPage;
+  // A source without gaps: its next bytes are the next columns.
+  const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
+  const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
+                      plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
   const int64_t panel_bytes = (all_lines || far) && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
-  // Few rows leave room for more columns.
-  if (plan.row_count < rows) {
+  if (linear && moves) {
+    panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
+  } else if (plan.row_count < rows) {
+    // Few rows leave room for more columns.
     panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
     if (!plan.pack) panel = std::max(panel, kShortRowsPanel);
   }
@@ -103,15 +117,12 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
   // Few columns have long strips, and a small region is one block: lists are made once for more.
   if (!plan.pack)
-    plan.block_rows = std::clamp<int64_t>(kSmallRegion / (std::min(plan.col_count, plan.block_cols) * piece),
-                                          plan.block_rows, kMaxBlockSide);
+    plan.block_rows = std::clamp((plan.col_count * piece <= kLine ? kLongStrip : kSmallRegion) /
+                                     (std::min(plan.col_count, plan.block_cols) * piece),
+                                 plan.block_rows, kMaxBlockSide);
   else if (plan.row_count * plan.col_count * piece <= kSmallRegion)
     plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
-  // A source without gaps: its next bytes are the next columns.
-  const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
-  const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
-                      plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
-  if (linear) plan.block_rows = std::max<int64_t>(plan.block_rows, 512 / src_piece);
+  if (linear) plan.block_rows = std::max(plan.block_rows, moves ? plan.row_count : 512 / src_piece);
   // Short rows that follow each other make one run of the destination together.
   const bool one_run =
       row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;

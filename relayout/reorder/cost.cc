@@ -37,12 +37,6 @@ constexpr int64_t kFew = 4;
 /// Rows and columns at multiples of it share few sets of the first level.
 constexpr int64_t kSameSets = 1024;
 
-using Rates = std::array<double, 5>;  // by log2 of an element's bytes
-
-double of_size(const Rates& rates, int64_t piece) {
-  return rates[static_cast<std::size_t>(std::min(4, std::countr_zero(static_cast<uint64_t>(piece))))];
-}
-
 /// What is left of a kernel's rate where its rows are not whole tiles.
 double full_tiles(const BoxPlan& box, int64_t piece) {
   const int64_t tile = std::max<int64_t>(1, 16 / piece), rows = box.row_count;
@@ -69,7 +63,7 @@ double transposition(const BoxPlan& box, int64_t piece) {
 
 /// Bytes a nanosecond, read and written together, of a box's kernel in the caches.
 double rate(const BoxPlan& box, bool converts) {
-  static constexpr Rates kTranspose{50, 60, 88, 75, 45};
+  static constexpr std::array kTranspose{50.0, 60.0, 88.0, 75.0};  // by log2 of an element's bytes
   const int64_t piece = std::max<int64_t>(1, box.piece[kSrc]), row_bytes = box.col_count * piece;
   if (box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4) return 0.5;
   switch (box.shape) {
@@ -79,7 +73,7 @@ double rate(const BoxPlan& box, bool converts) {
     case KernelShape::transpose: {
       if (converts) return 24;
       if (box.row_run > 0) return 15;
-      double out = of_size(kTranspose, piece);
+      double out = kTranspose[static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(piece)))];
       if (std::min(box.row_count, box.col_count) > kFew) {
         out *= full_tiles(box, piece);
         // Less than a square of whole lines.

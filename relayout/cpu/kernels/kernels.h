@@ -114,7 +114,7 @@ using WeaveKernel = void (*)(const std::byte* src, std::byte* dst, const WovenLi
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
 
-/// An element of 16 bytes.
+/// A piece of 16 bytes.
 struct Bytes16 {
   uint64_t low, high;
 };
@@ -139,7 +139,7 @@ struct Arithmetic {
 using ArithmeticKernel = void (*)(void* values, const void* old, const AttributeValues* attributes, int64_t stride,
                                   int64_t n, const Arithmetic& arithmetic);
 
-inline constexpr int kElementSizes = 5;  // 1, 2, 4, 8, 16 bytes, by log2
+inline constexpr int kElementSizes = 4;  // 1, 2, 4, 8 bytes, by log2
 inline constexpr int kComputeTypes = 3;  // by ComputeType
 
 struct Kernels {
@@ -155,8 +155,15 @@ struct Kernels {
   /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes. The second ones write past the cache:
   /// interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows that start at lines and
   /// are whole lines.
-  std::array<std::array<InterleaveKernel, 4>, 3> interleave, interleave_stream;
-  std::array<std::array<DeinterleaveKernel, 4>, 3> deinterleave, deinterleave_stream;
+  std::array<std::array<InterleaveKernel, kElementSizes>, 3> interleave, interleave_stream;
+  std::array<std::array<DeinterleaveKernel, kElementSizes>, 3> deinterleave, deinterleave_stream;
+  /// Past the cache, of a source's columns (split) or a destination's rows (join) that follow each other and are lines
+  /// of elements of so many bytes, by log2, or halves of lines, of 4 bytes. A split makes rows of whole lines, a join
+  /// any number of rows from a line on. Null where there is none.
+  std::array<DeinterleaveKernel, 6> split_lines;
+  std::array<InterleaveKernel, 6> join_lines;
+  DeinterleaveKernel split_halves;
+  InterleaveKernel join_halves;
   CopyKernel copy;
   StridedCopyKernel copy_strided;
   /// Null where the instruction set has no stores that pass by the cache.
@@ -164,7 +171,8 @@ struct Kernels {
   ShuffleKernel shuffle;
   /// Null where bytes of two registers cannot be permuted by one instruction.
   WeaveKernel weave;
-  std::array<TileKernel, kElementSizes> tiles;
+  /// Of 16 bytes as well.
+  std::array<TileKernel, kElementSizes + 1> tiles;
   RegroupKernel regroup;
   FillKernel fill;
   /// Makes such stores visible to other threads, once after them.

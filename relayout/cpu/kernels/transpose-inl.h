@@ -203,6 +203,8 @@ void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::
     transpose_tiles<T>(Wide<T>(), src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, whole, rows, 0);
 }
 
+#include "relayout/cpu/kernels/transpose_dense-inl.h"
+
 #endif
 
 /// As transpose(), with rows that start at lines of the destination and whole lines of columns; or with rows of 16 or
@@ -312,19 +314,24 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
   }
 
 void add_transpositions(Kernels& k) {
-  k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>,
-                 &transpose<Bytes16>};
+  k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>};
   k.transpose_strided = {&transpose_strided<uint8_t>, &transpose_strided<uint16_t>, &transpose_strided<uint32_t>,
-                         &transpose_strided<uint64_t>, &transpose_strided<Bytes16>};
+                         &transpose_strided<uint64_t>};
   k.interleave = {RELAYOUT_FEW(interleave)};
   k.deinterleave = {RELAYOUT_FEW(deinterleave)};
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
-                        &transpose_stream<uint64_t>, nullptr};
+                        &transpose_stream<uint64_t>};
   k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
-                         &transpose_carried<uint64_t>, nullptr};
+                         &transpose_carried<uint64_t>};
   k.interleave_stream = {RELAYOUT_FEW(interleave_stream)};
   k.deinterleave_stream = {RELAYOUT_FEW(deinterleave_stream)};
+#endif
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
+  k.split_lines = {nullptr, nullptr, &split_lines<uint32_t>, &split_lines<uint64_t>, nullptr, &split_pairs};
+  k.join_lines[5] = &join_pairs;
+  k.split_halves = &split_halves;
+  k.join_halves = &join_halves;
 #endif
 }
 

@@ -124,19 +124,15 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::by
 template <typename T, class Columns, class Targets>
 HWY_INLINE void transpose_cached(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead) {
-  if constexpr (sizeof(T) > 8) {
-    transpose_plain<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
-  } else {
-    constexpr int64_t kN = 16 / sizeof(T);
-    const Wide<T> wide;
-    if (rows < kN || cols < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
-    if (cols >= static_cast<int64_t>(hn::MaxLanes(wide)))
-      return transpose_by<T>(wide, src, src_cols, dst, dst_rows, rows, cols, ahead);
+  constexpr int64_t kN = 16 / sizeof(T);
+  const Wide<T> wide;
+  if (rows < kN || cols < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
+  if (cols >= static_cast<int64_t>(hn::MaxLanes(wide)))
+    return transpose_by<T>(wide, src, src_cols, dst, dst_rows, rows, cols, ahead);
 #if HWY_TARGET <= HWY_AVX3
-    if (cols >= 2 * kN) return transpose_by<T>(hn::Half<Wide<T>>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
+  if (cols >= 2 * kN) return transpose_by<T>(hn::Half<Wide<T>>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
 #endif
-    transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
-  }
+  transpose_by<T>(Block16<T>(), src, src_cols, dst, dst_rows, rows, cols, ahead);
 }
 
 #else

@@ -360,7 +360,7 @@ void expect_tiles(const Kernels& kernels, std::size_t log2, int64_t row_run, int
 
 TEST_P(EveryTransposition, Tiles) {
   std::mt19937 rng(14);
-  for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
+  for (std::size_t log2 = 0; log2 <= kElementSizes; ++log2) {
     for (const int64_t row_run : {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 31, 33, 67}) {
       for (const int64_t col_run : {1, 2, 3, 4, 6, 8, 12, 13, 16, 18, 32, 37, 64, 65, 96}) {
         for (const int64_t shift : {0, 31, 63}) {
@@ -376,7 +376,7 @@ TEST_P(EveryTransposition, Tiles) {
 
 TEST_P(EveryTransposition, TilesAtEveryMisalignment) {
   std::mt19937 rng(15);
-  for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
+  for (std::size_t log2 = 0; log2 <= kElementSizes; ++log2) {
     for (int64_t shift = 0; shift < 64; ++shift) {
       for (const Guarded::Side at : kSides) {
         expect_tiles(*GetParam(), log2, 16, 64, shift, at, rng);
