@@ -100,12 +100,12 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
   const int64_t panel_bytes = (all_lines || far) && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
-  if (linear && moves) {
-    panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
-  } else if (plan.row_count < rows) {
+  if (plan.row_count < rows) {
     // Few rows leave room for more columns.
     panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
     if (!plan.pack) panel = std::max(panel, kShortRowsPanel);
+  } else if (linear && moves) {
+    panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
   // Panels of about the same size, of whole lines.
   const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
