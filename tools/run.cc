@@ -219,7 +219,7 @@ Json to_json(const Options& options, const execute::Model& model, const Result& 
   if (options.profile) out["profile"] = profile_json(result.profile);
   if (result.check) {
     out["check"] = {
-        {"equal", result.check->difference <= kCheckTolerance},
+        {"equal", result.check->equal},
         {"largest_difference", std::isfinite(result.check->difference) ? Json(result.check->difference) : Json("inf")},
         {"output", result.check->output},
         {"by_rounding", result.check->by_rounding}};
@@ -249,8 +249,8 @@ std::string to_text(const Options& options, const execute::Model& model, const R
                             size_text(memory.constants), size_text(memory.scratch)));
   if (result.check) {
     out += labelled("check", fmt::format("{}: largest difference to the float64 reference {:.2g} of the scale, in {}",
-                                         result.check->difference <= kCheckTolerance ? "equal" : "DIFFERS",
-                                         result.check->difference, escaped(result.check->output)));
+                                         result.check->equal ? "equal" : "DIFFERS", result.check->difference,
+                                         escaped(result.check->output)));
     if (result.check->by_rounding > 0) {
       out += labelled("rounding", fmt::format("{} more than the tolerance, which rounding explains",
                                               result.check->by_rounding == 1
@@ -301,7 +301,7 @@ int run(const Options& options, bool json) {
   if (options.out) write_outputs(options, graph, outputs);
   const std::string text = json ? json_text(to_json(options, model, result)) : to_text(options, model, result);
   options.out == "-" ? write_stderr(text) : write_stdout(text);
-  return result.check && result.check->difference > kCheckTolerance ? kDiffers : kOk;
+  return result.check && !result.check->equal ? kDiffers : kOk;
 }
 
 }  // namespace

@@ -10,16 +10,17 @@
 
 namespace relayout::tools {
 
-inline constexpr double kCheckTolerance = 1e-3;
-
-/// The largest difference to the reference, in proportion to the scale of that output: its largest finite value, or
-/// a hundredth of the largest sum of magnitudes that a value of it is the result of, as gradients may cancel to
-/// nothing. Where that is over kCheckTolerance, rounding may be the reason: an output may differ by 32 times what a
-/// change of all inputs by one unit in the last place of f32 makes of it in the reference, the most of three samples.
+/// How far outputs are from the reference. One may differ by 0.001 of its scale: its largest finite value, or a
+/// hundredth of the largest sum of magnitudes that a value of it is the result of, as gradients may cancel to nothing.
+/// Where it differs by more, rounding may be the reason: it may differ by 32 times what a change of all inputs by one
+/// unit in the last place of f32 makes of it in the reference, the most of three samples. (Inputs of half precision are
+/// rounded back to themselves: nothing is explained so.)
 struct OutputCheck {
+  bool equal = true;
+  /// Of the output that differs by the most of what it may, as a share of its scale.
   double difference = 0;
   std::string output;
-  /// Outputs that differ by more than kCheckTolerance, as so much of rounding would make them.
+  /// Outputs that differ by more than 0.001 of their scale, as so much of rounding would make them.
   int64_t by_rounding = 0;
 };
 /// `inputs` and `outputs` as the graph has them; outputs row-major in their types.

@@ -57,8 +57,9 @@ class Parts {
   std::atomic<bool> ready_{false};
 };
 
-/// As many parts as threads, one after the other in memory, as runtimes split their own loops: what a thread's core
-/// has in its caches it finds again.
+/// Of the least size, for each thread.
+constexpr int64_t kFewParts = 16;
+
 void run_on(const ThreadPool& pool, int threads, Parts& parts) {
   pool.run(
       threads,
@@ -71,17 +72,19 @@ void run_on(const ThreadPool& pool, int threads, Parts& parts) {
 
 #if RELAYOUT_HAVE_TBB
 
-void run_on_tbb(Parts& parts, int threads) {
+void run_on_tbb(Parts& parts, int threads, bool fixed) {
   const int available = default_threads();
+  const auto run = [&](const tbb::blocked_range<int64_t>& range) {
+    for (int64_t part = range.begin(); part < range.end(); ++part) parts.run(part);
+  };
   const auto split = [&] {
     // Isolated: a cancelled group around the caller is no reason to leave out work.
     tbb::task_group_context context(tbb::task_group_context::isolated);
-    tbb::parallel_for(
-        tbb::blocked_range<int64_t>(0, parts.count()),
-        [&](const tbb::blocked_range<int64_t>& range) {
-          for (int64_t part = range.begin(); part < range.end(); ++part) parts.run(part);
-        },
-        context);
+    const tbb::blocked_range<int64_t> all(0, parts.count());
+    if (fixed)
+      tbb::parallel_for(all, run, tbb::static_partitioner(), context);
+    else
+      tbb::parallel_for(all, run, context);
   };
   if (threads <= 0 || threads >= available) return split();
   tbb::task_arena arena(threads);
@@ -90,7 +93,7 @@ void run_on_tbb(Parts& parts, int threads) {
 
 #else
 
-void run_on_tbb(Parts&, int) {}
+void run_on_tbb(Parts&, int, bool) {}
 
 #endif
 
@@ -108,13 +111,16 @@ void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void 
                   void* state) noexcept {
   grain = std::max<int64_t>(grain, 1);
   if (options.threads == 1 || tasks <= grain || !(options.pool || has_threads())) return body(state, 0, tasks);
-  const int threads = options.pool && options.threads <= 0 ? default_threads() : options.threads;
-  Parts parts(tasks, grain, options.pool ? threads : Parts::kMost, body, state);
+  const int threads = options.threads <= 0 ? default_threads() : options.threads;
+  // What is little has a part for each thread, which finds it in its core's caches the next time; of much, more parts
+  // even out who is late.
+  const bool fixed = options.pool || tasks / grain <= kFewParts * threads;
+  Parts parts(tasks, grain, fixed ? threads : Parts::kMost, body, state);
   try {
     if (options.pool)
       run_on(*options.pool, threads, parts);
     else
-      run_on_tbb(parts, threads);
+      run_on_tbb(parts, threads, fixed);
   } catch (...) {
     // The pool ran out of memory or threads. It waits for the tasks it started before it throws.
   }

@@ -16,14 +16,15 @@ class ThreadPool {
 };
 
 struct RunOptions {
-  /// Threads to use at most; 0 or less is all there are, and so is more than that. Small work uses fewer.
+  /// Threads to use at most; 0 or less is all that oneTBB has, and so is more than that where there is no pool. Small
+  /// work uses fewer.
   int threads = 0;
   /// Whose threads; null: oneTBB's. Must stay while it runs.
   const ThreadPool* pool = nullptr;
 };
 
 /// Calls body(state, begin, end) for disjoint ranges that cover [0, tasks), from up to options.threads threads. Each
-/// task is done exactly once, whatever becomes of the pool: what it could not start, for want of memory say, is done by
+/// task is done exactly once, whatever becomes of the pool: what it leaves undone, for want of memory say, is done by
 /// the caller. Ranges are `grain` tasks or more. Serial for one thread, for up to `grain` tasks, and without oneTBB
 /// where there is no other pool. `body` must not throw.
 void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain,

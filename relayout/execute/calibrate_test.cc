@@ -18,6 +18,7 @@ namespace {
 using graph::Graph;
 using CalibrateTest = MeasuredCostsTest;
 
+// Other work on the machine may leave nothing of a step, which then must not be kept.
 TEST_F(CalibrateTest, SpeedsThatCannotBeAreMeasuredAnew) {
   const graph::Calibration good = {.flops_per_us = 1e5,
                                    .near_bytes_per_us = 1e5,

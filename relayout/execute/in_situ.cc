@@ -44,9 +44,10 @@ int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kL
 /// Budgets to spend where the time is not sure yet.
 constexpr int kPatience = 4;
 
-/// As much as is spent on that.
+/// Memory that is spent on that, at most.
 constexpr int64_t kMostBetween = int64_t{256} << 20;
-/// Memory that has left the caches when all of it has been used once: a last level alone keeps some of what fills it.
+/// Memory that has left the caches when all of it has been used once (but caches of 128 MiB and more): a last level
+/// alone keeps some of what fills it.
 int64_t bytes_between() { return std::min(2 * cpu::machine().l3, kMostBetween); }
 
 /// Places for constants, so that those of one run have left the caches when their place is used again: what a model's
@@ -96,8 +97,9 @@ bool is_index(const Node& node, std::size_t operand) { return node.kind == graph
 
 }  // namespace
 
-void InSitu::Ring::start(int64_t bytes) {
+void InSitu::Ring::start(int64_t bytes, bool goes_on) {
   size_ = rounded(bytes);
+  if (!goes_on) at_ = 0;
   if (size_ <= capacity_) return;
   at_ = 0;
   memory_ = allocate(size_);
@@ -214,8 +216,9 @@ Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementat
       if (constant) std::ranges::copy(*graph.tensor(operand.tensor).data, indices[i]);
     }
     const int64_t turns = kTurns * activation_bytes;
-    activations_.start(context.is_step() ? std::max(turns, bytes_between()) : turns);
-    given_.start(given_bytes * pieces_between(given_bytes));
+    activations_.start(context.is_step() ? std::max(turns, bytes_between()) : turns, context.is_step());
+    const int64_t pieces = pieces_between(given_bytes);
+    given_.start(given_bytes * pieces, pieces > 1);
     const auto prepare = [&] {
       at.assign(operands.size(), nullptr);
       for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -259,8 +262,9 @@ Timed InSitu::reorder(const graph::ReorderSetting& setting, const TensorDesc& fr
   const int64_t src_bytes = rounded(from.span_bytes()), dst_bytes = rounded(to.span_bytes());
   const bool written = !setting.far_source;
   const int64_t turns = kTurns * ((written ? src_bytes : 0) + dst_bytes);
-  activations_.start(setting.far_destination ? std::max(turns, bytes_between()) : turns);
-  given_.start(written ? 0 : src_bytes * pieces_between(src_bytes));
+  activations_.start(setting.far_destination ? std::max(turns, bytes_between()) : turns, setting.far_destination);
+  const int64_t pieces = pieces_between(src_bytes);
+  given_.start(written ? 0 : src_bytes * pieces, pieces > 1);
   std::byte *src = nullptr, *dst = nullptr;
   const auto prepare = [&] {
     src = (written ? activations_ : given_).take(src_bytes);

@@ -52,8 +52,8 @@ class InSitu {
   /// Memory that is handed out piece after piece, and again from the start.
   class Ring {
    public:
-    /// Of so many bytes from now on. It goes on where it was: its start has been used just before.
-    void start(int64_t bytes);
+    /// Of so many bytes from now on: from the start, or on from where it was, as its start has been used just before.
+    void start(int64_t bytes, bool goes_on);
     std::byte* take(int64_t bytes);
 
    private:

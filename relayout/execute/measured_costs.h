@@ -1,7 +1,7 @@
 // Measured costs: each primitive and reorder is run as it would be in a model, once for every machine.
 //
 //     auto costs = measured_costs(*backend, {.file = default_cost_file()});
-//     double us = graph::predict(graph, plan, *costs).total();
+//     double us = graph::predict(graph, plan, *costs).time();
 //     costs->save();                                         // what was new; else it is saved in the end
 //
 // Each also pays what a step of a run takes beside it (Calibration::step_us), which the same file keeps.

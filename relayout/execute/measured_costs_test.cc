@@ -108,6 +108,7 @@ TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
   }
 }
 
+// A training step: backward nodes run with what their forward ones left.
 TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   test::SmallNet net;
   const Graph graph = net.graph;
@@ -121,6 +122,8 @@ TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   EXPECT_GT(both, one);
 }
 
+// The sum of the parts against a run, roughly: other work on the machine must not fail it. Costs are those of models
+// that do not stay in the caches, so other memory passes through them before each run of these small ones.
 TEST_F(MeasuredCostsTest, AddUpToARun) {
   std::vector<uint32_t> others(static_cast<std::size_t>(cpu::machine().l3) / sizeof(uint32_t));
   for (const graph::Model& model : graph::models()) {
@@ -153,6 +156,7 @@ TEST_F(MeasuredCostsTest, AddUpToARun) {
   }
 }
 
+// Of both kinds of costs, once for each primitive and reorder; none for what cannot be made.
 TEST_F(MeasuredCostsTest, EachStepPaysItsPrice) {
   const Graph graph = relu({1, 16, 8, 8});
   const LayoutPlan plan = propagate(graph, *backend_);
@@ -192,6 +196,7 @@ TEST_F(MeasuredCostsTest, AreMeasuredAnewWhereThatIsAskedFor) {
   EXPECT_FALSE(is_far_off({.file = file_}));
 }
 
+// As a search for the cheapest plan would be stopped: what was measured stays.
 TEST_F(MeasuredCostsTest, ACheckThatThrowsKeepsWhatWasMeasured) {
   Graph graph = graph::small_cnn();
   graph::simplify(graph);

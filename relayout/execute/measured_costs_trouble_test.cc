@@ -107,6 +107,7 @@ TEST_F(MeasuredCostsTest, WhatIsNotSureIsUsedAndNotKept) {
   EXPECT_EQ(costs->measured(), 1);
 }
 
+// What goes on for all runs of one measurement may be over when it is repeated; the less of both counts and is kept.
 TEST_F(MeasuredCostsTest, AreMeasuredTwiceAndTheLessCounts) {
   const Graph graph = relu({1, 16, 8, 8});
   const Implementation way = implementation_of(propagate(graph, *backend_), 0);

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+
 namespace relayout::execute {
 namespace {
 
@@ -42,10 +44,14 @@ class OpenMpPool : public cpu::ThreadPool {
     struct Call {
       void (*body)(void*, int, int);
       void* state;
+      // For checkers that cannot look into the runtime.
+      std::atomic<bool> ready = false;
     } call{body, state};
+    call.ready.store(true, std::memory_order_release);
     openmp().parallel(
         [](void* data) {
           const auto& of = *static_cast<const Call*>(data);
+          (void)of.ready.load(std::memory_order_acquire);
           of.body(of.state, openmp().get_thread_num(), openmp().get_num_threads());
         },
         &call, static_cast<unsigned>(threads), 0);

@@ -3,7 +3,8 @@
 // oneDNN's usual builds run on OpenMP. Its threads spin for a while after each primitive, so a reorder on a pool of its
 // own would share their cores with them: it runs on the same threads instead. The runtime is found at run time, as it
 // is the one that the library brought: GNU's, or LLVM's, which has GNU's entry points too. Where there is none (oneDNN
-// sequential, or on oneTBB), nothing is set, and reorders run on oneTBB.
+// sequential, or on oneTBB), nothing is set, and reorders run on oneTBB. What else in the process brings OpenMP is not
+// told apart.
 #pragma once
 
 #include "relayout/cpu/threads.h"

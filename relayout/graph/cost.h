@@ -1,6 +1,6 @@
 // Cost: what a primitive and a reorder take, in microseconds, for those who compare plans.
 //
-//     double us = predict(graph, plan, costs).total();
+//     double us = predict(graph, plan, costs).time();
 #pragma once
 
 #include <memory>

@@ -187,10 +187,10 @@ class AnalyticCosts : public Costs {
     // At least what memory takes for what has left the caches.
     const double far = (setting.far_source ? static_cast<double>(cost.bytes_read) : 0) +
                        (setting.far_destination ? static_cast<double>(cost.bytes_written) : 0);
-    const double one = std::max(cost.nanoseconds / 1000, far / calibration_.memory_bytes_per_us);
-    if (calibration_.threads == 1) return one;
+    const double one = cost.nanoseconds / 1000, least = far / calibration_.memory_bytes_per_us;
+    if (calibration_.threads == 1) return std::max(one, least);
     const Traffic traffic = traffic_of(static_cast<double>(cost.bytes_read + cost.bytes_written));
-    return std::max(one / calibration_.threads, std::min(one, traffic.near + traffic.far));
+    return std::max({least, one / calibration_.threads, std::min(one, traffic.near + traffic.far)});
   }
 
   Calibration calibration_;

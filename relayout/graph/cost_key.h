@@ -44,9 +44,11 @@ class KeyMaker {
   uint64_t high_ = 0x243f6a8885a308d3, low_ = 0x13198a2e03707344;
 };
 
-/// Where what a reorder reads and writes was touched last: just before, as most activations are, or megabytes ago.
+/// Where what a reorder reads and writes was touched last: just before, as most activations are in inference, or
+/// megabytes ago.
 struct ReorderSetting {
-  /// What is there before a run, and what a forward pass leaves for the backward one.
+  /// What is there before a run, and what a forward pass leaves for the backward one (also for its own readers: it is
+  /// not known yet which of them a reorder is for).
   bool far_source = false;
   /// Of a training step, which keeps what it makes and so does not use memory by turns.
   bool far_destination = false;
