@@ -53,5 +53,6 @@ function(relayout_tests folder)
   find_package(GTest REQUIRED)
   add_executable(${folder}_test ${ARG_TESTS})
   target_link_libraries(${folder}_test PRIVATE relayout::${folder} relayout_flags GTest::gtest_main ${ARG_LIBS})
-  add_test(NAME ${folder} COMMAND ${folder}_test)
+  # Paths of sources may be relative to where the compiler runs (ccache makes them so).
+  add_test(NAME ${folder} COMMAND ${folder}_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
