@@ -64,15 +64,24 @@ TEST(Threads, OfACallersPoolDoEveryTaskOnce) {
   }
 }
 
-TEST(Threads, OfACallersPoolReorderAlike) {
+/// Large enough for two threads.
+struct Transposition {
   const Dims dims{64, 128, 128};
-  const TensorDesc src = test::desc("abc", dims), dst = test::desc("acb", dims);
-  const Plan plan = Plan::make(src, dst);
-  const auto bytes = test::counting(src.span_bytes());
-  std::vector<std::byte> one(bytes.size()), two(bytes.size());
-  run(plan, bytes.data(), one.data(), {1});
+  const TensorDesc src = test::desc("abc", dims);
+  const Plan plan = Plan::make(src, test::desc("acb", dims));
+  const std::vector<std::byte> bytes = test::counting(src.span_bytes());
+
+  std::vector<std::byte> run_with(const RunOptions& options) const {
+    std::vector<std::byte> out(bytes.size());
+    run(plan, bytes.data(), out.data(), options);
+    return out;
+  }
+};
+
+TEST(Threads, OfACallersPoolReorderAlike) {
+  const Transposition transposition;
   const OwnThreads pool(2);
-  run(plan, bytes.data(), two.data(), {.threads = 2, .pool = &pool});
+  const auto one = transposition.run_with({1}), two = transposition.run_with({.threads = 2, .pool = &pool});
   EXPECT_EQ(one, two);
   EXPECT_EQ(pool.asked, 2);
 }
@@ -127,14 +136,10 @@ TEST(Threads, CancelledGroupsLeaveNothingOut) {
 }
 
 TEST(Threads, RunsInsideAnArena) {
-  const Dims dims{64, 128, 128};
-  const TensorDesc src = test::desc("abc", dims), dst = test::desc("acb", dims);
-  const Plan plan = Plan::make(src, dst);
-  const auto bytes = test::counting(src.span_bytes());
-  std::vector<std::byte> one(bytes.size()), two(bytes.size());
-  run(plan, bytes.data(), one.data(), {1});
+  const Transposition transposition;
+  const auto one = transposition.run_with({1});
   tbb::task_arena arena(2);
-  arena.execute([&] { run(plan, bytes.data(), two.data(), {2}); });
+  const auto two = arena.execute([&] { return transposition.run_with({2}); });
   EXPECT_EQ(one, two);
 }
 
