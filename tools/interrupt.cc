@@ -16,6 +16,10 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 // Written only while the signals are blocked in the one thread that exists then.
 char watched_path[PATH_MAX];
 volatile sig_atomic_t watching = 0;
+// Some of oneDNN's generated code (gemm of 2.6) keeps data in the stack pointer: a handler on that "stack" would write
+// over a tensor or the heap. The kernel hands a command's signals to its first thread, so one stack is enough. A frame
+// with AMX registers takes 11 KiB.
+alignas(64) char handler_stack[64 << 10];
 // An interrupt is a request; one was made.
 volatile sig_atomic_t waiting = 0, requested = 0;
 
@@ -46,6 +50,8 @@ sigset_t interrupt_signals() {
 }  // namespace
 
 void install_interrupt_handlers() {
+  const stack_t stack = {.ss_sp = handler_stack, .ss_flags = 0, .ss_size = sizeof handler_stack};
+  const int on_own_stack = sigaltstack(&stack, nullptr) == 0 ? SA_ONSTACK : 0;
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of the write
   for (int signal_number : kSignals) {
@@ -54,6 +60,7 @@ void install_interrupt_handlers() {
     struct sigaction action = {};
     action.sa_handler = on_interrupt;
     action.sa_mask = interrupt_signals();
+    action.sa_flags = on_own_stack;
     sigaction(signal_number, &action, nullptr);
   }
 }

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 
 from shared import expect
@@ -135,10 +136,14 @@ def plan_remeasured(command):
 
 
 def interrupt(command, seconds, *args):
-    """The exit code, standard output and error after Ctrl-C, and how long that took."""
+    """The exit code, standard output and error after Ctrl-C, and how long that took. What is printed before is read as
+    it comes, so that no command waits to be read."""
     process = command.start(*args)
-    time.sleep(seconds)
-    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=seconds)
+        return process.returncode, out, err, 0
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
     start = time.monotonic()
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err, time.monotonic() - start
@@ -157,7 +162,9 @@ def plan_interrupted_early(command):
         code, out, err, took = interrupt(command, seconds, "plan", model, "--training", "--threads", "1", "--json")
         assert took < 5, took
         if code == 130:
-            expect(out, "", "standard output")
+            if out:  # it came while the plan was being written
+                assert out.startswith('{\n  "model": '), out[:100]
+                continue
             error = json.loads(err.splitlines()[-1])["error"]
             expect(error["code"], "interrupted", "the code")
             listed += "the backend offers" in error["message"]
@@ -186,20 +193,25 @@ def plan_interrupted_early(command):
 
 def plan_interrupted(command):
     """Ctrl-C while costs are measured: one line, and what was measured stays."""
-    env = dict(command.env, RELAYOUT_COST_FILE=command.path("costs.txt"))
-    command.env = env
-    process = command.start("plan", "model:inception,image=640,channels=64", "--threads", "1", "--cost", "measured")
-    time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    if process.returncode == 5:
-        return "skipped: " + err.strip()
-    expect(process.returncode, 130, "exit code: " + err)
-    expect(out, "", "standard output")
-    last = err.splitlines()[-1]
+    command.env = dict(command.env, RELAYOUT_COST_FILE=command.path("costs.txt"))
+    model = "model:inception,image=640,channels=64"
     wanted = "relayout: interrupted; what was measured so far, [0-9]+ times, is kept in .*costs.txt, .*"
-    assert re.fullmatch(wanted, last), err
-    assert entries(command.path("costs.txt")) >= int(re.search("[0-9]+", last).group()) > 0, err
+    for seconds in (4, 8, 2, 16):  # the machine may be slow or fast
+        code, out, err, _ = interrupt(command, seconds, "plan", model, "--threads", "1", "--cost", "measured")
+        if code == 5:
+            return "skipped: " + err.strip()
+        if code == 0:
+            os.remove(command.path("costs.txt"))
+            continue
+        expect(code, 130, "exit code: " + err)
+        expect(out, "", "standard output")
+        last = err.splitlines()[-1]
+        if not re.fullmatch(wanted, last):
+            assert "interrupted" in last, err
+            continue
+        assert entries(command.path("costs.txt")) >= int(re.search("[0-9]+", last).group()) > 0, err
+        return None
+    return "skipped: the interrupts came before or after costs were measured"
 
 
 def plan_threads(command):

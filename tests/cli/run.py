@@ -117,6 +117,12 @@ def behaviour(function, binary):
             return "%s: %s" % (type(error).__name__, error)
 
 
+def shortened(text, most=4000):
+    """Its start and its end."""
+    return text if len(text) <= most else "%s\n... %d characters ...\n%s" % (
+        text[:most // 2], len(text) - most, text[-most // 2:])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=lambda text: pathlib.Path(text).resolve(strict=True))
@@ -145,7 +151,9 @@ def main():
                 print("%s %s" % (function.__name__, problem))
             else:
                 failed.append(function.__name__)
-                print("FAILED %s: %s" % (function.__name__, problem))
+                print("FAILED %s: %s" % (function.__name__, shortened(problem)))
+    if failed:  # once more: the end is what a long log keeps
+        print("FAILED: " + ", ".join(failed))
     print("%d passed, %d failed%s" % (passed, len(failed), ", %d skipped" % len(skipped) if skipped else ""))
     sys.exit(1 if failed else 0)
 

@@ -1,0 +1,47 @@
+// Signal handlers of the command: nothing is written where the stack pointer points.
+#include "tools/interrupt.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace relayout::tools {
+namespace {
+
+ucontext_t test_context, odd_context;
+// Through pointers: the dynamic linker, which finds a function at its first call, saves all registers on the stack.
+long (*const volatile call)(long, ...) = syscall;
+int (*const volatile go_on)(const ucontext_t*) = setcontext;
+long process, thread;
+
+void interrupt_here() {
+  call(SYS_tgkill, process, thread, SIGINT);
+  go_on(&test_context);
+}
+
+// Generated code keeps data in the stack pointer; here it points into an array, with as little used of it as can be.
+TEST(Interrupt, LeavesWhatLiesBelowTheStackPointer) {
+  install_interrupt_handlers();
+  const InterruptRequest request;
+  constexpr char kUntouched = 0x5a;
+  constexpr std::size_t kSize = 64 << 10, kUsed = 1 << 10;  // a frame takes over 1 KiB
+  std::vector<char> memory(kSize, kUntouched);
+  getcontext(&odd_context);
+  odd_context.uc_stack.ss_sp = memory.data();
+  odd_context.uc_stack.ss_size = memory.size();
+  odd_context.uc_link = nullptr;
+  makecontext(&odd_context, interrupt_here, 0);
+  process = getpid();
+  thread = syscall(SYS_gettid);
+  swapcontext(&test_context, &odd_context);
+  EXPECT_TRUE(request.asked());
+  const auto touched = std::find_if(memory.begin(), memory.end(), [](char byte) { return byte != kUntouched; });
+  EXPECT_LE(memory.end() - touched, static_cast<std::ptrdiff_t>(kUsed));
+}
+
+}  // namespace
+}  // namespace relayout::tools
