@@ -184,7 +184,7 @@ Verdict prove(const JsonItem& plan, const CertificateFile& file) {
     if (!near(item.number(), value, out.cost))
       bad_item(item.where, fmt::format("{}, but {} {:.9g}", item.number(), what, value));
   };
-  expect(plan["predicted_us"], out.cost, "what is chosen costs");
+  expect(plan["cost_us"], out.cost, "what is chosen costs");
   expect(file.json["bound"], out.bound, "the cliques together prove");
   // A plan may claim more than the certificate shows where a search went on from there, and says so.
   const bool claimed = plan["optimal"].boolean(), searched = file.json.has("search") && file.json["search"].boolean();

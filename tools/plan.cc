@@ -67,7 +67,8 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
     try {
       candidate.plan = planner.rival(policy);
       const graph::PredictedCost cost = planner.predicted(*candidate.plan);
-      candidate.predicted_us = cost.total();
+      candidate.predicted_us = cost.time();
+      candidate.cost_us = cost.total();
       if (cost.impossible != graph::kNone) {
         const graph::Node& node = planner.graph().node(cost.impossible);
         candidate.problem = fmt::format("{} \"{}\" cannot be run as {} there", name(node.kind), escaped(node.name),
@@ -92,7 +93,8 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candida
     Candidate& candidate = out.emplace_back(Candidate{.name = fmt::format("optimal #{}", i + 1)});
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
     candidate.plan->policy = candidate.name;
-    candidate.predicted_us = graph::cost_of(best.space.problem, plans[i]);
+    candidate.predicted_us = planner.predicted(*candidate.plan).time();
+    candidate.cost_us = graph::cost_of(best.space.problem, plans[i]);
   }
 }
 
@@ -114,7 +116,10 @@ int run(const Options& options, bool json) {
   OptimalPlan best = planner.optimal();
   // Where the search was stopped, another one would be no faster.
   if (best.optimal) planner.explain(best);
-  report.candidates.push_back({.name = "optimal", .plan = best.plan, .predicted_us = best.predicted_us});
+  report.candidates.push_back({.name = "optimal",
+                               .plan = best.plan,
+                               .predicted_us = planner.predicted(best.plan).time(),
+                               .cost_us = best.cost_us});
   planner.interruptible([&] { add_rivals(planner, options.plan.policy, report.candidates); });
   if (options.tune && !planner.interrupted()) {
     if (best.optimal) add_cheapest(planner, best, report.candidates);
@@ -128,7 +133,9 @@ int run(const Options& options, bool json) {
   if (!wishes.empty() && !planner.interrupted()) {
     std::string all;
     for (const std::string& text : options.what_if) all += (all.empty() ? "" : ", ") + text;
-    report.what_if = {all, planner.optimal(wishes)};
+    OptimalPlan other = planner.optimal(wishes);
+    const double predicted_us = planner.predicted(other.plan).time();
+    report.what_if = {all, std::move(other), predicted_us};
   }
   report.warnings = planner.warnings();
   if (planner.interrupted()) report.warnings.emplace_back(kCutShort);

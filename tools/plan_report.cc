@@ -60,6 +60,7 @@ class Writer {
                 {"training", training_json(report_.training)},
                 {"cost", report_.cost}};
     out["predicted_us"] = time_json(chosen.predicted_us);
+    out["cost_us"] = time_json(chosen.cost_us);
     if (!chosen.problem.empty()) out["problem"] = chosen.problem;
     if (chosen.measured_us) out["measured_us"] = *chosen.measured_us;
     if (report_.optimal != nullptr) {
@@ -96,9 +97,11 @@ class Writer {
     out += "\n" + bold("Policies") + "\n" + table(policy_rows());
     if (report_.optimal != nullptr) {
       const graph::OptimalPlan& best = *report_.optimal;
-      out += "\n" + labelled("plan", fmt::format("{} us predicted ({} costs), {}; planned in {:.1f} ms",
-                                                 fmt::format("{:.1f}", best.predicted_us), report_.cost,
-                                                 proof_text(best), best.planning_ms));
+      out +=
+          "\n" +
+          labelled("plan", fmt::format("{} predicted, cost {} (moves count twice, {} costs), {}; planned in {:.1f} ms",
+                                       time_text(report_.candidates[report_.chosen].predicted_us),
+                                       time_text(best.cost_us), report_.cost, proof_text(best), best.planning_ms));
     }
     out += saved_text();
     return report_.what_if ? out + "\n" + what_if_text() : out;
@@ -161,6 +164,7 @@ class Writer {
     if (!candidate.plan) return {{"error", candidate.problem}};
     const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
     Json out = {{"predicted_us", time_json(candidate.predicted_us)},
+                {"cost_us", time_json(candidate.cost_us)},
                 {"reorders", totals.reorders},
                 {"reorder_bytes", totals.reorder_bytes},
                 {"load_reorders", totals.load_reorders},
@@ -204,22 +208,23 @@ class Writer {
     const bool measured =
         std::ranges::any_of(report_.candidates, [](const auto& c) { return c.measured_us.has_value(); });
     std::vector<std::vector<std::string>> rows = {
-        {"policy", "predicted", "reorders", "moves", "ref primitives", "reorders at load"}};
+        {"policy", "predicted", "cost", "reorders", "moves", "ref primitives", "reorders at load"}};
     if (measured) rows[0].insert(rows[0].begin() + 2, "measured");
     for (std::size_t c = 0; c < report_.candidates.size(); ++c) {
       const Candidate& candidate = report_.candidates[c];
       std::vector<std::string>& row = rows.emplace_back();
       row.push_back(candidate.name + (c == report_.chosen ? " *" : ""));
       if (!candidate.plan) {
-        row.insert(row.end(), measured ? 5 : 4, "-");
+        row.insert(row.end(), measured ? 6 : 5, "-");
         row.push_back(candidate.problem);
         continue;
       }
       const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
       row.push_back(time_text(candidate.predicted_us));
       if (measured) row.push_back(candidate.measured_us ? time_text(*candidate.measured_us) : "-");
-      row.insert(row.end(), {std::to_string(totals.reorders), size_text(totals.reorder_bytes),
-                             std::to_string(totals.reference_primitives), std::to_string(totals.load_reorders)});
+      row.insert(row.end(),
+                 {time_text(candidate.cost_us), std::to_string(totals.reorders), size_text(totals.reorder_bytes),
+                  std::to_string(totals.reference_primitives), std::to_string(totals.load_reorders)});
       if (!candidate.problem.empty()) row.push_back(candidate.problem);
     }
     return rows;
@@ -260,9 +265,8 @@ class Writer {
     return more;
   }
 
-  double what_if_difference() const {
-    return report_.what_if->plan.predicted_us - report_.candidates[report_.chosen].predicted_us;
-  }
+  double what_if_us() const { return report_.what_if->predicted_us - report_.candidates[report_.chosen].predicted_us; }
+  double what_if_cost() const { return report_.what_if->plan.cost_us - report_.candidates[report_.chosen].cost_us; }
 
   Json what_if_json() const {
     const Reorders before = reorders_of(plan_), after = reorders_of(report_.what_if->plan.plan);
@@ -272,8 +276,10 @@ class Writer {
       return out;
     };
     return {{"wishes", report_.what_if->wishes},
-            {"predicted_us", report_.what_if->plan.predicted_us},
-            {"difference_us", what_if_difference()},
+            {"predicted_us", report_.what_if->predicted_us},
+            {"difference_us", what_if_us()},
+            {"cost_us", report_.what_if->plan.cost_us},
+            {"cost_difference_us", what_if_cost()},
             {"optimal", report_.what_if->plan.optimal},
             {"left_out", report_.what_if->plan.space.left_out},
             {"reorders_added", list(without(after, before))},
@@ -283,8 +289,8 @@ class Writer {
   std::string what_if_text() const {
     const Reorders before = reorders_of(plan_), after = reorders_of(report_.what_if->plan.plan);
     std::string out = bold("What if " + escaped(report_.what_if->wishes, 400)) + "\n";
-    out += fmt::format("  {} predicted, {:+.1f} us\n", time_text(report_.what_if->plan.predicted_us),
-                       what_if_difference());
+    out += fmt::format("  {} predicted, {:+.1f} us; cost {}, {:+.1f} us\n", time_text(report_.what_if->predicted_us),
+                       what_if_us(), time_text(report_.what_if->plan.cost_us), what_if_cost());
     std::vector<std::vector<std::string>> rows;
     const auto add = [&](const char* sign, const Reorders& reorders) {
       for (const auto& [tensor, from, to] : reorders) rows.push_back({sign, escaped(tensor, 40), from, "->", to});

@@ -11,8 +11,8 @@ namespace relayout::tools {
 struct Candidate {
   std::string name;
   std::optional<graph::LayoutPlan> plan;
-  /// Infinity where a primitive of it cannot be run.
-  double predicted_us = 0;
+  /// Its time, and what plans are compared by (see PredictedCost); infinity where a primitive of it cannot be run.
+  double predicted_us = 0, cost_us = 0;
   /// Why there is no plan, or no time of it.
   std::string problem{};
   /// End to end, where it was run.
@@ -23,6 +23,7 @@ struct Candidate {
 struct WhatIf {
   std::string wishes;
   graph::OptimalPlan plan;
+  double predicted_us = 0;
 };
 
 struct PlanReport {

@@ -45,7 +45,7 @@ TEST(OptimizeFiles, CheapestPlansEqualTheReference) {
     for (TensorId t : graph.inputs) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);
     const graph::OptimalPlan best = graph::optimize(graph, *backend, *costs);
     EXPECT_TRUE(best.optimal);
-    EXPECT_NEAR(graph::predict(graph, best.plan, *costs).total(), best.predicted_us, 1e-6 * best.predicted_us + 1e-3);
+    EXPECT_NEAR(graph::predict(graph, best.plan, *costs).total(), best.cost_us, 1e-6 * best.cost_us + 1e-3);
     Model model(graph, best.plan, *backend, {.check_padding = true});
     const std::vector<Values> got = test::run_model(model, inputs);
     ASSERT_EQ(got.size(), want.size());

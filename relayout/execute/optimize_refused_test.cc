@@ -58,11 +58,11 @@ class OptimizeRefused : public testing::Test {
   void check(const Graph& graph, const std::vector<Values>& inputs, const std::vector<Values>& want,
              graph::Costs& costs) {
     const WritesFromZero refusing(*backend_);
-    const double least = graph::optimize(graph, *backend_, costs).predicted_us;
+    const double least = graph::optimize(graph, *backend_, costs).cost_us;
     const graph::OptimalPlan best = graph::optimize(graph, refusing, costs);
-    EXPECT_GE(best.predicted_us, least - 1e-9);
-    EXPECT_NEAR(graph::predict(graph, best.plan, costs).total(), best.predicted_us, 1e-3);
-    dearer_ += best.predicted_us > least + 1e-9;
+    EXPECT_GE(best.cost_us, least - 1e-9);
+    EXPECT_NEAR(graph::predict(graph, best.plan, costs).total(), best.cost_us, 1e-3);
+    dearer_ += best.cost_us > least + 1e-9;
     ++plans_;
     Model model(graph, best.plan, refusing, {.check_padding = true});
     const std::vector<Values> got = test::run_model(model, inputs);

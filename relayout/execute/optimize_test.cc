@@ -211,11 +211,11 @@ TEST_F(Optimize, CheapestPlansOfRandomGraphsRun) {
       test::RandomCosts costs(seed, reorders);
       const graph::OptimalPlan best = graph::optimize(random.graph, *backend_, costs);
       EXPECT_TRUE(best.optimal);
-      EXPECT_NEAR(graph::cost_of(best.space.problem, best.solution.assignment), best.predicted_us, 1e-9);
-      EXPECT_NEAR(graph::predict(random.graph, best.plan, costs).total(), best.predicted_us, 1e-3);
+      EXPECT_NEAR(graph::cost_of(best.space.problem, best.solution.assignment), best.cost_us, 1e-9);
+      EXPECT_NEAR(graph::predict(random.graph, best.plan, costs).total(), best.cost_us, 1e-3);
       std::mt19937 rng(seed);
       const Assignment other = random_assignment(best.space.problem, rng);
-      EXPECT_LE(best.predicted_us, graph::cost_of(best.space.problem, other) + 1e-9);
+      EXPECT_LE(best.cost_us, graph::cost_of(best.space.problem, other) + 1e-9);
       expect_equal(random.graph, best.plan, random.values, random.want, 1e-3);
       if (HasFailure()) break;
     }
@@ -241,7 +241,7 @@ TEST_F(Optimize, CheapestPlansOfModelsRun) {
         EXPECT_TRUE(best.optimal);
         // What the problem says is what the plan costs, but for the little that keeps needless reorders of constants
         // out.
-        EXPECT_NEAR(graph::predict(graph, best.plan, costs).total(), best.predicted_us, 1e-3);
+        EXPECT_NEAR(graph::predict(graph, best.plan, costs).total(), best.cost_us, 1e-3);
         expect_equal(graph, best.plan, inputs, want, 1e-4, seed % 2 == 0 ? 2 : 1);
         if (seed != 0) continue;
         Counts counts;
@@ -338,7 +338,7 @@ TEST_F(Optimize, ReordersAreExplainedAndTensorsFixed) {
   const Layout blocked = Format::parse("nChw8c").bind({1, 32, 6, 6});
   const graph::OptimalPlan other = graph::optimize(graph, *backend_, costs, {.fixed = {{a, blocked}}});
   EXPECT_EQ(other.plan.copy(other.plan.nodes[0].dst[0]).layout, blocked);
-  EXPECT_GT(other.predicted_us, best.predicted_us);
+  EXPECT_GT(other.cost_us, best.cost_us);
   expect_equal(graph, best.plan, inputs, want, 1e-4);
   expect_equal(graph, other.plan, inputs, want, 1e-4);
 }
@@ -348,9 +348,9 @@ TEST_F(Optimize, RunsShareTheReordersOfConstants) {
   const TensorId x = graph.input("x", {1, 16, 8, 8}, DType::f32, Format::parse("nhwc"));
   graph.output(graph.convolution(x, graph.constant("w", {32, 16, 3, 3}, std::vector<float>(32 * 16 * 9, 0.1F))));
   test::ByteCosts costs;
-  const double never = graph::optimize(graph, *backend_, costs).predicted_us;
-  const double once = graph::optimize(graph, *backend_, costs, {.runs = 1}).predicted_us;
-  const double often = graph::optimize(graph, *backend_, costs, {.runs = 1000}).predicted_us;
+  const double never = graph::optimize(graph, *backend_, costs).cost_us;
+  const double once = graph::optimize(graph, *backend_, costs, {.runs = 1}).cost_us;
+  const double often = graph::optimize(graph, *backend_, costs, {.runs = 1000}).cost_us;
   EXPECT_GT(once, often);
   EXPECT_GT(often, never);
 }

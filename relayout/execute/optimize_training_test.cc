@@ -46,12 +46,12 @@ class OptimizeTraining : public testing::Test {
     EXPECT_TRUE(best.optimal);
     const graph::PlanTotals mine = totals(graph, best.plan);
     EXPECT_EQ(mine.reference_primitives, 0);
-    std::cout << mine.reorders << " reorders, " << best.predicted_us << " us";
+    std::cout << mine.reorders << " reorders, " << best.cost_us << " us";
     for (int p = 0; p < graph::kPolicyCount; ++p) {
       const auto policy = static_cast<graph::Policy>(p);
       const graph::LayoutPlan rival = propagate(graph, *backend_, {.policy = policy, .block = channel_block()});
       const double us = predict(graph, rival, *costs).total();
-      EXPECT_LT(best.predicted_us, 0.9 * us) << name(policy);
+      EXPECT_LT(best.cost_us, 0.9 * us) << name(policy);
       const int64_t reorders = totals(graph, rival).reorders;
       std::cout << "; " << name(policy) << " " << reorders << ", " << us << " us";
       if (policy == graph::Policy::any) {

@@ -1,6 +1,8 @@
 // Bucket elimination: which tables meet in which bucket, and what each sends on.
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 
 #include "relayout/graph/assign_parts.h"
 
@@ -103,12 +105,12 @@ CostTable reordered(const CostTable& table, std::vector<int> scope, const std::v
     extent.push_back(at(sizes[at(v)]));
     stride.push_back(step);
   }
-  CostTable out{std::move(scope), std::vector<double>(table.values.size())};
+  CostTable out{std::move(scope), {}};
+  out.values.reserve(table.values.size());
   std::vector<std::size_t> index(extent.size(), 0);
-  std::size_t from = 0;
-  for (double& value : out.values) {
-    value = table.values[from];
-    for (std::size_t d = extent.size(); d-- > 0;) {
+  for (std::size_t from = 0; out.values.size() < table.values.size();) {
+    for (std::size_t i = 0; i < extent.back(); ++i) out.values.push_back(table.values[from + i * stride.back()]);
+    for (std::size_t d = extent.size() - 1; d-- > 0;) {
       from += stride[d];
       if (++index[d] < extent[d]) break;
       from -= extent[d] * stride[d];
@@ -117,12 +119,6 @@ CostTable reordered(const CostTable& table, std::vector<int> scope, const std::v
   }
   return out;
 }
-
-/// A table in a bucket: where it is read for each index of the bucket's scope. Its last dim is the bucket's.
-struct Operand {
-  const double* data;
-  std::vector<std::size_t> stride;  // by dim of the scope but the last
-};
 
 /// The least of a[x] + b[x], four by four: one minimum waits for the one before.
 double least_sum(const double* a, const double* b, std::size_t count) {
@@ -136,49 +132,81 @@ double least_sum(const double* a, const double* b, std::size_t count) {
   return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
 }
 
-void send(Bucket& bucket, const Elimination& elimination, const std::vector<int>& sizes) {
-  const std::vector<int> outer(bucket.scope.begin(), bucket.scope.end() - 1);
-  std::vector<Operand> operands;
-  const auto add = [&](const CostTable& table) {
-    Operand operand{table.values.data(), std::vector<std::size_t>(outer.size(), 0)};
-    std::size_t step = 1;
+/// Computes a bucket's message. A table's row is what it holds for each value of the bucket's variable. Rows are added
+/// up as soon as the values of the other variables that they depend on are known: few additions are left innermost.
+class Sender {
+ public:
+  Sender(const Bucket& bucket, const Elimination& elimination, const std::vector<int>& sizes)
+      : others_(bucket.scope.begin(), bucket.scope.end() - 1),
+        values_(at(sizes[at(bucket.variable)])),
+        rows_(bucket.scope.size()),
+        sums_(bucket.scope.size(), std::vector<double>(values_)),
+        zeros_(values_) {
+    for (int v : others_) extents_.push_back(at(sizes[at(v)]));
+    for (int t : bucket.tables) add(elimination.tables[at(t)], sizes);
+    for (int b : bucket.received) add(elimination.buckets[at(b)].message, sizes);
+  }
+
+  CostTable message() {
+    values_sent_.reserve(std::accumulate(extents_.begin(), extents_.end(), std::size_t{1}, std::multiplies<>()));
+    send(0, zeros_.data());
+    return {others_, std::move(values_sent_)};
+  }
+
+ private:
+  struct Row {
+    const double* data;                // of the values of the others as they are now
+    std::vector<std::size_t> strides;  // by other
+  };
+
+  void add(const CostTable& table, const std::vector<int>& sizes) {
+    Row row{table.values.data(), std::vector<std::size_t>(others_.size(), 0)};
+    std::size_t step = 1, depth = 0;
     for (std::size_t d = table.scope.size(); d-- > 0;) {
-      const auto dim = static_cast<std::size_t>(std::ranges::find(outer, table.scope[d]) - outer.begin());
-      if (dim < outer.size()) operand.stride[dim] = step;
+      const auto other = static_cast<std::size_t>(std::ranges::find(others_, table.scope[d]) - others_.begin());
+      if (other < others_.size()) {
+        row.strides[other] = step;
+        depth = std::max(depth, other + 1);
+      }
       step *= at(sizes[at(table.scope[d])]);
     }
-    operands.push_back(std::move(operand));
-  };
-  for (int t : bucket.tables) add(elimination.tables[at(t)]);
-  for (int b : bucket.received) add(elimination.buckets[at(b)].message);
+    rows_[depth].push_back(std::move(row));
+  }
 
-  std::size_t count = 1;
-  for (int v : outer) count *= at(sizes[at(v)]);
-  const std::size_t values = at(sizes[at(bucket.variable)]);
-  bucket.message = {outer, std::vector<double>(count)};
-  std::vector<std::size_t> index(outer.size(), 0);
-  // All but the last one are added up first.
-  std::vector<double> sum(values, 0.0);
-  for (double& least : bucket.message.values) {
-    const double* all = operands.size() < 2 ? sum.data() : operands[0].data;
-    if (operands.size() > 2) {
-      std::copy_n(operands[0].data, values, sum.begin());
-      for (std::size_t o = 1; o + 1 < operands.size(); ++o) {
-        const double* data = operands[o].data;
-        for (std::size_t x = 0; x < values; ++x) sum[x] += data[x];
-      }
-      all = sum.data();
+  /// With `depth` others known; `sum` is of the rows that depend on fewer.
+  void send(std::size_t depth, const double* sum) {
+    const std::vector<Row>& rows = rows_[depth];
+    const bool innermost = depth == others_.size();
+    const double* last = innermost && !rows.empty() ? rows.back().data : zeros_.data();
+    for (std::size_t r = 0; r + (innermost ? 1 : 0) < rows.size(); ++r) {
+      for (std::size_t x = 0; x < values_; ++x) sums_[depth][x] = sum[x] + rows[r].data[x];
+      sum = sums_[depth].data();
     }
-    least = least_sum(all, operands.back().data, values);
-    for (std::size_t d = outer.size(); d-- > 0;) {
-      for (Operand& operand : operands) operand.data += operand.stride[d];
-      const std::size_t extent = at(sizes[at(outer[d])]);
-      if (++index[d] < extent) break;
-      for (Operand& operand : operands) operand.data -= extent * operand.stride[d];
-      index[d] = 0;
+    if (innermost) {
+      values_sent_.push_back(least_sum(sum, last, values_));
+      return;
+    }
+    for (std::size_t i = 0; i < extents_[depth]; ++i) {
+      send(depth + 1, sum);
+      go_on(depth, 1);
+    }
+    go_on(depth, -static_cast<std::ptrdiff_t>(extents_[depth]));
+  }
+
+  void go_on(std::size_t other, std::ptrdiff_t count) {
+    for (std::size_t depth = other + 1; depth < rows_.size(); ++depth) {
+      for (Row& row : rows_[depth]) row.data += count * static_cast<std::ptrdiff_t>(row.strides[other]);
     }
   }
-}
+
+  std::vector<int> others_;
+  std::vector<std::size_t> extents_;
+  std::size_t values_;
+  std::vector<std::vector<Row>> rows_;     // by how many of the others must be known
+  std::vector<std::vector<double>> sums_;  // the same
+  std::vector<double> zeros_;
+  std::vector<double> values_sent_;
+};
 
 }  // namespace
 
@@ -195,7 +223,7 @@ Elimination eliminate(const CostNetwork& network, const std::vector<int>& order,
     if (table.scope.empty()) out.bound += table.values[0];
   }
   for (Bucket& bucket : out.buckets) {
-    send(bucket, out, network.sizes);
+    bucket.message = Sender(bucket, out, network.sizes).message();
     if (bucket.parent < 0) out.bound += bucket.message.values[0];
   }
   return out;

@@ -189,21 +189,22 @@ class SpaceBuilder {
     // A forward way may be dearer for what comes back.
     const auto covers = [&](std::size_t i, std::size_t j) {
       const ProblemChoice &a = op.choices[i], &b = op.choices[j];
-      if (a.cost > b.cost || (!a.dst.empty() && a.dst[0] != b.dst[0]) || a.dst != b.dst || a.with_hint != b.with_hint)
-        return false;
+      if (a.cost > b.cost || a.dst != b.dst || a.with_hint != b.with_hint) return false;
       if (is_hint_[at(id)] && choice_offers_[at(id)][i] != choice_offers_[at(id)][j]) return false;
       for (std::size_t k = 0; k < a.src.size(); ++k) {
         if ((b.src[k] & ~a.src[k]) != 0) return false;
       }
       return true;
     };
+    // Only those that make the same place of the first destination are compared.
+    const auto first = [](const ProblemChoice& choice) { return choice.dst.empty() ? 0 : at(choice.dst[0]); };
+    std::vector<std::vector<std::size_t>> alike(kMaxPlaces);
+    for (std::size_t c = 0; c < op.choices.size(); ++c) alike[first(op.choices[c])].push_back(c);
     for (std::size_t c = 0; c < op.choices.size(); ++c) {
-      const ProblemChoice& choice = op.choices[c];
-      bool stays = makes_fixed(op, choice);
-      for (std::size_t other = 0; other < op.choices.size() && stays; ++other) {
-        stays = other == c || !covers(other, c) || (c < other && covers(c, other));
-      }
-      if (stays) kept.push_back(c);
+      const bool covered = std::ranges::any_of(alike[first(op.choices[c])], [&](std::size_t other) {
+        return other != c && covers(other, c) && (other < c || !covers(c, other));
+      });
+      if (!covered && makes_fixed(op, op.choices[c])) kept.push_back(c);
     }
     if (kept.empty()) {
       throw Error(ErrorCode::unsupported,

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "relayout/graph/backward.h"
 #include "relayout/graph/cost_key.h"
 #include "relayout/graph/work.h"
 #include "tests/support/testing.h"
@@ -93,6 +94,32 @@ TEST(Predict, AConcatThatMovesIsRun) {
   const PredictedCost cost = predict(planned.graph, planned.plan, costs);
   EXPECT_EQ(cost.primitives, 400);
   EXPECT_EQ(cost.margin, 110 * kMoveMargin);
+}
+
+TEST(ReorderSetting, SaysWhatHasLeftTheCaches) {
+  Graph graph;
+  const TensorId x = graph.input("x", {1, 8}), w = graph.constant("w", {8, 8}, std::vector<float>(64, 1.0f));
+  const TensorId y = graph.inner_product(x, w), z = graph.eltwise(y, {.algorithm = EltwiseAlgorithm::relu});
+  graph.output(z);
+  const CostContext inference(graph);
+  for (TensorId given : {x, w}) EXPECT_EQ(inference.reorder_setting(given), (ReorderSetting{.far_source = true}));
+  for (TensorId made : {y, z}) EXPECT_EQ(inference.reorder_setting(made), ReorderSetting{});
+  // In a training step what a backward node reads of the forward pass was made long before; gradients just were.
+  Graph step;
+  step.pass = Pass::forward_training;
+  const TensorId image = step.input("x", {1, 8}), weights = step.input("w", {8, 8});
+  const TensorId product = step.inner_product(image, weights);
+  const TensorId positive = step.eltwise(product, {.algorithm = EltwiseAlgorithm::relu});
+  step.output(positive);
+  const std::size_t forward = step.nodes.size();
+  append_backward(step, std::span(&weights, 1));
+  const CostContext training(step);
+  EXPECT_EQ(training.reorder_setting(image), (ReorderSetting{true, true}));
+  EXPECT_EQ(training.reorder_setting(product), (ReorderSetting{true, true}));
+  EXPECT_EQ(training.reorder_setting(positive), (ReorderSetting{false, true}));
+  ASSERT_GT(step.nodes.size(), forward);
+  for (std::size_t n = forward; n < step.nodes.size(); ++n)
+    EXPECT_EQ(training.reorder_setting(step.nodes[n].dst[0]), (ReorderSetting{false, true}));
 }
 
 // Keys.
@@ -288,6 +315,16 @@ TEST_F(AnalyticCostsTest, ReordersCostWhatTheirPlansDo) {
   EXPECT_DOUBLE_EQ(costs_->reorder({}, a, b), Plan::make(a, b).cost().nanoseconds / 1000);
   EXPECT_GT(costs_->reorder({}, a, b), 0);
   EXPECT_EQ(costs_->reorder({}, a, b), costs_->reorder({}, a, b));
+}
+
+TEST_F(AnalyticCostsTest, ReordersOfWhatHasLeftTheCachesTakeItsBytesTime) {
+  const TensorDesc a = test::desc("nchw", {1, 64, 56, 56}), b = test::desc("nhwc", {1, 64, 56, 56});
+  const double bytes = 64 * 56 * 56 * 4, near = costs_->reorder({}, a, b);
+  const double read = costs_->reorder({.far_source = true}, a, b);
+  const double both = costs_->reorder({.far_source = true, .far_destination = true}, a, b);
+  EXPECT_DOUBLE_EQ(read, std::max(near, bytes / kSpeeds.memory_bytes_per_us));
+  EXPECT_DOUBLE_EQ(both, std::max(near, 2 * bytes / kSpeeds.memory_bytes_per_us));
+  EXPECT_GT(both, near);
 }
 
 TEST_F(AnalyticCostsTest, EachStepPaysItsPrice) {

@@ -162,10 +162,10 @@ OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, c
     find_plan(graph, backend, costs, copying, out);
     out.space.left_out += static_cast<std::size_t>(std::ranges::count(graph.nodes, Kind::concat, &Node::kind));
   }
-  out.predicted_us = out.solution.cost;
+  out.cost_us = out.solution.cost;
   out.optimal = out.solution.optimal;
-  if (!out.optimal && out.predicted_us > 0) {
-    out.gap = std::max(0., out.predicted_us - out.solution.lower_bound) / out.predicted_us;
+  if (!out.optimal && out.cost_us > 0) {
+    out.gap = std::max(0., out.cost_us - out.solution.lower_bound) / out.cost_us;
   }
   out.planning_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
@@ -181,9 +181,9 @@ void explain_reorders(const Graph& graph, OptimalPlan& plan, const SolveOptions&
     const std::optional<double> without =
         cost_without(problem, places, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
     if (!without) return;
-    copy.reason += *without == kImpossible ? "; no plan is without it"
-                                           : "; avoiding it would cost " +
-                                                 microseconds(std::max(0., *without - plan.predicted_us)) + " more";
+    copy.reason += *without == kImpossible
+                       ? "; no plan is without it"
+                       : "; avoiding it would cost " + microseconds(std::max(0., *without - plan.cost_us)) + " more";
   }
 }
 

@@ -1,7 +1,7 @@
 // Optimize: the layout plan of a graph that costs the least, over all ways that a backend and views offer.
 //
 //     OptimalPlan best = optimize(graph, *backend, *costs);
-//     best.plan, best.predicted_us, best.optimal
+//     best.plan, best.cost_us, best.optimal, predict(graph, best.plan, *costs).time()
 //
 // What is chosen: for each node an implementation and the layouts of its operands, whether an elementwise one runs in
 // place, and whether a concat's sources are written into its destination (no copy is left then); for each tensor the
@@ -60,8 +60,9 @@ LayoutPlan plan_of(const Graph& graph, const Backend& backend, const ChoiceSpace
 
 struct OptimalPlan {
   LayoutPlan plan;
-  double predicted_us = 0;
-  /// The difference to the least that is proven possible, as a share of predicted_us.
+  /// What is least: PredictedCost::total(), with reorders and concats that move counted more than they take.
+  double cost_us = 0;
+  /// The difference to the least that is proven possible, as a share of cost_us.
   double gap = 0;
   /// Proven the cheapest of all in `space` (see its `left_out`).
   bool optimal = false;

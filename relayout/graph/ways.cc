@@ -33,10 +33,13 @@ bool may_move(const Node& node) {
   return moves(node.kind) || (node.kind == Kind::batch_normalization && node.pass != Pass::forward_inference);
 }
 
+/// The least offset of an element.
+int64_t first_offset(const Layout& layout) { return layout.empty() ? layout.offset0() : layout.offset_range().first; }
+
 }  // namespace
 
 Layout from_zero(const Layout& layout) {
-  const int64_t first = layout.empty() ? layout.offset0() : layout.offset_range().first;
+  const int64_t first = first_offset(layout);
   if (first == 0) return layout;
   std::vector<Digits> digits;
   for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
@@ -44,9 +47,9 @@ Layout from_zero(const Layout& layout) {
 }
 
 int LayoutTable::id(const Layout& layout) {
-  Layout spelled = from_zero(layout);
-  const auto [at, is_new] = ids_.try_emplace(KeyMaker().add(spelled).key(), static_cast<int>(layouts_.size()));
-  if (is_new) layouts_.push_back(std::move(spelled));
+  if (first_offset(layout) != 0) return id(from_zero(layout));
+  const auto [at, is_new] = ids_.try_emplace(KeyMaker().add(layout).key(), static_cast<int>(layouts_.size()));
+  if (is_new) layouts_.push_back(layout);
   return at->second;
 }
 

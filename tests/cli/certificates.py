@@ -25,7 +25,7 @@ def small_plan():
         "messages": [{"from": 0, "to": 1, "scope": [1], "values": [0, 2]}],
         "bound": 9}
     tensor = {"dims": [1, 8, 2, 2], "dtype": "f32"}
-    return {"policy": "optimal", "training": False, "predicted_us": 9, "optimal": True, "gap": 0,
+    return {"policy": "optimal", "training": False, "cost_us": 9, "optimal": True, "gap": 0,
             "layouts": {"x": "abcd", "y": "acdb"},
             "reorders": [{"tensor": "x", "from": "abcd", "to": "acdb", "bytes": 1, "reason": ""},
                          {"tensor": "y", "from": "acdb", "to": "abcd", "bytes": 1, "reason": ""}],
@@ -75,7 +75,7 @@ def wrong_small_plans():
     plan = small_plan()
     conv = ("certificate", "operations", 1)
     cases = [
-        (("predicted_us",), 8.9, "predicted_us: 8.9, but what is chosen costs 9"),
+        (("cost_us",), 8.9, "cost_us: 8.9, but what is chosen costs 9"),
         (("optimal",), False, "optimal: false, but the plan costs 9 us and 9 us are proven"),
         (("gap",), 0.1, "gap: 0.1, but the certificate leaves 0"),
         (("reorders", 0), REMOVED, 'reorders: "x" from "abcd" to "acdb" is missing'),
@@ -117,7 +117,7 @@ def wrong_small_plans():
         (("certificate", "choices"), [0, 1], "has 2 elements, of operations there are 3"),
         (("certificate", "choices"), [0, 2, 0], "certificate.choices[1]: 2 is not under 2"),
         (("certificate", "tables"), [], 'has "tables", which means nothing'),
-        ((*conv, "choices", 1, "us"), 3, "predicted_us: 9, but what is chosen costs 8"),
+        ((*conv, "choices", 1, "us"), 3, "cost_us: 9, but what is chosen costs 8"),
         ((*conv, "choices", 0, "us"), 8, "certificate.bound: 9, but the cliques together prove 8"),
         ((*conv, "choices", 0, "us"), -1, "is a cost below 0"),
         ((*conv, "choices", 0, "src"), [], "has 0 elements, of sources there are 1"),
@@ -132,7 +132,7 @@ def wrong_small_plans():
         ((*conv, "primitive"), 1, "1 is not under 1"),
         (("certificate", "operations", 0, "constant"), True, "is no input, or there twice"),
         (("certificate", "tensors", 1, "name"), "x", 'certificate.tensors[1]: "x" is there twice'),
-        (("certificate", "tensors", 0, "reorder_us", 0, 1), 1, "predicted_us: 9, but what is chosen costs 8"),
+        (("certificate", "tensors", 0, "reorder_us", 0, 1), 1, "cost_us: 9, but what is chosen costs 8"),
         (("certificate", "tensors", 0, "reorder_us", 0, 1), None, "certificate.choices: are impossible"),
         (("certificate", "tensors", 0, "reorder_us", 0, 0), 1, "a reorder of nothing has a cost"),
         (("certificate", "tensors", 0, "reorder_us", 1), [2], "has 1 elements, of places there are 2"),
@@ -195,9 +195,9 @@ def mutations(plan, path):
 def not_json():
     text = json.dumps(small_plan())
     yield from (("cut", text[:length]) for length in (0, 1, 40, len(text) // 2, len(text) - 1))
-    yield "NaN", text.replace('"predicted_us": 9', '"predicted_us": NaN')
-    yield "overflow", text.replace('"predicted_us": 9', '"predicted_us": 1e999')
-    yield "a key twice", text.replace('"predicted_us": 9', '"predicted_us": 8, "predicted_us": 9')
+    yield "NaN", text.replace('"cost_us": 9', '"cost_us": NaN')
+    yield "overflow", text.replace('"cost_us": 9', '"cost_us": 1e999')
+    yield "a key twice", text.replace('"cost_us": 9', '"cost_us": 8, "cost_us": 9')
     yield "a key twice, deep", text.replace('"bound": 9', '"bound": 9, "bound": 9')
     yield "deep", "[" * 100000 + "]" * 100000
     yield "deep and open", '{"a":' * 100000

@@ -56,7 +56,7 @@ def what_runs(plan):
     for key, value in plan.items():
         if key in REPORT_OF:
             out[key] = [{k: v for k, v in item.items() if k in KNOWN[key] - REPORT_OF[key]} for item in value]
-        elif key in {"predicted_us", "optimal", "gap", "layouts", "tensors", "inputs", "outputs"}:
+        elif key in {"cost_us", "optimal", "gap", "layouts", "tensors", "inputs", "outputs"}:
             out[key] = value
     # What is reordered is listed in any order.
     out["reorders"] = sorted(out["reorders"] + out.pop("load_reorders"), key=json.dumps)
@@ -75,7 +75,7 @@ def harmless(plan, changed):
     """Whether a changed file that is accepted says what is true: it runs what the plan runs, and what it claims to be
     the least cost is that of its own problem, as cheapest.py finds it."""
     return (same_value(what_runs(plan), what_runs(changed))
-            and near(cheapest.cheapest(changed["certificate"]), changed["predicted_us"]))
+            and near(cheapest.cheapest(changed["certificate"]), changed["cost_us"]))
 
 
 def expect_refused_or_harmless(command, plan, path, value):
@@ -156,7 +156,7 @@ def check_mutations(command):
     expect(result.returncode, 0, result.stderr)
     with open(command.path("real.json")) as file:
         real = json.load(file)
-    assert near(cheapest.cheapest(real["certificate"]), real["predicted_us"]), "the cheapest of a real plan"
+    assert near(cheapest.cheapest(real["certificate"]), real["cost_us"]), "the cheapest of a real plan"
     paths = [path for path in certificates.paths_of(real) if path and path[0] not in REPORT]
     mutate(command, real, random.Random(2).sample(paths, 200), 1, 2)
 
