@@ -14,6 +14,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/threads.h"
+#include "relayout/execute/channel_grid.h"
 #include "relayout/execute/openmp.h"
 #include "relayout/execute/own_kernels.h"
 #include "relayout/execute/padding.h"
@@ -35,48 +36,6 @@ constexpr int64_t kTurnTile = 32, kMoveTile = 256, kLongTile = 4096;
 constexpr int64_t kTileRow = kMoveTile + 16;
 /// Elements that are worth a thread.
 constexpr int64_t kGrain = 1 << 15;
-
-/// Where elements lie: `block` channels side by side, places at equal distances.
-struct Grid {
-  int64_t first = 0, image = 0, place = 0, block = 1, block_stride = 0;
-
-  int64_t channel(int64_t c) const { return c / block * block_stride + c % block; }
-  /// The places of a channel are side by side.
-  bool lengthwise() const { return block == 1 && place == 1; }
-  /// The same apart from where it begins.
-  bool same_steps(const std::optional<Grid>& other) const {
-    return other && image == other->image && place == other->place && block == other->block &&
-           block_stride == other->block_stride;
-  }
-  /// Channels from c on that are side by side.
-  int64_t run(int64_t c) const { return block - c % block; }
-};
-
-std::optional<Grid> grid_of(const Layout& given) {
-  const Layout layout = given.canonical();
-  Grid out{.first = layout.offset0()};
-  int64_t places = 1;
-  for (int d = layout.ndims() - 1; d >= 0; --d) {
-    const std::span<const Digit> digits = layout.digits(d);
-    if (d == 1) {
-      if (digits.size() > 2 || (digits.size() == 2 && digits[0].stride != 1)) return std::nullopt;
-      const bool side_by_side = digits.size() == 2 || (digits[0].stride == 1 && layout.dim(d) > 1);
-      if (side_by_side) out.block = digits[0].extent;
-      out.block_stride = digits.back().stride;
-      continue;
-    }
-    if (layout.dim(d) == 1) continue;
-    if (digits.size() != 1 || layout.capacity(d) != layout.dim(d)) return std::nullopt;
-    if (d == 0) {
-      out.image = digits[0].stride;
-    } else {
-      if (places > 1 && digits[0].stride != out.place * places) return std::nullopt;
-      if (places == 1) out.place = digits[0].stride;
-      places *= layout.dim(d);
-    }
-  }
-  return out;
-}
 
 using Four = float __attribute__((vector_size(16)));
 
@@ -161,7 +120,7 @@ int64_t with_width(int64_t lanes, F f) {
 
 class BatchNormalizationExecutable : public Executable {
  public:
-  BatchNormalizationExecutable(const OwnRequest& r, const Grid& src, const Grid& dst)
+  BatchNormalizationExecutable(const OwnRequest& r, const ChannelGrid& src, const ChannelGrid& dst)
       : src_(src),
         dst_(dst),
         forward_(r.node.forward()),
@@ -341,14 +300,14 @@ class BatchNormalizationExecutable : public Executable {
     if (!moved_) return apply_to(call, n, p, places, begin, end, y, dst_, 0);
     alignas(64) std::array<float, kTileRow * kGroup> tile;
     const bool rows = src_.lengthwise();
-    const Grid near{.place = rows ? 1 : kGroup, .block = rows ? 1 : kGroup, .block_stride = rows ? kTileRow : 0};
+    const ChannelGrid near{.place = rows ? 1 : kGroup, .block = rows ? 1 : kGroup, .block_stride = rows ? kTileRow : 0};
     apply_to(call, n, p, places, begin, end, tile.data(), near, begin);
     cpu::run(moves_.at({places, end - begin}), tile.data(), y + dst_.channel(begin), {.threads = 1});
   }
 
   /// `y` is the place of channel `first`.
   void apply_to(const Call& call, int64_t n, int64_t p, int64_t places, int64_t begin, int64_t end, float* y,
-                const Grid& to, int64_t first) const {
+                const ChannelGrid& to, int64_t first) const {
     const int64_t start = n * src_.image + p * src_.place;
     for (int64_t c = begin; c < end;) {
       const int64_t offset = start + src_.channel(c);
@@ -379,7 +338,7 @@ class BatchNormalizationExecutable : public Executable {
 
   static std::size_t at(int64_t c) { return static_cast<std::size_t>(c); }
 
-  Grid src_, dst_;
+  ChannelGrid src_, dst_;
   bool forward_, moved_ = false, by_turns_ = false;
   int64_t diff_first_;
   double epsilon_;
@@ -393,7 +352,7 @@ class BatchNormalizationExecutable : public Executable {
 };
 
 /// Groups of channels begin at blocks.
-bool takes_groups(const Grid& grid, int64_t channels) {
+bool takes_groups(const ChannelGrid& grid, int64_t channels) {
   return grid.block >= channels || grid.block % kGroup == 0 || kGroup % grid.block == 0;
 }
 
@@ -409,8 +368,8 @@ std::unique_ptr<Executable> make_batch_normalization(const OwnRequest& r) {
     if (tensor.dtype != DType::f32) return nullptr;
     if (tensor.dims.size() == 1 && !(*r.layouts[i] == Layout::contiguous(tensor.dims))) return nullptr;
   }
-  const std::optional<Grid> src = grid_of(r.src(0)), dst = grid_of(r.dst());
-  if (src && !r.node.forward() && !src->same_steps(grid_of(r.src(4)))) return nullptr;
+  const std::optional<ChannelGrid> src = channel_grid(r.src(0)), dst = channel_grid(r.dst());
+  if (src && !r.node.forward() && !src->same_steps(channel_grid(r.src(4)))) return nullptr;
   if (!src || !dst || !takes_groups(*dst, r.dst().dim(1)) || !r.dst().injective_with_padding()) return nullptr;
   return std::make_unique<BatchNormalizationExecutable>(r, *src, *dst);
 }
