@@ -1,0 +1,65 @@
+// run --check: what a wrong output is, and what rounding explains.
+#include "tools/run_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace relayout::tools {
+namespace {
+
+using graph::Graph;
+using graph::TensorId;
+
+/// scale (x - 1): with x near 1 the roundings of x come out large.
+Graph difference(float scale) {
+  Graph graph;
+  const TensorId x = graph.input("x", {1, 4});
+  const TensorId one = graph.constant("one", {1, 1}, std::vector<float>{1});
+  const TensorId d = graph.binary(x, one, graph::BinaryAlgorithm::sub);
+  graph.output(graph.eltwise(d, {.algorithm = graph::EltwiseAlgorithm::linear, .alpha = scale}));
+  return graph;
+}
+
+/// The check of an output whose first value is off by that much; `x` is that of all elements.
+OutputCheck checked(const Graph& graph, double x, double off) {
+  const std::vector<graph::Values> values = {graph::Values(4, x)};
+  const graph::Values want = graph::evaluate(graph, values)[0];
+  std::vector<float> got(want.begin(), want.end());
+  got[0] += static_cast<float>(off);
+  std::vector<std::byte> bytes(got.size() * sizeof(float));
+  std::memcpy(bytes.data(), got.data(), bytes.size());
+  return check_outputs(graph, values, {bytes});
+}
+
+TEST(RunCheck, ToleratesAThousandthOfTheLargestValue) {
+  const Graph graph = difference(1);
+  EXPECT_TRUE(checked(graph, 3, 0).equal);
+  const OutputCheck little = checked(graph, 3, 0.9e-3 * 2);
+  EXPECT_TRUE(little.equal);
+  EXPECT_EQ(little.by_rounding, 0);
+  const OutputCheck much = checked(graph, 3, 0.5);
+  EXPECT_FALSE(much.equal);
+  EXPECT_EQ(much.by_rounding, 0);
+  EXPECT_NEAR(much.difference, 0.5 / 2, 1e-3);
+}
+
+// An ulp of x, 1.2e-7, is 0.12 of an output of about 1; 32 of them are allowed.
+TEST(RunCheck, AllowsWhatRoundingExplains) {
+  const Graph graph = difference(1e6f);
+  const OutputCheck explained = checked(graph, 1 + 0x1p-20, 0.5);
+  EXPECT_TRUE(explained.equal);
+  EXPECT_EQ(explained.by_rounding, 1);
+  const OutputCheck wrong = checked(graph, 1 + 0x1p-20, 10);
+  EXPECT_FALSE(wrong.equal);
+  EXPECT_EQ(wrong.by_rounding, 0);
+}
+
+TEST(RunCheck, WhatIsNoNumberIsWrong) {
+  EXPECT_FALSE(checked(difference(1), 3, NAN).equal);
+  EXPECT_FALSE(checked(difference(1e6f), 1 + 0x1p-20, INFINITY).equal);
+}
+
+}  // namespace
+}  // namespace relayout::tools
