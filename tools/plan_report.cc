@@ -240,12 +240,12 @@ class Writer {
     const double greedy = measured ? *any->measured_us : any->predicted_us;
     const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
     if (!std::isfinite(mine) || !std::isfinite(greedy)) return "";
-    return labelled(
-        "saves",
-        fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} of {} in place of {} "
-                    "of {}",
-                    100 * (1 - mine / greedy), measured ? "measured" : "predicted", counted(less.reorders, "reorder"),
-                    size_text(less.reorder_bytes), more.reorders, size_text(more.reorder_bytes)));
+    return labelled(mine <= greedy ? "saves" : "loses",
+                    fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} of {} in place of {} "
+                                "of {}",
+                                100 * std::abs(1 - mine / greedy), measured ? "measured" : "predicted",
+                                counted(less.reorders, "reorder"), size_text(less.reorder_bytes), more.reorders,
+                                size_text(more.reorder_bytes)));
   }
 
   Reorders reorders_of(const LayoutPlan& plan) const {
@@ -265,21 +265,23 @@ class Writer {
     return more;
   }
 
-  double what_if_us() const { return report_.what_if->predicted_us - report_.candidates[report_.chosen].predicted_us; }
-  double what_if_cost() const { return report_.what_if->plan.cost_us - report_.candidates[report_.chosen].cost_us; }
+  /// The cheapest plan, which the one of the wishes is compared with.
+  const Candidate& cheapest() const { return report_.candidates[0]; }
+  double what_if_us() const { return report_.what_if->predicted_us - cheapest().predicted_us; }
+  double what_if_cost() const { return report_.what_if->plan.cost_us - cheapest().cost_us; }
 
   Json what_if_json() const {
-    const Reorders before = reorders_of(plan_), after = reorders_of(report_.what_if->plan.plan);
+    const Reorders before = reorders_of(*cheapest().plan), after = reorders_of(report_.what_if->plan.plan);
     const auto list = [](const Reorders& reorders) {
       Json out = Json::array();
       for (const auto& [tensor, from, to] : reorders) out.push_back({{"tensor", tensor}, {"from", from}, {"to", to}});
       return out;
     };
     return {{"wishes", report_.what_if->wishes},
-            {"predicted_us", report_.what_if->predicted_us},
-            {"difference_us", what_if_us()},
-            {"cost_us", report_.what_if->plan.cost_us},
-            {"cost_difference_us", what_if_cost()},
+            {"predicted_us", time_json(report_.what_if->predicted_us)},
+            {"difference_us", time_json(what_if_us())},
+            {"cost_us", time_json(report_.what_if->plan.cost_us)},
+            {"cost_difference_us", time_json(what_if_cost())},
             {"optimal", report_.what_if->plan.optimal},
             {"left_out", report_.what_if->plan.space.left_out},
             {"reorders_added", list(without(after, before))},
@@ -287,7 +289,7 @@ class Writer {
   }
 
   std::string what_if_text() const {
-    const Reorders before = reorders_of(plan_), after = reorders_of(report_.what_if->plan.plan);
+    const Reorders before = reorders_of(*cheapest().plan), after = reorders_of(report_.what_if->plan.plan);
     std::string out = bold("What if " + escaped(report_.what_if->wishes, 400)) + "\n";
     out += fmt::format("  {} predicted, {:+.1f} us; cost {}, {:+.1f} us\n", time_text(report_.what_if->predicted_us),
                        what_if_us(), time_text(report_.what_if->plan.cost_us), what_if_cost());

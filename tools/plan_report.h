@@ -19,7 +19,7 @@ struct Candidate {
   std::optional<double> measured_us{};
 };
 
-/// A plan with tensors in other layouts, beside the cheapest one.
+/// The cheapest plan with tensors in other layouts, which is compared with the cheapest one of all.
 struct WhatIf {
   std::string wishes;
   graph::OptimalPlan plan;
@@ -28,7 +28,7 @@ struct WhatIf {
 
 struct PlanReport {
   const graph::Graph& graph;
-  /// The one that is kept, of `candidates`.
+  /// The one that is kept, of `candidates`; the first one is the cheapest.
   std::size_t chosen = 0;
   std::vector<Candidate> candidates{};
   /// With its certificate, where the chosen plan is the cheapest one.

@@ -167,7 +167,7 @@ graph::PredictedCost Planner::predicted(const graph::LayoutPlan& plan) {
   graph::Costs& known = costs();
   graph::PredictedCost out;
   try {
-    interruptible([&] { out = graph::predict(graph_, plan, known); });
+    interruptible([&] { out = graph::predict(graph_, plan, known, flags_.runs); });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::interrupted) throw interruption();
     throw;

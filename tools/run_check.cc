@@ -23,7 +23,7 @@ double distance(const graph::Values& a, const graph::Values& b) {
   return out;
 }
 
-/// What an output may differ by: kCheckTolerance of its scale.
+/// What an output may differ by: kTolerance of its scale.
 double allowed(const graph::Values& want, double sum) {
   double scale = std::max(1e-30, kSumShare * sum);
   for (double x : want) {

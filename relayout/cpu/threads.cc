@@ -57,7 +57,7 @@ class Parts {
   std::atomic<bool> ready_{false};
 };
 
-/// Of the least size, for each thread.
+/// Up to so many parts of the least size for each thread are little work.
 constexpr int64_t kFewParts = 16;
 
 void run_on(const ThreadPool& pool, int threads, Parts& parts) {
@@ -111,9 +111,9 @@ void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void 
                   void* state) noexcept {
   grain = std::max<int64_t>(grain, 1);
   if (options.threads == 1 || tasks <= grain || !(options.pool || has_threads())) return body(state, 0, tasks);
-  const int threads = options.threads <= 0 ? default_threads() : options.threads;
-  // What is little has a part for each thread, which finds it in its core's caches the next time; of much, more parts
-  // even out who is late.
+  const bool all = options.threads <= 0 || (!options.pool && options.threads > default_threads());
+  const int threads = all ? default_threads() : options.threads;
+  // What is little has a part for each thread; of much, more parts even out who is late.
   const bool fixed = options.pool || tasks / grain <= kFewParts * threads;
   Parts parts(tasks, grain, fixed ? threads : Parts::kMost, body, state);
   try {

@@ -7,7 +7,8 @@
 
 namespace relayout::execute {
 
-/// Where elements lie: `block` channels side by side, places at equal distances.
+/// Element (n, c, p), p counting the places (pixels) of an image, lies first + n image + p place + channel(c) elements
+/// after the start: `block` channels side by side, the next ones block_stride further on.
 struct ChannelGrid {
   int64_t first = 0, image = 0, place = 0, block = 1, block_stride = 0;
 
@@ -23,7 +24,8 @@ struct ChannelGrid {
   int64_t run(int64_t c) const { return block - c % block; }
 };
 
-/// Nothing where a layout is none: dims with several digits or padding beside the channels, channels in other blocks.
+/// Of (n, c, ...). Nothing where a layout is none: dims with several digits or padding beside the channels, channels in
+/// blocks of blocks.
 std::optional<ChannelGrid> channel_grid(const Layout& layout);
 
 }  // namespace relayout::execute

@@ -44,10 +44,10 @@ int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kL
 /// Budgets to spend where the time is not sure yet.
 constexpr int kPatience = 4;
 
-/// Memory that is spent on that, at most.
+/// Memory that is used between two uses of a place, at most.
 constexpr int64_t kMostBetween = int64_t{256} << 20;
-/// Memory that has left the caches when all of it has been used once (but caches of 128 MiB and more): a last level
-/// alone keeps some of what fills it.
+/// So much of it that the place has left the caches (but caches of 128 MiB and more): a last level alone keeps some of
+/// what fills it.
 int64_t bytes_between() { return std::min(2 * cpu::machine().l3, kMostBetween); }
 
 /// Places for constants, so that those of one run have left the caches when their place is used again: what a model's

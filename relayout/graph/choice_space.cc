@@ -59,7 +59,8 @@ class SpaceBuilder {
   double reorder_cost(TensorId t, int from, int to) {
     if (!tensor(t).constant()) return finder_.reorder_cost(t, from, to);
     if (options_.runs <= 0) return kUncounted;
-    return finder_.reorder_cost(t, from, to) / static_cast<double>(options_.runs);
+    // Done once, not in every run: its time alone.
+    return finder_.reorder_cost(t, from, to) / (1 + kMoveMargin) / static_cast<double>(options_.runs);
   }
 
   PlaceSet places_in(TensorId t, int layout) const {
@@ -153,7 +154,7 @@ class SpaceBuilder {
       choice.dst.push_back(offers_.place(node.dst[i], offer.way.dst[i]));
       if (choice.dst.back() == kNone) return;
     }
-    add_hint(id, offer, choice);
+    if (!add_hint(id, offer, choice)) return;
     const NodeChoice meaning{.implementation = offer.way.implementation};
     if (node.dst[0] != kNone) {
       for (PlaceSet left = places_in(node.dst[0], offer.way.dst[0]); left != 0; left &= left - 1) {
@@ -170,15 +171,17 @@ class SpaceBuilder {
     add_choice(choice, {.implementation = offer.way.implementation, .in_place = true}, &offer);
   }
 
-  void add_hint(NodeId id, const Offer& offer, ProblemChoice& choice) {
+  /// The forward choices it goes with; false where none of them is left.
+  bool add_hint(NodeId id, const Offer& offer, ProblemChoice& choice) {
     const NodeId hint = graph_.node(id).hint;
-    if (offer.forward.empty() || offer.forward.size() == offers_.ways[at(hint)].size()) return;
+    if (offer.forward.empty() || offer.forward.size() == offers_.ways[at(hint)].size()) return true;
     const std::vector<const Offer*>& made = choice_offers_[at(hint)];
     for (std::size_t c = 0; c < made.size(); ++c) {
       const auto is_it = [&](const Way* way) { return made[c] != nullptr && way == &made[c]->way; };
       if (std::ranges::any_of(offer.forward, is_it)) choice.with_hint.push_back(static_cast<int>(c));
     }
     last().hint = space_.first_node + hint;
+    return !choice.with_hint.empty();
   }
 
   /// Choices that are nothing but dearer than another go, and those that make no fixed layout.

@@ -26,7 +26,7 @@ std::vector<bool> read_copies(const LayoutPlan& plan) {
   return out;
 }
 
-PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
+PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
   PredictedCost out;
   const CostContext context(graph);
   const auto way_of = [&](NodeId node) {
@@ -49,22 +49,25 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
     if (margin_of(graph.node(id)) > 0) out.margin += margin_of(graph.node(id)) * us;
   }
   const std::vector<bool> read = read_copies(plan);
-  for (CopyId id : plan.reorders(graph)) {
-    if (!read[at(id)]) continue;
+  const auto reorder = [&](CopyId id) {
+    if (!read[at(id)]) return 0.0;
     const Copy& copy = plan.copy(id);
     const DType dtype = graph.tensor(copy.tensor).dtype;
-    out.reorders += costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
-                                  {from_zero(copy.layout), dtype});
-  }
+    return costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
+                         {from_zero(copy.layout), dtype});
+  };
+  for (CopyId id : plan.reorders(graph)) out.reorders += reorder(id);
   out.margin += kMoveMargin * out.reorders;
+  if (runs <= 0) return out;
+  for (CopyId id : plan.load_reorders(graph)) out.load += reorder(id) / static_cast<double>(runs);
   return out;
 }
 
 }  // namespace
 
-PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs) {
-  const PredictedCost out = sum(graph, plan, costs);
-  return costs.again() ? sum(graph, plan, costs) : out;
+PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
+  const PredictedCost out = sum(graph, plan, costs, runs);
+  return costs.again() ? sum(graph, plan, costs, runs) : out;
 }
 
 }  // namespace relayout::graph

@@ -17,9 +17,11 @@ class Costs {
   virtual ~Costs() = default;
   /// "analytic", "measured".
   virtual std::string name() const = 0;
-  /// One run of a node in these layouts as a step of a model, its sources just written by the step before it. `forward`
-  /// is the way of the node's hint, else null. `in_place`: the first destination is a source's memory. Infinity where
-  /// it cannot be made. Errors: the backend's, where costs are measured.
+  /// One run of a node in these layouts as a step of a model: its sources were just written by the step before it, but
+  /// for what is there before a run (CostContext::is_given()) and what a forward pass left. `forward` is the way of the
+  /// node's hint, else null; what it costs depends on that for kinds of follows_forward() only. `in_place`: the first
+  /// destination is a source's memory. Infinity where it cannot be made. Errors: the backend's, where costs are
+  /// measured.
   virtual double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
   /// One reorder of a tensor, whose memory was touched last as CostContext::reorder_setting() says.
@@ -38,16 +40,18 @@ inline double margin_of(const Node& node) { return node.kind == Kind::concat ? k
 struct PredictedCost {
   /// What they take, and what reorders and concats that move count beside it.
   double primitives = 0, reorders = 0, margin = 0;
+  /// A run's share of reorders at load.
+  double load = 0;
   /// The first node that costs infinity, as it cannot be made as planned; kNone where there is none.
   NodeId impossible = kNone;
   double time() const { return primitives + reorders; }
   /// What plans are compared by.
-  double total() const { return time() + margin; }
+  double total() const { return time() + margin + load; }
 };
 /// Of one run of a plan, by the costs of layouts that begin at offset 0, as those of choices are. Views (concats whose
-/// sources lie in their destination among them) and barriers cost nothing; reorders of constants, and those that
-/// nothing reads, are not run.
-PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs);
+/// sources lie in their destination among them) and barriers cost nothing; reorders that nothing reads are not run,
+/// those of constants are at load, paid by `runs` (0: by none).
+PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs = 0);
 
 /// Speeds of this machine with that many threads.
 struct Calibration {

@@ -239,15 +239,18 @@ CostContext::CostContext(const Graph& graph)
   }
 }
 
+bool follows_forward(Kind kind) {
+  return kind == Kind::pooling || kind == Kind::lrn || kind == Kind::rnn || kind == Kind::shuffle ||
+         kind == Kind::resampling;
+}
+
 CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place) {
   KeyMaker maker(context.node_key(node));
   add_way(maker, implementation);
   const NodeId hint = context.graph().node(node).hint;
-  if (forward && hint != kNone) {
-    maker.add(context.node_key(hint).high).add(context.node_key(hint).low);
-    add_way(maker, *forward);
-  }
+  if (hint != kNone) maker.add(context.node_key(hint).high).add(context.node_key(hint).low);
+  if (forward && hint != kNone && follows_forward(context.graph().node(node).kind)) add_way(maker, *forward);
   return maker.add(1 + uint64_t{in_place}).key();
 }
 

@@ -80,6 +80,10 @@ class CostContext {
   std::vector<CostKey> node_keys_;  // by node
 };
 
+/// Kinds whose backward pass takes what the forward one left in a layout of its own, or is made for its layouts alone.
+/// What others cost does not depend on the forward implementation.
+bool follows_forward(Kind kind);
+
 /// As Costs::primitive() is asked.
 CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place);

@@ -325,6 +325,13 @@ TEST_F(AnalyticCostsTest, ReordersOfWhatHasLeftTheCachesTakeItsBytesTime) {
   EXPECT_DOUBLE_EQ(read, std::max(near, bytes / kSpeeds.memory_bytes_per_us));
   EXPECT_DOUBLE_EQ(both, std::max(near, 2 * bytes / kSpeeds.memory_bytes_per_us));
   EXPECT_GT(both, near);
+  // Threads share the memory.
+  Calibration speeds = kSpeeds;
+  speeds.threads = 4;
+  costs_ = analytic_costs(speeds);
+  EXPECT_LT(costs_->reorder({}, a, b), read);
+  EXPECT_DOUBLE_EQ(costs_->reorder({.far_source = true, .far_destination = true}, a, b),
+                   2 * bytes / speeds.memory_bytes_per_us);
 }
 
 TEST_F(AnalyticCostsTest, EachStepPaysItsPrice) {

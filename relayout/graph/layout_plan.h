@@ -4,7 +4,7 @@
 // a view of another copy's memory. A plan says nothing of time or memory addresses; execute/ runs it.
 //
 //     LayoutPlan plan = propagate(graph, *backend, {.policy = Policy::any});
-//     for (const Copy* reorder : plan.reorders()) ...       // what was inserted, and why
+//     for (CopyId reorder : plan.reorders(graph)) plan.copy(reorder).reason;  // what was inserted, and why
 #pragma once
 
 #include "relayout/graph/backend.h"

@@ -16,12 +16,6 @@ constexpr std::size_t kMaxLayouts = 20;
 /// double with each. The last ones come first.
 constexpr std::size_t kMaxWholes = 3;
 
-/// Kinds whose backward pass takes what the forward one left in a layout of its own, or is made for its layouts alone.
-bool follows_forward(Kind kind) {
-  return kind == Kind::pooling || kind == Kind::lrn || kind == Kind::rnn || kind == Kind::shuffle ||
-         kind == Kind::resampling;
-}
-
 class Collector {
  public:
   Collector(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder)

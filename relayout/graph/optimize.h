@@ -60,7 +60,7 @@ LayoutPlan plan_of(const Graph& graph, const Backend& backend, const ChoiceSpace
 
 struct OptimalPlan {
   LayoutPlan plan;
-  /// What is least: PredictedCost::total(), with reorders and concats that move counted more than they take.
+  /// What is least: PredictedCost::total() by these `runs`. (Where these are 0, 1e-6 for each reorder at load on top.)
   double cost_us = 0;
   /// The difference to the least that is proven possible, as a share of cost_us.
   double gap = 0;

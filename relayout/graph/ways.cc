@@ -253,7 +253,7 @@ double WayFinder::reorder_cost(TensorId tensor, int from, int to) {
   const DType dtype = graph_.tensor(tensor).dtype;
   const ReorderSetting setting = context_.reorder_setting(tensor);
   KeyMaker key;
-  for (int number : {static_cast<int>(dtype), from, to, int{setting.far_source}}) add_number(key, number);
+  for (int number : {static_cast<int>(dtype), from, to, int{setting.far_source} + 2 * int{setting.far_destination}}) add_number(key, number);
   const auto [at, is_new] = reorders_.try_emplace(key.key());
   if (!is_new) return at->second;
   check_stop();

@@ -25,6 +25,10 @@ def plans(command):
     for name, one in plan["policies"].items():
         assert "error" in one or one["cost_us"] >= plan["cost_us"] * (1 - 1e-9), (name, one)
     assert "proven" in command.ok("check", "plan.json"), "check"
+    once = json.loads(command.ok("plan", model, "--threads", "1", "--runs", "1", "--json", more_env=env))
+    assert once["cost_us"] > plan["cost_us"], "reorders at load"
+    for name, one in once["policies"].items():
+        assert "error" in one or one["cost_us"] >= once["cost_us"] * (1 - 1e-9), (name, one)
     for policy in sorted(names):
         text = command.ok("plan", model, "--threads", "1", "--policy", policy, more_env=env)
         assert policy + " *" in text, text

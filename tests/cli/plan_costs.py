@@ -206,9 +206,9 @@ def plan_interrupted(command):
         expect(code, 130, "exit code: " + err)
         expect(out, "", "standard output")
         last = err.splitlines()[-1]
-        if not re.fullmatch(wanted, last):
-            assert "interrupted" in last, err
+        if re.fullmatch("relayout: interrupted; what the backend offers .*, [0-9]+ answers?, is kept in .*", last):
             continue
+        assert re.fullmatch(wanted, last), err
         assert entries(command.path("costs.txt")) >= int(re.search("[0-9]+", last).group()) > 0, err
         return None
     return "skipped: the interrupts came before or after costs were measured"

@@ -36,12 +36,18 @@ class RandomCosts : public graph::Costs {
   RandomCosts(unsigned seed, double reorders) : seed_(seed), reorders_(reorders) {}
   std::string name() const override { return "random"; }
   double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
-                   const graph::Implementation*, bool in_place) override {
+                   const graph::Implementation* forward, bool in_place) override {
     graph::KeyMaker key;
     key.add(uint64_t{seed_}).add(static_cast<uint64_t>(context.graph().node(node).kind)).add(uint64_t{in_place});
     key.add(std::string_view(implementation.name));
     for (const auto* layouts : {&implementation.src, &implementation.dst}) {
       for (const auto& layout : *layouts) add(key, layout);
+    }
+    if (forward != nullptr && graph::follows_forward(context.graph().node(node).kind)) {
+      key.add(std::string_view(forward->name));
+      for (const auto* layouts : {&forward->src, &forward->dst}) {
+        for (const auto& layout : *layouts) add(key, layout);
+      }
     }
     return drawn(key);
   }
