@@ -122,6 +122,27 @@ TEST(Stream, EqualsTheReferenceOnEveryThreadCount) {
   std::printf("streamed reorders: %lld plans\n", static_cast<long long>(cases));
 }
 
+// Columns pages apart to short rows, by panels of a few lines and long strips, the last one of each shorter; rows start
+// at lines or not.
+TEST(Stream, LongColumnsToShortRows) {
+  const Dims dims{1, 208, 40, 40};
+  const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("acdb", dims, DType::f32);
+  const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
+  const BoxPlan& box = plan.boxes()[0];
+  EXPECT_GT(box.panels, 1);
+  EXPECT_GT(box.strips, 1);
+  EXPECT_GT(box.block_rows, 512);
+  const Expected expected(src, dst);
+  for (const auto& isa : available_isas()) {
+    set_isa(isa);
+    for (const int64_t past : {0, 16, 37}) {
+      expected.expect_of(plan, past, {1, 2});
+      if (HasFatalFailure()) return set_isa("");
+    }
+  }
+  set_isa("");
+}
+
 // Small caches: tensors of any size are beyond them, and written past them whether that is faster or not. Rows from
 // shorter than a line to longer than a block's image, and as few of them as there are; every one at an address of its
 // own within the line.

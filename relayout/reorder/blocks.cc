@@ -43,6 +43,10 @@ constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 /// Bytes of such a source that are a block, whole columns, where both sides start at lines.
 constexpr int64_t kLinearBlock = 128 << 10;
+/// Columns pages apart that go to rows of which several lie in a page: bytes of a row that a panel has, and how far
+/// ahead its columns are fetched; columns of so many strips at least. But not shorter rows than this: where those start
+/// anywhere, strips of them are written as one run.
+constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4, kShortRow = 640;
 
 bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
@@ -98,19 +102,24 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
+  const bool by_columns = all_lines && far && src_piece == 4 && plan.row_count >= kLongColumns * rows &&
+                          row_bytes > kShortRow && row_bytes < kPage;
   const int64_t panel_bytes = (all_lines || far) && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
   if (plan.row_count < rows) {
     // Few rows leave room for more columns.
     panel = std::min(kMaxBlockSide, panel * rows / plan.row_count);
     if (!plan.pack) panel = std::max(panel, kShortRowsPanel);
+  } else if (by_columns) {
+    panel = kColumnsPanelBytes / dst_piece;
   } else if (linear && moves) {
     panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
   // Panels of about the same size, of whole lines.
   const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
-  plan.block_cols = std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
+  plan.block_cols =
+      by_columns ? panel : std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
   plan.block_rows = plan.pack ? std::min(kMaxBlockSide, kStrips * rows) : rows;
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
@@ -123,6 +132,10 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   else if (plan.row_count * plan.col_count * piece <= kSmallRegion)
     plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
   if (linear) plan.block_rows = std::max(plan.block_rows, moves ? plan.row_count : 512 / src_piece);
+  if (by_columns) {
+    const int64_t strips = ceil_div(plan.row_count, kMaxBlockSide);
+    plan.block_rows = ceil_div(ceil_div(plan.row_count, strips), kMovedRows) * kMovedRows;
+  }
   // Short rows that follow each other make one run of the destination together.
   const bool one_run =
       row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;
@@ -130,7 +143,9 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
   const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;
-  if (linear) {
+  if (by_columns) {
+    plan.ahead = kColumnsAhead;
+  } else if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
     const bool quartered = src_piece == 4 * dst_piece;
