@@ -144,7 +144,9 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
   const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;
-  const int64_t onward = moves && plan.dense_rows ? next_panel(plan) : 0;
+  // What widens gains nothing by it.
+  const bool widens = src_piece < dst_piece;
+  const int64_t onward = plan.shape == KernelShape::transpose && plan.dense_rows && !widens ? next_panel(plan) : 0;
   if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
   } else if (onward > 0) {
