@@ -143,6 +143,30 @@ TEST(Stream, LongColumnsToShortRows) {
   set_isa("");
 }
 
+// Where the source goes on from the rows to the second axis of columns, the same rows of the next panel are fetched;
+// but not where that axis ends after a few panels.
+TEST(Stream, FetchesTheNextPanel) {
+  for (const auto& [extent, onward] : {std::pair(90, true), std::pair(4, false)}) {
+    const Dims dims{40, 3, extent, 65};
+    const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("dbca", dims, DType::f32);
+    const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
+    const BoxPlan& box = plan.boxes()[0];
+    ASSERT_EQ(box.cols.size(), 2u);
+    ASSERT_EQ(box.cols[1].stride[kSrc], 65 * 4);
+    const int64_t next = box.block_cols / 40 * 65 * 4;
+    EXPECT_EQ(box.ahead > next, onward) << box.ahead;
+    if (onward) {
+      EXPECT_LT(box.ahead, next + 64);
+    }
+    const Expected expected(src, dst);
+    for (const auto isa : available_isas()) {
+      set_isa(isa);
+      expected.expect_of(plan, 20, {1, 2});
+    }
+    set_isa("");
+  }
+}
+
 // Small caches: tensors of any size are beyond them, and written past them whether that is faster or not. Rows from
 // shorter than a line to longer than a block's image, and as few of them as there are; every one at an address of its
 // own within the line.

@@ -78,6 +78,20 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   }
 }
 
+/// Where the source goes on from the rows to a later axis of columns, of which a panel has several steps: how far the
+/// same rows of the next panel lie. 0 elsewhere, and where that axis ends too soon.
+int64_t next_panel(const BoxPlan& plan) {
+  int64_t before = 1;
+  for (const Axis& col : plan.cols) {
+    if (before > 1 && col.table < 0 && col.stride[kSrc] == plan.row_count * plan.piece[kSrc]) {
+      const int64_t steps = plan.block_cols / before;
+      return steps > 1 && 8 * steps <= col.extent ? steps * col.stride[kSrc] : 0;
+    }
+    before *= col.extent;
+  }
+  return 0;
+}
+
 /// See choose_blocks().
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
@@ -143,10 +157,15 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
   const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;
+  // What widens gains nothing by it.
+  const bool widens = src_piece < dst_piece;
+  const int64_t onward = plan.shape == KernelShape::transpose && plan.dense_rows && !widens ? next_panel(plan) : 0;
   if (by_columns) {
     plan.ahead = kColumnsAhead;
   } else if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
+  } else if (onward > 0) {
+    plan.ahead = onward + (lines ? 0 : kLine - 1);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
     const bool quartered = src_piece == 4 * dst_piece;
     const int64_t strips = !tiles ? 1 : quartered ? kQuarteredStrips : ceil_div(kStripsAhead, plan.block_cols * strip);

@@ -153,10 +153,9 @@ struct PipelinedTransposition {
   To to;
   int64_t rows, cols, ahead;
 
-  /// Lines of a strip. Columns that start anywhere, or are converted, and those of carried rows are fetched a line
-  /// (tile) at a time.
+  /// Lines of a strip. Columns that start anywhere, or are converted, are fetched a line (tile) at a time.
   static constexpr int64_t kStripLines = 4;
-  static constexpr bool kStrips = Columns::kFrom == kSize && !std::is_same_v<To, CarriedLineRows>;
+  static constexpr bool kStrips = Columns::kFrom == kSize;
   const bool strips = kStrips && start_at_lines();
   /// Pairs of rows that are put for a group that is made.
   static constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
