@@ -55,15 +55,16 @@ bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& 
   return true;
 }
 
-/// The first node that cannot be made as planned, or kNone. Offers are of layouts that begin at offset 0, as they were
-/// spelled when they came first: what is planned otherwise, as parts of concats and views are, is asked for.
-NodeId unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
+/// The nodes that cannot be made as planned. Offers are of layouts that begin at offset 0, as they were spelled when they
+/// came first: what is planned otherwise, as parts of concats and views are, is asked for.
+std::vector<NodeId> unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
   const auto is_as_offered = [&](NodeId id, const Implementation& way) {
     const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
     const Implementation& offer = *plan.space.choices[at(id)][at(choice)].implementation;
     return std::ranges::equal(way.src, offer.src, spelled_alike) &&
            std::ranges::equal(way.dst, offer.dst, spelled_alike);
   };
+  std::vector<NodeId> out;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto id = static_cast<NodeId>(n);
     const Implementation way = implementation_of(plan.plan, id);
@@ -71,9 +72,9 @@ NodeId unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan&
     const NodeId hint = graph.node(id).hint;
     const Implementation forward = hint == kNone ? Implementation() : implementation_of(plan.plan, hint);
     if (is_as_offered(id, way) && (hint == kNone || is_as_offered(hint, forward))) continue;
-    if (!offered(backend, graph, id, way, hint == kNone ? nullptr : &forward)) return id;
+    if (!offered(backend, graph, id, way, hint == kNone ? nullptr : &forward)) out.push_back(id);
   }
-  return kNone;
+  return out;
 }
 
 /// Of those places of a tensor, the one that plan_of() reads: what its producer wrote, if that is one.
@@ -141,9 +142,9 @@ void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const O
   while (true) {
     out.solution = solve(out.space.problem, limits.rest());
     out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
-    const NodeId refused = unmakeable(graph, backend, out);
-    if (refused == kNone) return;
-    forbid(graph, refused, out.solution.assignment, out.space);
+    const std::vector<NodeId> refused = unmakeable(graph, backend, out);
+    if (refused.empty()) return;
+    for (NodeId id : refused) forbid(graph, id, out.solution.assignment, out.space);
   }
 }
 
