@@ -94,12 +94,20 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
                        block.cols, bytes, block.ahead);
 }
 
+/// Whether columns of `bytes` bytes each follow each other in the source. The last one, as its place may be in the next
+/// row (see run_joined()).
+bool columns_follow(const BoxPlan& box, const Block& block, int64_t bytes) {
+  const int64_t last = block.cols - 1;
+  return last > 0 && box.cols.size() == 1 && block.src_cols[1] - block.src_cols[0] == bytes &&
+         block.src_cols[last] - block.src_cols[0] == last * bytes;
+}
+
 /// Past the cache, where columns of the source, or rows of the destination, are lines or halves that follow each other.
 /// False where there is no kernel for it.
 bool transpose_dense(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
   constexpr int64_t kLine = 64;
   const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
-  if (box.cols.size() == 1 && row_bytes % kLine == 0 && block.src_cols[1] - block.src_cols[0] == col_bytes) {
+  if (row_bytes % kLine == 0 && columns_follow(box, block, col_bytes)) {
     const auto split = col_bytes == kLine                     ? kernels.split_lines[log2_size(bytes)]
                        : col_bytes == kLine / 2 && bytes == 4 ? kernels.split_halves
                                                               : nullptr;
@@ -153,8 +161,7 @@ bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
 }
 
 bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  return block.rows >= 2 && block.rows <= 4 && block.cols > 1 && box.cols.size() == 1 &&
-         block.src_cols[1] - block.src_cols[0] == block.rows * bytes;
+  return block.rows >= 2 && block.rows <= 4 && columns_follow(box, block, block.rows * bytes);
 }
 
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes) {

@@ -8,6 +8,8 @@
 namespace relayout::cpu {
 namespace {
 
+constexpr int64_t kLine = 64;
+
 void fill_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
   uint64_t bits = context.plan.fill_bits();
   const int64_t bytes = box.piece[kDst];
@@ -62,6 +64,46 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
   });
 }
 
+/// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
+/// start of the next row, in the source as in the destination.
+bool rows_join(const RunContext& context, const BoxPlan& box) {
+  const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
+  const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
+  return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
+         (box.panels == 1 || box.block_cols * bytes % kLine == 0) && box.rows.size() == 1 &&
+         box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);
+}
+
+/// A block of such a box that has been moved on by `shift` columns, to its rows' first lines: the last columns of a row
+/// are the next row's first ones. What is before the first row's first line, and after the last row's last one, are
+/// blocks of their own.
+void run_joined(const RunContext& context, const BoxPlan& box, Block block, Part row, const Part& col, int64_t shift) {
+  int64_t cols[kMaxListed], first[kLine], unused[kLine];
+  const int64_t begin = col.begin + shift, own = std::min(block.cols, col.total - begin);
+  const int64_t start = list_starts(box.cols, begin, 1, {first, unused})[kSrc];
+  list_starts(box.cols, 0, shift, {first, unused});
+  for (int64_t c = 0; c < shift; ++c) first[c] -= start;
+  if (row.begin == 0 && col.begin == 0) {
+    Block head = block;
+    head.dst -= shift * box.piece[kDst];
+    head.src_cols = first;
+    head.rows = 1;
+    head.cols = shift;
+    make_block(context, box, head);
+  }
+  if (own < block.cols) {
+    if (row.end() == row.total) {
+      --block.rows;
+      --row.total;
+      make_block(context, box, part_of(box, block, block.rows, 1, 0, own));
+    }
+    std::copy_n(block.src_cols, own, cols);
+    for (int64_t c = own; c < block.cols; ++c) cols[c] = first[c - own] + box.rows[0].stride[kSrc];
+    block.src_cols = cols;
+  }
+  if (block.rows > 0) run_block(context, box, block, row, col);
+}
+
 void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   Starts2 rows(box.rows), cols(box.cols);
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
@@ -80,17 +122,30 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
         col.end() < col.total ? col.most * stride : at.next_src() - at.offsets[kSrc] - col.begin * stride;
     return next - row.begin * box.piece[kSrc] + over;
   };
+  const bool joins = rows_join(context, box);
   each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+    const int64_t head = joins ? to_line(context.dst + at.offsets[kDst]) : 0,
+                  shift = head % piece == 0 ? head / piece : 0;
+    const Part own{col.begin + shift, col.most, col.total};
     rows.seek(row.begin, row.listed(extra_rows));
-    cols.seek(col.begin, one_column ? 1 : col.listed(extra_cols));
+    cols.seek(own.begin, one_column ? 1 : own.listed(extra_cols));
     Offsets offset;
     for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at.offsets[k] + rows.first()[k] + cols.first()[k];
     offset[kAttribute] += context.attribute;
-    run_block(context, box,
-              {context.src + (bytes[kSrc] ? offset[kSrc] : 0), context.dst + (bytes[kDst] ? offset[kDst] : 0), offset,
-               rows.of(kSrc), cols.of(kSrc), rows.of(kDst), cols.of(kDst), row.count(), col.count(),
-               by_strips && row.end() == row.total ? to_next(at, row, col) : 0},
-              row, col);
+    const Block block{context.src + (bytes[kSrc] ? offset[kSrc] : 0),
+                      context.dst + (bytes[kDst] ? offset[kDst] : 0),
+                      offset,
+                      rows.of(kSrc),
+                      cols.of(kSrc),
+                      rows.of(kDst),
+                      cols.of(kDst),
+                      row.count(),
+                      col.count(),
+                      by_strips && row.end() == row.total ? to_next(at, row, col) : 0};
+    if (shift > 0)
+      run_joined(context, box, block, row, col, shift);
+    else
+      run_block(context, box, block, row, col);
   });
   if (context.plan.streams() && !context.in_tile && context.kernels.flush) context.kernels.flush();
 }

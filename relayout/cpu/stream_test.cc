@@ -26,9 +26,10 @@ constexpr Tuning kAlways{.stream = Tuning::Stream::always};
 /// keep what they were.
 class Expected {
  public:
-  Expected(const TensorDesc& src, const TensorDesc& dst)
-      : src_(counting(src.span_bytes())), bytes_(static_cast<std::size_t>(dst.span_bytes()), kBefore) {
-    reference_reorder(src, src_.data(), dst, bytes_.data());
+  Expected(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {})
+      : src_(src.span_bytes(), Guarded::Side::end), bytes_(static_cast<std::size_t>(dst.span_bytes()), kBefore) {
+    std::ranges::copy(counting(src.span_bytes()), src_.data());
+    reference_reorder(src, src_.data(), dst, bytes_.data(), attributes);
   }
 
   /// Runs the plan into a buffer `past` bytes past a page, once a number of threads.
@@ -48,7 +49,8 @@ class Expected {
 
  private:
   static constexpr std::byte kBefore{0x5c};
-  std::vector<std::byte> src_, bytes_;
+  Guarded src_;  // nothing after its end is read
+  std::vector<std::byte> bytes_;
 };
 
 std::string describe(const TensorDesc& src, const TensorDesc& dst) {
@@ -165,6 +167,46 @@ TEST(Stream, FetchesTheNextPanel) {
     }
     set_isa("");
   }
+}
+
+// Rows of whole lines that follow each other at addresses that memory from the heap has, and others: a line that two
+// rows share is written by one of them, but for the first row's and the last one's. Columns of two axes, too; strips of
+// which the last one is shorter than a tile; values that are converted, by one scale and by one of each column.
+TEST(Stream, RowsThatShareLines) {
+  const Dims dims{2, 64, 3, 7, 19};
+  const std::pair<const char*, const char*> layouts[] = {
+      {"abcde", "adecb"}, {"abcde", "adebc"}, {"abcde", "aBdec64b"}, {"abcde", "decab"}};
+  const std::pair<DType, DType> types[] = {{DType::u8, DType::u8},    {DType::bf16, DType::bf16},
+                                           {DType::f32, DType::f32},  {DType::f64, DType::f64},
+                                           {DType::f32, DType::bf16}, {DType::f32, DType::u8}};
+  Attributes scales;
+  scales.src_scale = {std::vector<float>(64, 0.75f), 2};
+  for (std::size_t i = 0; i < 64; ++i) scales.src_scale.values[i] += static_cast<float>(i);
+  const auto isas = available_isas();
+  int64_t cases = 0;
+  for (const auto& [from, to] : layouts) {
+    for (const auto& [src_type, dst_type] : types) {
+      const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);
+      SCOPED_TRACE(describe(src, dst) + ", " + from + " -> " + to);
+      for (const Attributes& attributes : {Attributes(), scales}) {
+        const Expected expected(src, dst, attributes);
+        for (const int64_t panel : {0, 64, 96}) {
+          for (const int64_t strip : {0, 26}) {
+            const Plan plan = Plan::make(src, dst, attributes, {},
+                                         {.stream = Tuning::Stream::always, .panel = panel, .strip = strip});
+            ASSERT_TRUE(plan.streams());
+            for (const int64_t past : {16, 33}) {
+              set_isa(cases % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(cases / 2) % isas.size()]);
+              expected.expect_of(plan, past, {1, 3});
+              if (HasFatalFailure()) return set_isa("");
+              ++cases;
+            }
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
 }
 
 // Small caches: tensors of any size are beyond them, and written past them whether that is faster or not. Rows from

@@ -44,6 +44,7 @@ class Guarded {
   Guarded& operator=(const Guarded&) = delete;
 
   std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
   std::span<std::byte> bytes() { return {data_, bytes_}; }
   /// Whether the bytes around it, within its own pages, are as they were.
   bool intact() const {
