@@ -111,6 +111,8 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 struct Lie {
   /// Whether all start at lines.
   bool at_lines;
+  /// Whether the first ones are whole lines apart, so that they all start alike.
+  bool by_lines;
   /// Whether they are within a page of each other: a few pages have them all.
   bool near;
   /// Whether a little more than a multiple of a page apart, so that the two lines of each that a square reads do not
@@ -129,7 +131,7 @@ HWY_INLINE Lie lie_of(const std::byte* src, const int64_t* src_cols, int64_t col
   }
   const int64_t apart = src_cols[1] - src_cols[0], over = apart & (kPage - 1), drift = std::min(over, kPage - over);
   const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kLine + 2);
-  return {starts % kLine == 0, std::abs(apart) < kPage, crowded};
+  return {starts % kLine == 0, apart % kLine == 0, std::abs(apart) < kPage, crowded};
 }
 
 /// kLines + 1 squares side by side past the cache.
@@ -223,8 +225,10 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if (cols > kWhole) {
       const Lie lie = lie_of<T>(src, src_cols, cols);
       if (lie.at_lines && lie.near) return transpose_near_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
-      if (lie.at_lines || lie.crowded)
-        return transpose_squares<T, RowsOfLines>(src, src_cols, lie.at_lines, dst, dst_rows, rows, cols, ahead);
+      if ((lie.by_lines && !lie.near) || lie.at_lines || lie.crowded) {
+        return transpose_squares<T, RowsOfLines>(src, src_cols, lie.at_lines || !lie.crowded, dst, dst_rows, rows, cols,
+                                                 ahead);
+      }
     }
   }
 #endif
