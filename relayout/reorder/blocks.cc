@@ -44,9 +44,8 @@ constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 /// Bytes of such a source that are a block, whole columns, where both sides start at lines.
 constexpr int64_t kLinearBlock = 128 << 10;
 /// Columns pages apart that go to rows of which several lie in a page: bytes of a row that a panel has, and how far
-/// ahead its columns are fetched; columns of so many strips at least. But not shorter rows than this: where those start
-/// anywhere, strips of them are written as one run.
-constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4, kShortRow = 640;
+/// ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
+constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
 bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
@@ -117,7 +116,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
   const bool by_columns = all_lines && far && src_piece == 4 && plan.row_count >= kLongColumns * rows &&
-                          row_bytes > kShortRow && row_bytes < kPage;
+                          row_bytes > kColumnsPanelBytes && row_bytes < kPage;
   const int64_t panel_bytes = (all_lines || far) && plan.row_count >= rows ? kLinesPanelBytes : kPanelBytes;
   int64_t panel = plan.pack ? kPanelBytes / narrow : std::max<int64_t>(128, panel_bytes / dst_piece);
   if (plan.row_count < rows) {
