@@ -1,6 +1,7 @@
 // Every kind that the backend runs, forward, in every layout it offers, against the reference.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "relayout/execute/onednn/node_check.h"
@@ -121,6 +122,36 @@ TEST(OneDnnBackward, SoftmaxOfDimsOfOne) {
       check.check(g, 1, {.relative = 1e-4});
     }
   }
+}
+
+/// Weights of one block that they fill are plain ones as well, which gemm takes.
+TEST(OneDnnWays, AreTheSameOfOneBlockAsOfNone) {
+  const std::unique_ptr<graph::Backend> backend = onednn_backend(1);
+  const Dims dims{32, 48, 1, 1};
+  graph::Graph g;
+  g.pass = Pass::forward_training;
+  const TensorId x = g.input("x", {2, 48, 5, 5});
+  const TensorId y = g.convolution(x, g.input("w", dims));
+  g.add({.kind = Kind::convolution,
+         .pass = Pass::backward_weights,
+         .src = {x, g.input("diff", g.tensor(y).dims)},
+         .hint = 0},
+        1);
+  const auto names = [&](const char* tag) {
+    const Layout weights = Format::parse(tag).bind(dims), nhwc = Format::parse("acdb").bind(g.tensor(x).dims),
+                 diff = Format::parse("acdb").bind(g.tensor(y).dims);
+    const std::array<graph::Wish, 2> src{nhwc, diff};
+    const std::array<graph::Wish, 1> dst{weights};
+    std::vector<std::string> out;
+    for (const graph::Implementation& way : backend->implementations(g, 1, src, dst, nullptr)) {
+      EXPECT_EQ(way.dst[0], weights);
+      out.push_back(way.name);
+    }
+    std::ranges::sort(out);
+    return out;
+  };
+  EXPECT_FALSE(names("cdba").empty());
+  EXPECT_EQ(names("Acdb32a"), names("cdba"));
 }
 
 /// Parts of concats and views begin within memory, which a primitive does not see.

@@ -80,9 +80,24 @@ std::string tag_in(int ndims, Spelling spelling) {
     case Spelling::blocked16: return ndims >= 2 ? "aB" + spatial + "16b" : "";
     case Spelling::blocked8: return ndims >= 2 ? "aB" + spatial + "8b" : "";
     case Spelling::blocked4: return ndims >= 2 ? "aB" + spatial + "4b" : "";
-    case Spelling::as_given: break;
+    case Spelling::as_given:
+    case Spelling::unblocked: break;
   }
   return "";
+}
+
+/// Without the count of blocks where a dim is one block that it fills; nothing where no dim is.
+std::optional<Layout> unblocked(const Layout& layout) {
+  std::vector<Digits> digits;
+  bool changed = false;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    digits.push_back(layout.digits_of(d));
+    Digits& own = digits.back();
+    if (own.size() != 2 || own[1].extent != 1 || own[0].extent != layout.dim(d)) continue;
+    own = {own[0]};
+    changed = true;
+  }
+  return changed ? std::optional(Layout::from_digits(layout.dims(), digits, layout.offset0())) : std::nullopt;
 }
 
 }  // namespace
@@ -161,6 +176,7 @@ std::optional<Layout> layout_in(const Dims& dims, Spelling spelling) {
 
 std::optional<Layout> spelled(const Layout& layout, Spelling spelling) {
   if (spelling == Spelling::as_given) return layout;
+  if (spelling == Spelling::unblocked) return unblocked(layout);
   const std::optional<Layout> candidate = layout_in(layout.dims(), spelling);
   if (!candidate) return std::nullopt;
   const Layout there = moved(*candidate, layout.offset0());

@@ -29,8 +29,9 @@ Layout moved(const Layout& layout, int64_t offset0);
 
 /// Layouts equal to this one as a family of tags spells it, wherever they begin, or nothing where it is none of them.
 /// Strides of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags it knows.
-enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4 };
-inline constexpr int kSpellingCount = 6;
+/// `unblocked`: dims of one block without it, as gemm wants weights that other kernels have in blocks.
+enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4, unblocked };
+inline constexpr int kSpellingCount = 7;
 std::optional<Layout> spelled(const Layout& layout, Spelling spelling);
 /// The layout of that family for these dims; nothing where the rank has none.
 std::optional<Layout> layout_in(const Dims& dims, Spelling spelling);

@@ -111,6 +111,19 @@ TEST(Descriptor, EqualLayoutsBySpellings) {
   EXPECT_FALSE(spelled(Format::parse("nhwc").bind({4, 16, 2, 1}), Spelling::plain));
 }
 
+TEST(Descriptor, OneBlockThatIsFullMayGoUnsaid) {
+  const Dims dims{32, 5, 3, 3};
+  const Layout blocks = Format::parse("Acdb32a").bind(dims), plain = Format::parse("cdba").bind(dims);
+  const auto other = spelled(Format::parse("cdbA32a").bind(dims), Spelling::unblocked);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(*other, plain);
+  EXPECT_EQ(descriptor(*other, DType::f32), descriptor(plain, DType::f32));
+  EXPECT_TRUE(spelled(blocks, Spelling::unblocked));
+  EXPECT_FALSE(spelled(plain, Spelling::unblocked));                                         // no blocks
+  EXPECT_FALSE(spelled(Format::parse("Acdb16a").bind(dims), Spelling::unblocked));           // two of them
+  EXPECT_FALSE(spelled(Format::parse("Acdb32a").bind({31, 5, 3, 3}), Spelling::unblocked));  // with padding
+}
+
 TEST(Descriptor, WhatCannotBeSaid) {
   const Layout plain = Layout::contiguous({2, 8, 4});
   EXPECT_FALSE(descriptor(flip(plain, 1), DType::f32));  // a negative stride
