@@ -110,10 +110,14 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-/// NumPy's spelling of a type: float, bfloat, int or uint and its bits.
+/// NumPy's (ml_dtypes') spelling of a type: float, bfloat, int or uint and its bits.
 std::optional<DType> find_numpy_dtype(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"float", "f"}, {"bfloat", "bf"}, {"int", "s"}, {"uint", "u"}};
+  if (text == "bool_") return DType::boolean;
+  // ml_dtypes has one with infinities, too, by the name without the end.
+  if (text == "float8_e4m3fn") return DType::f8_e4m3;
+  if (text == "float8_e4m3") return std::nullopt;
   for (const auto& [long_kind, kind] : kKinds) {
     if (!text.starts_with(long_kind)) continue;
     const std::optional<DType> found = find_dtype(std::string(kind) + std::string(text.substr(long_kind.size())));

@@ -88,6 +88,7 @@ Json to_json(const Description& about) {
   out["elements"] = layout.elements();
   out["padding_elements"] = about.padding_elements();
   out["span_elements"] = layout.span();
+  out["span_bytes"] = about.desc.span_bytes();
   out["size_bytes"] = about.desc.size_bytes();
   out["logical_bytes"] = about.desc.logical_bytes();
   out["injective"] = !about.collision.has_value();
@@ -245,7 +246,8 @@ std::string to_text(const Description& about) {
   std::string bytes = fmt::format("{}", desc.size_bytes());
   if (desc.size_bytes() >= 1024) bytes += fmt::format(" ({})", size_text(desc.size_bytes()));
   out += labelled(
-      "bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(), layout.span()));
+      "bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(), layout.span()) +
+                   (desc.span_bytes() > desc.size_bytes() ? fmt::format(", {} bytes", desc.span_bytes()) : ""));
   out += labelled("is", predicates_text(about));
   if (about.collision) {
     out += labelled("collision", fmt::format("({}) and ({}) share offset {}", join(about.collision->first),

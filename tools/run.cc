@@ -222,7 +222,8 @@ Json to_json(const Options& options, const execute::Model& model, const Result& 
         {"equal", result.check->equal},
         {"largest_difference", std::isfinite(result.check->difference) ? Json(result.check->difference) : Json("inf")},
         {"output", result.check->output},
-        {"by_rounding", result.check->by_rounding}};
+        {"by_rounding", result.check->by_rounding},
+        {"zero_outputs", result.check->zero}};
   }
   return out;
 }
@@ -232,9 +233,11 @@ std::string to_text(const Options& options, const execute::Model& model, const R
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   std::string out;
   if (options.profile) out += profile_text(result.profile) + "\n";
-  out += labelled("time", fmt::format("{:.3f} ms, median of {}",
+  out += labelled("time", fmt::format("{:.3f} ms, {}",
                                       static_cast<double>(result.nanoseconds[result.nanoseconds.size() / 2]) * 1e-6,
-                                      result.nanoseconds.size()));
+                                      result.nanoseconds.size() == 1
+                                          ? "the first run, which is slower; --repeat reports the median of later ones"
+                                          : fmt::format("median of {}", result.nanoseconds.size())));
   out += labelled("plan", fmt::format("policy {}: {} of {}, {}", model.plan().policy,
                                       counted(totals.reorders, "reorder"), size_text(totals.reorder_bytes),
                                       counted(totals.reference_primitives, "slow reference primitive")));
@@ -251,6 +254,10 @@ std::string to_text(const Options& options, const execute::Model& model, const R
     out += labelled("check", fmt::format("{}: largest difference to the float64 reference {:.2g} of the scale, in {}",
                                          result.check->equal ? "equal" : "DIFFERS", result.check->difference,
                                          escaped(result.check->output)));
+    if (result.check->zero > 0) {
+      out += labelled("zero", fmt::format("throughout in {} of {} in the reference, which show little",
+                                          result.check->zero, counted(std::ssize(model.graph().outputs), "output")));
+    }
     if (result.check->by_rounding > 0) {
       out += labelled("rounding", fmt::format("{} more than the tolerance, which rounding explains",
                                               result.check->by_rounding == 1
@@ -289,6 +296,8 @@ int run(const Options& options, bool json) {
                              escaped(*options.plan_file, 4096), model.plan().threads, result.threads));
   }
   write_warnings(result.warnings);
+  // Of several runs one before them is not timed: it finds caches cold and threads asleep.
+  if (options.repeat > 1) model.run(sources, destinations);
   for (int r = 0; r < options.repeat; ++r) {
     const auto start = std::chrono::steady_clock::now();
     model.run(sources, destinations);
@@ -326,7 +335,9 @@ Verb add_run(CLI::App& app) {
   add_plan_flags(*command, options->plan);
   command->add_option("--plan", options->plan_file, "Run by this plan, which relayout plan -o wrote for the model")
       ->excludes("--policy");
-  command->add_option("--repeat", options->repeat, "Runs; the median time is reported")->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--repeat", options->repeat, "Runs; the median time is reported, of more than one without the first")
+      ->check(CLI::Range(1, 1000000));
   command->add_flag("--profile", options->profile, "Time of each primitive and reorder, in one more run");
   command->add_flag("--check", options->check, "Compare the outputs with a float64 reference");
   command->add_flag("--check-padding", options->check_padding, "Check after each step that padding holds zero");

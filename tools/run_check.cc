@@ -37,13 +37,14 @@ double allowed(const graph::Values& want, double sum) {
 OutputCheck check_outputs(const graph::Graph& graph, const std::vector<graph::Values>& values,
                           const std::vector<std::vector<std::byte>>& outputs) {
   const auto [want, sums] = graph::evaluate_sums(graph, values);
+  OutputCheck out;
   std::vector<double> differences, limits;
   for (std::size_t i = 0; i < want.size(); ++i) {
     const DType dtype = graph.tensor(graph.outputs[i]).dtype;
     differences.push_back(distance(graph::load(outputs[i], dtype, static_cast<int64_t>(want[i].size())), want[i]));
     limits.push_back(allowed(want[i], sums[i]));
+    out.zero += !want[i].empty() && std::ranges::all_of(want[i], [](double x) { return x == 0; });
   }
-  OutputCheck out;
   const std::vector<double> tolerated = limits;
   if (!std::ranges::equal(differences, limits, std::ranges::less_equal())) {
     std::vector<double> moved(want.size());

@@ -22,6 +22,9 @@ struct OutputCheck {
   std::string output;
   /// Outputs that differ by more than 0.001 of their scale, as so much of rounding would make them.
   int64_t by_rounding = 0;
+  /// Outputs that are zero throughout in the reference: little is shown by those, as gradients behind a saturated
+  /// softmax are.
+  int64_t zero = 0;
 };
 /// `inputs` and `outputs` as the graph has them; outputs row-major in their types.
 OutputCheck check_outputs(const graph::Graph& graph, const std::vector<graph::Values>& inputs,

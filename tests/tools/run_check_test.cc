@@ -56,6 +56,11 @@ TEST(RunCheck, AllowsWhatRoundingExplains) {
   EXPECT_EQ(wrong.by_rounding, 0);
 }
 
+TEST(RunCheck, CountsOutputsThatAreZero) {
+  EXPECT_EQ(checked(difference(1), 3, 0).zero, 0);
+  EXPECT_EQ(checked(difference(1), 1, 0).zero, 1);  // all of it cancels
+}
+
 TEST(RunCheck, WhatIsNoNumberIsWrong) {
   EXPECT_FALSE(checked(difference(1), 3, NAN).equal);
   EXPECT_FALSE(checked(difference(1e6f), 1 + 0x1p-20, INFINITY).equal);
