@@ -164,6 +164,31 @@ TEST(Stream, FewColumnsOrRows) {
   std::printf("interleaved reorders: %lld\n", static_cast<long long>(cases));
 }
 
+// Conversions by stages: what is moved last goes past the cache where it is lines.
+TEST(Stream, WhatStagesMoveLast) {
+  int64_t cases = 0;
+  for (const char* to : {"OIhw4i16o4i", "OIhw16i16o4i", "OIhw2i8o4i", "OIhw8i16o2i"}) {
+    for (const Dims& dims : {Dims{32, 64, 3, 3}, Dims{19, 37, 3, 3}, Dims{48, 16, 7, 1}}) {
+      for (const DType type : {DType::s8, DType::bf16}) {
+        const TensorDesc src = desc("oihw", dims, DType::f32), dst = desc(to, dims, type);
+        SCOPED_TRACE(describe(src, dst) + ", to " + to);
+        const Expected expected(src, dst);
+        const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
+        for (const auto& isa : available_isas()) {
+          set_isa(isa);
+          for (const int64_t past : {0, 64, 16, 37}) {
+            expected.expect_of(plan, past, {1, 3});
+            if (HasFatalFailure()) return set_isa("");
+            cases += plan.boxes()[0].stage > 0;
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
+  EXPECT_GT(cases, 0);
+}
+
 // Columns pages apart to short rows, by panels of a few lines and long strips, the last one of each shorter; rows start
 // at lines or not.
 TEST(Stream, LongColumnsToShortRows) {
