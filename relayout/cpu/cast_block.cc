@@ -165,7 +165,8 @@ void put(const RunContext& context, const Block& block, int64_t bytes, const std
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
   Pipelined pipelined;
-  if ((box.pack || interleaves(box, block, box.piece[kDst])) && convert.straight(attribute))
+  const bool few = block.cols <= kMostConverted && interleaves(context.kernels, box, block, box.piece[kDst]);
+  if ((box.pack || few) && convert.straight(attribute))
     pipelined = {convert.pipelined, convert.scale(block.offset[kAttribute])};
   transpose_packed(context, box, block, box.piece[kDst], pipelined,
                    [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {

@@ -8,6 +8,8 @@
 namespace relayout::cpu {
 namespace {
 
+constexpr int64_t kLine = 64;
+
 /// kRows rows of a gather at a time: the list of the columns is read once for all.
 template <typename T, int kRows>
 void gather_rows(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
@@ -105,7 +107,6 @@ bool columns_follow(const BoxPlan& box, const Block& block, int64_t bytes) {
 /// Past the cache, where columns of the source, or rows of the destination, are lines or halves that follow each other.
 /// False where there is no kernel for it.
 bool transpose_dense(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
-  constexpr int64_t kLine = 64;
   const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
   if (row_bytes % kLine == 0 && columns_follow(box, block, col_bytes)) {
     const auto split = col_bytes == kLine                     ? kernels.split_lines[log2_size(bytes)]
@@ -133,7 +134,8 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
   }
   // A few rows or columns need no tiles, so no dense block either.
   const bool few =
-      !block.lines && box.shuffle == 1 && (interleaves(box, block, bytes) || deinterleaves(box, block, bytes));
+      !block.lines && box.shuffle == 1 &&
+      (interleaves(context.kernels, box, block, bytes) || deinterleaves(context.kernels, box, block, bytes));
   if (few) return transpose_by_kernel(context, box, block, bytes);
   if (!box.pack && block.lines) return LineTransposition(context, box, block, *block.lines, bytes, {}, nullptr).run();
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
@@ -154,25 +156,27 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
 
 }  // namespace
 
-bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  if (block.cols < 2 || block.cols > 4 || box.rows.size() != 1) return false;
+bool interleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
+  if (!few_kernel(kernels.interleave, block.cols, box.row_count, bytes) || box.rows.size() != 1) return false;
   const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : box.rows[0].stride[kDst];
   return stride == block.cols * bytes;
 }
 
-bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes) {
-  return block.rows >= 2 && block.rows <= 4 && columns_follow(box, block, block.rows * bytes);
+bool deinterleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
+  return few_kernel(kernels.deinterleave, block.rows, block.cols, bytes) &&
+         (!block.stream || block.rows > 4 || block.cols * bytes % kLine == 0) &&
+         columns_follow(box, block, block.rows * bytes);
 }
 
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes) {
   const std::size_t size = log2_size(bytes);
   const Kernels& kernels = context.kernels;
-  if (interleaves(box, block, bytes)) {
+  if (interleaves(kernels, box, block, bytes)) {
     const auto& interleave = block.stream ? kernels.interleave_stream : kernels.interleave;
     return interleave[static_cast<std::size_t>(block.cols - 2)][size](block.src, block.src_cols,
                                                                       block.dst + block.dst_rows[0], block.rows);
   }
-  if (deinterleaves(box, block, bytes)) {
+  if (deinterleaves(kernels, box, block, bytes)) {
     const auto& deinterleave = block.stream ? kernels.deinterleave_stream : kernels.deinterleave;
     return deinterleave[static_cast<std::size_t>(block.rows - 2)][size](block.src + block.src_cols[0], block.dst,
                                                                         block.dst_rows, block.cols);

@@ -64,14 +64,63 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
   });
 }
 
+/// Blocks in the cache that (de)interleave a few columns (rows): the kernel is chosen, and its list made, once. False
+/// where a box does not.
+bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  if (box.rows.size() != 1 || box.cols.size() != 1) return false;
+  const Axis &row = box.rows[0], &col = box.cols[0];
+  const int64_t bytes = box.piece[kSrc], rows = box.row_count, cols = box.col_count;
+  const Kernels& kernels = context.kernels;
+  const auto interleave =
+      box.panels == 1 && row.stride[kDst] == cols * bytes ? few_kernel(kernels.interleave, cols, rows, bytes) : nullptr;
+  const auto deinterleave = box.strips == 1 && col.stride[kSrc] == rows * bytes
+                                ? few_kernel(kernels.deinterleave, rows, cols, bytes)
+                                : nullptr;
+  if (!interleave && !deinterleave) return false;
+  int64_t starts[kMostInterleaved];
+  for (int64_t i = 0; i < (interleave ? cols : rows); ++i)
+    starts[i] = i * (interleave ? col.stride[kSrc] : row.stride[kDst]);
+  each_block(box, tables, begin, end, [&](const Odometer& position, const Part& strip, const Part& panel) {
+    const std::byte* const src =
+        context.src + position.offsets[kSrc] + strip.begin * bytes + panel.begin * col.stride[kSrc];
+    std::byte* const dst = context.dst + position.offsets[kDst] + strip.begin * row.stride[kDst] + panel.begin * bytes;
+    if (interleave)
+      interleave(src, starts, dst, strip.count());
+    else
+      deinterleave(src, dst, starts, panel.count());
+  });
+  return true;
+}
+
+/// Transpositions in the cache of which each block is all of a region: by one kernel and the same lists. False where a
+/// box is something else.
+bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  const bool cached = !context.plan.streams() || context.in_tile;
+  if (box.shape != KernelShape::transpose || !cached || context.converts() || box.shuffle > 1 || box.row_run > 0 ||
+      box.pack || box.ahead != 0)
+    return false;
+  if (run_interleaved(context, box, tables, begin, end)) return true;
+  if (box.strips > 1 || box.panels > 1 || end - begin == 1) return false;
+  Starts2 rows(box.rows), cols(box.cols);
+  rows.seek(0, box.row_count);
+  cols.seek(0, box.col_count);
+  const auto transpose = context.kernels.transpose[log2_size(box.piece[kSrc])];
+  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+    transpose(context.src + at.offsets[kSrc], cols.of(kSrc), context.dst + at.offsets[kDst], rows.of(kDst), row.count(),
+              col.count(), 0);
+  });
+  return true;
+}
+
 /// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
 /// start of the next row, in the source as in the destination.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
   return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
-         (box.panels == 1 || box.block_cols * bytes % kLine == 0) && box.rows.size() == 1 &&
-         box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);
+         !deinterleaves_whole(context, box) && (box.panels == 1 || box.block_cols * bytes % kLine == 0) &&
+         box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) &&
+         std::ranges::all_of(box.cols, even);
 }
 
 /// A block of such a box that has been moved on by `shift` columns, to its rows' first lines: the last columns of a row
@@ -185,7 +234,7 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
     run_tiles(context, box, tables, begin, end);
   else if (box.strided && box.ahead == 0)
     run_strided_blocks(context, box, tables, begin, end);
-  else
+  else if (!run_regions(context, box, tables, begin, end))
     run_listed(context, box, tables, begin, end);
 }
 

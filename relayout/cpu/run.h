@@ -90,10 +90,12 @@ void make_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 bool fetches(const RunContext& context, const BoxPlan& box);
 /// The transposition of elements of `bytes` by the kernel that suits the block.
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
-/// Whether that interleaves two to four columns of rows that follow each other, or columns of as many rows: no tile of
-/// a transposition would be filled. The first has one answer for all blocks of a box.
-bool interleaves(const BoxPlan& box, const Block& block, int64_t bytes);
-bool deinterleaves(const BoxPlan& box, const Block& block, int64_t bytes);
+/// Whether that interleaves a few columns of rows that follow each other, or columns of as many rows, by a kernel for
+/// their number: no tile of a transposition would be filled. The first has one answer for all blocks of a box.
+bool interleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes);
+bool deinterleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes);
+/// Those of conversions are for so many columns.
+inline constexpr int64_t kMostConverted = 4;
 /// Whether cast_block() converts a box's columns before it transposes them; then it can stream.
 bool narrows(const RunContext& context, const BoxPlan& box);
 
@@ -108,6 +110,23 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
 
 inline std::size_t log2_size(int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes)));
+}
+
+/// The kernel of a table that (de)interleaves `few` columns (rows) of `many` rows (columns), or null. Those of more
+/// than four do as many at a time as a register has, or one by one.
+template <typename Table>
+auto few_kernel(const Table& table, int64_t few, int64_t many, int64_t bytes) {
+  const bool has = few >= 2 && few <= kMostInterleaved && (few <= 4 || many * bytes >= 64);
+  return has ? table[static_cast<std::size_t>(few - 2)][log2_size(bytes)] : nullptr;
+}
+
+/// Whether each region of a box is one block that is deinterleaved by such a kernel of more than four rows: past the
+/// cache, too, it writes just its own bytes, wherever rows start.
+inline bool deinterleaves_whole(const RunContext& context, const BoxPlan& box) {
+  return box.shape == KernelShape::transpose && !context.converts() && box.shuffle == 1 && box.row_run == 0 &&
+         box.row_count > 4 && box.rows.size() == 1 && box.cols.size() == 1 && box.strips == 1 && box.panels == 1 &&
+         box.cols[0].stride[kSrc] == box.row_count * box.piece[kSrc] &&
+         few_kernel(context.kernels.deinterleave_stream, box.row_count, box.col_count, box.piece[kSrc]) != nullptr;
 }
 
 /// Rows and columns of a strided box, from the first ones on. Here, as small reorders are little else.

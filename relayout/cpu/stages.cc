@@ -19,17 +19,37 @@ class StageParts {
   StageParts(const RunContext& context, const BoxPlan& box) : streams_(streams(context, box)) {
     for (std::size_t p = 0; p < box.parts.size(); ++p) add(box.parts[p], parts_[p]);
     if (streams_) parts_[box.parts.size() - 1].region.stream = true;
+    if (box.converts_last || !past_cache(context)) return;
+    // What is moved last is written by lines, where it is some.
+    for (std::size_t p = 1; p < box.parts.size(); ++p) {
+      parts_[p].region.stream = parts_[p].listed && moves_lines(context, box, box.parts[p]);
+      streams_ = streams_ || parts_[p].region.stream;
+    }
   }
 
   const StagePart& operator[](std::size_t i) const { return parts_[i]; }
-  /// Whether what is converted last is lines, and goes past the cache.
+  /// Whether what is converted or moved last is lines, and goes past the cache.
   bool streams() const { return streams_; }
 
  private:
   static bool streams(const RunContext& context, const BoxPlan& box) {
     const BoxPlan& last = box.parts.back();
-    return box.converts_last && context.plan.streams() && !context.in_tile && context.kernels.copy_stream &&
-           last.long_runs && last.col_count * last.piece[kDst] % kLine == 0 && context.plan.attributes().beta == 0;
+    return box.converts_last && past_cache(context) && last.long_runs && last.col_count * last.piece[kDst] % kLine == 0;
+  }
+  static bool past_cache(const RunContext& context) {
+    return context.plan.streams() && !context.in_tile && context.kernels.copy_stream &&
+           context.plan.attributes().beta == 0;
+  }
+
+  /// Whether a part is transposed into rows of whole lines, in all chunks of a box.
+  static bool moves_lines(const RunContext& context, const BoxPlan& box, const BoxPlan& part) {
+    const auto lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kLine == 0; };
+    const int64_t bytes = part.piece[kDst], start = box.offset[kDst] + part.offset[kDst];
+    return part.shape == KernelShape::transpose && part.shuffle == 1 && part.row_run == 0 && !part.pack && bytes >= 4 &&
+           part.row_count * bytes >= 16 && part.col_count * bytes % kLine == 0 &&
+           part.block_cols * bytes % kLine == 0 && to_line(context.dst + start) == 0 &&
+           std::ranges::all_of(part.rows, lines) && std::ranges::all_of(part.loops, lines) &&
+           std::ranges::all_of(box.loops, lines) && context.kernels.transpose_stream[log2_size(bytes)] != nullptr;
   }
 
   void add(const BoxPlan& box, StagePart& part) {

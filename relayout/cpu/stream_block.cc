@@ -105,9 +105,15 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     return true;
   }
   const bool moves = box.shape == KernelShape::transpose && !converts && box.shuffle == 1;
-  if ((moves || (converts && narrows(context, box))) && interleaves(box, block, bytes)) {
+  if ((moves || (converts && block.cols <= kMostConverted && narrows(context, box))) &&
+      interleaves(kernels, box, block, bytes)) {
     block.stream = true;
     converts ? cast_block(context, box, block) : transpose_by_kernel(context, box, block, bytes);
+    return true;
+  }
+  if (deinterleaves_whole(context, box)) {
+    block.stream = true;
+    transpose_by_kernel(context, box, block, bytes);
     return true;
   }
   const bool parts = parts_of_lines(box, block);
@@ -116,7 +122,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   if (block.ahead == 0) block.ahead = box.ahead;
   block.stream = true;
   if (!parts && converts && cast_stream(context, box, block)) return true;
-  if (!parts && moves && deinterleaves(box, block, bytes)) {
+  if (!parts && moves && deinterleaves(kernels, box, block, bytes)) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }

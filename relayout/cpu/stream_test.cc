@@ -124,6 +124,71 @@ TEST(Stream, EqualsTheReferenceOnEveryThreadCount) {
   std::printf("streamed reorders: %lld plans\n", static_cast<long long>(cases));
 }
 
+// Weights of 3x3 and fewer: a few columns (rows) interleaved, through the cache and past it; without gaps, and in
+// places that leave some.
+TEST(Stream, FewColumnsOrRows) {
+  const std::pair<const char*, const char*> layouts[] = {{"abcd", "acdb"},
+                                                         {"acdb", "abcd"},
+                                                         {"abcd", "cdba"},
+                                                         {"cdba", "abcd"},
+                                                         {"strides:1200,11,3,1", "acdb"},
+                                                         {"acdb", "strides:1201,11,3,1"},
+                                                         {"abcd", "strides:1300,1,280,90"},
+                                                         {"strides:1300,1,280,90", "abcd"}};
+  int64_t cases = 0;
+  for (const Dims& kernel : {Dims{3, 3}, Dims{1, 9}, Dims{7, 1}, Dims{1, 5}, Dims{2, 3}, Dims{2, 2}}) {
+    for (const int64_t channels : {15, 16, 33, 80}) {
+      for (const auto& [from, to] : layouts) {
+        // Those with gaps are made for 3x3.
+        const bool gaps = std::string_view(from).starts_with('s') || std::string_view(to).starts_with('s');
+        if (gaps && kernel != Dims{3, 3}) continue;
+        const Dims dims{5, channels, kernel[0], kernel[1]};
+        for (const DType type : {DType::f32, DType::u8, DType::f64}) {
+          const TensorDesc src = desc(from, dims, type), dst = desc(to, dims, type);
+          SCOPED_TRACE(describe(src, dst) + ", " + from + " -> " + to);
+          const Expected expected(src, dst);
+          for (const auto stream : {Tuning::Stream::always, Tuning::Stream::never}) {
+            const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
+            for (const auto& isa : available_isas()) {
+              set_isa(isa);
+              expected.expect_of(plan, cases % 3 == 0 ? 0 : cases % 3 == 1 ? 16 : cases * 7 % 64, {1, 3});
+              if (HasFatalFailure()) return set_isa("");
+              ++cases;
+            }
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
+  std::printf("interleaved reorders: %lld\n", static_cast<long long>(cases));
+}
+
+// Conversions by stages: what is moved last goes past the cache where it is lines.
+TEST(Stream, WhatStagesMoveLast) {
+  int64_t cases = 0;
+  for (const char* to : {"OIhw4i16o4i", "OIhw16i16o4i", "OIhw2i8o4i", "OIhw8i16o2i"}) {
+    for (const Dims& dims : {Dims{32, 64, 3, 3}, Dims{19, 37, 3, 3}, Dims{48, 16, 7, 1}}) {
+      for (const DType type : {DType::s8, DType::bf16}) {
+        const TensorDesc src = desc("oihw", dims, DType::f32), dst = desc(to, dims, type);
+        SCOPED_TRACE(describe(src, dst) + ", to " + to);
+        const Expected expected(src, dst);
+        const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
+        for (const auto& isa : available_isas()) {
+          set_isa(isa);
+          for (const int64_t past : {0, 64, 16, 37}) {
+            expected.expect_of(plan, past, {1, 3});
+            if (HasFatalFailure()) return set_isa("");
+            cases += plan.boxes()[0].stage > 0;
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
+  EXPECT_GT(cases, 0);
+}
+
 // Columns pages apart to short rows, by panels of a few lines and long strips, the last one of each shorter; rows start
 // at lines or not.
 TEST(Stream, LongColumnsToShortRows) {

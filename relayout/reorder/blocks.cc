@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "relayout/reorder/axes.h"
 #include "relayout/reorder/shuffle.h"
 
 namespace relayout {
@@ -91,6 +90,16 @@ int64_t next_panel(const BoxPlan& plan) {
   return 0;
 }
 
+/// Whether a box (de)interleaves a few columns (rows).
+bool interleaves(const BoxPlan& plan) {
+  const Axis &row = plan.rows[0], &col = plan.cols[0];
+  const int64_t bytes = plan.piece[kSrc];
+  const bool one = plan.rows.size() == 1 && plan.cols.size() == 1 && row.table < 0 && col.table < 0;
+  return plan.shape == KernelShape::transpose && plan.piece[kDst] == bytes && one &&
+         ((interleaved(plan.col_count, plan.row_count, bytes) && row.stride[kDst] == plan.col_count * bytes) ||
+          (interleaved(plan.row_count, plan.col_count, bytes) && col.stride[kSrc] == plan.row_count * bytes));
+}
+
 /// See choose_blocks().
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
@@ -152,7 +161,9 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   // Short rows that follow each other make one run of the destination together.
   const bool one_run =
       row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;
-  if (one_run) plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+  if (one_run)
+    plan.block_rows =
+        interleaves(plan) ? kMaxBlockSide : std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
   const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;
@@ -215,7 +226,7 @@ bool strides(const BoxPlan& plan) {
   if (plan.rows.size() != 1 || plan.cols.size() != 1 || plan.rows[0].table >= 0 || plan.cols[0].table >= 0)
     return false;
   if (plan.shape == KernelShape::transpose)
-    return !plan.pack && plan.row_run == 0 && plan.row_count > 4 && plan.col_count > 4;
+    return !plan.pack && plan.row_run == 0 && plan.row_count > 4 && plan.col_count > 4 && !interleaves(plan);
   return (plan.shape == KernelShape::copy || plan.shape == KernelShape::gather) && !plan.long_runs && plan.chunk == 0 &&
          plan.shuffle == 1 && plan.unit_bits[kSrc] == 8 && plan.unit_bits[kDst] == 8;
 }

@@ -1,6 +1,7 @@
 // The blocks of a box plan: its units of work (internal to reorder).
 #pragma once
 
+#include "relayout/reorder/axes.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout {
@@ -9,6 +10,12 @@ namespace relayout {
 inline constexpr int64_t kLongRun = 512;
 /// Rows of a region grow until they have so many bytes.
 inline constexpr int64_t kRowBytes = 256;
+
+/// Whether so few columns (rows) of elements of `bytes` are (de)interleaved by kernels of their own, where the `many`
+/// rows of the destination (columns of the source) follow each other.
+constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
+  return few >= 2 && (few <= 4 || (few <= 9 && few % 2 == 1 && bytes <= 4 && many * bytes >= kLine));
+}
 
 /// Chooses the blocks of a region and makes the rest of the axes loops.
 /// `streams`: the destination is beyond the caches.

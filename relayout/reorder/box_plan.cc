@@ -282,15 +282,17 @@ void choose_mask(BoxPlan& plan, Axes& axes) {
   }
 }
 
-/// Whether a long run of one side steps over two to four elements of the other: (de)interleaving kernels do those.
+/// Whether a long run of one side steps over a few elements of the other: (de)interleaving kernels do those.
 bool interleaves_few(Box& box, int64_t element) {
-  constexpr int64_t kFew = 4, kLong = 16 * kLine;
+  constexpr int64_t kTiles = 4, kLong = 16 * kLine;
   for (const Operand side : {kSrc, kDst}) {
     const auto few = stepping(box.axes, side, element);
-    if (few == box.axes.end() || few->extent > kFew) continue;
+    if (few == box.axes.end()) continue;
     const int64_t step = few->extent * element;
     const auto run = side == kSrc ? find_run(box.axes, step, element) : find_run(box.axes, element, step);
-    if (run != box.axes.end() && run->extent * element >= kLong) return true;
+    if (run == box.axes.end() || !interleaved(few->extent, run->extent, element)) continue;
+    // By tiles an odd number of more than four is slower.
+    if (few->extent > kTiles || run->extent * element >= kLong) return true;
   }
   return false;
 }

@@ -97,8 +97,8 @@ struct BoxPlan {
   int64_t row_count = 1, col_count = 1;
   /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
-  /// A box in the cache whose rows and columns need no lists, as each is one axis; of a transposition, of more than two
-  /// to four, which have kernels of their own.
+  /// A box in the cache whose rows and columns need no lists, as each is one axis; of a transposition, of more than a
+  /// few, which have kernels of their own.
   bool strided = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;

@@ -1,4 +1,4 @@
-// Interleaving two to four columns into rows that follow each other, and back.
+// Interleaving a few columns into rows that follow each other, and back: two to four, five, seven or nine.
 #if defined(RELAYOUT_CPU_KERNELS_INTERLEAVE) == defined(HWY_TARGET_TOGGLE)
 #ifdef RELAYOUT_CPU_KERNELS_INTERLEAVE
 #undef RELAYOUT_CPU_KERNELS_INTERLEAVE
@@ -39,6 +39,8 @@ template <class D, int kK>
 struct Few {
   hn::Vec<D> v[kK];
 };
+
+#include "relayout/cpu/kernels/interleave_odd-inl.h"
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
@@ -130,7 +132,10 @@ HWY_INLINE void interleave_rows(const std::byte* src, const int64_t* src_cols, s
   for (int64_t r = begin; r < end; r += kLanes) {
     Few<Wide<T>, kCols> in;
     for (int c = 0; c < kCols; ++c) in.v[c] = hn::LoadU(d, as<T>(src + src_cols[c] + r * kSize));
-    store_interleaved<kStream>(d, in, as<T>(dst + r * kCols * kSize));
+    if constexpr (kCols > 4)
+      store_odd<kStream>(d, in, as<T>(dst + r * kCols * kSize), std::make_index_sequence<kCols>());
+    else
+      store_interleaved<kStream>(d, in, as<T>(dst + r * kCols * kSize));
   }
 }
 
@@ -139,7 +144,10 @@ void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, i
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
   const int64_t whole = rows / kLanes * kLanes;
   interleave_rows<T, kCols, false>(src, src_cols, dst, 0, whole);
-  interleave_plain<T, kCols>(src, src_cols, dst, whole, rows);
+  if (whole == rows) return;
+  // The last register repeats some.
+  if (whole > 0) return interleave_rows<T, kCols, false>(src, src_cols, dst, rows - kLanes, rows);
+  interleave_plain<T, kCols>(src, src_cols, dst, 0, rows);
 }
 
 /// The same, lines past the cache. Where no row starts at a line, through it.
@@ -151,19 +159,40 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   while (first < kLine && (reinterpret_cast<intptr_t>(dst) + first * kRow) % kLine != 0) ++first;
   if (first == kLine || first >= rows) return interleave<T, kCols>(src, src_cols, dst, rows);
   const int64_t end = first + (rows - first) / kLanes * kLanes;
+  if (kCols > 4 && rows >= kLanes && first <= kLanes) {
+    // Many elements are before the first line and after the last one: those of a register are made elsewhere.
+    alignas(64) std::byte made[kCols * kLine];
+    const auto part = [&](int64_t row, int64_t from, int64_t count) HWY_ATTR {
+      int64_t cols[kCols];
+      for (int c = 0; c < kCols; ++c) cols[c] = src_cols[c] + row * static_cast<int64_t>(sizeof(T));
+      interleave_rows<T, kCols, false>(src, cols, made, 0, kLanes);
+      __builtin_memcpy(dst + (row + from) * kRow, made + from * kRow, static_cast<std::size_t>(count * kRow));
+    };
+    if (first > 0) part(0, 0, first);
+    interleave_rows<T, kCols, true>(src, src_cols, dst, first, end);
+    if (end < rows) part(rows - kLanes, kLanes - (rows - end), rows - end);
+    return;
+  }
   interleave_plain<T, kCols>(src, src_cols, dst, 0, first);
   interleave_rows<T, kCols, true>(src, src_cols, dst, first, end);
   interleave_plain<T, kCols>(src, src_cols, dst, end, rows);
 }
 
-/// Columns [0, end), whole registers of them; kStream: each row's bytes there are whole lines.
+/// Columns [begin, end), whole registers of them; kStream: each row's bytes there are whole lines.
 template <typename T, int kRows, bool kStream>
-HWY_INLINE void deinterleave_cols(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t end) {
+HWY_INLINE void deinterleave_cols(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t begin,
+                                  int64_t end) {
   const Wide<T> d;
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
   constexpr int64_t kSize = sizeof(T);
-  for (int64_t c = 0; c < end; c += kLanes) {
-    const auto out = load_interleaved<kRows>(d, as<T>(src + c * kRows * kSize));
+  for (int64_t c = begin; c < end; c += kLanes) {
+    const auto out = [&] HWY_ATTR {
+      const T* const from = as<T>(src + c * kRows * kSize);
+      if constexpr (kRows > 4)
+        return load_odd<kRows>(d, from, std::make_index_sequence<kRows>());
+      else
+        return load_interleaved<kRows>(d, from);
+    }();
     for (int r = 0; r < kRows; ++r) put<kStream>(out.v[r], d, as<T>(dst + dst_rows[r] + c * kSize));
   }
 }
@@ -172,14 +201,40 @@ template <typename T, int kRows>
 void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
   const int64_t whole = cols / kLanes * kLanes;
-  deinterleave_cols<T, kRows, false>(src, dst, dst_rows, whole);
-  deinterleave_plain<T, kRows>(src, dst, dst_rows, whole, cols);
+  deinterleave_cols<T, kRows, false>(src, dst, dst_rows, 0, whole);
+  if (whole == cols) return;
+  if (whole > 0) return deinterleave_cols<T, kRows, false>(src, dst, dst_rows, cols - kLanes, cols);
+  deinterleave_plain<T, kRows>(src, dst, dst_rows, 0, cols);
 }
 
-/// The same, for rows that start at lines and are whole lines.
+/// The same, for rows that start at lines and are whole lines. Of more than four rows also others: what is lines in all
+/// of them alike passes by the cache.
 template <typename T, int kRows>
 void deinterleave_stream(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
-  deinterleave_cols<T, kRows, true>(src, dst, dst_rows, cols);
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
+  constexpr int64_t kSize = sizeof(T);
+  if constexpr (kRows > 4) {
+    const auto start = [&](int r) HWY_ATTR { return reinterpret_cast<intptr_t>(dst) + dst_rows[r]; };
+    const int64_t bytes = -start(0) & (kLine - 1), first = bytes / kSize;
+    intptr_t unlike = bytes % kSize;
+    for (int r = 1; r < kRows; ++r) unlike |= (start(r) - start(0)) & (kLine - 1);
+    if (unlike != 0 || first > kLanes || first + kLanes > cols) return deinterleave<T, kRows>(src, dst, dst_rows, cols);
+    const int64_t end = first + (cols - first) / kLanes * kLanes;
+    // A register's columns made elsewhere, of which some are put.
+    const auto part = [&](int64_t col, int64_t from, int64_t count) HWY_ATTR {
+      alignas(64) std::byte made[kRows * kLine];
+      int64_t rows[kRows];
+      for (int r = 0; r < kRows; ++r) rows[r] = r * kLine;
+      deinterleave_cols<T, kRows, false>(src + col * kRows * kSize, made, rows, 0, kLanes);
+      for (int r = 0; r < kRows; ++r)
+        copy_short(made + rows[r] + from * kSize, dst + dst_rows[r] + (col + from) * kSize, count * kSize);
+    };
+    if (first > 0) part(0, 0, first);
+    deinterleave_cols<T, kRows, true>(src, dst, dst_rows, first, end);
+    if (end < cols) part(cols - kLanes, kLanes - (cols - end), cols - end);
+  } else {
+    deinterleave_cols<T, kRows, true>(src, dst, dst_rows, 0, cols);
+  }
 }
 
 #else

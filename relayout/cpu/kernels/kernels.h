@@ -140,6 +140,7 @@ using ArithmeticKernel = void (*)(void* values, const void* old, const Attribute
                                   int64_t n, const Arithmetic& arithmetic);
 
 inline constexpr int kElementSizes = 4;  // 1, 2, 4, 8 bytes, by log2
+inline constexpr int kMostInterleaved = 9;
 inline constexpr int kComputeTypes = 3;  // by ComputeType
 
 struct Kernels {
@@ -152,11 +153,11 @@ struct Kernels {
   std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
   /// For elements of 1 and 2 bytes. Null where there is none: then small elements are made dense first.
   std::array<PipelinedKernel, 2> transpose_pipelined;
-  /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes. The second ones write past the cache:
-  /// interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows that start at lines and
-  /// are whole lines.
-  std::array<std::array<InterleaveKernel, kElementSizes>, 3> interleave, interleave_stream;
-  std::array<std::array<DeinterleaveKernel, kElementSizes>, 3> deinterleave, deinterleave_stream;
+  /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes; for more, null where there is none. The second ones
+  /// write past the cache: interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows
+  /// that start at lines and are whole lines, or, for more than four, any.
+  std::array<std::array<InterleaveKernel, kElementSizes>, kMostInterleaved - 1> interleave, interleave_stream;
+  std::array<std::array<DeinterleaveKernel, kElementSizes>, kMostInterleaved - 1> deinterleave, deinterleave_stream;
   /// Past the cache, of a source's columns (split) or a destination's rows (join) that follow each other and are lines
   /// of elements of so many bytes, by log2, or halves of lines, of 4 bytes. A split makes rows of whole lines, a join
   /// any number of rows from a line on. Null where there is none.

@@ -311,25 +311,36 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 /// By extent and size of the elements.
 #define RELAYOUT_FEW(kernel)                                                                       \
   {                                                                                                \
-    {&kernel<uint8_t, 2>, &kernel<uint16_t, 2>, &kernel<uint32_t, 2>, &kernel<uint64_t, 2>},       \
-        {&kernel<uint8_t, 3>, &kernel<uint16_t, 3>, &kernel<uint32_t, 3>, &kernel<uint64_t, 3>}, { \
-      &kernel<uint8_t, 4>, &kernel<uint16_t, 4>, &kernel<uint32_t, 4>, &kernel<uint64_t, 4>        \
+    {                                                                                              \
+      {&kernel<uint8_t, 2>, &kernel<uint16_t, 2>, &kernel<uint32_t, 2>, &kernel<uint64_t, 2>},     \
+          {&kernel<uint8_t, 3>, &kernel<uint16_t, 3>, &kernel<uint32_t, 3>, &kernel<uint64_t, 3>}, \
+          {&kernel<uint8_t, 4>, &kernel<uint16_t, 4>, &kernel<uint32_t, 4>, &kernel<uint64_t, 4>}, \
+          {RELAYOUT_ODD(kernel, 5)}, {}, {RELAYOUT_ODD(kernel, 7)}, {}, {                          \
+        RELAYOUT_ODD(kernel, 9)                                                                    \
+      }                                                                                            \
     }                                                                                              \
   }
+#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3_DL
+#define RELAYOUT_ODD(kernel, few) &kernel<uint8_t, few>, &kernel<uint16_t, few>, &kernel<uint32_t, few>, nullptr
+#elif RELAYOUT_KERNELS_SIMD
+#define RELAYOUT_ODD(kernel, few) nullptr, nullptr, &kernel<uint32_t, few>, nullptr
+#else
+#define RELAYOUT_ODD(kernel, few)
+#endif
 
 void add_transpositions(Kernels& k) {
   k.transpose = {&transpose<uint8_t>, &transpose<uint16_t>, &transpose<uint32_t>, &transpose<uint64_t>};
   k.transpose_strided = {&transpose_strided<uint8_t>, &transpose_strided<uint16_t>, &transpose_strided<uint32_t>,
                          &transpose_strided<uint64_t>};
-  k.interleave = {RELAYOUT_FEW(interleave)};
-  k.deinterleave = {RELAYOUT_FEW(deinterleave)};
+  k.interleave = RELAYOUT_FEW(interleave);
+  k.deinterleave = RELAYOUT_FEW(deinterleave);
 #if RELAYOUT_KERNELS_SIMD
   k.transpose_stream = {&transpose_stream<uint8_t>, &transpose_stream<uint16_t>, &transpose_stream<uint32_t>,
                         &transpose_stream<uint64_t>};
   k.transpose_carried = {&transpose_carried<uint8_t>, &transpose_carried<uint16_t>, &transpose_carried<uint32_t>,
                          &transpose_carried<uint64_t>};
-  k.interleave_stream = {RELAYOUT_FEW(interleave_stream)};
-  k.deinterleave_stream = {RELAYOUT_FEW(deinterleave_stream)};
+  k.interleave_stream = RELAYOUT_FEW(interleave_stream);
+  k.deinterleave_stream = RELAYOUT_FEW(deinterleave_stream);
 #endif
 #if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
   k.split_lines = {nullptr, nullptr, &split_lines<uint32_t>, &split_lines<uint64_t>, nullptr, &split_pairs};
@@ -339,4 +350,5 @@ void add_transpositions(Kernels& k) {
 #endif
 }
 
+#undef RELAYOUT_ODD
 #undef RELAYOUT_FEW

@@ -1,0 +1,88 @@
+// (De)interleaving an odd number K of columns (rows), for interleave-inl.h: 3x3 weights have nine. Only where there is
+// SIMD.
+//
+// K registers of L lanes hold L groups of K elements, one group after the other. As K is odd and L a power of two, the
+// elements that one row has of these groups are in different lanes: lane l has an element of row r in register
+// (r - l) / L modulo K. So the row's elements come together when each lane is turned through the registers, by a number
+// of them that depends on the lane alone: by 1, 2, 4 and 8 registers, where the number has that bit. What is left is a
+// permutation of each row's lanes. Interleaving is the same backwards.
+
+template <typename T, int kK>
+struct OddWeave {
+  static constexpr int kLanes = HWY_LANES(T), kTurns = 4;
+  /// Whether a lane is turned by 1 << i registers: all bits or none.
+  alignas(64) T turns[kTurns][kLanes] = {};
+  /// The lane in which a row has group c, and the group that it has in lane l.
+  alignas(64) T lane[kK][kLanes] = {}, group[kK][kLanes] = {};
+
+  /// The row that is in register i once lanes are turned.
+  static constexpr int row(int i) { return i * kLanes % kK; }
+
+  constexpr OddWeave() {
+    static_assert(kK % 2 == 1 && kK < 1 << kTurns);
+    int inverse = 1;
+    while (inverse * kLanes % kK != 1) ++inverse;
+    for (int l = 0; l < kLanes; ++l) {
+      for (int i = 0; i < kTurns; ++i) turns[i][l] = (l * inverse % kK >> i & 1) != 0 ? static_cast<T>(~T{0}) : T{0};
+    }
+    for (int r = 0; r < kK; ++r) {
+      for (int c = 0; c < kLanes; ++c) {
+        const int l = (c * kK + r) % kLanes;
+        lane[r][c] = static_cast<T>(l);
+        group[r][l] = static_cast<T>(c);
+      }
+    }
+  }
+};
+template <typename T, int kK>
+inline constexpr OddWeave<T, kK> kOddWeave;
+
+/// Lanes of a mask from kStep registers before, or, with kK - kStep, from so many after. The registers are one cycle:
+/// each is blended once the one that needs it has been.
+template <int kK, int kStep, class D, std::size_t... i>
+HWY_INLINE void turn_lanes(D d, const hn::TFromD<D>* lanes, Few<D, kK>& a, std::index_sequence<i...>) {
+  const auto mask = hn::MaskFromVec(hn::Load(d, lanes));
+  constexpr auto at = [](int n) { return n * (kK - kStep) % kK; };
+  const hn::Vec<D> first = a.v[0];
+  ((a.v[at(i)] = hn::IfThenElse(mask, i + 1 < kK ? a.v[at(i + 1)] : first, a.v[at(i)])), ...);
+}
+
+template <int kK, bool kBack, class D>
+HWY_INLINE void turn(D d, Few<D, kK>& a) {
+  using T = hn::TFromD<D>;
+  constexpr auto& turns = kOddWeave<T, kK>.turns;
+  constexpr auto kAll = std::make_index_sequence<kK>();
+  turn_lanes<kK, kBack ? kK - 1 : 1>(d, turns[0], a, kAll);
+  if constexpr (kK > 2) turn_lanes<kK, kBack ? kK - 2 : 2>(d, turns[1], a, kAll);
+  if constexpr (kK > 4) turn_lanes<kK, kBack ? kK - 4 : 4>(d, turns[2], a, kAll);
+  if constexpr (kK > 8) turn_lanes<kK, kBack ? kK - 8 : 8>(d, turns[3], a, kAll);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> permute_lanes(D d, hn::Vec<D> v, const hn::TFromD<D>* lanes) {
+  constexpr std::size_t kSize = sizeof(hn::TFromD<D>);
+#if HWY_TARGET <= HWY_AVX3_DL
+  if constexpr (kSize == 1) return hn::Vec<D>{_mm512_permutexvar_epi8(_mm512_load_si512(lanes), v.raw)};
+  if constexpr (kSize == 2) return hn::Vec<D>{_mm512_permutexvar_epi16(_mm512_load_si512(lanes), v.raw)};
+#endif
+  if constexpr (kSize > 2) return hn::TableLookupLanes(v, hn::IndicesFromVec(d, hn::Load(d, lanes)));
+}
+
+template <bool kStream, int kK, class D, typename T, std::size_t... i>
+HWY_INLINE void store_odd(D d, const Few<D, kK>& in, T* to, std::index_sequence<i...>) {
+  using Odd = OddWeave<T, kK>;
+  Few<D, kK> out;
+  ((out.v[i] = permute_lanes(d, in.v[Odd::row(i)], kOddWeave<T, kK>.group[Odd::row(i)])), ...);
+  turn<kK, true>(d, out);
+  (put<kStream>(out.v[i], d, to + i * hn::MaxLanes(d)), ...);
+}
+
+template <int kK, class D, typename T, std::size_t... i>
+HWY_INLINE Few<D, kK> load_odd(D d, const T* from, std::index_sequence<i...>) {
+  using Odd = OddWeave<T, kK>;
+  Few<D, kK> in, out;
+  ((in.v[i] = hn::LoadU(d, from + i * hn::MaxLanes(d))), ...);
+  turn<kK, false>(d, in);
+  ((out.v[Odd::row(i)] = permute_lanes(d, in.v[i], kOddWeave<T, kK>.lane[Odd::row(i)])), ...);
+  return out;
+}
