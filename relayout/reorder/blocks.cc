@@ -47,6 +47,9 @@ constexpr int64_t kLinearBlock = 128 << 10;
 /// ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
 constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
+/// Rows of so many bytes at most that follow each other, and are not whole lines, are made in the cache.
+constexpr int64_t kRunRow = 2 << 10;
+
 bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
 }
@@ -89,6 +92,16 @@ int64_t next_panel(const BoxPlan& plan) {
     before *= col.extent;
   }
   return 0;
+}
+
+/// Whole lines of the source in strips of about the same size, each of as many rows as make a run.
+void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
+  const int64_t whole = std::max<int64_t>(1, kLine / plan.piece[kSrc]);
+  const int64_t most = std::clamp(kMaxRunBytes / row_bytes, whole, kMaxBlockSide) / whole * whole;
+  const int64_t strips = ceil_div(plan.row_count, most);
+  plan.block_cols = plan.col_count;
+  plan.block_rows = std::min(plan.row_count, ceil_div(ceil_div(plan.row_count, strips), whole) * whole);
+  plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
 }
 
 /// See choose_blocks().
@@ -150,8 +163,9 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
     plan.block_rows = ceil_div(ceil_div(plan.row_count, strips), kMovedRows) * kMovedRows;
   }
   // Short rows that follow each other make one run of the destination together.
-  const bool one_run =
-      row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;
+  const bool one_run = row_bytes <= kRunRow && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes &&
+                       row_bytes % kLine != 0 && plan.col_count <= kMaxBlockSide;
+  if (one_run && plan.shape == KernelShape::transpose && plan.dense_rows) return choose_run_blocks(plan, row_bytes);
   if (one_run) plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;

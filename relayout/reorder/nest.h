@@ -47,6 +47,9 @@ inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
 /// A page. A store that crosses one takes as long as some thirty others: what is put together lies within a page each,
 /// where it fits.
 inline constexpr int64_t kPage = 4096;
+/// Bytes of rows that follow each other in the destination and are made in the second-level cache, to be written as one
+/// run, at most.
+inline constexpr int64_t kMaxRunBytes = 128 << 10;
 /// Pieces of a row of a tile, and lines of the destination before such rows lie in them as the first ones did, at most,
 /// that lines are made of by byte permutations.
 inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
