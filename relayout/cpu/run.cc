@@ -65,10 +65,12 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
 }
 
 /// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
-/// start of the next row, in the source as in the destination.
+/// start of the next row, in the source as in the destination. Short rows of small regions are made in the cache
+/// instead.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
+  if (box.strips * box.panels == 1 && small_region(box)) return false;
   return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
          (box.panels == 1 || box.block_cols * bytes % kLine == 0) && box.rows.size() == 1 &&
          box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);

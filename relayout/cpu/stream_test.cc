@@ -209,8 +209,8 @@ TEST(Stream, RowsThatShareLines) {
   set_isa("");
 }
 
-// Short rows that follow each other and are not whole lines: a stretch of the destination in one block or several, each
-// of which writes its own bytes of the lines that they share. Columns of two axes, too.
+// Short rows that follow each other, of whole lines and not: a stretch of the destination in one block or several, each
+// of which writes its own bytes of the lines that they share.
 TEST(Stream, RunsOfShortRows) {
   const std::pair<DType, DType> types[] = {
       {DType::u8, DType::u8},    {DType::bf16, DType::bf16}, {DType::f32, DType::f32}, {DType::f64, DType::f64},
@@ -218,7 +218,8 @@ TEST(Stream, RunsOfShortRows) {
   const std::pair<const char*, const char*> layouts[] = {{"abcd", "acdb"}, {"acdb", "abcd"}, {"abcd", "cdab"}};
   const auto isas = available_isas();
   int64_t cases = 0, several = 0;
-  for (const Dims& dims : {Dims{2, 200, 24, 21}, Dims{3, 90, 7, 7}, Dims{5, 61, 1, 37}, Dims{2, 1000, 9, 11}}) {
+  for (const Dims& dims : {Dims{2, 200, 24, 21}, Dims{3, 90, 7, 7}, Dims{5, 61, 1, 37}, Dims{2, 1000, 9, 11},
+                           Dims{5, 64, 8, 8}, Dims{3, 128, 7, 7}}) {
     for (const auto& [from, to] : layouts) {
       for (const auto& [src_type, dst_type] : types) {
         const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);

@@ -162,10 +162,14 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
     const int64_t strips = ceil_div(plan.row_count, kMaxBlockSide);
     plan.block_rows = ceil_div(ceil_div(plan.row_count, strips), kMovedRows) * kMovedRows;
   }
-  // Short rows that follow each other make one run of the destination together.
-  const bool one_run = row_bytes <= kRunRow && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes &&
-                       row_bytes % kLine != 0 && plan.col_count <= kMaxBlockSide;
-  if (one_run && plan.shape == KernelShape::transpose && plan.dense_rows) return choose_run_blocks(plan, row_bytes);
+  // Short rows that follow each other make one run of the destination together: a few of a region, or all that a small
+  // one has. (But rows of one line have kernels of their own.)
+  const bool follow =
+      plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && plan.col_count <= kMaxBlockSide;
+  const bool one_run = follow && row_bytes <= kRunRow && row_bytes % kLine != 0;
+  const bool small = follow && (row_bytes > kLine || plan.pack) && small_region(plan);
+  if ((one_run || small) && plan.shape == KernelShape::transpose && plan.dense_rows)
+    return choose_run_blocks(plan, row_bytes);
   if (one_run) plan.block_rows = std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;

@@ -154,6 +154,13 @@ struct BoxPlan {
   int64_t elements = 0;
 };
 
+/// Whether a region is so few rows, and so short ones, that they are made in the cache together also where they are
+/// whole lines: of small elements up to 512 bytes each and a run together, of others half as much.
+inline bool small_region(const BoxPlan& box) {
+  const int64_t times = box.pack ? 1 : 2, row_bytes = box.col_count * box.piece[kDst];
+  return times * row_bytes <= 512 && times * row_bytes * box.row_count <= kMaxRunBytes;
+}
+
 /// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each
 /// other on every operand become one, an axis that walks the destination backwards is turned. The
 /// result is ordered by destination stride, largest first, tables before all. The set of offset tuples stays the
