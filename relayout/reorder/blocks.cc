@@ -47,7 +47,8 @@ constexpr int64_t kLinearBlock = 128 << 10;
 /// ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
 constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
-/// Rows of so many bytes at most that follow each other, and are not whole lines, are made in the cache.
+/// Rows of so many bytes at most that follow each other, and are not whole lines, are made in the cache; of converted
+/// values half as many.
 constexpr int64_t kRunRow = 2 << 10;
 
 bool copies_pieces(const BoxPlan& plan, bool converts) {
@@ -166,7 +167,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   // one has. (But rows of one line have kernels of their own.)
   const bool follow =
       plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && plan.col_count <= kMaxBlockSide;
-  const bool one_run = follow && row_bytes <= kRunRow && row_bytes % kLine != 0;
+  const bool one_run = follow && row_bytes * (resized ? 2 : 1) <= kRunRow && row_bytes % kLine != 0;
   const bool small = follow && (row_bytes > kLine || plan.pack) && small_region(plan);
   if ((one_run || small) && plan.shape == KernelShape::transpose && plan.dense_rows)
     return choose_run_blocks(plan, row_bytes);
