@@ -26,7 +26,7 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
     return pipelined.kernel(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows,
                             block.cols, pipelined.scale, block.ahead);
   }
-  constexpr int64_t kLine = 64, kMemory = 24 << 10;
+  constexpr int64_t kLine = 64, kMemory = 8 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kLine];
   // A line of the destination at a time, so that reading and writing take turns often.

@@ -113,10 +113,12 @@ bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& ta
 }
 
 /// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
-/// start of the next row, in the source as in the destination.
+/// start of the next row, in the source as in the destination. Short rows of small regions are made in the cache
+/// instead.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
+  if (box.strips * box.panels == 1 && small_region(box)) return false;
   return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
          !deinterleaves_whole(context, box) && (box.panels == 1 || box.block_cols * bytes % kLine == 0) &&
          box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) &&
@@ -158,13 +160,12 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
   // What completes a line of the destination.
-  const int64_t piece = std::max<int64_t>(1, box.piece[kDst]), row_bytes = box.col_count * piece;
-  const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes;
-  const int64_t extra_rows = context.plan.streams() && follow ? ceil_div(kMaxExtra, row_bytes) : 0;
+  const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
   const int64_t extra_cols = context.plan.streams() ? ceil_div(kMaxExtra, piece) : 0;
   // Where strips are fetched one ahead, the last one of a panel fetches the first one of the next block.
   const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
-  const bool by_strips = box.ahead > 0 && box.dense_rows && box.cols.size() == 1 && over >= 0 && over < kMaxExtra;
+  const bool by_strips =
+      box.ahead > 0 && box.dense_rows && (box.cols.size() == 1 || box.panels == 1) && over >= 0 && over < kMaxExtra;
   const auto to_next = [&](const Odometer& at, const Part& row, const Part& col) {
     const int64_t stride = box.cols[0].stride[kSrc];
     const int64_t next =
@@ -176,7 +177,7 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
     const int64_t head = joins ? to_line(context.dst + at.offsets[kDst]) : 0,
                   shift = head % piece == 0 ? head / piece : 0;
     const Part own{col.begin + shift, col.most, col.total};
-    rows.seek(row.begin, row.listed(extra_rows));
+    rows.seek(row.begin, row.count());
     cols.seek(own.begin, one_column ? 1 : own.listed(extra_cols));
     Offsets offset;
     for (std::size_t k = 0; k < kOperands; ++k) offset[k] = at.offsets[k] + rows.first()[k] + cols.first()[k];

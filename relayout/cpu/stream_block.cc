@@ -5,8 +5,8 @@
 // carry each row's last line in registers (stream_lines.h). Elsewhere the block is first made in the first-level cache,
 // an *image* of the destination with the destination's alignment, and its lines are written from there. A line belongs
 // to the block in which it starts: a block also makes the few elements that complete its last line, and leaves the
-// beginning of its first line to its neighbour. Copied pieces, interleaved columns and rows that are parts of lines are
-// the exception: there every block of the box writes just its own bytes.
+// beginning of its first line to its neighbour. Copied pieces, interleaved columns, rows that are parts of lines and
+// rows that follow each other are the exception: there every block of the box writes just its own bytes.
 #include <numeric>
 
 #include "relayout/cpu/run.h"
@@ -72,10 +72,10 @@ void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) 
 }
 
 // Inlined by force: gcc drops calls of what does nothing but prefetch.
-[[gnu::always_inline]] inline void prefetch(const BoxPlan& box, const Block& block) {
+[[gnu::always_inline]] inline void prefetch(const BoxPlan& box, const Block& block, int64_t ahead) {
   const int64_t bytes = box.dense_rows ? block.rows * box.piece[kSrc] : kLine;
   for (int64_t c = 0; c < block.cols; ++c) {
-    for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(block.src + block.src_cols[c] + box.ahead + i, 0, 2);
+    for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(block.src + block.src_cols[c] + ahead + i, 0, 2);
   }
 }
 
@@ -152,6 +152,19 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
   context.kernels.copy_stream(image + begin, kFirst, kFirst, dst + begin, kFirst, kFirst, 1, 1, end - begin, 0);
 }
 
+/// Rows that follow each other in the destination: one run, made as it will lie there. Of lines that it shares with
+/// its neighbours a block writes its own bytes; they are fetched meanwhile, as stores wait for each other.
+[[gnu::noinline]] void stream_run(const RunContext& context, const BoxPlan& box, Block block) {
+  alignas(kPage) std::byte memory[kMaxRunBytes + kLine];
+  std::byte* const dst = block.dst;
+  const int64_t bytes = block.rows * block.cols * box.piece[kDst];
+  __builtin_prefetch(dst, 1, 3);
+  __builtin_prefetch(dst + bytes - 1, 1, 3);
+  block.dst = memory + (kLine - to_line(dst)) % kLine;
+  make_block(context, box, block);
+  write_lines(context, block.dst, dst, 0, bytes);
+}
+
 /// What a block writes of `bytes` at dst, of which `more` can follow: from its first line's start to its last line's
 /// end.
 struct Own {
@@ -160,19 +173,6 @@ struct Own {
 Own own(const std::byte* dst, int64_t bytes, int64_t more, bool first) {
   const int64_t end = bytes + std::min(more, to_line(dst + bytes));
   return {std::min(first ? 0 : to_line(dst), end), end};
-}
-
-/// Rows that follow each other in the destination: one run.
-void stream_run(const RunContext& context, const BoxPlan& box, Block block, const Part& rows) {
-  alignas(64) std::byte memory[kImage];
-  const int64_t row_bytes = block.cols * box.piece[kDst];
-  const int64_t extra = std::min(ceil_div(kLine - 1, row_bytes), rows.total - rows.end());
-  std::byte* dst = block.dst;
-  const Own write = own(dst, block.rows * row_bytes, extra * row_bytes, rows.begin == 0);
-  block.rows += extra;
-  block.dst = memory + (kLine - to_line(dst)) % kLine;
-  make_block(context, box, block);
-  write_lines(context, block.dst, dst, write.begin, write.end);
 }
 
 /// Columns whose bytes are whole lines, about `bytes` of them.
@@ -239,14 +239,13 @@ bool fetches(const RunContext& context, const BoxPlan& box) {
 }
 
 void make_block(const RunContext& context, const BoxPlan& box, const Block& block) {
-  if (box.ahead != 0 && block.ahead != box.ahead) {
-    // Some prefetch as they read; the others' blocks are prefetched at once.
-    if (fetches(context, box)) {
-      Block ahead = block;
-      ahead.ahead = box.ahead;
-      return make_block(context, box, ahead);
-    }
-    prefetch(box, block);
+  // Some prefetch as they read; the others' blocks are prefetched at once.
+  if (!fetches(context, box)) {
+    if (const int64_t ahead = block.ahead != 0 ? block.ahead : box.ahead; ahead != 0) prefetch(box, block, ahead);
+  } else if (block.ahead == 0 && box.ahead != 0) {
+    Block ahead = block;
+    ahead.ahead = box.ahead;
+    return make_block(context, box, ahead);
   }
   if (context.converts())
     cast_block(context, box, block);
@@ -267,9 +266,9 @@ void stream_block(const RunContext& context, const BoxPlan& box, const Block& bl
   const int64_t row_bytes = cols.total * box.piece[kDst];
   // The same answer for all blocks of a box: neighbours share lines.
   const bool one_run = cols.most >= cols.total && box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes &&
-                       (rows.most + ceil_div(kLine - 1, row_bytes)) * row_bytes + kLine <= kImage;
+                       rows.most * row_bytes <= kMaxRunBytes;
   if (one_run)
-    stream_run(context, box, block, rows);
+    stream_run(context, box, block);
   else if (!stream_lines(context, box, block, cols))
     stream_rows(context, box, block, cols);
 }

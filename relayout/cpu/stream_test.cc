@@ -274,6 +274,40 @@ TEST(Stream, RowsThatShareLines) {
   set_isa("");
 }
 
+// Short rows that follow each other, of whole lines and not: a stretch of the destination in one block or several, each
+// of which writes its own bytes of the lines that they share.
+TEST(Stream, RunsOfShortRows) {
+  const std::pair<DType, DType> types[] = {
+      {DType::u8, DType::u8},    {DType::bf16, DType::bf16}, {DType::f32, DType::f32}, {DType::f64, DType::f64},
+      {DType::f32, DType::bf16}, {DType::f32, DType::u8},    {DType::u8, DType::f32}};
+  const std::pair<const char*, const char*> layouts[] = {{"abcd", "acdb"}, {"acdb", "abcd"}, {"abcd", "cdab"}};
+  const auto isas = available_isas();
+  int64_t cases = 0, several = 0;
+  for (const Dims& dims : {Dims{2, 200, 24, 21}, Dims{3, 90, 7, 7}, Dims{5, 61, 1, 37}, Dims{2, 1000, 9, 11},
+                           Dims{5, 64, 8, 8}, Dims{3, 128, 7, 7}}) {
+    for (const auto& [from, to] : layouts) {
+      for (const auto& [src_type, dst_type] : types) {
+        const TensorDesc src = desc(from, dims, src_type), dst = desc(to, dims, dst_type);
+        SCOPED_TRACE(describe(src, dst) + ", " + from + " -> " + to);
+        const Expected expected(src, dst);
+        for (const int64_t strip : {0, 26}) {
+          const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .strip = strip});
+          ASSERT_TRUE(plan.streams());
+          several += strip == 0 && plan.boxes()[0].strips > 1;
+          for (const int64_t past : {int64_t{0}, int64_t{16}, 1 + cases % 63}) {
+            set_isa(past == 16 ? isas.back() : isas[static_cast<std::size_t>(cases) % isas.size()]);
+            expected.expect_of(plan, past, {1, 3});
+            if (HasFatalFailure()) return set_isa("");
+            ++cases;
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
+  EXPECT_GT(several, 0);
+}
+
 // Small caches: tensors of any size are beyond them, and written past them whether that is faster or not. Rows from
 // shorter than a line to longer than a block's image, and as few of them as there are; every one at an address of its
 // own within the line.

@@ -46,6 +46,10 @@ constexpr int64_t kLinearBlock = 128 << 10;
 /// ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
 constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
+/// Rows of so many bytes at most that follow each other, and are not whole lines, are made in the cache; of converted
+/// values half as many.
+constexpr int64_t kRunRow = 2 << 10;
+
 bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
 }
@@ -98,6 +102,16 @@ bool interleaves(const BoxPlan& plan) {
   return plan.shape == KernelShape::transpose && plan.piece[kDst] == bytes && one &&
          ((interleaved(plan.col_count, plan.row_count, bytes) && row.stride[kDst] == plan.col_count * bytes) ||
           (interleaved(plan.row_count, plan.col_count, bytes) && col.stride[kSrc] == plan.row_count * bytes));
+}
+
+/// Whole lines of the source in strips of about the same size, each of as many rows as make a run.
+void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
+  const int64_t whole = std::max<int64_t>(1, kLine / plan.piece[kSrc]);
+  const int64_t most = std::clamp(kMaxRunBytes / row_bytes, whole, kMaxBlockSide) / whole * whole;
+  const int64_t strips = ceil_div(plan.row_count, most);
+  plan.block_cols = plan.col_count;
+  plan.block_rows = std::min(plan.row_count, ceil_div(ceil_div(plan.row_count, strips), whole) * whole);
+  plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
 }
 
 /// See choose_blocks().
@@ -158,12 +172,16 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
     const int64_t strips = ceil_div(plan.row_count, kMaxBlockSide);
     plan.block_rows = ceil_div(ceil_div(plan.row_count, strips), kMovedRows) * kMovedRows;
   }
-  // Short rows that follow each other make one run of the destination together.
-  const bool one_run =
-      row_bytes <= 1024 && plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && row_bytes % kLine != 0;
-  if (one_run)
-    plan.block_rows =
-        interleaves(plan) ? kMaxBlockSide : std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
+  // Short rows that follow each other make one run of the destination together: a few of a region, or all that a small
+  // one has. (But rows of one line have kernels of their own.)
+  const bool follow =
+      plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && plan.col_count <= kMaxBlockSide;
+  const bool one_run = follow && row_bytes * (resized ? 2 : 1) <= kRunRow && row_bytes % kLine != 0;
+  const bool small = follow && (row_bytes > kLine || plan.pack) && small_region(plan);
+  const bool few = interleaves(plan);
+  if ((one_run || small) && plan.shape == KernelShape::transpose && plan.dense_rows && !few)
+    return choose_run_blocks(plan, row_bytes);
+  if (one_run) plan.block_rows = few ? kMaxBlockSide : std::clamp<int64_t>((16 << 10) / row_bytes, 16, kMaxBlockSide);
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
   const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;

@@ -47,6 +47,9 @@ inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
 /// A page. A store that crosses one takes as long as some thirty others: what is put together lies within a page each,
 /// where it fits.
 inline constexpr int64_t kPage = 4096;
+/// Bytes of rows that follow each other in the destination and are made in the second-level cache, to be written as one
+/// run, at most.
+inline constexpr int64_t kMaxRunBytes = 128 << 10;
 /// Pieces of a row of a tile, and lines of the destination before such rows lie in them as the first ones did, at most,
 /// that lines are made of by byte permutations.
 inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
@@ -150,6 +153,13 @@ struct BoxPlan {
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };
+
+/// Whether a region is so few rows, and so short ones, that they are made in the cache together also where they are
+/// whole lines: of small elements up to 512 bytes each and a run together, of others half as much.
+inline bool small_region(const BoxPlan& box) {
+  const int64_t times = box.pack ? 1 : 2, row_bytes = box.col_count * box.piece[kDst];
+  return times * row_bytes <= 512 && times * row_bytes * box.row_count <= kMaxRunBytes;
+}
 
 /// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each
 /// other on every operand become one, an axis that walks the destination backwards is turned. The
