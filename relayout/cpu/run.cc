@@ -65,13 +65,16 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
 }
 
 /// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
-/// start of the next row, in the source as in the destination.
+/// start of the next row, in the source as in the destination. A small region is one image instead: its first line and
+/// its last row, each made alone, would take longer than the rest.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
+  constexpr int64_t kSmallRegion = 16 << 10;
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
   return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
-         (box.panels == 1 || box.block_cols * bytes % kLine == 0) && box.rows.size() == 1 &&
-         box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);
+         box.row_count * row_bytes > kSmallRegion && (box.panels == 1 || box.block_cols * bytes % kLine == 0) &&
+         box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) &&
+         std::ranges::all_of(box.cols, even);
 }
 
 /// A block of such a box that has been moved on by `shift` columns, to its rows' first lines: the last columns of a row

@@ -1,11 +1,12 @@
 // Which kernel does a box: pairs of nibbles, groups that are permuted, then rows and columns of pieces.
+#include "relayout/reorder/box_plan.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/blocks.h"
-#include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/register_tiles.h"
 #include "relayout/reorder/shuffle.h"
 #include "relayout/reorder/stages.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr int64_t kFewRows = 32;
 /// A region of fewer bytes is better done by tiles that several make together.
 constexpr int64_t kSmallTiles = 4 << 10;
+/// Bytes of the source's rows that are most of a line, and of the destination's that are short.
+constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kLine;
 /// Columns of a row that are enough for a list of their own.
 constexpr int64_t kFewColumns = 32;
 /// Steps of a block that are worth its start, where more can be had.
@@ -74,7 +77,10 @@ void choose_region(BoxPlan& plan, Axes& axes) {
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = part_of(axes, col, kMaxBlockSide / cols.count);
     const auto row = rows.next(axes);
-    const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
+    // An axis that both sides could have goes to short rows of the destination: where those lie apart, they share lines
+    // with what others write. But the source's have most of a line.
+    const bool contested = row == col && rows.bytes() >= kMostOfLine && cols.bytes() < kShortRow;
+    const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes && !contested;
     // All of a permuted group is rows.
     if (row != axes.end() && rows.bytes() < plan.shuffle)
       rows.add(axes, row);
