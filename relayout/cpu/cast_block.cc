@@ -149,7 +149,7 @@ void fetch(const RunContext& context, const BoxPlan& box, const Block& block, Op
   move_block(context, pieces, to);
 }
 
-void put(const RunContext& context, const Block& block, int64_t bytes, const std::byte* tile) {
+void put(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes, const std::byte* tile) {
   const Dense rows(block.rows, block.cols * bytes), cols(block.cols, bytes);
   BoxPlan pieces;
   Block from = block;
@@ -158,6 +158,8 @@ void put(const RunContext& context, const Block& block, int64_t bytes, const std
   from.src_cols = cols.at;
   pieces.piece = {bytes, bytes};
   pieces.shape = bytes <= 16 && (bytes & (bytes - 1)) == 0 ? KernelShape::gather : KernelShape::copy;
+  pieces.rows = box.rows;
+  pieces.cols = box.cols;
   move_block(context, pieces, from);
 }
 
@@ -268,7 +270,7 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
   if (dst_nibbles)
     put_nibbles(context, block, converted);
   else
-    put(context, block, box.piece[kDst], converted);
+    put(context, box, block, box.piece[kDst], converted);
 }
 
 }  // namespace

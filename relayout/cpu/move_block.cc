@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "relayout/cpu/gather_run.h"
 #include "relayout/cpu/pack_block.h"
 
 namespace relayout::cpu {
@@ -51,9 +52,44 @@ void gather_region(Block block) {
   if (block.rows - r == 1) rows(std::integral_constant<int, 1>(), r);
 }
 
+/// Rows (columns, where these are longer) of one axis are done by its steps; false of others. Past the cache, of
+/// runs that lie backwards, the next one is fetched meanwhile: no machine knows where it starts.
+template <typename T>
+bool gather_runs(const RunContext& context, const BoxPlan& box, const Block& block) {
+  constexpr int64_t kFewSteps = 4, kPart = 512;
+  const bool down = block.rows > block.cols;
+  const Axes& axes = down ? box.rows : box.cols;
+  const int64_t runs = down ? block.cols : block.rows, n = down ? block.rows : block.cols;
+  if (axes.size() != 1 || axes[0].table >= 0 || n < kFewSteps) return false;
+  const Starts src_runs = down ? block.src_cols : block.src_rows, src = down ? block.src_rows : block.src_cols;
+  const Starts dst_runs = down ? block.dst_cols : block.dst_rows, dst = down ? block.dst_rows : block.dst_cols;
+  const int64_t src_step = src[1] - src[0], dst_step = dst[1] - dst[0];
+  // Rows of an image of lines start as the destination's do, within a line.
+  for (int64_t i = 2; down && i < n; ++i) {
+    if (dst[i] - dst[i - 1] != dst_step) return false;
+  }
+  const bool fetches = context.plan.streams() && src_step < 0 && -src_step < kPart;
+  const int64_t part = fetches ? kPart / -src_step : n;
+  for (int64_t r = 0; r < runs; ++r) {
+    const std::byte* const from = block.src + src_runs[r] + src[0];
+    std::byte* const to = block.dst + dst_runs[r] + dst[0];
+    const int64_t next = r + 1 < runs ? src_runs[r + 1] - src_runs[r] : 0;
+    for (int64_t i = 0; i < n; i += part) {
+      const int64_t count = std::min(part, n - i);
+      for (int64_t b = 0; fetches && b < -count * src_step; b += 64)
+        __builtin_prefetch(from + i * src_step + next - b, 0, 2);
+      gather_run<T>(from + i * src_step, src_step, to + i * dst_step, dst_step, count);
+    }
+  }
+  return true;
+}
+
 template <typename T>
 void gather(const RunContext& context, const BoxPlan& box, const Block& block) {
-  if (box.shuffle == 1) return gather_region<T>(block);
+  if (box.shuffle == 1) {
+    if (!gather_runs<T>(context, box, block)) gather_region<T>(block);
+    return;
+  }
   alignas(64) std::byte permuted[kMaxBlockSide * 16];
   for (int64_t r = 0; r < block.rows; ++r) {
     std::byte* to = block.dst + block.dst_rows[r];

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "relayout/core/format.h"
 #include "relayout/core/view.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/testing.h"
@@ -256,6 +257,83 @@ TEST(Reorder, ManyTailsGoByTable) {
       ASSERT_EQ(again, expected_again) << blocked_tag << " -> " << name(plain_type);
     }
   }
+}
+
+// Extents without divisors: chunks of conversions by stages that do not divide an axis leave steps of it over.
+TEST(Reorder, ConvertsByStagesOfOddExtents) {
+  Attributes scale;
+  scale.src_scale = {{0.5f}, 0};
+  Machine small;
+  small.l3 = 64 << 10;
+  const std::tuple<const char*, const char*, Dims, DType, DType> cases[] = {
+      {"nhwc", "nchw", {3, 3, 61, 61}, DType::f32, DType::u8},
+      {"nchw", "nhwc", {3, 3, 61, 61}, DType::u8, DType::f32},
+      {"nChw4c", "nchw", {2, 8, 61, 61}, DType::f32, DType::s8},
+      {"nchw", "nChw8c", {2, 8, 61, 61}, DType::bf16, DType::f32},
+      {"ab", "ba", {4166, 6}, DType::f32, DType::bf16},
+      {"strides:6,1", "ab", {3331, 3}, DType::u8, DType::f32},
+      {"ab", "strides:6,1", {3331, 3}, DType::f32, DType::u8}};
+  for (const std::string_view isa : available_isas()) {
+    set_isa(isa);
+    for (const auto& [from, to, dims, src, dst] : cases) {
+      const TensorDesc a = desc(from, dims, src), b = desc(to, dims, dst);
+      const std::vector<std::byte> in = counting(a.span_bytes());
+      std::vector<std::byte> expected(static_cast<std::size_t>(b.span_bytes()));
+      reference_reorder(a, in.data(), b, expected.data(), scale);
+      for (const Machine& machine : {Machine{}, small}) {
+        const Plan plan = Plan::make(a, b, scale, machine);
+        for (const BoxPlan& box : plan.boxes()) EXPECT_LT(box.blocks, 200) << plan.explain();
+        for (const int threads : {1, 3}) {
+          std::vector<std::byte> out(expected.size() + 3);
+          run(plan, in.data(), out.data() + 3, {.threads = threads});
+          ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + 3)) << isa << "\n" << plan.explain();
+        }
+      }
+    }
+  }
+  set_isa("");
+}
+
+// Sources that lie backwards along one dim or several, and single channels, rows and columns of every kind.
+TEST(Reorder, BackwardsAndSparseSources) {
+  const Dims dims{3, 5, 37, 70};
+  Machine small;
+  small.l3 = 8 << 10;
+  for (const std::string_view isa : available_isas()) {
+    set_isa(isa);
+    for (const auto& [src, dst] : {std::pair(DType::u8, DType::u8),
+                                   {DType::u16, DType::u16},
+                                   {DType::f32, DType::f32},
+                                   {DType::f64, DType::f64},
+                                   {DType::u8, DType::f32},
+                                   {DType::f32, DType::bf16}}) {
+      for (const auto& [from, to] : {std::pair("nchw", "nchw"), {"nchw", "nhwc"}, {"nhwc", "nchw"}, {"nhwc", "nhwc"}}) {
+        std::vector<Layout> views;
+        const Layout whole = Format::parse(from).bind(dims);
+        for (const int d : {1, 2, 3}) views.push_back(flip(whole, d));
+        views.push_back(flip(flip(whole, 2), 3));
+        views.push_back(slice(Format::parse(from).bind({3, 10, 37, 70}), 1, 1, 10, 2));
+        views.push_back(slice(Format::parse(from).bind({3, 5, 37, 210}), 3, 2, 210, 3));
+        views.push_back(flip(views.back(), 3));
+        for (const Layout& view : views) {
+          const TensorDesc a(view, src), b = desc(to, dims, dst);
+          const std::vector<std::byte> in = counting(a.span_bytes());
+          std::vector<std::byte> expected(static_cast<std::size_t>(b.span_bytes()));
+          reference_reorder(a, in.data(), b, expected.data());
+          for (const Machine& machine : {Machine{}, small}) {
+            const Plan plan = Plan::make(a, b, {}, machine);
+            std::vector<std::byte> out(expected.size() + 80);
+            const std::size_t start = machine.l3 == small.l3 ? 16 : 0;
+            run(plan, in.data(), out.data() + start, {.threads = 3});
+            ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(start)))
+                << isa << "\n"
+                << plan.explain();
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
 }
 
 TEST(Reorder, BroadcastAndFlippedSources) {

@@ -114,7 +114,7 @@ bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& ta
 
 /// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
 /// start of the next row, in the source as in the destination. Short rows of small regions are made in the cache
-/// instead.
+/// instead: the first line and the last row, each made alone, would take longer than the rest.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };

@@ -15,6 +15,8 @@ namespace relayout::cpu {
 namespace {
 
 constexpr int64_t kLine = 64;
+/// Pieces of fewer bytes are put together to lines in the cache first: see choose_blocks().
+constexpr int64_t kSmallPiece = 16;
 /// A copy's own prefetch, on top of what the machine does for a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
 /// Lines of so many columns are copied side by side: of more that lie pages apart, what the processor fetches ahead
@@ -31,9 +33,10 @@ bool at_lines(const BoxPlan& box, const Block& block, int64_t part = kLine) {
          std::ranges::all_of(box.rows, [&](const Axis& a) { return a.stride[kDst] % part == 0; });
 }
 
-/// Whether a box copies pieces as they are.
+/// Whether a box copies pieces as they are. Of small ones an image is made.
 bool copies_pieces(const RunContext& context, const BoxPlan& box) {
-  return box.shape == KernelShape::copy && !box.long_runs && !context.converts() && box.shuffle == 1;
+  return box.shape == KernelShape::copy && !box.long_runs && !context.converts() && box.shuffle == 1 &&
+         box.piece[kDst] >= kSmallPiece;
 }
 
 /// Pieces of half a line that lie in pairs on one side, as lines that follow each other, and each by itself on the

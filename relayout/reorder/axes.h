@@ -41,6 +41,10 @@ void sort_few(Values& values, Key key) {
 /// Removes an axis; one of extent 1 for end().
 Axis take(Axes& axes, Axes::iterator at);
 
+/// Where the source's rows lie backwards, the axes that they are of are turned, so that they are dense; it is the
+/// destination that steps backwards then, from row to row. Not what is the destination's run as well.
+void turn_rows(Box& box, int64_t src, int64_t dst);
+
 /// Fused axes of one operand that follow each other without a gap from pieces of `piece` units on, with one stride of
 /// the attributes.
 struct DenseAxes {

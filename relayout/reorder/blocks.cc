@@ -2,6 +2,7 @@
 #include "relayout/reorder/blocks.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "relayout/reorder/shuffle.h"
@@ -16,6 +17,8 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 /// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them. Of pieces that lie apart,
 /// rows are copied so many side by side.
 constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
+/// Pieces of fewer bytes are put together to lines in the cache (cpu/stream_block.cc).
+constexpr int64_t kSmallPiece = 16;
 /// Rows of halves (quarters) of lines that are written side by side: the processor puts few lines together at a time.
 constexpr int64_t kHalves = 8, kQuarters = 4;
 /// Bytes of a region that is not cut.
@@ -51,7 +54,7 @@ constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 
 constexpr int64_t kRunRow = 2 << 10;
 
 bool copies_pieces(const BoxPlan& plan, bool converts) {
-  return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1;
+  return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1 && plan.piece[kDst] >= kSmallPiece;
 }
 
 /// Pieces that are copied past the cache. Where they are lines or parts of them: all rows, if there are fewer of them
@@ -201,6 +204,16 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   }
 }
 
+/// Whether small pieces go to dense rows from the same lines: they are read as they lie, row by row.
+bool runs_along(const BoxPlan& plan) {
+  const bool one_by_one = plan.shape == KernelShape::gather ||
+                          (plan.shape == KernelShape::copy && !plan.long_runs && plan.piece[kDst] < kSmallPiece);
+  const Axis &row = plan.rows[0], &col = plan.cols[0];
+  return one_by_one && plan.chunk == 0 && plan.dense_cols && !plan.dense_rows && plan.cols.size() == 1 &&
+         std::abs(col.stride[kSrc]) < kLine &&
+         (plan.row_count == 1 || std::abs(col.stride[kSrc]) <= std::abs(row.stride[kSrc]));
+}
+
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
 /// it: a *strip* of rows, a few lines of the source wide, over a *panel* of columns, so that a strip's lines are
 /// written whole while the next strip's are fetched.
@@ -222,6 +235,9 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
                       : streams ? kStreamedCopyBlock
                                 : kCopyBlock;
     plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
+  } else if (runs_along(plan)) {
+    plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
+    plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.block_cols), 1, kMaxBlockSide);
   } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
     // As many columns as there are, so that the destination's lines are made one after the other, and some lines of
     // each column.

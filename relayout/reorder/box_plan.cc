@@ -18,6 +18,10 @@ namespace {
 constexpr int64_t kFewRows = 32;
 /// A region of fewer bytes is better done by tiles that several make together.
 constexpr int64_t kSmallTiles = 4 << 10;
+/// Bytes of the source's rows that are most of a line, and of the destination's that are short.
+constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kLine;
+/// Columns of a row that are enough for a list of their own.
+constexpr int64_t kFewColumns = 32;
 /// Steps of a block that are worth its start, where more can be had.
 constexpr int64_t kEnoughSteps = 256;
 /// Fewer values in a row, or in a region, than are worth converting by themselves; what fills the widest registers.
@@ -73,7 +77,10 @@ void choose_region(BoxPlan& plan, Axes& axes) {
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = part_of(axes, col, kMaxBlockSide / cols.count);
     const auto row = rows.next(axes);
-    const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes;
+    // An axis that both sides could have goes to short rows of the destination: where those lie apart, they share lines
+    // with what others write. But the source's have most of a line.
+    const bool contested = row == col && rows.bytes() >= kMostOfLine && cols.bytes() < kShortRow;
+    const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes && !contested;
     // All of a permuted group is rows.
     if (row != axes.end() && rows.bytes() < plan.shuffle)
       rows.add(axes, row);
@@ -98,6 +105,22 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   plan.cols = std::move(cols.fused);
   plan.row_count = rows.count;
   plan.col_count = cols.count;
+}
+
+/// Columns of a single row are the destination's first axis, where it has some steps, and rows the next one: one list
+/// of columns then does for many rows.
+void split_columns(BoxPlan& plan, Axes& axes) {
+  if (!plan.dense_cols || plan.dense_rows || plan.row_count > 1) return;
+  std::size_t kept = 0;
+  int64_t count = 1;
+  const auto enough = [&] { return kept > 0 && (count >= kFewColumns || plan.cols[kept].extent >= kEnoughSteps); };
+  while (kept < plan.cols.size() && !enough()) count *= plan.cols[kept++].extent;
+  if (kept == plan.cols.size()) return;
+  for (std::size_t i = kept + 1; i < plan.cols.size(); ++i) axes.push_back(plan.cols[i]);
+  plan.rows = {plan.cols[kept]};
+  plan.row_count = plan.rows[0].extent;
+  plan.cols.resize(kept);
+  plan.col_count = count;
 }
 
 /// Adds the axes nearest on one side to those that have `count` steps, until a block has enough. Returns the steps.
@@ -190,6 +213,7 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   BoxPlan tiles = out;
   Box rest = box;
   choose_region(tiles, rest.axes);
+  if (element < kGroup) split_columns(tiles, rest.axes);
   // Pieces of 16 bytes need no registers beside each other: past the cache they make lines one after the other.
   tiles.shape = !in_registers || element == kGroup     ? KernelShape::copy
                 : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
@@ -224,31 +248,6 @@ bool reads_groups(const BoxPlan& plan) {
   if (plan.shape == KernelShape::copy) return plan.piece[kSrc] % plan.shuffle == 0;
   if (plan.shape == KernelShape::gather) return plan.chunk > 0 && plan.chunk % plan.shuffle == 0;
   return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
-}
-
-/// Whether a box by tiles is better than by a plain transposition: something is permuted, full tiles make only a small
-/// region, or the destination's lines could not be written past the cache as a whole.
-bool wants_tiles(const BoxPlan& plan, bool streams) {
-  const auto permutes = [](const std::array<uint8_t, kGroup>& pattern) {
-    for (std::size_t i = 0; i < pattern.size(); ++i) {
-      if (pattern[i] != i) return true;
-    }
-    return false;
-  };
-  if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
-  const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
-  // Pieces of 16 bytes that no others follow on one side are moved one by one: with less ado by their lists.
-  if (piece == kGroup && std::min(plan.row_run, plan.col_run) == 1 && !streams) return false;
-  // Runs of a few bytes, of which several make a line.
-  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kLine; };
-  if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;
-  if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
-  if (streams) {
-    // Past the cache if lines can be made whole: of a run, or of several that follow each other.
-    const Axis& row = plan.rows[0];
-    return run < kLine && (row.stride[kDst] != run || row.extent * run < kLine);
-  }
-  return region * piece < kSmallTiles && region < plan.elements;
 }
 
 /// Whether both sides start with the same long run, or with long runs of different axes, so that nothing need be
@@ -315,6 +314,7 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
     }
     element = 1;
   }
+  turn_rows(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return plan_elements(std::move(box), element, {}, streams, tuning);
   auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
@@ -338,6 +338,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   out.unit_bits = {static_cast<int8_t>(unit_bits(src)), static_cast<int8_t>(unit_bits(dst))};
   out.piece = {units(src), units(dst)};
   const bool whole_bytes = bits(src) >= 8 && bits(dst) >= 8;
+  if (whole_bytes) turn_rows(box, units(src), units(dst));
   if (const auto run = find_run(box.axes, units(src), units(dst)); run != box.axes.end()) {
     const bool alone = box.axes.size() == 1;
     // Pieces of several values need one attribute for all.
@@ -354,11 +355,13 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
     }
     out.piece = {taken.extent * units(src), taken.extent * units(dst)};
     choose_region(out, box.axes);
+    split_columns(out, box.axes);
     out.shape = KernelShape::copy;
     return finish(std::move(out), std::move(box), true, streams, tuning);
   }
   const Axes axes = box.axes;
   choose_region(out, box.axes);
+  split_columns(out, box.axes);
   out.shape = whole_bytes && out.dense_cols && out.dense_rows ? KernelShape::transpose : KernelShape::gather;
   // Rows are converted as they lie in the source, or columns as they lie in the destination.
   const int64_t together = units(dst) < units(src) ? out.row_count : out.col_count;

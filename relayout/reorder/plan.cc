@@ -13,6 +13,7 @@
 #include "relayout/reorder/refine.h"
 #include "relayout/reorder/refine_dim.h"
 #include "relayout/reorder/register_tiles.h"
+#include "relayout/reorder/stages.h"
 #include "relayout/reorder/tiles.h"
 
 namespace relayout {
@@ -231,7 +232,8 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     scale(box, units(src_.dtype), units(dst_.dtype));
     simplify(box);
     auto left = !converts_ && bits(src_.dtype) >= 8 ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
-    boxes_.push_back(planner.move_simple(std::move(box), streams_));
+    boxes_.push_back(planner.move_simple(box, streams_));
+    if (converts_ && (left = cut_for_stages(box, boxes_.back()))) boxes_.back() = planner.move_simple(box, streams_);
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);

@@ -22,6 +22,9 @@ constexpr int64_t kBlock = 16 << 10, kBlockRow = 512;
 /// Rows or columns of a block, before they are rounded up to what tiles need.
 constexpr int64_t kMostSide = kMaxBlockSide / 2;
 
+/// A region of fewer bytes is better done by tiles that several make together.
+constexpr int64_t kSmallTiles = 4 << 10;
+
 /// Adds axes until there are so many bytes.
 void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
   while (side.bytes() < bytes) {
@@ -160,6 +163,29 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.block_rows = block_side(out.row_count, out.row_run,
                               std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide), side);
   return finish(std::move(out), std::move(box), false, false, {});
+}
+
+bool wants_tiles(const BoxPlan& plan, bool streams) {
+  const auto permutes = [](const std::array<uint8_t, kGroup>& pattern) {
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+      if (pattern[i] != i) return true;
+    }
+    return false;
+  };
+  if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
+  const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
+  // Pieces of 16 bytes that no others follow on one side are moved one by one: with less ado by their lists.
+  if (piece == kGroup && std::min(plan.row_run, plan.col_run) == 1 && !streams) return false;
+  // Runs of a few bytes, of which several make a line.
+  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kLine; };
+  if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;
+  if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
+  if (streams) {
+    // Past the cache if lines can be made whole: of a run, or of several that follow each other.
+    const Axis& row = plan.rows[0];
+    return run < kLine && (row.stride[kDst] != run || row.extent * run < kLine);
+  }
+  return region * piece < kSmallTiles && region < plan.elements;
 }
 
 }  // namespace relayout

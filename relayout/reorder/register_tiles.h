@@ -11,6 +11,10 @@ namespace relayout {
 /// where runs are so short, also once groups are permuted, that a tile holds only a few pieces.
 std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element);
 
+/// Whether a box by tiles is better than by a plain transposition: something is permuted, full tiles make only a small
+/// region, or the destination's lines could not be written past the cache as a whole.
+bool wants_tiles(const BoxPlan& plan, bool streams);
+
 /// Where both sides run along the same axis but one begins with less than 16 bytes of others, tiles need an even number
 /// of its steps (2, 4 or 8 make 16 bytes): cuts `box` to such a number and returns the box of those left over.
 ///

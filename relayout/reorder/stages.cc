@@ -25,6 +25,9 @@ constexpr int64_t kAhead = 2 << 10;
 /// Bytes that one element is made of, at most.
 constexpr int64_t kMostGrouped = 8;
 
+/// Chunks of fewer bytes are small, and an axis of more steps than a chunk has of it is cut to a multiple of so many.
+constexpr int64_t kSmallChunk = 4 << 10, kRoundSteps = 64;
+
 /// Divisors of an extent are looked for among so many; otherwise it is a power of two, or the extent itself.
 constexpr int64_t kTries = 32;
 
@@ -204,6 +207,25 @@ std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool su
     out.parts.front().ahead = step * ceil_div(kAhead, std::abs(step));
   }
   return out;
+}
+
+std::optional<Box> cut_for_stages(Box& box, const BoxPlan& plan) {
+  if (plan.stage == 0 || plan.stage >= kSmallChunk) return std::nullopt;
+  const auto uneven = [](const Axis& a) {
+    return a.table < 0 && a.extent >= 4 * kRoundSteps && a.extent % kRoundSteps != 0;
+  };
+  auto longest = box.axes.end();
+  for (auto axis = box.axes.begin(); axis != box.axes.end(); ++axis) {
+    if (uneven(*axis) && (longest == box.axes.end() || axis->extent > longest->extent)) longest = axis;
+  }
+  if (longest == box.axes.end()) return std::nullopt;
+  Box left = box;
+  const auto at = static_cast<std::size_t>(longest - box.axes.begin());
+  const int64_t rest = longest->extent % kRoundSteps;
+  longest->extent -= rest;
+  for (std::size_t k = 0; k < kOperands; ++k) left.offset[k] += longest->extent * longest->stride[k];
+  left.axes[at].extent = rest;
+  return left;
 }
 
 }  // namespace relayout

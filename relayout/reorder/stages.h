@@ -15,4 +15,8 @@ namespace relayout {
 /// cut too unevenly. `sums`: old values of the destination are read. Types are of whole bytes.
 std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool sums);
 
+/// Chunks have steps that divide the axes. Where one of these has no divisor for it, so that chunks of `plan`, the box
+/// by stages, are small: cuts it to a number of steps that has some, and returns the box of those left over.
+std::optional<Box> cut_for_stages(Box& box, const BoxPlan& plan);
+
 }  // namespace relayout
