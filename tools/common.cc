@@ -54,21 +54,18 @@ void write_stderr(std::string_view text) {
   std::fflush(stderr);
 }
 
-void print_error(const Error& error, bool json) {
-  std::string text;
-  if (json) {
-    const Json object = {{"error",
-                          {{"code", name(error.code())},
-                           {"message", error.message()},
-                           {"field", error.field()},
-                           {"value", error.value()},
-                           {"limit", error.limit()}}}};
-    text = object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  } else {
-    text = "relayout: " + printable(error.message()) + "\n";
-  }
-  write_stderr(text);
+std::string error_text(const Error& error, bool json) {
+  if (!json) return "relayout: " + printable(error.message()) + "\n";
+  const Json object = {{"error",
+                        {{"code", name(error.code())},
+                         {"message", error.message()},
+                         {"field", error.field()},
+                         {"value", error.value()},
+                         {"limit", error.limit()}}}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+void print_error(const Error& error, bool json) { write_stderr(error_text(error, json)); }
 
 std::string json_text(const Json& json) {
   const auto compact = [](const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); };

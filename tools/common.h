@@ -104,7 +104,9 @@ std::pair<CLI::App*, std::shared_ptr<bool>> add_verb(CLI::App& app, const std::s
 void write_stdout(std::string_view text);
 /// Where that does not work nothing can be said.
 void write_stderr(std::string_view text);
-/// "relayout: message", or an {"error": ...} object, on standard error.
+/// "relayout: message", or an {"error": ...} object, as a line.
+std::string error_text(const Error& error, bool json);
+/// Writes that on standard error.
 void print_error(const Error& error, bool json);
 
 /// An object with one field a line, or a list with one object a line; values are compact unless they are

@@ -5,13 +5,16 @@
 
 #include <climits>
 #include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tools/common.h"
 
 namespace relayout::tools {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 // Written only while the signals are blocked in the one thread that exists then.
 char watched_path[PATH_MAX];
@@ -40,6 +43,33 @@ void on_interrupt(int signal_number) {
   _exit(kInterrupted);
 }
 
+struct Source {
+  std::span<const std::byte> bytes;
+  std::string changed;  // what is said
+};
+std::vector<Source> sources;  // added to by the one thread that exists then
+constexpr std::string_view kSomethingChanged = "relayout: a file changed while it was read\n";
+constexpr std::string_view kSomethingChangedJson =
+    "{\"error\":{\"code\":\"io\",\"message\":\"a file changed while it was read\",\"field\":\"\",\"value\":\"\","
+    "\"limit\":\"\"}}\n";
+
+/// A page of a mapping that the file has no longer, in whatever thread.
+void on_lost_page(int signal_number, siginfo_t* info, void*) {
+  if (info->si_code != BUS_ADRERR) {
+    std::signal(signal_number, SIG_DFL);
+    raise(signal_number);
+    return;
+  }
+  if (watching) unlink(watched_path);
+  std::string_view text = announcing ? kSomethingChangedJson : kSomethingChanged;
+  const auto* at = static_cast<const std::byte*>(info->si_addr);
+  for (const Source& source : sources) {
+    if (at >= source.bytes.data() && at < source.bytes.data() + source.bytes.size()) text = source.changed;
+  }
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(kIo);
+}
+
 sigset_t interrupt_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -63,6 +93,15 @@ void install_interrupt_handlers() {
     action.sa_flags = on_own_stack;
     sigaction(signal_number, &action, nullptr);
   }
+  struct sigaction lost_page = {};
+  lost_page.sa_sigaction = on_lost_page;
+  lost_page.sa_mask = interrupt_signals();
+  lost_page.sa_flags = SA_SIGINFO | on_own_stack;
+  sigaction(SIGBUS, &lost_page, nullptr);
+}
+
+void name_source(std::span<const std::byte> mapped, std::string line, std::string json_line) {
+  sources.push_back({mapped, announcing ? std::move(json_line) : std::move(line)});
 }
 
 void announce_interrupts() { announcing = 1; }

@@ -1,7 +1,10 @@
-// Interrupts: Ctrl-C, SIGTERM and SIGHUP end the command with 130 and leave no temporary file.
+// Interrupts: Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end the command with 130 and leave no temporary file. Nor does the
+// SIGBUS of a mapped file that another process shortens: it is an error of that file, exit code 4.
 #pragma once
 
 #include <csignal>
+#include <cstddef>
+#include <span>
 #include <string>
 
 namespace relayout::tools {
@@ -12,6 +15,9 @@ namespace relayout::tools {
 void install_interrupt_handlers();
 /// An interrupt that ends the command says so on standard error, as the JSON of an error.
 void announce_interrupts();
+/// What is said, as text or as JSON, if the file that is mapped here is shortened. Called while no other thread reads
+/// mapped files.
+void name_source(std::span<const std::byte> mapped, std::string line, std::string json_line);
 
 /// While it lives, an interrupt unlinks the file it names. One at a time. Signals are held back from
 /// construction until watch() has said which file that is, so no moment is left without cleanup.

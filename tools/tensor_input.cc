@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "relayout/cpu/reorder.h"
+#include "tools/interrupt.h"
 
 namespace relayout::tools {
 namespace {
@@ -253,6 +254,11 @@ TensorInput open_tensor(const InputOptions& options) {
                     .bytes = bytes,
                     .mapped = file.mapped(tensor),
                     .copy = {}};
+  if (input.mapped) {
+    const std::string shown = options.path == "-" ? shown_path(options) : "\"" + shown_path(options) + "\"";
+    const Error changed(ErrorCode::io, shown + " changed while it was read", "path", shown_path(options));
+    name_source(bytes, error_text(changed, false), error_text(changed, true));
+  }
   input.named = !stored.name.empty();
   if (stored.byte_swapped) input.swap_item_bytes = stored.item_bits / 8;
   if (raw) {

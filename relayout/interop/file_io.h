@@ -7,7 +7,7 @@
 //
 // The disk space of an output is reserved before its first byte is touched, so a full disk is an
 // Error{io} and never a SIGBUS. A source that another process shortens while it is mapped is
-// outside of what can be caught.
+// outside of what a library can catch; the command has a handler of SIGBUS.
 #pragma once
 
 #include <cstddef>

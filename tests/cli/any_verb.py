@@ -42,19 +42,38 @@ def closed_standard_output(command):
     expect(tensors.read_npy(command.path("y.npy"))[3], [0, 3, 1, 4, 2, 5], "the file, written before the text")
 
 
+def start_conversion(command, *args):
+    """One that takes a while, once its temporary file is there."""
+    process = command.start("convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba", "--max-memory", "2M", *args)
+    deadline = time.monotonic() + 60
+    while command.files() == ["big.npy"] and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(0.05)
+    return process
+
+
 def interrupt(command):
     sparse_npy(command.path("big.npy"), (4096, 8192))
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        process = command.start("convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba", "--max-memory", "2M")
-        deadline = time.monotonic() + 60
-        while command.files() == ["big.npy"] and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.001)
-        time.sleep(0.05)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        process = start_conversion(command)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=60)
         expect(process.returncode, 130, "exit code after %s" % number.name)
         expect(stderr, "", "standard error")
         expect(command.files(), ["big.npy"], "files after %s" % number.name)
+
+
+def input_shortened(command):
+    for args in ((), ("--json",)):
+        sparse_npy(command.path("big.npy"), (4096, 8192))
+        process = start_conversion(command, *args)
+        os.truncate(command.path("big.npy"), 4096)
+        _, stderr = process.communicate(timeout=60)
+        expect(process.returncode, 4, "exit code")
+        if args:
+            stderr = "relayout: %s\n" % json.loads(stderr)["error"]["message"]
+        expect(stderr, 'relayout: "big.npy" changed while it was read\n', "standard error")
+        expect(command.files(), ["big.npy"], "files")
 
 
 def terminal(command):
@@ -115,4 +134,4 @@ def json_everywhere(command):
         expect(result.stdout, "", "%s" % (args,))
 
 
-ALL = [closed_pipe, full_device, closed_standard_output, interrupt, terminal, doctor, json_everywhere]
+ALL = [closed_pipe, full_device, closed_standard_output, interrupt, input_shortened, terminal, doctor, json_everywhere]

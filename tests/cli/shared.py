@@ -33,7 +33,8 @@ class Command:
         return subprocess.Popen([self.binary, *args], cwd=self.directory, env=self.env, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True,
                                 preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL)
-                                                    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+                                                    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP,
+                                                              signal.SIGQUIT)])
 
     def files(self):
         return sorted(entry.name for entry in self.directory.iterdir())
