@@ -26,10 +26,12 @@ alignas(64) char handler_stack[64 << 10];
 // An interrupt is a request; one was made.
 volatile sig_atomic_t waiting = 0, requested = 0;
 
-// As print_error() would write it.
-constexpr char kAnnouncement[] =
+// As print_error() would write it. On a terminal there may be a progress bar, and what the key shows as.
+constexpr std::string_view kInterruptedText = "relayout: interrupted\n",
+                           kInterruptedOnTerminal = "\nrelayout: interrupted\n";
+constexpr std::string_view kInterruptedJson =
     "{\"error\":{\"code\":\"interrupted\",\"message\":\"interrupted\",\"field\":\"\",\"value\":\"\",\"limit\":\"\"}}\n";
-volatile sig_atomic_t announcing = 0;
+volatile sig_atomic_t as_json = 0, on_terminal = 0;
 
 void on_interrupt(int signal_number) {
   if (signal_number == SIGINT && waiting && !requested) {
@@ -37,9 +39,9 @@ void on_interrupt(int signal_number) {
     return;
   }
   if (watching) unlink(watched_path);
+  const std::string_view text = as_json ? kInterruptedJson : on_terminal ? kInterruptedOnTerminal : kInterruptedText;
   // Where that does not work nothing can be said.
-  [[maybe_unused]] const ssize_t written =
-      announcing ? write(STDERR_FILENO, kAnnouncement, sizeof kAnnouncement - 1) : 0;
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
   _exit(kInterrupted);
 }
 
@@ -61,7 +63,7 @@ void on_lost_page(int signal_number, siginfo_t* info, void*) {
     return;
   }
   if (watching) unlink(watched_path);
-  std::string_view text = announcing ? kSomethingChangedJson : kSomethingChanged;
+  std::string_view text = as_json ? kSomethingChangedJson : kSomethingChanged;
   const auto* at = static_cast<const std::byte*>(info->si_addr);
   for (const Source& source : sources) {
     if (at >= source.bytes.data() && at < source.bytes.data() + source.bytes.size()) text = source.changed;
@@ -82,6 +84,7 @@ sigset_t interrupt_signals() {
 void install_interrupt_handlers() {
   const stack_t stack = {.ss_sp = handler_stack, .ss_flags = 0, .ss_size = sizeof handler_stack};
   const int on_own_stack = sigaltstack(&stack, nullptr) == 0 ? SA_ONSTACK : 0;
+  on_terminal = isatty(STDERR_FILENO) == 1;
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of the write
   for (int signal_number : kSignals) {
@@ -101,10 +104,10 @@ void install_interrupt_handlers() {
 }
 
 void name_source(std::span<const std::byte> mapped, std::string line, std::string json_line) {
-  sources.push_back({mapped, announcing ? std::move(json_line) : std::move(line)});
+  sources.push_back({mapped, as_json ? std::move(json_line) : std::move(line)});
 }
 
-void announce_interrupts() { announcing = 1; }
+void interrupts_as_json() { as_json = 1; }
 
 InterruptRequest::InterruptRequest() {
   requested = 0;

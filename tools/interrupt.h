@@ -13,8 +13,8 @@ namespace relayout::tools {
 /// default, so that a closed pipe ends the command quietly; SIGXFSZ is ignored, so that a file over the
 /// limit is an error as any other.
 void install_interrupt_handlers();
-/// An interrupt that ends the command says so on standard error, as the JSON of an error.
-void announce_interrupts();
+/// An interrupt that ends the command says so on standard error; from now on as the JSON of an error.
+void interrupts_as_json();
 /// What is said, as text or as JSON, if the file that is mapped here is shortened. Called while no other thread reads
 /// mapped files.
 void name_source(std::span<const std::byte> mapped, std::string line, std::string json_line);

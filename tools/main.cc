@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
                         add_compare(app),  add_bench(app),  add_plan(app),  add_check(app),
                         add_run(app),      add_tags(app),   add_doctor(app)};
   bool json = wants_json(argc, argv);
-  if (json) announce_interrupts();
+  if (json) interrupts_as_json();
   try {
     try {
       app.parse(argc, argv);

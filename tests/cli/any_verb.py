@@ -59,7 +59,7 @@ def interrupt(command):
         process.send_signal(number)
         _, stderr = process.communicate(timeout=60)
         expect(process.returncode, 130, "exit code after %s" % number.name)
-        expect(stderr, "", "standard error")
+        expect(stderr, "relayout: interrupted\n", "standard error")
         expect(command.files(), ["big.npy"], "files after %s" % number.name)
 
 
