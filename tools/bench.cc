@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "bench/report.h"
 #include "tools/common.h"
+#include "tools/output.h"
 #include "tools/tune_option.h"
 #include "tools/values.h"
 
@@ -17,7 +19,7 @@ struct Options {
   std::string filter;
   TuneFlag tune;
   int threads = 1, repeat = 15;
-  bool verify = false, suite = false, quick = false, sweep = false;
+  bool verify = false, suite = false, quick = false, sweep = false, force = false;
 };
 
 struct Pair {
@@ -157,6 +159,17 @@ void check_mode(const Options& options) {
   }
 }
 
+/// Before minutes are spent on what goes into it.
+void check_out(const Options& options) {
+  if (!options.out) return;
+  std::error_code ignored;
+  if (!options.force && !is_stdout(*options.out) && std::filesystem::is_regular_file(*options.out, ignored)) {
+    throw Error(ErrorCode::io, "create \"" + escaped(*options.out) + "\": the file exists and is not to be overwritten",
+                "overwrite", escaped(*options.out));
+  }
+  bench::check_writable(*options.out);
+}
+
 int run(const Options& options, bool json) {
   require_isa();
   check_threads(options.threads);
@@ -164,7 +177,7 @@ int run(const Options& options, bool json) {
   if (options.repeat < 1) {
     usage_error(fmt::format("--repeat {}: 1 or more", options.repeat), "--repeat", std::to_string(options.repeat), "1");
   }
-  if (options.out) bench::check_writable(*options.out);
+  check_out(options);
   if (options.suite) return run_suite(options, json);
   if (options.sweep) return run_sweep(options, json);
   return run_pair(options, json);
@@ -196,6 +209,7 @@ Verb add_bench(CLI::App& app) {
   command->add_option("--filter", options->filter, "Of --suite or --sweep, only names that have this in them");
   command->add_flag("--quick", options->quick, "A short form of --suite or --sweep");
   command->add_option("--out", options->out, "Write the JSON to this file too");
+  command->add_flag("-f,--force", options->force, "Overwrite a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 
