@@ -54,6 +54,12 @@ int parser_result(const CLI::App& app, const CLI::ParseError& error, std::string
   return kUsage;
 }
 
+/// The library's name for what is missing is no flag.
+Error with_flag(const Error& error) {
+  if (error.field() != "overwrite") return error;
+  return {error.code(), error.message() + "; -f overwrites it", error.field(), error.value(), error.limit()};
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Tensor memory layouts: describe any of them, convert between any two, plan those of a model.",
                "relayout");
@@ -84,10 +90,10 @@ int run(int argc, char** argv) {
     }
     return kInternal;
   } catch (const Failure& failure) {
-    print_error(failure.error(), json);
+    print_error(with_flag(failure.error()), json);
     return failure.exit_code();
   } catch (const Error& error) {
-    print_error(error, json);
+    print_error(with_flag(error), json);
     return exit_code(error, kBadData);
   } catch (const std::bad_alloc&) {
     print_error(Error(ErrorCode::io, "out of memory; --max-memory converts in parts", "memory"), json);

@@ -140,7 +140,7 @@ void check_space(int fd, const fs::path& path, int64_t size) {
 
 [[noreturn]] void throw_exists(const fs::path& path) {
   throw Error(ErrorCode::io, "create \"" + escaped(path.native()) + "\": the file exists and is not to be overwritten",
-              "path", escaped(path.native()));
+              "overwrite", escaped(path.native()));
 }
 
 /// Gives the temporary file its name. Without `overwrite` the kernel refuses to replace a file that
