@@ -235,7 +235,7 @@ std::string why_held(const InputOptions& options) {
 TensorInput open_tensor(const InputOptions& options) {
   FileLimits limits;
   if (options.max_memory > 0) limits.decoded_bytes = std::min(limits.decoded_bytes, options.max_memory);
-  TensorFile file = under_cap(options, [&] { return TensorFile::open(file_path(options), limits); });
+  TensorFile file = under_cap(options, [&] { return TensorFile::open(file_path(options), limits, options.tensor); });
   const std::size_t tensor = find_tensor(options, file);
   const StoredTensor& stored = file.tensors()[tensor];
   const bool raw = file.format() == FileFormat::raw;

@@ -26,6 +26,7 @@ struct TensorFile::Impl {
   FileFormat format = FileFormat::raw;
   std::string path;  // escaped, for messages
   FileLimits limits;
+  std::string wanted;  // the one tensor that matters, or ""
   FileBytes file;
   std::vector<StoredTensor> tensors;
   std::vector<Content> contents;  // one a tensor
@@ -40,7 +41,12 @@ struct TensorFile::Impl {
     tensors.push_back(std::move(tensor));
     contents.push_back({{}, std::move(decode), {}});
   }
+  /// A tensor that does not matter.
+  void add_name(std::string name) { add({.name = std::move(name)}, std::span<const std::byte>()); }
 };
+
+/// Whether the tensor of that name is to be read.
+inline bool is_wanted(std::string_view name, std::string_view wanted) { return wanted.empty() || name == wanted; }
 
 /// Each reads impl.file and fills tensors and contents. Errors: corrupt, limit, unsupported.
 void open_npy(TensorFile::Impl& impl);

@@ -112,10 +112,10 @@ int64_t check_member(const zip_stat_t& stat, const std::string& shown, const Fil
          shown);
   }
   if (stat.size > static_cast<zip_uint64_t>(limits.decoded_bytes)) {
-    fail(ErrorCode::limit,
-         "member \"" + shown + "\" has " + std::to_string(stat.size) + " bytes; at most " +
-             std::to_string(limits.decoded_bytes) + " are decoded",
-         std::to_string(stat.size), std::to_string(limits.decoded_bytes));
+    throw Error(ErrorCode::limit,
+                "npz: member \"" + shown + "\" has " + std::to_string(stat.size) + " bytes; at most " +
+                    std::to_string(limits.decoded_bytes) + " are decoded",
+                "decoded_bytes", std::to_string(stat.size), std::to_string(limits.decoded_bytes));
   }
   return static_cast<int64_t>(stat.size);
 }
@@ -186,6 +186,10 @@ void open_npz(TensorFile::Impl& impl) {
     if (name.ends_with('/')) continue;  // a directory
     if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
     if (!seen.insert(name).second) fail(ErrorCode::corrupt, "two members \"" + escaped(name) + "\"", escaped(name));
+    if (!is_wanted(name, impl.wanted)) {
+      impl.add_name(std::move(name));
+      continue;
+    }
     add_member(impl, archive, i, std::move(name), stat);
   }
 }

@@ -171,6 +171,18 @@ TEST_F(Npz, Unsupported) {
   EXPECT_ERROR(ErrorCode::unsupported, open(zip({secret})));
 }
 
+TEST_F(Npz, OthersThanTheWantedOneDoNotMatter) {
+  Member bad = deflated("bad.npy", array("ABCDEF"));
+  bad.method = 93;  // zstd
+  write_file(folder_ / "x.npz", zip({bad, stored("a.npy", array("ABC"))}));
+  EXPECT_ERROR(ErrorCode::unsupported, TensorFile::open(folder_ / "x.npz"));
+  EXPECT_ERROR(ErrorCode::unsupported, TensorFile::open(folder_ / "x.npz", {}, "bad"));
+  const TensorFile file = TensorFile::open(folder_ / "x.npz", {}, "a");
+  EXPECT_EQ(text_of(file.bytes(file.find("a"))), "ABC");
+  EXPECT_EQ(file.tensors()[file.find("bad")].byte_size, 0);
+  EXPECT_NE(error_of([&] { file.find("b"); }).message().find("\"bad\""), std::string::npos);
+}
+
 TEST_F(Npz, Damage) {
   const std::string good = zip({stored("a.npy", array("one")), deflated("b.npy", array("two"))});
   EXPECT_ERROR(ErrorCode::corrupt, open(""));

@@ -74,7 +74,7 @@ struct Header {
 /// Fills a Header from the events of the file's JSON.
 class HeaderReader {
  public:
-  explicit HeaderReader(const FileLimits& limits) : limits_(limits) {}
+  HeaderReader(const FileLimits& limits, std::string_view wanted) : limits_(limits), wanted_(wanted) {}
 
   void operator()(const JsonEvent& event) {
     if (event.depth == 0 && event.kind != Kind::object) {
@@ -113,6 +113,7 @@ class HeaderReader {
     }
     Entry& entry = header_.entries.back();
     const std::string& field = event.keys[1];
+    if (!is_wanted(name, wanted_) && field != "data_offsets") return;
     if (event.depth > 3) return;  // inside a field that is not known; known ones fail at depth 3
     if (field == "dtype") {
       if (event.depth == 2) read_dtype(entry, event);
@@ -141,14 +142,14 @@ class HeaderReader {
   }
 
   const FileLimits& limits_;
+  std::string_view wanted_;
   Header header_;
 };
 
-/// One entry alone: complete, its range in the buffer, and its size.
-void check_entry(Entry& entry, uint64_t buffer) {
+/// One entry alone: its range in the buffer; where it is wanted, also that it is complete, and its size.
+void check_entry(Entry& entry, uint64_t buffer, bool wanted) {
   StoredTensor& tensor = entry.tensor;
-  if (!tensor.dtype) corrupt(tensor.name, "no dtype");
-  if (!entry.has_shape) corrupt(tensor.name, "no shape");
+  if (wanted && !(tensor.dtype && entry.has_shape)) corrupt(tensor.name, tensor.dtype ? "no shape" : "no dtype");
   if (entry.offsets.size() != 2) corrupt(tensor.name, "data_offsets has not two entries");
   const auto [begin, end] = std::pair{entry.offsets[0], entry.offsets[1]};
   const std::string range = "[" + std::to_string(begin) + ", " + std::to_string(end) + "]";
@@ -157,6 +158,7 @@ void check_entry(Entry& entry, uint64_t buffer) {
     corrupt(tensor.name, "data_offsets " + range + " go beyond the " + std::to_string(buffer) + " bytes of data",
             range);
   }
+  if (!wanted) return;
   const auto elements = checked_product(tensor.shape);
   const auto bytes = elements ? bytes_for(*tensor.dtype, *elements) : std::nullopt;
   if (!bytes) corrupt(tensor.name, "the bytes of shape [" + join(tensor.shape) + "] overflow 64 bits");
@@ -198,7 +200,7 @@ struct LayoutEntry {
   std::optional<Dims> dims;
 };
 
-std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimits& limits) {
+std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimits& limits, std::string_view wanted) {
   std::vector<LayoutEntry> entries;
   bool version = false;
   walk_json(text, limits.json_depth, "safetensors: relayout's layout header", [&](const JsonEvent& event) {
@@ -218,6 +220,7 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
     }
     if (keys[0] != "tensors") return;
     if (event.depth == 1) return expect(Kind::object, "", "tensors is no object");
+    if (!is_wanted(keys[1], wanted)) return;
     if (event.depth == 2) {
       expect(Kind::object, keys[1], "its entry is no object");
       entries.push_back({.name = keys[1], .layout = {}, .dtype = {}, .dims = {}});
@@ -291,10 +294,11 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
   tensor.shape = shape;
 }
 
-void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, const FileLimits& limits) {
+void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, const FileLimits& limits,
+                   std::string_view wanted) {
   std::unordered_map<std::string_view, StoredTensor*> by_name;
   for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
-  for (const LayoutEntry& entry : parse_layout_text(text, limits)) {
+  for (const LayoutEntry& entry : parse_layout_text(text, limits, wanted)) {
     const auto found = by_name.find(entry.name);
     if (found == by_name.end()) corrupt(entry.name, "is in the layout header and not in the file");
     apply_layout(*found->second, entry);
@@ -338,13 +342,13 @@ bool looks_like_safetensors(std::span<const std::byte> start, int64_t file_size)
   return length > 0 && length <= static_cast<uint64_t>(file_size) - 8;
 }
 
-SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits) {
+SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted) {
   const std::string_view text = header_text(file, limits);
   const uint64_t data_begin = 8 + text.size(), buffer = file.size() - data_begin;
-  HeaderReader reader(limits);
+  HeaderReader reader(limits, wanted);
   walk_json(text, limits.json_depth, "safetensors", std::ref(reader));
   Header header = reader.take();
-  for (Entry& entry : header.entries) check_entry(entry, buffer);
+  for (Entry& entry : header.entries) check_entry(entry, buffer, is_wanted(entry.tensor.name, wanted));
   check_cover(header.entries, buffer);
 
   SafeTensors out;
@@ -352,7 +356,7 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits&
     out.offsets.push_back(static_cast<int64_t>(data_begin + entry.offsets[0]));
     out.tensors.push_back(std::move(entry.tensor));
   }
-  if (header.has_layout_text) apply_layouts(out.tensors, header.layout_text, limits);
+  if (header.has_layout_text) apply_layouts(out.tensors, header.layout_text, limits, wanted);
   return out;
 }
 
@@ -388,7 +392,7 @@ std::string safetensors_head(const TensorSpec& spec) {
 }
 
 void open_safetensors(TensorFile::Impl& impl) {
-  SafeTensors parsed = parse_safetensors(impl.file.bytes(), impl.limits);
+  SafeTensors parsed = parse_safetensors(impl.file.bytes(), impl.limits, impl.wanted);
   for (std::size_t i = 0; i < parsed.tensors.size(); ++i) {
     const auto bytes = impl.file.bytes().subspan(static_cast<std::size_t>(parsed.offsets[i]),
                                                  static_cast<std::size_t>(parsed.tensors[i].byte_size));

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "relayout/interop/tensor_file.h"
@@ -29,7 +30,8 @@ struct SafeTensors {
 
 /// Reads and checks a whole file's header; the tensors' bytes are not touched. An error names the
 /// tensor. Errors: corrupt, limit, unsupported (dtype, version, no nlohmann-json).
-SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits);
+/// Where `wanted` names a tensor, of the others only the names and the bytes' places are read.
+SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted = {});
 
 /// Whether these first bytes (9 are enough) may be the format's.
 bool looks_like_safetensors(std::span<const std::byte> start, int64_t file_size);

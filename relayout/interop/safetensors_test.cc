@@ -127,6 +127,23 @@ TEST(Safetensors, EveryLieNamesItsTensor) {
   EXPECT_ERROR(ErrorCode::limit, parse(file("{" + entry("t", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1") + "}", 1)));
 }
 
+TEST(Safetensors, OthersThanTheWantedOneDoNotMatter) {
+  const std::string layouts = "{\\\"version\\\":1,\\\"tensors\\\":{\\\"bad\\\":{\\\"dims\\\":[1]}}}";
+  for (const auto& [dtype, shape] : {std::pair{"C64", "1"}, {"F32", "1,1,1,1,1,1,1,1,1,1,1,1,1"}, {"F32", "3"}}) {
+    const std::string bytes = file("{\"__metadata__\":{\"relayout\":\"" + layouts + "\"}," +
+                                       entry("bad", dtype, shape, "0,8") + "," + entry("a", "F32", "2", "8,16") + "}",
+                                   16);
+    EXPECT_NE(name(error_of([&] { parse(bytes); }).code()), name(ErrorCode::internal));
+    const SafeTensors parsed = parse_safetensors(bytes_of(bytes), {}, "a");
+    ASSERT_EQ(parsed.tensors.size(), 2U);
+    EXPECT_EQ(parsed.tensors[1].shape, Dims{2});
+    EXPECT_EQ(parsed.offsets[1], static_cast<int64_t>(bytes.size()) - 8);
+  }
+  // Their bytes still lie somewhere.
+  EXPECT_ERROR(ErrorCode::corrupt,
+               parse_safetensors(bytes_of(file("{" + entry("bad", "F32", "2", "0,9") + "}", 8)), {}, "a"));
+}
+
 TEST(Safetensors, BadJson) {
   for (const char* json : {"{", "{]", "{\"a\"}", "{} {}", "{\"a\":1e999}", "{\"\xff\":{}}", "{\"__metadata__\":[]}",
                            "{\"__metadata__\":{\"a\":1}}", "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}",

@@ -96,10 +96,11 @@ StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const
   return tensor;
 }
 
-TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits) {
+TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std::string_view wanted) {
   auto impl = std::make_shared<Impl>();
   impl->path = escaped(path.native());
   impl->limits = limits;
+  impl->wanted = wanted;
   impl->file = FileBytes::open(path, limits.decoded_bytes);
   const auto by_path = format_of_path(path);
   const auto by_bytes = by_path == FileFormat::raw ? std::nullopt : format_of_bytes(impl->file.bytes());

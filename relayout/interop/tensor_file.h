@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "relayout/core/format.h"
@@ -70,8 +71,10 @@ class TensorFile {
  public:
   /// Opens and checks a file. .bin and .raw are always raw; else the format is found by the first
   /// bytes, else by the extension; a file that is neither is raw. Errors: io, corrupt, unsupported (a
-  /// dtype or a missing library), limit.
-  static TensorFile open(const std::filesystem::path& path, const FileLimits& limits = {});
+  /// dtype or a missing library), limit. Where `wanted` names a tensor, the others of a format with names are not
+  /// read: their names are known, and what is wrong with them is no error.
+  static TensorFile open(const std::filesystem::path& path, const FileLimits& limits = {},
+                         std::string_view wanted = {});
 
   FileFormat format() const;
   std::span<const StoredTensor> tensors() const;

@@ -4,6 +4,7 @@ import math
 import os
 import random
 import struct
+import zipfile
 
 import model
 import tensors
@@ -142,4 +143,33 @@ def explain(command):
     expect(tensors.read_npy(command.path("y.npy"))[2], (2, 2, 5, 4, 16), "still converts")
 
 
-ALL = [cached_pages, peak_memory, large_blocks, threads, conversions, parts, safe_in_place, explain]
+def other_members(command):
+    """What is wrong with a tensor that is not asked for does not matter."""
+    small = tensors.npy_bytes((2, 3))
+    big = tensors.npy_bytes((1 << 20,), "<f4", [0] * (1 << 20))
+    for name in ("a", "z"):  # before and after the one that is
+        broken = {"text": small.replace(b"'<f4'", b"'<U4'"), "object": small.replace(b"'<f4'", b"'|O' "), "big": big,
+                  "no_array": b"no array"}
+        for what, other in broken.items():
+            with zipfile.ZipFile(command.path("x.npz"), "w", zipfile.ZIP_DEFLATED) as file:
+                for member, data in sorted({name: other, "m": small}.items()):
+                    file.writestr(member + ".npy", data)
+            memory = ("--max-memory", "2M") if what == "big" else ()
+            command.ok("convert", "x.npz", "y.npy", "--tensor", "m", "--to", "ba", "-f", *memory)
+            expect(tensors.read_npy(command.path("y.npy"))[2:], ((3, 2), [0, 3, 1, 4, 2, 5]), what)
+            result = command.run("convert", "x.npz", "y.npy", "--tensor", name, "--to", "a", "-f", *memory)
+            expect(result.returncode, 2 if memory else 5 if what in ("text", "object") else 3, what)
+            assert not memory or result.stderr.startswith("relayout: --max-memory 2097152: "), result.stderr
+    for other in (("C64", [2], 16), ("F8_E8M0", [2], 2), ("F32", [1] * 13, 4), ("F32", [3], 8)):
+        head = json.dumps({name: {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+                           for name, at, (dtype, shape, size) in (("m", 0, ("U8", [2, 3], 6)), ("a", 6, other))})
+        with open(command.path("x.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(head)) + head.encode() + bytes(range(6)) + bytes(other[2]))
+        command.ok("convert", "x.safetensors", "y.npy", "--tensor", "m", "--to", "ba", "-f")
+        expect(tensors.read_npy(command.path("y.npy"))[2:], ((3, 2), [0, 3, 1, 4, 2, 5]), other)
+        for flags in ((), ("--tensor", "a")):
+            assert command.run("convert", "x.safetensors", "y.npy", "--to", "ab", "-f", *flags).returncode in (3, 5)
+
+
+ALL = [cached_pages, peak_memory, large_blocks, threads, conversions, parts, safe_in_place, explain,
+       other_members]
