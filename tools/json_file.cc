@@ -88,6 +88,16 @@ class Counter : public nlohmann::json_sax<FileJson> {
   std::vector<std::set<std::string>> keys_;  // of the objects and lists that are open
 };
 
+/// A parser's message, which quotes the file in its middle, cut there:
+/// "[json.exception.parse_error.101] parse error at line 1, column 1: ... last read: 'TEXT'; expected ..."
+std::string reason(std::string_view what) {
+  static constexpr std::size_t kStart = 220, kEnd = 50;
+  if (const auto prefix = what.find("] "); what.starts_with("[json.") && prefix != what.npos)
+    what.remove_prefix(prefix + 2);
+  if (what.size() <= kStart + kEnd) return printable(what);
+  return printable(what.substr(0, kStart)) + " ... " + printable(what.substr(what.size() - kEnd));
+}
+
 }  // namespace
 
 FileJson read_json(const std::string& path, const JsonLimits& limits) {
@@ -98,12 +108,8 @@ FileJson read_json(const std::string& path, const JsonLimits& limits) {
     FileJson::sax_parse(text, &counter);
     return FileJson::parse(text);
   } catch (const FileJson::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 1: ..."
-    std::string_view what = error.what();
-    if (const auto prefix = what.find("] "); what.starts_with("[json.") && prefix != what.npos)
-      what.remove_prefix(prefix + 2);
-    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + printable(what), "path",
-                                  escaped(path, 4096)));
+    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + reason(error.what()),
+                                  "path", escaped(path, 4096)));
   }
 }
 

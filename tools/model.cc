@@ -76,7 +76,7 @@ Graph graph_of(const ModelFlags& flags) {
   if (seed) options.random_weights = *seed;
   options.pass = pass_of(flags);
   graph::OnnxModel model = from_data([&] { return graph::read_onnx(flags.path, options); });
-  for (const std::string& warning : model.warnings) write_stderr("relayout: warning: " + warning + "\n");
+  for (const std::string& warning : model.warnings) write_stderr("relayout: warning: " + printable(warning) + "\n");
   return std::move(model.graph);
 }
 

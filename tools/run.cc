@@ -182,7 +182,7 @@ std::string profile_text(const execute::Profile& profile) {
     (step.reorder ? reorders : primitives) += step.nanoseconds;
     rows.push_back({fmt::format("{:.1f} us", static_cast<double>(step.nanoseconds) * 1e-3),
                     fmt::format("{:.1f} %", share(step.nanoseconds, profile.nanoseconds)),
-                    (step.reorder ? "reorder of " : "") + escaped(step.name, 40), step.implementation});
+                    (step.reorder ? "reorder of " : "") + escaped(step.name, 40), escaped(step.implementation, 60)});
   }
   return bold("Profile") + "\n" + table(rows) +
          fmt::format("  primitives {:.1f} %, reorders {:.1f} %, between them {:.1f} %\n",
@@ -238,7 +238,7 @@ std::string to_text(const Options& options, const execute::Model& model, const R
                                       result.nanoseconds.size() == 1
                                           ? "the first run, which is slower; --repeat reports the median of later ones"
                                           : fmt::format("median of {}", result.nanoseconds.size())));
-  out += labelled("plan", fmt::format("policy {}: {} of {}, {}", model.plan().policy,
+  out += labelled("plan", fmt::format("policy {}: {} of {}, {}", escaped(model.plan().policy, 100),
                                       counted(totals.reorders, "reorder"), size_text(totals.reorder_bytes),
                                       counted(totals.reference_primitives, "slow reference primitive")));
   std::string slow;

@@ -25,7 +25,7 @@ std::optional<cpu::TuneOptions> tune_options(const TuneFlag& flag, int threads) 
 }
 
 void report_tune_file(const cpu::Tuned& tuned) {
-  if (tuned.file_error) write_stderr(fmt::format("relayout: {}; not used\n", tuned.file_error->message()));
+  if (tuned.file_error) write_stderr(fmt::format("relayout: {}; not used\n", printable(tuned.file_error->message())));
 }
 
 }  // namespace relayout::tools

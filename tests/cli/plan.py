@@ -264,11 +264,19 @@ def plan_messages(command):
     assert result.returncode == 2 and "ends with a comma" in result.stderr, result.stderr
     result = command.run("describe", "nhwc", "--dims", "")
     assert result.returncode == 2 and 'dims "" has 0' in result.stderr, result.stderr
-    with open(command.path("none.json"), "w") as file:
-        file.write("none")
-    for args in (("check", "none.json"), ("run", model, "--plan", "none.json", "--random-inputs", "1")):
-        result = command.run(*args)
-        assert result.returncode == 3 and "is no JSON: parse error" in result.stderr, result.stderr
+    # A text without an end, and a number: what is quoted is cut.
+    for name, text in (("none.json", "none"), ("long.json", '"' + "\x7f" * 1000000), ("long.json", "1" * 1000000)):
+        with open(command.path(name), "w") as file:
+            file.write(text)
+        for args in (("check", name), ("run", model, "--plan", name, "--random-inputs", "1")):
+            result = command.run(*args)
+            assert result.returncode == 3 and name + ": is no JSON: " in result.stderr, result.stderr[:400]
+            assert "\x7f" not in result.stderr and len(result.stderr) < 1500, result.stderr[:400]
+    # Nothing of a file reaches a terminal as it is.
+    with open(command.path("policy.json"), "w") as file:
+        json.dump(dict(plan, policy="\x1b[31m"), file)
+    text = command.ok("run", model, "--threads", "1", "--plan", "policy.json", "--random-inputs", "1", more_env=env)
+    assert "policy \\x1b[31m: " in text, text
     # check: what the planner left out, options of a model, and names of operations.
     plan["left_out"] = 5
     with open(command.path("plan.json"), "w") as file:
