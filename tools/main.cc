@@ -75,7 +75,7 @@ int run(int argc, char** argv) {
   const Verb verbs[] = {add_describe(app), add_offset(app), add_index(app), add_convert(app),
                         add_compare(app),  add_bench(app),  add_plan(app),  add_check(app),
                         add_run(app),      add_tags(app),   add_doctor(app)};
-  bool json = wants_json(argc, argv);
+  bool json = wants_json(argc, argv), in_parts = false;
   if (json) interrupts_as_json();
   try {
     try {
@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
     for (const Verb& verb : verbs) {
       if (!app.got_subcommand(verb.command)) continue;
       json = *verb.json;
+      in_parts = verb.command->get_option_no_throw("--max-memory") != nullptr;
       return verb.run();
     }
     return kInternal;
@@ -96,7 +97,8 @@ int run(int argc, char** argv) {
     print_error(with_flag(error), json);
     return exit_code(error, kBadData);
   } catch (const std::bad_alloc&) {
-    print_error(Error(ErrorCode::io, "out of memory; --max-memory converts in parts", "memory"), json);
+    const char* advice = in_parts ? "; --max-memory works in parts" : "";
+    print_error(Error(ErrorCode::io, std::string("out of memory") + advice, "memory"), json);
     return kIo;
   } catch (const std::exception& error) {
     print_error(Error(ErrorCode::internal, std::string("internal error: ") + error.what()), json);

@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import time
@@ -76,6 +77,26 @@ def input_shortened(command):
         expect(command.files(), ["big.npy"], "files")
 
 
+def out_of_memory(command):
+    """The advice is one that the verb can take."""
+    def under_limit(*args):
+        limit = 900 << 20
+        return command.run(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    if under_limit("doctor").returncode != 0:
+        return "skipped: this build does not start in little memory"
+    result = under_limit("run", "model:unet,image=1024,channels=64", "--threads", "1", "--random-inputs", "1",
+                         "--policy", "nchw")
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect((result.returncode, result.stderr), (4, "relayout: out of memory\n"), "run")
+    sparse_npy(command.path("big.npy"), (1 << 20, 64))
+    with open(command.path("big.npy"), "rb") as file:
+        result = subprocess.run("cat | %s compare - big.npy" % command.binary, shell=True, stdin=file, text=True,
+                                cwd=command.directory, env=command.env, capture_output=True,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20)))
+    expect((result.returncode, result.stderr), (4, "relayout: out of memory; --max-memory works in parts\n"), "compare")
+
+
 def terminal(command):
     """Colour on a terminal, none with NO_COLOR, none in a pipe."""
     def on_terminal(more_env):
@@ -134,4 +155,5 @@ def json_everywhere(command):
         expect(result.stdout, "", "%s" % (args,))
 
 
-ALL = [closed_pipe, full_device, closed_standard_output, interrupt, input_shortened, terminal, doctor, json_everywhere]
+ALL = [closed_pipe, full_device, closed_standard_output, interrupt, input_shortened, out_of_memory, terminal, doctor,
+       json_everywhere]
