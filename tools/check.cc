@@ -32,7 +32,7 @@ void check_flags(const Options& options) {
 
 int run(const Options& options, bool json) {
   check_flags(options);
-  const FileJson content = read_json(options.path);
+  const FileJson content = read_plan_json(options.path, "primitives");
   const JsonItem plan{content, ""};
   if (!plan.has("certificate")) {
     bad_item("certificate", escaped(options.path, 4096) + " has none; relayout plan --policy optimal -o writes one");

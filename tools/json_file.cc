@@ -114,7 +114,8 @@ FileJson read_json(const std::string& path, const JsonLimits& limits) {
 }
 
 void bad_item(const std::string& where, const std::string& what) {
-  throw Failure(kBadData, Error(ErrorCode::corrupt, "plan file: " + where + ": " + what, where));
+  throw Failure(kBadData,
+                Error(ErrorCode::corrupt, "plan file: " + (where.empty() ? "it " : where + ": ") + what, where));
 }
 
 std::string in_quotes(const std::string& text) { return "\"" + escaped(text, 400) + "\""; }
@@ -122,7 +123,7 @@ std::string in_quotes(const std::string& text) { return "\"" + escaped(text, 400
 JsonItem JsonItem::operator[](const char* key) const {
   if (!json.is_object()) bad_item(where, "is no object");
   const auto found = json.find(key);
-  if (found == json.end()) bad_item(where.empty() ? "it" : where, "has no " + in_quotes(key));
+  if (found == json.end()) bad_item(where, "has no " + in_quotes(key));
   return {*found, where.empty() ? escaped(key) : where + "." + escaped(key)};
 }
 

@@ -223,9 +223,19 @@ std::string read_training(const JsonItem& plan) {
   return std::string(std::ranges::any_of(primitives, is_backward) ? kTrainingStep : kForwardTraining);
 }
 
+FileJson read_plan_json(const std::string& path, const char* needed) {
+  FileJson json = read_json(path);
+  const bool is_object = json.is_object();
+  if (is_object && json.contains(needed)) return json;
+  throw Failure(kBadData, Error(ErrorCode::corrupt,
+                                fmt::format("{}: no plan, which relayout plan -o writes: it {}", escaped(path, 4096),
+                                            is_object ? "has no " + in_quotes(needed) : "is no JSON object"),
+                                "path", escaped(path, 4096)));
+}
+
 LayoutPlan read_plan(const std::string& path, const Graph& graph, const std::string& training,
                      const graph::Backend& backend) {
-  const FileJson json = read_json(path);
+  const FileJson json = read_plan_json(path, "tensors");
   if (const std::string planned = read_training({json, ""}); planned != training) {
     const auto what = [](const std::string& of) {
       return of.empty() ? "inference" : of == kTrainingStep ? "a training step" : "the forward pass of training";

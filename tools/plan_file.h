@@ -34,6 +34,8 @@ Json training_json(const std::string& training);
 /// As ModelFlags has it; "" where a file does not say.
 std::string read_training(const JsonItem& plan);
 
+/// The JSON of a plan: bad data, naming the file, where it is no object or has not what plans have.
+FileJson read_plan_json(const std::string& path, const char* needed);
 /// The plan of a file. Errors, all naming what differs: bad data where it is no plan, or one of another model (names,
 /// dims, types, primitives, layouts, memory), or planned for another --training than `training`; unsupported where the
 /// backend lacks an implementation.

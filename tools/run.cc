@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "relayout/cpu/reorder.h"
@@ -96,6 +97,12 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   for (const std::string& text : options.inputs) {
     const std::size_t equals = text.find('=');
     std::size_t i = equals == std::string::npos ? graph.inputs.size() : index_of(graph, text.substr(0, equals));
+    std::error_code ignored;
+    if (equals != std::string::npos && i == graph.inputs.size() && !std::filesystem::exists(text, ignored)) {
+      usage_error(fmt::format("--input {}: the model has no input {}; its inputs are {}", escaped(text),
+                              escaped(text.substr(0, equals)), input_names(graph)),
+                  "--input", escaped(text), input_names(graph));
+    }
     const std::string path = i < graph.inputs.size() ? text.substr(equals + 1) : text;
     if (i == graph.inputs.size()) i = next++;
     if (i >= graph.inputs.size() || !paths[i].empty()) {

@@ -272,6 +272,17 @@ def plan_messages(command):
             result = command.run(*args)
             assert result.returncode == 3 and name + ": is no JSON: " in result.stderr, result.stderr[:400]
             assert "\x7f" not in result.stderr and len(result.stderr) < 1500, result.stderr[:400]
+    for text, what in (("[]", "is no JSON object"), ("{}", "has no "), ("1", "is no JSON object")):
+        with open(command.path("none.json"), "w") as file:
+            file.write(text)
+        for args in (("check", "none.json"), ("run", model, "--plan", "none.json", "--random-inputs", "1")):
+            result = command.run(*args)
+            said = "relayout: none.json: no plan, which relayout plan -o writes: it " + what
+            assert result.returncode == 3 and result.stderr.startswith(said), result.stderr
+    result = command.run("run", model, "--input", "foo=x.npy")
+    expect(result.returncode, 2, "an input that the model has not")
+    said = "--input foo=x.npy: the model has no input foo; its inputs are image (f32 1x3x32x32)\n"
+    expect(result.stderr, "relayout: " + said, "an input that the model has not")
     # Nothing of a file reaches a terminal as it is.
     with open(command.path("policy.json"), "w") as file:
         json.dump(dict(plan, policy="\x1b[31m"), file)
