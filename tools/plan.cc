@@ -98,6 +98,25 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candida
   }
 }
 
+/// Wishes that cannot be had are an error after all else is said.
+std::optional<Failure> add_what_if(const Options& options, const std::vector<std::pair<TensorId, Layout>>& wishes,
+                                   Planner& planner, PlanReport& report) {
+  if (wishes.empty() || planner.interrupted()) return {};
+  std::string all;
+  for (const std::string& text : options.what_if) all += (all.empty() ? "" : ", ") + text;
+  try {
+    OptimalPlan other = planner.optimal(wishes);
+    const double predicted_us = planner.predicted(other.plan).time();
+    report.what_if = {all, std::move(other), predicted_us};
+    return {};
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::interrupted) throw;
+    return Failure(exit_code(error, kUsage),
+                   Error(error.code(), fmt::format("--what-if {}: {}", escaped(all, 400), error.message()), "--what-if",
+                         escaped(all, 400), error.limit()));
+  }
+}
+
 int run(const Options& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
@@ -130,13 +149,7 @@ int run(const Options& options, bool json) {
     report.chosen = static_cast<std::size_t>(wanted - report.candidates.begin());
   }
   if (report.chosen == 0) report.optimal = &best;
-  if (!wishes.empty() && !planner.interrupted()) {
-    std::string all;
-    for (const std::string& text : options.what_if) all += (all.empty() ? "" : ", ") + text;
-    OptimalPlan other = planner.optimal(wishes);
-    const double predicted_us = planner.predicted(other.plan).time();
-    report.what_if = {all, std::move(other), predicted_us};
-  }
+  const std::optional<Failure> no_wish = add_what_if(options, wishes, planner, report);
   report.warnings = planner.warnings();
   if (planner.interrupted()) report.warnings.emplace_back(kCutShort);
   write_warnings(report.warnings);
@@ -147,6 +160,7 @@ int run(const Options& options, bool json) {
   }
   if (to_stdout && !json) write_stderr(report_text(report));
   write_stdout(json || to_stdout ? json_text(report_json(report)) : report_text(report));
+  if (no_wish) throw Failure(*no_wish);
   return kOk;
 }
 

@@ -283,6 +283,13 @@ def plan_messages(command):
     expect(result.returncode, 2, "an input that the model has not")
     said = "--input foo=x.npy: the model has no input foo; its inputs are image (f32 1x3x32x32)\n"
     expect(result.stderr, "relayout: " + said, "an input that the model has not")
+    # Wishes that cannot be had: the plan, and what is wrong.
+    result = command.run("plan", model, "--threads", "1", "--what-if", "convolution_0=nhwc", "--what-if",
+                         "convolution_0=nchw", more_env=env)
+    expect(result.returncode, 5, "wishes that contradict each other")
+    assert "proven the cheapest" in result.stdout, result.stdout
+    said = "relayout: --what-if convolution_0=nhwc, convolution_0=nchw: "
+    assert result.stderr.splitlines()[-1].startswith(said), result.stderr
     # Nothing of a file reaches a terminal as it is.
     with open(command.path("policy.json"), "w") as file:
         json.dump(dict(plan, policy="\x1b[31m"), file)
