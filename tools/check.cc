@@ -56,10 +56,10 @@ int run(const Options& options, bool json) {
                             {"left_out", left_out},
                             {"model", of_model}}));
   } else if (verdict.optimal) {
-    write_stdout(fmt::format("optimal: {:.6g} us proven{}\n", verdict.cost, of));
+    write_stdout(fmt::format("optimal: {} proven{}\n", time_text(verdict.cost), of));
   } else {
-    write_stdout(fmt::format("not proven optimal: {:.6g} us, of which {:.6g} are proven (gap {:.2g}%){}\n",
-                             verdict.cost, verdict.bound, 100 * verdict.gap, of));
+    write_stdout(fmt::format("not proven optimal: {}, of which {} are proven (gap {:.2g}%){}\n",
+                             time_text(verdict.cost), time_text(verdict.bound), 100 * verdict.gap, of));
   }
   return kOk;
 }

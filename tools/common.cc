@@ -269,6 +269,13 @@ std::string size_text(int64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string time_text(double us) {
+  if (!std::isfinite(us)) return "-";
+  const double size = std::abs(us);
+  if (size < 1e3) return fmt::format("{:.4g} us", us);
+  return size < 1e6 ? fmt::format("{:.4g} ms", us / 1e3) : fmt::format("{:.4g} s", us / 1e6);
+}
+
 bool colour_allowed(int fd) {
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(fd) == 1 && (no_colour == nullptr || *no_colour == '\0');

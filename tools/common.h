@@ -148,6 +148,9 @@ std::string counted(int64_t count, std::string_view what);
 /// "3.8 KiB"; "960 bytes" under 1 KiB.
 std::string size_text(int64_t bytes);
 
+/// "963.4 ms"; s, ms or us with up to four digits, "-" where it is not finite.
+std::string time_text(double us);
+
 /// Whether text for people may be coloured: a terminal, and NO_COLOR is not set.
 bool colour_allowed(int fd);
 /// `text` in bold where standard output may be coloured.

@@ -17,10 +17,8 @@ using graph::CopyId;
 using graph::kNone;
 using graph::LayoutPlan;
 
-std::string time_text(double us) {
-  if (!std::isfinite(us)) return "-";
-  return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.3f} ms", us / 1000);
-}
+/// With its sign.
+std::string difference_text(double us) { return (us < 0 ? "" : "+") + time_text(us); }
 
 /// Infinity is no number of JSON.
 Json time_json(double us) { return std::isfinite(us) ? Json(us) : Json(); }
@@ -98,10 +96,10 @@ class Writer {
     if (report_.optimal != nullptr) {
       const graph::OptimalPlan& best = *report_.optimal;
       out +=
-          "\n" +
-          labelled("plan", fmt::format("{} predicted, cost {} (moves count twice, {} costs), {}; planned in {:.1f} ms",
-                                       time_text(report_.candidates[report_.chosen].predicted_us),
-                                       time_text(best.cost_us), report_.cost, proof_text(best), best.planning_ms));
+          "\n" + labelled("plan", fmt::format("{} predicted, cost {} (moves count twice, {} costs), {}; planned in {}",
+                                              time_text(report_.candidates[report_.chosen].predicted_us),
+                                              time_text(best.cost_us), report_.cost, proof_text(best),
+                                              time_text(best.planning_ms * 1e3)));
     }
     out += saved_text();
     return report_.what_if ? out + "\n" + what_if_text() : out;
@@ -291,8 +289,9 @@ class Writer {
   std::string what_if_text() const {
     const Reorders before = reorders_of(*cheapest().plan), after = reorders_of(report_.what_if->plan.plan);
     std::string out = bold("What if " + escaped(report_.what_if->wishes, 400)) + "\n";
-    out += fmt::format("  {} predicted, {:+.1f} us; cost {}, {:+.1f} us\n", time_text(report_.what_if->predicted_us),
-                       what_if_us(), time_text(report_.what_if->plan.cost_us), what_if_cost());
+    out += fmt::format("  {} predicted, {}; cost {}, {}\n", time_text(report_.what_if->predicted_us),
+                       difference_text(what_if_us()), time_text(report_.what_if->plan.cost_us),
+                       difference_text(what_if_cost()));
     std::vector<std::vector<std::string>> rows;
     const auto add = [&](const char* sign, const Reorders& reorders) {
       for (const auto& [tensor, from, to] : reorders) rows.push_back({sign, escaped(tensor, 40), from, "->", to});

@@ -290,6 +290,10 @@ def plan_messages(command):
     assert "proven the cheapest" in result.stdout, result.stdout
     said = "relayout: --what-if convolution_0=nhwc, convolution_0=nchw: "
     assert result.stderr.splitlines()[-1].startswith(said), result.stderr
+    # One time in one form.
+    text = command.ok("plan", model, "--threads", "1", "-o", "times.json", more_env=env)
+    cost = re.search("cost ([0-9.]+ [mu]?s) ", text).group(1)
+    assert command.ok("check", "times.json").startswith("optimal: %s proven" % cost), (text, cost)
     # Nothing of a file reaches a terminal as it is.
     with open(command.path("policy.json"), "w") as file:
         json.dump(dict(plan, policy="\x1b[31m"), file)
