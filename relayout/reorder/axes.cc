@@ -60,8 +60,9 @@ void DenseAxes::add(Axes& axes, Axes::iterator axis) {
 
 void turn_rows(Box& box, int64_t src, int64_t dst) {
   for (int64_t run = src;;) {
-    const auto axis = std::ranges::find_if(
-        box.axes, [&](const Axis& a) { return a.table < 0 && (a.stride[kSrc] == run || a.stride[kSrc] == -run); });
+    const auto axis = std::ranges::find_if(box.axes, [&](const Axis& a) {
+      return a.table < 0 && a.extent > 1 && (a.stride[kSrc] == run || a.stride[kSrc] == -run);
+    });
     if (axis == box.axes.end() || axis->stride[kDst] == dst) return;
     run *= axis->extent;
     if (axis->stride[kSrc] > 0) continue;

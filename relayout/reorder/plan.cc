@@ -131,6 +131,14 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
+/// Whether a box copies pieces of less than half a line, of which no whole number makes one (RGBA to RGB): most of the
+/// time goes to putting lines together, which the cache does as well.
+bool copies_scraps(const BoxPlan& box) {
+  const int64_t piece = box.piece[kDst];
+  return box.shape == KernelShape::copy && box.parts.empty() && !box.long_runs && box.shuffle == 1 &&
+         piece < kLine / 2 && kLine % piece != 0;
+}
+
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
 int64_t reach(const Layout& layout, int d, int64_t end) {
   const auto digits = layout.digits(d);
@@ -238,7 +246,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
   }
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
   if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
-      (scatters_rows(most) || in_small_blocks(most))) {
+      (scatters_rows(most) || in_small_blocks(most) || copies_scraps(most))) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();
