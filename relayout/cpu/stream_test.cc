@@ -53,6 +53,12 @@ class Expected {
   std::vector<std::byte> bytes_;
 };
 
+/// Every other time the best instruction set, between them each in turn.
+void take_isa(int64_t turn) {
+  const auto isas = available_isas();
+  set_isa(turn % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(turn / 2) % isas.size()]);
+}
+
 std::string describe(const TensorDesc& src, const TensorDesc& dst) {
   return join(src.layout.dims()) + " " + std::string(name(src.dtype)) + " -> " + std::string(name(dst.dtype));
 }
@@ -102,7 +108,6 @@ TEST(Stream, EqualsTheReferenceOnEveryThreadCount) {
                                            {DType::f32, DType::f32},
                                            {DType::f16, DType::f64}};
   const Tuning tunings[] = {kAlways, {.stream = Tuning::Stream::always, .panel = 37, .strip = 19, .ahead = 4096}};
-  const auto isas = available_isas();
   int64_t cases = 0;
   for (const auto& [from, to] : layouts) {
     for (const auto& [src_type, dst_type] : types) {
@@ -112,8 +117,7 @@ TEST(Stream, EqualsTheReferenceOnEveryThreadCount) {
       for (const Tuning& tuning : tunings) {
         const Plan plan = Plan::make(src, dst, {}, {}, tuning);
         ASSERT_TRUE(plan.streams());
-        // The best one every other time, the others in turn.
-        set_isa(cases % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(cases / 2) % isas.size()]);
+        take_isa(cases);
         expected.expect_of(plan, cases % 3 == 0 ? 0 : cases % 3 == 1 ? 16 : cases * 7 % 64, {1, 2, 3});
         if (HasFatalFailure()) return set_isa("");
         ++cases;
@@ -247,7 +251,6 @@ TEST(Stream, RowsThatShareLines) {
   Attributes scales;
   scales.src_scale = {std::vector<float>(64, 0.75f), 2};
   for (std::size_t i = 0; i < 64; ++i) scales.src_scale.values[i] += static_cast<float>(i);
-  const auto isas = available_isas();
   int64_t cases = 0;
   for (const auto& [from, to] : layouts) {
     for (const auto& [src_type, dst_type] : types) {
@@ -261,7 +264,7 @@ TEST(Stream, RowsThatShareLines) {
                                          {.stream = Tuning::Stream::always, .panel = panel, .strip = strip});
             ASSERT_TRUE(plan.streams());
             for (const int64_t past : {16, 33}) {
-              set_isa(cases % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(cases / 2) % isas.size()]);
+              take_isa(cases);
               expected.expect_of(plan, past, {1, 3});
               if (HasFatalFailure()) return set_isa("");
               ++cases;
@@ -351,7 +354,6 @@ TEST(Stream, ChannelBlocks) {
       {"abcd", "aBcd16b"},   {"aBcd16b", "abcd"},   {"abcd", "aBcd8b"},  {"aBcd8b", "abcd"},
       {"aBcd16b", "aBcd8b"}, {"aBcd8b", "aBcd16b"}, {"aBcd16b", "acdb"}, {"acdb", "aBcd16b"},
       {"acdb", "abcd"},      {"aBcd8b", "aBcd4b"},  {"aBcd4b", "aBcd8b"}};
-  const auto isas = available_isas();
   int64_t cases = 0;
   for (const auto& [from, to] : layouts) {
     for (const Dims& dims : {Dims{2, 192, 48, 31}, Dims{1, 64, 37, 33}, Dims{3, 48, 4, 4}}) {
@@ -364,7 +366,7 @@ TEST(Stream, ChannelBlocks) {
               Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = side, .strip = side});
           ASSERT_TRUE(plan.streams());
           for (const int64_t past : {0, 32, 20}) {
-            set_isa(cases % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(cases / 2) % isas.size()]);
+            take_isa(cases);
             expected.expect_of(plan, past, {1, 2});
             if (HasFatalFailure()) return set_isa("");
             ++cases;
