@@ -342,8 +342,7 @@ Verb add_run(CLI::App& app) {
   add_plan_flags(*command, options->plan);
   command->add_option("--plan", options->plan_file, "Run by this plan, which relayout plan -o wrote for the model")
       ->excludes("--policy");
-  command
-      ->add_option("--repeat", options->repeat, "Runs; the median time is reported, of more than one without the first")
+  command->add_option("--repeat", options->repeat, "Timed runs, for the median; before several, one is not timed")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--profile", options->profile, "Time of each primitive and reorder, in one more run");
   command->add_flag("--check", options->check, "Compare the outputs with a float64 reference");

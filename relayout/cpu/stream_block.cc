@@ -15,8 +15,6 @@ namespace relayout::cpu {
 namespace {
 
 constexpr int64_t kLine = 64;
-/// Pieces of fewer bytes are put together to lines in the cache first: see choose_blocks().
-constexpr int64_t kSmallPiece = 16;
 /// A copy's own prefetch, on top of what the machine does for a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
 /// Lines of so many columns are copied side by side: of more that lie pages apart, what the processor fetches ahead

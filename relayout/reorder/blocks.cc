@@ -17,8 +17,6 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 /// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them. Of pieces that lie apart,
 /// rows are copied so many side by side.
 constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
-/// Pieces of fewer bytes are put together to lines in the cache (cpu/stream_block.cc).
-constexpr int64_t kSmallPiece = 16;
 /// Rows of halves (quarters) of lines that are written side by side: the processor puts few lines together at a time.
 constexpr int64_t kHalves = 8, kQuarters = 4;
 /// Bytes of a region that is not cut.

@@ -16,8 +16,6 @@ namespace {
 
 /// Fewer rows than pay for a list of columns of their own.
 constexpr int64_t kFewRows = 32;
-/// A region of fewer bytes is better done by tiles that several make together.
-constexpr int64_t kSmallTiles = 4 << 10;
 /// Bytes of the source's rows that are most of a line, and of the destination's that are short.
 constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kLine;
 /// Columns of a row that are enough for a list of their own.

@@ -41,6 +41,8 @@ inline constexpr int kMaxAxes = 96;
 inline constexpr int64_t kMaxBlockSide = 1024;
 /// Pieces of so many bytes are written past the cache even where they do not follow each other.
 inline constexpr int64_t kScatteredPiece = 128;
+/// Copied pieces of fewer bytes are put together to lines in the cache first, past which they then go.
+inline constexpr int64_t kSmallPiece = 16;
 /// Of a tile that several boxes make: bytes that are put together in the cache, its runs, and their parts, at most.
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
 inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;

@@ -22,9 +22,6 @@ constexpr int64_t kBlock = 16 << 10, kBlockRow = 512;
 /// Rows or columns of a block, before they are rounded up to what tiles need.
 constexpr int64_t kMostSide = kMaxBlockSide / 2;
 
-/// A region of fewer bytes is better done by tiles that several make together.
-constexpr int64_t kSmallTiles = 4 << 10;
-
 /// Adds axes until there are so many bytes.
 void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
   while (side.bytes() < bytes) {

@@ -7,6 +7,9 @@
 
 namespace relayout {
 
+/// A region of fewer bytes is better done by tiles that several make together.
+inline constexpr int64_t kSmallTiles = 4 << 10;
+
 /// A box of elements of `element` bytes as a transposition by tiles, see BoxPlan::row_run, its blocks chosen; nothing
 /// where runs are so short, also once groups are permuted, that a tile holds only a few pieces.
 std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element);

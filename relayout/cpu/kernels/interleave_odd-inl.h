@@ -19,7 +19,7 @@ struct OddWeave {
   static constexpr int row(int i) { return i * kLanes % kK; }
 
   constexpr OddWeave() {
-    static_assert(kK % 2 == 1 && kK < 1 << kTurns);
+    static_assert(kK % 2 == 1 && kK > 4 && kK < 1 << kTurns);
     int inverse = 1;
     while (inverse * kLanes % kK != 1) ++inverse;
     for (int l = 0; l < kLanes; ++l) {
@@ -53,8 +53,8 @@ HWY_INLINE void turn(D d, Few<D, kK>& a) {
   constexpr auto& turns = kOddWeave<T, kK>.turns;
   constexpr auto kAll = std::make_index_sequence<kK>();
   turn_lanes<kK, kBack ? kK - 1 : 1>(d, turns[0], a, kAll);
-  if constexpr (kK > 2) turn_lanes<kK, kBack ? kK - 2 : 2>(d, turns[1], a, kAll);
-  if constexpr (kK > 4) turn_lanes<kK, kBack ? kK - 4 : 4>(d, turns[2], a, kAll);
+  turn_lanes<kK, kBack ? kK - 2 : 2>(d, turns[1], a, kAll);
+  turn_lanes<kK, kBack ? kK - 4 : 4>(d, turns[2], a, kAll);
   if constexpr (kK > 8) turn_lanes<kK, kBack ? kK - 8 : 8>(d, turns[3], a, kAll);
 }
 
