@@ -135,7 +135,7 @@ TEST(Measure, CompetitorsAreChecked) {
   for (const char* from : {"nchw", "nChw8c"}) {
     const Measurement m =
         measure({Format::parse(from).bind(dims), DType::f32}, {Format::parse("nhwc").bind(dims), DType::u8}, {},
-                {.repeat = 3, .repetition_ns = 1e3, .verify = true, .competitors = &list});
+                {.repeat = 3, .misalign = 16, .repetition_ns = 1e3, .verify = true, .competitors = &list});
     ASSERT_EQ(m.competitors.size(), 3u);
     EXPECT_GT(m.competitors[0].median_ns, 0);
     EXPECT_EQ(m.competitors[1].median_ns, 0);

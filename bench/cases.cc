@@ -9,7 +9,8 @@ constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DTy
 
 constexpr std::string_view kB = "32,256,56,56", kHalfB = "16,256,56,56", kSmallB = "32,64,56,56",
                            kRgb = "256,3,224,224", kWeights = "512,512,3,3", kOdd = "24,192,61,53",
-                           kImage = "1,64,56,56", kOneRgb = "1,3,224,224", kTiny = "1,8,4,4", kTail = "128,17,56,56";
+                           kImage = "1,64,56,56", kOneRgb = "1,3,224,224", kTiny = "1,8,4,4", kTail = "128,17,56,56",
+                           kImages = "32,3,224,224";
 
 constexpr Row kRows[] = {
     {"blocks", "in memory, 4 and 8 bytes: channel blocks, RGB, submemory, padded rows, broadcast"},
@@ -20,6 +21,8 @@ constexpr Row kRows[] = {
     {"convert", "in memory: with conversion of types and scale"},
     {"cache", "in the caches, 4 bytes"},
     {"tails", "blocks that do not divide, tails, both"},
+    {"pieces", "few channels: some of them, in another order, one more"},
+    {"malloc", "buffers 16 bytes past a line, as malloc's are"},
     {"tiny", "one run of a made plan, 1x8x4x4", Metric::run_ns},
     {"plan", "making a plan", Metric::plan_ns},
 };
@@ -129,6 +132,29 @@ constexpr Case kCases[] = {
     {"tails", "aBcd16b", "aBcd12b", kTail, f32, f32, 0, 2},
     {"tails", "aBcd48b", "aBcd32b", "32,205,56,56", f32, f32, 0, 2},
     {"tails", "nChw16c", "nhwc", kTail, s8, s8, 0, 2},
+
+    {"pieces", "strides:150528,-1,672,3", "nhwc", kImages, u8, u8, 0, 2, "BGR -> RGB", true},
+    {"pieces", "strides:200704,1,896,4", "nhwc", kImages, u8, u8, 0, 2, "3 of 4 channels, nhwc"},
+    {"pieces", "nhwc", "strides:200704,1,896,4", kImages, u8, u8, 0, 2, "nhwc -> 3 of 4 channels"},
+    {"pieces", "nhwc", "nChw4c", kImages, u8, u8, 0, 2},
+    {"pieces", "nChw4c", "nhwc", kImages, u8, u8, 0, 2},
+    {"pieces", "strides:200704,1,896,4", "nchw", kImages, u8, u8, 0, 2, "3 of 4 channels -> nchw"},
+    {"pieces", "strides:200704,1,896,4", "nhwc", "32,1,224,224", u8, u8, 0, 2, "1 of 4 channels"},
+    {"pieces", "strides:150528,1,672,-3", "nhwc", kImages, u8, u8, 0, 2, "w backwards, nhwc"},
+    {"pieces", "strides:200704,1,896,4", "nhwc", kImages, f32, f32, 0, 2, "3 of 4 channels, nhwc"},
+    {"pieces", "strides:150528,-1,672,3", "nhwc", kOneRgb, u8, u8, 0, 2, "BGR -> RGB"},
+    {"pieces", "nhwc", "nChw4c", kOneRgb, u8, u8, 0, 2, "", true},
+
+    {"malloc", "nchw", "nhwc", kB, f32, f32, 0, 1.5, "", true, 16},
+    {"malloc", "nhwc", "nchw", kB, f32, f32, 0, 1.5, "", false, 16},
+    {"malloc", "nchw", "nChw16c", kB, f32, f32, 0, 1.5, "", false, 16},
+    {"malloc", "nhwc", "nChw16c", kB, f32, f32, 0, 1.5, "", false, 16},
+    {"malloc", "nhwc", "nchw", "128,512,14,14", f32, f32, 0, 1.5, "", false, 16},
+    {"malloc", "ab", "ba", "4096,4096", f32, f32, 0, 1.6, "", false, 16},
+    {"malloc", "nchw", "nhwc", kB, bf16, bf16, 0, 2, "", false, 16},
+    {"malloc", "nhwc", "nchw", kB, u8, u8, 0, 2, "", false, 16},
+    {"malloc", "nchw", "nhwc", kSmallB, f32, bf16, 0, 1.5, "", false, 16},
+    {"malloc", "nchw", "nhwc", kImage, f32, f32, 0, 1.25, "", false, 16},
 
     {"tiny", "nchw", "nhwc", kTiny, f32, f32, 0, 25, "", true},
     {"tiny", "nhwc", "nchw", kTiny, f32, f32, 0, 25},

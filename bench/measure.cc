@@ -14,12 +14,11 @@
 namespace relayout::bench {
 namespace {
 
-/// What a measurement reads and writes. The copies use the reorder's own pages where these are large enough.
-struct Buffers {
-  PageBuffer src, dst;
-  PageBuffer other_dst;           // of the competitors
-  PageBuffer copy_src, copy_dst;  // where the copied half is larger than src or dst
+constexpr int64_t kMostMisaligned = 4096;
 
+/// What a measurement reads and writes. The copies use the reorder's own pages where these are large enough.
+class Buffers {
+ public:
   static int64_t bytes_needed(const TensorDesc& src, const TensorDesc& dst, int64_t half, bool competitors) {
     int64_t needed = src.span_bytes();
     for (int64_t more : {dst.span_bytes(), competitors ? dst.span_bytes() : 0,
@@ -30,25 +29,48 @@ struct Buffers {
     return needed;
   }
 
-  Buffers(const TensorDesc& src_desc, const TensorDesc& dst_desc, int64_t half, bool competitors, bool read_dst)
-      : src(src_desc.span_bytes()), dst(dst_desc.span_bytes()) {
+  Buffers(const TensorDesc& src_desc, const TensorDesc& dst_desc, int64_t half, bool competitors, bool read_dst,
+          int64_t misalign)
+      : misalign_(misalign),
+        dst_desc_(dst_desc),
+        read_dst_(read_dst),
+        src_(misalign + src_desc.span_bytes()),
+        dst_(misalign + dst_desc.span_bytes()) {
     if (competitors) {
       // Not all round and saturate as this library does, and all want zeros in the source's padding.
-      (src_desc.dtype == dst_desc.dtype ? fill_values : fill_whole_numbers)(src_desc.dtype, src.bytes());
+      (src_desc.dtype == dst_desc.dtype ? fill_values : fill_whole_numbers)(src_desc.dtype, used(src_));
       if (src_desc.layout.padded()) clear_padding(src_desc);
-      other_dst = PageBuffer(dst_desc.span_bytes());
+      other_dst_ = PageBuffer(misalign + dst_desc.span_bytes());
     } else {
-      fill_values(src_desc.dtype, src.bytes());
+      fill_values(src_desc.dtype, used(src_));
     }
-    for (PageBuffer* one : {&dst, &other_dst}) reset(*one, dst_desc, read_dst);
-    if (half > src_desc.span_bytes()) copy_src = PageBuffer(half);
-    if (half > dst_desc.span_bytes()) copy_dst = PageBuffer(half);
+    reset(dst_);
+    reset_other();
+    if (half > src_desc.span_bytes()) copy_src_ = PageBuffer(half);
+    if (half > dst_desc.span_bytes()) copy_dst_ = PageBuffer(half);
   }
 
+  const std::byte* src() const { return src_.data() + misalign_; }
+  std::byte* dst() const { return dst_.data() + misalign_; }
+  /// Of the competitors.
+  std::byte* other_dst() const { return other_dst_.data() + misalign_; }
+  /// Of the copies.
+  const std::byte* from() const { return copy_src_.data() ? copy_src_.data() : src_.data(); }
+  std::byte* to() const { return copy_dst_.data() ? copy_dst_.data() : dst_.data(); }
+
   /// What a destination holds before a run: the same each time.
-  static void reset(const PageBuffer& buffer, const TensorDesc& desc, bool read) {
-    if (read) {
-      fill_values(desc.dtype, buffer.bytes());
+  void reset_other() const {
+    if (other_dst_.data()) reset(other_dst_);
+  }
+
+ private:
+  std::span<std::byte> used(const PageBuffer& buffer) const {
+    return buffer.bytes().subspan(static_cast<std::size_t>(misalign_));
+  }
+
+  void reset(const PageBuffer& buffer) const {
+    if (read_dst_) {
+      fill_values(dst_desc_.dtype, used(buffer));
     } else {
       std::ranges::fill(buffer.bytes(), std::byte{1});
     }
@@ -57,21 +79,26 @@ struct Buffers {
   void clear_padding(const TensorDesc& desc) {
     const TensorDesc dense(Layout::contiguous(desc.layout.dims()), desc.dtype);
     PageBuffer values(dense.span_bytes());
-    cpu::run(Plan::make(desc, dense, {}, cpu::machine()), src.data(), values.data());
-    std::ranges::fill(src.bytes(), std::byte{0});
-    cpu::run(Plan::make(dense, desc, {}, cpu::machine()), values.data(), src.data());
+    std::byte* const to = src_.data() + misalign_;
+    cpu::run(Plan::make(desc, dense, {}, cpu::machine()), to, values.data());
+    std::ranges::fill(src_.bytes(), std::byte{0});
+    cpu::run(Plan::make(dense, desc, {}, cpu::machine()), values.data(), to);
   }
 
-  const std::byte* from() const { return copy_src.data() ? copy_src.data() : src.data(); }
-  std::byte* to() const { return copy_dst.data() ? copy_dst.data() : dst.data(); }
+  int64_t misalign_;
+  const TensorDesc& dst_desc_;
+  bool read_dst_;
+  PageBuffer src_, dst_;
+  PageBuffer other_dst_;            // where there are competitors
+  PageBuffer copy_src_, copy_dst_;  // where the copied half is larger than src or dst
 };
 
 bool verify(const Plan& plan, const Buffers& buffers, int threads) {
   // A result of its own: with beta, a second run would have another destination to start from.
   const auto bytes = static_cast<std::size_t>(plan.dst().span_bytes());
-  std::vector<std::byte> expected(buffers.dst.data(), buffers.dst.data() + bytes), actual = expected;
-  reference_reorder(plan.src(), buffers.src.data(), plan.dst(), expected.data(), plan.attributes());
-  cpu::run(plan, buffers.src.data(), actual.data(), {.threads = threads});
+  std::vector<std::byte> expected(buffers.dst(), buffers.dst() + bytes), actual = expected;
+  reference_reorder(plan.src(), buffers.src(), plan.dst(), expected.data(), plan.attributes());
+  cpu::run(plan, buffers.src(), actual.data(), {.threads = threads});
   return expected == actual;
 }
 
@@ -81,17 +108,16 @@ std::vector<Work> prepare_competitors(const std::vector<Competitor>& list, const
                                       int threads, Measurement& out) {
   std::vector<Work> works;
   const auto bytes = static_cast<std::size_t>(plan.dst().span_bytes());
-  const bool read_dst = plan.attributes().beta != 0;
-  cpu::run(plan, buffers.src.data(), buffers.dst.data(), {.threads = threads});
+  cpu::run(plan, buffers.src(), buffers.dst(), {.threads = threads});
   for (const Competitor& competitor : list) {
     CompetitorResult result{std::string(competitor.name), competitor.version, 0, ""};
-    const std::function<void()> once = competitor.prepare(
-        plan.src(), buffers.src.data(), plan.dst(), buffers.other_dst.data(), plan.attributes(), threads, &result.why);
+    const std::function<void()> once = competitor.prepare(plan.src(), buffers.src(), plan.dst(), buffers.other_dst(),
+                                                          plan.attributes(), threads, &result.why);
     Work work;
     if (once) {
-      Buffers::reset(buffers.other_dst, plan.dst(), read_dst);  // Preparing may have tried ways out.
+      buffers.reset_other();  // Preparing may have tried ways out.
       once();
-      if (std::memcmp(buffers.dst.data(), buffers.other_dst.data(), bytes) == 0) {
+      if (std::memcmp(buffers.dst(), buffers.other_dst(), bytes) == 0) {
         work = {[once](int64_t count) {
                   for (; count > 0; --count) once();
                 },
@@ -122,6 +148,12 @@ void check(const TensorDesc& src, const MeasureOptions& options) {
     throw Error(ErrorCode::invalid_argument,
                 "bench: " + std::to_string(options.repeat) + " repetitions; 1 is the least", "repeat",
                 std::to_string(options.repeat), "1");
+  }
+  if (options.misalign < 0 || options.misalign >= kMostMisaligned) {
+    throw Error(ErrorCode::invalid_argument,
+                "bench: misaligned by " + std::to_string(options.misalign) + " bytes; 0 to " +
+                    std::to_string(kMostMisaligned - 1) + " can be had",
+                "misalign", std::to_string(options.misalign), std::to_string(kMostMisaligned - 1));
   }
   if (src.layout.empty()) {
     throw Error(ErrorCode::invalid_argument, "bench: dims " + join(src.layout.dims()) + " have no elements to move",
@@ -162,6 +194,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   Measurement out;
   out.threads = options.threads <= 0 ? cpu::default_threads() : std::min(options.threads, cpu::default_threads());
   out.repeat = options.repeat;
+  out.misalign = options.misalign;
   out.bytes = bytes_moved(plan);
   out.predicted_ns = plan.cost().nanoseconds;
   out.kernel = plan.kernel();
@@ -170,20 +203,20 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   const int64_t half = (out.bytes + 1) / 2;
   const bool competing = options.competitors && !options.competitors->empty();
   require_memory(Buffers::bytes_needed(src, dst, half, competing), "bench");
-  const Buffers buffers(src, dst, half, competing, attributes.beta != 0);
+  const Buffers buffers(src, dst, half, competing, attributes.beta != 0, options.misalign);
   const bool verified = options.verify && src.layout.elements() <= kMostVerified;
   if (verified) out.verified = verify(plan, buffers, out.threads);
   if (options.tune) {
     cpu::TuneOptions tune = *options.tune;
     tune.threads = out.threads;
-    out.tuned = TunedResult{0, cpu::tune(src, dst, attributes, buffers.src.data(), buffers.dst.data(), tune)};
+    out.tuned = TunedResult{0, cpu::tune(src, dst, attributes, buffers.src(), buffers.dst(), tune)};
     if (verified) out.verified = *out.verified && verify(out.tuned->tuned.plan, buffers, out.threads);
   }
 
   const Copies copies(out.threads);
   std::vector<Work> works(3);
   works[0].run = [&](int64_t count) {
-    for (; count > 0; --count) cpu::run(plan, buffers.src.data(), buffers.dst.data(), {.threads = out.threads});
+    for (; count > 0; --count) cpu::run(plan, buffers.src(), buffers.dst(), {.threads = out.threads});
   };
   works[1].run = [&](int64_t count) {
     for (; count > 0; --count) copies.plain(buffers.to(), buffers.from(), half);
@@ -201,7 +234,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   if (differs) {
     works.push_back({[&](int64_t count) {
       for (; count > 0; --count) {
-        cpu::run(out.tuned->tuned.plan, buffers.src.data(), buffers.dst.data(), {.threads = out.threads});
+        cpu::run(out.tuned->tuned.plan, buffers.src(), buffers.dst(), {.threads = out.threads});
       }
     }});
   }

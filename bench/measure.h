@@ -33,6 +33,8 @@ inline constexpr int64_t kMostVerified = int64_t{4} << 20;
 struct MeasureOptions {
   int threads = 1;  // 0: all; more than there are: all
   int repeat = 15;
+  /// Source and destination start so many bytes past a page, as they do in memory from malloc (16). The copies do not.
+  int64_t misalign = 0;
   /// Short work is done many times in one repetition.
   double repetition_ns = 100e3;
   /// Compares the result with the reference's first, where the tensor has up to kMostVerified elements.
@@ -70,12 +72,14 @@ struct Measurement {
   std::string kernel;
   std::string_view isa;
   int threads = 1, repeat = 0;
+  int64_t misalign = 0;
   std::optional<bool> verified;      // whether the result is the reference's, where that was asked and could be seen
   std::optional<TunedResult> tuned;  // where it was asked for
   std::vector<CompetitorResult> competitors;
 };
 
-/// Errors of Plan::make; invalid_argument (an empty tensor, under 1 repetition); limit where the buffers are more than
+/// Errors of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or a page or
+/// more); limit where the buffers are more than
 /// the available memory, io where the system refuses it. Cost: about 4 * repeat times max(run, repetition_ns).
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                     const MeasureOptions& options = {});

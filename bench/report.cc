@@ -77,6 +77,7 @@ Json to_json(const Measurement& m) {
   Json out;
   out["threads"] = m.threads;
   out["repeat"] = m.repeat;
+  if (m.misalign != 0) out["misalign"] = m.misalign;
   out["isa"] = m.isa;
   out["kernel"] = m.kernel;
   out["median_ns"] = m.median_ns;

@@ -17,9 +17,10 @@ std::string types_text(const Case& c, std::string_view src, std::string_view dst
   return out + std::string(dst);
 }
 
-CaseResult measure_case(const Case& c, const MeasureOptions& options) {
+CaseResult measure_case(const Case& c, MeasureOptions options) {
   CaseResult out{&c, {}, ""};
   out.measured.threads = options.threads;
+  options.misalign = c.misalign;
   Attributes attributes;
   if (c.scale != 0) attributes.src_scale = {{c.scale}, 0};
   try {
@@ -84,7 +85,8 @@ std::string name_of(const Case& c) {
   std::ranges::replace(dims, ',', 'x');
   const std::string what =
       c.label.empty() ? types_text(c, c.src, c.dst) : std::string(name(c.dtype)) + " " + std::string(c.label);
-  return what + " " + dims + (c.scale != 0 ? " scaled" : "");
+  return what + " " + dims + (c.scale != 0 ? " scaled" : "") +
+         (c.misalign != 0 ? " +" + std::to_string(c.misalign) : "");
 }
 
 double CaseResult::value() const {

@@ -39,13 +39,15 @@ struct Case {
   std::string_view label = "";
   /// Belongs to the short form of the suite.
   bool quick = false;
+  /// See MeasureOptions.
+  int64_t misalign = 0;
 };
 
 std::span<const Row> all_rows();
 /// In the order of the rows.
 std::span<const Case> all_cases();
 const Row& row_of(const Case& c);
-/// "f32 nchw -> u8 nhwc 32x64x56x56", or its label with types and dims.
+/// "f32 nchw -> u8 nhwc 32x64x56x56", or its label with types and dims; and "scaled", "+16" where it is misaligned.
 std::string name_of(const Case& c);
 
 struct CaseResult {

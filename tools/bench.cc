@@ -19,6 +19,7 @@ struct Options {
   std::string filter;
   TuneFlag tune;
   int threads = 1, repeat = 15;
+  int64_t misalign = 0;
   bool verify = false, suite = false, quick = false, sweep = false, force = false;
 };
 
@@ -83,6 +84,7 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
 bench::MeasureOptions measure_options(const Options& options) {
   return {.threads = options.threads,
           .repeat = options.repeat,
+          .misalign = options.misalign,
           .verify = options.verify,
           .tune = tune_options(options.tune, options.threads)};
 }
@@ -141,8 +143,8 @@ void check_mode(const Options& options) {
   const ValueOptions& values = options.values;
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.padding != "zero";
-  const bool pair_flags =
-      value_flags || options.src || options.dst || options.dims || options.dtype || options.to_dtype;
+  const bool pair_flags = value_flags || options.src || options.dst || options.dims || options.dtype ||
+                          options.to_dtype || options.misalign != 0;
   if (options.suite && options.sweep) usage_error("--suite and --sweep are two things; give one", "--sweep");
   if (options.sweep && !options.tune.empty()) usage_error("--tune is for a conversion or --suite", "--tune");
   if (options.suite || options.sweep) {
@@ -200,6 +202,9 @@ Verb add_bench(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "Element type (f32)");
   command->add_option("--to-dtype", options->to_dtype, "Type to convert to (the same)");
   add_value_options(*command, options->values);
+  command
+      ->add_option("--misalign", options->misalign, "Bytes past a page where both tensors start; malloc's 16, say (0)")
+      ->check(CLI::Range(0, 4095));
   command->add_option("--threads", options->threads, "Threads (1; 0: all)");
   command->add_option("--repeat", options->repeat, "Repetitions (15)");
   command->add_flag("--verify", options->verify, "Compare the result with the reference's, up to 4 Mi elements");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relayout/cpu/steps.h"
+#include "relayout/cpu/woven_run.h"
 
 namespace relayout::cpu {
 namespace {
@@ -25,31 +26,6 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   for (int64_t b = bytes; b < 8; b *= 2) bits = (bits & (~uint64_t{0} >> (64 - 8 * b))) | bits << (8 * b);
   context.kernels.fill(block.dst, block.dst_rows, block.dst_cols, block.rows, block.cols,
                        box.last_col - cols.begin * box.cols[0].stride[kDst], box.fill_mask, bits);
-}
-
-/// Blocks [begin, end) of a box, each as run(position in the loops, its rows, its columns).
-template <typename Run>
-inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
-                                                      int64_t end, const Run& run) {
-  Odometer at(box, tables);
-  const int64_t strips = box.strips, panels = box.panels;
-  int64_t strip = 0, panel = 0;
-  if (begin == 0) {
-    at.start();
-  } else {
-    at.seek(begin / (strips * panels));
-    panel = begin % (strips * panels) / strips;
-    strip = begin % strips;
-  }
-  for (int64_t b = begin; b < end; ++b) {
-    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
-        Part{panel * box.block_cols, box.block_cols, box.col_count});
-    if (++strip < strips) continue;
-    strip = 0;
-    if (++panel < panels) continue;
-    panel = 0;
-    if (b + 1 < end) at.next();
-  }
 }
 
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
@@ -233,6 +209,8 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
     run_stages(context, box, tables, begin, end);
   else if (!box.parts.empty())
     run_tiles(context, box, tables, begin, end);
+  else if (!box.row_sources.empty() && run_woven(context, box, tables, begin, end))
+    return;
   else if (box.strided && box.ahead == 0)
     run_strided_blocks(context, box, tables, begin, end);
   else if (!run_regions(context, box, tables, begin, end))

@@ -73,7 +73,7 @@ void run_part(RunContext& context, const std::byte* src, std::byte* dst, TilePar
   bool weaves[kMaxTileRuns];
   for (std::size_t r = 0; r < box.parts.size(); ++r) {
     const BoxPlan& run = box.parts[r];
-    weaves[r] = woven[r].plan(context, run, end - begin, context.dst + at.offsets[kDst] + run.offset[kDst], lines);
+    weaves[r] = woven[r].plan(context, run, (end - begin) * run.run_bytes, lines);
   }
   for (int64_t tile = begin; tile < end; ++tile) {
     const std::byte* const src = context.src + at.offsets[kSrc];
@@ -82,7 +82,8 @@ void run_part(RunContext& context, const std::byte* src, std::byte* dst, TilePar
     for (std::size_t r = 0; r < box.parts.size(); ++r) {
       const BoxPlan& run = box.parts[r];
       std::byte* const dst = context.dst + at.offsets[kDst] + run.offset[kDst];
-      if (weaves[r] && woven[r].make(context, src, dst)) {
+      if (weaves[r]) {
+        woven[r].make(context.kernels, src, dst, run.run_bytes, true);
         next += static_cast<int>(run.parts.size());
         continue;
       }

@@ -1,10 +1,13 @@
-// Describing the lines of a run, and making those of a tile.
+// Describing the lines of a run, and making them.
 #include "relayout/cpu/woven_run.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <utility>
+
+#include "relayout/cpu/steps.h"
 
 namespace relayout::cpu {
 namespace {
@@ -12,99 +15,227 @@ namespace {
 constexpr int64_t kLine = 64;
 /// Times that lines are made again, to be worth describing them.
 constexpr int64_t kLeastPeriods = 4;
+/// Pieces of so many bytes and more are copied as fast as 16 bytes are permuted, in the cache and past it.
+constexpr int64_t kShort = 4, kShortStreamed = 16;
+/// Runs of fewer bytes are not worth writing past the cache.
+constexpr int64_t kShortRun = 64 * kLine;
 
-/// The byte that all of the padding is, if it is one.
+/// Whether the padding is one byte again and again.
 bool fills_bytes(uint64_t bits, int64_t element) {
   const uint64_t used = ~uint64_t{0} >> (64 - 8 * element);
   return (bits & used) == ((bits & 255) * 0x0101010101010101 & used);
 }
 
+bool reads(const RowSource& piece) { return piece.from != RowSource::kPadding && piece.from != RowSource::kGap; }
+
+uint64_t low_bits(int64_t count) { return count < kLine ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
+
 }  // namespace
 
-/// Where a byte of the run is read, or RowSource::kPadding.
+/// Where a byte of the run is read, or what it is instead.
 int64_t WovenRun::source_of(int64_t at) const {
   int64_t in_piece = at % row_bytes_;
   const RowSource* piece = run_->row_sources.data();
   for (; in_piece >= piece->bytes; ++piece) in_piece -= piece->bytes;
-  if (piece->from == RowSource::kPadding) return piece->from;
-  return piece->from + at / row_bytes_ * run_->row_step + in_piece;
+  return reads(*piece) ? piece->from + at / row_bytes_ * run_->row_step + in_piece : piece->from;
+}
+
+/// Bytes [first, first + bytes) of stretch k are the line's from in_line on.
+void WovenRun::add_stretch(WovenLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const {
+  const bool whole = width_ == kLine;
+  uint8_t* const index = whole ? line.index[k / 2] + in_line : line.index[0] + k * width_ + in_line;
+  const int64_t base = whole ? first + k % 2 * kLine : first;
+  for (int64_t b = 0; b < bytes; ++b) index[b] = static_cast<uint8_t>(base + b);
+  if (!whole) return;
+  line.mask[k] |= low_bits(bytes) << first;
+  if (k >= 2) line.later |= low_bits(bytes) << in_line;
 }
 
 /// A line from byte `at` of the run on: stretches start at the first byte that none has yet.
-bool WovenRun::plan_line(WovenLine& line, int64_t at, int* stretches) const {
+bool WovenRun::plan_line(WovenLine& line, int64_t at) {
+  constexpr uint8_t kNoByte = 128;
   line = {};
-  int64_t sources[kLine];
-  uint64_t left = 0;
-  for (int64_t i = 0; i < kLine; ++i) {
-    sources[i] = source_of(at + i);
-    (sources[i] == RowSource::kPadding ? line.filled : left) |= uint64_t{1} << i;
-  }
+  if (width_ < kLine) std::ranges::fill(line.index[0], kNoByte);
+  // Its pieces, in the order of the run.
+  struct Piece {
+    int64_t from, bytes, in_line;
+  };
+  Piece pieces[kLine];
   int count = 0;
-  for (; left != 0; ++count) {
-    if (count == WovenLine::kStretches) return false;
-    int64_t from = std::numeric_limits<int64_t>::max();
-    for (uint64_t bits = left; bits != 0; bits &= bits - 1) from = std::min(from, sources[std::countr_zero(bits)]);
-    line.from[count] = from;
-    for (uint64_t bits = left; bits != 0; bits &= bits - 1) {
-      const int i = std::countr_zero(bits);
-      const int64_t byte = sources[i] - from;
-      if (byte >= kLine) continue;
-      left &= ~(uint64_t{1} << i);
-      line.mask[count] |= uint64_t{1} << byte;
-      line.index[count / 2][i] = static_cast<uint8_t>(byte + count % 2 * kLine);
-      if (count >= 2) line.later |= uint64_t{1} << i;
+  constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
+  int64_t first = kTop;
+  int64_t row = at / row_bytes_ * run_->row_step, skip = at % row_bytes_;
+  const RowSource* next = run_->row_sources.data();
+  const RowSource* const end = next + run_->row_sources.size();
+  for (; skip >= next->bytes; ++next) skip -= next->bytes;
+  for (int64_t i = 0; i < width_; ++next) {
+    if (next == end) {
+      next = run_->row_sources.data();
+      row += run_->row_step;
     }
+    const int64_t bytes = std::min(next->bytes - skip, width_ - i);
+    const uint64_t mask = low_bits(bytes) << i;
+    if (next->from != RowSource::kGap) line.written |= mask;
+    if (next->from == RowSource::kPadding) {
+      line.filled |= mask;
+      if (width_ < kLine) std::fill_n(line.index[1] + i, bytes, lines_.fill);
+    }
+    if (reads(*next)) {
+      const int64_t from = next->from + row + skip;
+      pieces[count++] = {from, bytes, i};
+      first = std::min(first, from);
+    }
+    i += bytes;
+    skip = 0;
+  }
+  int stretches = 0;
+  for (; count > 0; ++stretches) {
+    if (stretches == WovenLine::kStretches) return false;
+    const int64_t from = std::exchange(first, kTop);
+    line.from[stretches] = from;
+    int left = 0;
+    for (int p = 0; p < count; ++p) {
+      const Piece piece = pieces[p];
+      const int64_t at_byte = piece.from - from, bytes = std::clamp<int64_t>(width_ - at_byte, 0, piece.bytes);
+      if (bytes > 0) add_stretch(line, stretches, at_byte, bytes, piece.in_line);
+      if (bytes == piece.bytes) continue;
+      pieces[left++] = {piece.from + bytes, piece.bytes - bytes, piece.in_line + bytes};
+      first = std::min(first, piece.from + bytes);
+    }
+    count = left;
   }
   // Others read nothing, from where something is read.
-  for (int k = count; k < WovenLine::kStretches; ++k) line.from[k] = line.from[0];
-  *stretches = std::max(*stretches, count);
+  for (int k = stretches; k < WovenLine::kStretches; ++k) line.from[k] = line.from[0];
+  lines_.stretches = std::max(lines_.stretches, stretches);
   return true;
 }
 
-bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t tiles, const std::byte* dst,
-                    WovenLineList& list) {
+/// The lines of the list, from byte `start` of a run on.
+bool WovenRun::plan_lines(int64_t start) {
+  start_ = head_ = kNone;
+  for (int64_t i = 0; i < lines_.period; ++i) {
+    if (!plan_line(list_[i], start + i * width_)) return false;
+  }
+  start_ = head_ = start;
+  lines_.first = skipped_ = 0;
+  return true;
+}
+
+/// Bytes from an address to the next line.
+int64_t WovenRun::head_of(const std::byte* at) const { return to_line(at) & (width_ - 1); }
+
+bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list) {
   if (!context.kernels.weave || run.row_sources.empty()) return false;
   run_ = &run;
   const int64_t element = std::max(1, bits(context.plan.dst().dtype) / 8);
-  row_bytes_ = 0;
-  for (const RowSource& piece : run.row_sources) row_bytes_ += piece.bytes;
-  const int64_t rows = kLine / std::gcd(kLine, row_bytes_), period = rows * row_bytes_ / kLine;
-  if (tiles * run.run_bytes < kLeastPeriods * period * kLine || list.used + period > kMaxRowLines) return false;
-  if (!fills_bytes(context.plan.fill_bits(), element)) return false;
-  WovenLine* const lines = list.lines + list.used;
-  lines_ = {lines, 0, period, 0, rows * run.row_step, 1, static_cast<uint8_t>(context.plan.fill_bits())};
-  start_ = head_ = to_line(dst);
-  skipped_ = 0;
-  for (int64_t i = 0; i < period; ++i) {
-    if (!plan_line(lines[i], start_ + i * kLine, &lines_.stretches)) return false;
+  width_ = context.kernels.woven_bytes;
+  row_bytes_ = reach_ = 0;
+  for (const RowSource& piece : run.row_sources) {
+    row_bytes_ += piece.bytes;
+    if (reads(piece)) reach_ = std::max(reach_, piece.from + piece.bytes);
   }
+  const auto is = [&](int64_t what) {
+    return std::ranges::any_of(run.row_sources, [&](const RowSource& piece) { return piece.from == what; });
+  };
+  gaps_ = is(RowSource::kGap);
+  const bool past_cache = context.plan.streams() && !context.in_tile;
+  const int64_t most = (past_cache ? kShortStreamed : kShort) * static_cast<int64_t>(run.row_sources.size());
+  if (width_ < kLine && (gaps_ || row_bytes_ >= most)) return false;
+  if (is(RowSource::kPadding) && !fills_bytes(context.plan.fill_bits(), element)) return false;
+  const int64_t rows = width_ / std::gcd(width_, row_bytes_), period = rows * row_bytes_ / width_;
+  if (total < kLeastPeriods * period * width_ || list.used + period > kMaxRowLines) return false;
+  list_ = list.lines + list.used;
+  const auto fill = static_cast<uint8_t>(context.plan.fill_bits());
+  lines_ = {list_, 0, period, 0, rows * run.row_step, 1, fill, WovenLines::Store::whole, nullptr};
+  if (!plan_lines(0)) return false;
+  first_ = {list_[0], list_[0].written};
+  last_ = {list_[period - 1], list_[period - 1].written};
+  last_at_ = (period - 1) * width_;
   list.used += period;
   return true;
 }
 
-/// Bytes [begin, end) of a run, one by one.
-void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const {
-  for (int64_t at = begin; at < end; ++at) {
+/// Byte by byte.
+void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t bytes) const {
+  for (int64_t at = 0; at < bytes; ++at) {
     const int64_t from = source_of(at);
+    if (from == RowSource::kGap) continue;
     dst[at] = from == RowSource::kPadding ? static_cast<std::byte>(lines_.fill) : src[from];
   }
 }
 
-bool WovenRun::make(const RunContext& context, const std::byte* src, std::byte* dst) {
-  const int64_t head = to_line(dst), bytes = run_->run_bytes;
-  if (head != head_) {
-    int64_t i = 0;
-    while (i < lines_.period && (start_ + i * kLine - head) % row_bytes_ != 0) ++i;
-    if (i == lines_.period) return false;
-    head_ = head;
-    lines_.first = i;
-    skipped_ = (head - start_ - i * kLine) / row_bytes_ * run_->row_step;
+/// To the first line of a run, `head` bytes after its start. Where rows lie in lines as they did at no line of the
+/// list, it is made anew; false where it cannot be.
+bool WovenRun::seek(int64_t head) {
+  if (head == head_) return true;
+  int64_t i = start_ == kNone ? lines_.period : 0;
+  while (i < lines_.period && (start_ + i * width_ - head) % row_bytes_ != 0) ++i;
+  if (i == lines_.period) return plan_lines(head);
+  head_ = head;
+  lines_.first = i;
+  skipped_ = (head - start_ - i * width_) / row_bytes_ * run_->row_step;
+  return true;
+}
+
+void WovenRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache) {
+  const int64_t head = head_of(dst), rows = bytes / row_bytes_;
+  if (bytes < width_ || !seek(head)) return make_bytes(src, dst, bytes);
+  using Store = WovenLines::Store;
+  lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * run_->row_step);
+  // Of lines that are not masked all is written again.
+  const auto edge = [&](Edge& part, int64_t from, int64_t to, uint64_t mask) {
+    part.line.written = part.written & mask;
+    const Store store = width_ < kLine ? Store::whole : Store::masked;
+    kernels.weave(src + from, dst + to, {&part.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
+  };
+  if (head > 0) edge(first_, 0, 0, low_bits(head));
+  lines_.count = (bytes - head) / width_;
+  lines_.store = gaps_ ? Store::masked : past_cache ? Store::past_cache : Store::whole;
+  if (lines_.count > 0) kernels.weave(src + skipped_, dst + head, lines_);
+  if (const int64_t rest = (bytes - head) % width_; rest > 0)
+    edge(last_, (bytes - width_ - last_at_) / row_bytes_ * run_->row_step, bytes - width_, ~low_bits(width_ - rest));
+}
+
+bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  if (!context.kernels.weave) return false;
+  int64_t row_bytes = 0;
+  for (const RowSource& piece : box.row_sources) row_bytes += piece.bytes;
+  // A run's rows are those of the region, or steps of its last axis of columns: then each row of the region has a run.
+  const bool of_region = box.rows_of_region;
+  const Axis& next = of_region ? box.rows[0] : box.cols.back();
+  const int64_t steps = of_region ? box.row_count : next.extent, region = box.strips * box.panels;
+  const int64_t block_steps = of_region ? box.block_rows : box.block_cols / (box.col_count / next.extent);
+  const int64_t rows = of_region ? 1 : box.block_rows;
+  Odometer at(box, tables);
+  at.seek(begin / region);
+  WovenLineList list;
+  WovenRun run;
+  if (!run.plan(context, box, (end - begin) * rows * block_steps * row_bytes, list)) return false;
+  const bool past_cache = context.plan.streams() && !context.in_tile;
+  Starts2 starts(box.rows);
+  for (int64_t b = begin; b < end;) {
+    // Blocks of one row that follow each other are one run.
+    const int64_t block = b % region, strip = block % box.strips, panel = block / box.strips;
+    const bool one_run = of_region || box.row_count == 1;
+    const int64_t blocks = one_run ? std::min(region - block, end - b) : 1;
+    const int64_t first = (of_region ? strip : panel) * block_steps;
+    const int64_t bytes = std::min(blocks * block_steps, steps - first) * row_bytes;
+    const std::byte* const src = context.src + at.offsets[kSrc] + first * next.stride[kSrc];
+    std::byte* const dst = context.dst + at.offsets[kDst] + first * next.stride[kDst];
+    const bool beyond = past_cache && bytes >= kShortRun;
+    if (one_run) {
+      run.make(context.kernels, src, dst, bytes, beyond);
+    } else {
+      const Part part{strip * box.block_rows, box.block_rows, box.row_count};
+      starts.seek(part.begin, part.count());
+      for (int64_t r = 0; r < part.count(); ++r)
+        run.make(context.kernels, src + starts.first()[kSrc] + starts.of(kSrc)[r],
+                 dst + starts.first()[kDst] + starts.of(kDst)[r], bytes, beyond);
+    }
+    b += blocks;
+    if (b % region == 0 && b < end) at.next();
   }
-  lines_.count = std::max<int64_t>(0, bytes - head) / kLine;
-  const int64_t begin = std::min(head, bytes), end = begin + lines_.count * kLine;
-  make_bytes(src, dst, 0, begin);
-  if (lines_.count > 0) context.kernels.weave(src + skipped_, dst + begin, lines_);
-  make_bytes(src, dst, end, bytes);
+  if (past_cache && context.kernels.flush) context.kernels.flush();
   return true;
 }
 

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
+#include "relayout/core/format.h"
+#include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/regions.h"
@@ -15,6 +18,8 @@
 namespace relayout::cpu {
 namespace {
 
+constexpr uint8_t kFill = 0x3b;
+
 using test::counting;
 using test::desc;
 using test::Guarded;
@@ -22,53 +27,76 @@ using test::kSides;
 using test::randomize;
 
 /// A line of so many stretches, the last of which ends where the source does.
-WovenLine random_line(int stretches, int64_t bytes, std::mt19937& rng) {
+WovenLine random_line(int64_t width, int stretches, int64_t bytes, std::mt19937& rng) {
   WovenLine line{};
   for (int k = 0; k < stretches; ++k)
     line.from[k] = k == stretches - 1 ? bytes - 1 : static_cast<int64_t>(rng()) % bytes;
-  for (int64_t i = 0; i < 64; ++i) {
-    const auto k = static_cast<std::size_t>(rng()) % static_cast<std::size_t>(stretches + 1);
-    if (k == static_cast<std::size_t>(stretches)) {
+  if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
+  for (int64_t i = 0; i < width; ++i) {
+    const auto k = static_cast<int64_t>(rng()) % (stretches + 1);
+    if (k == stretches) {
       line.filled |= uint64_t{1} << i;
+      if (width < 64) line.index[1][i] = kFill;
       continue;
     }
-    const int64_t byte = static_cast<int64_t>(rng()) % std::min<int64_t>(64, bytes - line.from[k]);
+    const int64_t byte = static_cast<int64_t>(rng()) % std::min(width, bytes - line.from[k]);
     line.mask[k] |= uint64_t{1} << byte;
-    line.index[k / 2][i] = static_cast<uint8_t>(byte + static_cast<int64_t>(k % 2) * 64);
+    (width < 64 ? line.index[0][k * width + i] : line.index[k / 2][i]) =
+        static_cast<uint8_t>(width < 64 ? byte : byte + k % 2 * 64);
     if (k >= 2) line.later |= uint64_t{1} << i;
   }
+  line.written = uint64_t{rng()} << 32 | rng();
   return line;
 }
 
+/// What a line of it writes: byte b of line i, or nothing where that is left as it was.
+std::optional<std::byte> made(const WovenLines& lines, int64_t width, const std::byte* src, int64_t i, int64_t b) {
+  const WovenLine& line = lines.lines[(lines.first + i) % lines.period];
+  if (lines.store == WovenLines::Store::masked && !(line.written >> b & 1)) return std::nullopt;
+  if (line.filled >> b & 1) return static_cast<std::byte>(kFill);
+  int64_t k = 0, byte = 0;
+  if (width < 64) {
+    while (line.index[0][k * width + b] >= width) ++k;
+    byte = line.index[0][k * width + b];
+  } else {
+    const int64_t pair = line.later >> b & 1, index = line.index[pair][b];
+    k = 2 * pair + index / 64;
+    byte = index % 64;
+  }
+  return src[line.from[k] + byte + (lines.first + i) / lines.period * lines.step];
+}
+
 TEST(WovenRun, EveryKernel) {
+  using Store = WovenLines::Store;
   constexpr int64_t kBytes = 200, kStep = 7, kPeriod = 3, kCount = 10;
   std::mt19937 rng(21);
   for (const Kernels* kernels : all_kernels()) {
     if (!kernels->weave) continue;
+    const int64_t width = kernels->woven_bytes;
     for (int stretches = 1; stretches <= WovenLine::kStretches; ++stretches) {
-      for (int64_t first = 0; first < kPeriod; ++first) {
-        for (const Guarded::Side at : kSides) {
-          const int64_t periods = (first + kCount - 1) / kPeriod;
-          WovenLine lines[kPeriod];
-          for (WovenLine& line : lines) line = random_line(stretches, kBytes, rng);
-          Guarded src(kBytes + periods * kStep, at), dst(kCount * 64, at);
-          randomize(src.bytes(), rng);
-          std::vector<std::byte> expected;
-          for (int64_t i = 0; i < kCount; ++i) {
-            const WovenLine& line = lines[(first + i) % kPeriod];
-            for (std::size_t b = 0; b < 64; ++b) {
-              const auto pair = line.later >> b & 1;
-              const auto index = static_cast<int64_t>(line.index[pair][b]);
-              const auto from = line.from[2 * pair + static_cast<std::size_t>(index / 64)];
-              const bool filled = line.filled >> b & 1;
-              expected.push_back(filled ? std::byte{0x3b}
-                                        : src.data()[from + index % 64 + (first + i) / kPeriod * kStep]);
+      for (const Store store : {Store::past_cache, Store::whole, Store::masked}) {
+        if (store == Store::masked && width < 64) continue;
+        for (int64_t first = 0; first < kPeriod; ++first) {
+          for (const Guarded::Side at : kSides) {
+            const int64_t periods = (first + kCount - 1) / kPeriod, past = store == Store::past_cache ? 0 : 19;
+            WovenLine list[kPeriod];
+            for (WovenLine& line : list) line = random_line(width, stretches, kBytes, rng);
+            Guarded src(kBytes + periods * kStep, at), dst(kCount * width, at, past);
+            randomize(src.bytes(), rng);
+            randomize(dst.bytes(), rng);
+            const std::byte* const end = src.data() + src.bytes().size();
+            const WovenLines lines{list, first, kPeriod, kCount, kStep, stretches, kFill, store, end};
+            std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+            int64_t b = 0;
+            for (std::byte& byte : expected) {
+              byte = made(lines, width, src.data(), b / width, b % width).value_or(byte);
+              ++b;
             }
+            kernels->weave(src.data(), dst.data(), lines);
+            kernels->flush();
+            ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernels->isa << ", " << stretches;
+            ASSERT_TRUE(src.intact() && dst.intact());
           }
-          kernels->weave(src.data(), dst.data(), {lines, first, kPeriod, kCount, kStep, stretches, 0x3b});
-          kernels->flush();
-          ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernels->isa << ", " << stretches;
-          ASSERT_TRUE(src.intact() && dst.intact());
         }
       }
     }
@@ -97,10 +125,13 @@ TEST(WovenRun, EqualsTheReference) {
           reference_reorder(src, bytes.data(), dst, expected.data(), attributes);
           for (const int64_t past : {int64_t{0}, cases * 7 % 64}) {
             Guarded out(dst.span_bytes(), kSides[static_cast<std::size_t>(cases % 2)], past);
-            std::ranges::fill(out.bytes(), std::byte{0x5c});
-            run(plan, bytes.data(), out.data(), {static_cast<int>(1 + cases % 2)});
-            ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << past;
-            ASSERT_TRUE(out.intact());
+            for (const std::string_view isa : available_isas()) {
+              set_isa(isa);
+              std::ranges::fill(out.bytes(), std::byte{0x5c});
+              run(plan, bytes.data(), out.data(), {static_cast<int>(1 + cases % 2)});
+              ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << isa << ", " << past;
+              ASSERT_TRUE(out.intact());
+            }
           }
           ++cases;
         }
@@ -108,6 +139,65 @@ TEST(WovenRun, EqualsTheReference) {
     }
   }
   EXPECT_GT(woven, cases / 2);
+}
+
+/// Some of the channels of images, or all in another order; to planes where the destination has none.
+struct Channels {
+  const char* what;
+  int64_t from_has, to_has, moved;
+  bool backwards;
+};
+
+Layout channels(int64_t has, int64_t moved, const Dims& dims, bool cropped) {
+  Dims whole = dims;
+  whole[1] = has;
+  whole[3] += cropped ? 5 : 0;
+  return slice(slice(Format::parse("nhwc").bind(whole), 1, has - moved, has), 3, 0, dims[3]);
+}
+
+TEST(WovenRun, RowsOfSmallPieces) {
+  const Channels cases[] = {{"RGB to BGR", 3, 3, 3, true},        {"3 of 4", 4, 3, 3, false},
+                            {"into 3 of 4", 3, 4, 3, false},      {"3 of 4 to 3 of 4, backwards", 4, 4, 3, true},
+                            {"1 of 4", 4, 1, 1, false},           {"into 1 of 4", 1, 4, 1, false},
+                            {"5 of 7 to 5 of 6", 7, 6, 5, false}, {"1 of 2 to 1 of 3", 2, 3, 1, false},
+                            {"3 of 4 to planes", 4, 0, 3, false}};
+  int64_t runs = 0, woven = 0;
+  for (const Channels& c : cases) {
+    for (const DType type : {DType::u8, DType::u16, DType::f32}) {
+      for (const auto& [rows, width, cropped] :
+           {std::tuple(1, 40, false), {3, 227, false}, {5, 224, true}, {2, 9, true}}) {
+        const Dims dims{2, c.moved, rows, width};
+        const Layout from = channels(c.from_has, c.moved, dims, cropped);
+        const TensorDesc src(c.backwards ? flip(from, 1) : from, type);
+        const TensorDesc dst(
+            c.to_has == 0 ? Format::parse("nchw").bind(dims) : channels(c.to_has, c.moved, dims, !cropped && rows > 1),
+            type);
+        const auto bytes = counting(src.span_bytes());
+        std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
+        reference_reorder(src, bytes.data(), dst, expected.data());
+        for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
+          const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
+          SCOPED_TRACE(std::string(c.what) + "\n" + plan.explain());
+          woven += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
+          for (const std::string_view isa : available_isas()) {
+            set_isa(isa);
+            for (const Guarded::Side side : kSides) {
+              const int64_t past = side == Guarded::Side::start ? runs * 7 % 64 : 0;
+              Guarded in(src.span_bytes(), side, past), out(dst.span_bytes(), side, (past * 3 + 1) % 64);
+              std::ranges::copy(bytes, in.data());
+              std::ranges::fill(out.bytes(), std::byte{0x5c});
+              run(plan, in.data(), out.data(), {static_cast<int>(1 + runs % 2)});
+              ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << isa;
+              ASSERT_TRUE(in.intact() && out.intact());
+              ++runs;
+            }
+          }
+        }
+      }
+    }
+  }
+  set_isa("");
+  EXPECT_GT(woven, 8 * 3 * 4);
 }
 
 }  // namespace

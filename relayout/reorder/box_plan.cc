@@ -10,6 +10,7 @@
 #include "relayout/reorder/register_tiles.h"
 #include "relayout/reorder/shuffle.h"
 #include "relayout/reorder/stages.h"
+#include "relayout/reorder/woven_rows.h"
 
 namespace relayout {
 namespace {
@@ -235,8 +236,11 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     if (!tiles.dense_cols) tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
     if (!tiles.dense_rows) tiles.row_count = add_nearest(tiles.rows, tiles.row_count, rest.axes, kSrc);
   }
-  if (tiles.shape != KernelShape::transpose || fills_tiles(tiles))
-    return finish(std::move(tiles), std::move(rest), false, streams, tuning);
+  if (tiles.shape != KernelShape::transpose || fills_tiles(tiles)) {
+    tiles = finish(std::move(tiles), std::move(rest), false, streams, tuning);
+    note_woven_rows(tiles);
+    return tiles;
+  }
   choose_chunk(out, box.axes, streams);
   return finish(std::move(out), std::move(box), false, streams, tuning);
 }

@@ -32,6 +32,9 @@ constexpr double kNear = 3e6, kFall = 0.8;
 /// Nanoseconds to start a reorder, a box, and a block; to list a row or column of several axes; to fetch a line for one
 /// element, as far as there is nothing else in it.
 constexpr double kRun = 3, kBox = 2, kBlock = 3, kListed = 0.6, kFetched = 6;
+/// Bytes a nanosecond, read and written together, of lines that are put together by byte permutations in the cache; how
+/// many times as long as its bytes alone that takes past it; nanoseconds to describe these lines.
+constexpr double kWoven = 36, kPermuted = 1.4, kDescribed = 1000;
 /// So many rows or columns are interleaved.
 constexpr int64_t kFew = 4;
 /// Rows and columns at multiples of it share few sets of the first level.
@@ -141,6 +144,7 @@ class Price {
     const double from = box.shape == KernelShape::fill ? 0 : elements * (src_bytes_ + old_bytes_);
     bytes_read_ += from;
     bytes_written_ += to;
+    if (!part && !box.row_sources.empty()) return add_woven(from, to);
     start(box, times);
     if (streams_ && reads_lines(box)) ns_ += kFetched * elements * std::max(0.0, 1 - 1 / spread_);
     if (!streams_)
@@ -149,6 +153,12 @@ class Price {
       ns_ += from * spread_ / (read_ * kUnfetched) + to / kWrite + (from + to) / rate(box, converts_);
     else
       ns_ += streamed(box, from, to);
+  }
+
+  /// Lines by byte permutations.
+  void add_woven(double from, double to) {
+    ns_ += kBox + kDescribed;
+    ns_ += streams_ ? kPermuted * (from * spread_ / read_ + to / kWrite) : (from + to) / (kWoven * level_);
   }
 
   /// Past the caches.

@@ -76,9 +76,10 @@ enum class KernelShape : uint8_t {
 };
 std::string_view name(KernelShape shape);
 
-/// A piece of a row of a tile: where it is read, in bytes from the tile's source, or that it is padding.
+/// A piece of a row: where it is read, in bytes from the start of the run's source, or that it is padding, or a gap that
+/// is left as it is.
 struct RowSource {
-  static constexpr int64_t kPadding = std::numeric_limits<int64_t>::min();
+  static constexpr int64_t kPadding = std::numeric_limits<int64_t>::min(), kGap = kPadding + 1;
   int64_t from, bytes;
 };
 
@@ -141,9 +142,12 @@ struct BoxPlan {
   /// into the memory of a tile, and written as a whole.
   int64_t run_bytes = 0, image = 0;
   /// Of a run of rows that are alike and follow each other in it: the pieces of its first row, one after the other;
-  /// those of the next row are read row_step bytes later. Empty of other runs, and of rows that do not gain by it.
+  /// those of the next row are read row_step bytes later. Empty of other runs, and of rows that do not gain by it. In a
+  /// box that has no parts, the run's rows are those of its region (the only axis, and there is one panel), or steps of
+  /// the last axis of its columns.
   std::vector<RowSource> row_sources;
   int64_t row_step = 0;
+  bool rows_of_region = false;
   /// Over 0: instead of a region of its own, parts that are done one after the other inside the loops by way of so many
   /// bytes in the cache, of the narrower type: the first one converts dense stretches of the source, the others move
   /// them from there. Or the others come first, and the last one converts.

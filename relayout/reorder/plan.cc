@@ -131,12 +131,12 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
-/// Whether a box copies pieces of less than half a line, of which no whole number makes one (RGBA to RGB): most of the
-/// time goes to putting lines together, which the cache does as well.
+/// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
+/// of the time goes to putting lines together, which the cache does as well.
 bool copies_scraps(const BoxPlan& box) {
   const int64_t piece = box.piece[kDst];
-  return box.shape == KernelShape::copy && box.parts.empty() && !box.long_runs && box.shuffle == 1 &&
-         piece < kLine / 2 && kLine % piece != 0;
+  return box.shape == KernelShape::copy && box.parts.empty() && box.row_sources.empty() && !box.long_runs &&
+         box.shuffle == 1 && piece < kLine / 2 && kLine % piece != 0;
 }
 
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
@@ -198,8 +198,8 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   const uint32_t filled = plan.plan_boxes(tuning);
   if (fills) plan.plan_fills(filled);
-  plan.one_strided_block_ =
-      plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided && plan.boxes_[0].blocks == 1;
+  plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
+                            plan.boxes_[0].row_sources.empty() && plan.boxes_[0].blocks == 1;
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }

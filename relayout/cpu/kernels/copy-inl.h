@@ -171,9 +171,7 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 
 void flush() { hwy::FlushStream(); }
 
-#if HWY_TARGET <= HWY_AVX3_DL
 #include "relayout/cpu/kernels/weave-inl.h"
-#endif
 
 #endif
 
@@ -187,8 +185,7 @@ void add_copies(Kernels& k) {
 #if RELAYOUT_KERNELS_SIMD
   k.copy_stream = &copy_stream;
   k.flush = &flush;
-#endif
-#if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3_DL
   k.weave = &weave;
+  k.woven_bytes = kWovenBytes;
 #endif
 }

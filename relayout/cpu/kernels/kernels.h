@@ -89,25 +89,34 @@ using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t gro
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
                             int64_t last_col, uint64_t mask, uint64_t bits);
 
-/// A line of the destination out of a few stretches of the source of up to 64 bytes each, from from[k] on, of which the
-/// bytes in mask[k] are read. Byte i is byte index[0][i] of the first two of them, one after the other, or, where
-/// `later` has bit i, byte index[1][i] of the other two; where `filled` has it, it is none of them.
+/// A line of the destination, or 16 bytes of one, out of a few stretches of the source of up to as many bytes each,
+/// from from[k] on.
+///
+/// 64 bytes: of a stretch the bytes in mask[k] are read. Byte i is byte index[0][i] of the first two of them, one after
+/// the other, or, where `later` has bit i, byte index[1][i] of the other two; where `filled` has it, it is none of
+/// them. `written`: which bytes a masked store has.
+///
+/// 16 bytes: of a stretch all bytes are read. Byte i is byte index[0][16 * k + i] of stretch k where that is under 16,
+/// index[1][i] where it is that of none.
 struct alignas(64) WovenLine {
   static constexpr int kStretches = 4;
   uint8_t index[kStretches / 2][64];
   int64_t from[kStretches];
   uint64_t mask[kStretches];
-  uint64_t later, filled;
+  uint64_t later, filled, written;
 };
 
-/// Makes `count` lines, past the cache, from the one at `first` of a list of `period` on, which repeats: each time
-/// `step` bytes further on in the source. All have at most so many stretches, at least one. Bytes that are filled
-/// become `fill`. `dst` is at a line.
+/// Makes `count` lines from the one at `first` of a list of `period` on, which repeats: each time `step` bytes further
+/// on in the source. All have at most so many stretches, at least one. Bytes that are filled become `fill`. `dst` may
+/// be any address, but past the cache it is at a line (16 bytes: at a multiple of that). From `end` on nothing is read.
 struct WovenLines {
+  enum class Store : uint8_t { past_cache, whole, masked };
   const WovenLine* lines;
   int64_t first, period, count, step;
   int stretches;
   uint8_t fill;
+  Store store;
+  const std::byte* end;
 };
 using WeaveKernel = void (*)(const std::byte* src, std::byte* dst, const WovenLines& lines);
 
@@ -170,8 +179,10 @@ struct Kernels {
   /// Null where the instruction set has no stores that pass by the cache.
   CopyKernel copy_stream;
   ShuffleKernel shuffle;
-  /// Null where bytes of two registers cannot be permuted by one instruction.
+  /// Of WovenLines of so many bytes; 16 where bytes of two registers cannot be permuted by one instruction: those
+  /// cannot be masked. Null in plain C++.
   WeaveKernel weave;
+  int64_t woven_bytes;
   /// Of 16 bytes as well.
   std::array<TileKernel, kElementSizes + 1> tiles;
   RegroupKernel regroup;

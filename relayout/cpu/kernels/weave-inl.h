@@ -1,8 +1,12 @@
-// Lines of the destination by byte permutations of stretches of the source, for copy-inl.h. Only where bytes of two
-// registers are permuted by one instruction.
+// Lines of the destination by byte permutations of stretches of the source, for copy-inl.h: whole ones where bytes of
+// two registers are permuted by one instruction, else 16 bytes at a time.
 
 /// The source is fetched so many bytes ahead of each stretch.
 constexpr int64_t kWeaveAhead = 4 << 10;
+
+#if HWY_TARGET <= HWY_AVX3_DL
+
+constexpr int64_t kWovenBytes = kLine;
 
 template <int kStretches>
 HWY_INLINE __m512i woven_line(const std::byte* src, const WovenLine& line) {
@@ -19,17 +23,67 @@ HWY_INLINE __m512i woven_line(const std::byte* src, const WovenLine& line) {
   return _mm512_mask_mov_epi8(out, line.later, _mm512_permutex2var_epi8(stretch(2), later, stretch(3)));
 }
 
-template <int kStretches>
-HWY_INLINE void weave_of(const std::byte* src, std::byte* dst, const WovenLines& lines) {
+template <int kStretches, WovenLines::Store kStore>
+HWY_INLINE void weave_to(const std::byte* src, std::byte* dst, const WovenLines& lines) {
   const __m512i fill = _mm512_set1_epi8(static_cast<char>(lines.fill));
   int64_t at = lines.first;
   for (int64_t i = 0; i < lines.count; ++i) {
     const WovenLine& line = lines.lines[at];
     const __m512i made = _mm512_mask_mov_epi8(woven_line<kStretches>(src, line), line.filled, fill);
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(dst + i * kLine), made);
+    if constexpr (kStore == WovenLines::Store::past_cache)
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(dst + i * kLine), made);
+    else if constexpr (kStore == WovenLines::Store::whole)
+      _mm512_storeu_si512(dst + i * kLine, made);
+    else
+      _mm512_mask_storeu_epi8(dst + i * kLine, line.written, made);
     if (++at < lines.period) continue;
     at = 0;
     src += lines.step;
+  }
+}
+
+#else
+
+constexpr int64_t kWovenBytes = 16;
+
+/// 16 bytes of which those from `end` on are not read.
+HWY_INLINE hn::Vec<Block16<uint8_t> > stretch_before(const std::byte* from, const std::byte* end) {
+  const Block16<uint8_t> d;
+  if (HWY_LIKELY(end - from >= 16)) return hn::LoadU(d, as<uint8_t>(from));
+  alignas(16) std::byte bytes[16] = {};
+  if (end > from) copy_short(from, bytes, end - from);
+  return hn::Load(d, as<uint8_t>(bytes));
+}
+
+template <int kStretches, WovenLines::Store kStore>
+HWY_INLINE void weave_to(const std::byte* src, std::byte* dst, const WovenLines& lines) {
+  const Block16<uint8_t> d;
+  int64_t at = lines.first;
+  for (int64_t i = 0; i < lines.count; ++i) {
+    const WovenLine& line = lines.lines[at];
+    auto made = hn::Load(d, line.index[1]);
+    for (int k = 0; k < kStretches; ++k) {
+      const std::byte* const from = src + line.from[k];
+      if (k == 0) prefetch(from + kWeaveAhead);
+      made =
+          hn::Or(made, hn::TableLookupBytesOr0(stretch_before(from, lines.end), hn::Load(d, line.index[0] + 16 * k)));
+    }
+    put<kStore == WovenLines::Store::past_cache>(made, d, as<uint8_t>(dst + i * kWovenBytes));
+    if (++at < lines.period) continue;
+    at = 0;
+    src += lines.step;
+  }
+}
+
+#endif
+
+template <int kStretches>
+HWY_INLINE void weave_of(const std::byte* src, std::byte* dst, const WovenLines& lines) {
+  using Store = WovenLines::Store;
+  switch (lines.store) {
+    case Store::past_cache: return weave_to<kStretches, Store::past_cache>(src, dst, lines);
+    case Store::whole: return weave_to<kStretches, Store::whole>(src, dst, lines);
+    case Store::masked: return weave_to<kStretches, Store::masked>(src, dst, lines);
   }
 }
 

@@ -1,0 +1,86 @@
+// Rows of small pieces: what a row has, and whether a few lines of the source make one of the destination.
+#include "relayout/reorder/woven_rows.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "relayout/reorder/axes.h"
+
+namespace relayout {
+namespace {
+
+/// Bytes of the source that those of a line lie in: four stretches of a line.
+constexpr int64_t kReach = 4 * kLine;
+/// Of rows with gaps, the part that is written at least, one in so many.
+constexpr int64_t kSparse = 4;
+/// Rows of a transposition that are few.
+constexpr int64_t kFewRows = 4;
+/// Runs of fewer bytes have no whole line.
+constexpr int64_t kLeastRun = 2 * kLine;
+
+/// The pieces of `row`, and the rows' steps: along `next`. Empty where they make no lines.
+std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next) {
+  struct Piece {
+    int64_t dst, src;
+  };
+  SmallVector<Piece, 16> pieces;
+  pieces.push_back({0, 0});
+  const int64_t row_bytes = next.stride[kDst];
+  for (const Axis& axis : row) {
+    const std::size_t have = pieces.size(), all = have * static_cast<std::size_t>(axis.extent);
+    if (all > kMaxRowSources / 2) return {};
+    for (std::size_t i = have; i < all; ++i) {
+      const Piece before = pieces[i - have];
+      pieces.push_back({before.dst + axis.stride[kDst], before.src + axis.stride[kSrc]});
+    }
+  }
+  if (row_bytes < static_cast<int64_t>(pieces.size()) * piece) return {};
+  if (static_cast<int64_t>(pieces.size()) * piece * kSparse < row_bytes) return {};
+  if (row_bytes / std::gcd(kLine, row_bytes) > kMaxRowLines) return {};
+  sort_few(pieces, [](const Piece& p) { return p.dst; });
+  const auto [low, high] = std::ranges::minmax(pieces, {}, &Piece::src);
+  const int64_t rows_of_line = (kLine + row_bytes - 2) / row_bytes;
+  if (high.src - low.src + piece + rows_of_line * std::abs(next.stride[kSrc]) > kReach) return {};
+  std::vector<RowSource> out;
+  int64_t at = 0;
+  for (const Piece& p : pieces) {
+    if (p.dst < at) return {};
+    if (p.dst > at) out.push_back({RowSource::kGap, p.dst - at});
+    out.push_back({p.src, piece});
+    at = p.dst + piece;
+  }
+  if (at > row_bytes) return {};
+  if (at < row_bytes) out.push_back({RowSource::kGap, row_bytes - at});
+  return out;
+}
+
+}  // namespace
+
+void note_woven_rows(BoxPlan& plan) {
+  const bool one_by_one = plan.shape == KernelShape::gather ||
+                          (plan.shape == KernelShape::copy && !plan.long_runs && plan.piece[kDst] < kSmallPiece);
+  // Rows of a tile, which they would not fill; but those that follow each other are deinterleaved.
+  const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kFewRows && plan.cols.size() == 1 &&
+                        plan.cols[0].stride[kSrc] != plan.row_count * plan.piece[kSrc];
+  const bool small = one_by_one || few_rows;
+  const int64_t piece = plan.piece[kSrc];
+  if (!small || plan.chunk > 0 || plan.shuffle > 1 || plan.row_run > 0 || piece == 0 || piece >= kLine) return;
+  const auto by_table = [](const Axis& axis) { return axis.table >= 0; };
+  if (std::ranges::any_of(plan.rows, by_table) || std::ranges::any_of(plan.cols, by_table)) return;
+  const auto note = [&](const Axes& row, const Axis& next, int64_t steps, bool of_region) {
+    if (steps * next.stride[kDst] < kLeastRun) return false;
+    plan.row_sources = sources(row, piece, next);
+    plan.row_step = next.stride[kSrc];
+    plan.rows_of_region = of_region;
+    return !plan.row_sources.empty();
+  };
+  Axes inner = plan.cols;
+  const Axis last = inner.back();
+  inner.pop_back();
+  const int64_t of_row = plan.col_count / last.extent;
+  if (plan.block_cols % of_row == 0 && note(inner, last, plan.block_cols / of_row, false)) return;
+  if (plan.panels == 1 && plan.rows.size() == 1) note(plan.cols, plan.rows[0], plan.block_rows, true);
+}
+
+}  // namespace relayout
