@@ -114,8 +114,12 @@ TEST(Measure, CountsEachByteOfARepeatedSourceOnce) {
   EXPECT_EQ(bytes_moved(Plan::make(src, dst, sum)), 16 * 4 + 2 * 8 * 16 * 2);
 }
 
+constexpr int64_t kMisalign = 16;
+
 std::function<void()> prepare_right(const TensorDesc& src, const void* src_data, const TensorDesc& dst, void* dst_data,
                                     const Attributes& attributes, int, std::string*) {
+  for (const void* data : {src_data, const_cast<const void*>(dst_data)})
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 4096, static_cast<uintptr_t>(kMisalign));
   return [=, plan = Plan::make(src, dst, attributes)] { cpu::run(plan, src_data, dst_data, {.threads = 1}); };
 }
 std::function<void()> prepare_wrong(const TensorDesc&, const void*, const TensorDesc&, void* dst_data,
@@ -135,13 +139,14 @@ TEST(Measure, CompetitorsAreChecked) {
   for (const char* from : {"nchw", "nChw8c"}) {
     const Measurement m =
         measure({Format::parse(from).bind(dims), DType::f32}, {Format::parse("nhwc").bind(dims), DType::u8}, {},
-                {.repeat = 3, .misalign = 16, .repetition_ns = 1e3, .verify = true, .competitors = &list});
+                {.repeat = 3, .misalign = kMisalign, .repetition_ns = 1e3, .verify = true, .competitors = &list});
     ASSERT_EQ(m.competitors.size(), 3u);
     EXPECT_GT(m.competitors[0].median_ns, 0);
     EXPECT_EQ(m.competitors[1].median_ns, 0);
     EXPECT_EQ(m.competitors[1].why, "wrong result");
     EXPECT_EQ(m.competitors[2].why, "cannot");
     EXPECT_EQ(m.verified, true);
+    EXPECT_EQ(m.misalign, kMisalign);
   }
 }
 

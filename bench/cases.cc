@@ -134,6 +134,7 @@ constexpr Case kCases[] = {
     {"tails", "nChw16c", "nhwc", kTail, s8, s8, 0, 2},
 
     {"pieces", "strides:150528,-1,672,3", "nhwc", kImages, u8, u8, 0, 2, "BGR -> RGB", true},
+    {"pieces", "strides:196608,-1,768,3", "nhwc", kImages, u8, u8, 0, 2, "BGR -> RGB, 224 of 256 columns"},
     {"pieces", "strides:200704,1,896,4", "nhwc", kImages, u8, u8, 0, 2, "3 of 4 channels, nhwc"},
     {"pieces", "nhwc", "strides:200704,1,896,4", kImages, u8, u8, 0, 2, "nhwc -> 3 of 4 channels"},
     {"pieces", "nhwc", "nChw4c", kImages, u8, u8, 0, 2},

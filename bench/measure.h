@@ -45,6 +45,9 @@ struct MeasureOptions {
   const std::vector<Competitor>* competitors = nullptr;
 };
 
+/// The most of MeasureOptions::misalign: less than a page.
+inline constexpr int64_t kMostMisaligned = 4095;
+
 /// What another library did.
 struct CompetitorResult {
   std::string name, version;
@@ -72,7 +75,7 @@ struct Measurement {
   std::string kernel;
   std::string_view isa;
   int threads = 1, repeat = 0;
-  int64_t misalign = 0;
+  int64_t misalign = 0;              // bytes, as asked for
   std::optional<bool> verified;      // whether the result is the reference's, where that was asked and could be seen
   std::optional<TunedResult> tuned;  // where it was asked for
   std::vector<CompetitorResult> competitors;

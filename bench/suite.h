@@ -65,7 +65,7 @@ struct SuiteOptions {
   std::string filter;           // part of "row: name"; "" for all
   bool quick = false;           // only the cases of the short form
   std::vector<int> threads{1};  // each case with each of them
-  MeasureOptions measure;       // its threads are not used
+  MeasureOptions measure;       // its threads and misalign are not used
 };
 
 /// Measures the cases that the options choose, those of one row after the other; `done` sees each result as it comes. A

@@ -204,7 +204,7 @@ Verb add_bench(CLI::App& app) {
   add_value_options(*command, options->values);
   command
       ->add_option("--misalign", options->misalign, "Bytes past a page where both tensors start; malloc's 16, say (0)")
-      ->check(CLI::Range(0, 4095));
+      ->check(CLI::Range(int64_t{0}, bench::kMostMisaligned));
   command->add_option("--threads", options->threads, "Threads (1; 0: all)");
   command->add_option("--repeat", options->repeat, "Repetitions (15)");
   command->add_flag("--verify", options->verify, "Compare the result with the reference's, up to 4 Mi elements");

@@ -5,8 +5,8 @@
 // carry each row's last line in registers (stream_lines.h). Elsewhere the block is first made in the first-level cache,
 // an *image* of the destination with the destination's alignment, and its lines are written from there. A line belongs
 // to the block in which it starts: a block also makes the few elements that complete its last line, and leaves the
-// beginning of its first line to its neighbour. Copied pieces, interleaved columns, rows that are parts of lines and
-// rows that follow each other are the exception: there every block of the box writes just its own bytes.
+// beginning of its first line to its neighbour. Copied pieces, woven rows, interleaved columns, rows that are parts of
+// lines and rows that follow each other are the exception: there every block of the box writes just its own bytes.
 #include <numeric>
 
 #include "relayout/cpu/run.h"

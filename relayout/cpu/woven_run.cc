@@ -104,7 +104,7 @@ bool WovenRun::plan_line(WovenLine& line, int64_t at) {
     }
     count = left;
   }
-  // Others read nothing, from where something is read.
+  // Others have nothing of the line; what they read, if anything, is where something else is read.
   for (int k = stretches; k < WovenLine::kStretches; ++k) line.from[k] = line.from[0];
   lines_.stretches = std::max(lines_.stretches, stretches);
   return true;
@@ -205,12 +205,13 @@ bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tabl
   const Axis& next = of_region ? box.rows[0] : box.cols.back();
   const int64_t steps = of_region ? box.row_count : next.extent, region = box.strips * box.panels;
   const int64_t block_steps = of_region ? box.block_rows : box.block_cols / (box.col_count / next.extent);
-  const int64_t rows = of_region ? 1 : box.block_rows;
+  const int64_t runs = of_region ? 1 : box.block_rows;
   Odometer at(box, tables);
   at.seek(begin / region);
   WovenLineList list;
   WovenRun run;
-  if (!run.plan(context, box, (end - begin) * rows * block_steps * row_bytes, list)) return false;
+  // All blocks, not just these: others, which write the same lines, must be made in the same way.
+  if (!run.plan(context, box, box.blocks * runs * block_steps * row_bytes, list)) return false;
   const bool past_cache = context.plan.streams() && !context.in_tile;
   Starts2 starts(box.rows);
   for (int64_t b = begin; b < end;) {

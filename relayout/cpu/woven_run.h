@@ -12,20 +12,21 @@
 
 namespace relayout::cpu {
 
-/// The lines of all runs of a box.
+/// The lines of all rows of a box.
 struct WovenLineList {
   WovenLine lines[kMaxRowLines];
   int64_t used = 0;
 };
 
+/// Runs of rows that are alike: all of a box, or of one place in all tiles.
 class WovenRun {
  public:
-  /// The lines of runs of `run.row_sources`, `total` bytes of them in all, in `list`. False where there are no such
+  /// The lines of rows of `run.row_sources`, in `list`; of the runs together, `total` bytes. Both are used by make(). False where there are no such
   /// lines, too few of them to be worth it, or too many, or of too many stretches, or where there is no kernel; then
   /// make() must not be called.
   bool plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list);
 
-  /// One run of so many bytes, whole rows; its whole lines are written past the cache, if that is asked for and nothing
+  /// One run of so many bytes, which are whole rows; its whole lines are written past the cache, if that is asked for and nothing
   /// between its pieces is left as it is. Other bytes are written by ordinary stores, and just those of the run.
   void make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache);
 

@@ -1,5 +1,5 @@
-// Lines made by byte permutations: the kernel reads the bytes of its masks alone, and runs of tiles are the
-// reference's at any address, with any padding.
+// Lines made by byte permutations: the kernel reads the bytes of its masks alone, and runs of tiles
+// and of boxes are the reference's at any address, with any padding, in any parts.
 #include "relayout/cpu/woven_run.h"
 
 #include <gtest/gtest.h>
@@ -125,12 +125,14 @@ TEST(WovenRun, EqualsTheReference) {
           reference_reorder(src, bytes.data(), dst, expected.data(), attributes);
           for (const int64_t past : {int64_t{0}, cases * 7 % 64}) {
             Guarded out(dst.span_bytes(), kSides[static_cast<std::size_t>(cases % 2)], past);
+            Guarded in(src.span_bytes(), kSides[static_cast<std::size_t>(cases % 2)]);
+            std::ranges::copy(bytes, in.data());
             for (const std::string_view isa : available_isas()) {
               set_isa(isa);
               std::ranges::fill(out.bytes(), std::byte{0x5c});
-              run(plan, bytes.data(), out.data(), {static_cast<int>(1 + cases % 2)});
+              run(plan, in.data(), out.data(), {static_cast<int>(1 + cases % 2)});
               ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << isa << ", " << past;
-              ASSERT_TRUE(out.intact());
+              ASSERT_TRUE(in.intact() && out.intact());
             }
           }
           ++cases;
@@ -138,6 +140,7 @@ TEST(WovenRun, EqualsTheReference) {
       }
     }
   }
+  set_isa("");
   EXPECT_GT(woven, cases / 2);
 }
 
@@ -198,6 +201,49 @@ TEST(WovenRun, RowsOfSmallPieces) {
   }
   set_isa("");
   EXPECT_GT(woven, 8 * 3 * 4);
+}
+
+// Whole boxes in two parts, as two threads have them: each writes just its own bytes, also of a line that both have.
+TEST(WovenRun, PartsOfBoxes) {
+  struct Pair {
+    const char *src, *dst;
+    Dims dims;
+    bool gaps;
+  };
+  const Pair pairs[] = {{"strides:115200,-1,1800,3", "nhwc", {2, 3, 64, 600}, false},  // rows of a region
+                        {"strides:153600,1,2400,4", "nhwc", {2, 3, 64, 600}, false},   // one row of columns
+                        {"strides:60000,-1,680,3", "nhwc", {2, 3, 80, 224}, false},    // a crop
+                        {"strides:153600,1,2400,4", "nchw", {2, 3, 64, 600}, false},   // a few rows
+                        {"nhwc", "strides:153792,1,2403,4", {2, 3, 64, 600}, true}};
+  int64_t runs = 0;
+  for (const Pair& pair : pairs) {
+    const TensorDesc src = desc(pair.src, pair.dims, DType::u8), dst = desc(pair.dst, pair.dims, DType::u8);
+    const auto bytes = counting(src.span_bytes());
+    std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
+    reference_reorder(src, bytes.data(), dst, expected.data());
+    for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
+      const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
+      SCOPED_TRACE(plan.explain());
+      ASSERT_EQ(plan.boxes().size(), 1u);
+      const BoxPlan& box = plan.boxes()[0];
+      ASSERT_GT(box.blocks, 3);
+      for (const Kernels* kernels : all_kernels()) {
+        if (!kernels->weave || (pair.gaps && kernels->woven_bytes < 64)) continue;
+        for (const int64_t part : {int64_t{1}, int64_t{2}, box.blocks / 2, box.blocks - 1}) {
+          Guarded in(src.span_bytes(), kSides[static_cast<std::size_t>(runs % 2)]);
+          Guarded out(dst.span_bytes(), kSides[static_cast<std::size_t>(runs % 2)], runs * 5 % 64);
+          std::ranges::copy(bytes, in.data());
+          std::ranges::fill(out.bytes(), std::byte{0x5c});
+          const RunContext context{plan, *kernels, in.data(), out.data()};
+          ASSERT_TRUE(run_woven(context, box, plan.tables(), part, box.blocks)) << kernels->isa;
+          ASSERT_TRUE(run_woven(context, box, plan.tables(), 0, part)) << kernels->isa;
+          ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << kernels->isa << ", " << part;
+          ASSERT_TRUE(in.intact() && out.intact());
+          ++runs;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

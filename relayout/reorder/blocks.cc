@@ -202,14 +202,21 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   }
 }
 
-/// Whether small pieces go to dense rows from the same lines: they are read as they lie, row by row.
+/// Whether small pieces go to the same lines from the same lines: they are read as they lie, row by row.
 bool runs_along(const BoxPlan& plan) {
-  const bool one_by_one = plan.shape == KernelShape::gather ||
-                          (plan.shape == KernelShape::copy && !plan.long_runs && plan.piece[kDst] < kSmallPiece);
-  const Axis &row = plan.rows[0], &col = plan.cols[0];
-  return one_by_one && plan.chunk == 0 && plan.dense_cols && !plan.dense_rows && plan.cols.size() == 1 &&
-         std::abs(col.stride[kSrc]) < kLine &&
-         (plan.row_count == 1 || std::abs(col.stride[kSrc]) <= std::abs(row.stride[kSrc]));
+  const auto near = [&](const Axis& col) {
+    return col.table < 0 && std::abs(col.stride[kSrc]) < kLine &&
+           (plan.dense_cols || std::abs(col.stride[kDst]) < kLine);
+  };
+  const int64_t step = std::abs(plan.cols.back().stride[kSrc]);
+  return moves_small_pieces(plan) && !plan.dense_rows && std::ranges::all_of(plan.cols, near) &&
+         (plan.row_count == 1 || step <= std::abs(plan.rows[0].stride[kSrc]));
+}
+
+/// Columns of a block of such a box: whole steps of its last axis of columns, where there are several axes.
+int64_t columns_along(const BoxPlan& plan) {
+  const int64_t inner = plan.col_count / plan.cols.back().extent;
+  return std::min(plan.col_count, std::max<int64_t>(1, kMaxBlockSide / inner) * inner);
 }
 
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
@@ -234,7 +241,7 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
                                 : kCopyBlock;
     plan.block_rows = std::min<int64_t>(kMaxBlockSide, std::max<int64_t>(1, plan.block_cols / plan.col_count));
   } else if (runs_along(plan)) {
-    plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
+    plan.block_cols = std::min(columns_along(plan), kMaxBlockSide);
     plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.block_cols), 1, kMaxBlockSide);
   } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
     // As many columns as there are, so that the destination's lines are made one after the other, and some lines of

@@ -17,6 +17,12 @@ constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
   return few >= 2 && (few <= 4 || (few <= 9 && few % 2 == 1 && bytes <= 4 && many * bytes >= kLine));
 }
 
+/// Whether a box moves pieces of less than 16 bytes one by one, by their steps or lists.
+inline bool moves_small_pieces(const BoxPlan& plan) {
+  return (plan.shape == KernelShape::gather && plan.chunk == 0) ||
+         (plan.shape == KernelShape::copy && !plan.long_runs && plan.piece[kDst] < kSmallPiece);
+}
+
 /// Chooses the blocks of a region and makes the rest of the axes loops.
 /// `streams`: the destination is beyond the caches.
 BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning);

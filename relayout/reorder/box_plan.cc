@@ -106,16 +106,17 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   plan.col_count = cols.count;
 }
 
-/// Columns of a single row are the destination's first axis, where it has some steps, and rows the next one: one list
-/// of columns then does for many rows.
+/// Columns of rows that are not dense are the destination's first axes, so many as have some steps, and rows the next
+/// one: one list of columns then does for many rows.
 void split_columns(BoxPlan& plan, Axes& axes) {
-  if (!plan.dense_cols || plan.dense_rows || plan.row_count > 1) return;
+  if (!plan.dense_cols || plan.dense_rows) return;
   std::size_t kept = 0;
   int64_t count = 1;
   const auto enough = [&] { return kept > 0 && (count >= kFewColumns || plan.cols[kept].extent >= kEnoughSteps); };
   while (kept < plan.cols.size() && !enough()) count *= plan.cols[kept++].extent;
   if (kept == plan.cols.size()) return;
   for (std::size_t i = kept + 1; i < plan.cols.size(); ++i) axes.push_back(plan.cols[i]);
+  if (plan.row_count > 1) axes.push_back(plan.rows[0]);
   plan.rows = {plan.cols[kept]};
   plan.row_count = plan.rows[0].extent;
   plan.cols.resize(kept);
@@ -220,6 +221,13 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   // Groups that are permuted are read whole.
   if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
     tiles.shape = KernelShape::copy;
+  // Small pieces near each other on both sides are columns, also where they leave gaps in the destination.
+  if (tiles.shape == KernelShape::copy && element < kSmallPiece && tiles.dense_rows && !tiles.dense_cols &&
+      tiles.rows.size() == 1 && tiles.rows[0].stride[kDst] < tiles.cols[0].stride[kDst]) {
+    std::swap(tiles.rows, tiles.cols);
+    std::swap(tiles.row_count, tiles.col_count);
+    tiles.dense_rows = false;
+  }
   if (tiles.shape == KernelShape::gather && !tiles.dense_cols && !streams) {
     // The destination's lines first: those of the source are read while they are in the cache either way.
     tiles.rows = tiles.cols = {};

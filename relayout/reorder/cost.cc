@@ -12,6 +12,7 @@
 
 #include "relayout/core/extents.h"
 #include "relayout/reorder/axes.h"
+#include "relayout/reorder/blocks.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout {
@@ -35,6 +36,8 @@ constexpr double kRun = 3, kBox = 2, kBlock = 3, kListed = 0.6, kFetched = 6;
 /// Bytes a nanosecond, read and written together, of lines that are put together by byte permutations in the cache; how
 /// many times as long as its bytes alone that takes past it; nanoseconds to describe these lines.
 constexpr double kWoven = 36, kPermuted = 1.4, kDescribed = 1000;
+/// Of fewer bytes lines are not worth describing.
+constexpr double kLeastWoven = 1024;
 /// So many rows or columns are interleaved.
 constexpr int64_t kFew = 4;
 /// Rows and columns at multiples of it share few sets of the first level.
@@ -54,7 +57,7 @@ bool starts_anywhere(const Axes& axes, Operand side) {
 double transposition(const BoxPlan& box, int64_t piece) {
   // By whether both sides lie far apart, and whether rows (of small elements columns, too) start anywhere.
   static constexpr double kLarge[2][2] = {{1.16, 1.4}, {1.33, 1.75}}, kSmall[2][2] = {{1.28, 1.8}, {1.4, 2.1}};
-  if (std::min(box.row_count, box.col_count) <= kFew) return 1.05;
+  if (interleaved(box.row_count, box.col_count, piece) || interleaved(box.col_count, box.row_count, piece)) return 1.05;
   const int64_t row_bytes = box.col_count * piece;
   const bool small = piece < 4;
   const bool halves = row_bytes == kLine / 2 && box.rows[0].stride[kDst] == row_bytes;
@@ -131,6 +134,10 @@ class Price {
     if (box.parts.empty()) return add_box(box, 1, false);
     const auto tiles = static_cast<double>(box.blocks);
     for (const BoxPlan& run : box.parts) {
+      if (!run.row_sources.empty()) {
+        add_woven(tiles * static_cast<double>(run.elements) * src_bytes_, tiles * static_cast<double>(run.run_bytes));
+        continue;
+      }
       for (const BoxPlan& part : run.parts) part.stage > 0 ? add_stages(part, tiles) : add_box(part, tiles, true);
     }
   }
@@ -142,9 +149,9 @@ class Price {
   void add_box(const BoxPlan& box, double times, bool part) {
     const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes_;
     const double from = box.shape == KernelShape::fill ? 0 : elements * (src_bytes_ + old_bytes_);
+    if (!part && !box.row_sources.empty() && to >= kLeastWoven) return add_woven(from, to);
     bytes_read_ += from;
     bytes_written_ += to;
-    if (!part && !box.row_sources.empty()) return add_woven(from, to);
     start(box, times);
     if (streams_ && reads_lines(box)) ns_ += kFetched * elements * std::max(0.0, 1 - 1 / spread_);
     if (!streams_)
@@ -157,6 +164,8 @@ class Price {
 
   /// Lines by byte permutations.
   void add_woven(double from, double to) {
+    bytes_read_ += from;
+    bytes_written_ += to;
     ns_ += kBox + kDescribed;
     ns_ += streams_ ? kPermuted * (from * spread_ / read_ + to / kWrite) : (from + to) / (kWoven * level_);
   }
@@ -174,7 +183,9 @@ class Price {
       if (converts_) return std::max(memory, (from + to) / rate(box, true));
       return memory * transposition(box, piece);
     }
-    return memory * (converts_ ? 1.15 : box.long_runs ? 1 : 1.08);
+    if (converts_) return memory * 1.15;
+    // Pieces that start and end anywhere in lines: their ends are fetched, and written, twice.
+    return memory * (box.long_runs ? 1 : piece % kLine == 0 || kLine % piece == 0 ? 1.08 : 1.3);
   }
 
   /// Bits to or from the cache, and conversion there.

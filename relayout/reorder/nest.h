@@ -52,7 +52,7 @@ inline constexpr int64_t kPage = 4096;
 /// Bytes of rows that follow each other in the destination and are made in the second-level cache, to be written as one
 /// run, at most.
 inline constexpr int64_t kMaxRunBytes = 128 << 10;
-/// Pieces of a row of a tile, and lines of the destination before such rows lie in them as the first ones did, at most,
+/// Pieces of a row, and lines of the destination before such rows lie in them as the first ones did, at most,
 /// that lines are made of by byte permutations.
 inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
 /// Of a conversion by stages: bytes in the cache between them, those of a group, and its parts, at most.
@@ -76,8 +76,8 @@ enum class KernelShape : uint8_t {
 };
 std::string_view name(KernelShape shape);
 
-/// A piece of a row: where it is read, in bytes from the start of the run's source, or that it is padding, or a gap that
-/// is left as it is.
+/// A piece of a row: where it is read, in bytes from the start of the run's source, or that it is padding, or a gap
+/// that is left as it is.
 struct RowSource {
   static constexpr int64_t kPadding = std::numeric_limits<int64_t>::min(), kGap = kPadding + 1;
   int64_t from, bytes;

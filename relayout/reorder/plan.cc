@@ -132,11 +132,13 @@ bool in_small_blocks(const BoxPlan& box) {
 }
 
 /// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
-/// of the time goes to putting lines together, which the cache does as well.
-bool copies_scraps(const BoxPlan& box) {
+/// of the time goes to putting lines together, which the cache does as well. Or whether it leaves gaps in lines.
+bool writes_scraps(const BoxPlan& box) {
   const int64_t piece = box.piece[kDst];
-  return box.shape == KernelShape::copy && box.parts.empty() && box.row_sources.empty() && !box.long_runs &&
-         box.shuffle == 1 && piece < kLine / 2 && kLine % piece != 0;
+  const auto gap = [](const RowSource& source) { return source.from == RowSource::kGap; };
+  if (!box.row_sources.empty()) return std::ranges::any_of(box.row_sources, gap);
+  return box.shape == KernelShape::copy && box.parts.empty() && !box.long_runs && box.shuffle == 1 &&
+         piece < kLine / 2 && kLine % piece != 0;
 }
 
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
@@ -246,7 +248,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
   }
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
   if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
-      (scatters_rows(most) || in_small_blocks(most) || copies_scraps(most))) {
+      (scatters_rows(most) || in_small_blocks(most) || writes_scraps(most))) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();

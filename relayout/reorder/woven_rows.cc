@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "relayout/reorder/axes.h"
+#include "relayout/reorder/blocks.h"
 
 namespace relayout {
 namespace {
@@ -14,8 +15,8 @@ namespace {
 constexpr int64_t kReach = 4 * kLine;
 /// Of rows with gaps, the part that is written at least, one in so many.
 constexpr int64_t kSparse = 4;
-/// Rows of a transposition that are few.
-constexpr int64_t kFewRows = 4;
+/// Rows of a transposition that fill no tile.
+constexpr int64_t kMostWovenRows = 4;
 /// Runs of fewer bytes have no whole line.
 constexpr int64_t kLeastRun = 2 * kLine;
 
@@ -58,14 +59,12 @@ std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next)
 }  // namespace
 
 void note_woven_rows(BoxPlan& plan) {
-  const bool one_by_one = plan.shape == KernelShape::gather ||
-                          (plan.shape == KernelShape::copy && !plan.long_runs && plan.piece[kDst] < kSmallPiece);
   // Rows of a tile, which they would not fill; but those that follow each other are deinterleaved.
-  const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kFewRows && plan.cols.size() == 1 &&
-                        plan.cols[0].stride[kSrc] != plan.row_count * plan.piece[kSrc];
-  const bool small = one_by_one || few_rows;
+  const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kMostWovenRows &&
+                        plan.cols.size() == 1 && plan.cols[0].stride[kSrc] != plan.row_count * plan.piece[kSrc];
+  const bool small = moves_small_pieces(plan) || few_rows;
   const int64_t piece = plan.piece[kSrc];
-  if (!small || plan.chunk > 0 || plan.shuffle > 1 || plan.row_run > 0 || piece == 0 || piece >= kLine) return;
+  if (!small || plan.shuffle > 1 || plan.row_run > 0 || piece == 0 || piece >= kLine) return;
   const auto by_table = [](const Axis& axis) { return axis.table >= 0; };
   if (std::ranges::any_of(plan.rows, by_table) || std::ranges::any_of(plan.cols, by_table)) return;
   const auto note = [&](const Axes& row, const Axis& next, int64_t steps, bool of_region) {

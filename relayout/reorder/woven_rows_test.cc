@@ -37,6 +37,10 @@ TEST(WovenRows, PiecesOfARow) {
   EXPECT_EQ(some.row_step, 4);
   EXPECT_FALSE(some.rows_of_region);
 
+  const BoxPlan cropped = first_box("strides:152320,-1,680,3", "nhwc", {1, 3, 224, 224});
+  EXPECT_EQ(text(cropped), "0+1 -1+1 -2+1");
+  EXPECT_FALSE(cropped.rows_of_region);
+
   EXPECT_EQ(text(first_box("nhwc", "strides:8000,1,200,4", rgb)), "0+3 -+1");
   EXPECT_EQ(text(first_box("nhwc", "nChw4c", rgb)), "0+3 -+1");
   EXPECT_EQ(text(first_box("strides:8000,1,200,4", "nhwc", rgb, DType::f32)), "0+12");
