@@ -214,7 +214,8 @@ TEST(WovenRun, PartsOfBoxes) {
                         {"strides:153600,1,2400,4", "nhwc", {2, 3, 64, 600}, false},   // one row of columns
                         {"strides:60000,-1,680,3", "nhwc", {2, 3, 80, 224}, false},    // a crop
                         {"strides:153600,1,2400,4", "nchw", {2, 3, 64, 600}, false},   // a few rows
-                        {"nhwc", "strides:153792,1,2403,4", {2, 3, 64, 600}, true}};
+                        {"nhwc", "strides:153792,1,2403,4", {2, 3, 64, 600}, true},
+                        {"nhwc", "strides:80000,1,900,4", {2, 3, 80, 224}, true}};
   int64_t runs = 0;
   for (const Pair& pair : pairs) {
     const TensorDesc src = desc(pair.src, pair.dims, DType::u8), dst = desc(pair.dst, pair.dims, DType::u8);

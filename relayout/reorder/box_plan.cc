@@ -2,6 +2,7 @@
 #include "relayout/reorder/box_plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -241,7 +242,8 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   }
   // What is far apart needs no loops around small blocks.
   if (tiles.shape != KernelShape::transpose && !streams) {
-    if (!tiles.dense_cols) tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
+    if (!tiles.dense_cols && std::abs(tiles.cols[0].stride[kDst]) >= kLine)
+      tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
     if (!tiles.dense_rows) tiles.row_count = add_nearest(tiles.rows, tiles.row_count, rest.axes, kSrc);
   }
   if (tiles.shape != KernelShape::transpose || fills_tiles(tiles)) {
