@@ -28,6 +28,31 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
                        box.last_col - cols.begin * box.cols[0].stride[kDst], box.fill_mask, bits);
 }
 
+/// Blocks [begin, end) of a box, each as run(position in the loops, its rows, its columns).
+template <typename Run>
+inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
+                                                      int64_t end, const Run& run) {
+  Odometer at(box, tables);
+  const int64_t strips = box.strips, panels = box.panels;
+  int64_t strip = 0, panel = 0;
+  if (begin == 0) {
+    at.start();
+  } else {
+    at.seek(begin / (strips * panels));
+    panel = begin % (strips * panels) / strips;
+    strip = begin % strips;
+  }
+  for (int64_t b = begin; b < end; ++b) {
+    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
+        Part{panel * box.block_cols, box.block_cols, box.col_count});
+    if (++strip < strips) continue;
+    strip = 0;
+    if (++panel < panels) continue;
+    panel = 0;
+    if (b + 1 < end) at.next();
+  }
+}
+
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];

@@ -21,13 +21,14 @@ struct WovenLineList {
 /// Runs of rows that are alike: all of a box, or of one place in all tiles.
 class WovenRun {
  public:
-  /// The lines of rows of `run.row_sources`, in `list`; of the runs together, `total` bytes. Both are used by make(). False where there are no such
-  /// lines, too few of them to be worth it, or too many, or of too many stretches, or where there is no kernel; then
-  /// make() must not be called.
+  /// The lines of rows of `run.row_sources`, in `list`; of the runs together, `total` bytes. Both are used by make().
+  /// False where there are no such lines, too few of them to be worth it, or too many, or of too many stretches, or
+  /// where there is no kernel; then make() must not be called.
   bool plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list);
 
-  /// One run of so many bytes, which are whole rows; its whole lines are written past the cache, if that is asked for and nothing
-  /// between its pieces is left as it is. Other bytes are written by ordinary stores, and just those of the run.
+  /// One run of so many bytes, which are whole rows; its whole lines are written past the cache, if that is asked for
+  /// and nothing between its pieces is left as it is. Other bytes are written by ordinary stores, and just those of
+  /// the run.
   void make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache);
 
  private:

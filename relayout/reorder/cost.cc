@@ -184,7 +184,7 @@ class Price {
       return memory * transposition(box, piece);
     }
     if (converts_) return memory * 1.15;
-    // Pieces that start and end anywhere in lines: their ends are fetched, and written, twice.
+    // Pieces that start and end anywhere in lines take longer.
     return memory * (box.long_runs ? 1 : piece % kLine == 0 || kLine % piece == 0 ? 1.08 : 1.3);
   }
 

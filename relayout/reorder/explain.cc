@@ -55,6 +55,7 @@ std::string box_text(const Plan& plan, const BoxPlan& box) {
     parts += static_cast<int64_t>(run.parts.size());
     run_bytes += run.run_bytes;
   }
+  if (!box.row_sources.empty()) out += ", or by lines, where the instruction set can permute bytes";
   if (box.stage > 0) out += ", from " + plural(box.stage, "byte") + " in the cache";
   if (parts > 0) out += ", the largest of " + plural(parts, "part") + " of a tile";
   if (run_bytes > 0) out += " of " + plural(run_bytes, "byte");

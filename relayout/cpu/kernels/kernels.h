@@ -108,8 +108,8 @@ struct alignas(64) WovenLine {
 
 /// Makes `count` lines from the one at `first` of a list of `period` on, which repeats: each time `step` bytes further
 /// on in the source. All have at most so many stretches, at least one. Bytes that are filled become `fill`. `dst` may
-/// be any address, but past the cache it is at a line (16 bytes: at a multiple of that, and none are masked). From `end` on
-/// nothing is read.
+/// be any address, but past the cache it is at a line (16 bytes: at a multiple of that, and none are masked). From
+/// `end` on nothing is read.
 struct WovenLines {
   enum class Store : uint8_t { past_cache, whole, masked };
   const WovenLine* lines;

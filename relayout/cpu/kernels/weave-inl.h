@@ -24,22 +24,15 @@ HWY_INLINE __m512i woven_line(const std::byte* src, const WovenLine& line) {
 }
 
 template <int kStretches, WovenLines::Store kStore>
-HWY_INLINE void weave_to(const std::byte* src, std::byte* dst, const WovenLines& lines) {
+HWY_INLINE void make_line(const std::byte* src, std::byte* dst, const WovenLine& line, const WovenLines& lines) {
   const __m512i fill = _mm512_set1_epi8(static_cast<char>(lines.fill));
-  int64_t at = lines.first;
-  for (int64_t i = 0; i < lines.count; ++i) {
-    const WovenLine& line = lines.lines[at];
-    const __m512i made = _mm512_mask_mov_epi8(woven_line<kStretches>(src, line), line.filled, fill);
-    if constexpr (kStore == WovenLines::Store::past_cache)
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(dst + i * kLine), made);
-    else if constexpr (kStore == WovenLines::Store::whole)
-      _mm512_storeu_si512(dst + i * kLine, made);
-    else
-      _mm512_mask_storeu_epi8(dst + i * kLine, line.written, made);
-    if (++at < lines.period) continue;
-    at = 0;
-    src += lines.step;
-  }
+  const __m512i made = _mm512_mask_mov_epi8(woven_line<kStretches>(src, line), line.filled, fill);
+  if constexpr (kStore == WovenLines::Store::past_cache)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(dst), made);
+  else if constexpr (kStore == WovenLines::Store::whole)
+    _mm512_storeu_si512(dst, made);
+  else
+    _mm512_mask_storeu_epi8(dst, line.written, made);
 }
 
 #else
@@ -56,26 +49,29 @@ HWY_INLINE hn::Vec<Block16<uint8_t> > stretch_before(const std::byte* from, cons
 }
 
 template <int kStretches, WovenLines::Store kStore>
-HWY_INLINE void weave_to(const std::byte* src, std::byte* dst, const WovenLines& lines) {
+HWY_INLINE void make_line(const std::byte* src, std::byte* dst, const WovenLine& line, const WovenLines& lines) {
   const Block16<uint8_t> d;
+  auto made = hn::Load(d, line.index[1]);
+  prefetch(src + line.from[0] + kWeaveAhead);
+  for (int k = 0; k < kStretches; ++k) {
+    const auto stretch = stretch_before(src + line.from[k], lines.end);
+    made = hn::Or(made, hn::TableLookupBytesOr0(stretch, hn::Load(d, line.index[0] + 16 * k)));
+  }
+  put<kStore == WovenLines::Store::past_cache>(made, d, as<uint8_t>(dst));
+}
+
+#endif
+
+template <int kStretches, WovenLines::Store kStore>
+HWY_INLINE void weave_to(const std::byte* src, std::byte* dst, const WovenLines& lines) {
   int64_t at = lines.first;
   for (int64_t i = 0; i < lines.count; ++i) {
-    const WovenLine& line = lines.lines[at];
-    auto made = hn::Load(d, line.index[1]);
-    for (int k = 0; k < kStretches; ++k) {
-      const std::byte* const from = src + line.from[k];
-      if (k == 0) prefetch(from + kWeaveAhead);
-      made =
-          hn::Or(made, hn::TableLookupBytesOr0(stretch_before(from, lines.end), hn::Load(d, line.index[0] + 16 * k)));
-    }
-    put<kStore == WovenLines::Store::past_cache>(made, d, as<uint8_t>(dst + i * kWovenBytes));
+    make_line<kStretches, kStore>(src, dst + i * kWovenBytes, lines.lines[at], lines);
     if (++at < lines.period) continue;
     at = 0;
     src += lines.step;
   }
 }
-
-#endif
 
 template <int kStretches>
 HWY_INLINE void weave_of(const std::byte* src, std::byte* dst, const WovenLines& lines) {
