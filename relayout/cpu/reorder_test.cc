@@ -124,9 +124,9 @@ TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
     Dims dims;
     DType src;
   };
-  for (const auto& [from, to, dims, src] : {Case{"ABc4a8b8a4b", "ABc40a32b", {21, 13, 14}, DType::f32},
-                                            {"aBdc48b", "ABcd8a16b2a", {11, 17, 3, 12}, DType::u8},
-                                            {"ABc4a8b8a4b", "ABc40a32b", {53, 45, 37}, DType::f32}}) {
+  for (const auto& [from, to, dims, src] : {Case{"ABc4a8b8a4b", "ABc40a32b", {21, 13, 45}, DType::f32},
+                                            {"aBdc48b", "ABcd8a16b2a", {11, 17, 66, 12}, DType::u8},
+                                            {"ABc4a8b8a4b", "ABc40a32b", {53, 45, 52}, DType::f32}}) {
     const TensorDesc a = desc(from, dims, src), b = desc(to, dims, DType::bf16);
     std::vector<std::byte> in = counting(a.span_bytes()), out(static_cast<std::size_t>(b.span_bytes()));
     if (src == DType::f32) {

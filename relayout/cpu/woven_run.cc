@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -168,8 +169,14 @@ void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t bytes) c
 /// list, it is made anew; false where it cannot be.
 bool WovenRun::seek(int64_t head) {
   if (head == head_) return true;
-  int64_t i = start_ == kNone ? lines_.period : 0;
-  while (i < lines_.period && (start_ + i * width_ - head) % row_bytes_ != 0) ++i;
+  if (start_ == kNone) return plan_lines(head);
+  // How far the list's lines start from where this one does in its row.
+  int64_t i = 0, away = (start_ - head) % row_bytes_;
+  if (away < 0) away += row_bytes_;
+  for (const int64_t step = width_ % row_bytes_; i < lines_.period && away != 0; ++i) {
+    away += step;
+    if (away >= row_bytes_) away -= row_bytes_;
+  }
   if (i == lines_.period) return plan_lines(head);
   head_ = head;
   lines_.first = i;
@@ -182,18 +189,23 @@ void WovenRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst
   if (bytes < width_ || !seek(head)) return make_bytes(src, dst, bytes);
   using Store = WovenLines::Store;
   lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * run_->row_step);
-  // Of lines that are not masked all is written again.
-  const auto edge = [&](Edge& part, int64_t from, int64_t to, uint64_t mask) {
-    part.line.written = part.written & mask;
-    const Store store = width_ < kLine ? Store::whole : Store::masked;
-    kernels.weave(src + from, dst + to, {&part.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
+  // Beside lines that go past the cache nothing is written by way of it, not even by a mask that leaves all of a line
+  // as it is: that would fetch the line, or throw it out again. Of other lines that are not masked all is written again.
+  const auto edge = [&](Edge& part, int64_t from, int64_t to, int64_t begin, int64_t end) {
+    const bool apart = past_cache && !gaps_;
+    alignas(kLine) std::byte made[kLine];
+    part.line.written = part.written & low_bits(end) & ~low_bits(begin);
+    const Store store = width_ < kLine || apart ? Store::whole : Store::masked;
+    kernels.weave(src + from, apart ? made : dst + to,
+                  {&part.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
+    if (apart) std::memcpy(dst + to + begin, made + begin, static_cast<std::size_t>(end - begin));
   };
-  if (head > 0) edge(first_, 0, 0, low_bits(head));
+  if (head > 0) edge(first_, 0, 0, 0, head);
   lines_.count = (bytes - head) / width_;
   lines_.store = gaps_ ? Store::masked : past_cache ? Store::past_cache : Store::whole;
   if (lines_.count > 0) kernels.weave(src + skipped_, dst + head, lines_);
   if (const int64_t rest = (bytes - head) % width_; rest > 0)
-    edge(last_, (bytes - width_ - last_at_) / row_bytes_ * run_->row_step, bytes - width_, ~low_bits(width_ - rest));
+    edge(last_, (bytes - width_ - last_at_) / row_bytes_ * run_->row_step, bytes - width_, width_ - rest, width_);
 }
 
 bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace relayout {
 
@@ -38,6 +39,11 @@ Axes::iterator stepping(Axes& axes, Operand operand, int64_t stride) {
 Axes::iterator find_run(Axes& axes, int64_t src, int64_t dst) {
   return std::ranges::find_if(
       axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] == src && a.stride[kDst] == dst; });
+}
+
+void order_loops(Axes& loops) {
+  const auto distance = [](const Axis& a) { return std::min(std::abs(a.stride[kSrc]), 4 * std::abs(a.stride[kDst])); };
+  sort_few(loops, [&](const Axis& a) { return std::pair(a.table < 0, -distance(a)); });
 }
 
 Axis take(Axes& axes, Axes::iterator at) {

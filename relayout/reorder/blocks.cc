@@ -287,6 +287,7 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
   plan.strided = strides(plan) && !converts && !streams;
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
+  order_loops(plan.loops);
   // Groups that are permuted are whole.
   if (plan.shuffle > 1 && plan.chunk == 0)
     plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);

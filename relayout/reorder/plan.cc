@@ -121,8 +121,8 @@ bool scatters_rows(const BoxPlan& box) {
   constexpr int64_t kShort = 8 * kLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
   const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == bytes;
-  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 &&
-         kLine % bytes != 0 && !follow;
+  return box.parts.empty() && box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort &&
+         bytes % kLine != 0 && (kLine % bytes != 0 || bytes < kSmallPiece) && !follow;
 }
 
 /// Whether a box that is no tile is transposed in blocks of less than a few lines.
@@ -130,6 +130,10 @@ bool in_small_blocks(const BoxPlan& box) {
   return box.parts.empty() && box.shape == KernelShape::transpose && box.row_run == 0 &&
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
+
+/// Whether a box goes by tiles of registers, which write through the cache whatever the size: what else there is would
+/// be past it alone.
+bool by_register_tiles(const BoxPlan& box) { return box.parts.empty() && box.row_run > 0; }
 
 /// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
 /// of the time goes to putting lines together, which the cache does as well. Or whether it leaves gaps in lines.
@@ -139,6 +143,10 @@ bool writes_scraps(const BoxPlan& box) {
   if (!box.row_sources.empty()) return std::ranges::any_of(box.row_sources, gap);
   return box.shape == KernelShape::copy && box.parts.empty() && !box.long_runs && box.shuffle == 1 &&
          piece < kLine / 2 && kLine % piece != 0;
+}
+
+bool loses_past_cache(const BoxPlan& most) {
+  return scatters_rows(most) || in_small_blocks(most) || by_register_tiles(most) || writes_scraps(most);
 }
 
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
@@ -221,7 +229,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
     const bool loses = tiled && (tiled->reads_again || 2 * tiled->in_small_pieces > src_.layout.elements() ||
-                                 in_small_blocks(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
+                                 loses_past_cache(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
     if (tiled && (!loses || tuning.stream == Tuning::Stream::always)) {
       boxes_ = std::move(tiled->boxes);
       fills_ = std::move(tiled->fills);
@@ -248,7 +256,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
   }
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
   if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
-      (scatters_rows(most) || in_small_blocks(most) || writes_scraps(most))) {
+      loses_past_cache(most)) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "tests/support/testing.h"
 
@@ -103,7 +102,9 @@ TEST(Plan, SmallAxesMakeNoSmallBlocks) {
   for (const auto& [from, to] : {std::pair("ABcd4a4b", "BAcd2b8a16b2a"), std::pair("ABcd8b8a", "ABcd4b16a4b")}) {
     const Plan p = plan(from, to, {32, 67, 29, 31}, DType::s8);
     for (const BoxPlan& box : p.boxes()) {
-      if (box.shape == KernelShape::gather) EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
+      if (box.shape == KernelShape::gather) {
+        EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
+      }
     }
   }
   const Plan few = plan("ABcd4b16a4b", "bcda", {32, 67, 29, 31});
@@ -193,28 +194,6 @@ TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   EXPECT_EQ(fill.last_col, 21 * 16);
 }
 
-// Past the caches too where runs of less than a line do not follow each other.
-TEST(Plan, PartsOfLinesAreMadeByTiles) {
-  const auto streamed = [](std::string_view from, std::string_view to) {
-    const Dims dims{32, 64, 8, 8};
-    return Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always}).boxes()[0];
-  };
-  EXPECT_GT(streamed("BAcd8a16b2a", "aBdC48b4c").row_run, 0);
-  EXPECT_EQ(streamed("nchw", "nChw8c").row_run, 0);
-  EXPECT_EQ(streamed("nchw", "nChw16c").row_run, 0);
-}
-
-// But not where lines are put together by byte permutations.
-TEST(Plan, ScrapsGoThroughTheCache) {
-  const auto streams = [](const char* from, const char* to, const Dims& dims, DType dtype) {
-    return Plan::make({Format::parse(from).bind(dims), dtype}, {Format::parse(to).bind(dims), dtype}).streams();
-  };
-  EXPECT_TRUE(streams("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));     // 3 bytes
-  EXPECT_FALSE(streams("nChw8c", "nhwc", {64, 7, 300, 300}, DType::f32));   // 28
-  EXPECT_TRUE(streams("nChw8c", "nhwc", {64, 16, 200, 200}, DType::f32));   // 32, half a line
-  EXPECT_TRUE(streams("nChw16c", "nhwc", {64, 12, 200, 200}, DType::f32));  // 48
-}
-
 // In the cache, rows and columns of one axis each need no lists, whatever moves them.
 TEST(Plan, EvenRegionsAreStrided) {
   const auto strided = [](std::string_view from, std::string_view to, const Dims& dims, DType type, bool streams) {
@@ -229,90 +208,6 @@ TEST(Plan, EvenRegionsAreStrided) {
   }
   EXPECT_TRUE(strided("nchw", "nhwc", dims, DType::f32, false));
   EXPECT_FALSE(strided("abcd", "cabd", {3, 4, 5, 600}, DType::f32, false));  // long runs
-}
-
-// Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
-TEST(Plan, TilesMakeLinesWhole) {
-  const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {
-    return Plan::make(desc(from, dims), desc(to, dims), a, {}, {.stream = Tuning::Stream::always});
-  };
-  const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
-  EXPECT_TRUE(p.fills().empty());
-  ASSERT_EQ(p.boxes().size(), 3u);
-  EXPECT_TRUE(p.boxes()[0].parts.empty());  // channels 0 to 15
-  // 200 = 4 x 48 + 8 blocks of one channel and padding.
-  for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 8, 48 * 64}}) {
-    const BoxPlan& box = p.boxes()[at];
-    ASSERT_EQ(box.parts.size(), 1u);
-    EXPECT_EQ(box.parts[0].parts.size(), 2u);
-    EXPECT_EQ(box.parts[0].run_bytes, bytes);
-    EXPECT_EQ(box.blocks, at == 1 ? 2 : tiles);
-  }
-  int64_t moved = 0;
-  for (const BoxPlan& box : p.boxes()) moved += box.elements;
-  EXPECT_EQ(moved, 2 * 17 * 200);
-  EXPECT_EQ(p.cost().bytes_read, 2 * 17 * 200 * 4);
-  EXPECT_EQ(p.cost().bytes_written, 2 * 32 * 200 * 4);
-  EXPECT_NE(p.explain().find("the largest of 2 parts of a tile of 3072 bytes"), std::string::npos) << p.explain();
-  // Blocks that do not nest need no table; runs with gaps are made where they are.
-  const Plan blocks = streamed("aBc16b", "aBc12b", {2, 96, 50});
-  EXPECT_TRUE(blocks.tables().empty());
-  ASSERT_FALSE(blocks.boxes()[0].parts.empty());
-  EXPECT_EQ(blocks.boxes()[0].parts.size(), 4u);  // a period of 48
-  Attributes keep;
-  keep.padding = Padding::keep();
-  for (const BoxPlan& box : streamed("aBc16b", "aBc12b", {2, 17, 50}, keep).boxes()) {
-    for (const BoxPlan& run : box.parts) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
-  }
-}
-
-// Rows of tiles that are alike say where their elements come from, in bytes.
-TEST(Plan, TilesSayWhereRowsComeFrom) {
-  const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
-    const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
-                              {.stream = Tuning::Stream::always});
-    return p.boxes().front().parts;
-  };
-  const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});
-  ASSERT_EQ(dense.size(), 1u);
-  EXPECT_EQ(dense[0].row_step, 32);
-  const auto expect_pieces = [](const BoxPlan& run, const std::vector<std::pair<int64_t, int64_t>>& expected) {
-    ASSERT_EQ(run.row_sources.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_EQ(run.row_sources[i].from, expected[i].first) << i;
-      EXPECT_EQ(run.row_sources[i].bytes, expected[i].second) << i;
-    }
-  };
-  expect_pieces(dense[0], {{0, 32}, {400 * 32, 4}});
-  const auto blocks = runs("aBc16b", "aBc12b", {2, 17, 400});
-  ASSERT_EQ(blocks.size(), 2u);
-  expect_pieces(blocks[1], {{24, 8}, {400 * 32, 2}, {RowSource::kPadding, 14}});
-  // Rows too long to be described.
-  EXPECT_TRUE(runs("nChw16c", "nhwc", {2, 71, 20, 20})[0].row_sources.empty());
-}
-
-// Runs that are put together in the cache have room there, and lie within a page if they fit.
-TEST(Plan, ImagesOfRunsCrossNoPages) {
-  constexpr int64_t kLine = 64;
-  std::set<std::size_t> counts;
-  for (const auto& [from, to] : {std::pair("nChw16c", "nhwc"), std::pair("aBcd16b", "aBcd12b"),
-                                 std::pair("aBcd48b", "aBcd32b"), std::pair("aBcd16b", "aBcd6b")}) {
-    const Dims dims{2, 197, 20, 30};
-    const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always});
-    for (const BoxPlan& box : p.boxes()) {
-      int64_t end = 0;
-      if (!box.parts.empty()) counts.insert(box.parts.size());
-      for (const BoxPlan& run : box.parts) {
-        // It may start anywhere in a line.
-        const int64_t last = run.image + run.run_bytes + kLine - 1;
-        EXPECT_GE(run.image, end) << from << " -> " << to;
-        if (run.run_bytes + kLine <= kPage) EXPECT_EQ(run.image / kPage, last / kPage) << from << " -> " << to;
-        EXPECT_LT(last, 2 * kMaxTileBytes) << from << " -> " << to;
-        end = last + 1;
-      }
-    }
-  }
-  EXPECT_GT(counts.size(), 1u);
 }
 
 // What has only short runs in the other's order is converted in dense stretches, and moved as the narrower type.

@@ -17,8 +17,9 @@ namespace {
 constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
 /// What a block should have of each side's neighbourhood.
 constexpr int64_t kLines = 2 * kLine;
-/// A block's bytes, and those of its columns in a row.
-constexpr int64_t kBlock = 16 << 10, kBlockRow = 512;
+/// A block's bytes on each side, those of its columns in a row, and these columns at most: a line of each, and the
+/// destination's, should stay in the first-level cache.
+constexpr int64_t kBlock = 128 << 10, kBlockRow = 1024, kBlockCols = 128;
 /// Rows or columns of a block, before they are rounded up to what tiles need.
 constexpr int64_t kMostSide = kMaxBlockSide / 2;
 
@@ -156,7 +157,7 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   const int64_t side = kGroup / element;
   // Few rows leave room for more columns.
   const int64_t block_row = std::max(kBlockRow, kBlock / (4 * out.row_count));
-  out.block_cols = block_side(out.col_count, out.col_run, std::min(kMostSide, block_row / element), side);
+  out.block_cols = block_side(out.col_count, out.col_run, std::min(kBlockCols, block_row / element), side);
   out.block_rows = block_side(out.row_count, out.row_run,
                               std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide), side);
   return finish(std::move(out), std::move(box), false, false, {});

@@ -51,11 +51,13 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
-/// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move.
-bool in_small_pieces(const BoxPlan& part) {
+/// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move (copies,
+/// where no lines are made of them).
+bool in_small_pieces(const BoxPlan& part, bool woven) {
   constexpr int64_t kSmallBlock = 16 * kLine;
-  return (part.shape == KernelShape::gather && part.piece[kDst] < kGroup) ||
-         (part.shape == KernelShape::transpose && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock);
+  if (part.shape == KernelShape::gather) return part.piece[kDst] < kGroup;
+  const bool moves = part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && !woven);
+  return moves && !part.long_runs && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock;
 }
 
 /// Parts that together make a stretch of the destination.
@@ -182,7 +184,10 @@ class Tiler {
       const int64_t whole = kLine / std::min(std::gcd(kLine, bytes), std::gcd(kLine, next->stride[kSrc]));
       int64_t most = std::max<int64_t>(1, most_bytes / bytes);
       if (planner_.tuning.panel > 0) most = std::min(most, planner_.tuning.panel);
-      if (most >= whole) most = most / whole * whole;
+      if (most >= whole)
+        most = most / whole * whole;
+      else if (dense && runs == 1 && 2 * most >= whole)
+        most = whole;
       if (next->extent <= most) {
         bytes *= next->extent;
         tile.push_back(take(group.common, next));
@@ -278,6 +283,7 @@ class Tiler {
     for (const Axis& axis : tile) blocks *= axis.extent;
     double lines = 0;
     int64_t ahead = 0;
+    order_loops(loops);
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
       ahead = loops.back().stride[kSrc] * ceil_div(kTileAhead, std::abs(loops.back().stride[kSrc]));
     Planned planned;
@@ -302,7 +308,7 @@ class Tiler {
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
-        if (!part.padding && in_small_pieces(leaf)) out_.in_small_pieces += leaf.elements * tiles;
+        if (!part.padding && in_small_pieces(leaf, !made.row_sources.empty())) out_.in_small_pieces += leaf.elements * tiles;
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;
