@@ -17,6 +17,8 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 /// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them. Of pieces that lie apart,
 /// rows are copied so many side by side.
 constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
+/// Rows of parts of lines whose lines are written side by side, and columns of a block of them.
+constexpr int64_t kBesideRows = 64, kBesideCols = 512;
 /// Rows of halves (quarters) of lines that are written side by side: the processor puts few lines together at a time.
 constexpr int64_t kHalves = 8, kQuarters = 4;
 /// Bytes of a region that is not cut.
@@ -68,7 +70,10 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   };
   const bool lines = kLine % piece == 0 || piece % kLine == 0;
   const bool many_quarters = piece == kLine / 4 && plan.row_count > kQuarters;
-  if (lines && plan.dense_rows && plan.row_count <= plan.col_count && !many_quarters) {
+  if (piece <= kLine && lines && plan.dense_rows && plan.dense_cols && plan.row_count <= plan.col_count) {
+    plan.block_rows = std::min(plan.row_count, kBesideRows);
+    plan.block_cols = std::clamp<int64_t>(kCopiedBlock / (plan.block_rows * piece), 16, kBesideCols);
+  } else if (lines && plan.dense_rows && plan.row_count <= plan.col_count && !many_quarters) {
     plan.block_rows = std::min(plan.row_count, piece < kLine ? kHalves : kMaxBlockSide);
     plan.block_cols = side(plan.block_rows);
   } else {

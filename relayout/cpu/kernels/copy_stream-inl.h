@@ -1,6 +1,8 @@
 // Copies that pass by the cache, for copy-inl.h: runs by lists, of which several can make a line of the destination
 // together. Only where there are such stores.
 
+#include "relayout/cpu/kernels/copy_lines-inl.h"
+
 /// The line of the destination that runs are making, one after the other: `from` to `have` are its bytes so far.
 class OpenLine {
  public:
@@ -102,14 +104,6 @@ struct RunAhead {
     col = 0;
     ++row;
   }
-};
-
-/// Rows and columns of runs, see copy_stream().
-struct Runs {
-  const std::byte* src;
-  std::byte* dst;
-  Starts src_rows, src_cols, dst_rows, dst_cols;
-  int64_t rows, cols;
 };
 
 /// kLines lines from each of kStreams places, of which every `apart`-th is in the lists; each by instructions of its
@@ -279,6 +273,9 @@ void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::by
   if (bytes == kLine && rows > 1 && cols > 1 && aligned(kLine)) {
     // Short loops: the more lines the processor has in flight.
     each_short([](const std::byte* from, std::byte* to) HWY_ATTR { stream_lines(from, to, kLine, 0); });
+  } else if (copy_as_lines({src, dst, src_rows, src_cols, dst_rows, dst_cols, rows, cols}, bytes) ||
+             copy_as_lines({src, dst, src_cols, src_rows, dst_cols, dst_rows, cols, rows}, bytes)) {
+    return;
   } else if (bytes == kHalf && aligned(kHalf)) {
     // Halves and quarters of lines, one after the other.
     const hn::CappedTag<uint8_t, kHalf> d;

@@ -1,5 +1,5 @@
-// Every kernel of every table that copies or permutes, and the loops beside the table (those that transpose:
-// transpose_test.cc; that compute: convert_test.cc): right at all sizes and
+// Every kernel of every table that copies or permutes, and the loops beside the table (those that go past the cache:
+// copy_stream_test.cc; that transpose: transpose_test.cc; that compute: convert_test.cc): right at all sizes and
 // misalignments, and not one byte outside, shown by pages without access on both sides of source and destination.
 #include "relayout/cpu/kernels/kernels.h"
 
@@ -41,98 +41,6 @@ void gather(const std::byte* src, const Offsets& offset, const Axis& row, const 
 }
 
 class EveryTable : public testing::TestWithParam<const Kernels*> {};
-
-// Only plain C++ has no stores that pass by the cache.
-TEST_P(EveryTable, CopyStream) {
-  ASSERT_EQ(GetParam()->copy_stream == nullptr, GetParam() == scalar_kernels());
-  ASSERT_EQ(GetParam()->flush == nullptr, GetParam() == scalar_kernels());
-  if (!GetParam()->copy_stream) return;
-  std::mt19937 rng(10);
-  for (int64_t shift = 0; shift < 64; ++shift) {
-    for (const Guarded::Side at : kSides) {
-      for (const int64_t bytes : {0, 1, 15, 63, 64, 65, 131, 700}) {
-        Guarded src(3 * bytes, at, shift), dst(3 * bytes, at, (shift * 5 + 1) % 64);
-        randomize(src.bytes(), rng);
-        const auto at_run = steps(3, bytes);
-        GetParam()->copy_stream(src.data(), at_run.data(), kFirst, dst.data(), at_run.data(), kFirst, 3, 1, bytes,
-                                shift * 64);
-        GetParam()->flush();
-        ASSERT_TRUE(std::ranges::equal(src.bytes(), dst.bytes()));
-        ASSERT_TRUE(src.intact() && dst.intact());
-      }
-    }
-  }
-}
-
-/// Copies rows x cols runs past the cache, with gaps between the source's runs and the destination's rows.
-void expect_streamed(const Kernels& kernels, int64_t rows, int64_t cols, int64_t bytes, int64_t src_gap,
-                     int64_t dst_gap, int64_t shift, std::mt19937& rng) {
-  const auto src_cols = steps(cols, bytes + src_gap), src_rows = steps(rows, cols * (bytes + src_gap));
-  const auto dst_cols = steps(cols, bytes), dst_rows = steps(rows, cols * bytes + dst_gap);
-  const Guarded::Side at = kSides[static_cast<std::size_t>(shift / 8 % 2)];
-  Guarded src(src_rows.back() + src_cols.back() + bytes, at), dst(dst_rows.back() + cols * bytes, at, shift);
-  randomize(src.bytes(), rng);
-  randomize(dst.bytes(), rng);
-  std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
-  for (const int64_t row : steps(rows, 1)) {
-    for (const int64_t col : steps(cols, 1)) {
-      const auto r = static_cast<std::size_t>(row), c = static_cast<std::size_t>(col);
-      std::copy_n(src.data() + src_rows[r] + src_cols[c], bytes, expected.begin() + dst_rows[r] + dst_cols[c]);
-    }
-  }
-  kernels.copy_stream(src.data(), src_rows.data(), src_cols.data(), dst.data(), dst_rows.data(), dst_cols.data(), rows,
-                      cols, bytes, 0);
-  kernels.flush();
-  EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected))
-      << rows << " x " << cols << " runs of " << bytes << " bytes, gaps of " << src_gap << " and " << dst_gap;
-  EXPECT_TRUE(src.intact() && dst.intact());
-}
-
-// Pieces that make lines of the destination together, in rows that follow each other or not.
-TEST_P(EveryTable, CopyStreamOfPieces) {
-  if (!GetParam()->copy_stream) return;
-  std::mt19937 rng(12);
-  for (const int64_t bytes : {1, 5, 16, 24, 32, 48, 64, 100, 128, 250, 700}) {
-    for (const int64_t src_gap : {0, 3, 200}) {
-      for (const int64_t dst_gap : {0, 7}) {
-        for (int64_t shift = 0; shift < 64; shift += bytes % 16 == 0 ? 8 : 9)
-          expect_streamed(*GetParam(), 3, 30, bytes, src_gap, dst_gap, shift, rng);
-      }
-    }
-  }
-}
-
-// So many that several places are copied from side by side: stretches of one list, or of rows.
-TEST_P(EveryTable, CopyStreamSideBySide) {
-  if (!GetParam()->copy_stream) return;
-  std::mt19937 rng(13);
-  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 150}, {75, 1}, {19, 11}, {5, 37}}) {
-    for (const int64_t bytes : {64, 96, 128, 192, 224, 256, 320, 384, 448, 500}) {
-      for (const int64_t src_gap : {0, 32, 71}) {
-        for (const int64_t dst_gap : {0, 64, 100}) {
-          for (const int64_t shift : {0, 32, 47})
-            expect_streamed(*GetParam(), rows, cols, bytes, src_gap, dst_gap, shift, rng);
-        }
-      }
-    }
-  }
-}
-
-TEST_P(EveryTable, CopyStreamOfLongRuns) {
-  if (!GetParam()->copy_stream) return;
-  std::mt19937 rng(14);
-  for (const auto& [rows, bytes] :
-       {std::pair<int64_t, int64_t>{8, 4096}, {11, 4160}, {19, 5000}, {1, 33001}, {3, 34048}}) {
-    for (const int64_t src_gap : {0, 71}) {
-      for (const int64_t dst_gap : {0, 64, 100}) {
-        for (const int64_t shift : {0, 1, 32, 63}) {
-          expect_streamed(*GetParam(), rows, 1, bytes, src_gap, dst_gap, shift, rng);
-          expect_streamed(*GetParam(), 1, rows, bytes, src_gap, 0, shift, rng);
-        }
-      }
-    }
-  }
-}
 
 TEST_P(EveryTable, Copy) {
   std::mt19937 rng(3);
