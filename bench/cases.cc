@@ -139,7 +139,7 @@ constexpr Case kCases[] = {
     {"tails", "aBcd48b", "aBcd32b", "32,205,56,56", f32, f32, 0, 2},
     {"tails", "nChw16c", "nhwc", kTail, s8, s8, 0, 2},
     {"tails", "nChw16c", "nhwc", "128,67,29,31", f32, f32, 0, 2},
-    {"tails", "nhwc", "nChw16c", "128,67,29,31", s8, s8, 0, 2},
+    {"tails", "nhwc", "nChw16c", "512,67,29,31", s8, s8, 0, 2},
 
     {"pieces", "strides:150528,-1,672,3", "nhwc", kImages, u8, u8, 0, 2, "BGR -> RGB", true},
     {"pieces", "strides:196608,-1,768,3", "nhwc", kImages, u8, u8, 0, 2, "BGR -> RGB, 224 of 256 columns"},
