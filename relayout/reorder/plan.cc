@@ -116,13 +116,15 @@ bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
 
 /// Whether a transposition writes short rows of parts of lines here and there. Past the cache each would be put
 /// together for a line or two and two parts of lines, which takes a multiple of the time through the cache, whatever
-/// the size.
+/// the size. Halves and quarters of lines that follow each other make lines.
 bool scatters_rows(const BoxPlan& box) {
   constexpr int64_t kShort = 8 * kLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
-  const bool follow = box.rows.size() == 1 && box.rows[0].stride[kDst] == bytes;
-  return box.parts.empty() && box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort &&
-         bytes % kLine != 0 && (kLine % bytes != 0 || bytes < kSmallPiece) && !follow;
+  if (!box.parts.empty() || box.rows.empty()) return false;
+  const bool follows = box.rows[0].stride[kDst] == bytes, all_follow = follows && box.rows.size() == 1;
+  const bool makes_lines = follows && kLine % bytes == 0 && bytes >= kSmallPiece;
+  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 &&
+         !makes_lines && !all_follow;
 }
 
 /// Whether a box that is no tile is transposed in blocks of less than a few lines.

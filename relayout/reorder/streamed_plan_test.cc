@@ -124,7 +124,8 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
 // Nor are rows of a few bytes put together line by line, or the tails of what goes through the cache.
 TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   const Dims dims{128, 67, 29, 31};
-  EXPECT_FALSE(streams("dcab", "adCb2c", dims, DType::bf16));  // rows of 4 bytes
+  EXPECT_FALSE(streams("dcab", "adCb2c", dims, DType::bf16));     // rows of 4 bytes
+  EXPECT_FALSE(streams("adCb4c", "ABcd8b8a", dims, DType::f32));  // of half a line, a tile apart
   const TensorDesc src = desc("cdBa2b", dims), dst = desc("aBdC16b4c", dims);
   EXPECT_FALSE(Plan::make(src, dst).streams());
   const Plan always = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always});

@@ -84,7 +84,11 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
     alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
     load_some<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
     store_values<D, false>(operate(load_values<S>(from)), to);
-    store_some<kValues * kDst>(to, dst + i * kDst, count * kDst);
+    // Not by a mask that reaches into a line which passes by the cache.
+    if constexpr (kStream && kValues * kDst <= kLine)
+      copy_short(to, dst + i * kDst, count * kDst);
+    else
+      store_some<kValues * kDst>(to, dst + i * kDst, count * kDst);
   };
   int64_t i = 0;
   bool lines = kStream;
