@@ -127,9 +127,11 @@ bool scatters_rows(const BoxPlan& box) {
          !makes_lines && !all_follow;
 }
 
-/// Whether a box that is no tile is transposed in blocks of less than a few lines.
+/// Whether a box that is no tile is transposed, or copied in quarters of lines, in blocks of less than a few lines.
 bool in_small_blocks(const BoxPlan& box) {
-  return box.parts.empty() && box.shape == KernelShape::transpose && box.row_run == 0 &&
+  const bool small = box.shape == KernelShape::copy ? !box.long_runs && box.shuffle == 1 && box.piece[kDst] < kLine / 2
+                                                    : box.shape == KernelShape::transpose;
+  return box.parts.empty() && small && box.row_run == 0 &&
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
