@@ -277,6 +277,40 @@ TEST(Stream, RowsThatShareLines) {
   set_isa("");
 }
 
+// Tiles one after the other in the destination, whose runs share lines: of a few bytes, of which several make a line,
+// and longer, put together in the cache or, where rows are alike, straight from the source; some filled with padding.
+TEST(Stream, TilesThatShareLines) {
+  struct Case {
+    const char *from, *to;
+    Dims dims;
+    DType type;
+  };
+  const Case cases[] = {
+      {"aCb16c", "bAc12a", {5, 17, 9}, DType::s8},       {"aCb16c", "bAc12a", {29, 17, 9}, DType::bf16},
+      {"abcd", "acdB3b", {2, 7, 5, 9}, DType::s8},       {"acdb", "aBcd16b", {3, 67, 13, 31}, DType::s8},
+      {"acdb", "aBcd16b", {3, 35, 13, 31}, DType::bf16}, {"aBcd16b", "acdb", {3, 67, 13, 31}, DType::s8},
+      {"aBcd16b", "acdb", {3, 19, 13, 31}, DType::f32},  {"ABcd16a16b", "BAcd4b8a2b", {37, 29, 3, 3}, DType::f32}};
+  int64_t tiled = 0;
+  for (const Case& c : cases) {
+    const TensorDesc src = desc(c.from, c.dims, c.type), dst = desc(c.to, c.dims, c.type);
+    SCOPED_TRACE(describe(src, dst) + ", " + c.from + " -> " + c.to);
+    const Expected expected(src, dst);
+    for (const int64_t panel : {0, 4, 16}) {
+      const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = panel});
+      tiled += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.parts.size() > 0; });
+      for (const std::string_view isa : available_isas()) {
+        set_isa(isa);
+        for (int64_t past = 0; past < 64; past += isa == available_isas().back() ? 1 : 9) {
+          expected.expect_of(plan, past, {1, 3});
+          if (HasFatalFailure()) return set_isa("");
+        }
+      }
+    }
+  }
+  set_isa("");
+  EXPECT_GE(tiled, 18);
+}
+
 // Short rows that follow each other, of whole lines and not: a stretch of the destination in one block or several, each
 // of which writes its own bytes of the lines that they share.
 TEST(Stream, RunsOfShortRows) {

@@ -1,6 +1,9 @@
 // Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
 // destination's alignment within a line, and written past the cache; or its lines are made straight from the source.
-#include <algorithm>
+// Where the next tile's run goes on, the line that both share is left to it: written in parts it would be fetched, and
+// all stores after it wait for that.
+#include <cstring>
+#include <utility>
 
 #include "relayout/cpu/steps.h"
 #include "relayout/cpu/woven_run.h"
@@ -57,48 +60,82 @@ void run_part(RunContext& context, const std::byte* src, std::byte* dst, TilePar
   run_block(context, box, block, {0, block.rows, block.rows}, {0, block.cols, block.cols});
 }
 
+/// A run of a tile, and what it leaves to the next one's.
+class RunOfTile {
+ public:
+  void plan(const RunContext& context, const BoxPlan& run, int64_t tiles, WovenLineList& lines) {
+    run_ = &run;
+    weaves_ = woven_.plan(context, run, tiles * run.run_bytes, lines);
+  }
+  bool weaves() const { return weaves_; }
+  /// Whether the padding of an image that starts there in a line is in the memory.
+  bool filled(int64_t in_line) const { return filled_ == in_line; }
+
+  /// The run straight from the source; the next tile's are `step` later.
+  void weave(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
+    const bool before = std::exchange(goes_on_, woven_.joins(step, run_->run_bytes));
+    woven_.make(kernels, src, dst, run_->run_bytes, true, {before, goes_on_});
+  }
+
+  /// The run from its image, which starts `in_line` bytes into the memory, as the run does in a line.
+  void write(const Kernels& kernels, std::byte* memory, int64_t in_line, std::byte* dst, const Offsets& step) {
+    filled_ = in_line;
+    const bool before = std::exchange(goes_on_, step[kDst] == run_->run_bytes);
+    const int64_t first = before ? kept_ : in_line, last = in_line + run_->run_bytes;
+    const int64_t left = goes_on_ ? last % kLine : 0, whole = last - left;
+    kept_ = whole > first ? 0 : first;
+    if (whole <= first) return;
+    kernels.copy_stream(memory + first, kFirst, kFirst, dst + first - in_line, kFirst, kFirst, 1, 1, whole - first, 0);
+    if (left > 0) std::memcpy(memory, memory + whole, static_cast<std::size_t>(left));
+  }
+
+ private:
+  const BoxPlan* run_;
+  WovenRun woven_;
+  bool weaves_;
+  bool goes_on_ = false;  // in this tile, from the one before
+  int64_t kept_ = 0;      // where in a line that starts which the one before left in the memory
+  int64_t filled_ = -1;
+};
+
 /// By way of images in `memory`.
 [[gnu::noinline]] void run_tiles_in(std::byte* memory, const RunContext& context, const BoxPlan& box,
                                     const Tables& tables, int64_t begin, int64_t end) {
   TileParts parts(context, box);
-  // Of each run: where in a line its image started last. Padding is still in it.
-  int64_t filled[kMaxTileRuns];
-  std::ranges::fill(filled, -1);
-  Odometer at(box, tables);
-  at.seek(begin);
   RunContext inside = context;
   inside.in_tile = true;
   WovenLineList lines;
-  WovenRun woven[kMaxTileRuns];
-  bool weaves[kMaxTileRuns];
-  for (std::size_t r = 0; r < box.parts.size(); ++r) {
-    const BoxPlan& run = box.parts[r];
-    weaves[r] = woven[r].plan(context, run, (end - begin) * run.run_bytes, lines);
-  }
+  RunOfTile runs[kMaxTileRuns];
+  for (std::size_t r = 0; r < box.parts.size(); ++r) runs[r].plan(context, box.parts[r], end - begin, lines);
+  Odometer at(box, tables);
+  at.seek(begin);
   for (int64_t tile = begin; tile < end; ++tile) {
-    const std::byte* const src = context.src + at.offsets[kSrc];
-    inside.attribute = context.attribute + at.offsets[kAttribute];
+    const Offsets here = at.offsets;
+    Offsets step{};
+    if (tile + 1 < end) {
+      at.next();
+      for (std::size_t k = 0; k < kOperands; ++k) step[k] = at.offsets[k] - here[k];
+    }
+    const std::byte* const src = context.src + here[kSrc];
+    inside.attribute = context.attribute + here[kAttribute];
     int next = 0;
     for (std::size_t r = 0; r < box.parts.size(); ++r) {
       const BoxPlan& run = box.parts[r];
-      std::byte* const dst = context.dst + at.offsets[kDst] + run.offset[kDst];
-      if (weaves[r]) {
-        woven[r].make(context.kernels, src, dst, run.run_bytes, true);
+      std::byte* const dst = context.dst + here[kDst] + run.offset[kDst];
+      if (runs[r].weaves()) {
+        runs[r].weave(context.kernels, src, dst, step);
         next += static_cast<int>(run.parts.size());
         continue;
       }
       const bool whole = run.run_bytes > 0 && context.kernels.copy_stream;
       const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) & (kLine - 1));
-      std::byte* const image = memory + run.image + in_line;
+      std::byte* const image = memory + run.image;
       for (std::size_t p = 0; p < run.parts.size(); ++p, ++next) {
-        if (whole && run.parts[p].shape == KernelShape::fill && filled[r] == in_line) continue;
-        run_part(inside, src, whole ? image : dst, parts[next], tables);
+        if (whole && run.parts[p].shape == KernelShape::fill && runs[r].filled(in_line)) continue;
+        run_part(inside, src, whole ? image + in_line : dst, parts[next], tables);
       }
-      if (!whole) continue;
-      filled[r] = in_line;
-      context.kernels.copy_stream(image, kFirst, kFirst, dst, kFirst, kFirst, 1, 1, run.run_bytes, 0);
+      if (whole) runs[r].write(context.kernels, image, in_line, dst, step);
     }
-    if (tile + 1 < end) at.next();
   }
   if (context.kernels.flush) context.kernels.flush();
 }

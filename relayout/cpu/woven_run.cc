@@ -157,8 +157,8 @@ bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t total
 }
 
 /// Byte by byte.
-void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t bytes) const {
-  for (int64_t at = 0; at < bytes; ++at) {
+void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const {
+  for (int64_t at = begin; at < end; ++at) {
     const int64_t from = source_of(at);
     if (from == RowSource::kGap) continue;
     dst[at] = from == RowSource::kPadding ? static_cast<std::byte>(lines_.fill) : src[from];
@@ -184,28 +184,43 @@ bool WovenRun::seek(int64_t head) {
   return true;
 }
 
-void WovenRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache) {
-  const int64_t head = head_of(dst), rows = bytes / row_bytes_;
-  if (bytes < width_ || !seek(head)) return make_bytes(src, dst, bytes);
+bool WovenRun::joins(const Offsets& step, int64_t bytes) const {
+  return !gaps_ && bytes >= width_ && step[kDst] == bytes && step[kSrc] == bytes / row_bytes_ * run_->row_step;
+}
+
+void WovenRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
+                    Joined joined) {
+  int64_t head = head_of(dst);
+  const int64_t left = joined.after ? head_of(dst + bytes) : 0, rest = left > 0 ? width_ - left : 0;
+  if (joined.before) {
+    // From the run before on, of which what it left is made.
+    head += head > 0 ? bytes - width_ : bytes;
+    src -= bytes / row_bytes_ * run_->row_step;
+    dst -= bytes;
+    bytes *= 2;
+  }
+  const int64_t begin = joined.before ? head : 0, end = bytes - rest;
+  if (bytes < width_ || !seek(head)) return make_bytes(src, dst, begin, end);
+  const int64_t rows = bytes / row_bytes_;
   using Store = WovenLines::Store;
   lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * run_->row_step);
   // Beside lines that go past the cache nothing is written by way of it, not even by a mask that leaves all of a line
-  // as it is: that would fetch the line, or throw it out again. Of other lines that are not masked all is written again.
-  const auto edge = [&](Edge& part, int64_t from, int64_t to, int64_t begin, int64_t end) {
+  // as it is: that would fetch the line, or throw it out again. Of other lines that are not masked all is written anew.
+  const auto edge = [&](Edge& part, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
     const bool apart = past_cache && !gaps_;
     alignas(kLine) std::byte made[kLine];
-    part.line.written = part.written & low_bits(end) & ~low_bits(begin);
+    part.line.written = part.written & low_bits(line_end) & ~low_bits(in_line);
     const Store store = width_ < kLine || apart ? Store::whole : Store::masked;
     kernels.weave(src + from, apart ? made : dst + to,
                   {&part.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
-    if (apart) std::memcpy(dst + to + begin, made + begin, static_cast<std::size_t>(end - begin));
+    if (apart) std::memcpy(dst + to + in_line, made + in_line, static_cast<std::size_t>(line_end - in_line));
   };
-  if (head > 0) edge(first_, 0, 0, 0, head);
-  lines_.count = (bytes - head) / width_;
+  if (head > begin) edge(first_, 0, 0, 0, head);
+  lines_.count = (end - head) / width_;
   lines_.store = gaps_ ? Store::masked : past_cache ? Store::past_cache : Store::whole;
   if (lines_.count > 0) kernels.weave(src + skipped_, dst + head, lines_);
-  if (const int64_t rest = (bytes - head) % width_; rest > 0)
-    edge(last_, (bytes - width_ - last_at_) / row_bytes_ * run_->row_step, bytes - width_, width_ - rest, width_);
+  if (const int64_t last = (end - head) % width_; last > 0)
+    edge(last_, (bytes - width_ - last_at_) / row_bytes_ * run_->row_step, bytes - width_, width_ - last, width_);
 }
 
 bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {

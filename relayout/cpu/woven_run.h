@@ -26,10 +26,20 @@ class WovenRun {
   /// where there is no kernel; then make() must not be called.
   bool plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list);
 
+  /// Which of a run's neighbours go on from it, on both sides as rows do within it: the line that they share is made
+  /// as a whole, by the later one.
+  struct Joined {
+    bool before, after;
+  };
+
+  /// Whether a run of so many bytes and one that starts `step` later may be joined.
+  bool joins(const Offsets& step, int64_t bytes) const;
+
   /// One run of so many bytes, which are whole rows; its whole lines are written past the cache, if that is asked for
   /// and nothing between its pieces is left as it is. Other bytes are written by ordinary stores, and just those of
-  /// the run.
-  void make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache);
+  /// the run, but of a line shared with one that it is joined to.
+  void make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
+            Joined joined = {});
 
  private:
   int64_t source_of(int64_t at) const;
@@ -38,7 +48,7 @@ class WovenRun {
   bool plan_lines(int64_t start);
   int64_t head_of(const std::byte* at) const;
   bool seek(int64_t head);
-  void make_bytes(const std::byte* src, std::byte* dst, int64_t bytes) const;
+  void make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const;
 
   static constexpr int64_t kNone = -1;
 
