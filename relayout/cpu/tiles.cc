@@ -65,7 +65,8 @@ class RunOfTile {
  public:
   void plan(const RunContext& context, const BoxPlan& run, int64_t tiles, WovenLineList& lines) {
     run_ = &run;
-    weaves_ = woven_.plan(context, run, tiles * run.run_bytes, lines);
+    // Runs of less than a line would be made byte by byte.
+    weaves_ = run.run_bytes >= context.kernels.woven_bytes && woven_.plan(context, run, tiles * run.run_bytes, lines);
   }
   bool weaves() const { return weaves_; }
   /// Whether the padding of an image that starts there in a line is in the memory.
