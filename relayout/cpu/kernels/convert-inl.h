@@ -81,6 +81,7 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
                        HWY_ATTR { store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst); };
   // Fewer than a register has, by way of memory that has as many.
   const auto part = [&](int64_t i, int64_t count) HWY_ATTR {
+    if (count <= 0 || count >= kValues) __builtin_unreachable();
     alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
     load_some<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
     store_values<D, false>(operate(load_values<S>(from)), to);
