@@ -149,6 +149,8 @@ constexpr Case kCases[] = {
     {"pieces", "nChw4c", "nhwc", kImages, u8, u8, 0, 2},
     {"pieces", "strides:200704,1,896,4", "nchw", kImages, u8, u8, 0, 2, "3 of 4 channels -> nchw"},
     {"pieces", "strides:200704,1,896,4", "nhwc", "32,1,224,224", u8, u8, 0, 2, "1 of 4 channels"},
+    {"pieces", "strides:172032,1,768,3", "nchw", kImages, u8, u8, 0, 2, "nhwc, rows of 256 columns -> nchw"},
+    {"pieces", "nchw", "strides:150528,1,-672,3", kImages, u8, u8, 0, 2, "nchw -> nhwc, h backwards"},
     {"pieces", "strides:150528,1,672,-3", "nhwc", kImages, u8, u8, 0, 2, "w backwards, nhwc"},
     {"pieces", "strides:200704,1,896,4", "nhwc", kImages, f32, f32, 0, 2, "3 of 4 channels, nhwc"},
     {"pieces", "strides:150528,-1,672,3", "nhwc", kOneRgb, u8, u8, 0, 2, "BGR -> RGB"},

@@ -206,6 +206,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   require_memory(Buffers::bytes_needed(src, dst, half, competing), "bench");
   const Buffers buffers(src, dst, half, competing, attributes.beta != 0, options.misalign);
   const bool verified = options.verify && src.layout.elements() <= kMostVerified;
+  out.too_large_to_verify = options.verify && !verified;
   if (verified) out.verified = verify(plan, buffers, out.threads);
   if (options.tune) {
     cpu::TuneOptions tune = *options.tune;

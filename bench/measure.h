@@ -77,6 +77,7 @@ struct Measurement {
   int threads = 1, repeat = 0;
   int64_t misalign = 0;              // bytes, as asked for
   std::optional<bool> verified;      // whether the result is the reference's, where that was asked and could be seen
+  bool too_large_to_verify = false;  // asked for, and more than kMostVerified elements
   std::optional<TunedResult> tuned;  // where it was asked for
   std::vector<CompetitorResult> competitors;
 };

@@ -91,7 +91,7 @@ Json to_json(const Measurement& m) {
   out["min_ratio"] = m.min_ratio;
   out["plan_ns"] = m.plan_ns;
   out["predicted_ns"] = m.predicted_ns;
-  if (m.verified) out["verified"] = *m.verified;
+  if (m.verified || m.too_large_to_verify) out["verified"] = m.verified ? Json(*m.verified) : Json(nullptr);
   if (m.tuned) {
     out["tuned_ns"] = m.tuned->median_ns;
     out["tuning"] = cpu::to_text(m.tuned->tuned.tuning);
@@ -283,9 +283,11 @@ std::string sweep_text(const Sweep& sweep) {
 }
 
 void check_writable(const std::string& path) {
-  const bool existed = std::filesystem::exists(path);
+  // A link counts, wherever it leads: it is not to be removed.
+  std::error_code ignored;
+  const bool existed = std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
   if (!std::ofstream(path, std::ios::app)) fail_to_write(path);
-  if (!existed) std::filesystem::remove(path);
+  if (!existed) std::filesystem::remove(path, ignored);
 }
 
 void write_json(const std::string& path, const Json& json) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <stdexcept>
 
 #include "bench/report.h"
 #include "relayout/cpu/reorder.h"
@@ -71,7 +72,9 @@ int main(int argc, char** argv) {
   CLI::App app("The suite of conversions, beside copies and other systems", "relayout_suite");
   app.add_flag("--quick", options.suite.quick, "The short form");
   app.add_option("--filter", options.suite.filter, "Only cases that have this in their names");
-  app.add_option("--threads", options.suite.threads, "Each case with each of these (1; 0: all)")->delimiter(',');
+  app.add_option("--threads", options.suite.threads, "Each case with each of these (1; 0: all)")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--repeat", options.suite.measure.repeat, "Repetitions (15)")->check(CLI::PositiveNumber);
   app.add_flag("--verify", options.suite.measure.verify, "Compare with the reference, up to 4 Mi elements");
   app.add_flag("--alone", options.alone, "Without the other systems");
@@ -79,9 +82,15 @@ int main(int argc, char** argv) {
   app.add_option("--largest", options.largest_mib, "The sweep's largest source in MiB (1024)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--out", options.out, "Write the JSON to this file");
-  CLI11_PARSE(app, argc, argv);
   try {
-    return relayout::bench::run(options);
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    const int code = relayout::bench::run(options);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw std::runtime_error("cannot write standard output");
+    return code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "relayout_suite: %s\n", error.what());
     return 1;

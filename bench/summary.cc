@@ -42,9 +42,10 @@ std::string goals_of(const Row& row) {
   for (const Case& c : all_cases()) {
     if (c.row == row.name) goals.insert(c.goal);
   }
-  std::string out;
-  for (double goal : goals) out += (out.empty() ? "" : " / ") + goal_text(row.metric, goal);
-  return out;
+  if (goals.empty()) return "";
+  const std::string least = goal_text(row.metric, *goals.begin());
+  if (goals.size() == 1) return least;
+  return least + (goals.size() == 2 ? " / " : " to ") + goal_text(row.metric, *goals.rbegin());
 }
 
 RowSummary summarize_row(const Row& row, const std::vector<CaseResult>& results) {

@@ -16,6 +16,7 @@
 #include <iostream>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 
 #include "bench/report.h"
 #include "bench/tag_walk.h"
@@ -185,7 +186,10 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    return walk_all(options);
+    const int code = walk_all(options);
+    if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw std::runtime_error("cannot write standard output");
+    return code;
   } catch (const std::exception& error) {
     std::cerr << "relayout_walk: " << error.what() << "\n";
     return 2;

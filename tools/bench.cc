@@ -77,7 +77,10 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   out += labelled("kernel", m.kernel);
   out += labelled("by",
                   fmt::format("{}, {} thread{}, medians of {}", m.isa, m.threads, m.threads == 1 ? "" : "s", m.repeat));
-  if (m.verified) out += labelled("verified", *m.verified ? "yes" : "no, the result is wrong");
+  if (m.verified)
+    out += labelled("verified", *m.verified ? "yes" : "no, the result is wrong");
+  else if (m.too_large_to_verify)
+    out += labelled("verified", fmt::format("not, as there are over {} elements", bench::kMostVerified));
   return out;
 }
 

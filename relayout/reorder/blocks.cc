@@ -100,6 +100,16 @@ int64_t next_panel(const BoxPlan& plan) {
   return 0;
 }
 
+/// Where a region is one block that is transposed: how far the next one lies in the source. 0 elsewhere, and where that
+/// is too far to stay in the cache until then.
+int64_t next_region(const BoxPlan& plan) {
+  if (plan.shape != KernelShape::transpose || !plan.dense_rows || plan.loops.empty() || plan.row_run > 0 ||
+      plan.block_rows < plan.row_count || plan.block_cols < plan.col_count)
+    return 0;
+  const int64_t step = plan.loops.back().table < 0 ? plan.loops.back().stride[kSrc] : 0;
+  return step > 0 && step <= kMostAhead ? step : 0;
+}
+
 /// Whether a box (de)interleaves a few columns (rows).
 bool interleaves(const BoxPlan& plan) {
   const Axis &row = plan.rows[0], &col = plan.cols[0];
@@ -275,19 +285,19 @@ bool strides(const BoxPlan& plan) {
          plan.shuffle == 1 && plan.unit_bits[kSrc] == 8 && plan.unit_bits[kDst] == 8;
 }
 
-/// What the caller chose instead.
+/// The blocks that the caller chose instead.
 void apply(const Tuning& tuning, BoxPlan& plan) {
   const auto side = [](int64_t wanted) { return std::min(wanted, kMaxBlockSide); };
   if (tuning.panel > 0) plan.block_cols = side(tuning.panel);
   if (tuning.strip > 0) plan.block_rows = side(tuning.strip);
-  if (tuning.ahead > 0 && plan.ahead > 0) plan.ahead = tuning.ahead;
 }
 
 }  // namespace
 
 BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning) {
   choose_blocks(plan, converts, streams);
-  if (streams && !plan.long_runs && plan.chunk == 0) apply(tuning, plan);
+  const bool tuned = streams && !plan.long_runs && plan.chunk == 0;
+  if (tuned) apply(tuning, plan);
   if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
   plan.strided = strides(plan) && !converts && !streams;
   plan.offset = box.offset;
@@ -298,6 +308,8 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
     plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
+  if (streams && plan.ahead == 0) plan.ahead = next_region(plan);
+  if (tuned && tuning.ahead > 0 && plan.ahead > 0) plan.ahead = tuning.ahead;
   plan.strips = ceil_div(plan.row_count, plan.block_rows);
   plan.panels = ceil_div(plan.col_count, plan.block_cols);
   plan.blocks = plan.strips * plan.panels;

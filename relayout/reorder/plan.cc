@@ -122,7 +122,7 @@ bool scatters_rows(const BoxPlan& box) {
   const int64_t bytes = box.col_count * box.piece[kDst];
   if (!box.parts.empty() || box.rows.empty()) return false;
   const bool follows = box.rows[0].stride[kDst] == bytes, all_follow = follows && box.rows.size() == 1;
-  const bool makes_lines = follows && kLine % bytes == 0 && bytes >= kSmallPiece;
+  const bool makes_lines = follows && bytes >= kSmallPiece && kLine % bytes == 0;
   return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 &&
          !makes_lines && !all_follow;
 }

@@ -83,6 +83,23 @@ TEST(Plan, FewAreInterleaved) {
   }
 }
 
+// Also where rows of an image lie apart, or backwards: these are a loop.
+TEST(Plan, FewAreInterleavedRowByRow) {
+  const Dims dims{8, 3, 224, 224};
+  for (const auto& [from, to] : {std::pair("strides:172032,1,768,3", "nchw"),
+                                 {"strides:150528,1,-672,3", "nchw"},
+                                 {"nchw", "strides:172032,1,768,3"},
+                                 {"nchw", "strides:150528,1,-672,3"}}) {
+    const Plan p = plan(from, to, dims, DType::u8);
+    ASSERT_EQ(p.boxes().size(), 1u);
+    const BoxPlan& box = p.boxes()[0];
+    EXPECT_EQ(box.shape, KernelShape::transpose) << p.explain();
+    EXPECT_EQ(std::min(box.row_count, box.col_count), 3) << p.explain();
+    EXPECT_EQ(std::max(box.row_count, box.col_count), 224) << p.explain();
+    EXPECT_TRUE(box.rows.size() == 1 && box.cols.size() == 1) << p.explain();
+  }
+}
+
 // Groups of 16 bytes that differ in their order alone, also where their first bytes are the same: a copy that permutes.
 TEST(Plan, PermutedGroupsAreCopied) {
   for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {

@@ -132,6 +132,20 @@ TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   EXPECT_GT(std::ranges::max_element(always.boxes(), {}, &BoxPlan::elements)->row_run, 0) << always.explain();
 }
 
+// Nibbles have no size in bytes to divide by.
+TEST(StreamedPlan, Nibbles) {
+  const std::pair<std::string_view, std::string_view> layouts[] = {
+      {"strides:3001,1", "ab"}, {"ab", "ab"},    {"ab", "ba"},    {"strides:3001,1@1", "ab"}, {"strides:0,2", "ab"},
+      {"ab", "strides:6002,2"}, {"aB16b", "ba"}, {"ab", "AB8b4a"}};
+  for (const auto& [from, to] : layouts) {
+    for (const Tuning::Stream stream : {Tuning::Stream::by_size, Tuning::Stream::always, Tuning::Stream::never}) {
+      const Dims dims{3001, 3001};
+      const Plan plan = Plan::make(desc(from, dims, DType::u4), desc(to, dims, DType::u4), {}, {}, {.stream = stream});
+      EXPECT_GT(plan.cost().nanoseconds, 0) << from << " -> " << to;
+    }
+  }
+}
+
 // Tiles step on where the source or the destination goes on, whichever is nearer.
 TEST(StreamedPlan, LoopsGoOnNearby) {
   Axes loops{{2, {4096, 64, 0}}, {3, {128, 8192, 0}}, {4, {0, 0, 0}, 0}, {5, {1 << 20, 1 << 10, 0}}};
@@ -143,6 +157,20 @@ TEST(StreamedPlan, LoopsGoOnNearby) {
   const BoxPlan& most = *std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements);
   ASSERT_FALSE(most.parts.empty()) << p.explain();
   EXPECT_EQ(most.loops.back().stride[kSrc], 64) << p.explain();
+}
+
+// Where a region is one block, the next one is fetched, if it is near.
+TEST(StreamedPlan, NextRegionsAreFetched) {
+  const auto box = [](const Dims& dims, Tuning::Stream stream) {
+    return Plan::make(desc("OIhw16i16o", dims), desc("oihw", dims), {}, {}, {.stream = stream}).boxes()[0];
+  };
+  for (const int64_t inputs : {512, 64}) {
+    const BoxPlan streamed = box({512, inputs, 3, 3}, Tuning::Stream::always);
+    EXPECT_EQ(streamed.panels * streamed.strips, 1);
+    EXPECT_EQ(streamed.ahead, streamed.loops.back().stride[kSrc]);
+    EXPECT_EQ(streamed.ahead, streamed.row_count * streamed.col_count * 4);
+  }
+  EXPECT_EQ(box({512, 512, 3, 3}, Tuning::Stream::never).ahead, 0);
 }
 
 // Tiles have whole lines, though their images take more than a page then.
