@@ -311,6 +311,41 @@ TEST(Stream, TilesThatShareLines) {
   EXPECT_GE(tiled, 18);
 }
 
+// Runs of half a line whose rows' first ones follow each other, and whose last one lies where it would, but not those
+// between; tiles of rows of which few make a line, next to each other again and again; rows that are padding for lines.
+TEST(Stream, RowsThatHalfFollow) {
+  const auto strided = [](const Dims& dims, const Dims& strides, DType type) {
+    return TensorDesc(Layout::strided(dims, strides), type);
+  };
+  const auto digits = [](const Dims& dims, std::vector<Digits> all, DType type) {
+    return TensorDesc(Layout::from_digits(dims, all), type);
+  };
+  const Dims pieces{20, 4, 32, 2, 2, 8}, crops{4, 2, 2, 2, 2, 1316}, padded{18, 12, 29, 9, 1};
+  const std::pair<TensorDesc, TensorDesc> cases[] = {
+      {TensorDesc(Layout::contiguous(pieces), DType::f32), strided(pieces, {4096, 8, 64, 2048, 32, 1}, DType::f32)},
+      {strided(crops, {106920, 35640, 11880, 3960, 1320, 1}, DType::f32),
+       digits(crops,
+              {Digits{{4, 32512}}, Digits{{2, 8128}}, Digits{{2, 4064}}, Digits{{2, 2032}}, Digits{{2, 1016}},
+               Digits{{1016, 1}, {2, 16256}}},
+              DType::f32)},
+      {desc("acbEd2e", padded, DType::bf16), digits(padded,
+                                                    {Digits{{8, 18792}, {3, 18}}, Digits{{2, 1566}, {6, 3132}},
+                                                     Digits{{29, 54}}, Digits{{9, 1}}, Digits{{2, 9}, {1, 1}}},
+                                                    DType::bf16)}};
+  for (const auto& [src, dst] : cases) {
+    const Expected expected(src, dst);
+    const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
+    for (const std::string_view isa : available_isas()) {
+      set_isa(isa);
+      for (const int64_t past : {0, 2, 16, 32, 40}) {
+        expected.expect_of(plan, past, {1, 3});
+        if (HasFatalFailure()) return set_isa("");
+      }
+    }
+  }
+  set_isa("");
+}
+
 // Short rows that follow each other, of whole lines and not: a stretch of the destination in one block or several, each
 // of which writes its own bytes of the lines that they share.
 TEST(Stream, RunsOfShortRows) {

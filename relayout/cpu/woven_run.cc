@@ -105,7 +105,10 @@ bool WovenRun::plan_line(WovenLine& line, int64_t at) {
     }
     count = left;
   }
-  // Others have nothing of the line; what they read, if anything, is where something else is read.
+  // Others have nothing of the line; what they read, if anything, is where something else is read, of the line or, of
+  // padding alone, of its row.
+  if (stretches == 0)
+    line.from[0] = at / row_bytes_ * run_->row_step + std::ranges::find_if(run_->row_sources, reads)->from;
   for (int k = stretches; k < WovenLine::kStretches; ++k) line.from[k] = line.from[0];
   lines_.stretches = std::max(lines_.stretches, stretches);
   return true;
@@ -126,7 +129,7 @@ bool WovenRun::plan_lines(int64_t start) {
 int64_t WovenRun::head_of(const std::byte* at) const { return to_line(at) & (width_ - 1); }
 
 bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list) {
-  if (!context.kernels.weave || run.row_sources.empty()) return false;
+  if (!context.kernels.weave || std::ranges::none_of(run.row_sources, reads)) return false;
   run_ = &run;
   const int64_t element = std::max(1, bits(context.plan.dst().dtype) / 8);
   width_ = context.kernels.woven_bytes;

@@ -186,7 +186,7 @@ class Tiler {
       if (planner_.tuning.panel > 0) most = std::min(most, planner_.tuning.panel);
       if (most >= whole)
         most = most / whole * whole;
-      else if (dense && runs == 1 && 2 * most >= whole)
+      else if (dense && runs == 1 && bytes * whole <= 2 * most_bytes)
         most = whole;
       if (next->extent <= most) {
         bytes *= next->extent;
@@ -308,7 +308,8 @@ class Tiler {
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
-        if (!part.padding && in_small_pieces(leaf, !made.row_sources.empty())) out_.in_small_pieces += leaf.elements * tiles;
+        if (!part.padding && in_small_pieces(leaf, !made.row_sources.empty()))
+          out_.in_small_pieces += leaf.elements * tiles;
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;

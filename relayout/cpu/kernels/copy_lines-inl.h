@@ -84,7 +84,9 @@ class LineRuns {
   static constexpr int64_t kRuns = kLine / kBytes;
 
   static HWY_INLINE bool follow(Starts list, int64_t count, int64_t bytes) {
-    return list[1] - list[0] == bytes && list[count - 1] - list[0] == (count - 1) * bytes;
+    int64_t apart = 0;
+    for (int64_t i = 1; i < count; ++i) apart |= list[i] - list[i - 1] - bytes;
+    return apart == 0;
   }
   HWY_INLINE const std::byte* run(int64_t r, int64_t c) const {
     return runs_.src + runs_.src_rows[r] + runs_.src_cols[c];
