@@ -144,7 +144,7 @@ class RunOfTile {
 }  // namespace
 
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  // Of images over half a page there are at most eight, each in a page; of others, less than half a page is left over.
+  // Of images over half a page there are at most eight, each in a page, or one in two or three; of others, less than half a page is left over.
   // In a frame of its own: beside the variables of the loops, at a page's start like theirs, it took 1.5 times as long.
   alignas(kPage) std::byte memory[2 * kMaxTileBytes];
   run_tiles_in(memory, context, box, tables, begin, end);

@@ -17,10 +17,8 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 /// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them. Of pieces that lie apart,
 /// rows are copied so many side by side.
 constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
-/// Rows of parts of lines whose lines are written side by side, and columns of a block of them.
-constexpr int64_t kBesideRows = 64, kBesideCols = 512;
-/// Rows of halves (quarters) of lines that are written side by side: the processor puts few lines together at a time.
-constexpr int64_t kHalves = 8, kQuarters = 4;
+/// Columns of a block of parts of lines.
+constexpr int64_t kBesideCols = 512;
 /// Bytes of a region that is not cut.
 constexpr int64_t kSmallRegion = 16 << 10;
 /// The same of columns that make a line together.
@@ -58,9 +56,8 @@ bool copies_pieces(const BoxPlan& plan, bool converts) {
 }
 
 /// Pieces that are copied past the cache. Where they are lines or parts of them: all rows, if there are fewer of them
-/// than columns, so that the source is read as it lies (of parts of lines, a few rows), or else a few lines of each
-/// row. Other pieces make long rows, and so many that the source's lines are used up, or enough to be copied from
-/// several places side by side.
+/// than columns, so that the source is read as it lies, or else a few lines of each row. Other pieces make long rows,
+/// and so many that the source's lines are used up, or enough to be copied from several places side by side.
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   // The lists stay in the first-level cache: they are short against what they list.
   const auto side = [&](int64_t other) {
@@ -69,12 +66,12 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
     return std::clamp<int64_t>((plan.dense_rows ? kCopiedBlock : kApartBlock) / (other * piece), 16, most);
   };
   const bool lines = kLine % piece == 0 || piece % kLine == 0;
-  const bool many_quarters = piece == kLine / 4 && plan.row_count > kQuarters;
+  const int64_t runs = std::max<int64_t>(1, kLine / piece);  // of a line
   if (piece <= kLine && lines && plan.dense_rows && plan.dense_cols && plan.row_count <= plan.col_count) {
-    plan.block_rows = std::min(plan.row_count, kBesideRows);
-    plan.block_cols = std::clamp<int64_t>(kCopiedBlock / (plan.block_rows * piece), 16, kBesideCols);
-  } else if (lines && plan.dense_rows && plan.row_count <= plan.col_count && !many_quarters) {
-    plan.block_rows = std::min(plan.row_count, piece < kLine ? kHalves : kMaxBlockSide);
+    plan.block_rows = std::min(plan.row_count, kMaxBesideRows);
+    plan.block_cols = std::clamp<int64_t>(kCopiedBlock / (plan.block_rows * piece), 16, kBesideCols) / runs * runs;
+  } else if (lines && plan.dense_rows && plan.row_count <= plan.col_count) {
+    plan.block_rows = std::min(plan.row_count, kMaxBlockSide);
     plan.block_cols = side(plan.block_rows);
   } else {
     const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;

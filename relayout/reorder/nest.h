@@ -39,6 +39,8 @@ struct Axis {
 inline constexpr int kMaxAxes = 96;
 /// Rows or columns of a block at most.
 inline constexpr int64_t kMaxBlockSide = 1024;
+/// Rows of parts of lines at most whose lines are written side by side.
+inline constexpr int64_t kMaxBesideRows = 64;
 /// Pieces of so many bytes are written past the cache even where they do not follow each other.
 inline constexpr int64_t kScatteredPiece = 128;
 /// Copied pieces of fewer bytes are put together to lines in the cache first, past which they then go.

@@ -259,8 +259,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
-  if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ &&
-      loses_past_cache(most)) {
+  if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ && loses_past_cache(most)) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();

@@ -51,12 +51,12 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
-/// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move (copies,
-/// where no lines are made of them).
-bool in_small_pieces(const BoxPlan& part, bool woven) {
+/// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move (copies
+/// where `copies`).
+bool in_small_pieces(const BoxPlan& part, bool copies) {
   constexpr int64_t kSmallBlock = 16 * kLine;
   if (part.shape == KernelShape::gather) return part.piece[kDst] < kGroup;
-  const bool moves = part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && !woven);
+  const bool moves = part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies);
   return moves && !part.long_runs && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock;
 }
 
@@ -157,8 +157,9 @@ class Tiler {
     }
   }
 
-  /// Bytes of each run that are put together at a time, less than a page: a page of one, half of one of several, so
-  /// that reading and writing take turns often, and less where all of them would take too much of the cache.
+  /// Bytes of each run that are put together at a time: less than a page of one, or two where whole lines need
+  /// them, half of one of several, so that reading and writing take turns often, and less where all of them would take
+  /// too much of the cache.
   static int64_t room(int64_t runs) {
     return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kLine;
   }
@@ -186,7 +187,7 @@ class Tiler {
       if (planner_.tuning.panel > 0) most = std::min(most, planner_.tuning.panel);
       if (most >= whole)
         most = most / whole * whole;
-      else if (dense && runs == 1 && bytes * whole <= 2 * most_bytes)
+      else if (dense && runs == 1 && planner_.tuning.panel <= 0 && bytes * whole <= 2 * most_bytes)
         most = whole;
       if (next->extent <= most) {
         bytes *= next->extent;
@@ -308,7 +309,7 @@ class Tiler {
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
-        if (!part.padding && in_small_pieces(leaf, !made.row_sources.empty()))
+        if (!part.padding && in_small_pieces(leaf, made.row_sources.empty() && !planner_.converts))
           out_.in_small_pieces += leaf.elements * tiles;
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;

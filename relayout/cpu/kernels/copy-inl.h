@@ -77,7 +77,8 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
 
 void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps, int64_t rows, int64_t cols,
                   int64_t bytes) {
-  // Rows in the outer loop. The longer side, but for parts of lines: those of a line are written one after the other.
+  // Rows in the outer loop. The longer side; of parts of lines, which are written one after the other, only where
+  // it reads a few stretches of the source as they lie.
   if (rows < cols && (bytes >= kLine || (rows <= 32 && src_steps[0] == bytes))) {
     std::swap(rows, cols);
     std::swap(src_steps[0], src_steps[1]);

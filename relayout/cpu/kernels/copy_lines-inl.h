@@ -9,8 +9,8 @@ struct Runs {
   int64_t rows, cols;
 };
 
-/// Rows at most that are written side by side, and bytes of the source that are read for it at a time.
-constexpr int64_t kBeside = 64, kNearBytes = 16 << 10;
+/// Bytes of the source that are read at a time for rows that are written side by side.
+constexpr int64_t kNearBytes = 16 << 10;
 
 /// A line of runs of kBytes: at(0), at(1) ...
 template <int64_t kBytes, typename At>
@@ -18,6 +18,7 @@ HWY_INLINE void put_line(std::byte* dst, At at) {
   const hn::CappedTag<uint8_t, kBytes> piece;
   constexpr int64_t kStep = 16 * kBlocks, kRuns = kStep / kBytes;
   constexpr auto kPart = static_cast<int64_t>(hn::MaxLanes(piece));
+  static_assert(kRuns <= 1 || HWY_TARGET <= HWY_AVX2);
   if constexpr (kRuns <= 1) {
     for (int64_t b = 0; b < kLine; b += kPart)
       hn::Stream(hn::LoadU(piece, as<uint8_t>(at(b / kBytes) + b % kBytes)), piece, as<uint8_t>(dst + b));
@@ -68,7 +69,7 @@ class LineRuns {
     for (int64_t r = 0; r < runs_.rows; ++r) starts |= runs_.dst_rows[r];
     const bool between = starts % kBytes != 0;
     if (between && HWY_TARGET > HWY_AVX3) return false;
-    if (runs_.rows <= std::min(runs_.cols, kBeside) && row_bytes_ >= 4 * kLine &&
+    if (runs_.rows <= std::min(runs_.cols, kMaxBesideRows) && row_bytes_ >= 4 * kLine &&
         follow(runs_.src_rows, runs_.rows, kBytes)) {
       copy_beside();
       return true;
@@ -109,7 +110,7 @@ class LineRuns {
   void copy_beside() const {
     const int64_t col_bytes = runs_.rows * kBytes;
     const int64_t cols = std::max<int64_t>(1, kNearBytes / (col_bytes * kRuns)) * kRuns;
-    int64_t heads[kBeside];
+    int64_t heads[kMaxBesideRows];
     for (int64_t r = 0; r < runs_.rows; ++r) {
       heads[r] = head_of(row(r));
       copy_part(r, 0, heads[r]);

@@ -50,8 +50,8 @@ using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::by
 using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts dst_rows, int64_t cols);
 
 /// A region of runs of `bytes` contiguous bytes: run (r, c) goes from src_rows[r] + src_cols[c] to dst_rows[r] +
-/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache, and runs of 16 and 32 bytes that start
-/// at multiples of 16: those should make whole lines together, one after the other.
+/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache; runs of 16, 32 and 64 bytes that follow
+/// each other make lines together wherever they start, and others of 16 and 32 that start at multiples of 16 should.
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 
