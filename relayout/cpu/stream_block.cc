@@ -57,7 +57,7 @@ bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
 
 /// Pieces that make lines one after the other, or are lines (parts of lines) anywhere: then the shorter side goes
 /// first, so that the source is read, or the destination written, in a few streams side by side. Quarters of lines of
-/// more than four rows would leave too many lines open.
+/// more than four rows would leave too many lines open, where the kernel does not put these together in registers.
 void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
   if (copy_pairs(context, box, b)) return;
   const int64_t bytes = box.piece[kDst], part = std::min(bytes, kLine);

@@ -121,13 +121,13 @@ bool scatters_rows(const BoxPlan& box) {
   constexpr int64_t kShort = 8 * kLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
   if (!box.parts.empty() || box.rows.empty()) return false;
-  const bool follows = box.rows[0].stride[kDst] == bytes, all_follow = follows && box.rows.size() == 1;
-  const bool makes_lines = follows && bytes >= kSmallPiece && kLine % bytes == 0;
-  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 &&
-         !makes_lines && !all_follow;
+  const bool makes_lines = bytes >= kSmallPiece && kLine % bytes == 0;
+  const bool follow = box.rows[0].stride[kDst] == bytes && (box.rows.size() == 1 || makes_lines);
+  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 && !follow;
 }
 
-/// Whether a box that is no tile is transposed, or copied in quarters of lines, in blocks of less than a few lines.
+/// Whether a box that is no tile is transposed, or copied in pieces of less than half a line, in blocks of less than a
+/// few lines.
 bool in_small_blocks(const BoxPlan& box) {
   const bool small = box.shape == KernelShape::copy ? !box.long_runs && box.shuffle == 1 && box.piece[kDst] < kLine / 2
                                                     : box.shape == KernelShape::transpose;
@@ -135,8 +135,8 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
-/// Whether a box goes by tiles of registers, which write through the cache whatever the size: what else there is would
-/// be past it alone.
+/// Whether a box goes by tiles of registers, which write through the cache: what else there is would be past it alone.
+/// (Planned anew for the cache, a few such boxes have no tiles.)
 bool by_register_tiles(const BoxPlan& box) { return box.parts.empty() && box.row_run > 0; }
 
 /// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
