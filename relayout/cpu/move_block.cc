@@ -166,7 +166,7 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
     return context.kernels.tiles[log2_size(bytes)](
         block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
         {block.rows, block.cols, std::min(box.row_run, block.rows), std::min(box.col_run, block.cols),
-         box.pattern.data(), box.dst_pattern.data()});
+         box.pattern.data(), box.dst_pattern.data(), box.ahead, box.dst_ahead});
   }
   // A few rows or columns need no tiles, so no dense block either.
   const bool few =

@@ -41,9 +41,20 @@ Axes::iterator find_run(Axes& axes, int64_t src, int64_t dst) {
       axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] == src && a.stride[kDst] == dst; });
 }
 
+int64_t distance(const Axis& loop) {
+  return std::min(std::abs(loop.stride[kSrc]), 4 * std::abs(loop.stride[kDst]));
+}
+
+Axes::iterator shortest(Axes& axes) {
+  auto best = axes.end();
+  for (auto a = axes.begin(); a != axes.end(); ++a) {
+    if (a->table < 0 && (best == axes.end() || distance(*a) < distance(*best))) best = a;
+  }
+  return best;
+}
+
 void order_loops(Axes& loops) {
-  const auto distance = [](const Axis& a) { return std::min(std::abs(a.stride[kSrc]), 4 * std::abs(a.stride[kDst])); };
-  sort_few(loops, [&](const Axis& a) { return std::pair(a.table < 0, -distance(a)); });
+  sort_few(loops, [](const Axis& a) { return std::pair(a.table < 0, -distance(a)); });
 }
 
 Axis take(Axes& axes, Axes::iterator at) {

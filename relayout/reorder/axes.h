@@ -38,10 +38,13 @@ void sort_few(Values& values, Key key) {
     *at = value;
   }
 }
+/// How far a loop's steps go: on the nearer side, as the other one's are whole lines mostly; the destination's distance
+/// counts four times, as what follows it already makes a block. 0, as of a broadcast, is the shortest.
+int64_t distance(const Axis& loop);
+/// The affine axis of the least distance, or end().
+Axes::iterator shortest(Axes& axes);
 /// Sorts loops by the distance of their steps, the shortest innermost, tables before all: lines, and pages, of which a
-/// turn uses a part are used up by the next ones. The nearer side counts, as the other one's are whole lines mostly;
-/// the destination's distance four times, as what follows it already makes a block. A distance of 0, as of a broadcast,
-/// is the shortest.
+/// turn uses a part are used up by the next ones.
 void order_loops(Axes& loops);
 /// Removes an axis; one of extent 1 for end().
 Axis take(Axes& axes, Axes::iterator at);

@@ -97,13 +97,25 @@ int64_t next_panel(const BoxPlan& plan) {
   return 0;
 }
 
-/// Where a region is one block that is transposed: how far the next one lies in the source. 0 elsewhere, and where that
-/// is too far to stay in the cache until then.
-int64_t next_region(const BoxPlan& plan) {
-  if (plan.shape != KernelShape::transpose || !plan.dense_rows || plan.loops.empty() || plan.row_run > 0 ||
-      plan.block_rows < plan.row_count || plan.block_cols < plan.col_count)
+/// How far the next block lies on both sides, where it is some steps of one axis on; else, 0.
+Offsets next_block(const BoxPlan& plan) {
+  const auto step = [](const Axes& axes, int64_t count, int64_t block) -> Offsets {
+    const Axis& last = axes.back();
+    const int64_t before = count / last.extent;
+    if (last.table >= 0 || block % before != 0) return {};
+    return {block / before * last.stride[kSrc], block / before * last.stride[kDst], 0};
+  };
+  if (plan.block_rows < plan.row_count) return step(plan.rows, plan.row_count, plan.block_rows);
+  if (plan.block_cols < plan.col_count) return step(plan.cols, plan.col_count, plan.block_cols);
+  return plan.loops.empty() ? Offsets{} : step(plan.loops, plan.loops.back().extent, 1);
+}
+
+/// Where a block of whole columns is transposed: how far the next one lies in the source. 0 where that is too far to
+/// stay in the cache until then.
+int64_t next_columns(const BoxPlan& plan) {
+  if (plan.shape != KernelShape::transpose || !plan.dense_rows || plan.row_run > 0 || plan.block_rows < plan.row_count)
     return 0;
-  const int64_t step = plan.loops.back().table < 0 ? plan.loops.back().stride[kSrc] : 0;
+  const int64_t step = next_block(plan)[kSrc];
   return step > 0 && step <= kMostAhead ? step : 0;
 }
 
@@ -135,7 +147,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kLine == 0; };
   const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
   plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
-              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= 16;
+              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= kLine;
   // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
   // what is converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
@@ -305,13 +317,20 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
     plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
-  if (streams && plan.ahead == 0) plan.ahead = next_region(plan);
+  if (streams && plan.ahead == 0) plan.ahead = next_columns(plan);
   if (tuned && tuning.ahead > 0 && plan.ahead > 0) plan.ahead = tuning.ahead;
   plan.strips = ceil_div(plan.row_count, plan.block_rows);
   plan.panels = ceil_div(plan.col_count, plan.block_cols);
   plan.blocks = plan.strips * plan.panels;
   for (const Axis& loop : plan.loops) plan.blocks *= loop.extent;
   return plan;
+}
+
+void fetch_next_block(BoxPlan& plan) {
+  if (plan.row_run == 0) return;
+  const Offsets next = next_block(plan);
+  plan.ahead = next[kSrc];
+  plan.dst_ahead = next[kDst];
 }
 
 }  // namespace relayout

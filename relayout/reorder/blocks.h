@@ -26,5 +26,8 @@ inline bool moves_small_pieces(const BoxPlan& plan) {
 /// Chooses the blocks of a region and makes the rest of the axes loops.
 /// `streams`: the destination is beyond the caches.
 BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning);
+/// For a box by tiles, through the cache, of sides beyond it: while a block is moved, the next one is fetched on both
+/// sides.
+void fetch_next_block(BoxPlan& plan);
 
 }  // namespace relayout

@@ -21,6 +21,9 @@ namespace {
 constexpr int64_t kFewValues = 16, kSmallRegion = 2048, kShortPiece = 8;
 /// Fewer values of a box than are worth planning stages for.
 constexpr int64_t kFewElements = 512;
+/// Bytes of a region that is copied by pieces through the cache, but for parts of tiles: blocks of fewer take longer to
+/// start than to copy.
+constexpr int64_t kEnoughCopied = 2 << 10;
 
 /// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
 bool pair_nibbles(Box& box) {
@@ -110,6 +113,17 @@ void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
   plan.shape = KernelShape::gather;
 }
 
+/// More rows for a small region of pieces that are copied.
+void grow_copied(BoxPlan& plan, Axes& axes) {
+  while (plan.row_count * plan.col_count * plan.piece[kDst] < kEnoughCopied) {
+    const auto next = shortest(axes);
+    if (next == axes.end()) return;
+    plan.row_count *= next->extent;
+    plan.rows.push_back(take(axes, next));
+    plan.dense_rows = false;
+  }
+}
+
 /// A box that moves elements of whole bytes.
 BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const Tuning& tuning) {
   BoxPlan out;
@@ -163,6 +177,8 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
       tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
     if (!tiles.dense_rows) tiles.row_count = add_nearest(tiles.rows, tiles.row_count, rest.axes, kSrc);
   }
+  if (tiles.shape == KernelShape::copy && !streams && count_elements(box) * element > kMaxTileBytes)
+    grow_copied(tiles, rest.axes);
   if (tiles.shape != KernelShape::transpose || fills_tiles(tiles)) {
     tiles = finish(std::move(tiles), std::move(rest), false, streams, tuning);
     note_woven_rows(tiles);

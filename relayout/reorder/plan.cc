@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "relayout/reorder/axes.h"
+#include "relayout/reorder/blocks.h"
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/refine.h"
@@ -25,6 +26,8 @@ constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// a quarter. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Half of
 /// it where boxes share lines: these are put together before they are written past the cache.
 constexpr int64_t kStreamShare = 4, kStreamShareUneven = 2;
+/// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
+constexpr int64_t kFetchEighths = 3;
 /// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
 /// more boxes), and of dims of up to so many elements (tables are made once more).
 constexpr int64_t kMinReadPast = 256 << 10, kMaxReadPast = 1 << 20;
@@ -211,6 +214,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
   }
   const uint32_t filled = plan.plan_boxes(tuning);
+  if (!plan.streams_ && bytes > machine.l3 / 8 * kFetchEighths) std::ranges::for_each(plan.boxes_, fetch_next_block);
   if (fills) plan.plan_fills(filled);
   plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
                             plan.boxes_[0].row_sources.empty() && plan.boxes_[0].blocks == 1;
@@ -233,6 +237,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
     const bool loses = tiled && (tiled->reads_again || 2 * tiled->in_small_pieces > src_.layout.elements() ||
+                                 2 * tiled->in_few_sets > src_.layout.elements() ||
                                  loses_past_cache(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
     if (tiled && (!loses || tuning.stream == Tuning::Stream::always)) {
       boxes_ = std::move(tiled->boxes);

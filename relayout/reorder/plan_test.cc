@@ -138,6 +138,17 @@ TEST(Plan, FewRowsTakeAPartOfAnAxis) {
   EXPECT_EQ(p.boxes()[0].elements, 512 * 512 * 3 * 3);
 }
 
+// A block of 256 bytes, 8 x 2 pieces of 16, would take longer to start than to copy.
+TEST(Plan, SmallRegionsOfPiecesGrow) {
+  const Dims dims{32, 67, 29, 31};
+  const Plan p = Plan::make(desc("ABcd4b32a4b", dims), desc("ABcd8a8b", dims));
+  ASSERT_FALSE(p.streams());
+  const BoxPlan& box = p.boxes()[0];
+  EXPECT_EQ(box.shape, KernelShape::copy);
+  EXPECT_EQ(box.piece[kDst], 16);
+  EXPECT_GE(box.block_rows * box.block_cols * 16, 2 << 10) << p.explain();
+}
+
 TEST(Plan, OddAxesAreCutForTiles) {
   const Plan p = plan("nchw", "nChw8c", {2, 16, 29, 31}, DType::u8);
   ASSERT_EQ(p.boxes().size(), 2u);

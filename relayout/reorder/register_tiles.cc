@@ -15,11 +15,10 @@ namespace {
 /// What a tile's rows and columns need at least, multiplied in bytes, to be worth one: as much as a square of 16 bytes
 /// is permuted for any. And the bytes of a tile.
 constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
-/// What a block should have of each side's neighbourhood.
-constexpr int64_t kLines = 2 * kLine;
-/// A block's bytes on each side, those of its columns in a row, and these columns at most: a line of each, and the
-/// destination's, should stay in the first-level cache.
-constexpr int64_t kBlock = 128 << 10, kBlockRow = 1024, kBlockCols = 128;
+/// A block's bytes on each side, about; those that are enough where another axis would make it larger than twice that;
+/// its columns at most: a line of each, and the destination's, should stay in the first-level cache; and the tiles of a
+/// row that are too few.
+constexpr int64_t kBlock = 32 << 10, kEnough = 16 << 10, kBlockCols = 128, kFewTiles = 4;
 /// Rows or columns of a block, before they are rounded up to what tiles need.
 constexpr int64_t kMostSide = kMaxBlockSide / 2;
 
@@ -32,24 +31,26 @@ void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
   }
 }
 
-/// Other axes: first those that complete lines on either side, then what makes blocks larger.
-void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes) {
-  const int64_t piece = rows.piece;
-  const bool rows_open = rows.count <= kMostSide, cols_open = cols.count <= kMostSide;
-  while (true) {
-    const int64_t block_cols = std::min(cols.count, kBlockRow / piece);
-    const int64_t block_rows = std::min(rows.count, kBlock / (piece * block_cols));
-    auto axis = nearest(axes, kDst);
-    if (axis == axes.end()) return;
-    if (const auto src = nearest(axes, kSrc);
-        std::abs(axis->stride[kDst]) >= kLines && std::abs(src->stride[kSrc]) < kLines)
-      axis = src;
-    const bool completes = std::abs(axis->stride[kDst]) < kLines || std::abs(axis->stride[kSrc]) < kLines;
-    if (!completes && block_rows * block_cols * piece >= kBlock) return;
-    // Of a side that is not whole in a block, more would not be either.
-    const bool to_rows = rows_open && block_rows == rows.count, to_cols = cols_open && block_cols == cols.count;
-    if (!to_rows && !to_cols) return;
-    (to_cols && (!to_rows || cols.count < rows.count) ? cols : rows).add(axes, axis);
+/// Other axes, the shortest steps first, as the loops around a block are ordered, so that tiles go through both sides
+/// nearly as they lie: columns, until there are enough of them, and rows. What makes a block too large waits for axes
+/// whose steps are within its own in the destination; then it is cut: a block has some of its steps.
+void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
+  // A run that fills a block has its side alone.
+  const bool rows_open = rows.count <= kMostSide;
+  bool cols_open = cols.count <= kBlockCols, cut = false;
+  while ((rows_open || cols_open) && !cut) {
+    auto next = shortest(axes);
+    const int64_t bytes = std::min(rows.count, kMostSide) * std::min(cols.count, kBlockCols) * cols.piece;
+    if (next == axes.end() || bytes >= kBlock) return;
+    const auto too_long = [&] { return bytes * next->extent > 2 * kBlock; };
+    const auto within = nearest(axes, kDst);
+    if (too_long() && std::abs(within->stride[kDst]) < std::min(std::abs(next->stride[kDst]), kPage / 2)) next = within;
+    if (too_long() && bytes >= kEnough) return;
+    const bool fits = cols.count * next->extent <= kBlockCols;
+    const bool in_cols = !rows_open || (cols_open && (fits || cols.count < kFewTiles * tile));
+    cut = too_long() && !fits && (!in_cols || !rows_open);
+    cols_open = cols_open && fits;
+    (in_cols ? cols : rows).add(axes, next);
   }
 }
 
@@ -146,7 +147,8 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   grow(cols, box.axes, 4 * kLine);
   out.row_run = rows.count;
   out.col_run = cols.count;
-  add_runs(rows, cols, box.axes);
+  const int64_t side = kGroup / element;
+  add_runs(rows, cols, box.axes, side);
   // Pieces of 16 bytes are tiles of their own.
   if (rows.fused.empty()) rows.fused.push_back({});
   if (cols.fused.empty()) cols.fused.push_back({});
@@ -154,12 +156,15 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.cols = std::move(cols.fused);
   out.row_count = rows.count;
   out.col_count = cols.count;
-  const int64_t side = kGroup / element;
-  // Few rows leave room for more columns.
-  const int64_t block_row = std::max(kBlockRow, kBlock / (4 * out.row_count));
-  out.block_cols = block_side(out.col_count, out.col_run, std::min(kBlockCols, block_row / element), side);
-  out.block_rows = block_side(out.row_count, out.row_run,
-                              std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide), side);
+  // Steps of the last axis, so that the next block is some steps on, too.
+  const auto steps = [&](const Axes& axes, int64_t count, int64_t run, int64_t most) {
+    const int64_t before = count / axes.back().extent;
+    return block_side(count, before > run && before <= most ? before : run, most, side);
+  };
+  // Lines need not stay where one row of tiles is all.
+  out.block_cols = steps(out.cols, out.col_count, out.col_run, out.row_count <= side ? kMostSide : kBlockCols);
+  out.block_rows = steps(out.rows, out.row_count, out.row_run,
+                         std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide));
   return finish(std::move(out), std::move(box), false, false, {});
 }
 

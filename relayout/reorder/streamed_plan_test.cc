@@ -173,6 +173,44 @@ TEST(StreamedPlan, NextRegionsAreFetched) {
   EXPECT_EQ(box({512, 512, 3, 3}, Tuning::Stream::never).ahead, 0);
 }
 
+// Where tiles of registers go through the cache and both sides are beyond it, the next block of both is fetched: here
+// the next of the 16 KiB that the destination has for an index of a.
+TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
+  const auto box = [](const Dims& dims) {
+    const Plan p = Plan::make(desc("AcdB16b16a2b", dims), desc("BAcd16b16a", dims), {}, {},
+                              {.stream = Tuning::Stream::never});
+    return *std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements);
+  };
+  const BoxPlan large = box({64, 64, 56, 56}), small = box({16, 32, 16, 16});
+  ASSERT_GT(large.row_run, 0);
+  ASSERT_GT(small.row_run, 0);
+  EXPECT_NE(large.ahead, 0);
+  EXPECT_NE(large.dst_ahead, 0);
+  EXPECT_EQ(small.dst_ahead, 0);
+  EXPECT_EQ(small.ahead, 0);
+}
+
+// Tiles one after the other that read the same lines need these in the cache: not 450 of them in a quarter of its sets.
+TEST(StreamedPlan, LinesInFewSetsAreReadOnce) {
+  EXPECT_FALSE(streams("aBdC16c16b2c", "abcd", {32, 67, 29, 31}, DType::f32));
+  EXPECT_TRUE(streams("aBcd16b", "abcd", {32, 67, 29, 31}, DType::f32));
+}
+
+// Runs of less than a line make no lines by tiles.
+TEST(StreamedPlan, PartsOfLinesMakeNoTiles) {
+  EXPECT_FALSE(streams("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::s8));
+  EXPECT_TRUE(streams("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::bf16));
+}
+
+// Small elements of less than a line of rows are not worth tiles of a line by a line.
+TEST(StreamedPlan, NarrowStripsAreNotPacked) {
+  const auto packs = [](std::string_view from, const Dims& dims) {
+    return Plan::make(desc(from, dims, DType::s8), desc("dcab", dims, DType::s8)).boxes()[0].pack;
+  };
+  EXPECT_FALSE(packs("abDc32d", {256, 67, 29, 31}));
+  EXPECT_TRUE(packs("abcd", {256, 67, 29, 67}));
+}
+
 // Tiles have whole lines, though their images take more than a page then.
 TEST(StreamedPlan, TilesEndAtLines) {
   const Plan p = Plan::make(desc("nChw16c", {64, 67, 56, 56}), desc("nhwc", {64, 67, 56, 56}));

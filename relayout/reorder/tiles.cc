@@ -25,19 +25,28 @@ constexpr int64_t kTileAhead = 2 << 10;
 /// Lines that the first-level cache holds until they are read again.
 constexpr int64_t kNearLines = 512;
 
-/// Lines of the source that some axes read: those that step within lines make one stretch.
-double lines_read(const Axes& axes) {
-  int64_t reach = 0;
-  double lines = 1;
-  for (const Axis& axis : axes) {
-    const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kLine;
-    if (step < kLine)
-      reach += (axis.extent - 1) * step;
-    else
-      lines *= static_cast<double>(axis.extent);
+/// Lines of the source that some axes read: those that step within lines make one stretch. And, where all others' steps
+/// have a common divisor of several lines, as many more as if they were in all sets of the cache: few sets hold them.
+struct LinesRead {
+  double lines = 0, in_sets = 0;
+
+  void add(const Axes& axes) {
+    int64_t reach = 0, apart = kPage;
+    double count = 1;
+    for (const Axis& axis : axes) {
+      const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kLine;
+      if (step < kLine) {
+        reach += (axis.extent - 1) * step;
+      } else {
+        count *= static_cast<double>(axis.extent);
+        apart = std::gcd(apart, step);
+      }
+    }
+    count *= static_cast<double>(reach / kLine + 1);
+    lines += count;
+    in_sets += count * static_cast<double>(apart) / kLine;
   }
-  return lines * static_cast<double>(reach / kLine + 1);
-}
+};
 
 /// Whether the loops around a tile that reads `lines` come back to them when they have left the first-level cache.
 bool reads_again(double lines, const Axes& loops) {
@@ -282,7 +291,7 @@ class Tiler {
     int64_t tiles = 1, blocks = 1, image = 0, most = 0;
     for (const Axis& axis : loops) tiles *= axis.extent;
     for (const Axis& axis : tile) blocks *= axis.extent;
-    double lines = 0;
+    LinesRead read;
     int64_t ahead = 0;
     order_loops(loops);
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
@@ -305,11 +314,12 @@ class Tiler {
       out.elements += made.elements * tiles;
       made.parts.reserve(run.parts.size());
       for (const SectionPart& part : run.parts) {
-        if (!part.padding) lines += lines_read(box_of({0, -run.begin, 0}, part, tile).axes);
+        if (!part.padding) read.add(box_of({0, -run.begin, 0}, part, tile).axes);
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
-        if (!part.padding && in_small_pieces(leaf, made.row_sources.empty() && !planner_.converts))
+        const bool parts_of_lines = dense && made.run_bytes < kLine;
+        if (!part.padding && (parts_of_lines || in_small_pieces(leaf, made.row_sources.empty() && !planner_.converts)))
           out_.in_small_pieces += leaf.elements * tiles;
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
@@ -321,7 +331,8 @@ class Tiler {
         out.block_cols = leaf.block_cols;
       }
     }
-    out_.reads_again = out_.reads_again || reads_again(lines, loops);
+    out_.reads_again = out_.reads_again || reads_again(read.lines, loops);
+    if (reads_again(read.in_sets, loops)) out_.in_few_sets += out.elements;
     out.loops = std::move(loops);
     out.blocks = tiles;
     out_.boxes.push_back(std::move(out));

@@ -32,7 +32,9 @@ struct TiledBoxes {
   uint32_t filled = 0;
   /// Whether tiles one after the other read the same lines of the source, and so many that they come from far again.
   bool reads_again = false;
-  /// Elements of parts that are moved one by one, or in regions of less than a few lines.
+  /// Elements of tiles that do so where these lines are in few sets of the first-level cache.
+  int64_t in_few_sets = 0;
+  /// Elements of parts that are moved one by one, in regions of less than a few lines, or to runs of less than a line.
   int64_t in_small_pieces = 0;
 };
 

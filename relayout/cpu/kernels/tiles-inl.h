@@ -87,8 +87,8 @@ struct RowStarts {
 };
 
 /// Tiles of as many columns as a register of D has. kShort: rows, or, with registers of 16 bytes, columns come in runs
-/// of fewer than 16 bytes.
-template <int kSize, bool kShort, class D>
+/// of fewer than 16 bytes. kFetch: lines are fetched ahead.
+template <int kSize, bool kShort, bool kFetch, class D>
 HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                          Starts dst_cols, const TileShape& shape) {
   using T = hn::TFromD<D>;
@@ -106,6 +106,11 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
   };
   each_tile(shape, kN, kWidth, start, [&](int64_t col) HWY_ATTR {
     const int64_t to = dst_cols[col];
+    if constexpr (kFetch) {
+      const int cols = kShort ? width : kWidth, rows = kShort ? height : kN;
+      for (int i = 0; i < cols; ++i) __builtin_prefetch(from + src_cols[col + i] + shape.src_ahead);
+      for (int i = 0; i < rows; ++i) __builtin_prefetch(to_rows[i] + to + shape.dst_ahead, 1);
+    }
     Registers<D> a;
     for (int i = 0; i < kN; ++i) {
       if (kShort && i >= width)
@@ -132,7 +137,7 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
 
 /// Tiles of 16 bytes of columns whose rows fill a register of D: block b of a register has other rows of the same
 /// columns, and each block is stored by itself.
-template <int kSize, class D>
+template <int kSize, bool kFetch, class D>
 HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                            Starts dst_cols, const TileShape& shape) {
   using T = hn::TFromD<D>;
@@ -149,6 +154,10 @@ HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts sr
   };
   each_tile(shape, kHigh * kN, kN, start, [&](int64_t col) HWY_ATTR {
     std::byte* const to = dst + dst_cols[col];
+    if constexpr (kFetch) {
+      for (int i = 0; i < kN; ++i) __builtin_prefetch(from + src_cols[col + i] + shape.src_ahead);
+      for (int i = 0; i < kN * kHigh; ++i) __builtin_prefetch(to + to_rows[i] + shape.dst_ahead, 1);
+    }
     Registers<D> a;
     for (int i = 0; i < kN; ++i) a.v[i] = hn::TableLookupBytes(hn::LoadU(d, as<T>(from + src_cols[col + i])), read);
     interleave_rounds<kN>(d, a);
@@ -168,20 +177,21 @@ HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts sr
 #endif
 
 /// By the widest registers that a run of columns fills.
-template <int kSize, typename T>
-void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
-           const TileShape& shape) {
+template <int kSize, bool kFetch, typename T>
+HWY_INLINE void tiles_by(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
+                         Starts dst_cols, const TileShape& shape) {
   const auto by = [&](auto d) HWY_ATTR {
     if (std::min(shape.row_run, shape.col_run) * kSize < 16)
-      tiles_of<kSize, true>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
+      tiles_of<kSize, true, kFetch>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
     else
-      tiles_of<kSize, false>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
+      tiles_of<kSize, false, kFetch>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
   };
   const int64_t rows = shape.row_run * kSize, cols = shape.col_run * kSize;
   if (cols >= 16 * kBlocks) return by(Wide<T>());
 #if HWY_TARGET <= HWY_AVX2
-  const auto tall = [&](auto d)
-                        HWY_ATTR { tall_tiles<kSize>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape); };
+  const auto tall = [&](auto d) HWY_ATTR {
+    tall_tiles<kSize, kFetch>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
+  };
   if (cols >= 16 && rows >= 16 * kBlocks) return tall(Wide<T>());
 #endif
 #if HWY_TARGET <= HWY_AVX3
@@ -189,6 +199,16 @@ void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* ds
   if (cols >= 16 && rows >= 32) return tall(hn::Half<Wide<T>>());
 #endif
   by(Block16<T>());
+}
+
+template <int kSize, typename T>
+void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
+           const TileShape& shape) {
+  // Kernels of their own: what fetches nothing is 4 % slower where it asks for each tile.
+  if (shape.dst_ahead != 0)
+    tiles_by<kSize, true, T>(src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
+  else
+    tiles_by<kSize, false, T>(src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
 }
 
 #else
