@@ -73,6 +73,35 @@ Layout random_strides(std::mt19937_64& rng, const Dims& dims, bool source, std::
   return Format::parse(*text).bind(dims);
 }
 
+/// Up to three digits a dim, all in any order, with gaps thrown in: what no tag says.
+Layout random_digits(std::mt19937_64& rng, const Dims& dims, std::string* text) {
+  static constexpr int64_t kSizes[] = {2, 3, 4, 8, 16};
+  std::vector<Digits> digits(static_cast<std::size_t>(dims.size()));
+  std::vector<std::pair<std::size_t, int>> order;
+  for (std::size_t d = 0; d < digits.size(); ++d) {
+    const int64_t dim = dims[static_cast<int>(d)];
+    int64_t place = 1;
+    for (int64_t k = pick(rng, 0, 2); k > 0; --k) {
+      const int64_t size = kSizes[pick(rng, 0, std::size(kSizes) - 1)];
+      if (place * size > 2 * dim + 4) break;
+      digits[d].push_back({size, 0});
+      place *= size;
+    }
+    digits[d].push_back({std::max<int64_t>(1, (dim + place - 1) / place), 0});
+    for (int k = 0; k < digits[d].size(); ++k) order.emplace_back(d, k);
+  }
+  std::shuffle(order.begin(), order.end(), rng);
+  int64_t stride = 1;
+  *text = "digits";
+  for (const auto& [d, k] : order) {
+    digits[d][k].stride = stride;
+    stride = stride * digits[d][k].extent + (one_in(rng, 8) ? pick(rng, 1, 5) : 0);
+    *text += " " + std::to_string(digits[d][k].extent) + static_cast<char>('a' + d) + ":" +
+             std::to_string(digits[d][k].stride);
+  }
+  return Layout::from_digits(dims, digits);
+}
+
 /// A part of a larger tensor of the same tag, from whole blocks on; the layout itself where there is no such part.
 Layout random_submemory(std::mt19937_64& rng, const Layout& layout, std::string* tag) {
   Dims parent = layout.dims(), offsets(parent.size(), 0);
@@ -133,7 +162,7 @@ void random_attributes(std::mt19937_64& rng, Case& c) {
 Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::string* text) {
   for (int attempt = 0;; ++attempt) {
     Layout layout;
-    const int64_t kind = pick(rng, 0, 9);
+    const int64_t kind = pick(rng, 0, 11);
     if (kind < 6 && !dims.empty()) {
       *text = random_tag(rng, dims.size());
       layout = Format::parse(*text).bind(dims);
@@ -149,6 +178,8 @@ Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::s
         *text +=
             ";pitch=" + std::to_string(std::max<int64_t>(Format::parse(*text).image(dims).width, 1) + pick(rng, 0, 3));
       layout = Format::parse(*text).bind(dims);
+    } else if (kind > 9 && !dims.empty()) {
+      layout = random_digits(rng, dims, text);
     } else {
       layout = random_strides(rng, dims, source, text);
     }

@@ -57,10 +57,12 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   if (rng() % 2 == 0) tuning.panel = 1 + static_cast<int64_t>(rng() % 48);
   if (rng() % 2 == 0) tuning.strip = 1 + static_cast<int64_t>(rng() % 24);
   const Plan streamed = Plan::make(c.src, c.dst, c.attributes, {}, tuning);
+  // By size, where the caches are small: past them, or through them by blocks that are fetched ahead.
+  const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
     cpu::set_isa(isa);
-    for (const Plan* plan : {&cached, &streamed}) {
+    for (const Plan* plan : {&cached, &streamed, &large}) {
       std::vector<std::byte> memory(before.size() + 128, std::byte{0x5a});
       const std::size_t start = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + shift;
       std::ranges::copy(before, memory.begin() + static_cast<std::ptrdiff_t>(start));
