@@ -156,6 +156,17 @@ bool loses_past_cache(const BoxPlan& most) {
   return scatters_rows(most) || in_small_blocks(most) || by_register_tiles(most) || writes_scraps(most);
 }
 
+/// Whether tiles take longer than boxes of their own would through the cache: for what they read again, or as they have
+/// many small blocks. Where the last-level cache has both sides, starting these is weighed against the destination's
+/// lines, padding too, that would be read before they are written; where it has not, most elements must be in such.
+bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const TensorDesc& dst, const Machine& machine) {
+  const int64_t elements = src.layout.elements();
+  if (tiled.reads_again || 2 * tiled.in_few_sets > elements) return true;
+  const bool in_cache = src.span_bytes() <= machine.l3 && dst.span_bytes() <= machine.l3 - src.span_bytes();
+  return in_cache ? tiled.started > dst.layout.padded_elements() * units(dst.dtype)
+                  : 2 * tiled.in_small_pieces > elements;
+}
+
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
 int64_t reach(const Layout& layout, int d, int64_t end) {
   const auto digits = layout.digits(d);
@@ -213,7 +224,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
     if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
   }
-  const uint32_t filled = plan.plan_boxes(tuning);
+  const uint32_t filled = plan.plan_boxes(machine, tuning);
   if (!plan.streams_ && bytes > machine.l3 / 8 * kFetchEighths) std::ranges::for_each(plan.boxes_, fetch_next_block);
   if (fills) plan.plan_fills(filled);
   plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
@@ -224,7 +235,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   return plan;
 }
 
-uint32_t Plan::plan_boxes(const Tuning& tuning) {
+uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
   BoxPlanner planner{src_.dtype,
                      dst_.dtype,
@@ -236,8 +247,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
   if (streams_ && !divides_evenly(src_, dst_)) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
-    const bool loses = tiled && (tiled->reads_again || 2 * tiled->in_small_pieces > src_.layout.elements() ||
-                                 2 * tiled->in_few_sets > src_.layout.elements() ||
+    const bool loses = tiled && (loses_past_cache(*tiled, src_, dst_, machine) ||
                                  loses_past_cache(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
     if (tiled && (!loses || tuning.stream == Tuning::Stream::always)) {
       boxes_ = std::move(tiled->boxes);
@@ -268,7 +278,7 @@ uint32_t Plan::plan_boxes(const Tuning& tuning) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();
-    return plan_boxes(tuning);
+    return plan_boxes(machine, tuning);
   }
   return 0;
 }

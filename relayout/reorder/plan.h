@@ -90,7 +90,7 @@ class Plan {
 
  private:
   /// Returns the dims, by bit, whose padding is filled by the boxes already.
-  uint32_t plan_boxes(const Tuning& tuning);
+  uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
   /// The extents that are moved: into the padding of both sides where that makes fewer boxes. What is moved there is
   /// filled after it. past_source: into the destination's padding only, as if the source went on.
   Dims moved_dims(bool past_source) const;

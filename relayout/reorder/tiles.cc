@@ -69,6 +69,16 @@ bool in_small_pieces(const BoxPlan& part, bool copies) {
   return moves && !part.long_runs && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock;
 }
 
+/// What could be written through the cache, in bytes, while the blocks of a part start; four times what is moved one by
+/// one.
+int64_t started(const BoxPlan& part, bool copies, bool one_by_one, int64_t bytes) {
+  constexpr int64_t kBlock = 2 << 10, kOneByOne = 4;
+  if (one_by_one || part.shape == KernelShape::gather)
+    return one_by_one || part.piece[kDst] < kGroup ? kOneByOne * bytes : 0;
+  const bool moves = part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies);
+  return moves && !part.long_runs ? kBlock * part.blocks : 0;
+}
+
 /// Parts that together make a stretch of the destination.
 struct Run {
   std::vector<SectionPart> parts;
@@ -318,9 +328,13 @@ class Tiler {
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
-        const bool parts_of_lines = dense && made.run_bytes < kLine;
-        if (!part.padding && (parts_of_lines || in_small_pieces(leaf, made.row_sources.empty() && !planner_.converts)))
-          out_.in_small_pieces += leaf.elements * tiles;
+        if (!part.padding) {
+          const bool copies = made.row_sources.empty() && !planner_.converts;
+          const int64_t moved = leaf.elements * tiles, bytes = leaf.elements * element_;
+          const bool parts_of_lines = dense && made.run_bytes < kLine;
+          if (parts_of_lines || in_small_pieces(leaf, copies)) out_.in_small_pieces += moved;
+          out_.started += started(leaf, copies, parts_of_lines, bytes) * tiles;
+        }
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;

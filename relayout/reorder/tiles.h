@@ -36,6 +36,8 @@ struct TiledBoxes {
   int64_t in_few_sets = 0;
   /// Elements of parts that are moved one by one, in regions of less than a few lines, or to runs of less than a line.
   int64_t in_small_pieces = 0;
+  /// What could be written through the cache, in bytes, while the parts' blocks start.
+  int64_t started = 0;
 };
 
 /// All boxes of a reorder of types of whole bytes, some of them tiled; null where none would be, or too many were made.
