@@ -202,6 +202,14 @@ TEST(StreamedPlan, PartsOfLinesMakeNoTiles) {
   EXPECT_TRUE(streams("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::bf16));
 }
 
+// Where the last level has both sides, small blocks of tiles must be worth the destination's lines; beyond it they are.
+TEST(StreamedPlan, SmallBlocksAreWeighedInTheLastLevel) {
+  EXPECT_FALSE(streams("adcb", "ABcd16b16a", {32, 67, 29, 31}, DType::f32));
+  EXPECT_TRUE(streams("adcb", "ABcd16b16a", {128, 67, 29, 31}, DType::f32));
+  // Padding of as much as the tensor makes them worth it.
+  EXPECT_TRUE(streams("Abcd32a", "ABcd16b64a", {32, 67, 29, 31}, DType::f32));
+}
+
 // Small elements of less than a line of rows are not worth tiles of a line by a line.
 TEST(StreamedPlan, NarrowStripsAreNotPacked) {
   const auto packs = [](std::string_view from, const Dims& dims) {
