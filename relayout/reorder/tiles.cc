@@ -60,23 +60,12 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
-/// Whether a part is moved element by element, or in blocks so small that their lists cost more than they move (copies
-/// where `copies`).
-bool in_small_pieces(const BoxPlan& part, bool copies) {
-  constexpr int64_t kSmallBlock = 16 * kLine;
-  if (part.shape == KernelShape::gather) return part.piece[kDst] < kGroup;
-  const bool moves = part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies);
-  return moves && !part.long_runs && part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock;
-}
+/// Whether a part is moved element by element.
+bool one_by_one(const BoxPlan& part) { return part.shape == KernelShape::gather && part.piece[kDst] < kGroup; }
 
-/// What could be written through the cache, in bytes, while the blocks of a part start; four times what is moved one by
-/// one.
-int64_t started(const BoxPlan& part, bool copies, bool one_by_one, int64_t bytes) {
-  constexpr int64_t kBlock = 2 << 10, kOneByOne = 4;
-  if (one_by_one || part.shape == KernelShape::gather)
-    return one_by_one || part.piece[kDst] < kGroup ? kOneByOne * bytes : 0;
-  const bool moves = part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies);
-  return moves && !part.long_runs ? kBlock * part.blocks : 0;
+/// Whether a part is moved in blocks with lists (copies where `copies`).
+bool in_blocks(const BoxPlan& part, bool copies) {
+  return part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies && !part.long_runs);
 }
 
 /// Parts that together make a stretch of the destination.
@@ -295,6 +284,21 @@ class Tiler {
     return out;
   }
 
+  /// What starting the blocks of a part takes, in all tiles. See in_blocks(); `in_line`: its run is less than a line.
+  void weigh(const BoxPlan& part, int64_t tiles, bool copies, bool in_line) {
+    // Blocks of less than this cost more than they move. And what could be written through the cache, in bytes, while
+    // one starts, and for a byte that is moved one by one.
+    constexpr int64_t kSmallBlock = 16 * kLine, kStart = 2 << 10, kOneByOne = 4;
+    if (in_line || one_by_one(part)) {
+      out_.in_small_pieces += part.elements * tiles;
+      out_.started += kOneByOne * part.elements * element_ * tiles;
+    } else if (in_blocks(part, copies)) {
+      if (part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock)
+        out_.in_small_pieces += part.elements * tiles;
+      out_.started += kStart * part.blocks * tiles;
+    }
+  }
+
   void emit(const Group& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
     BoxPlan out;
     out.offset = offset;
@@ -328,13 +332,8 @@ class Tiler {
         BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
         leaf.ahead = ahead;
         planned.push_back({&part, run.begin, &leaf});
-        if (!part.padding) {
-          const bool copies = made.row_sources.empty() && !planner_.converts;
-          const int64_t moved = leaf.elements * tiles, bytes = leaf.elements * element_;
-          const bool parts_of_lines = dense && made.run_bytes < kLine;
-          if (parts_of_lines || in_small_pieces(leaf, copies)) out_.in_small_pieces += moved;
-          out_.started += started(leaf, copies, parts_of_lines, bytes) * tiles;
-        }
+        const bool copies = made.row_sources.empty() && !planner_.converts;
+        if (!part.padding) weigh(leaf, tiles, copies, dense && made.run_bytes < kLine);
         if (part.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;
