@@ -147,13 +147,30 @@ Run shuffle(cpu::ShuffleKernel kernel, int64_t run_bytes) {
 }
 
 /// The first bytes of every 64.
-Run fill(cpu::FillKernel kernel, int filled) {
+Run fill(cpu::FillKernel kernel, int filled, bool stream) {
   return [=](benchmark::State& state) {
     const auto rows = steps(128, 64);
     const Fixture data(1, 128 * 64);
     const uint64_t mask = filled == 64 ? ~uint64_t{0} : (uint64_t{1} << filled) - 1;
     data.time(state, 128 * filled,
-              [&] { kernel(data.dst(), rows.data(), cpu::kFirst, 128, 1, 0, mask, 0x0101010101010101); });
+              [&] { kernel(data.dst(), rows.data(), cpu::kFirst, 128, 1, 0, mask, 0x0101010101010101, stream); });
+  };
+}
+
+/// Lines of n elements of 4 bits, which are n + 1 apart in memory.
+Run unpack(cpu::UnpackKernel kernel, int64_t n) {
+  return [=](benchmark::State& state) {
+    const auto lines = steps(64, n + 1);
+    const Fixture data(64 * (n + 1), 64 * n);
+    data.time(state, 64 * n * 3 / 2, [&] { kernel(data.src(), 0, lines.data(), 64, n, data.dst(), n); });
+  };
+}
+
+Run pack(cpu::PackKernel kernel, int64_t n) {
+  return [=](benchmark::State& state) {
+    const auto lines = steps(64, n + 1);
+    const Fixture data(64 * n, 64 * (n + 1));
+    data.time(state, 64 * n * 3 / 2, [&] { kernel(data.src(), n, data.dst(), 0, lines.data(), 64, n); });
   };
 }
 
@@ -317,7 +334,12 @@ void add_table(const Kernels& k) {
     if (k.copy_stream) add(k, "copy_stream/" + std::to_string(run), copy(k.copy_stream, run));
   }
   for (const int64_t run : {16, 64, 1024}) add(k, "shuffle/" + std::to_string(run), shuffle(k.shuffle, run));
-  for (const int filled : {3, 16, 64}) add(k, "fill/" + std::to_string(filled), fill(k.fill, filled));
+  for (const int filled : {3, 16, 64}) add(k, "fill/" + std::to_string(filled), fill(k.fill, filled, false));
+  add(k, "fill_stream/64", fill(k.fill, 64, true));
+  for (const int64_t n : {4, 16, 64}) {
+    add(k, "unpack_nibbles/" + std::to_string(n), unpack(k.unpack_nibbles[1], n));
+    add(k, "pack_nibbles/" + std::to_string(n), pack(k.pack_nibbles, n));
+  }
   add_conversions(k);
 }
 

@@ -3,6 +3,7 @@
 // runs go straight from memory to memory, and transpositions move the narrower of both types.
 #include <bit>
 
+#include "relayout/cpu/nibbles.h"
 #include "relayout/cpu/pack_block.h"
 
 namespace relayout::cpu {
@@ -10,6 +11,7 @@ namespace {
 
 /// Elements of a tile at most (the plan's blocks), and values converted at a time.
 constexpr int64_t kTile = 4096;
+static_assert(kTile <= kMaxNibbles);
 constexpr int64_t kChunk = 512;
 constexpr std::size_t kWidest = 8;
 /// A long run is fetched so many bytes ahead.
@@ -96,27 +98,6 @@ struct Converter {
     }
   }
 };
-
-/// Elements of 4 bits, a byte each in the tile.
-void fetch_nibbles(DType dtype, const std::byte* memory, int64_t offset, Starts rows, Starts cols, const Block& block,
-                   std::byte* tile) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    for (int64_t c = 0; c < block.cols; ++c) {
-      const int64_t at = offset + rows[r] + cols[c];
-      *tile++ = dtype == DType::s4 ? static_cast<std::byte>(read_element<DType::s4>(memory, at))
-                                   : static_cast<std::byte>(read_element<DType::u4>(memory, at));
-    }
-  }
-}
-
-void put_nibbles(const RunContext& context, const Block& block, const std::byte* tile) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    for (int64_t c = 0; c < block.cols; ++c) {
-      write_element<DType::u4>(context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
-                               static_cast<uint8_t>(*tile++));
-    }
-  }
-}
 
 /// Lists 0, step, 2 * step ... for dense tiles.
 struct Dense {
@@ -238,12 +219,14 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
   alignas(64) std::byte converted[static_cast<std::size_t>(kTile) * kWidest];
 
   if (src_nibbles)
-    fetch_nibbles(src_type, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, fetched);
+    fetch_nibbles(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block,
+                  src_type == DType::s4, fetched);
   else if (!src_runs)
     fetch(context, box, block, kSrc, box.piece[kSrc], fetched);
   if (!dst_runs && sum) {
     if (dst_nibbles)
-      fetch_nibbles(dst_type, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block, converted);
+      fetch_nibbles(context.kernels, context.dst, block.offset[kDst], block.dst_rows, block.dst_cols, block,
+                    dst_type == DType::s4, converted);
     else
       fetch(context, box, block, kDst, box.piece[kDst], converted);
   }
@@ -268,7 +251,7 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
   }
   if (dst_runs) return;
   if (dst_nibbles)
-    put_nibbles(context, block, converted);
+    put_nibbles(context.kernels, converted, context.dst, block);
   else
     put(context, box, block, box.piece[kDst], converted);
 }

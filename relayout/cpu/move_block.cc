@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "relayout/cpu/gather_run.h"
+#include "relayout/cpu/nibbles.h"
 #include "relayout/cpu/pack_block.h"
 
 namespace relayout::cpu {
@@ -109,13 +110,9 @@ void gather_block(const RunContext& context, const BoxPlan& box, const Block& bl
     case 16: return gather<Bytes16>(context, box, block);
     default: break;
   }
-  for (int64_t r = 0; r < block.rows; ++r) {
-    for (int64_t c = 0; c < block.cols; ++c) {
-      write_element<DType::u4>(
-          context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
-          read_element<DType::u4>(context.src, block.offset[kSrc] + block.src_rows[r] + block.src_cols[c]));
-    }
-  }
+  std::byte tile[kMaxNibbles];
+  fetch_nibbles(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, false, tile);
+  put_nibbles(context.kernels, tile, context.dst, block);
 }
 
 void copy_block(const RunContext& context, const BoxPlan& box, const Block& block) {
@@ -163,10 +160,9 @@ bool transpose_dense(const Kernels& kernels, const BoxPlan& box, const Block& bl
 void transpose_block(const RunContext& context, const BoxPlan& box, const Block& block) {
   const int64_t bytes = box.piece[kSrc];
   if (box.row_run > 0) {
-    return context.kernels.tiles[log2_size(bytes)](
-        block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols,
-        {block.rows, block.cols, std::min(box.row_run, block.rows), std::min(box.col_run, block.cols),
-         box.pattern.data(), box.dst_pattern.data(), box.ahead, box.dst_ahead});
+    return context.kernels.tiles[log2_size(bytes)](block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows,
+                                                   block.dst_cols,
+                                                   tile_shape(box, block.rows, block.cols, box.dst_ahead));
   }
   // A few rows or columns need no tiles, so no dense block either.
   const bool few =

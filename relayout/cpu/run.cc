@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "relayout/cpu/nibbles.h"
 #include "relayout/cpu/steps.h"
 #include "relayout/cpu/woven_run.h"
 
@@ -15,42 +16,11 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   uint64_t bits = context.plan.fill_bits();
   const int64_t bytes = box.piece[kDst];
   if (bytes == 0) {
-    for (int64_t r = 0; r < block.rows; ++r) {
-      for (int64_t c = 0; c < block.cols; ++c) {
-        write_element<DType::u4>(context.dst, block.offset[kDst] + block.dst_rows[r] + block.dst_cols[c],
-                                 static_cast<uint8_t>(bits & 15));
-      }
-    }
-    return;
+    return fill_nibbles(context.kernels, static_cast<std::byte>(bits & 15), context.dst, block);
   }
   for (int64_t b = bytes; b < 8; b *= 2) bits = (bits & (~uint64_t{0} >> (64 - 8 * b))) | bits << (8 * b);
   context.kernels.fill(block.dst, block.dst_rows, block.dst_cols, block.rows, block.cols,
-                       box.last_col - cols.begin * box.cols[0].stride[kDst], box.fill_mask, bits);
-}
-
-/// Blocks [begin, end) of a box, each as run(position in the loops, its rows, its columns).
-template <typename Run>
-inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
-                                                      int64_t end, const Run& run) {
-  Odometer at(box, tables);
-  const int64_t strips = box.strips, panels = box.panels;
-  int64_t strip = 0, panel = 0;
-  if (begin == 0) {
-    at.start();
-  } else {
-    at.seek(begin / (strips * panels));
-    panel = begin % (strips * panels) / strips;
-    strip = begin % strips;
-  }
-  for (int64_t b = begin; b < end; ++b) {
-    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
-        Part{panel * box.block_cols, box.block_cols, box.col_count});
-    if (++strip < strips) continue;
-    strip = 0;
-    if (++panel < panels) continue;
-    panel = 0;
-    if (b + 1 < end) at.next();
-  }
+                       box.last_col - cols.begin * box.cols[0].stride[kDst], box.fill_mask, bits, box.fill_streams);
 }
 
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
@@ -198,7 +168,8 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
     else
       run_block(context, box, block, row, col);
   });
-  if (context.plan.streams() && !context.in_tile && context.kernels.flush) context.kernels.flush();
+  const bool streamed = (context.plan.streams() && !context.in_tile) || box.fill_streams;
+  if (streamed && context.kernels.flush) context.kernels.flush();
 }
 
 }  // namespace
@@ -238,6 +209,8 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
     return;
   else if (box.strided && box.ahead == 0)
     run_strided_blocks(context, box, tables, begin, end);
+  else if (box.by_image && context.kernels.copy_stream && to_line(context.dst) == 0)
+    run_image_tiles(context, box, tables, begin, end);
   else if (!run_regions(context, box, tables, begin, end))
     run_listed(context, box, tables, begin, end);
 }

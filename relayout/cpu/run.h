@@ -66,7 +66,10 @@ struct Block {
 Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
 /// Does blocks [begin, end) of a box. Disjoint ranges write disjoint bytes, except where the destination's unit
-/// is a nibble.
+/// start. It is moved by move_block.cc (elements of 4 bits by way of nibbles.cc), converted by cast_block.cc, and,
+/// where
+// the destination is beyond the caches, written line by line by stream_block.cc, or by way of an image by
+// image_tiles.cc..
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 /// One block, which is `rows` and `cols` of its box, however that is done.
@@ -74,6 +77,21 @@ void run_block(const RunContext& context, const BoxPlan& box, const Block& block
 
 /// Does tiles [begin, end) of a box with parts (tiles.cc).
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
+
+/// A block of a box by tiles.
+inline TileShape tile_shape(const BoxPlan& box, int64_t rows, int64_t cols, int64_t dst_ahead) {
+  return {rows,
+          cols,
+          std::min(box.row_run, rows),
+          std::min(box.col_run, cols),
+          box.pattern.data(),
+          box.dst_pattern.data(),
+          box.ahead,
+          dst_ahead};
+}
+
+/// Does blocks [begin, end) of a box of register tiles by way of an image (image_tiles.cc).
+void run_image_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 /// Does chunks [begin, end) of a conversion by stages (stages.cc).
 void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);

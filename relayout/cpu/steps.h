@@ -64,6 +64,31 @@ struct Odometer {
   }
 };
 
+/// Blocks [begin, end) of a box, each as run(position in the loops, its rows, its columns).
+template <typename Run>
+inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
+                                                      int64_t end, const Run& run) {
+  Odometer at(box, tables);
+  const int64_t strips = box.strips, panels = box.panels;
+  int64_t strip = 0, panel = 0;
+  if (begin == 0) {
+    at.start();
+  } else {
+    at.seek(begin / (strips * panels));
+    panel = begin % (strips * panels) / strips;
+    strip = begin % strips;
+  }
+  for (int64_t b = begin; b < end; ++b) {
+    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
+        Part{panel * box.block_cols, box.block_cols, box.col_count});
+    if (++strip < strips) continue;
+    strip = 0;
+    if (++panel < panels) continue;
+    panel = 0;
+    if (b + 1 < end) at.next();
+  }
+}
+
 /// Goes on with a list of `have` entries, each so many later again by `stride`, until it has `count`.
 inline void repeat(int64_t* list, int64_t have, int64_t stride, int64_t count) {
   if (have == 1) {

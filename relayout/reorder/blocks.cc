@@ -243,6 +243,14 @@ int64_t columns_along(const BoxPlan& plan) {
   return std::min(plan.col_count, std::max<int64_t>(1, kMaxBlockSide / inner) * inner);
 }
 
+/// Rows (columns) of a block of elements of 4 bits that has so many of the other: about as many in each, and a multiple
+/// of what is moved at a time.
+int64_t nibble_side(int64_t count, int64_t other) {
+  constexpr int64_t kTogether = 8;
+  const int64_t most = std::clamp(kMaxNibbles / other, kNibbleSide, kMaxBlockSide) / kTogether * kTogether;
+  return ceil_div(ceil_div(count, ceil_div(count, most)), kTogether) * kTogether;
+}
+
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
 /// it: a *strip* of rows, a few lines of the source wide, over a *panel* of columns, so that a strip's lines are
 /// written whole while the next strip's are fetched.
@@ -258,7 +266,8 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
     plan.block_cols = plan.col_count;
     plan.block_rows = std::clamp<int64_t>((16 << 10) / plan.chunk, 1, kMaxBlockSide);
   } else if (plan.unit_bits[kSrc] == 4 || plan.unit_bits[kDst] == 4) {
-    plan.block_rows = plan.block_cols = 64;
+    plan.block_rows = nibble_side(plan.row_count, std::min(plan.col_count, kNibbleSide));
+    plan.block_cols = nibble_side(plan.col_count, plan.block_rows);
   } else if (plan.long_runs) {
     plan.block_cols = converts  ? (streams ? kStreamedCastBlock : kCastBlock)
                       : streams ? kStreamedCopyBlock

@@ -10,6 +10,8 @@ namespace relayout {
 inline constexpr int64_t kLongRun = 512;
 /// Rows of a region grow until they have so many bytes.
 inline constexpr int64_t kRowBytes = 256;
+/// Rows and columns of a block of elements of 4 bits, where there are as many.
+inline constexpr int64_t kNibbleSide = 64;
 
 /// Whether so few columns (rows) of elements of `bytes` are (de)interleaved by kernels of their own, where the `many`
 /// rows of the destination (columns of the source) follow each other.

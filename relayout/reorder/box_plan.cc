@@ -45,9 +45,9 @@ bool pair_nibbles(Box& box) {
 }
 
 /// Adds the axes nearest on one side to those that have `count` steps, until a block has enough. Returns the steps.
-int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side) {
+int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side, int64_t enough = kEnoughSteps) {
   for (auto next = nearest(axes, side); next != axes.end(); next = nearest(axes, side)) {
-    if (!to.empty() && count >= kEnoughSteps) break;
+    if (!to.empty() && count >= enough) break;
     count *= next->extent;
     to.push_back(take(axes, next));
   }
@@ -253,8 +253,8 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
       out.unit_bits = {4, 4};
       out.cols = {take(box.axes, nearest(box.axes, kDst))};
       out.rows = {take(box.axes, nearest(box.axes, kSrc))};
-      out.col_count = out.cols[0].extent;
-      out.row_count = out.rows[0].extent;
+      out.col_count = add_nearest(out.cols, out.cols[0].extent, box.axes, kDst, kNibbleSide);
+      out.row_count = add_nearest(out.rows, out.rows[0].extent, box.axes, kSrc, kNibbleSide);
       return finish(std::move(out), std::move(box), false, false, tuning);
     }
     element = 1;

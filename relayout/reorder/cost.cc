@@ -26,6 +26,8 @@ constexpr double kMostSpread = 4;
 constexpr double kUnfetched = 0.6;
 /// Bytes a nanosecond, read and written together, of what is written by way of the caches: lines, and parts of them.
 constexpr double kWholeLines = 20, kPartsOfLines = 6;
+/// How many times as long as its bytes alone it takes to put tiles together in the cache and write them past it.
+constexpr double kByImage = 1.7;
 /// A source of so many bytes stays in the last level.
 constexpr int64_t kLastLevel = 32 << 20;
 /// Bytes of both sides up to which a reorder in the caches runs at full rate, and how the rate falls beyond them.
@@ -71,7 +73,7 @@ double transposition(const BoxPlan& box, int64_t piece) {
 double rate(const BoxPlan& box, bool converts) {
   static constexpr std::array kTranspose{50.0, 60.0, 88.0, 75.0};  // by log2 of an element's bytes
   const int64_t piece = std::max<int64_t>(1, box.piece[kSrc]), row_bytes = box.col_count * piece;
-  if (box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4) return 0.5;
+  if (box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4) return converts ? 4 : 2;
   switch (box.shape) {
     case KernelShape::copy:
       if (converts) return 30;
@@ -154,7 +156,11 @@ class Price {
     bytes_written_ += to;
     start(box, times);
     if (streams_ && reads_lines(box)) ns_ += kFetched * elements * std::max(0.0, 1 - 1 / spread_);
-    if (!streams_)
+    if (box.by_image)
+      ns_ += (from * spread_ / read_ + to / kWrite) * kByImage;
+    else if (box.fill_streams)
+      ns_ += to / kWrite;
+    else if (!streams_)
       ns_ += (from + to) / (rate(box, converts_) * level_);
     else if (part)
       ns_ += from * spread_ / (read_ * kUnfetched) + to / kWrite + (from + to) / rate(box, converts_);

@@ -1,7 +1,9 @@
-// Simplification of boxes.
+// Simplification of boxes, and images of their blocks.
 #include "relayout/reorder/nest.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -58,6 +60,45 @@ void simplify(Box& box) {
   }
   axes.resize(kept);
   std::ranges::reverse(axes);
+}
+
+std::optional<BlockImage> image_of_block(const BoxPlan& box, int64_t rows, int64_t cols) {
+  BlockImage out;
+  const auto take = [&](const Axes& axes, int64_t block) {
+    if (axes.size() > kMaxImageAxes) return false;
+    for (std::size_t i = 0; i < axes.size() && block > 1; ++i) {
+      const Axis& axis = axes[i];
+      const int64_t extent = std::min(axis.extent, block);
+      const bool cut = extent < axis.extent && i + 1 < axes.size() && axis.extent % extent != 0;
+      if (axis.table >= 0 || axis.stride[kDst] <= 0 || block % extent != 0 || cut) return false;
+      if (extent > 1) out.steps[static_cast<std::size_t>(out.all_steps++)] = {extent, axis.stride[kDst], 0};
+      block /= extent;
+    }
+    return true;
+  };
+  if (!take(box.rows, rows)) return {};
+  out.row_steps = out.all_steps;
+  if (!take(box.cols, cols)) return {};
+  const auto order = std::span(out.by_distance).first(static_cast<std::size_t>(out.all_steps));
+  std::iota(order.begin(), order.end(), int8_t{0});
+  const auto step = [&](int8_t i) -> BlockImage::Step& { return out.steps[static_cast<std::size_t>(i)]; };
+  std::ranges::sort(order, {}, [&](int8_t i) { return step(i).dst; });
+  out.run_bytes = box.piece[kDst];
+  int64_t next = 0;
+  for (const int8_t i : order) {
+    BlockImage::Step& s = step(i);
+    if (next == 0 && s.dst == out.run_bytes) {
+      s.image = out.run_bytes;
+      out.run_bytes *= s.extent;
+      ++out.in_run;
+    } else {
+      if (next == 0) next = out.run_bytes + kImageSkew;
+      s.image = next;
+      next *= s.extent;
+      out.runs *= s.extent;
+    }
+  }
+  return out;
 }
 
 }  // namespace relayout

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,12 @@ inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int64_t kMaxStageGroup = 64;
 inline constexpr int kMaxStageParts = 3;
+/// Of an image of a block: its bytes, its runs, and the axes of a side at most; and how far runs are apart in it beyond
+/// their bytes, so that lines of several are not in each other's way.
+inline constexpr int64_t kMaxImageBytes = 96 << 10, kMaxImageRuns = 1024, kImageSkew = 64;
+inline constexpr int kMaxImageAxes = 16;
+/// Elements of 4 bits that a block has at most: they have a byte each on their way.
+inline constexpr int64_t kMaxNibbles = 4096;
 /// Most boxes have a few.
 using Axes = SmallVector<Axis, 5>;
 
@@ -132,10 +139,14 @@ struct BoxPlan {
   /// those of the permuted sides.
   int64_t row_run = 0, col_run = 0;
   std::array<uint8_t, 16> dst_pattern{};
+  /// By tiles: the destination of a block is put together in the cache, as image_of_block() says, and written past it.
+  bool by_image = false;
   /// fill: which bytes of the 64 from each column's start on are written, by bit. Columns start at last_col at most:
   /// there they overlap. Of nibbles each is a column.
   uint64_t fill_mask = 0;
   int64_t last_col = 0;
+  /// fill: whole lines are written past the cache.
+  bool fill_streams = false;
   /// The loops around the region, outermost first.
   Axes loops;
   /// Not empty: instead of a region of its own, a *tile* of the destination inside the loops that several boxes make
@@ -170,6 +181,26 @@ inline bool small_region(const BoxPlan& box) {
   const int64_t times = box.pack ? 1 : 2, row_bytes = box.col_count * box.piece[kDst];
   return times * row_bytes <= 512 && times * row_bytes * box.row_count <= kMaxRunBytes;
 }
+
+/// What a block writes, put together without what lies between: runs of the destination, one after the other, each
+/// kImageSkew bytes past the one before.
+struct BlockImage {
+  /// Some steps of an axis, in the destination and in the image.
+  struct Step {
+    int64_t extent, dst, image;
+  };
+  /// Of the rows, and after them of the columns, innermost first; and all by their distance in the destination.
+  std::array<Step, 2 * kMaxImageAxes> steps;
+  std::array<int8_t, 2 * kMaxImageAxes> by_distance;
+  int row_steps = 0, all_steps = 0;
+  /// The first ones of by_distance that are within a run.
+  int in_run = 0;
+  int64_t run_bytes = 0, runs = 1;
+};
+
+/// Of a box by tiles; none where a block of so many rows and columns is not whole axes and some steps of one more each,
+/// or an axis has a table or goes backwards.
+std::optional<BlockImage> image_of_block(const BoxPlan& box, int64_t rows, int64_t cols);
 
 /// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each
 /// other on every operand become one, an axis that walks the destination backwards is turned. The

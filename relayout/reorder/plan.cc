@@ -11,6 +11,7 @@
 #include "relayout/reorder/blocks.h"
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/cast.h"
+#include "relayout/reorder/past_cache.h"
 #include "relayout/reorder/refine.h"
 #include "relayout/reorder/refine_dim.h"
 #include "relayout/reorder/register_tiles.h"
@@ -22,10 +23,13 @@ namespace {
 
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
-/// Of the last-level cache, what source and destination together may take before the destination is written past it:
-/// a quarter. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Half of
-/// it where boxes share lines: these are put together before they are written past the cache.
-constexpr int64_t kStreamShare = 4, kStreamShareUneven = 2;
+/// Eighths of the last-level cache that source and destination together may take before the destination is written past
+/// it: two. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Four
+/// where runs share lines of the destination, six where boxes do: these are put together before they are written past
+/// the cache; but where lines are woven, which is done past it only, two and four. Padding of whole lines is written
+/// past it from four on, tiles of registers from seven.
+constexpr int64_t kStreamEighths = 2, kSharedRunsEighths = 4, kSharedBoxesEighths = 6, kFillEighths = 4,
+                  kImageEighths = 7;
 /// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
 constexpr int64_t kFetchEighths = 3;
 /// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
@@ -92,81 +96,6 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
   return out;
 }
 
-/// Whether blocks of both sides divide each other and the dims, so that no boxes share lines. Nibbles always do.
-bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
-  const Layout &src = src_desc.layout, &dst = dst_desc.layout;
-  if (bits(src_desc.dtype) < 8 || bits(dst_desc.dtype) < 8) return true;
-  if (dst.padded()) return false;
-  for (int d = 0; d < dst.ndims(); ++d) {
-    int64_t places[2 * kMaxDigits], count = 0;
-    for (const Layout* side : {&src, &dst}) {
-      int64_t place = 1;
-      for (const Digit& digit : side->digits(d)) {
-        if (place > dst.dim(d) / std::max<int64_t>(1, digit.extent)) break;
-        place *= digit.extent;
-        if (dst.dim(d) % place != 0) return false;
-        places[count++] = place;
-      }
-    }
-    for (int64_t a = 0; a < count; ++a) {
-      for (int64_t b = 0; b < a; ++b) {
-        if (places[a] % places[b] != 0 && places[b] % places[a] != 0) return false;
-      }
-    }
-  }
-  return true;
-}
-
-/// Whether a transposition writes short rows of parts of lines here and there. Past the cache each would be put
-/// together for a line or two and two parts of lines, which takes a multiple of the time through the cache, whatever
-/// the size. Halves and quarters of lines that follow each other make lines.
-bool scatters_rows(const BoxPlan& box) {
-  constexpr int64_t kShort = 8 * kLine;
-  const int64_t bytes = box.col_count * box.piece[kDst];
-  if (!box.parts.empty() || box.rows.empty()) return false;
-  const bool makes_lines = bytes >= kSmallPiece && kLine % bytes == 0;
-  const bool follow = box.rows[0].stride[kDst] == bytes && (box.rows.size() == 1 || makes_lines);
-  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 && !follow;
-}
-
-/// Whether a box that is no tile is transposed, or copied in pieces of less than half a line, in blocks of less than a
-/// few lines.
-bool in_small_blocks(const BoxPlan& box) {
-  const bool small = box.shape == KernelShape::copy ? !box.long_runs && box.shuffle == 1 && box.piece[kDst] < kLine / 2
-                                                    : box.shape == KernelShape::transpose;
-  return box.parts.empty() && small && box.row_run == 0 &&
-         box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
-}
-
-/// Whether a box goes by tiles of registers, which write through the cache: what else there is would be past it alone.
-/// (Planned anew for the cache, a few such boxes have no tiles.)
-bool by_register_tiles(const BoxPlan& box) { return box.parts.empty() && box.row_run > 0; }
-
-/// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
-/// of the time goes to putting lines together, which the cache does as well. Or whether it leaves gaps in lines.
-bool writes_scraps(const BoxPlan& box) {
-  const int64_t piece = box.piece[kDst];
-  const auto gap = [](const RowSource& source) { return source.from == RowSource::kGap; };
-  if (!box.row_sources.empty()) return std::ranges::any_of(box.row_sources, gap);
-  return box.shape == KernelShape::copy && box.parts.empty() && !box.long_runs && box.shuffle == 1 &&
-         piece < kLine / 2 && kLine % piece != 0;
-}
-
-bool loses_past_cache(const BoxPlan& most) {
-  return scatters_rows(most) || in_small_blocks(most) || by_register_tiles(most) || writes_scraps(most);
-}
-
-/// Whether tiles take longer than boxes of their own would through the cache: for what they read again, or as they have
-/// many small blocks. Where the last-level cache has both sides, starting these is weighed against the destination's
-/// lines, padding too, that would be read before they are written; where it has not, most elements must be in such.
-bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const TensorDesc& dst, const Machine& machine) {
-  const int64_t elements = src.layout.elements();
-  if (tiled.reads_again || 2 * tiled.in_few_sets > elements) return true;
-  const bool in_cache = src.span_bytes() <= machine.l3 && dst.span_bytes() <= machine.l3 - src.span_bytes();
-  return in_cache ? tiled.started > dst.layout.padded_elements() * units(dst.dtype)
-                  : 2 * tiled.in_small_pieces > elements;
-}
-
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
 int64_t reach(const Layout& layout, int d, int64_t end) {
   const auto digits = layout.digits(d);
@@ -215,18 +144,28 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
-  const int64_t bytes = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
-  plan.streams_ = tuning.stream == Tuning::Stream::always ||
-                  (tuning.stream == Tuning::Stream::by_size && bytes > machine.l3 / kStreamShare &&
-                   (bytes > machine.l3 / kStreamShareUneven || divides_evenly(src, dst)));
+  plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
+  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.l3 / 8 * eighths; };
+  plan.streams_ =
+      tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && over(kStreamEighths) &&
+                                                  (over(kSharedRunsEighths) || divides_evenly(src, dst)));
   const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
   if (fills) {
     plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
     if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
   }
   const uint32_t filled = plan.plan_boxes(machine, tuning);
-  if (!plan.streams_ && bytes > machine.l3 / 8 * kFetchEighths) std::ranges::for_each(plan.boxes_, fetch_next_block);
+  if (!plan.streams_ && over(kFetchEighths)) std::ranges::for_each(plan.boxes_, fetch_next_block);
+  const auto past_cache = [&](int64_t eighths) {
+    return tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && over(eighths));
+  };
+  if (past_cache(kImageEighths)) {
+    for (BoxPlan& box : plan.boxes_) box.by_image = writes_lines(box);
+  }
   if (fills) plan.plan_fills(filled);
+  if (past_cache(kFillEighths)) {
+    for (BoxPlan& fill : plan.fills_) fill.fill_streams = fills_lines(fill);
+  }
   plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
                             plan.boxes_[0].row_sources.empty() && plan.boxes_[0].blocks == 1;
   for (auto& table : plan.tables_) {
@@ -244,11 +183,15 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
                      attributes_.beta != 0,
                      fills ? std::optional(fill_bits_) : std::nullopt,
                      tuning};
-  if (streams_ && !divides_evenly(src_, dst_)) {
+  const bool even = streams_ && divides_evenly(src_, dst_);
+  const int64_t eighths = !even ? kSharedBoxesEighths : apart_by_lines(dst_) ? kStreamEighths : kSharedRunsEighths;
+  const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.l3 / 8 * eighths && !weaves(most); };
+  if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
-    const bool loses = tiled && (loses_past_cache(*tiled, src_, dst_, machine) ||
-                                 loses_past_cache(*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements)));
+    const BoxPlan* most = tiled ? &*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements) : nullptr;
+    const bool loses =
+        tiled && (loses_past_cache(*tiled, src_, dst_, machine) || loses_past_cache(*most) || fits(*most));
     if (tiled && (!loses || tuning.stream == Tuning::Stream::always)) {
       boxes_ = std::move(tiled->boxes);
       fills_ = std::move(tiled->fills);
@@ -274,7 +217,7 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
     if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
   }
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
-  if (streams_ && tuning.stream == Tuning::Stream::by_size && !converts_ && loses_past_cache(most)) {
+  if (streams_ && tuning.stream == Tuning::Stream::by_size && (fits(most) || (!converts_ && loses_past_cache(most)))) {
     streams_ = false;
     boxes_.clear();
     tables_.clear();

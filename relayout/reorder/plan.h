@@ -108,6 +108,7 @@ class Plan {
   std::vector<AttributeValues> attribute_values_;
   Dims attribute_strides_;
   uint64_t fill_bits_ = 0;
+  int64_t bytes_ = 0;  // of both sides
 };
 
 }  // namespace relayout

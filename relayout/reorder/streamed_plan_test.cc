@@ -176,24 +176,61 @@ TEST(StreamedPlan, NextRegionsAreFetched) {
 // Where tiles of registers go through the cache and both sides are beyond it, the next block of both is fetched: here
 // the next of the 16 KiB that the destination has for an index of a.
 TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
-  const auto box = [](const Dims& dims) {
-    const Plan p = Plan::make(desc("AcdB16b16a2b", dims), desc("BAcd16b16a", dims), {}, {},
-                              {.stream = Tuning::Stream::never});
+  const auto box = [](const Dims& dims, Tuning::Stream stream) {
+    const Plan p = Plan::make(desc("AcdB16b16a2b", dims), desc("BAcd16b16a", dims), {}, {}, {.stream = stream});
     return *std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements);
   };
-  const BoxPlan large = box({64, 64, 56, 56}), small = box({16, 32, 16, 16});
+  const Dims much{64, 64, 56, 56};
+  const BoxPlan large = box(much, Tuning::Stream::never), small = box({16, 32, 16, 16}, Tuning::Stream::never);
   ASSERT_GT(large.row_run, 0);
   ASSERT_GT(small.row_run, 0);
   EXPECT_NE(large.ahead, 0);
   EXPECT_NE(large.dst_ahead, 0);
   EXPECT_EQ(small.dst_ahead, 0);
   EXPECT_EQ(small.ahead, 0);
+  // Where nothing keeps them from going past the cache, by way of an image.
+  EXPECT_FALSE(large.by_image);
+  EXPECT_TRUE(box(much, Tuning::Stream::by_size).by_image);
+}
+
+// By way of an image go blocks that are whole lines of the destination, from the start of one on.
+TEST(StreamedPlan, ImagesAreOfWholeLines) {
+  const auto by_image = [](std::string_view to, const Dims& dims) {
+    const Plan p = Plan::make(desc("ABcd4a4b", dims), desc(to, dims));
+    return std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements)->by_image;
+  };
+  EXPECT_TRUE(by_image("AcdB16b48a2b", {128, 67, 29, 31}));
+  EXPECT_FALSE(by_image("abcd", {128, 67, 29, 31}));
+  EXPECT_FALSE(by_image("AcdB16b48a2b", {16, 67, 29, 31}));
+}
+
+// From what share of the last level, 32 MiB here, destinations are written past it: a quarter where runs are apart by
+// whole lines, half where they share some, three quarters where boxes do; woven lines of small pieces from half on.
+TEST(StreamedPlan, SharesOfTheLastLevel) {
+  EXPECT_FALSE(streams("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
+  EXPECT_TRUE(streams("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
+  EXPECT_FALSE(streams("abcd", "acdb", {32, 17, 56, 56}, DType::f32));  // 13.6 MB
+  EXPECT_TRUE(streams("abcd", "acdb", {40, 17, 56, 56}, DType::f32));
+  EXPECT_FALSE(streams("aBcd16b", "abcd", {40, 17, 56, 56}, DType::f32));  // 24.6 MB
+  EXPECT_TRUE(streams("aBcd16b", "abcd", {48, 17, 56, 56}, DType::f32));
+  EXPECT_TRUE(streams("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
+}
+
+// Padding that is whole lines is written past the cache where the destination is beyond it; parts of lines never are.
+TEST(StreamedPlan, PaddingOfWholeLines) {
+  const auto streamed = [](std::string_view to, const Dims& dims) {
+    const Plan p = Plan::make(desc("adbc", dims), desc(to, dims));
+    return std::ranges::count_if(p.fills(), [](const BoxPlan& fill) { return fill.fill_streams; });
+  };
+  EXPECT_GT(streamed("ABcd16b64a4b", {32, 67, 29, 31}), 0);
+  EXPECT_EQ(streamed("ABcd16b64a4b", {8, 67, 9, 31}), 0);
+  EXPECT_EQ(streamed("aBcd4b", {64, 67, 29, 31}), 0);
 }
 
 // Tiles one after the other that read the same lines need these in the cache: not 450 of them in a quarter of its sets.
 TEST(StreamedPlan, LinesInFewSetsAreReadOnce) {
-  EXPECT_FALSE(streams("aBdC16c16b2c", "abcd", {32, 67, 29, 31}, DType::f32));
-  EXPECT_TRUE(streams("aBcd16b", "abcd", {32, 67, 29, 31}, DType::f32));
+  EXPECT_FALSE(streams("aBdC16c16b2c", "abcd", {64, 67, 29, 31}, DType::f32));
+  EXPECT_TRUE(streams("aBcd16b", "abcd", {64, 67, 29, 31}, DType::f32));
 }
 
 // Runs of less than a line make no lines by tiles.

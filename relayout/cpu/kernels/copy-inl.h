@@ -106,13 +106,28 @@ void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2
 }
 
 void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols, int64_t last_col, uint64_t mask,
-          uint64_t bits) {
+          uint64_t bits, [[maybe_unused]] bool stream) {
   const auto each = [&](auto one) __attribute__((always_inline)) {
     for (int64_t r = 0; r < rows; ++r) {
       std::byte* const to = dst + dst_rows[r];
       for (int64_t c = 0; c < cols; ++c) one(to + std::min(dst_cols[c], last_col));
     }
   };
+#if RELAYOUT_KERNELS_SIMD
+  if (mask == ~uint64_t{0} && stream) {
+    const Wide<uint64_t> wide;
+    const auto value = hn::Set(wide, bits);
+    return each([=](std::byte* to) HWY_ATTR {
+      const bool line = reinterpret_cast<uintptr_t>(to) % kLine == 0;
+      for (int64_t i = 0; i < kLine; i += 16 * kBlocks) {
+        if (line)
+          put<true>(value, wide, as<uint64_t>(to + i));
+        else
+          put<false>(value, wide, as<uint64_t>(to + i));
+      }
+    });
+  }
+#endif
 #if RELAYOUT_KERNELS_SIMD && HWY_TARGET <= HWY_AVX3
   const __m512i value = _mm512_set1_epi64(static_cast<int64_t>(bits));
   if (mask == ~uint64_t{0}) return each([=](std::byte* to) HWY_ATTR { _mm512_storeu_si512(to, value); });
@@ -166,6 +181,8 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 #endif
 }
 
+#include "relayout/cpu/kernels/nibbles-inl.h"
+
 #if RELAYOUT_KERNELS_SIMD
 
 #include "relayout/cpu/kernels/copy_stream-inl.h"
@@ -183,6 +200,8 @@ void add_copies(Kernels& k) {
   k.copy_strided = &copy_strided;
   k.shuffle = &shuffle;
   k.fill = &fill;
+  k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};
+  k.pack_nibbles = &pack_nibbles;
 #if RELAYOUT_KERNELS_SIMD
   k.copy_stream = &copy_stream;
   k.flush = &flush;

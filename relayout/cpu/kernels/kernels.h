@@ -67,8 +67,8 @@ using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src
                                Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
 
 /// What tiles of 16 bytes and more of a region are, see BoxPlan::row_run: rows and columns, those of a run (the numbers
-/// of rows and columns are multiples), and the permutations of both sides; where dst_ahead is not 0, how
-/// many bytes ahead of what is read and written lines are fetched.
+/// of rows and columns are multiples), and the permutations of both sides; how many
+/// bytes ahead of what is read and written lines are fetched, 0 for not.
 struct TileShape {
   int64_t rows, cols, row_run, col_run;
   const uint8_t *src_pattern, *dst_pattern;
@@ -87,9 +87,16 @@ using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t gro
                                const uint8_t* pattern);
 
 /// Writes 8 bytes of `bits` again and again: of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c], last_col) on
-/// those that `mask` has, by bit.
+/// those that `mask` has, by bit. stream: whole lines are written past the cache.
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
-                            int64_t last_col, uint64_t mask, uint64_t bits);
+                            int64_t last_col, uint64_t mask, uint64_t bits, bool stream);
+
+/// n elements of 4 bits of each of `count` lines, which start at element first + lines[i] of a side, to or from bytes
+/// at i * step; signed ones are extended. Bytes that lines share with other elements keep these.
+using UnpackKernel = void (*)(const std::byte* src, int64_t first, Starts lines, int64_t count, int64_t n,
+                              std::byte* to, int64_t step);
+using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst, int64_t first, Starts lines,
+                            int64_t count, int64_t n);
 
 /// A line of the destination, or 16 bytes of one, out of a few stretches of the source of up to as many bytes each,
 /// from from[k] on.
@@ -190,6 +197,9 @@ struct Kernels {
   std::array<TileKernel, kElementSizes + 1> tiles;
   RegroupKernel regroup;
   FillKernel fill;
+  /// Of unsigned and of signed elements.
+  std::array<UnpackKernel, 2> unpack_nibbles;
+  PackKernel pack_nibbles;
   /// Makes such stores visible to other threads, once after them.
   void (*flush)();
   /// [compute type][dtype]; null where that pair is never used.

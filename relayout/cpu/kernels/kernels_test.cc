@@ -246,7 +246,7 @@ TEST_P(EveryTable, Fill) {
             }
           }
         }
-        GetParam()->fill(dst.data(), rows.data(), cols.data(), kRows, kCols, last, mask, bits);
+        GetParam()->fill(dst.data(), rows.data(), cols.data(), kRows, kCols, last, mask, bits, shift % 2 == 0);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << std::hex << mask;
         ASSERT_TRUE(dst.intact());
       }

@@ -1,0 +1,71 @@
+// Tiles of registers whose lines are written past the cache: the destination of a block is put together in the cache,
+// as an *image* in which its runs follow each other, and each run is written as a whole. Lines of the destination are
+// not read before they are written so, and those of a block are not in each other's way in the cache.
+#include "relayout/cpu/steps.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// Where rows and columns of a block are in its image, and where the runs of this go.
+class ImageLists {
+ public:
+  explicit ImageLists(const BoxPlan& box) : box_(box) { rows_[0] = cols_[0] = from_[0] = to_[0] = 0; }
+
+  /// For blocks of so many rows and columns.
+  void seek(int64_t rows, int64_t cols) {
+    if (rows == row_count_ && cols == col_count_) return;
+    row_count_ = rows;
+    col_count_ = cols;
+    image_ = *image_of_block(box_, rows, cols);
+    list(0, image_.row_steps, rows_);
+    list(image_.row_steps, image_.all_steps, cols_);
+    int64_t have = 1;
+    for (int k = image_.in_run; k < image_.all_steps; ++k) {
+      const BlockImage::Step& step = at(image_.by_distance[static_cast<std::size_t>(k)]);
+      repeat(from_, have, step.image, have * step.extent);
+      repeat(to_, have, step.dst, have * step.extent);
+      have *= step.extent;
+    }
+  }
+
+  Starts rows() const { return rows_; }
+  Starts cols() const { return cols_; }
+
+  void write(const Kernels& kernels, const std::byte* image, std::byte* dst) const {
+    kernels.copy_stream(image, from_, kFirst, dst, to_, kFirst, image_.runs, 1, image_.run_bytes, 0);
+  }
+
+ private:
+  const BlockImage::Step& at(int i) const { return image_.steps[static_cast<std::size_t>(i)]; }
+
+  void list(int begin, int end, int64_t* to) const {
+    int64_t have = 1;
+    for (int i = begin; i < end; have *= at(i++).extent) repeat(to, have, at(i).image, have * at(i).extent);
+  }
+
+  const BoxPlan& box_;
+  BlockImage image_;
+  int64_t row_count_ = 0, col_count_ = 0;
+  int64_t rows_[kMaxBlockSide], cols_[kMaxBlockSide], from_[kMaxImageRuns], to_[kMaxImageRuns];
+};
+
+}  // namespace
+
+void run_image_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  alignas(kPage) std::byte memory[kMaxImageBytes];
+  ImageLists image(box);
+  Starts2 rows(box.rows), cols(box.cols);
+  const auto tiles = context.kernels.tiles[log2_size(box.piece[kSrc])];
+  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+    rows.seek(row.begin, row.count());
+    cols.seek(col.begin, col.count());
+    image.seek(row.count(), col.count());
+    const auto start = [&](Operand k) { return at.offsets[k] + rows.first()[k] + cols.first()[k]; };
+    tiles(context.src + start(kSrc), rows.of(kSrc), cols.of(kSrc), memory, image.rows(), image.cols(),
+          tile_shape(box, row.count(), col.count(), 0));
+    image.write(context.kernels, memory, context.dst + start(kDst));
+  });
+  context.kernels.flush();
+}
+
+}  // namespace relayout::cpu
