@@ -26,7 +26,7 @@ constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// Eighths of the last-level cache that source and destination together may take before the destination is written past
 /// it: two. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Four
 /// where runs share lines of the destination, six where boxes do: these are put together before they are written past
-/// the cache; but where lines are woven, which is done past it only, two and four. Padding of whole lines is written
+/// the cache; but where lines are woven of small pieces two and four. Padding of whole lines is written
 /// past it from four on, tiles of registers from seven.
 constexpr int64_t kStreamEighths = 2, kSharedRunsEighths = 4, kSharedBoxesEighths = 6, kFillEighths = 4,
                   kImageEighths = 7;

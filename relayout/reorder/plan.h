@@ -65,6 +65,7 @@ class Plan {
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const { return converts_; }
   /// Whether both sides together are beyond the caches: then the destination is written past them, line by line.
+  /// Otherwise single boxes, and padding, may be (BoxPlan::by_image, BoxPlan::fill_streams).
   bool streams() const { return streams_; }
   /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most four times
   /// kMaxBoxes of refine.h, as a few steps of a box, and the last step of a dim, may be cut off, and kMaxBoxes fills a
