@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <climits>
 #include <cstring>
 #include <string_view>
@@ -25,6 +26,7 @@ volatile sig_atomic_t watching = 0;
 alignas(64) char handler_stack[64 << 10];
 // An interrupt is a request; one was made.
 volatile sig_atomic_t waiting = 0, requested = 0;
+std::atomic_flag ending;
 
 // As print_error() would write it. On a terminal there may be a progress bar, and what the key shows as.
 constexpr std::string_view kInterruptedText = "relayout: interrupted\n",
@@ -38,6 +40,8 @@ void on_interrupt(int signal_number) {
     requested = 1;
     return;
   }
+  // A second signal may come to another thread meanwhile.
+  if (ending.test_and_set()) return;
   if (watching) unlink(watched_path);
   const std::string_view text = as_json ? kInterruptedJson : on_terminal ? kInterruptedOnTerminal : kInterruptedText;
   // Where that does not work nothing can be said.

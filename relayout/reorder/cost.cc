@@ -144,7 +144,9 @@ class Price {
     }
   }
 
-  Cost cost() const { return {static_cast<int64_t>(bytes_read_), static_cast<int64_t>(bytes_written_), ns_}; }
+  Cost cost() const {
+    return {static_cast<int64_t>(std::ceil(bytes_read_)), static_cast<int64_t>(std::ceil(bytes_written_)), ns_};
+  }
 
  private:
   /// `times` over; a part of a tile is put together in the cache.
