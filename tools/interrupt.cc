@@ -26,7 +26,7 @@ volatile sig_atomic_t watching = 0;
 alignas(64) char handler_stack[64 << 10];
 // An interrupt is a request; one was made.
 volatile sig_atomic_t waiting = 0, requested = 0;
-std::atomic_flag ending;
+std::atomic_flag ending;  // by one of the threads
 
 // As print_error() would write it. On a terminal there may be a progress bar, and what the key shows as.
 constexpr std::string_view kInterruptedText = "relayout: interrupted\n",

@@ -5,6 +5,7 @@
 
 #include "relayout/cpu/nibbles.h"
 #include "relayout/cpu/pack_block.h"
+#include "relayout/cpu/steps.h"
 
 namespace relayout::cpu {
 namespace {
@@ -96,14 +97,6 @@ struct Converter {
       }
       store(values, dst + i * dst_bytes, count);
     }
-  }
-};
-
-/// Lists 0, step, 2 * step ... for dense tiles.
-struct Dense {
-  int64_t at[kMaxListed];
-  Dense(int64_t count, int64_t step) {
-    for (int64_t i = 0; i < count; ++i) at[i] = i * step;
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "relayout/cpu/steps.h"
+
 namespace relayout::cpu {
 namespace {
 
@@ -32,10 +34,8 @@ class Stretches {
 
 /// The rows of a tile from its columns, one after the other, or the other way round.
 void transpose_tile(const Kernels& kernels, const std::byte* from, std::byte* to, int64_t rows, int64_t cols) {
-  int64_t col_starts[kMaxListed], row_starts[kMaxListed];
-  for (int64_t c = 0; c < cols; ++c) col_starts[c] = c * rows;
-  for (int64_t r = 0; r < rows; ++r) row_starts[r] = r * cols;
-  kernels.transpose[0](from, col_starts, to, row_starts, rows, cols, 0);
+  const Dense col_starts(cols, rows), row_starts(rows, cols);
+  kernels.transpose[0](from, col_starts.at, to, row_starts.at, rows, cols, 0);
 }
 
 }  // namespace

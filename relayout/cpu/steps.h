@@ -103,6 +103,14 @@ inline void repeat(int64_t* list, int64_t have, int64_t stride, int64_t count) {
   }
 }
 
+/// Lists 0, step, 2 * step ... for dense tiles.
+struct Dense {
+  int64_t at[kMaxListed];
+  Dense(int64_t count, int64_t step) {
+    for (int64_t i = 0; i < count; ++i) at[i] = i * step;
+  }
+};
+
 /// Where indices begin, begin + 1, ... of fused axes start, from the first one's start on, which is returned. Stretches
 /// of an axis are repeated, so that short inner axes cost no loops of their own.
 inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64_t count,

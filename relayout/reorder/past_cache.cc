@@ -30,8 +30,8 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
 }
 
-/// Whether a box goes by tiles of registers, which write through the cache: what else there is would be past it alone.
-/// (Planned anew for the cache, a few such boxes have no tiles.)
+/// Whether a box goes by tiles of registers, which write through the cache, or past it by images of their own: what
+/// else there is would be past it alone. (Planned anew for the cache, a few such boxes have no tiles.)
 bool by_register_tiles(const BoxPlan& box) { return box.parts.empty() && box.row_run > 0; }
 
 /// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most

@@ -57,7 +57,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   if (rng() % 2 == 0) tuning.panel = 1 + static_cast<int64_t>(rng() % 48);
   if (rng() % 2 == 0) tuning.strip = 1 + static_cast<int64_t>(rng() % 24);
   const Plan streamed = Plan::make(c.src, c.dst, c.attributes, {}, tuning);
-  // By size, where the caches are small: past them, or through them by blocks that are fetched ahead.
+  // By size, where the caches are small: past them, by images too, or through them by blocks that are fetched ahead.
   const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {

@@ -67,8 +67,8 @@ using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src
                                Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
 
 /// What tiles of 16 bytes and more of a region are, see BoxPlan::row_run: rows and columns, those of a run (the numbers
-/// of rows and columns are multiples), and the permutations of both sides; how many
-/// bytes ahead of what is read and written lines are fetched, 0 for not.
+/// of rows and columns are multiples), and the permutations of both sides; how many bytes ahead of what is read and
+/// written lines are fetched, 0 for not.
 struct TileShape {
   int64_t rows, cols, row_run, col_run;
   const uint8_t *src_pattern, *dst_pattern;

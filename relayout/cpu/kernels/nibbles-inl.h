@@ -44,11 +44,6 @@ RELAYOUT_INLINE void store_few(uint64_t x, std::byte* to, int64_t n) {
   *to = static_cast<std::byte>(x);
 }
 
-RELAYOUT_INLINE void put_half(std::byte* at, std::byte value, bool high) {
-  constexpr std::byte kLow{15};
-  *at = high ? (*at & kLow) | value << 4 : (*at & ~kLow) | (value & kLow);
-}
-
 #if RELAYOUT_KERNELS_SIMD
 
 /// Does as many elements as registers of D and its halves have of n, each by one(d, elements done); returns how many.
@@ -103,19 +98,17 @@ RELAYOUT_INLINE void pack_run(const std::byte* from, std::byte* to, int64_t n) {
 #endif
   for (; i + kEight <= n; i += kEight) store_unaligned(to + (i >> 1), join_eight(load_unaligned<uint64_t>(from + i)));
   if (n - i >= 2) store_few(join_eight(load_few(from + i, n - i)), to + (i >> 1), (n - i) >> 1);
-  if (n % 2 != 0) put_half(to + (n >> 1), from[n - 1], false);
+  if (n % 2 != 0) write_element<DType::u4>(to, n - 1, static_cast<uint8_t>(from[n - 1]));
 }
 
 template <bool kSign>
 void unpack_nibbles(const std::byte* src, int64_t first, Starts lines, int64_t count, int64_t n, std::byte* to,
                     int64_t step) {
+  constexpr DType kType = kSign ? DType::s4 : DType::u4;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = first + lines[i], odd = at & 1;
     std::byte* const line = to + i * step;
-    if (odd != 0) {
-      const auto x = static_cast<uint8_t>(src[at >> 1] >> 4);
-      line[0] = static_cast<std::byte>(kSign ? (x ^ 8) - 8 : x);
-    }
+    if (odd != 0) line[0] = static_cast<std::byte>(read_element<kType>(src, at));
     unpack_run<kSign>(src + ((at + odd) >> 1), n - odd, line + odd);
   }
 }
@@ -125,7 +118,7 @@ void pack_nibbles(const std::byte* from, int64_t step, std::byte* dst, int64_t f
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = first + lines[i], odd = at & 1;
     const std::byte* const line = from + i * step;
-    if (odd != 0) put_half(dst + (at >> 1), line[0], true);
+    if (odd != 0) write_element<DType::u4>(dst, at, static_cast<uint8_t>(line[0]));
     pack_run(line + odd, dst + ((at + odd) >> 1), n - odd);
   }
 }
