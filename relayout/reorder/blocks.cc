@@ -139,8 +139,20 @@ void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
   plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
 }
 
+/// Where the last level is far: columns of a panel of which the second one has this strip and the next, as columns a
+/// power of two apart share its sets. What is narrowed is read by so few that hardware fetches each ahead. (Strips of
+/// 8-byte elements read 512 bytes of each column, and gain nothing by fewer.)
+int64_t near_columns(const BoxPlan& plan, const Machine& machine) {
+  const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
+  if (plan.pack && plan.piece[kSrc] > narrow) return kLine / narrow;
+  const int64_t stride = plan.cols[0].stride[kSrc], power = stride & -stride;
+  if (power == 0 || plan.piece[kSrc] > 4) return kMaxBlockSide;
+  const int64_t least = std::max<int64_t>(32, 2 * kLine / narrow);
+  return std::max(least, machine.l2 / (4 * power));
+}
+
 /// See choose_blocks().
-void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
+void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const Machine& machine) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t dst_piece = plan.piece[kDst];
   const int64_t narrow = std::min(src_piece, dst_piece);
@@ -176,6 +188,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
   } else if (linear && moves) {
     panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
+  if (machine.far_l3()) panel = std::min(panel, near_columns(plan, machine));
   // Panels of about the same size, of whole lines.
   const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
@@ -221,7 +234,10 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts) {
     plan.ahead = onward + (lines ? 0 : kLine - 1);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
     const bool quartered = src_piece == 4 * dst_piece;
-    const int64_t strips = !tiles ? 1 : quartered ? kQuarteredStrips : ceil_div(kStripsAhead, plan.block_cols * strip);
+    const int64_t strips = !tiles             ? 1
+                           : quartered        ? kQuarteredStrips
+                           : machine.far_l3() ? 1
+                                              : ceil_div(kStripsAhead, plan.block_cols * strip);
     plan.ahead = strips * strip + (lines ? 0 : kLine - 1);
   }
 }
@@ -254,7 +270,7 @@ int64_t nibble_side(int64_t count, int64_t other) {
 /// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
 /// it: a *strip* of rows, a few lines of the source wide, over a *panel* of columns, so that a strip's lines are
 /// written whole while the next strip's are fetched.
-void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
+void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& machine) {
   const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
   if (plan.row_run > 0) return;  // by tiles
   if (plan.shape == KernelShape::fill) {
@@ -289,7 +305,7 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams) {
     if (plan.col_count < plan.block_cols)
       plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.col_count), 16, kMaxBlockSide);
   } else {
-    choose_streamed_blocks(plan, piece, converts);
+    choose_streamed_blocks(plan, piece, converts, machine);
   }
 }
 
@@ -312,10 +328,10 @@ void apply(const Tuning& tuning, BoxPlan& plan) {
 
 }  // namespace
 
-BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning) {
-  choose_blocks(plan, converts, streams);
+BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRules& rules) {
+  choose_blocks(plan, converts, streams, rules.machine);
   const bool tuned = streams && !plan.long_runs && plan.chunk == 0;
-  if (tuned) apply(tuning, plan);
+  if (tuned) apply(rules.tuning, plan);
   if (plan.shuffle > 1 && plan.shape == KernelShape::transpose) plan.pack = true;
   plan.strided = strides(plan) && !converts && !streams;
   plan.offset = box.offset;
@@ -327,7 +343,7 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning&
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
   plan.block_cols = std::clamp<int64_t>(plan.block_cols, 1, plan.col_count);
   if (streams && plan.ahead == 0) plan.ahead = next_columns(plan);
-  if (tuned && tuning.ahead > 0 && plan.ahead > 0) plan.ahead = tuning.ahead;
+  if (tuned && rules.tuning.ahead > 0 && plan.ahead > 0) plan.ahead = rules.tuning.ahead;
   plan.strips = ceil_div(plan.row_count, plan.block_rows);
   plan.panels = ceil_div(plan.col_count, plan.block_cols);
   plan.blocks = plan.strips * plan.panels;

@@ -25,9 +25,15 @@ inline bool moves_small_pieces(const BoxPlan& plan) {
          (plan.shape == KernelShape::copy && !plan.long_runs && plan.piece[kDst] < kSmallPiece);
 }
 
+/// What blocks are chosen by.
+struct BlockRules {
+  Machine machine = {};
+  Tuning tuning = {};
+};
+
 /// Chooses the blocks of a region and makes the rest of the axes loops.
 /// `streams`: the destination is beyond the caches.
-BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const Tuning& tuning);
+BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRules& rules);
 /// For a box by tiles, through the cache, of sides beyond it: while a block is moved, the next one is fetched on both
 /// sides.
 void fetch_next_block(BoxPlan& plan);

@@ -125,7 +125,7 @@ void grow_copied(BoxPlan& plan, Axes& axes) {
 }
 
 /// A box that moves elements of whole bytes.
-BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const Tuning& tuning) {
+BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const BlockRules& rules) {
   BoxPlan out;
   out.elements = count_elements(box);
   out.shuffle = shuffle.bytes;
@@ -136,7 +136,7 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     box.axes.erase(run);
     if (shuffle.bytes == 1 && (alone || bytes >= kLongRun)) {
       choose_long_copy(out, {bytes, {1, 1, 0}, -1}, box.axes);
-      return finish(std::move(out), std::move(box), false, streams, tuning);
+      return finish(std::move(out), std::move(box), false, streams, rules);
     }
     element = bytes;  // a short run moves as one larger piece
   }
@@ -180,12 +180,12 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   if (tiles.shape == KernelShape::copy && !streams && count_elements(box) * element > kMaxTileBytes)
     grow_copied(tiles, rest.axes);
   if (tiles.shape != KernelShape::transpose || fills_tiles(tiles)) {
-    tiles = finish(std::move(tiles), std::move(rest), false, streams, tuning);
+    tiles = finish(std::move(tiles), std::move(rest), false, streams, rules);
     note_woven_rows(tiles);
     return tiles;
   }
   choose_chunk(out, box.axes, streams);
-  return finish(std::move(out), std::move(box), false, streams, tuning);
+  return finish(std::move(out), std::move(box), false, streams, rules);
 }
 
 /// Whether a box's kernels read whole groups of a permuted source.
@@ -243,7 +243,7 @@ bool interleaves_few(Box& box, int64_t element) {
 
 }  // namespace
 
-BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
+BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
   int64_t element = bits(dtype) / 8;
   if (bits(dtype) < 8) {
     if (!pair_nibbles(box)) {
@@ -255,29 +255,29 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const Tuning& tuning) {
       out.rows = {take(box.axes, nearest(box.axes, kSrc))};
       out.col_count = add_nearest(out.cols, out.cols[0].extent, box.axes, kDst, kNibbleSide);
       out.row_count = add_nearest(out.rows, out.rows[0].extent, box.axes, kSrc, kNibbleSide);
-      return finish(std::move(out), std::move(box), false, false, tuning);
+      return finish(std::move(out), std::move(box), false, false, rules);
     }
     element = 1;
   }
   turn_rows(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
-    return plan_elements(std::move(box), element, {}, streams, tuning);
+    return plan_elements(std::move(box), element, {}, streams, rules);
   auto tiles = element < kGroup ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
   if (element < kGroup) {
     Box permuted = box;
     if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
-      BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, tuning);
+      BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, rules);
       // Groups that start with a larger element are moved by that, unless they are copied whole.
       const bool larger = shuffle.pattern[static_cast<std::size_t>(element)] == element;
       if (reads_groups(out) && (!larger || out.shape == KernelShape::copy)) return out;
     }
   }
-  BoxPlan plain = plan_elements(std::move(box), element, {}, streams, tuning);
+  BoxPlan plain = plan_elements(std::move(box), element, {}, streams, rules);
   return tiles && plain.chunk > 0 ? *std::move(tiles) : plain;
 }
 
-BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const Tuning& tuning) {
+BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const BlockRules& rules) {
   BoxPlan out;
   out.elements = count_elements(box);
   out.unit_bits = {static_cast<int8_t>(unit_bits(src)), static_cast<int8_t>(unit_bits(dst))};
@@ -296,13 +296,13 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
     }
     if (alone || divisible || taken.extent * std::max(units(src), units(dst)) >= kLongRun) {
       choose_long_copy(out, taken, box.axes);
-      return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
+      return finish(std::move(out), std::move(box), true, streams && whole_bytes, rules);
     }
     out.piece = {taken.extent * units(src), taken.extent * units(dst)};
     choose_region(out, box.axes);
     split_columns(out, box.axes);
     out.shape = KernelShape::copy;
-    return finish(std::move(out), std::move(box), true, streams, tuning);
+    return finish(std::move(out), std::move(box), true, streams, rules);
   }
   const Axes axes = box.axes;
   choose_region(out, box.axes);
@@ -316,7 +316,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   if (whole_bytes && out.elements >= kFewElements && (out.shape == KernelShape::gather || small)) {
     if (auto stages = plan_stages({box.offset, axes}, src, dst, sums)) return *std::move(stages);
   }
-  return finish(std::move(out), std::move(box), true, streams && whole_bytes, tuning);
+  return finish(std::move(out), std::move(box), true, streams && whole_bytes, rules);
 }
 
 BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {

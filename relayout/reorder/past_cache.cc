@@ -77,7 +77,8 @@ bool loses_past_cache(const BoxPlan& most) {
 bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const TensorDesc& dst, const Machine& machine) {
   const int64_t elements = src.layout.elements();
   if (tiled.reads_again || 2 * tiled.in_few_sets > elements) return true;
-  const bool in_cache = src.span_bytes() <= machine.l3 && dst.span_bytes() <= machine.l3 - src.span_bytes();
+  const bool in_cache =
+      src.span_bytes() <= machine.near_l3() && dst.span_bytes() <= machine.near_l3() - src.span_bytes();
   return in_cache ? tiled.started > dst.layout.padded_elements() * units(dst.dtype)
                   : 2 * tiled.in_small_pieces > elements;
 }

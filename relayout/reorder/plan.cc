@@ -145,7 +145,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
-  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.l3 / 8 * eighths; };
+  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.near_l3() / 8 * eighths; };
   plan.streams_ =
       tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && over(kStreamEighths) &&
                                                   (over(kSharedRunsEighths) || divides_evenly(src, dst)));
@@ -176,16 +176,17 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
 
 uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
+  const BlockRules rules{machine, tuning};
   BoxPlanner planner{src_.dtype,
                      dst_.dtype,
                      converts_,
                      streams_,
                      attributes_.beta != 0,
                      fills ? std::optional(fill_bits_) : std::nullopt,
-                     tuning};
+                     rules};
   const bool even = streams_ && divides_evenly(src_, dst_);
   const int64_t eighths = !even ? kSharedBoxesEighths : apart_by_lines(dst_) ? kStreamEighths : kSharedRunsEighths;
-  const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.l3 / 8 * eighths && !weaves(most); };
+  const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.near_l3() / 8 * eighths && !weaves(most); };
   if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.

@@ -34,6 +34,12 @@ struct AttributeValues {
 /// What a plan is made for: sizes of the caches in bytes, as one thread sees them.
 struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
+
+  /// What one thread has of the last level. A larger one is many cores', and *far*: for one of them not much faster
+  /// than memory, and slower to write than past it.
+  static constexpr int64_t kNear = 32 << 20;
+  bool far_l3() const { return l3 > kNear; }
+  int64_t near_l3() const { return far_l3() ? kNear : l3; }
 };
 
 /// Choices that are otherwise made by rule, as they are where `stream` is by_size and a number is 0 or less. For trying

@@ -216,6 +216,38 @@ TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_TRUE(streams("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
 }
 
+// A last level of many cores is far: 32 MiB of it count.
+constexpr Machine kFar{.l1 = 48 << 10, .l2 = 2 << 20, .l3 = int64_t{480} << 20};
+
+TEST(StreamedPlan, SharesOfAFarLastLevel) {
+  const auto streams_far = [](const Dims& dims) {
+    return Plan::make(desc("abcd", dims), desc("acdb", dims), {}, kFar).streams();
+  };
+  EXPECT_TRUE(kFar.far_l3());
+  EXPECT_FALSE(Machine{}.far_l3());
+  EXPECT_FALSE(streams_far({5, 64, 56, 56}));  // 8.0 MB
+  EXPECT_TRUE(streams_far({6, 64, 56, 56}));
+}
+
+// Where it is far, panels have as many columns as the second level's sets have room for, twice; columns that are
+// narrowed, few at a time.
+TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
+  const auto columns = [](const Dims& dims, const Machine& machine, DType from, DType to) {
+    const Plan p =
+        Plan::make({Format::parse("ab").bind(dims), from}, {Format::parse("ba").bind(dims), to}, {}, machine);
+    return p.boxes()[0].block_cols;
+  };
+  const Dims square{8192, 8192}, odd{8191, 8193};
+  EXPECT_EQ(columns(square, {}, DType::f32, DType::f32), 256);
+  EXPECT_EQ(columns(square, kFar, DType::f32, DType::f32), 32);
+  EXPECT_EQ(columns({6144, 6144}, kFar, DType::f32, DType::f32), 64);  // 8 KiB times three
+  EXPECT_EQ(columns(odd, kFar, DType::f32, DType::f32), columns(odd, {}, DType::f32, DType::f32));
+  EXPECT_EQ(columns(square, kFar, DType::f64, DType::f64), columns(square, {}, DType::f64, DType::f64));
+  EXPECT_EQ(columns(square, kFar, DType::u8, DType::u8), 128);
+  EXPECT_EQ(columns(odd, kFar, DType::f32, DType::bf16), 32);
+  EXPECT_GT(columns(odd, {}, DType::f32, DType::bf16), 32);
+}
+
 // Padding that is whole lines is written past the cache where the destination is beyond it; parts of lines never are.
 TEST(StreamedPlan, PaddingOfWholeLines) {
   const auto streamed = [](std::string_view to, const Dims& dims) {

@@ -192,10 +192,10 @@ class Tiler {
       // Whole lines, of the source, too, where these blocks are next to each other in it.
       const int64_t whole = kLine / std::min(std::gcd(kLine, bytes), std::gcd(kLine, next->stride[kSrc]));
       int64_t most = std::max<int64_t>(1, most_bytes / bytes);
-      if (planner_.tuning.panel > 0) most = std::min(most, planner_.tuning.panel);
+      if (planner_.rules.tuning.panel > 0) most = std::min(most, planner_.rules.tuning.panel);
       if (most >= whole)
         most = most / whole * whole;
-      else if (dense && runs == 1 && planner_.tuning.panel <= 0 && bytes * whole <= 2 * most_bytes)
+      else if (dense && runs == 1 && planner_.rules.tuning.panel <= 0 && bytes * whole <= 2 * most_bytes)
         most = whole;
       if (next->extent <= most) {
         bytes *= next->extent;
@@ -392,8 +392,8 @@ BoxPlan BoxPlanner::move(Box box, bool streamed) const {
 }
 
 BoxPlan BoxPlanner::move_simple(Box box, bool streamed) const {
-  return converts ? plan_cast(std::move(box), src, dst, sums, streamed, tuning)
-                  : plan_move(std::move(box), src, streamed, tuning);
+  return converts ? plan_cast(std::move(box), src, dst, sums, streamed, rules)
+                  : plan_move(std::move(box), src, streamed, rules);
 }
 
 BoxPlan BoxPlanner::pad(Box box) const {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/blocks.h"
 
 namespace relayout {
 
@@ -18,7 +18,7 @@ struct BoxPlanner {
   bool converts, streams, sums;
   /// Padding's value as bits; not filled where there is none.
   std::optional<uint64_t> fill;
-  const Tuning& tuning;
+  const BlockRules& rules;
 
   /// Of boxes in units; those of the last two are not simplified yet.
   BoxPlan move_simple(Box box, bool streamed) const;
