@@ -45,7 +45,7 @@ struct Cache {
   int64_t bytes;
 };
 
-/// What plans are made for.
+/// What plans are made for (of a far last level, see Machine, only a part).
 std::array<Cache, 3> caches() {
   const Machine& machine = cpu::machine();
   return {{{"L1d", machine.l1}, {"L2", machine.l2}, {"L3", machine.l3}}};
@@ -98,6 +98,8 @@ std::string to_text(const std::string& problem) {
   for (const Cache& cache : caches()) {
     cache_text += fmt::format("{}{} {}", cache_text.empty() ? "" : ", ", cache.name, size_text(cache.bytes));
   }
+  if (const Machine& machine = cpu::machine(); machine.far_l3())
+    cache_text += fmt::format(" ({} count)", size_text(machine.near_l3()));
   text += labelled("caches", cache_text);
   text += "\n";
   std::string packages;

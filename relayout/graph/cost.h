@@ -58,7 +58,7 @@ struct Calibration {
   int threads = 1;
   /// Of a convolution that suits the machine, in f32.
   double flops_per_us = 0;
-  /// Bytes read + written by a copy that stays in the second cache, in the last one, and goes past them.
+  /// Bytes read + written by a copy that stays in the second cache, in what counts of the last one, and goes past that.
   double near_bytes_per_us = 0, cache_bytes_per_us = 0, memory_bytes_per_us = 0;
   /// A call of a primitive.
   double call_us = 0;

@@ -174,7 +174,7 @@ class AnalyticCosts : public Costs {
   };
   Traffic traffic_of(double bytes) const {
     const Machine& machine = calibration_.machine;
-    // A quarter of the last cache: what is read, was written before and comes next shares it.
+    // A quarter of what counts of the last cache: what is read, was written before and comes next shares it.
     const double second = static_cast<double>(machine.l2) * calibration_.threads;
     const double last = std::max(second, static_cast<double>(machine.near_l3()) / 4);
     return {.near = std::min(bytes, second) / calibration_.near_bytes_per_us +

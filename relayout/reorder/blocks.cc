@@ -139,16 +139,18 @@ void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
   plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
 }
 
-/// Where the last level is far: columns of a panel of which the second one has this strip and the next, as columns a
-/// power of two apart share its sets. What is narrowed is read by so few that hardware fetches each ahead. (Strips of
-/// 8-byte elements read 512 bytes of each column, and gain nothing by fewer.)
+/// Where the last level is far: columns of a panel at most. Columns a power of two apart share sets of the second
+/// level, which then has room for its size by this power of them: a quarter of those, as the next strip of each is
+/// fetched, and the destination and the tables need some. What is narrowed is read by so few that hardware fetches each
+/// ahead. For elements of 8 bytes fewer columns were no gain.
 int64_t near_columns(const BoxPlan& plan, const Machine& machine) {
   const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
   if (plan.pack && plan.piece[kSrc] > narrow) return kLine / narrow;
-  const int64_t stride = plan.cols[0].stride[kSrc], power = stride & -stride;
+  const Axis& col = plan.cols[0];
+  const int64_t power = col.stride[kSrc] & -col.stride[kSrc];
   if (power == 0 || plan.piece[kSrc] > 4) return kMaxBlockSide;
-  const int64_t least = std::max<int64_t>(32, 2 * kLine / narrow);
-  return std::max(least, machine.l2 / (4 * power));
+  const int64_t most = std::max(2 * kLine / narrow, machine.l2 / power / 4);
+  return col.extent >= most ? most : kMaxBlockSide;
 }
 
 /// See choose_blocks().
@@ -188,10 +190,12 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   } else if (linear && moves) {
     panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
-  if (machine.far_l3()) panel = std::min(panel, near_columns(plan, machine));
+  const bool capped =
+      machine.far_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows && !by_columns && !linear;
+  if (capped) panel = std::min(panel, near_columns(plan, machine));
   // Panels of about the same size, of whole lines.
   const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
-  const int64_t panels = std::max<int64_t>(1, (plan.col_count + panel / 2) / panel);
+  const int64_t panels = std::max<int64_t>(1, (plan.col_count + (capped ? panel - 1 : panel / 2)) / panel);
   plan.block_cols =
       by_columns ? panel : std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
   plan.block_rows = plan.pack ? std::min(kMaxBlockSide, kStrips * rows) : rows;

@@ -23,15 +23,19 @@ namespace {
 
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
-/// Eighths of the last-level cache that source and destination together may take before the destination is written past
-/// it: two. Lines that are written by way of the cache are read first, and what is in the cache is displaced. Four
-/// where runs share lines of the destination, six where boxes do: these are put together before they are written past
-/// the cache; but where lines are woven of small pieces two and four. Padding of whole lines is written
-/// past it from four on, tiles of registers from seven.
+/// Eighths of the last-level cache (Machine::near_l3()) that source and destination together may take before the
+/// destination is written past it: two. Lines that are written by way of the cache are read first, and what is in the
+/// cache is displaced. Four where runs share lines of the destination, six where boxes do: these are put together
+/// before they are written past the cache; but where lines are woven of small pieces two and four. Padding of whole
+/// lines is written past it from four on, tiles of registers from seven.
 constexpr int64_t kStreamEighths = 2, kSharedRunsEighths = 4, kSharedBoxesEighths = 6, kFillEighths = 4,
                   kImageEighths = 7;
 /// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
 constexpr int64_t kFetchEighths = 3;
+
+/// kStreamEighths, but one where the last level is far.
+int64_t stream_eighths(const Machine& machine) { return machine.far_l3() ? 1 : kStreamEighths; }
+
 /// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
 /// more boxes), and of dims of up to so many elements (tables are made once more).
 constexpr int64_t kMinReadPast = 256 << 10, kMaxReadPast = 1 << 20;
@@ -146,9 +150,9 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
   const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.near_l3() / 8 * eighths; };
-  plan.streams_ =
-      tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && over(kStreamEighths) &&
-                                                  (over(kSharedRunsEighths) || divides_evenly(src, dst)));
+  plan.streams_ = tuning.stream == Tuning::Stream::always ||
+                  (tuning.stream == Tuning::Stream::by_size && over(stream_eighths(machine)) &&
+                   (over(kSharedRunsEighths) || divides_evenly(src, dst)));
   const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
   if (fills) {
     plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
@@ -185,7 +189,9 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
                      fills ? std::optional(fill_bits_) : std::nullopt,
                      rules};
   const bool even = streams_ && divides_evenly(src_, dst_);
-  const int64_t eighths = !even ? kSharedBoxesEighths : apart_by_lines(dst_) ? kStreamEighths : kSharedRunsEighths;
+  const int64_t eighths = !even                  ? kSharedBoxesEighths
+                          : apart_by_lines(dst_) ? stream_eighths(machine)
+                                                 : kSharedRunsEighths;
   const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.near_l3() / 8 * eighths && !weaves(most); };
   if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);

@@ -7,6 +7,7 @@
 //     std::puts(p.explain().c_str());
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,15 +32,16 @@ struct AttributeValues {
   int32_t src_zero_point = 0, dst_zero_point = 0;
 };
 
-/// What a plan is made for: sizes of the caches in bytes, as one thread sees them.
+/// What a plan is made for: sizes of the caches in bytes, those that a core has and the last level, which cores share.
 struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
 
-  /// What one thread has of the last level. A larger one is many cores', and *far*: for one of them not much faster
-  /// than memory, and slower to write than past it.
-  static constexpr int64_t kNear = 32 << 20;
-  bool far_l3() const { return l3 > kNear; }
-  int64_t near_l3() const { return far_l3() ? kNear : l3; }
+  /// So much of a last level counts. Larger ones are most often a server's, shared by dozens of cores and *far* from
+  /// each: to read not much faster than memory, and to write slower than past it.
+  static constexpr int64_t kNearL3 = 32 << 20;
+  bool far_l3() const { return l3 > kNearL3; }
+  /// What plans count on, no less than l2.
+  int64_t near_l3() const { return std::max(l2, std::min(l3, kNearL3)); }
 };
 
 /// Choices that are otherwise made by rule, as they are where `stream` is by_size and a number is 0 or less. For trying

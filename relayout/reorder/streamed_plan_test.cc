@@ -216,7 +216,7 @@ TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_TRUE(streams("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
 }
 
-// A last level of many cores is far: 32 MiB of it count.
+// A last level of many cores is far: 32 MiB of it count, and from an eighth of these on whole lines go past it.
 constexpr Machine kFar{.l1 = 48 << 10, .l2 = 2 << 20, .l3 = int64_t{480} << 20};
 
 TEST(StreamedPlan, SharesOfAFarLastLevel) {
@@ -225,12 +225,15 @@ TEST(StreamedPlan, SharesOfAFarLastLevel) {
   };
   EXPECT_TRUE(kFar.far_l3());
   EXPECT_FALSE(Machine{}.far_l3());
-  EXPECT_FALSE(streams_far({5, 64, 56, 56}));  // 8.0 MB
-  EXPECT_TRUE(streams_far({6, 64, 56, 56}));
+  EXPECT_EQ((Machine{.l2 = 64 << 20, .l3 = 96 << 20}).near_l3(), 64 << 20);
+  EXPECT_FALSE(streams_far({2, 64, 56, 56}));  // 3.2 MB
+  EXPECT_TRUE(streams_far({3, 64, 56, 56}));
+  EXPECT_FALSE(streams_far({32, 17, 56, 56}));  // 13.6 MB of odd rows
+  EXPECT_TRUE(streams_far({40, 17, 56, 56}));
 }
 
-// Where it is far, panels have as many columns as the second level's sets have room for, twice; columns that are
-// narrowed, few at a time.
+// Where it is far, panels have a quarter of the columns that the second level's sets have room for, and few that are
+// narrowed.
 TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   const auto columns = [](const Dims& dims, const Machine& machine, DType from, DType to) {
     const Plan p =
@@ -245,6 +248,8 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   EXPECT_EQ(columns(square, kFar, DType::f64, DType::f64), columns(square, {}, DType::f64, DType::f64));
   EXPECT_EQ(columns(square, kFar, DType::u8, DType::u8), 128);
   EXPECT_EQ(columns(odd, kFar, DType::f32, DType::bf16), 32);
+  EXPECT_EQ(columns({8193, 8191}, kFar, DType::f32, DType::bf16), 32);
+  EXPECT_EQ(columns({4097, 8192}, kFar, DType::f32, DType::f32), 32);
   EXPECT_GT(columns(odd, {}, DType::f32, DType::bf16), 32);
 }
 

@@ -56,7 +56,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   Tuning tuning{.stream = Tuning::Stream::always};
   if (rng() % 2 == 0) tuning.panel = 1 + static_cast<int64_t>(rng() % 48);
   if (rng() % 2 == 0) tuning.strip = 1 + static_cast<int64_t>(rng() % 24);
-  const Machine far{.l3 = int64_t{64} << 20};  // which has blocks of its own
+  const Machine far{.l2 = 4 << 10, .l3 = int64_t{64} << 20};  // which has blocks of its own
   const Plan streamed = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? Machine{} : far, tuning);
   // By size, where the caches are small: past them, by images too, or through them by blocks that are fetched ahead.
   const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
