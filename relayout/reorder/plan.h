@@ -40,8 +40,8 @@ struct Machine {
   /// each: to read not much faster than memory, and to write slower than past it.
   static constexpr int64_t kNearL3 = 32 << 20;
   bool far_l3() const { return l3 > kNearL3; }
-  /// What plans count on, no less than l2.
-  int64_t near_l3() const { return std::max(l2, std::min(l3, kNearL3)); }
+  /// What plans count on.
+  int64_t near_l3() const { return far_l3() ? std::max(l2, kNearL3) : l3; }
 };
 
 /// Choices that are otherwise made by rule, as they are where `stream` is by_size and a number is 0 or less. For trying
