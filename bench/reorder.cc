@@ -92,7 +92,7 @@ Run transpose(cpu::TransposeKernel kernel, int64_t size) {
 Run transpose_strided(cpu::StridedTransposeKernel kernel, int64_t size) {
   return [=](benchmark::State& state) {
     const Region r(size, size);
-    r.time(state, [&] { kernel(r.data.src(), r.src_cols[1], r.data.dst(), r.dst_rows[1], r.rows, r.cols); });
+    r.time(state, [&] { kernel(r.data.src(), r.src_cols[1], r.data.dst(), r.dst_rows[1], r.rows, r.cols, 0); });
   };
 }
 

@@ -153,7 +153,7 @@ inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::b
   const Axis &row = box.rows[0], &col = box.cols[0];
   if (box.shape == KernelShape::transpose) {
     return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,
-                                                                 cols);
+                                                                 cols, box.dst_ahead);
   }
   kernels.copy_strided(src, {row.stride[kSrc], col.stride[kSrc]}, dst, {row.stride[kDst], col.stride[kDst]}, rows, cols,
                        box.piece[kSrc]);

@@ -33,16 +33,22 @@ TEST_F(MeasuredCostsTest, AreRememberedInAFile) {
   graph::simplify(graph);
   const LayoutPlan plan = propagate(graph, *backend_);
   double first = 0;
+  bool doubtful = false;
   int64_t measured = 0;
   {
     const auto costs = measured_costs(*backend_, {.file = file_});
     first = predict(graph, plan, *costs).total();
+    doubtful = costs->step_doubtful();
     measured = costs->measured();
     EXPECT_GT(measured, 10);
   }
   const auto costs = measured_costs(*backend_, {.file = file_});
   EXPECT_EQ(costs->file_error(), std::nullopt);
-  EXPECT_EQ(predict(graph, plan, *costs).total(), first);
+  // A step that other work has drowned is not remembered, but measured again.
+  const double again = predict(graph, plan, *costs).total();
+  if (!doubtful) {
+    EXPECT_EQ(again, first);
+  }
   EXPECT_EQ(costs->measured(), 0);
   EXPECT_GE(costs->remembered(), measured);
 }

@@ -143,7 +143,10 @@ class AnalyticCosts : public Costs {
 
   double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
     const auto [known, is_new] = reorders_.try_emplace(reorder_key(setting, from, to), 0.0);
-    if (is_new) known->second = calibration_.step_us + reorder_us(setting, Plan::make(from, to).cost());
+    if (is_new) {
+      const Plan plan = Plan::make(from, to, {}, calibration_.machine);
+      known->second = calibration_.step_us + reorder_us(setting, plan.cost());
+    }
     return known->second;
   }
 

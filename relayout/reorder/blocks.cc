@@ -362,4 +362,9 @@ void fetch_next_block(BoxPlan& plan) {
   plan.dst_ahead = next[kDst];
 }
 
+void fetch_next_lines(BoxPlan& plan) {
+  if (plan.strided && plan.shape == KernelShape::transpose)
+    plan.dst_ahead = kLine / plan.piece[kSrc] * plan.rows[0].stride[kDst];
+}
+
 }  // namespace relayout

@@ -3,7 +3,8 @@
 // Past the caches a reorder takes the time that memory needs for its bytes, times what its shape makes of that: how far
 // apart rows and columns lie, and whether they start at lines. In the caches a kernel has a rate. To both are added
 // what starting boxes and blocks takes, listing rows and columns, and elements that are fetched one by one. All is
-// measured on a 4th-generation EPYC with AVX-512, see ARCHITECTURE.md.
+// measured on a 4th-generation EPYC with AVX-512, and what differs where the last level is far on an Intel Xeon with
+// AVX-512, see ARCHITECTURE.md.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,8 +19,21 @@
 namespace relayout {
 namespace {
 
-/// Bytes a nanosecond that one thread writes past the caches, and reads from memory and from the last level.
-constexpr double kWrite = 25, kRead = 50, kReadNear = 130;
+/// What differs from machine to machine.
+struct Prices {
+  /// Bytes a nanosecond that one thread writes past the caches, and reads from memory and from the last level.
+  double write, read, read_near;
+  /// Of the rates of kernels in the caches.
+  double in_caches;
+  /// How many times as long as its bytes alone it takes to put lines together by byte permutations past the caches.
+  double permuted;
+  /// And a transposition past the caches, by whether both sides lie far apart, and whether rows start anywhere; of
+  /// elements of less than 4 bytes columns, too.
+  double large[2][2], small[2][2];
+};
+/// Of the two machines: one whose last level is near, and one whose is far.
+constexpr Prices kNear{25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}},
+    kFar{23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}};
 /// Bytes between those that are read take as long as these, up to so many times as many.
 constexpr double kMostSpread = 4;
 /// Of the rate of reading, what is left where nothing is fetched ahead.
@@ -30,14 +44,15 @@ constexpr double kWholeLines = 20, kPartsOfLines = 6;
 constexpr double kByImage = 1.7;
 /// A source of so many bytes stays in the last level.
 constexpr int64_t kLastLevel = 32 << 20;
-/// Bytes of both sides up to which a reorder in the caches runs at full rate, and how the rate falls beyond them.
-constexpr double kNear = 3e6, kFall = 0.8;
+/// Bytes of both sides up to which a reorder in the caches runs at full rate; beyond them what grows by this power of
+/// them is waited for, at this rate.
+constexpr double kFullRate = 3e6, kWaits = 0.8, kWaited = 70;
 /// Nanoseconds to start a reorder, a box, and a block; to list a row or column of several axes; to fetch a line for one
 /// element, as far as there is nothing else in it.
 constexpr double kRun = 3, kBox = 2, kBlock = 3, kListed = 0.6, kFetched = 6;
-/// Bytes a nanosecond, read and written together, of lines that are put together by byte permutations in the cache; how
-/// many times as long as its bytes alone that takes past it; nanoseconds to describe these lines.
-constexpr double kWoven = 36, kPermuted = 1.4, kDescribed = 1000;
+/// Bytes a nanosecond, read and written together, of lines that are put together by byte permutations in the cache;
+/// nanoseconds to describe these lines.
+constexpr double kWoven = 36, kDescribed = 1000;
 /// Of fewer bytes lines are not worth describing.
 constexpr double kLeastWoven = 1024;
 /// So many rows or columns are interleaved.
@@ -56,9 +71,7 @@ bool starts_anywhere(const Axes& axes, Operand side) {
 }
 
 /// How many times as long as its bytes alone a transposition past the caches takes.
-double transposition(const BoxPlan& box, int64_t piece) {
-  // By whether both sides lie far apart, and whether rows (of small elements columns, too) start anywhere.
-  static constexpr double kLarge[2][2] = {{1.16, 1.4}, {1.33, 1.75}}, kSmall[2][2] = {{1.28, 1.8}, {1.4, 2.1}};
+double transposition(const BoxPlan& box, int64_t piece, const Prices& prices) {
   if (interleaved(box.row_count, box.col_count, piece) || interleaved(box.col_count, box.row_count, piece)) return 1.05;
   const int64_t row_bytes = box.col_count * piece;
   const bool small = piece < 4;
@@ -66,11 +79,11 @@ double transposition(const BoxPlan& box, int64_t piece) {
   // Pages apart, each needs an entry of its own in the TLB.
   const bool far = std::abs(box.cols[0].stride[kSrc]) >= kPage && std::abs(box.rows[0].stride[kDst]) >= kPage;
   const bool anywhere = (starts_anywhere(box.rows, kDst) && !halves) || (small && starts_anywhere(box.cols, kSrc));
-  return (small ? kSmall : kLarge)[far][anywhere] / full_tiles(box, piece);
+  return (small ? prices.small : prices.large)[far][anywhere] / full_tiles(box, piece);
 }
 
 /// Bytes a nanosecond, read and written together, of a box's kernel in the caches.
-double rate(const BoxPlan& box, bool converts) {
+double kernel_rate(const BoxPlan& box, bool converts) {
   static constexpr std::array kTranspose{50.0, 60.0, 88.0, 75.0};  // by log2 of an element's bytes
   const int64_t piece = std::max<int64_t>(1, box.piece[kSrc]), row_bytes = box.col_count * piece;
   if (box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4) return converts ? 4 : 2;
@@ -118,17 +131,18 @@ double listed(const BoxPlan& box) {
 /// The sum over a plan's boxes.
 class Price {
  public:
-  explicit Price(const Plan& plan)
-      : streams_(plan.streams()),
+  Price(const Plan& plan, const Prices& prices)
+      : prices_(prices),
+        streams_(plan.streams()),
         converts_(plan.converts()),
         src_bytes_(bits(plan.src().dtype) / 8.0),
         dst_bytes_(bits(plan.dst().dtype) / 8.0),
         old_bytes_(plan.attributes().beta != 0 ? dst_bytes_ : 0),
         spread_(std::min(kMostSpread, static_cast<double>(plan.src().span_bytes()) /
                                           static_cast<double>(plan.src().logical_bytes()))),
-        read_(plan.src().span_bytes() <= kLastLevel ? kReadNear : kRead) {
+        read_(plan.src().span_bytes() <= kLastLevel ? prices.read_near : prices.read) {
     const auto both = static_cast<double>(plan.src().span_bytes()) + static_cast<double>(plan.dst().span_bytes());
-    if (both > kNear) level_ = std::pow(kNear / both, kFall);
+    if (both > kFullRate) waited_ = (std::pow(both / kFullRate, kWaits) - 1) / kWaited;
   }
 
   void add(const BoxPlan& box) {
@@ -149,6 +163,8 @@ class Price {
   }
 
  private:
+  double rate(const BoxPlan& box, bool converts) const { return kernel_rate(box, converts) * prices_.in_caches; }
+
   /// `times` over; a part of a tile is put together in the cache.
   void add_box(const BoxPlan& box, double times, bool part) {
     const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes_;
@@ -159,13 +175,13 @@ class Price {
     start(box, times);
     if (streams_ && reads_lines(box)) ns_ += kFetched * elements * std::max(0.0, 1 - 1 / spread_);
     if (box.by_image)
-      ns_ += (from * spread_ / read_ + to / kWrite) * kByImage;
+      ns_ += (from * spread_ / read_ + to / prices_.write) * kByImage;
     else if (box.fill_streams)
-      ns_ += to / kWrite;
+      ns_ += to / prices_.write;
     else if (!streams_)
-      ns_ += (from + to) / (rate(box, converts_) * level_);
+      ns_ += (from + to) * (1 / rate(box, converts_) + waited_);
     else if (part)
-      ns_ += from * spread_ / (read_ * kUnfetched) + to / kWrite + (from + to) / rate(box, converts_);
+      ns_ += from * spread_ / (read_ * kUnfetched) + to / prices_.write + (from + to) / rate(box, converts_);
     else
       ns_ += streamed(box, from, to);
   }
@@ -175,12 +191,13 @@ class Price {
     bytes_read_ += from;
     bytes_written_ += to;
     ns_ += kBox + kDescribed;
-    ns_ += streams_ ? kPermuted * (from * spread_ / read_ + to / kWrite) : (from + to) / (kWoven * level_);
+    ns_ += streams_ ? prices_.permuted * (from * spread_ / read_ + to / prices_.write)
+                    : (from + to) * (1 / kWoven + waited_);
   }
 
   /// Past the caches.
   double streamed(const BoxPlan& box, double from, double to) const {
-    const double memory = from * spread_ / read_ + to / kWrite;
+    const double memory = from * spread_ / read_ + to / prices_.write;
     const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
     if (box.shape == KernelShape::gather || box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4)
       return (from + to) / rate(box, converts_);
@@ -189,7 +206,7 @@ class Price {
       return (from + to) / (piece >= kLine ? kWholeLines : kPartsOfLines);
     if (box.shape == KernelShape::transpose) {
       if (converts_) return std::max(memory, (from + to) / rate(box, true));
-      return memory * transposition(box, piece);
+      return memory * transposition(box, piece, prices_);
     }
     if (converts_) return memory * 1.15;
     // Pieces that start and end anywhere in lines take longer.
@@ -216,18 +233,20 @@ class Price {
     ns_ += times * (kBox + kBlock * static_cast<double>(box.blocks) + kListed * listed(box));
   }
 
+  const Prices& prices_;
   const bool streams_, converts_;
   /// Of an element of the source, of the destination, and of the latter where it is read.
   const double src_bytes_, dst_bytes_, old_bytes_;
   const double spread_, read_;
-  double level_ = 1;
+  /// Nanoseconds a byte in the caches, beyond what its kernel takes.
+  double waited_ = 0;
   double bytes_read_ = 0, bytes_written_ = 0, ns_ = kRun;
 };
 
 }  // namespace
 
 Cost Plan::cost() const {
-  Price price(*this);
+  Price price(*this, far_l3_ ? kFar : kNear);
   for (const BoxPlan& box : boxes_) price.add(box);
   for (const BoxPlan& fill : fills_) price.add(fill);
   return price.cost();

@@ -122,7 +122,8 @@ struct BoxPlan {
   int64_t strips = 1, panels = 1, blocks = 1;
   /// The source is prefetched so many bytes ahead of where it is read; where 0, the next columns of a block may be.
   int64_t ahead = 0;
-  /// By tiles, through the cache: the destination's lines are fetched so many bytes ahead of where they are written.
+  /// Through the cache, by tiles or of a strided transposition: the destination's lines are fetched so many bytes ahead
+  /// of where they are written; of the latter the source's next lines, too.
   int64_t dst_ahead = 0;
   /// The source's part of a block is made dense in the cache before it is transposed.
   bool pack = false;

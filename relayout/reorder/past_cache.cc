@@ -108,6 +108,19 @@ bool fills_lines(const BoxPlan& fill) {
          std::ranges::all_of(fill.loops, by_lines);
 }
 
+bool in_few_sets(const BoxPlan& box) {
+  constexpr int64_t kWays = 8;
+  const auto image = image_of_block(box, box.block_rows, box.block_cols);
+  if (!image) return false;
+  int64_t alike = 1;
+  for (int i = image->in_run; i < image->all_steps; ++i) {
+    const auto next = static_cast<std::size_t>(image->by_distance[static_cast<std::size_t>(i)]);
+    const BlockImage::Step& step = image->steps[next];
+    if (step.dst % kPage == 0) alike *= step.extent;
+  }
+  return alike > kWays;
+}
+
 bool writes_lines(const BoxPlan& box) {
   if (box.row_run == 0 || !box.parts.empty() || box.offset[kDst] % kLine != 0) return false;
   const auto image = image_of_block(box, box.block_rows, box.block_cols);

@@ -24,17 +24,22 @@ namespace {
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// Eighths of the last-level cache (Machine::near_l3()) that source and destination together may take before the
-/// destination is written past it: two. Lines that are written by way of the cache are read first, and what is in the
-/// cache is displaced. Four where runs share lines of the destination, six where boxes do: these are put together
-/// before they are written past the cache; but where lines are woven of small pieces two and four. Padding of whole
-/// lines is written past it from four on, tiles of registers from seven.
-constexpr int64_t kStreamEighths = 2, kSharedRunsEighths = 4, kSharedBoxesEighths = 6, kFillEighths = 4,
-                  kImageEighths = 7;
+/// destination is written past it. Lines that are written by way of the cache are read first, and what is in the cache
+/// is displaced. More where runs or boxes share lines of the destination: these are put together before they are
+/// written past the cache; lines woven of small pieces are so at once. Padding of whole lines is written past it from
+/// four on, tiles of registers from seven.
+constexpr int64_t kSharedRunsEighths = 4, kFillEighths = 4, kImageEighths = 7;
+/// Those that differ where the last level is far: of whole lines, of shared boxes, and of tiles of registers whose
+/// lines are in few sets.
+struct Shares {
+  int64_t lines, boxes, crowded;
+};
+constexpr Shares kNearShares{2, 6, 4}, kFarShares{1, 4, 1};
+const Shares& shares(const Machine& machine) { return machine.far_l3() ? kFarShares : kNearShares; }
 /// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
 constexpr int64_t kFetchEighths = 3;
-
-/// kStreamEighths, but one where the last level is far.
-int64_t stream_eighths(const Machine& machine) { return machine.far_l3() ? 1 : kStreamEighths; }
+/// Where the last level is far: halves of the second level that they take where transpositions by strides are.
+constexpr int64_t kFetchHalves = 3;
 
 /// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
 /// more boxes), and of dims of up to so many elements (tables are made once more).
@@ -143,6 +148,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   plan.dst_ = dst;
   plan.attributes_ = attributes;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
+  plan.far_l3_ = machine.far_l3();
   if (dst.layout.empty()) return plan;
   if (attributes.arithmetic())
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
@@ -151,7 +157,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
   const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.near_l3() / 8 * eighths; };
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
-                  (tuning.stream == Tuning::Stream::by_size && over(stream_eighths(machine)) &&
+                  (tuning.stream == Tuning::Stream::by_size && over(shares(machine).lines) &&
                    (over(kSharedRunsEighths) || divides_evenly(src, dst)));
   const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
   if (fills) {
@@ -160,11 +166,14 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   const uint32_t filled = plan.plan_boxes(machine, tuning);
   if (!plan.streams_ && over(kFetchEighths)) std::ranges::for_each(plan.boxes_, fetch_next_block);
+  if (!plan.streams_ && machine.far_l3() && plan.bytes_ > machine.l2 / 2 * kFetchHalves)
+    std::ranges::for_each(plan.boxes_, fetch_next_lines);
   const auto past_cache = [&](int64_t eighths) {
     return tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && over(eighths));
   };
-  if (past_cache(kImageEighths)) {
-    for (BoxPlan& box : plan.boxes_) box.by_image = writes_lines(box);
+  if (past_cache(shares(machine).crowded)) {
+    const bool all = past_cache(kImageEighths);
+    for (BoxPlan& box : plan.boxes_) box.by_image = writes_lines(box) && (all || in_few_sets(box));
   }
   if (fills) plan.plan_fills(filled);
   if (past_cache(kFillEighths)) {
@@ -189,8 +198,8 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
                      fills ? std::optional(fill_bits_) : std::nullopt,
                      rules};
   const bool even = streams_ && divides_evenly(src_, dst_);
-  const int64_t eighths = !even                  ? kSharedBoxesEighths
-                          : apart_by_lines(dst_) ? stream_eighths(machine)
+  const int64_t eighths = !even                  ? shares(machine).boxes
+                          : apart_by_lines(dst_) ? shares(machine).lines
                                                  : kSharedRunsEighths;
   const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.near_l3() / 8 * eighths && !weaves(most); };
   if (streams_ && !even) {

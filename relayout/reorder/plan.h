@@ -22,7 +22,8 @@ namespace relayout {
 struct Cost {
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  /// A rough time in nanoseconds on one thread, for comparing plans.
+  /// A rough time in nanoseconds on one thread, for comparing plans: by the prices of the one of two machines that is
+  /// like the plan's, one whose last level is far or one whose is not.
   double nanoseconds = 0;
 };
 
@@ -111,7 +112,7 @@ class Plan {
 
   TensorDesc src_, dst_;
   Attributes attributes_;
-  bool converts_ = false, streams_ = false, one_strided_block_ = false;
+  bool converts_ = false, streams_ = false, one_strided_block_ = false, far_l3_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;

@@ -65,7 +65,8 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   EXPECT_EQ(blocks.boxes()[0].parts.size(), 4u);  // a period of 48
   Attributes keep;
   keep.padding = Padding::keep();
-  for (const BoxPlan& box : streamed("aBc16b", "aBc12b", {2, 17, 50}, keep).boxes()) {
+  const Plan gaps = streamed("aBc16b", "aBc12b", {2, 17, 50}, keep);
+  for (const BoxPlan& box : gaps.boxes()) {
     for (const BoxPlan& run : box.parts) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
   }
 }
@@ -230,6 +231,35 @@ TEST(StreamedPlan, SharesOfAFarLastLevel) {
   EXPECT_TRUE(streams_far({3, 64, 56, 56}));
   EXPECT_FALSE(streams_far({32, 17, 56, 56}));  // 13.6 MB of odd rows
   EXPECT_TRUE(streams_far({40, 17, 56, 56}));
+}
+
+// Where it is far, transpositions beyond the second level fetch their next lines, 16 rows of 68 bytes on.
+TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
+  const auto ahead = [](const Dims& dims, const Machine& machine) {
+    const Plan p = Plan::make(desc("abcd", dims), desc("acdb", dims), {}, machine);
+    EXPECT_TRUE(p.boxes()[0].strided && !p.streams());
+    return p.boxes()[0].dst_ahead;
+  };
+  EXPECT_EQ(ahead({32, 17, 56, 56}, kFar), 16 * 68);
+  EXPECT_EQ(ahead({32, 17, 56, 56}, {}), 0);
+  EXPECT_EQ(ahead({7, 17, 56, 56}, kFar), 0);  // 3.0 MB
+}
+
+// Tiles whose lines lie a page apart are put together in an image, from half of the last level on; of a far one from an
+// eighth.
+TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
+  const auto by_image = [](std::string_view to, int64_t batch, const Machine& machine) {
+    const Dims dims{batch, 64, 29, 31};
+    const Plan p = Plan::make(desc("ABcd4a2b", dims), desc(to, dims), {}, machine, {});
+    EXPECT_GT(p.boxes()[0].row_run, 0);
+    return p.boxes()[0].by_image;
+  };
+  const std::string_view pages = "BAcd4b8a8b4a", lines = "BAcd8b4a";
+  EXPECT_TRUE(by_image(pages, 48, {}));  // 22 MB
+  EXPECT_FALSE(by_image(lines, 48, {}));
+  EXPECT_FALSE(by_image(pages, 32, {}));
+  EXPECT_TRUE(by_image(pages, 32, kFar));
+  EXPECT_FALSE(by_image(lines, 32, kFar));
 }
 
 // Where it is far, panels have a quarter of the columns that the second level's sets have room for, and few that are

@@ -28,9 +28,10 @@ using Starts = const int64_t*;
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 
-/// The same through the cache for columns and rows that are a fixed distance apart on the other side.
+/// The same through the cache for columns and rows that are a fixed distance apart on the other side. Where `ahead` is
+/// not 0, the source's next lines are fetched into the first level, and the destination's so many bytes ahead.
 using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
-                                        int64_t rows, int64_t cols);
+                                        int64_t rows, int64_t cols, int64_t ahead);
 
 /// As transpose_stream for rows that start anywhere, in lines of columns. Of each row the last line made is in `carry`,
 /// a line a row: a line of the destination is written once the next one is made. With `first` there is none before.

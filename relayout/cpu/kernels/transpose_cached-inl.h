@@ -91,16 +91,55 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// The same by strides.
+/// The rows from `done` on, less than a line of them.
+template <typename T, class D>
+HWY_INLINE void transpose_last_rows(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
+                                    int64_t done, int64_t rows, int64_t cols) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
+  for (int64_t r = done; r < rows; r += kN) {
+    const int64_t row = std::min(r, rows - kN);
+    for (int64_t c = 0; c < cols; c += kWidth) {
+      const int64_t col = std::min(c, cols - kWidth);
+      transpose_cached_tile<T>(d, src + src_cols[col] + row * kSize, src_cols,
+                               StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
+    }
+  }
+}
+
+/// By strides, while both sides' next lines are fetched into the first level, the destination's `ahead` bytes on: of
+/// some columns at a time row after row, so that the destination is written as it lies.
+template <typename T, class D>
+HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
+                                     int64_t rows, int64_t cols, int64_t ahead) {
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kRows = kLine / kSize;
+  constexpr int64_t kColumns = HWY_MAX(128, kWidth);
+  int64_t done = 0;
+  for (int64_t first = 0; first < cols; first += kColumns) {
+    for (done = 0; done + kRows <= rows; done += kRows) {
+      for (int64_t c = first; c < std::min(cols, first + kColumns); c += kWidth) {
+        const int64_t col = std::min(c, cols - kWidth);
+        const std::byte* const from = src + src_cols[col] + done * kSize;
+        std::byte* const to = dst + dst_rows[done] + col * kSize;
+        for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kLine);
+        for (int64_t i = 0; i < kRows; ++i) __builtin_prefetch(to + dst_rows[i] + ahead, 1);
+        transpose_cached_line<T>(d, from, src_cols, StridedRows{to, dst_rows.stride});
+      }
+    }
+  }
+  transpose_last_rows<T>(d, src, src_cols, dst, dst_rows, done, rows, cols);
+}
+
+/// By strides.
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows, int64_t rows,
-                             int64_t cols, int64_t) {
+                             int64_t cols, int64_t ahead) {
+  if (ahead != 0) return transpose_fetching<T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
   const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
-  // Along the side whose lines are farther apart: its few pages stay known to the processor. Squares of many columns
-  // row after row, so that the destination is written as it lies.
-  constexpr int64_t kManyColumns = 128;
-  const bool down = by_squares<T, D>() ? src_cols.stride > dst_rows.stride && cols <= kManyColumns
+  // Along the side whose lines are farther apart: its few pages stay known to the processor. Squares of few and of many
+  // columns row after row, so that the destination is written as it lies: few ones' pages stay known all the same.
+  constexpr int64_t kFewColumns = 32, kManyColumns = 128;
+  const bool down = by_squares<T, D>() ? src_cols.stride > dst_rows.stride && cols > kFewColumns && cols <= kManyColumns
                                        : src_cols.stride >= dst_rows.stride;
   const int64_t outer = down ? panels : lines, inner = down ? lines : panels;
   for (int64_t o = 0; o < outer; ++o) {
@@ -110,14 +149,7 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::by
                                StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
     }
   }
-  for (int64_t r = lines * 4 * kN; r < rows; r += kN) {
-    const int64_t row = std::min(r, rows - kN);
-    for (int64_t c = 0; c < cols; c += kWidth) {
-      const int64_t col = std::min(c, cols - kWidth);
-      transpose_cached_tile<T>(d, src + src_cols[col] + row * kSize, src_cols,
-                               StridedRows{dst + dst_rows[row] + col * kSize, dst_rows.stride});
-    }
-  }
+  transpose_last_rows<T>(d, src, src_cols, dst, dst_rows, lines * 4 * kN, rows, cols);
 }
 
 /// By the widest tiles that the columns fill.
@@ -153,6 +185,6 @@ void transpose(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst
 
 template <typename T>
 void transpose_strided(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows,
-                       int64_t cols) {
-  transpose_cached<T>(src, Affine{src_stride}, dst, Affine{dst_stride}, rows, cols, 0);
+                       int64_t cols, int64_t ahead) {
+  transpose_cached<T>(src, Affine{src_stride}, dst, Affine{dst_stride}, rows, cols, ahead);
 }
