@@ -88,7 +88,7 @@ std::optional<double> measured_step_us(const graph::Backend& backend) {
   const Destination destination{desc(to), dst.data()};
   Model model(graph, plan, backend);
   const Machine& machine = cpu::machine();
-  std::vector<uint32_t> others(static_cast<std::size_t>(std::max(machine.l2, machine.l3)) / sizeof(uint32_t));
+  std::vector<uint32_t> others(static_cast<std::size_t>(std::max(machine.l2, machine.near_l3())) / sizeof(uint32_t));
   const Clock::time_point begin = Clock::now();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Parts parts(backend);

@@ -32,6 +32,8 @@ constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
 /// Rows of a strip where elements of 4 and 8 bytes are moved.
 constexpr int64_t kMovedRows = 64;
+/// Columns that are read at a time where the last level is far: of large elements, and of small ones.
+constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;
 
@@ -139,13 +141,15 @@ void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
   plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
 }
 
-/// Where the last level is far: columns of a panel at most. Columns a power of two apart share sets of the second
-/// level, which then has room for its size by this power of them: a quarter of those, as the next strip of each is
-/// fetched, and the destination and the tables need some. What is narrowed is read by so few that hardware fetches each
-/// ahead. For elements of 8 bytes fewer columns were no gain.
-int64_t near_columns(const BoxPlan& plan, const Machine& machine) {
+/// Where the last level is far: columns of a panel at most. Of rows that start at lines, and of what is narrowed, so
+/// few are read that hardware fetches each ahead. Else columns a power of two apart share sets of the second level,
+/// which then has room for its size by this power of them: a quarter of those, as the next strip of each is fetched,
+/// and the destination and the tables need some. For elements of 8 bytes that was no gain, and neither were the few
+/// columns for those of one.
+int64_t near_columns(const BoxPlan& plan, bool rows_at_lines, const Machine& machine) {
   const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
   if (plan.pack && plan.piece[kSrc] > narrow) return kLine / narrow;
+  if (rows_at_lines && plan.piece[kDst] > 1) return plan.pack ? kFollowedSmall : kFollowed;
   const Axis& col = plan.cols[0];
   const int64_t power = col.stride[kSrc] & -col.stride[kSrc];
   if (power == 0 || plan.piece[kSrc] > 4) return kMaxBlockSide;
@@ -166,7 +170,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   // what is converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
   const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kLine == 0; };
-  const bool all_lines = lines && !resized && std::ranges::all_of(plan.rows, ends_at_lines);
+  const bool rows_at_lines = std::ranges::all_of(plan.rows, ends_at_lines);
+  const bool all_lines = lines && rows_at_lines && !resized;
   const bool moves = plan.shape == KernelShape::transpose && !converts && src_piece >= 4;
   const int64_t rows = plan.pack          ? kLine / narrow
                        : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
@@ -191,8 +196,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
     panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
   const bool capped =
-      machine.far_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows && !by_columns && !linear;
-  if (capped) panel = std::min(panel, near_columns(plan, machine));
+      machine.far_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows && (plan.pack || !linear);
+  if (capped) panel = std::min(panel, near_columns(plan, rows_at_lines, machine));
   // Panels of about the same size, of whole lines.
   const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + (capped ? panel - 1 : panel / 2)) / panel);

@@ -262,8 +262,8 @@ TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   EXPECT_FALSE(by_image(lines, 32, kFar));
 }
 
-// Where it is far, panels have a quarter of the columns that the second level's sets have room for, and few that are
-// narrowed.
+// Where it is far, panels of rows at lines have as few columns as hardware fetches ahead, and so have those that are
+// narrowed; others have a quarter of the columns that the second level's sets have room for.
 TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   const auto columns = [](const Dims& dims, const Machine& machine, DType from, DType to) {
     const Plan p =
@@ -273,9 +273,13 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   const Dims square{8192, 8192}, odd{8191, 8193};
   EXPECT_EQ(columns(square, {}, DType::f32, DType::f32), 256);
   EXPECT_EQ(columns(square, kFar, DType::f32, DType::f32), 32);
-  EXPECT_EQ(columns({6144, 6144}, kFar, DType::f32, DType::f32), 64);  // 8 KiB times three
+  EXPECT_EQ(columns({4097, 6144}, kFar, DType::f32, DType::f32), 64);  // 8 KiB times three
   EXPECT_EQ(columns(odd, kFar, DType::f32, DType::f32), columns(odd, {}, DType::f32, DType::f32));
-  EXPECT_EQ(columns(square, kFar, DType::f64, DType::f64), columns(square, {}, DType::f64, DType::f64));
+  EXPECT_EQ(columns(square, {}, DType::f64, DType::f64), 128);
+  EXPECT_EQ(columns(square, kFar, DType::f64, DType::f64), 32);
+  EXPECT_EQ(columns(square, kFar, DType::f32, DType::f64), 32);
+  EXPECT_EQ(columns({8192, 8191}, kFar, DType::bf16, DType::bf16), 64);
+  EXPECT_EQ(columns({8192, 8191}, {}, DType::bf16, DType::bf16), 256);
   EXPECT_EQ(columns(square, kFar, DType::u8, DType::u8), 128);
   EXPECT_EQ(columns(odd, kFar, DType::f32, DType::bf16), 32);
   EXPECT_EQ(columns({8193, 8191}, kFar, DType::f32, DType::bf16), 32);

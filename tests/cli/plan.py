@@ -186,8 +186,9 @@ def plan_options(command):
     plan = json.loads(command.ok("plan", model, "--threads", "1", "--json", more_env=env))
     tensor = next(p for p in plan["primitives"] if p["kind"] == "convolution")["name"]
     for layout in ("nchw", "nhwc", "nChw16c"):
-        wished = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout),
-                                       "--json", more_env=env))["what_if"]
+        plan = json.loads(command.ok("plan", model, "--threads", "1", "--what-if", "%s=%s" % (tensor, layout),
+                                     "--json", more_env=env))
+        wished = plan["what_if"]
         assert wished["cost_difference_us"] >= -1e-6, wished
         for key, difference in (("predicted_us", "difference_us"), ("cost_us", "cost_difference_us")):
             assert abs(wished[key] - plan[key] - wished[difference]) < 1e-3, wished
