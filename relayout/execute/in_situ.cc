@@ -258,7 +258,7 @@ Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementat
 }
 
 Timed InSitu::reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) {
-  const Plan plan = Plan::make(from, to);
+  const Plan plan = Plan::make(from, to, {}, cpu::machine());
   const int64_t src_bytes = rounded(from.span_bytes()), dst_bytes = rounded(to.span_bytes());
   const bool written = !setting.far_source;
   const int64_t turns = kTurns * ((written ? src_bytes : 0) + dst_bytes);

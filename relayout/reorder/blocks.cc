@@ -45,8 +45,8 @@ constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 /// Bytes of such a source that are a block, whole columns, where both sides start at lines.
 constexpr int64_t kLinearBlock = 128 << 10;
-/// Columns pages apart that go to rows of which several lie in a page: bytes of a row that a panel has, and how far
-/// ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
+/// Columns pages apart that go to rows of which several lie in a page: bytes of a row that a panel has at most, and how
+/// far ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
 constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
 /// Rows of so many bytes at most that follow each other, and are not whole lines, are made in the cache; of converted
@@ -368,8 +368,9 @@ void fetch_next_block(BoxPlan& plan) {
 }
 
 void fetch_next_lines(BoxPlan& plan) {
-  if (plan.strided && plan.shape == KernelShape::transpose)
-    plan.dst_ahead = kLine / plan.piece[kSrc] * plan.rows[0].stride[kDst];
+  const int64_t rows = kLine / plan.piece[kSrc];
+  if (plan.strided && plan.shape == KernelShape::transpose && plan.row_count > rows)
+    plan.dst_ahead = rows * plan.rows[0].stride[kDst];
 }
 
 }  // namespace relayout

@@ -23,7 +23,7 @@ namespace {
 struct Prices {
   /// Bytes a nanosecond that one thread writes past the caches, and reads from memory and from the last level.
   double write, read, read_near;
-  /// Of the rates of kernels in the caches.
+  /// What the rates of kernels (kernel_rate()) are multiplied by.
   double in_caches;
   /// How many times as long as its bytes alone it takes to put lines together by byte permutations past the caches.
   double permuted;

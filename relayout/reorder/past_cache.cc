@@ -109,7 +109,7 @@ bool fills_lines(const BoxPlan& fill) {
 }
 
 bool in_few_sets(const BoxPlan& box) {
-  constexpr int64_t kWays = 8;
+  constexpr int64_t kWays = 8;  // of the first level, at least
   const auto image = image_of_block(box, box.block_rows, box.block_cols);
   if (!image) return false;
   int64_t alike = 1;

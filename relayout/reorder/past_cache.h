@@ -23,8 +23,8 @@ bool fills_lines(const BoxPlan& fill);
 /// Whether the destination of whole blocks of a box by tiles is whole lines, if it starts at one, so that they can go
 /// by way of an image.
 bool writes_lines(const BoxPlan& box);
-/// Whether the runs that a block of such a box writes lie whole pages apart: all are in the sets of the first level that
-/// one of them needs, and are displaced before their lines are complete.
+/// Whether a block of such a box writes more than eight runs that lie whole pages apart, as many as the first level has
+/// ways at least: all are in the sets that one of them needs, and are displaced before their lines are complete.
 bool in_few_sets(const BoxPlan& box);
 
 }  // namespace relayout

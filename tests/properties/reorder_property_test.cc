@@ -51,7 +51,9 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   const auto before = random_bytes(rng, c.dst.dtype, c.dst.span_bytes());
   auto expected = before;
   reference_reorder(c.src, src.data(), c.dst, expected.data(), c.attributes);
-  const Plan cached = Plan::make(c.src, c.dst, c.attributes);
+  // Through the caches, with the next lines fetched where the last level is far.
+  const Machine tiny_far{.l2 = 64, .l3 = int64_t{64} << 20};
+  const Plan cached = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? Machine{} : tiny_far);
   // What large tensors get, at any address and with blocks small enough for several to meet.
   Tuning tuning{.stream = Tuning::Stream::always};
   if (rng() % 2 == 0) tuning.panel = 1 + static_cast<int64_t>(rng() % 48);

@@ -165,26 +165,26 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
     transpose_beside<T, kLines>(ColumnLines<const int64_t*>{src + r * kSize, src_cols, ahead}, to.from(r));
 }
 
-/// Any rows and whole lines of columns by kBeside squares side by side: memory is written much faster where several
+/// Any rows and whole lines of columns by kSquares squares side by side: memory is written much faster where several
 /// lines of a row follow each other, and read faster where a line of all these columns is read before the next one of
 /// any of them. What is left goes by half as many, and square by square.
-template <typename T, template <int> class To, int kBeside, class... More>
+template <typename T, template <int> class To, int kSquares, class... More>
 HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize, kCols = kBeside * kSquare;
+  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize, kCols = kSquares * kSquare;
   int64_t c = 0;
-  if constexpr (kBeside > 1) {
-    constexpr int kLines = kBeside - 1;
+  if constexpr (kSquares > 1) {
+    constexpr int kLines = kSquares - 1;
     const int64_t whole = rows / kSquare * kSquare;
     alignas(64) std::byte lines[kSquare * kLines * kLine];
     for (; c + kCols <= cols; c += kCols) {
       const To<kLines> to{dst + c * kSize, dst_rows, more..., {lines}};
       if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, at_lines, to, whole, ahead);
-      for (int line = 0; line < kBeside && whole < rows; ++line)
+      for (int line = 0; line < kSquares && whole < rows; ++line)
         transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kLine), whole, rows, ahead);
     }
     if (c < cols)
-      transpose_squares<T, To, kBeside / 2>(src, src_cols + c, at_lines, dst + c * kSize, dst_rows, rows, cols - c,
+      transpose_squares<T, To, kSquares / 2>(src, src_cols + c, at_lines, dst + c * kSize, dst_rows, rows, cols - c,
                                             ahead, more...);
   } else {
     for (; c < cols; c += kSquare) {
