@@ -47,7 +47,8 @@ void fill_ones(const TensorDesc& desc, void* data) {
   std::array<std::byte, 16> ones;
   ones.fill(std::byte{0xff});
   const Layout repeated = Layout::strided(dims, Dims(dims.size(), 0));
-  cpu::run(Plan::make({repeated, desc.dtype}, {Layout::from_digits(dims, digits, layout.offset0()), desc.dtype}, {}, cpu::machine()),
+  cpu::run(Plan::make({repeated, desc.dtype}, {Layout::from_digits(dims, digits, layout.offset0()), desc.dtype}, {},
+                      cpu::machine()),
            ones.data(), data);
 }
 
@@ -258,7 +259,8 @@ struct Model::Impl {
     const CopyId id = plan.outputs[i];
     if (data(id) == destination.data && direct(i, destination.desc)) return;
     std::optional<Plan>& reorder = outputs[i].reorder;
-    if (!reorder || reorder->dst() != destination.desc) reorder = Plan::make(desc(id), destination.desc, {}, cpu::machine());
+    if (!reorder || reorder->dst() != destination.desc)
+      reorder = Plan::make(desc(id), destination.desc, {}, cpu::machine());
     one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
         [&] { run_reorder(*reorder, data(id), destination.data); });
   }

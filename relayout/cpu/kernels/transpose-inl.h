@@ -185,7 +185,7 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
     }
     if (c < cols)
       transpose_squares<T, To, kSquares / 2>(src, src_cols + c, at_lines, dst + c * kSize, dst_rows, rows, cols - c,
-                                            ahead, more...);
+                                             ahead, more...);
   } else {
     for (; c < cols; c += kSquare) {
       const To<0> to{dst + c * kSize, dst_rows, more..., {}};
