@@ -147,9 +147,16 @@ Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& opti
   }
   out.doubtful = !plausible(out.speeds);
   const bool lost = out.file_error && out.file_error->code() != ErrorCode::corrupt;
-  if (options.file.empty() || lost || out.doubtful) return out;
-  for (std::size_t i = 0; i < speeds().size(); ++i) cache.insert(key_of(environment, i), out.speeds.*speeds()[i]);
-  cache.insert(step_key(environment), out.speeds.step_us);
+  // What was to be measured in place of the file's must not be found there next time.
+  if (options.file.empty() || lost || (out.doubtful && !options.remeasure)) return out;
+  const auto keep = [&](const CostKey& key, double value) {
+    if (out.doubtful)
+      cache.forget(key);
+    else
+      cache.insert(key, value);
+  };
+  for (std::size_t i = 0; i < speeds().size(); ++i) keep(key_of(environment, i), out.speeds.*speeds()[i]);
+  keep(step_key(environment), out.speeds.step_us);
   try {
     cache.save(options.file);
   } catch (const Error& error) {

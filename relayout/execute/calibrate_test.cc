@@ -80,6 +80,10 @@ TEST_F(CalibrateTest, SpeedsAreMeasuredOnce) {
   EXPECT_EQ(second.speeds.flops_per_us, first.speeds.flops_per_us);
   EXPECT_EQ(second.speeds.call_us, first.speeds.call_us);
   EXPECT_EQ(second.speeds.step_us, first.speeds.step_us);
+  // What is measured in its place is found next time, or nothing is where it is doubtful.
+  const Calibrated again = calibrate(*backend_, {.file = file_, .remeasure = true});
+  EXPECT_FALSE(again.remembered);
+  EXPECT_EQ(calibrate(*backend_, {.file = file_}).remembered, !again.doubtful);
   // Of other threads nothing is known yet.
   EXPECT_FALSE(calibrate(*onednn_backend(2), {.file = file_}).remembered);
   std::ofstream(file_) << "something else";
