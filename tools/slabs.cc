@@ -117,8 +117,9 @@ void check_cap(const SlabGrid& grid, int64_t max_memory, int64_t held) {
   const double need = grid.part_bytes() + static_cast<double>(held);
   if (need <= static_cast<double>(max_memory)) return;
   throw Failure(kUsage, Error(ErrorCode::limit,
-                              fmt::format("--max-memory {}: the smallest part takes {:.0f} bytes{}", max_memory, need,
-                                          held > 0 ? ", with what is held in memory anyway" : ""),
+                              fmt::format("--max-memory {}: the smallest part takes {:.0f} bytes{}; {:.0f}M is enough",
+                                          max_memory, need, held > 0 ? ", with what is held in memory anyway" : "",
+                                          std::ceil(need / (1 << 20))),
                               "--max-memory", std::to_string(max_memory), fmt::format("{:.0f}", need)));
 }
 

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import zipfile
 
@@ -124,6 +125,13 @@ def parts(command):
                "--max-memory", "2M")
     command.ok("compare", "48.npy", "x.npy", "--from-a", "aBcd48b", "--from-b", "abcd", "--dims", comma(dims),
                "--max-memory", "3M")
+    # Where whole blocks of both sides are more than the cap, what it says is enough.
+    args = ("convert", "x.npy", "large.npy", "--to", "aBcd512b", "-f", "--max-memory")
+    result = command.run(*args, "1M")
+    expect(result.returncode, 2, result.stderr)
+    enough = re.search("; ([0-9]+M) is enough$", result.stderr.strip())
+    assert enough, result.stderr
+    command.ok(*args, enough[1])
 
 
 def safe_in_place(command):
