@@ -66,12 +66,17 @@ struct MeasuredCosts::Impl {
       doubtful.erase(key);
     } else {
       doubtful[key] = out.us;
-      // Where all is measured anew on purpose the file's time is none.
-      if (remeasure) cache.forget(key);
-      is_new |= remeasure;
+      forget_if_anew(key);
     }
     if (Clock::now() - saved > kSaveEvery) try_save();
     return out.us;
+  }
+
+  /// Where all is measured anew on purpose the file's time is none.
+  void forget_if_anew(const CostKey& key) {
+    if (!remeasure) return;
+    cache.forget(key);
+    is_new = true;
   }
 
   /// A few attempts, and the least of them. The time for more than one is limited for all that is measured: on a
@@ -98,7 +103,10 @@ struct MeasuredCosts::Impl {
     if (!step_us || *step_us <= 0 || !std::isfinite(*step_us)) {
       if (check) check();
       const std::optional<double> found = measured_step_us(backend);
-      if (found) is_new |= cache.insert(key, *found);
+      if (found)
+        is_new |= cache.insert(key, *found);
+      else
+        forget_if_anew(key);
       step_us = found.value_or(0);
     }
     return *step_us;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "relayout/execute/cost_cache.h"
 #include "relayout/execute/measured_costs.h"
@@ -143,6 +144,38 @@ TEST_F(MeasuredCostsTest, AreMeasuredTwiceAndTheLessCounts) {
   const auto costs = measured_costs(backend, {.file = file_});
   EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), quiet);
   EXPECT_FALSE(costs->again());
+}
+
+// Parts that take longer alone than in the chain: what a step takes beside them cannot be told. The file's, which was
+// to be measured anew, must not be found there next time.
+TEST_F(MeasuredCostsTest, AStepThatIsNotSureIsForgottenWhereAllIsMeasuredAnew) {
+  const Graph graph = relu({1, 16, 8, 8});
+  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
+  Altered backend(*backend_);
+  int slow_runs = 0;
+  backend.on_make = [&] { slow_runs = 100; };
+  backend.after_run = [&] {
+    if (slow_runs-- <= 0) return;
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(300)) {
+    }
+  };
+  const graph::CostKey step = step_key(environment_key(backend));
+  CostCache before;
+  before.insert(step, 1e7);
+  before.save(file_);
+  const auto price = [&](const MeasuredOptions& options) {
+    const auto costs = measured_costs(backend, options);
+    const double us = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
+    return std::pair(us, costs->step_doubtful());
+  };
+  EXPECT_GT(price({.file = file_}).first, 1e7);
+  const auto [us, doubtful] = price({.file = file_, .remeasure = true});
+  EXPECT_LT(us, 1e6);
+  EXPECT_TRUE(doubtful);
+  CostCache after;
+  EXPECT_TRUE(after.load(file_));
+  EXPECT_EQ(after.find(step), std::nullopt);
 }
 
 TEST_F(MeasuredCostsTest, SettingsOfTheBackendAreOthersTimes) {
