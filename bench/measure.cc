@@ -7,7 +7,6 @@
 #include "bench/buffer.h"
 #include "bench/copy.h"
 #include "bench/timing.h"
-#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 
@@ -78,9 +77,9 @@ class Buffers {
     const TensorDesc dense(Layout::contiguous(desc.layout.dims()), desc.dtype);
     PageBuffer values(dense.span_bytes());
     std::byte* const to = src_.data() + misalign_;
-    cpu::run(Plan::make(desc, dense, {}, cpu::machine()), to, values.data());
+    cpu::run(cpu::make_plan(desc, dense), to, values.data());
     std::ranges::fill(src_.bytes(), std::byte{0});
-    cpu::run(Plan::make(dense, desc, {}, cpu::machine()), values.data(), to);
+    cpu::run(cpu::make_plan(dense, desc), values.data(), to);
   }
 
   int64_t misalign_;
@@ -137,7 +136,7 @@ double plan_making_ns(const TensorDesc& src, const TensorDesc& dst, const Attrib
   static constexpr double kEnough = 50e3;
   const Work make{[&](int64_t count) {
     for (; count > 0; --count) {
-      const Plan plan = Plan::make(src, dst, attributes, cpu::machine());
+      const Plan plan = cpu::make_plan(src, dst, attributes);
       asm volatile("" : : "g"(&plan) : "memory");
     }
   }};
@@ -191,7 +190,7 @@ int64_t bytes_moved(const Plan& plan) {
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                     const MeasureOptions& options) {
   check(src, options);
-  const Plan plan = Plan::make(src, dst, attributes, cpu::machine());
+  const Plan plan = cpu::make_plan(src, dst, attributes);
   Measurement out;
   out.threads = options.threads <= 0 ? cpu::default_threads() : std::min(options.threads, cpu::default_threads());
   out.repeat = options.repeat;

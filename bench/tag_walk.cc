@@ -9,7 +9,7 @@
 #include <random>
 
 #include "bench/measure.h"
-#include "relayout/cpu/machine.h"
+#include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 
 namespace relayout::bench {
@@ -136,7 +136,7 @@ double Walk::once_ns(const Plan& plan) {
 }
 
 Walk::Measured Walk::quick(int s, int d) {
-  const Plan plan = Plan::make(src_desc(s), dst_desc(d), {}, cpu::machine());
+  const Plan plan = cpu::make_plan(src_desc(s), dst_desc(d));
   if (options_.verify) verify(plan, s, d);
   Measured out{s, d, 0, yardstick_.limit_ns(copy_bytes(plan)), false};
   once_ns(plan);
@@ -152,7 +152,7 @@ Walk::Measured Walk::quick(int s, int d) {
 }
 
 void Walk::confirm(Measured& pair) {
-  const Plan plan = Plan::make(src_desc(pair.src), dst_desc(pair.dst), {}, cpu::machine());
+  const Plan plan = cpu::make_plan(src_desc(pair.src), dst_desc(pair.dst));
   const int64_t bytes = copy_bytes(plan);
   std::vector<Work> works = yardstick_.works(bytes);
   works.push_back({[&](int64_t count) {
@@ -197,7 +197,7 @@ double Walk::quantile(double q) const {
 }
 
 Json Walk::pair_json(const Measured& m) const {
-  const Plan plan = Plan::make(src_desc(m.src), dst_desc(m.dst), {}, cpu::machine());
+  const Plan plan = cpu::make_plan(src_desc(m.src), dst_desc(m.dst));
   return {{"src", tag(m.src)},
           {"dst", tag(m.dst)},
           {"types", types()},
@@ -212,7 +212,7 @@ Json Walk::pair_json(const Measured& m) const {
 Json Walk::by_kernel() const {
   std::map<std::string, std::vector<double>> ratios;  // each largest first, as `measured_` is
   for (const Measured& m : measured_) {
-    ratios[main_kernel(Plan::make(src_desc(m.src), dst_desc(m.dst), {}, cpu::machine()))].push_back(m.ratio());
+    ratios[main_kernel(cpu::make_plan(src_desc(m.src), dst_desc(m.dst)))].push_back(m.ratio());
   }
   std::vector<Json> out;
   for (const auto& [kernel, of] : ratios) {

@@ -17,7 +17,7 @@ int main() {
   std::vector<float> out(static_cast<std::size_t>(dst.layout.span()));
   std::iota(in.begin(), in.end(), 0.0f);
 
-  const Plan plan = Plan::make(src, dst);  // made once, run often
+  const Plan plan = cpu::make_plan(src, dst);  // made once, run often
   cpu::run(plan, in.data(), out.data());
   std::puts(plan.explain().c_str());
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 #include "tools/interrupt.h"
@@ -170,7 +169,7 @@ int run(const Options& options, bool json) {
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const TensorDesc dst = from_command_line([&] { return TensorDesc(to.bind(input.desc.layout.dims()), dst_dtype); });
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
-  Plan plan = from_command_line([&] { return Plan::make(input.desc, dst, attributes, cpu::machine()); });
+  Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 
   InterruptGuard guard;
   Output writer =

@@ -134,7 +134,7 @@ std::vector<graph::Values> values_of(const Options& options, const std::vector<I
   for (const Input& input : inputs) {
     const TensorDesc plain{Layout::contiguous(input.desc.layout.dims()), DType::f64};
     graph::Values& v = out.emplace_back(static_cast<std::size_t>(plain.layout.elements()));
-    cpu::run(Plan::make(input.desc, plain), input.data(), v.data());
+    cpu::run(cpu::make_plan(input.desc, plain), input.data(), v.data());
     for (double& x : v) x *= options.input_scale;
   }
   return out;

@@ -1,6 +1,6 @@
 // The caches of the machine that this runs on, as plans want them.
 //
-//     Plan plan = Plan::make(src, dst, {}, cpu::machine());
+//     Plan plan = Plan::make(src, dst, {}, cpu::machine());  // as cpu::make_plan(src, dst)
 //
 // Read from Linux's sysfs: sysconf() adds up what does not belong together, and in virtual machines reports the host's.
 #pragma once

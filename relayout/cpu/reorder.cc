@@ -52,6 +52,10 @@ void check_size(const char* side, const TensorDesc& desc, std::size_t have) {
 
 }  // namespace
 
+Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Tuning& tuning) {
+  return Plan::make(src, dst, attributes, machine(), tuning);
+}
+
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
   const RunContext context{plan, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
   if (const BoxPlan* box = plan.strided_block()) {
@@ -64,7 +68,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
              std::span<std::byte> dst, const Attributes& attributes, const RunOptions& options) {
-  const Plan plan = Plan::make(src_desc, dst_desc, attributes, machine());
+  const Plan plan = make_plan(src_desc, dst_desc, attributes);
   check_size("source", src_desc, src.size());
   check_size("destination", dst_desc, dst.size());
   // Only the bytes that the tensors have matter.

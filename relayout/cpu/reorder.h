@@ -2,7 +2,7 @@
 //
 //     TensorDesc src(Format::parse("nchw").bind(dims), DType::f32);
 //     TensorDesc dst(Format::parse("nChw16c").bind(dims), DType::bf16);
-//     Plan plan = Plan::make(src, dst);
+//     Plan plan = cpu::make_plan(src, dst);
 //     cpu::run(plan, src_data, dst_data);
 //
 // Results are bit-equal on every ISA and thread count.
@@ -17,6 +17,11 @@
 #include "relayout/reorder/plan.h"
 
 namespace relayout::cpu {
+
+/// Plan::make() for the caches of the machine that this runs on (machine.h), which Plan::make() itself does not know.
+/// Errors and cost: those of Plan::make.
+Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
+               const Tuning& tuning = {});
 
 /// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold
 /// span_bytes() each, may have any alignment and must not overlap. Both may be null where the

@@ -8,6 +8,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
+#include "relayout/cpu/machine.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/testing.h"
 
@@ -49,6 +50,17 @@ TEST(Reorder, CheckedCallRefuses) {
 
 // Conversions by stages: both directions, types of one size, attributes a channel, sums, tails and padding, on two
 // threads, by every ISA.
+TEST(Reorder, PlansForThisMachine) {
+  for (const Dims& dims : {Dims{32, 64, 56, 56}, Dims{32, 256, 56, 56}, Dims{1, 64, 28, 28}}) {
+    const TensorDesc src = desc("nchw", dims), dst = desc("nhwc", dims);
+    EXPECT_EQ(make_plan(src, dst).explain(), Plan::make(src, dst, {}, machine()).explain());
+    const Tuning narrow{.stream = Tuning::Stream::always, .panel = 16, .strip = 64};
+    EXPECT_EQ(make_plan(src, dst, {}, narrow).explain(), Plan::make(src, dst, {}, machine(), narrow).explain());
+    EXPECT_TRUE(make_plan(src, dst, {}, narrow).streams());
+    EXPECT_FALSE(make_plan(src, dst, {}, {.stream = Tuning::Stream::never}).streams());
+  }
+}
+
 TEST(Reorder, ConvertsByStages) {
   const Dims dims{40, 35, 3, 3};
   Attributes scale, channel, zero_point, sum;

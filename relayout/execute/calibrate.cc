@@ -58,7 +58,7 @@ double call_us(InSitu& in_situ, const graph::Backend& backend) {
 double copied_per_us(int64_t bytes, int threads) {
   const Dims dims{std::max<int64_t>(bytes / 8, 1)};
   const TensorDesc desc(Layout::contiguous(dims), DType::f32);
-  const Plan plan = Plan::make(desc, desc, {}, {}, {.stream = Tuning::Stream::never});
+  const Plan plan = cpu::make_plan(desc, desc, {}, {.stream = Tuning::Stream::never});
   const Buffer src = allocate(desc.span_bytes()), dst = allocate(desc.span_bytes());
   std::fill_n(reinterpret_cast<float*>(src.get()), dims[0], 1.0f);
   double best = 0;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <functional>
 
-#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/aligned.h"
 #include "relayout/execute/memory.h"
@@ -47,9 +46,8 @@ void fill_ones(const TensorDesc& desc, void* data) {
   std::array<std::byte, 16> ones;
   ones.fill(std::byte{0xff});
   const Layout repeated = Layout::strided(dims, Dims(dims.size(), 0));
-  cpu::run(Plan::make({repeated, desc.dtype}, {Layout::from_digits(dims, digits, layout.offset0()), desc.dtype}, {},
-                      cpu::machine()),
-           ones.data(), data);
+  const Layout all = Layout::from_digits(dims, digits, layout.offset0());
+  cpu::run(cpu::make_plan({repeated, desc.dtype}, {all, desc.dtype}), ones.data(), data);
 }
 
 using Clock = std::chrono::steady_clock;
@@ -90,7 +88,7 @@ struct Model::Impl {
   Step reorder_step(CopyId id) const {
     const Copy& c = copy(id);
     Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
-    step.reorder = Plan::make(desc(c.from), desc(id), {}, cpu::machine());
+    step.reorder = cpu::make_plan(desc(c.from), desc(id));
     step.implementation = step.reorder->kernel();
     return step;
   }
@@ -248,7 +246,7 @@ struct Model::Impl {
     if (!reorder || reorder->src() != source.desc) {
       Attributes attributes;
       if (options.input_scale != 1) attributes.src_scale = {{options.input_scale}, 0};
-      reorder = Plan::make(source.desc, desc(id), attributes, cpu::machine());
+      reorder = cpu::make_plan(source.desc, desc(id), attributes);
     }
     one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
         [&] { run_reorder(*reorder, source.data, data(id)); });
@@ -259,8 +257,7 @@ struct Model::Impl {
     const CopyId id = plan.outputs[i];
     if (data(id) == destination.data && direct(i, destination.desc)) return;
     std::optional<Plan>& reorder = outputs[i].reorder;
-    if (!reorder || reorder->dst() != destination.desc)
-      reorder = Plan::make(desc(id), destination.desc, {}, cpu::machine());
+    if (!reorder || reorder->dst() != destination.desc) reorder = cpu::make_plan(desc(id), destination.desc);
     one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
         [&] { run_reorder(*reorder, data(id), destination.data); });
   }

@@ -117,8 +117,8 @@ std::byte* InSitu::Ring::take(int64_t bytes) {
 void InSitu::write(std::byte* at, int64_t bytes) const {
   const Dims dims{bytes / 4};
   static constexpr float kValue = std::bit_cast<float>(kContents);
-  const Plan plan = Plan::make({Layout::strided(dims, {0}), DType::f32}, {Layout::contiguous(dims), DType::f32}, {}, {},
-                               {.stream = Tuning::Stream::never});
+  const Plan plan = cpu::make_plan({Layout::strided(dims, {0}), DType::f32}, {Layout::contiguous(dims), DType::f32}, {},
+                                   {.stream = Tuning::Stream::never});
   cpu::run(plan, &kValue, at, run_options(backend_.threads()));
 }
 
@@ -258,7 +258,7 @@ Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementat
 }
 
 Timed InSitu::reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) {
-  const Plan plan = Plan::make(from, to, {}, cpu::machine());
+  const Plan plan = cpu::make_plan(from, to);
   const int64_t src_bytes = rounded(from.span_bytes()), dst_bytes = rounded(to.span_bytes());
   const bool written = !setting.far_source;
   const int64_t turns = kTurns * ((written ? src_bytes : 0) + dst_bytes);

@@ -180,7 +180,7 @@ class BatchNormalizationExecutable : public Executable {
         const Digits digits{{block, 1}, {ceil_div(channels, block), dst_.block_stride}};
         const std::array<Digits, 2> to{Digits{{places, dst_.place}}, digits};
         moves_.try_emplace({places, channels},
-                           Plan::make({from, DType::f32}, {Layout::from_digits(dims, to), DType::f32}));
+                           cpu::make_plan({from, DType::f32}, {Layout::from_digits(dims, to), DType::f32}));
       }
     }
   }

@@ -2,7 +2,6 @@
 // reorder itself cannot do it.
 #include <cmath>
 
-#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/moves.h"
 #include "relayout/execute/openmp.h"
@@ -47,7 +46,7 @@ class MovesExecutable : public Executable {
     for (const Move& move : moves) {
       if (move.to.empty()) continue;
       const DType from = move.src == kNone ? DType::f32 : r.src_tensor(static_cast<std::size_t>(move.src)).dtype;
-      plans_.push_back({move.src, Plan::make({move.from, from}, {move.to, type}, scaling.attributes, cpu::machine())});
+      plans_.push_back({move.src, cpu::make_plan({move.from, from}, {move.to, type}, scaling.attributes)});
     }
     // One reorder into all of the destination fills the padding itself.
     const bool filled = plans_.size() == 1 && plans_[0].second.dst().layout == r.dst() && shift_ == 0;

@@ -43,7 +43,7 @@ class PrimitiveExecutable : public Executable {
         const TensorDesc to(*layouts[i], graph.tensor(operand(node, i)).dtype);
         const Dims& dims = to.layout.dims();
         zeros_.push_back(
-            {i - node.src.size(), Plan::make({Layout::strided(dims, Dims(dims.size(), 0)), DType::f32}, to)});
+            {i - node.src.size(), cpu::make_plan({Layout::strided(dims, Dims(dims.size(), 0)), DType::f32}, to)});
       }
       // Reference implementations and softmax leave padding as it is, those over all of it do not know it.
       const bool leaves_padding = is_reference(desc.impl_info_str()) || node.kind == graph::Kind::softmax || whole;
