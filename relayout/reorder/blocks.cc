@@ -368,9 +368,9 @@ void fetch_next_block(BoxPlan& plan) {
 }
 
 void fetch_next_lines(BoxPlan& plan) {
+  if (!plan.strided || plan.shape != KernelShape::transpose) return;
   const int64_t rows = kLine / plan.piece[kSrc];
-  if (plan.strided && plan.shape == KernelShape::transpose && plan.row_count > rows)
-    plan.dst_ahead = rows * plan.rows[0].stride[kDst];
+  if (plan.row_count > rows) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
 }
 
 }  // namespace relayout

@@ -243,6 +243,14 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   EXPECT_EQ(ahead({32, 17, 56, 56}, kFar), 16 * 68);
   EXPECT_EQ(ahead({32, 17, 56, 56}, {}), 0);
   EXPECT_EQ(ahead({7, 17, 56, 56}, kFar), 0);  // 3.0 MB
+  // Half bytes are moved one by one; they have no bytes to count lines by.
+  const Dims halves{1000, 997, 9};
+  const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kFar);
+  EXPECT_FALSE(p.streams());
+  for (const BoxPlan& box : p.boxes()) {
+    EXPECT_EQ(box.piece[kSrc], 0);
+    EXPECT_EQ(box.dst_ahead, 0);
+  }
 }
 
 // Tiles whose lines lie a page apart are put together in an image, from half of the last level on; of a far one from an
