@@ -34,6 +34,8 @@ constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 
 constexpr int64_t kMovedRows = 64;
 /// Columns that are read at a time where the last level is far: of large elements, and of small ones.
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
+/// Rows of the destination so many bytes apart are near each other, and those of 4 bytes that start between lines.
+constexpr int64_t kNearRows = 512, kNearParts = 1024;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;
 
@@ -367,10 +369,12 @@ void fetch_next_block(BoxPlan& plan) {
   plan.dst_ahead = next[kDst];
 }
 
-void fetch_next_lines(BoxPlan& plan) {
+void fetch_next_lines(BoxPlan& plan, bool beyond_second) {
   if (!plan.strided || plan.shape != KernelShape::transpose) return;
-  const int64_t rows = kLine / plan.piece[kSrc];
-  if (plan.row_count > rows) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
+  const int64_t piece = plan.piece[kSrc], rows = kLine / piece, apart = std::abs(plan.rows[0].stride[kDst]);
+  const bool near = piece >= 4 && apart <= kNearRows;
+  const bool parts = piece > 1 && apart % kLine != 0 && (piece != 4 || apart <= kNearParts);
+  if (plan.row_count > rows && (beyond_second || near || parts)) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
 }
 
 }  // namespace relayout

@@ -37,8 +37,9 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRu
 /// For a box by tiles, through the cache, of sides beyond it: while a block is moved, the next one is fetched on both
 /// sides.
 void fetch_next_block(BoxPlan& plan);
-/// For a strided transposition through the cache, of sides beyond the second level: while lines of its columns are
-/// moved, the next ones are fetched on both sides.
-void fetch_next_lines(BoxPlan& plan);
+/// For a strided transposition through the cache, of sides beyond the second level, or beyond the first with rows that
+/// are near each other or start between lines: while lines of its columns are moved, the next ones are fetched on both
+/// sides, and the destination is written as it lies.
+void fetch_next_lines(BoxPlan& plan, bool beyond_second);
 
 }  // namespace relayout

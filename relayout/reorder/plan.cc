@@ -166,8 +166,9 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   const uint32_t filled = plan.plan_boxes(machine, tuning);
   if (!plan.streams_ && over(kFetchEighths)) std::ranges::for_each(plan.boxes_, fetch_next_block);
-  if (!plan.streams_ && machine.far_l3() && plan.bytes_ > machine.l2 / 2 * kFetchHalves)
-    std::ranges::for_each(plan.boxes_, fetch_next_lines);
+  if (!plan.streams_ && machine.far_l3() && plan.bytes_ > machine.l1) {
+    for (BoxPlan& box : plan.boxes_) fetch_next_lines(box, plan.bytes_ > machine.l2 / 2 * kFetchHalves);
+  }
   const auto past_cache = [&](int64_t eighths) {
     return tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && over(eighths));
   };

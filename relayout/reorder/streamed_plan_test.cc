@@ -233,16 +233,26 @@ TEST(StreamedPlan, SharesOfAFarLastLevel) {
   EXPECT_TRUE(streams_far({40, 17, 56, 56}));
 }
 
-// Where it is far, transpositions beyond the second level fetch their next lines, 16 rows of 68 bytes on.
+// Where it is far, transpositions beyond the second level fetch their next lines, here 16 rows on; beyond the first
+// where rows are near each other or start between lines.
 TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
-  const auto ahead = [](const Dims& dims, const Machine& machine) {
-    const Plan p = Plan::make(desc("abcd", dims), desc("acdb", dims), {}, machine);
+  const auto ahead = [](const Dims& dims, const Machine& machine, DType dtype = DType::f32) {
+    const Plan p = Plan::make(desc("abcd", dims, dtype), desc("acdb", dims, dtype), {}, machine);
     EXPECT_TRUE(p.boxes()[0].strided && !p.streams());
     return p.boxes()[0].dst_ahead;
   };
   EXPECT_EQ(ahead({32, 17, 56, 56}, kFar), 16 * 68);
   EXPECT_EQ(ahead({32, 17, 56, 56}, {}), 0);
-  EXPECT_EQ(ahead({7, 17, 56, 56}, kFar), 0);  // 3.0 MB
+  EXPECT_EQ(ahead({1, 260, 56, 56}, kFar), 16 * 1040);
+  EXPECT_EQ(ahead({1, 256, 28, 28}, kFar), 0);
+  EXPECT_EQ(ahead({1, 64, 28, 28}, kFar), 16 * 256);
+  EXPECT_EQ(ahead({1, 64, 28, 28}, {}), 0);
+  EXPECT_EQ(ahead({1, 64, 8, 8}, kFar), 0);  // 32 KiB
+  EXPECT_EQ(ahead({1, 196, 28, 28}, kFar), 16 * 784);
+  EXPECT_EQ(ahead({1, 300, 28, 28}, kFar), 0);
+  EXPECT_EQ(ahead({1, 300, 28, 28}, kFar, DType::u16), 32 * 600);
+  EXPECT_EQ(ahead({1, 256, 28, 28}, kFar, DType::u16), 0);
+  EXPECT_EQ(ahead({1, 300, 28, 28}, kFar, DType::u8), 0);
   // Half bytes are moved one by one; they have no bytes to count lines by.
   const Dims halves{1000, 997, 9};
   const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kFar);
