@@ -152,8 +152,9 @@ inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::b
                         int64_t cols) {
   const Axis &row = box.rows[0], &col = box.cols[0];
   if (box.shape == KernelShape::transpose) {
+    const int64_t ahead = box.ahead_between && to_line(dst) == 0 ? 0 : box.dst_ahead;
     return kernels.transpose_strided[log2_size(box.piece[kSrc])](src, col.stride[kSrc], dst, row.stride[kDst], rows,
-                                                                 cols, box.dst_ahead);
+                                                                 cols, ahead);
   }
   kernels.copy_strided(src, {row.stride[kSrc], col.stride[kSrc]}, dst, {row.stride[kDst], col.stride[kDst]}, rows, cols,
                        box.piece[kSrc]);

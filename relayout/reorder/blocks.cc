@@ -2,6 +2,7 @@
 #include "relayout/reorder/blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <utility>
 
@@ -36,6 +37,8 @@ constexpr int64_t kMovedRows = 64;
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
 /// Rows of the destination so many bytes apart are near each other, and those of 4 bytes that start between lines.
 constexpr int64_t kNearRows = 512, kNearParts = 1024;
+/// Rows of so many columns a power of two apart leave the first level before their next columns are written.
+constexpr int64_t kCrowdedColumns = 256;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;
 
@@ -372,9 +375,13 @@ void fetch_next_block(BoxPlan& plan) {
 void fetch_next_lines(BoxPlan& plan, bool beyond_second) {
   if (!plan.strided || plan.shape != KernelShape::transpose) return;
   const int64_t piece = plan.piece[kSrc], rows = kLine / piece, apart = std::abs(plan.rows[0].stride[kDst]);
-  const bool near = piece >= 4 && apart <= kNearRows;
-  const bool parts = piece > 1 && apart % kLine != 0 && (piece != 4 || apart <= kNearParts);
-  if (plan.row_count > rows && (beyond_second || near || parts)) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
+  if (plan.row_count <= rows) return;
+  const bool whole = apart % kLine == 0, near = piece >= 4 && apart <= kNearRows;
+  const bool parts = piece > 1 && !whole && (piece != 4 || apart <= kNearParts);
+  const bool crowded = plan.col_count >= kCrowdedColumns && std::has_single_bit(static_cast<uint64_t>(apart));
+  const bool always = beyond_second || near || parts, between = piece > 1 && whole && !crowded;
+  plan.ahead_between = between && !always;
+  if (always || between) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
 }
 
 }  // namespace relayout

@@ -38,8 +38,8 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRu
 /// sides.
 void fetch_next_block(BoxPlan& plan);
 /// For a strided transposition through the cache, of sides beyond the second level, or beyond the first with rows that
-/// are near each other or start between lines: while lines of its columns are moved, the next ones are fetched on both
-/// sides, and the destination is written as it lies.
+/// are near each other or start between lines, be it for the destination's address (BoxPlan::ahead_between): while
+/// lines of its columns are moved, the next ones are fetched on both sides, and the destination is written as it lies.
 void fetch_next_lines(BoxPlan& plan, bool beyond_second);
 
 }  // namespace relayout

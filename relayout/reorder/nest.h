@@ -125,6 +125,8 @@ struct BoxPlan {
   /// Through the cache, by tiles or of a strided transposition: the destination's lines are fetched so many bytes ahead
   /// of where they are written; of the latter the source's next lines, too.
   int64_t dst_ahead = 0;
+  /// Of a strided transposition: only where the destination starts between lines.
+  bool ahead_between = false;
   /// The source's part of a block is made dense in the cache before it is transposed.
   bool pack = false;
   /// gather: over 0, the columns are all of a dense part of the source of so many bytes.

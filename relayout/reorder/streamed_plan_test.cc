@@ -236,10 +236,11 @@ TEST(StreamedPlan, SharesOfAFarLastLevel) {
 // Where it is far, transpositions beyond the second level fetch their next lines, here 16 rows on; beyond the first
 // where rows are near each other or start between lines.
 TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
-  const auto ahead = [](const Dims& dims, const Machine& machine, DType dtype = DType::f32) {
+  const auto ahead = [](const Dims& dims, const Machine& machine, DType dtype = DType::f32, bool between = false) {
     const Plan p = Plan::make(desc("abcd", dims, dtype), desc("acdb", dims, dtype), {}, machine);
-    EXPECT_TRUE(p.boxes()[0].strided && !p.streams());
-    return p.boxes()[0].dst_ahead;
+    const BoxPlan& box = p.boxes()[0];
+    EXPECT_TRUE(box.strided && !p.streams());
+    return box.ahead_between == between ? box.dst_ahead : -1;
   };
   EXPECT_EQ(ahead({32, 17, 56, 56}, kFar), 16 * 68);
   EXPECT_EQ(ahead({32, 17, 56, 56}, {}), 0);
@@ -253,6 +254,10 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   EXPECT_EQ(ahead({1, 300, 28, 28}, kFar, DType::u16), 32 * 600);
   EXPECT_EQ(ahead({1, 256, 28, 28}, kFar, DType::u16), 0);
   EXPECT_EQ(ahead({1, 300, 28, 28}, kFar, DType::u8), 0);
+  // Rows of whole lines only where the destination starts between lines.
+  EXPECT_EQ(ahead({1, 320, 28, 28}, kFar, DType::f32, true), 16 * 1280);
+  EXPECT_EQ(ahead({1, 128, 28, 28}, kFar, DType::u16, true), 32 * 256);
+  EXPECT_EQ(ahead({1, 320, 28, 28}, {}), 0);
   // Half bytes are moved one by one; they have no bytes to count lines by.
   const Dims halves{1000, 997, 9};
   const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kFar);

@@ -52,7 +52,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   auto expected = before;
   reference_reorder(c.src, src.data(), c.dst, expected.data(), c.attributes);
   // Through the caches, with the next lines fetched where the last level is far.
-  const Machine tiny_far{.l2 = 64, .l3 = int64_t{64} << 20};
+  const Machine tiny_far{.l1 = 64, .l2 = rng() % 2 == 0 ? 64 : Machine{}.l2, .l3 = int64_t{64} << 20};
   const Plan cached = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? Machine{} : tiny_far);
   // What large tensors get, at any address and with blocks small enough for several to meet.
   Tuning tuning{.stream = Tuning::Stream::always};
