@@ -37,7 +37,7 @@ constexpr int64_t kMovedRows = 64;
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
 /// Rows of the destination so many bytes apart are near each other, and those of 4 bytes that start between lines.
 constexpr int64_t kNearRows = 512, kNearParts = 1024;
-/// Rows of so many columns a power of two apart leave the first level before their next columns are written.
+/// Rows of so many columns, a power of two apart, take longer where the next ones are fetched.
 constexpr int64_t kCrowdedColumns = 256;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
 constexpr int64_t kStrips = 16;

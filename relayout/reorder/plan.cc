@@ -38,7 +38,7 @@ constexpr Shares kNearShares{2, 6, 4}, kFarShares{1, 4, 1};
 const Shares& shares(const Machine& machine) { return machine.far_l3() ? kFarShares : kNearShares; }
 /// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
 constexpr int64_t kFetchEighths = 3;
-/// Where the last level is far: halves of the second level that they take where transpositions by strides are.
+/// Where the last level is far: halves of the second level that they take where all transpositions by strides are.
 constexpr int64_t kFetchHalves = 3;
 
 /// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
