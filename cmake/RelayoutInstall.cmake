@@ -6,7 +6,7 @@ add_library(relayout_relayout INTERFACE)
 add_library(relayout::relayout ALIAS relayout_relayout)
 set_target_properties(relayout_relayout PROPERTIES EXPORT_NAME relayout)
 target_link_libraries(relayout_relayout INTERFACE
-  relayout::core relayout::reorder relayout::cpu relayout::interop relayout::graph relayout::execute)
+  relayout::core relayout::reorder relayout::cpu relayout::interop relayout::solve relayout::graph relayout::execute)
 install(TARGETS relayout_relayout EXPORT relayoutTargets)
 install(FILES ${PROJECT_SOURCE_DIR}/relayout/relayout.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/relayout)
 
@@ -28,7 +28,7 @@ function(relayout_find_line library out)
 endfunction()
 
 set(RELAYOUT_FIND_DEPENDENCIES "")
-foreach(part core reorder cpu interop graph execute)
+foreach(part core reorder cpu interop solve graph execute)
   get_target_property(libraries relayout_${part} LINK_LIBRARIES)
   foreach(library IN LISTS libraries)
     relayout_find_line("${library}" line)

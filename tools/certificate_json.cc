@@ -17,7 +17,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Json cost_json(double cost) { return std::isfinite(cost) ? Json(cost) : Json(nullptr); }
 
-Json places_json(graph::PlaceSet places) {
+Json places_json(solve::PlaceSet places) {
   Json out = Json::array();
   for (; places != 0; places &= places - 1) out.push_back(std::countr_zero(places));
   return out;
@@ -32,7 +32,7 @@ Json costs_json(const std::vector<double>& costs) {
 class Writer {
  public:
   Writer(const graph::Graph& graph, const graph::OptimalPlan& plan, const std::vector<std::string>& names)
-      : graph_(graph), plan_(plan), space_(plan.space), names_(names), encoded_(graph::encode(plan.space.problem)) {
+      : graph_(graph), plan_(plan), space_(plan.space), names_(names), encoded_(solve::encode(plan.space.problem)) {
     for (std::size_t t = 0; t < space_.places.size(); ++t) find_copies(static_cast<TensorId>(t));
   }
 
@@ -44,7 +44,7 @@ class Writer {
     for (std::size_t t = 0; t < space_.places.size(); ++t) tensors.push_back(tensor(t));
     out["choices"] = plan_.solution.assignment.choice;
     out["reorders"] = std::move(reorders_);
-    const graph::Certificate& certificate = plan_.solution.certificate;
+    const solve::Certificate& certificate = plan_.solution.certificate;
     Json& cliques = out["cliques"] = Json::array();
     for (const auto& clique : certificate.cliques) {
       Json tables = Json::array();
@@ -64,7 +64,7 @@ class Writer {
   }
 
  private:
-  const graph::ProblemOperation& problem_operation(std::size_t o) const { return space_.problem.operations[o]; }
+  const solve::ProblemOperation& problem_operation(std::size_t o) const { return space_.problem.operations[o]; }
 
   /// The copy of the plan in each place, by the order in which both make them. A plan leaves out what nobody reads.
   void find_copies(TensorId t) {
@@ -81,7 +81,7 @@ class Writer {
       return false;
     };
     if (const int place = written(t); place != kNone) take(place, kNone);
-    for (const graph::PlaceReorder& reorder : plan_.solution.assignment.reorders[at(t)]) {
+    for (const solve::PlaceReorder& reorder : plan_.solution.assignment.reorders[at(t)]) {
       const CopyId from = copies_.back()[at(reorder.from)];
       if (from == kNone || !take(reorder.to, from)) continue;
       reorders_.push_back({{"tensor", t}, {"from", reorder.from}, {"to", reorder.to}});
@@ -97,7 +97,7 @@ class Writer {
 
   int written(TensorId t) const {
     for (std::size_t o = 0; o < space_.problem.operations.size(); ++o) {
-      const graph::ProblemOperation& op = problem_operation(o);
+      const solve::ProblemOperation& op = problem_operation(o);
       for (std::size_t i = 0; i < op.dst.size(); ++i) {
         if (op.dst[i] == t) return op.choices[at(plan_.solution.assignment.choice[o])].dst[i];
       }
@@ -106,7 +106,7 @@ class Writer {
   }
 
   Json operation(std::size_t o) const {
-    const graph::ProblemOperation& op = problem_operation(o);
+    const solve::ProblemOperation& op = problem_operation(o);
     const std::size_t first = at(space_.first_node);
     const bool node = o >= first && o < first + graph_.nodes.size();
     Json out = {{"name", node ? graph_.nodes[o - first].name : names_[at(op.src.empty() ? op.dst[0] : op.src[0])]}};
@@ -117,9 +117,9 @@ class Writer {
     if (op.hint >= 0) out["hint"] = op.hint;
     Json& choices = out["choices"] = Json::array();
     for (std::size_t c = 0; c < op.choices.size(); ++c) {
-      const graph::ProblemChoice& choice = op.choices[c];
+      const solve::ProblemChoice& choice = op.choices[c];
       Json& json = choices.emplace_back(Json{{"us", cost_json(choice.cost)}, {"src", Json::array()}});
-      for (graph::PlaceSet places : choice.src) json["src"].push_back(places_json(places));
+      for (solve::PlaceSet places : choice.src) json["src"].push_back(places_json(places));
       json["dst"] = choice.dst;
       if (!choice.with_hint.empty()) json["with_hint"] = choice.with_hint;
       if (node) json["implementation"] = space_.choices[o - first][c].implementation->name;
@@ -146,7 +146,7 @@ class Writer {
   const graph::OptimalPlan& plan_;
   const graph::ChoiceSpace& space_;
   const std::vector<std::string>& names_;
-  graph::EncodedProblem encoded_;
+  solve::EncodedProblem encoded_;
   std::vector<std::vector<CopyId>> copies_;  // by tensor and place
   Json reorders_ = Json::array();
 };

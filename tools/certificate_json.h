@@ -16,7 +16,7 @@
 //     "search"     true where a search over all that the cliques leave open went on from there
 #pragma once
 
-#include "relayout/graph/optimize.h"
+#include "relayout/graph/optimize/optimize.h"
 #include "tools/common.h"
 
 namespace relayout::tools {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "relayout/graph/layout_plan.h"
+#include "relayout/graph/plan/layout_plan.h"
 #include "tools/check_parts.h"
 
 namespace relayout::tools::check {

@@ -1,7 +1,7 @@
 // Parts of `relayout check`: reading a certificate, and what the plan beside it must be. The proof is check_proof.h.
 #pragma once
 
-#include "relayout/graph/graph.h"
+#include "relayout/graph/ir/graph.h"
 #include "tools/check_proof.h"
 #include "tools/json_file.h"
 

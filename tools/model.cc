@@ -7,12 +7,12 @@
 #include <set>
 #include <sstream>
 
-#include "relayout/execute/execute.h"
 #include "relayout/execute/onednn/backend.h"
-#include "relayout/graph/backward.h"
-#include "relayout/graph/models.h"
-#include "relayout/graph/onnx.h"
-#include "relayout/graph/simplify.h"
+#include "relayout/execute/run/execute.h"
+#include "relayout/graph/models/models.h"
+#include "relayout/graph/onnx/onnx.h"
+#include "relayout/graph/passes/backward.h"
+#include "relayout/graph/passes/simplify.h"
 
 namespace relayout::tools {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "relayout/graph/layout_plan.h"
-#include "relayout/graph/propagate.h"
+#include "relayout/graph/plan/layout_plan.h"
+#include "relayout/graph/plan/propagate.h"
 #include "tools/common.h"
 
 namespace relayout::tools {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "relayout/interop/tensor_file.h"
+#include "relayout/interop/files/tensor_file.h"
 
 namespace relayout::tools {
 

@@ -1,7 +1,7 @@
 // relayout plan: the layouts of a model's tensors, the reorders between them, and why.
 #include <fmt/format.h>
 
-#include "relayout/interop/tensor_file.h"
+#include "relayout/interop/files/tensor_file.h"
 #include "tools/output.h"
 #include "tools/plan_tune.h"
 
@@ -88,13 +88,13 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
 
 /// The cheapest plans after the first one.
 void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candidate>& out) {
-  const std::vector<graph::Assignment> plans = planner.cheapest(best, kTuned);
+  const std::vector<solve::Assignment> plans = planner.cheapest(best, kTuned);
   for (std::size_t i = 1; i < plans.size(); ++i) {
     Candidate& candidate = out.emplace_back(Candidate{.name = fmt::format("optimal #{}", i + 1)});
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
     candidate.plan->policy = candidate.name;
     candidate.predicted_us = planner.predicted(*candidate.plan).time();
-    candidate.cost_us = graph::cost_of(best.space.problem, plans[i]);
+    candidate.cost_us = solve::cost_of(best.space.problem, plans[i]);
   }
 }
 

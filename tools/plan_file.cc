@@ -7,8 +7,8 @@
 #include <limits>
 #include <map>
 
-#include "relayout/execute/order.h"
-#include "relayout/graph/validate.h"
+#include "relayout/execute/run/order.h"
+#include "relayout/graph/plan/validate.h"
 #include "tools/model.h"
 
 namespace relayout::tools {

@@ -11,7 +11,7 @@
 //                  older files, is one of the two, as the primitives say
 #pragma once
 
-#include "relayout/graph/layout_plan.h"
+#include "relayout/graph/plan/layout_plan.h"
 #include "tools/common.h"
 #include "tools/json_file.h"
 

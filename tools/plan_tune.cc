@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "relayout/execute/plan_tensors.h"
+#include "relayout/execute/run/plan_tensors.h"
 
 namespace relayout::tools {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "relayout/execute/calibrate.h"
-#include "relayout/execute/cost_cache.h"
+#include "relayout/execute/measure/calibrate.h"
+#include "relayout/execute/measure/cost_cache.h"
 #include "tools/interrupt.h"
 
 namespace relayout::tools {
@@ -104,7 +104,7 @@ void Planner::interruptible(const std::function<void()>& f) {
 
 bool Planner::asked_to_stop() const { return request_ != nullptr && request_->asked(); }
 
-graph::SolveOptions Planner::solve_options(std::chrono::seconds limit) const {
+solve::SolveOptions Planner::solve_options(std::chrono::seconds limit) const {
   return {.time_limit = limit, .stop = [this] { return asked_to_stop(); }};
 }
 
@@ -149,9 +149,9 @@ void Planner::explain(graph::OptimalPlan& plan) {
   interruptible([&] { graph::explain_reorders(graph_, plan, solve_options(kExplainLimit)); });
 }
 
-std::vector<graph::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
-  std::vector<graph::Assignment> out;
-  interruptible([&] { out = graph::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+std::vector<solve::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
+  std::vector<solve::Assignment> out;
+  interruptible([&] { out = solve::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
   return out;
 }
 

@@ -1,9 +1,9 @@
 // Planning: layout plans of a model by the policy that a user asks for, with what they are predicted to take.
 #pragma once
 
-#include "relayout/execute/measured_costs.h"
-#include "relayout/execute/remembering_backend.h"
-#include "relayout/graph/optimize.h"
+#include "relayout/execute/measure/measured_costs.h"
+#include "relayout/execute/measure/remembering_backend.h"
+#include "relayout/graph/optimize/optimize.h"
 #include "tools/model.h"
 
 namespace relayout::tools {
@@ -51,7 +51,7 @@ class Planner {
   /// What each reorder is worth, as far as some seconds go.
   void explain(graph::OptimalPlan& plan);
   /// The cheapest assignments, as many as some seconds give.
-  std::vector<graph::Assignment> cheapest(const graph::OptimalPlan& plan, int count);
+  std::vector<solve::Assignment> cheapest(const graph::OptimalPlan& plan, int count);
 
   /// Saves what was found. What is wrong with the files of costs and ways, and with what was measured, a line each:
   /// plans are good nevertheless.
@@ -61,7 +61,7 @@ class Planner {
   graph::Costs& costs();
   /// Saves what was found, and is quiet where that fails.
   void keep();
-  graph::SolveOptions solve_options(std::chrono::seconds limit) const;
+  solve::SolveOptions solve_options(std::chrono::seconds limit) const;
   void check_interrupt();
   /// Saves what was found, and says where it is.
   Error interruption();

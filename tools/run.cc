@@ -8,9 +8,9 @@
 #include <random>
 
 #include "relayout/cpu/reorder.h"
-#include "relayout/execute/execute.h"
-#include "relayout/graph/reference.h"
-#include "relayout/interop/tensor_file.h"
+#include "relayout/execute/run/execute.h"
+#include "relayout/graph/reference/reference.h"
+#include "relayout/interop/files/tensor_file.h"
 #include "tools/output.h"
 #include "tools/plan_file.h"
 #include "tools/planning.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "relayout/graph/reference.h"
+#include "relayout/graph/reference/reference.h"
 
 namespace relayout::tools {
 

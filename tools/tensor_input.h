@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "relayout/interop/tensor_file.h"
+#include "relayout/interop/files/tensor_file.h"
 #include "tools/common.h"
 
 namespace relayout::tools {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "relayout/execute/execute.h"
-#include "relayout/graph/graph.h"
+#include "relayout/execute/run/execute.h"
+#include "relayout/graph/ir/graph.h"
 
 namespace relayout::bench {
 

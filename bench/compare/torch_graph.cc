@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "bench/compare/graphs.h"
-#include "relayout/graph/ops.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::bench {
 namespace {

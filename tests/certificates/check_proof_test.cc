@@ -4,25 +4,25 @@
 #include <gtest/gtest.h>
 
 #include "relayout/core/error.h"
-#include "relayout/graph/assign.h"
-#include "relayout/graph/assign_cases.h"
+#include "relayout/solve/assign.h"
+#include "tests/support/layout_problems.h"
 
 namespace relayout::tools::proof {
 namespace {
 
-Problem problem_of(const graph::LayoutProblem& problem) {
+Problem problem_of(const solve::LayoutProblem& problem) {
   Problem out;
-  for (const graph::ProblemTensor& tensor : problem.tensors) out.tensors.push_back({tensor.places, tensor.reorder});
-  for (const graph::ProblemOperation& operation : problem.operations) {
+  for (const solve::ProblemTensor& tensor : problem.tensors) out.tensors.push_back({tensor.places, tensor.reorder});
+  for (const solve::ProblemOperation& operation : problem.operations) {
     Operation& op = out.operations.emplace_back(Operation{operation.src, operation.dst, operation.hint, {}});
-    for (const graph::ProblemChoice& choice : operation.choices) {
+    for (const solve::ProblemChoice& choice : operation.choices) {
       op.choices.push_back({choice.cost, choice.src, choice.dst, choice.with_hint});
     }
   }
   return out;
 }
 
-Chosen chosen_of(const graph::Assignment& assignment) {
+Chosen chosen_of(const solve::Assignment& assignment) {
   Chosen out{assignment.choice, {}};
   for (std::size_t t = 0; t < assignment.reorders.size(); ++t) {
     for (const auto& [from, to] : assignment.reorders[t]) out.reorders.push_back({static_cast<int>(t), from, to});
@@ -30,8 +30,8 @@ Chosen chosen_of(const graph::Assignment& assignment) {
   return out;
 }
 
-Certificate certificate_of(const graph::LayoutProblem& problem, const graph::Certificate& certificate) {
-  const graph::EncodedProblem encoded = graph::encode(problem);
+Certificate certificate_of(const solve::LayoutProblem& problem, const solve::Certificate& certificate) {
+  const solve::EncodedProblem encoded = solve::encode(problem);
   Certificate out;
   for (const auto& clique : certificate.cliques) {
     out.cliques.push_back({clique.scope, {}});
@@ -48,12 +48,12 @@ void expect_near(double a, double b, uint64_t seed) { EXPECT_NEAR(a, b, 1e-9 * s
 TEST(CheckProof, ProvesWhatTheSolverFinds) {
   int possible = 0;
   for (uint64_t seed = 0; seed < 12000; ++seed) {
-    const graph::cases::ProblemShape shape{.operations = 1 + static_cast<int>(seed % 12), .combinations = 256};
-    const graph::LayoutProblem problem = graph::cases::RandomProblem(seed, shape).make();
-    const auto all = graph::cases::BruteForce(problem).run();
+    const solve::cases::ProblemShape shape{.operations = 1 + static_cast<int>(seed % 12), .combinations = 256};
+    const solve::LayoutProblem problem = solve::cases::RandomProblem(seed, shape).make();
+    const auto all = solve::cases::BruteForce(problem).run();
     if (all.empty()) continue;
     ++possible;
-    const graph::Solution best = graph::solve(problem);
+    const solve::Solution best = solve::solve(problem);
     const Problem listed = problem_of(problem);
     expect_near(cost(listed, chosen_of(best.assignment)), all[0].cost, seed);
     expect_near(lower_bound(listed, certificate_of(problem, best.certificate)), all[0].cost, seed);
@@ -65,10 +65,10 @@ TEST(CheckProof, ProvesWhatTheSolverFinds) {
 TEST(CheckProof, NeverProvesMoreThanTheLeastCost) {
   int less = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
-    const graph::LayoutProblem problem = graph::cases::RandomProblem(seed, {.combinations = 256}).make();
-    const auto all = graph::cases::BruteForce(problem).run();
+    const solve::LayoutProblem problem = solve::cases::RandomProblem(seed, {.combinations = 256}).make();
+    const auto all = solve::cases::BruteForce(problem).run();
     if (all.empty()) continue;
-    const graph::Solution best = graph::solve(problem, {.table_budget = 4});
+    const solve::Solution best = solve::solve(problem, {.table_budget = 4});
     const double bound = lower_bound(problem_of(problem), certificate_of(problem, best.certificate));
     expect_near(bound, best.certificate.bound, seed);
     EXPECT_LE(bound, all[0].cost * (1 + 1e-9)) << seed;
@@ -83,10 +83,10 @@ TEST(CheckProof, ChangedCertificatesProveNothingFalse) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   int refused = 0, proven = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
-    const graph::LayoutProblem problem = graph::cases::RandomProblem(seed, {.combinations = 128}).make();
-    const auto all = graph::cases::BruteForce(problem).run();
+    const solve::LayoutProblem problem = solve::cases::RandomProblem(seed, {.combinations = 128}).make();
+    const auto all = solve::cases::BruteForce(problem).run();
     if (all.empty()) continue;
-    Certificate certificate = certificate_of(problem, graph::solve(problem).certificate);
+    Certificate certificate = certificate_of(problem, solve::solve(problem).certificate);
     for (int change = 0; change < 5; ++change) {
       Clique& clique = certificate.cliques[below(certificate.cliques.size())];
       Clique& other = certificate.cliques[below(certificate.cliques.size())];

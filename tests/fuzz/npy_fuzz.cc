@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "relayout/core/error.h"
-#include "relayout/interop/npy.h"
+#include "relayout/interop/files/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const auto file = std::as_bytes(std::span(data, size));

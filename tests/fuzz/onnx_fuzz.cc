@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "relayout/core/error.h"
-#include "relayout/graph/onnx.h"
+#include "relayout/graph/onnx/onnx.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "relayout/graph/onnx_test_net.h"
+#include "tests/support/onnx_net.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "relayout/core/error.h"
-#include "relayout/interop/safetensors.h"
+#include "relayout/interop/files/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   try {

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <random>
 
-#include "relayout/graph/ops.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::graph {
 namespace {

@@ -17,13 +17,13 @@
 #include <optional>
 #include <string>
 
-#include "relayout/graph/layout_problem.h"
+#include "relayout/solve/problem.h"
 
 namespace relayout::test {
 
 class IntegerProgram {
  public:
-  explicit IntegerProgram(const graph::LayoutProblem& problem) : problem_(problem), written_(problem.tensors.size()) {
+  explicit IntegerProgram(const solve::LayoutProblem& problem) : problem_(problem), written_(problem.tensors.size()) {
     for (std::size_t o = 0; o < problem.operations.size(); ++o) add_operation(o);
     for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
       for_each_reorder(t, [&](const std::string& name, int i, int j) {
@@ -50,10 +50,10 @@ class IntegerProgram {
 
   template <typename F>
   void for_each_reorder(std::size_t t, F f) const {
-    const graph::ProblemTensor& tensor = problem_.tensors[t];
+    const solve::ProblemTensor& tensor = problem_.tensors[t];
     for (int i = 0; i < tensor.places; ++i) {
       for (int j = 0; j < tensor.places; ++j) {
-        if (i == j || tensor.reorder_cost(i, j) == graph::kImpossible) continue;
+        if (i == j || tensor.reorder_cost(i, j) == solve::kImpossible) continue;
         f(std::to_string(t) + "_" + std::to_string(i) + "_" + std::to_string(j), i, j);
       }
     }
@@ -62,12 +62,12 @@ class IntegerProgram {
   static std::string chosen(std::size_t o, std::size_t c) { return "x" + std::to_string(o) + "_" + std::to_string(c); }
 
   void add_operation(std::size_t o) {
-    const graph::ProblemOperation& op = problem_.operations[o];
+    const solve::ProblemOperation& op = problem_.operations[o];
     std::string one;
     for (std::size_t c = 0; c < op.choices.size(); ++c) {
       one += " + " + chosen(o, c) + "\n";
       binary_ += " " + chosen(o, c) + "\n";
-      if (op.choices[c].cost == graph::kImpossible) {
+      if (op.choices[c].cost == solve::kImpossible) {
         row(" " + chosen(o, c) + "\n", "= 0");
       } else {
         cost(chosen(o, c), op.choices[c].cost);
@@ -81,7 +81,7 @@ class IntegerProgram {
       }
       for (std::size_t i = 0; i < op.dst.size(); ++i) {
         auto& by_place = written_[static_cast<std::size_t>(op.dst[i])];
-        by_place.resize(graph::kMaxPlaces);
+        by_place.resize(solve::kMaxPlaces);
         by_place[static_cast<std::size_t>(op.choices[c].dst[i])] += " + " + chosen(o, c) + "\n";
       }
     }
@@ -90,10 +90,10 @@ class IntegerProgram {
   }
 
   void add_reader(std::size_t o, std::size_t i) {
-    const graph::ProblemOperation& op = problem_.operations[o];
+    const solve::ProblemOperation& op = problem_.operations[o];
     const auto t = static_cast<std::size_t>(op.src[i]);
     const std::string r = std::to_string(reader_++);
-    std::vector<std::string> flow(graph::kMaxPlaces);
+    std::vector<std::string> flow(solve::kMaxPlaces);
     for_each_reorder(t, [&](const std::string& name, int from, int to) {
       const std::string f = "f" + r + "_" + std::to_string(from) + "_" + std::to_string(to);
       row(" " + f + "\n - e" + name + "\n", "<= 0");
@@ -115,14 +115,14 @@ class IntegerProgram {
     row(delivered, "= 1");
   }
 
-  const graph::LayoutProblem& problem_;
+  const solve::LayoutProblem& problem_;
   std::vector<std::vector<std::string>> written_;  // by tensor and place: the choices that write it
   std::string objective_, rows_, binary_;
   int count_ = 0, reader_ = 0;
 };
 
 /// The least cost by the program `cbc` (COIN-OR branch and cut); nothing where it finds none.
-inline std::optional<double> solve_with_cbc(const graph::LayoutProblem& problem, const std::string& cbc) {
+inline std::optional<double> solve_with_cbc(const solve::LayoutProblem& problem, const std::string& cbc) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("relayout-cbc-" + std::to_string(getpid()));
   fs::create_directories(folder);

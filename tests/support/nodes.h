@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "relayout/graph/reference.h"
+#include "relayout/graph/reference/reference.h"
 
 namespace relayout::test {
 

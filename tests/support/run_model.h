@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "relayout/execute/execute.h"
-#include "relayout/graph/propagate.h"
-#include "relayout/graph/reference.h"
+#include "relayout/execute/run/execute.h"
+#include "relayout/graph/plan/propagate.h"
+#include "relayout/graph/reference/reference.h"
 
 namespace relayout::test {
 

@@ -1,8 +1,8 @@
 // Costs for tests, which need no machine: bytes that are moved, and numbers drawn from names and layouts.
 #pragma once
 
-#include "relayout/graph/cost.h"
-#include "relayout/graph/cost_key.h"
+#include "relayout/graph/plan/cost.h"
+#include "relayout/graph/plan/cost_key.h"
 
 namespace relayout::test {
 

@@ -7,8 +7,8 @@
 #include "relayout/execute/onednn/executable.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
-#include "relayout/execute/openmp.h"
-#include "relayout/execute/own.h"
+#include "relayout/execute/own/own.h"
+#include "relayout/execute/run/openmp.h"
 
 namespace relayout::execute {
 

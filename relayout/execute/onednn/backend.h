@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "relayout/graph/backend.h"
+#include "relayout/graph/plan/backend.h"
 
 namespace relayout::execute {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "relayout/execute/onednn/node_check.h"
-#include "relayout/execute/onednn/random_nodes.h"
-#include "relayout/graph/ops.h"
+#include "tests/support/node_check.h"
+#include "tests/support/random_nodes.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 namespace {

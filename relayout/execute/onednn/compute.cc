@@ -1,6 +1,6 @@
 // Compute-bound primitives: convolution, deconvolution, inner product, matmul.
 #include "relayout/execute/onednn/primitive.h"
-#include "relayout/graph/ops.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 

@@ -5,8 +5,8 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/faults.h"
-#include "relayout/execute/openmp.h"
-#include "relayout/execute/padding.h"
+#include "relayout/execute/own/padding.h"
+#include "relayout/execute/run/openmp.h"
 
 namespace relayout::execute {
 

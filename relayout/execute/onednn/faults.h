@@ -1,7 +1,7 @@
 // Faults: what the library offers and must not be used (internal to execute/onednn).
 #pragma once
 
-#include "relayout/execute/own.h"
+#include "relayout/execute/own/own.h"
 
 namespace relayout::execute {
 

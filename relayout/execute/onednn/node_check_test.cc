@@ -1,5 +1,5 @@
 // How a node's implementations are run and compared: see node_check.h.
-#include "relayout/execute/onednn/node_check.h"
+#include "tests/support/node_check.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "relayout/execute/onednn/descriptor.h"
 #include "relayout/execute/onednn/primitive.h"
-#include "relayout/execute/own.h"
+#include "relayout/execute/own/own.h"
 
 namespace relayout::execute {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "relayout/execute/onednn/version.h"
-#include "relayout/graph/graph.h"
+#include "relayout/graph/ir/graph.h"
 
 namespace relayout::execute {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "relayout/core/format.h"
-#include "relayout/graph/graph.h"
+#include "relayout/graph/ir/graph.h"
 
 namespace relayout::execute {
 

@@ -1,7 +1,7 @@
 // Primitives that look at a window of each place: pooling, resampling, LRN.
 #include "relayout/execute/onednn/primitive.h"
-#include "relayout/execute/resampling.h"
-#include "relayout/graph/ops.h"
+#include "relayout/execute/own/resampling_positions.h"
+#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 namespace {

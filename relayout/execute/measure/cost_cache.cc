@@ -1,0 +1,174 @@
+// The memory of measured times, and its file's reader and writer.
+#include "relayout/execute/measure/cost_cache.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "relayout/cpu/machine.h"
+#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/text_file.h"
+#include "relayout/execute/measure/revision.h"
+
+namespace relayout::execute {
+
+using graph::CostKey;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "relayout-costs", kVersion = "1";
+constexpr std::size_t kWordDigits = 16, kKeyDigits = 2 * kWordDigits;
+
+bool good(double value) { return value >= 0; }  // no NaN
+
+template <typename T, typename... Base>
+std::optional<T> number(std::string_view text, Base... base) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base...);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// What is wrong with the line, or "".
+std::string parse_entry(std::string_view line, std::pair<CostKey, double>& out) {
+  if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return "is no entry";
+  const auto high = number<uint64_t>(line.substr(0, kWordDigits), 16);
+  const auto low = number<uint64_t>(line.substr(kWordDigits, kWordDigits), 16);
+  if (!high || !low) return "is no entry";
+  const std::string_view text = line.substr(kKeyDigits + 1);
+  const auto value = number<double>(text);
+  if (!value || !good(*value)) return "has the value \"" + escaped(text) + "\", which is no time";
+  out = {CostKey{*high, *low}, *value};
+  return "";
+}
+
+void append_word(std::string& text, uint64_t word) {
+  char digits[kWordDigits];
+  const auto count = static_cast<std::size_t>(std::to_chars(digits, digits + kWordDigits, word, 16).ptr - digits);
+  text.append(kWordDigits - count, '0').append(digits, count);
+}
+
+void append_entry(std::string& text, const CostKey& key, double value) {
+  append_word(text, key.high);
+  append_word(text, key.low);
+  char digits[32];
+  const auto count = static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits);
+  text.append(" ").append(digits, count).append("\n");
+}
+
+/// "AMD EPYC 9454 25 17", as the system names the first processor.
+std::string processor() {
+  static const std::string kName = [] {
+    std::ifstream file("/proc/cpuinfo");
+    std::string out, line;
+    while (std::getline(file, line) && !line.empty()) {
+      for (const char* field : {"model name", "cpu family", "model\t", "CPU implementer", "CPU part"}) {
+        if (line.starts_with(field)) out += line.substr(std::min(line.find(':'), line.size())) + " ";
+      }
+    }
+    return out;
+  }();
+  return kName;
+}
+
+}  // namespace
+
+std::optional<double> CostCache::find(const CostKey& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool CostCache::insert(const CostKey& key, double value) {
+  if (!good(value)) {
+    throw Error(ErrorCode::invalid_argument, "cost cache: " + std::to_string(value) + " is no time", "value",
+                std::to_string(value), "0 or more");
+  }
+  forgotten_.erase(key);
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    found->second = value;
+    return true;
+  }
+  if (entries_.size() >= kMaxEntries) return false;
+  entries_.emplace(key, value);
+  return true;
+}
+
+std::optional<CostCache::Entries> CostCache::read(const fs::path& path) {
+  const std::optional<std::string> text = cpu::read_text(path, kMaxFileBytes);
+  if (!text) return std::nullopt;
+  Entries out;
+  out.reserve(std::min(kMaxEntries, text->size() / (kKeyDigits + 2)));
+  cpu::read_own_entries({"file of costs", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
+    std::pair<CostKey, double> entry;
+    const std::string wrong = parse_entry(line, entry);
+    return !wrong.empty() || out.insert(entry).second ? wrong : "repeats a key";
+  });
+  return out;
+}
+
+void CostCache::forget(const CostKey& key) {
+  entries_.erase(key);
+  forgotten_.insert(key);
+}
+
+bool CostCache::load(const fs::path& path) {
+  std::optional<Entries> found = read(path);
+  if (!found) return false;
+  for (const CostKey& key : forgotten_) found->erase(key);
+  if (entries_.empty()) {
+    entries_ = std::move(*found);
+    return true;
+  }
+  for (const auto& [key, value] : *found) {
+    if (entries_.size() >= kMaxEntries) break;
+    entries_.emplace(key, value);
+  }
+  return true;
+}
+
+void CostCache::save(const fs::path& path) const {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);  // the lock says what is wrong
+  const cpu::FileLock lock(path);
+  CostCache all = *this;
+  try {
+    all.load(path);
+  } catch (const Error& wrong) {
+    if (wrong.code() != ErrorCode::corrupt) throw;
+  }
+  std::string text = std::string(kMagic) + " " + std::string(kVersion) + "\n";
+  for (const auto& [key, value] : all.entries_) append_entry(text, key, value);
+  text += "end " + std::to_string(all.size()) + "\n";
+  cpu::replace_text(path, text);
+}
+
+fs::path default_cost_file() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value ? value : "");
+  };
+  if (const fs::path file = variable("RELAYOUT_COST_FILE"); !file.empty()) return file;
+  // The specification of these folders wants absolute paths.
+  fs::path folder = variable("XDG_CACHE_HOME");
+  if (!folder.is_absolute()) {
+    const fs::path home = variable("HOME");
+    if (!home.is_absolute()) return {};
+    folder = home / ".cache";
+  }
+  return folder / "relayout" / "costs.txt";
+}
+
+CostKey environment_key(const graph::Backend& backend) {
+  const Machine& machine = cpu::machine();
+  graph::KeyMaker maker;
+  maker.add(source_revision()).add(processor()).add(cpu::isa()).add(backend.name()).add(backend.settings());
+  for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
+    maker.add(static_cast<uint64_t>(value));
+  return maker.key();
+}
+
+}  // namespace relayout::execute

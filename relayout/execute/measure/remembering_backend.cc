@@ -1,0 +1,287 @@
+// Answers of a backend as text, read when they are asked for: see remembering_backend.h.
+#include "relayout/execute/measure/remembering_backend.h"
+
+#include <charconv>
+#include <mutex>
+#include <unordered_map>
+
+#include "relayout/cpu/text_file.h"
+#include "relayout/execute/measure/cost_cache.h"
+
+namespace relayout::execute {
+
+using graph::CostKey;
+using graph::Graph;
+using graph::Implementation;
+using graph::kNone;
+using graph::Node;
+using graph::NodeId;
+using graph::TensorId;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The limit of entries is that of bytes.
+constexpr cpu::EntryFile kFile{"file of ways", "relayout-ways", "1", std::size_t{1} << 30};
+constexpr std::string_view kHeader = "relayout-ways 1\n";
+constexpr std::size_t kKeyDigits = 32;
+
+void append(std::string& text, int64_t value) {
+  char digits[24];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr).push_back(' ');
+}
+
+void append(std::string& text, const std::optional<Layout>& layout) {
+  if (!layout) return append(text, int64_t{-1});
+  append(text, int64_t{layout->ndims()});
+  for (int d = 0; d < layout->ndims(); ++d) {
+    append(text, layout->dim(d));
+    append(text, static_cast<int64_t>(layout->digits(d).size()));
+    for (const Digit& digit : layout->digits(d)) append(text, digit.extent), append(text, digit.stride);
+  }
+  append(text, layout->offset0());
+}
+
+/// One line without its end.
+std::string text_of(const std::vector<Implementation>& answer) {
+  std::string out;
+  append(out, static_cast<int64_t>(answer.size()));
+  for (const Implementation& way : answer) {
+    out += way.name + ' ';
+    append(out, int64_t{way.reference});
+    for (const auto* layouts : {&way.src, &way.dst}) {
+      for (const std::optional<Layout>& layout : *layouts) append(out, layout);
+    }
+  }
+  return out;
+}
+
+/// Words of a line, one after the other; what is no number is -2.
+class Words {
+ public:
+  explicit Words(std::string_view text) : rest_(text) {}
+  std::string_view word() {
+    const std::size_t end = std::min(rest_.find(' '), rest_.size());
+    const std::string_view out = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    return out;
+  }
+  int64_t number() {
+    const std::string_view text = word();
+    int64_t out = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size() ? out : -2;
+  }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+/// The layout of a tensor of these dims, or nothing where it is another's or none. `digits` is memory for it.
+std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Digits>& digits) {
+  if (words.number() != dims.size()) return std::nullopt;
+  digits.resize(static_cast<std::size_t>(dims.size()));
+  for (Digits& each : digits) each.clear();
+  int total = 0;
+  for (int d = 0; d < dims.size(); ++d) {
+    const int64_t dim = words.number(), count = words.number();
+    if (dim != dims[d] || count < 1 ||
+        (total += static_cast<int>(std::min<int64_t>(count, kMaxDigits + 1))) > kMaxDigits)
+      return std::nullopt;
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t extent = words.number(), stride = words.number();
+      digits[static_cast<std::size_t>(d)].push_back({extent, stride});
+    }
+  }
+  return Layout::from_digits(dims, digits, words.number());
+}
+
+/// Nothing where the text is no answer for that node.
+std::optional<std::vector<Implementation>> answer_of(std::string_view text, const Graph& graph, const Node& node) {
+  Words words(text);
+  std::vector<Implementation> out;
+  std::vector<Digits> digits;
+  const int64_t count = words.number();
+  if (count < 0 || count > static_cast<int64_t>(text.size())) return std::nullopt;
+  // Layouts are large: none is moved.
+  out.reserve(static_cast<std::size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    Implementation& way = out.emplace_back(Implementation{.name = std::string(words.word())});
+    way.reference = words.number() == 1;
+    way.src.reserve(node.src.size());
+    way.dst.reserve(node.dst.size());
+    for (const auto& [operands, layouts] : {std::pair{&node.src, &way.src}, std::pair{&node.dst, &way.dst}}) {
+      for (TensorId t : *operands) {
+        if (t == kNone) {
+          if (words.number() != -1) return std::nullopt;
+          layouts->emplace_back();
+        } else {
+          layouts->push_back(read_layout(words, graph.tensor(t).dims, digits));
+          if (!layouts->back()) return std::nullopt;
+        }
+      }
+    }
+  }
+  return words.empty() ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::string text_of(const CostKey& key) {
+  std::string out(kKeyDigits, '0');
+  for (std::size_t i = 0; i < kKeyDigits; ++i) {
+    const uint64_t word = i < kKeyDigits / 2 ? key.high : key.low;
+    out[i] = "0123456789abcdef"[word >> (60 - 4 * (i % 16)) & 15];
+  }
+  return out;
+}
+
+/// Lines by key; they point into the text.
+using Lines = std::unordered_map<std::string_view, std::string_view>;
+
+Lines lines_of(std::string_view text, const fs::path& path) {
+  Lines out;
+  cpu::read_own_entries(kFile, path, text, [&](std::string_view line) {
+    if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return "is no answer";
+    return out.emplace(line.substr(0, kKeyDigits), line.substr(kKeyDigits + 1)).second ? "" : "repeats a key";
+  });
+  return out;
+}
+
+}  // namespace
+
+struct RememberingBackend::Impl {
+  Impl(const graph::Backend& b, fs::path f) : backend(b), file(std::move(f)), environment(environment_key(b)) {
+    if (file.empty()) return;
+    try {
+      if (std::optional<std::string> found = cpu::read_text(file, kMaxFileBytes)) {
+        text = std::move(*found);
+        lines = lines_of(text, file);
+      }
+    } catch (const Error& error) {
+      file_error = error;
+      writable = error.code() == ErrorCode::corrupt;
+      lines.clear();
+    }
+  }
+
+  /// What was answered to the question of that key, here or in the file. Layouts are large in memory: lines are kept,
+  /// and read when they are asked for.
+  std::optional<std::string_view> line(const std::string& key) const {
+    if (const auto found = fresh.find(key); found != fresh.end()) return found->second;
+    if (const auto found = saved.find(key); found != saved.end()) return found->second;
+    if (const auto found = lines.find(key); found != lines.end()) return found->second;
+    return std::nullopt;
+  }
+
+  /// What is new, joined with what the file has by now.
+  void write();
+
+  const graph::Backend& backend;
+  fs::path file;
+  CostKey environment;
+  std::string text;  // the file's
+  Lines lines;
+  std::unordered_map<std::string, std::string> fresh;  // not in the file
+  std::unordered_map<std::string, std::string> saved;  // in the file since it was read
+  std::optional<Error> file_error;
+  bool writable = true;
+  std::mutex mutex;  // of all but what is set once
+  int64_t remembered = 0, asked = 0;
+};
+
+RememberingBackend::RememberingBackend(const graph::Backend& backend, fs::path file)
+    : impl_(std::make_unique<Impl>(backend, std::move(file))) {}
+
+RememberingBackend::~RememberingBackend() {
+  try {
+    save();
+  } catch (const std::exception&) {  // the next process asks again
+  }
+}
+
+std::string RememberingBackend::name() const { return impl_->backend.name(); }
+std::string RememberingBackend::settings() const { return impl_->backend.settings(); }
+int RememberingBackend::threads() const { return impl_->backend.threads(); }
+const std::optional<Error>& RememberingBackend::file_error() const { return impl_->file_error; }
+int64_t RememberingBackend::remembered() const { return impl_->remembered; }
+int64_t RememberingBackend::asked() const { return impl_->asked; }
+
+std::vector<Implementation> RememberingBackend::implementations(const Graph& graph, NodeId id,
+                                                                std::span<const graph::Wish> src,
+                                                                std::span<const graph::Wish> dst,
+                                                                const Implementation* forward) const {
+  const CostKey question = graph::question_key(graph, id, src, dst, forward);
+  const std::string name = text_of(graph::KeyMaker(impl_->environment).add(question.high).add(question.low).key());
+  const std::lock_guard lock(impl_->mutex);
+  if (const auto line = impl_->line(name)) {
+    try {
+      if (auto answer = answer_of(*line, graph, graph.node(id))) {
+        ++impl_->remembered;
+        return std::move(*answer);
+      }
+    } catch (const Error&) {  // no layout: asked anew
+    }
+  }
+  ++impl_->asked;
+  std::vector<Implementation> out = impl_->backend.implementations(graph, id, src, dst, forward);
+  impl_->fresh[name] = text_of(out);
+  return out;
+}
+
+std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, NodeId node,
+                                                            const Implementation& implementation,
+                                                            const Implementation* forward_implementation,
+                                                            graph::Executable* forward) const {
+  return impl_->backend.make(graph, node, implementation, forward_implementation, forward);
+}
+
+void RememberingBackend::Impl::write() {
+  std::error_code error;
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // the lock says why not
+  const cpu::FileLock file_lock(file);
+  const std::string there = cpu::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
+  Lines kept;
+  try {
+    kept = lines_of(there, file);
+  } catch (const Error& wrong) {
+    if (wrong.code() != ErrorCode::corrupt) throw;
+  }
+  std::string out(kHeader);
+  std::size_t count = 0;
+  const auto add = [&](std::string_view key, std::string_view answer) {
+    if (static_cast<int64_t>(out.size() + answer.size()) + 100 > kMaxFileBytes) return;
+    out.append(key).append(" ").append(answer).append("\n");
+    ++count;
+  };
+  for (const auto& [key, answer] : fresh) add(key, answer);
+  for (const auto& [key, answer] : kept) {
+    if (!fresh.contains(std::string(key))) add(key, answer);
+  }
+  cpu::replace_text(file, out + "end " + std::to_string(count) + "\n");
+  saved.merge(fresh);
+  fresh.clear();
+}
+
+void RememberingBackend::save() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->file.empty() || impl_->fresh.empty() || !impl_->writable) return;
+  try {
+    impl_->write();
+    if (impl_->file_error && impl_->file_error->code() != ErrorCode::corrupt) impl_->file_error.reset();
+  } catch (const Error& error) {
+    impl_->file_error = error;
+    throw;
+  }
+}
+
+std::unique_ptr<RememberingBackend> remembering_backend(const graph::Backend& backend, fs::path file) {
+  return std::make_unique<RememberingBackend>(backend, std::move(file));
+}
+
+fs::path default_ways_file() {
+  const fs::path costs = default_cost_file();
+  return costs.empty() ? costs : costs.parent_path() / "ways.txt";
+}
+
+}  // namespace relayout::execute

@@ -1,0 +1,122 @@
+// The own batch normalization where its tiles and groups end: every way, in every pair of layouts, against the
+// reference. (Small shapes of every rank are among those of onednn/backend_test.cc.)
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "relayout/core/format.h"
+#include "relayout/reorder/reference.h"
+#include "tests/support/node_check.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Kind;
+using graph::kNone;
+using graph::Pass;
+
+/// A forward node over random values of these dims, and the backward one behind it.
+struct Pair {
+  Graph graph;
+  NodeId forward = kNone, backward = kNone;
+};
+
+Pair pair_of(const Dims& dims, bool scale, bool shift) {
+  Pair out;
+  const auto vector = [&](const char* name, bool there) { return there ? out.graph.input(name, {dims[1]}) : kNone; };
+  const TensorId x = out.graph.input("x", dims), a = vector("scale", scale), b = vector("shift", shift);
+  const graph::NormalizationAttributes attributes{.epsilon = 1e-3};
+  const std::vector<TensorId> dst = out.graph.add({.name = "forward",
+                                                   .kind = Kind::batch_normalization,
+                                                   .pass = Pass::forward_training,
+                                                   .attributes = attributes,
+                                                   .src = {x, a, b}},
+                                                  3);
+  out.forward = 0;
+  const TensorId diff = out.graph.input("diff", dims);
+  out.graph.add({.name = "backward",
+                 .kind = Kind::batch_normalization,
+                 .pass = Pass::backward,
+                 .attributes = attributes,
+                 .src = {x, a, dst[1], dst[2], diff},
+                 .hint = out.forward},
+                scale ? 3 : 1);
+  out.backward = 1;
+  return out;
+}
+
+const CheckOptions kOptions{.terms = 500, .relative = 1e-4};
+
+void check_ends(const std::vector<Dims>& shapes, int threads) {
+  Random random(1);
+  NodeCheck check(random, threads);
+  for (const Dims& dims : shapes) {
+    const Pair pair = pair_of(dims, random.one_in(2), true);
+    check.check(pair.graph, pair.forward, kOptions);
+    check.check(pair.graph, pair.backward, kOptions);
+  }
+  check.print();
+}
+
+// Tiles of 32, 256 and 4096 places, rows of 16 of them, groups of 16 channels.
+TEST(OwnBatchNormalization, EndsOfTilesAndGroups) {
+  check_ends({{2, 20, 17, 16}, {1, 1, 64, 65}, {3, 40, 1, 1}, {2, 16, 31}}, 1);
+}
+
+// Five groups, which go to both.
+TEST(OwnBatchNormalization, TwoThreads) { check_ends({{1, 70, 31, 17}}, 2); }
+
+/// The variance by the own kernel, of values in a layout, beside the reference's.
+void expect_variance(const char* tag, const std::function<float(int64_t)>& value, double relative) {
+  const Pair pair = pair_of({2, 20, 18, 20}, false, false);
+  const auto backend = onednn_backend(1);
+  const Dims& dims = pair.graph.tensor(0).dims;
+  const Layout layout = Format::parse(tag).bind(dims);
+  const std::vector<graph::Wish> wishes{layout};
+  const auto ways = backend->implementations(pair.graph, pair.forward, wishes, wishes, nullptr);
+  const auto own = std::ranges::find_if(ways, [&](const graph::Implementation& way) {
+    return way.name == "relayout:batch_normalization" && way.src[0] == layout && way.dst[0] == layout;
+  });
+  ASSERT_NE(own, ways.end()) << tag;
+  graph::Values values(static_cast<std::size_t>(Layout::contiguous(dims).elements()));
+  std::vector<float> plain(values.size()), x(static_cast<std::size_t>(layout.span())), y(x.size()), mean(20),
+      variance(20);
+  for (std::size_t i = 0; i < plain.size(); ++i) values[i] = plain[i] = value(static_cast<int64_t>(i));
+  reference_reorder({Layout::contiguous(dims), DType::f32}, plain.data(), {layout, DType::f32}, x.data());
+  const std::vector<const void*> src{x.data(), nullptr, nullptr};
+  const std::vector<void*> dst{y.data(), mean.data(), variance.data()};
+  backend->make(pair.graph, pair.forward, *own, nullptr, nullptr)->run(src, dst);
+  Graph graph = pair.graph;
+  graph.outputs = {graph.node(0).dst[0], graph.node(0).dst[2]};
+  const std::vector<graph::Values> inputs{values, values}, want = graph::evaluate(graph, inputs);
+  reference_reorder({layout, DType::f32}, y.data(), {Layout::contiguous(dims), DType::f32}, plain.data());
+  // A float near 1000 is known to 3e-5; deviations are 0.29 and more.
+  for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(plain[i], want[0][i], 5e-4) << tag << " " << i;
+  for (std::size_t c = 0; c < variance.size(); ++c) {
+    EXPECT_NEAR(variance[c], want[1][c], relative * want[1][c]) << tag << " " << c;
+  }
+}
+
+// From sums of squares no digit of the variance would be left.
+TEST(OwnBatchNormalization, ChannelsFarFromZero) {
+  Random random(2);
+  for (const char* tag : {"nchw", "nhwc", "nChw16c"}) {
+    expect_variance(
+        tag, [&](int64_t) { return static_cast<float>(random.real(1000, 1001)); }, 1e-4);
+  }
+}
+
+// The first element of each channel is a centre far from all others.
+TEST(OwnBatchNormalization, ChannelsThatBeginWithAnOutlier) {
+  Random random(3);
+  for (const char* tag : {"nchw", "nhwc", "nChw16c"}) {
+    const auto value = [&](int64_t i) {
+      const float unit = static_cast<float>(random.real(-1, 1));
+      return i % (18 * 20) == 0 && i < 20 * 18 * 20 ? 30.0F : unit;
+    };
+    expect_variance(tag, value, 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace relayout::execute

@@ -1,0 +1,34 @@
+// Own kernels that compute or look up, one source file each (internal to execute).
+#pragma once
+
+#include "relayout/execute/own/own.h"
+
+namespace relayout::execute {
+
+/// What a kernel is made for: `layouts` are all given, sources then destinations.
+struct OwnRequest {
+  const graph::Graph& graph;
+  const graph::Node& node;
+  const Layouts& layouts;
+  int threads = 0;
+
+  const Layout& src(std::size_t i) const { return *layouts[i]; }
+  const Layout& dst(std::size_t i = 0) const { return *layouts[node.src.size() + i]; }
+  const graph::Tensor& src_tensor(std::size_t i) const { return graph.tensor(node.src[i]); }
+  const graph::Tensor& dst_tensor(std::size_t i = 0) const { return graph.tensor(node.dst[i]); }
+};
+
+// Each gives null where it cannot do the node in these layouts.
+
+/// batch_normalization of training, forward and backward: f32, src and diff_dst in one layout, diff_src in any.
+std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& request);
+/// gather: row-major operands, elements of whole bytes.
+std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
+/// resampling, forward and backward: f32, any layouts.
+std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
+/// hardsigmoid, forward and backward: f32, one layout without gaps.
+std::unique_ptr<graph::Executable> make_hardsigmoid(const OwnRequest& request);
+/// shuffle, concat, reshape, transpose, slice, broadcast, pad, reorder.
+std::unique_ptr<graph::Executable> make_moves(const OwnRequest& request);
+
+}  // namespace relayout::execute

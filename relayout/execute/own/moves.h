@@ -1,0 +1,24 @@
+// Moves: nodes that only move elements, as reorders between views (internal to execute).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "relayout/graph/ir/graph.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout::execute {
+
+/// One reorder of a part: from a view of source `src` (or from one constant, where it is kNone) to a view of the
+/// destination.
+struct Move {
+  int src = 0;
+  Layout from, to;
+};
+
+/// The moves that make a node's destination, or nothing where views cannot say them in these layouts. Together they
+/// write every element; padding is left to the caller.
+std::optional<std::vector<Move>> moves_of(const graph::Graph& graph, const graph::Node& node,
+                                          const std::vector<Layout>& src, const Layout& dst);
+
+}  // namespace relayout::execute

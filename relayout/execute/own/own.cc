@@ -1,0 +1,107 @@
+// Which own kernel does a node, and in which layouts: see own.h.
+#include "relayout/execute/own/own.h"
+
+#include <algorithm>
+
+#include "relayout/core/format.h"
+#include "relayout/execute/own/kernels.h"
+
+namespace relayout::execute {
+
+using graph::Executable;
+using graph::Graph;
+using graph::Implementation;
+using graph::Kind;
+using graph::kNone;
+using graph::Node;
+
+namespace {
+
+constexpr std::string_view kPrefix = "relayout:";
+
+struct OwnKernel {
+  std::string_view name;
+  std::unique_ptr<Executable> (*make)(const OwnRequest&);
+};
+
+std::optional<OwnKernel> kernel_for(const Node& node) {
+  switch (node.kind) {
+    case Kind::shuffle:
+    case Kind::concat:
+    case Kind::reshape:
+    case Kind::transpose:
+    case Kind::slice:
+    case Kind::broadcast:
+    case Kind::pad:
+    case Kind::reorder: return OwnKernel{"relayout:reorder", make_moves};
+    case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
+    case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
+    case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
+    case Kind::eltwise:
+      if (node.as<graph::EltwiseAttributes>().algorithm != graph::EltwiseAlgorithm::hardsigmoid) return std::nullopt;
+      return OwnKernel{"relayout:hardsigmoid", make_hardsigmoid};
+    default: return std::nullopt;
+  }
+}
+
+/// `any` in the way of the first operand that has a layout, else row-major.
+Layouts resolved(const Graph& graph, const Node& node, const Layouts& wishes) {
+  Layouts out = wishes;
+  const auto lead = std::ranges::find_if(wishes, [](const auto& wish) { return wish.has_value(); });
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const graph::TensorId id = i < node.src.size() ? node.src[i] : node.dst[i - node.src.size()];
+    if (out[i] || id == kNone) continue;
+    const Dims& dims = graph.tensor(id).dims;
+    out[i] = lead == wishes.end() ? Layout::contiguous(dims) : following(dims, **lead);
+  }
+  return out;
+}
+
+/// Tags of activations by rank: row-major, channels last, blocked by 16, 8 and 4.
+std::vector<std::string> family_tags(int ndims) {
+  if (ndims < 2) return {};
+  std::string spatial;
+  for (int d = 2; d < ndims; ++d) spatial += static_cast<char>('a' + d);
+  std::vector<std::string> tags{"ab" + spatial, "a" + spatial + "b"};
+  for (const char* block : {"16b", "8b", "4b"}) tags.push_back("aB" + spatial + block);
+  return tags;
+}
+
+}  // namespace
+
+Layout following(const Dims& dims, const Layout& lead) {
+  if (dims == lead.dims()) return lead;
+  if (dims.size() == lead.ndims()) {
+    for (const std::string& tag : family_tags(dims.size())) {
+      const Format format = Format::parse(tag);
+      if (format.bind(lead.dims()) == lead) return format.bind(dims);
+    }
+  }
+  return Layout::contiguous(dims);
+}
+
+bool is_own(std::string_view name) { return name.starts_with(kPrefix); }
+
+std::vector<Implementation> own_implementations(const Graph& graph, const Node& node, const Layouts& wishes) {
+  const std::optional<OwnKernel> kernel = kernel_for(node);
+  if (!kernel) return {};
+  const Layouts layouts = resolved(graph, node, wishes);
+  if (!kernel->make({graph, node, layouts})) return {};
+  const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
+  return {{std::string(kernel->name), {layouts.begin(), middle}, {middle, layouts.end()}}};
+}
+
+std::unique_ptr<Executable> make_own(const Graph& graph, const Node& node, const Implementation& implementation,
+                                     int threads) {
+  Layouts layouts = implementation.src;
+  layouts.insert(layouts.end(), implementation.dst.begin(), implementation.dst.end());
+  const std::optional<OwnKernel> kernel = kernel_for(node);
+  if (kernel && kernel->name == implementation.name) {
+    if (auto executable = kernel->make({graph, node, layouts, threads})) return executable;
+  }
+  throw Error(ErrorCode::unsupported, std::string(graph::name(node.kind)) + " '" + escaped(node.name) +
+                                          "': no kernel " + escaped(implementation.name) +
+                                          " in the layouts that are planned");
+}
+
+}  // namespace relayout::execute

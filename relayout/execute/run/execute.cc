@@ -1,0 +1,379 @@
+// A plan as a list of steps over a table of buffers.
+#include "relayout/execute/run/execute.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <functional>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/execute/run/aligned.h"
+#include "relayout/execute/run/memory.h"
+#include "relayout/execute/run/openmp.h"
+#include "relayout/execute/run/order.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Copy;
+using graph::CopyId;
+using graph::kNone;
+using graph::NodeId;
+using graph::TensorId;
+
+/// A reorder, or a primitive where `executable` is not null.
+struct Step {
+  std::string name, implementation;
+  bool reference = false;
+  graph::Executable* executable = nullptr;
+  std::vector<CopyId> src, dst;
+  std::optional<Plan> reorder;
+};
+
+/// The reorder between a caller's tensor and a copy, kept while descriptors stay.
+struct Edge {
+  CopyId copy = kNone;
+  std::optional<Plan> reorder;
+};
+
+/// All bits of the elements and the padding of a part of a buffer.
+void fill_ones(const TensorDesc& desc, void* data) {
+  const Layout& layout = desc.layout;
+  std::vector<Digits> digits;
+  for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+  const Dims dims = layout.padded_dims();
+  std::array<std::byte, 16> ones;
+  ones.fill(std::byte{0xff});
+  const Layout repeated = Layout::strided(dims, Dims(dims.size(), 0));
+  const Layout all = Layout::from_digits(dims, digits, layout.offset0());
+  cpu::run(cpu::make_plan({repeated, desc.dtype}, {all, desc.dtype}), ones.data(), data);
+}
+
+using Clock = std::chrono::steady_clock;
+int64_t since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+struct Model::Impl {
+  Impl(graph::Graph g, graph::LayoutPlan p, const graph::Backend& backend, const ModelOptions& o)
+      : graph(std::move(g)),
+        plan(std::move(p)),
+        options(o),
+        threads(backend.threads()),
+        base(plan.copies.size()),
+        external(plan.copies.size()) {
+    make_steps(backend);
+    load_constants();
+    place_buffers();
+  }
+
+  const Copy& copy(CopyId id) const { return plan.copy(id); }
+  TensorDesc desc(CopyId id) const { return {copy(id).layout, graph.tensor(copy(id).tensor).dtype}; }
+  CopyId root(CopyId id) const { return root_of(plan, id); }
+  bool constant(CopyId id) const { return graph.tensor(copy(root(id)).tensor).constant(); }
+  std::byte* data(CopyId id) const { return id == kNone ? nullptr : base[static_cast<std::size_t>(root(id))]; }
+
+  void make_steps(const graph::Backend& backend) {
+    executables.resize(graph.nodes.size());
+    const PlanOrder order = order_of(graph, plan);
+    for (const PlanStep& step : order.load) load_steps.push_back(reorder_step(step.reorder));
+    for (const PlanStep& step : order.run) {
+      steps.push_back(step.node == kNone ? reorder_step(step.reorder) : node_step(step.node, backend));
+    }
+  }
+
+  Step reorder_step(CopyId id) const {
+    const Copy& c = copy(id);
+    Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
+    step.reorder = cpu::make_plan(desc(c.from), desc(id));
+    step.implementation = step.reorder->kernel();
+    return step;
+  }
+
+  Step node_step(NodeId id, const graph::Backend& backend) {
+    const graph::Node& node = graph.node(id);
+    const graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
+    if (node.kind == graph::Kind::barrier) {
+      const std::string what = escaped(node.as<graph::BarrierAttributes>().operation);
+      throw Error(ErrorCode::unsupported, "run: node \"" + escaped(node.name) + "\" is of the unknown operator " + what,
+                  "operator", what);
+    }
+    const graph::Implementation implementation = graph::implementation_of(plan, id);
+    std::optional<graph::Implementation> forward;
+    graph::Executable* forward_executable = nullptr;
+    if (node.hint != kNone) {
+      forward = graph::implementation_of(plan, node.hint);
+      forward_executable = executables[static_cast<std::size_t>(node.hint)].get();
+    }
+    std::unique_ptr<graph::Executable>& made = executables[static_cast<std::size_t>(id)];
+    made = backend.make(graph, id, implementation, forward ? &*forward : nullptr, forward_executable);
+    return {.name = node.name,
+            .implementation = planned.implementation,
+            .reference = planned.reference,
+            .executable = made.get(),
+            .src = planned.src,
+            .dst = planned.dst};
+  }
+
+  /// Row-major constants are read where the graph keeps them; the reordered ones lie here.
+  void load_constants() {
+    for (std::size_t i = 0; i < plan.copies.size(); ++i) {
+      const auto id = static_cast<CopyId>(i);
+      const Copy& c = plan.copies[i];
+      const graph::Tensor& tensor = graph.tensor(c.tensor);
+      if (c.view_of != kNone || !tensor.constant()) continue;
+      if (c.from == kNone) {
+        base[i] = const_cast<std::byte*>(tensor.data->data());  // never a destination
+      } else {
+        base[i] = constants.emplace_back(allocate(desc(id).span_bytes())).get();
+        memory.constants += desc(id).span_bytes();
+      }
+    }
+    for (const Step& step : load_steps) run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
+    for (const auto& executable : executables) {
+      if (executable) memory.scratch += executable->scratch_bytes();
+    }
+  }
+
+  void place_buffers() {
+    const int end = static_cast<int>(steps.size());
+    std::vector<Lifetime> lifetimes(plan.copies.size());
+    std::vector<bool> live(plan.copies.size());
+    const auto use = [&](CopyId id, int step) {
+      if (id == kNone || constant(id)) return;
+      const auto at = static_cast<std::size_t>(root(id));
+      if (!live[at]) lifetimes[at].first = step;
+      live[at] = true;
+      lifetimes[at].bytes = desc(root(id)).span_bytes();
+      lifetimes[at].last = std::max(lifetimes[at].last, step);
+    };
+    for (CopyId id : plan.inputs) use(id, -1);
+    for (int s = 0; s < end; ++s) {
+      for (CopyId id : steps[static_cast<std::size_t>(s)].src) use(id, s);
+      for (CopyId id : steps[static_cast<std::size_t>(s)].dst) use(id, s);
+    }
+    for (CopyId id : plan.outputs) use(id, end);
+    memory.activations = place(lifetimes);
+    arena = allocate(memory.activations);
+    for (std::size_t i = 0; i < lifetimes.size(); ++i) {
+      if (!live[i]) continue;
+      memory.activations_unshared += lifetimes[i].bytes;
+      base[i] = arena.get() + lifetimes[i].offset;
+    }
+    inputs.resize(plan.inputs.size());
+    outputs.resize(plan.outputs.size());
+  }
+
+  void run_reorder(const Plan& reorder, const void* src, void* dst) const {
+    cpu::run(reorder, src, dst, run_options(threads));
+  }
+
+  /// Buffers of a caller take the place of the arena's for one run.
+  void bind(CopyId id, void* at) {
+    const auto i = static_cast<std::size_t>(id);
+    if (!external[i]) external[i] = base[i];
+    base[i] = static_cast<std::byte*>(at);
+  }
+  void unbind() {
+    for (std::size_t i = 0; i < external.size(); ++i) {
+      if (external[i]) base[i] = std::exchange(external[i], nullptr);
+    }
+  }
+
+  /// Whether a copy is all of its buffer: itself, what was computed in its place, or another view of all elements.
+  bool fills_its_buffer(CopyId id) const {
+    const TensorDesc own = desc(id), all = desc(root(id));
+    return id == root(id) || own == all ||
+           (own.dtype == all.dtype && own.layout.dense() && all.layout.dense() &&
+            own.layout.offset_range() == all.layout.offset_range());
+  }
+
+  /// An output that nodes and reorders write as the caller wants it.
+  bool direct(std::size_t output, const TensorDesc& wanted) const {
+    const CopyId id = plan.outputs[output];
+    const auto is_it = [&](CopyId other) { return root(other) == root(id); };
+    return desc(id) == wanted && fills_its_buffer(id) && !constant(id) && !wanted.layout.padded() &&
+           std::ranges::none_of(plan.inputs, is_it) && std::ranges::count_if(plan.outputs, is_it) == 1;
+  }
+
+  void check(const TensorDesc& given, TensorId t, std::string_view what) const {
+    const graph::Tensor& tensor = graph.tensor(t);
+    if (given.layout.dims() == tensor.dims) return;
+    throw Error(ErrorCode::invalid_argument,
+                "run: " + std::string(what) + " \"" + escaped(tensor.name) + "\" has dims " + join(tensor.dims, "x") +
+                    ", given are " + join(given.layout.dims(), "x"),
+                escaped(tensor.name), join(given.layout.dims(), "x"), join(tensor.dims, "x"));
+  }
+
+  void check_count(std::size_t given, std::size_t wanted, const char* what) const {
+    if (given == wanted) return;
+    throw Error(ErrorCode::invalid_argument,
+                "run: the graph has " + std::to_string(wanted) + " " + what + ", given are " + std::to_string(given),
+                what, std::to_string(given), std::to_string(wanted));
+  }
+
+  /// Runs `one(step, f)` for each step, f doing its work.
+  template <typename One>
+  void run(std::span<const Source> sources, std::span<const Destination> destinations, One one) {
+    check_count(sources.size(), plan.inputs.size(), "inputs");
+    check_count(destinations.size(), plan.outputs.size(), "outputs");
+    for (std::size_t i = 0; i < sources.size(); ++i) check(sources[i].desc, graph.inputs[i], "input");
+    for (std::size_t i = 0; i < destinations.size(); ++i) check(destinations[i].desc, graph.outputs[i], "output");
+    struct Unbind {
+      Impl* impl;
+      ~Unbind() { impl->unbind(); }
+    } at_end{this};
+    for (std::size_t i = 0; i < destinations.size(); ++i) {
+      if (direct(i, destinations[i].desc)) bind(root(plan.outputs[i]), destinations[i].data);
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i) take_input(i, sources[i], one);
+    for (Step& step : steps)
+      one(step.name, step.implementation, step.reorder.has_value(), step.reference, [&] { run_step(step); });
+    for (std::size_t i = 0; i < destinations.size(); ++i) give_output(i, destinations[i], one);
+  }
+
+  template <typename One>
+  void take_input(std::size_t i, const Source& source, One& one) {
+    const CopyId id = plan.inputs[i];
+    if (source.desc == desc(id) && options.input_scale == 1 && !source.desc.layout.padded()) {
+      // Nothing writes an input's copy.
+      return bind(id, const_cast<void*>(source.data));
+    }
+    std::optional<Plan>& reorder = inputs[i].reorder;
+    if (!reorder || reorder->src() != source.desc) {
+      Attributes attributes;
+      if (options.input_scale != 1) attributes.src_scale = {{options.input_scale}, 0};
+      reorder = cpu::make_plan(source.desc, desc(id), attributes);
+    }
+    one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
+        [&] { run_reorder(*reorder, source.data, data(id)); });
+  }
+
+  template <typename One>
+  void give_output(std::size_t i, const Destination& destination, One& one) {
+    const CopyId id = plan.outputs[i];
+    if (data(id) == destination.data && direct(i, destination.desc)) return;
+    std::optional<Plan>& reorder = outputs[i].reorder;
+    if (!reorder || reorder->dst() != destination.desc) reorder = cpu::make_plan(desc(id), destination.desc);
+    one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
+        [&] { run_reorder(*reorder, data(id), destination.data); });
+  }
+
+  void run_step(Step& step) {
+    if (options.check_padding) {
+      for (CopyId id : step.dst) {
+        if (id != kNone) poison(step, id);
+      }
+    }
+    if (step.reorder) {
+      run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
+    } else {
+      src_pointers.clear();
+      dst_pointers.clear();
+      for (CopyId id : step.src) src_pointers.push_back(data(id));
+      for (CopyId id : step.dst) dst_pointers.push_back(data(id));
+      step.executable->run(src_pointers, dst_pointers);
+    }
+    if (options.check_padding) check_padding(step);
+  }
+
+  /// Ones where a step will write, elements and padding; not over the source that a node in place reads.
+  void poison(const Step& step, CopyId id) const {
+    const auto is_its_place = [&](CopyId src) { return src != kNone && is_in_place(plan, src, id); };
+    if (std::ranges::any_of(step.src, is_its_place)) return;
+    const TensorDesc to = desc(id);
+    if (copy(id).view_of == kNone) {
+      std::memset(data(id), 0xff, static_cast<std::size_t>(to.span_bytes()));
+    } else {
+      fill_ones(to, data(id));
+    }
+  }
+
+  void check_padding(const Step& step) const {
+    for (CopyId id : step.dst) {
+      if (id == kNone) continue;
+      const auto dirty = dirty_padding(desc(id), data(id));
+      if (!dirty) continue;
+      throw Error(ErrorCode::internal,
+                  "run: after " + escaped(step.name) + " (" + step.implementation + ") the padding of \"" +
+                      escaped(graph.tensor(copy(id).tensor).name) + "\" is not zero at index " + join(*dirty),
+                  escaped(step.name), join(*dirty));
+    }
+  }
+
+  graph::Graph graph;
+  graph::LayoutPlan plan;
+  ModelOptions options;
+  int threads;
+  std::vector<Step> load_steps, steps;
+  std::vector<std::unique_ptr<graph::Executable>> executables;  // one a node
+  std::vector<std::byte*> base, external;                       // by copy: where it lies; the arena's place meanwhile
+  std::vector<Buffer> constants;
+  Buffer arena;
+  std::vector<Edge> inputs, outputs;
+  std::vector<const void*> src_pointers;
+  std::vector<void*> dst_pointers;
+  ModelMemory memory;
+};
+
+Model::Model(graph::Graph graph, graph::LayoutPlan plan, const graph::Backend& backend, const ModelOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(graph), std::move(plan), backend, options)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+void Model::run(std::span<const Source> inputs, std::span<const Destination> outputs) {
+  impl_->run(inputs, outputs, [](const auto&, const auto&, bool, bool, const auto& work) { work(); });
+}
+
+Profile Model::profile(std::span<const Source> inputs, std::span<const Destination> outputs) {
+  Profile out;
+  out.steps.reserve(impl_->steps.size() + inputs.size() + outputs.size());
+  const Clock::time_point start = Clock::now();
+  impl_->run(
+      inputs, outputs,
+      [&](const std::string& name, const std::string& implementation, bool reorder, bool reference, const auto& work) {
+        const Clock::time_point begin = Clock::now();
+        work();
+        out.steps.push_back({name, implementation, reorder, reference, since(begin)});
+      });
+  out.nanoseconds = since(start);
+  return out;
+}
+
+const graph::Graph& Model::graph() const { return impl_->graph; }
+const graph::LayoutPlan& Model::plan() const { return impl_->plan; }
+ModelMemory Model::memory() const { return impl_->memory; }
+
+int channel_block() { return cpu::isa().starts_with("avx512") ? 16 : 8; }
+
+std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data) {
+  const Layout& layout = desc.layout;
+  const Dims padded = layout.padded_dims();
+  const int width = bits(desc.dtype);
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  const auto zero = [&](int64_t offset) {
+    if (width < 8) return (bytes[offset / 2] >> (offset % 2 * 4) & 15) == 0;
+    return std::all_of(bytes + offset * (width / 8), bytes + (offset + 1) * (width / 8), [](auto b) { return b == 0; });
+  };
+  // Dim by dim: the indices that are padding in it, all those of the others.
+  for (int d = 0; d < layout.ndims(); ++d) {
+    if (padded[d] == layout.dim(d) || layout.empty()) continue;
+    Dims index(layout.ndims(), 0);
+    index[d] = layout.dim(d);
+    for (bool more = true; more;) {
+      if (!zero(layout.offset(index))) return index;
+      more = false;
+      for (int k = layout.ndims() - 1; k >= 0 && !more; --k) {
+        more = ++index[k] < padded[k];
+        if (!more) index[k] = k == d ? layout.dim(d) : 0;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace relayout::execute

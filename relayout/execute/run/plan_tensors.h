@@ -1,0 +1,33 @@
+// Plan tensors: memory for what a plan takes and gives, for those who time it.
+//
+//     PlanTensors tensors(graph, plan);
+//     model.run(tensors.sources(), tensors.destinations());
+//
+// Each is in the layout that the plan gives it: inputs and outputs whose layouts are free are a part of the plan.
+#pragma once
+
+#include "relayout/execute/run/execute.h"
+
+namespace relayout::execute {
+
+class PlanTensors {
+ public:
+  /// Inputs have random values, the same each time: in [-1, 1), whole numbers in [0, 1]. Those with padding are zero,
+  /// as padding must be.
+  PlanTensors(const graph::Graph& graph, const graph::LayoutPlan& plan);
+  PlanTensors(const PlanTensors&) = delete;
+  PlanTensors(PlanTensors&&) = default;
+  PlanTensors& operator=(const PlanTensors&) = delete;
+  PlanTensors& operator=(PlanTensors&&) = default;
+
+  /// They point into this object's memory.
+  std::span<const Source> sources() const { return sources_; }
+  std::span<const Destination> destinations() const { return destinations_; }
+
+ private:
+  std::vector<std::vector<std::byte>> memory_;
+  std::vector<Source> sources_;
+  std::vector<Destination> destinations_;
+};
+
+}  // namespace relayout::execute

@@ -1,0 +1,340 @@
+// ONNX models: what a model must be (opset, names, no cycle), its inputs and constants, and its nodes in an order in
+// which they can run, one after the other through the tables of operators.
+#include <algorithm>
+#include <queue>
+
+#include "relayout/graph/onnx/importer.h"
+
+namespace relayout::graph::importing {
+namespace {
+
+using ::onnx::GraphProto;
+using ::onnx::ModelProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorShapeProto;
+
+constexpr int64_t kFirstOpset = 7, kLastOpset = 20;
+
+using Names = std::unordered_map<std::string_view, int>;
+
+std::string in_quotes(std::string_view text) { return "\"" + escaped(text) + "\""; }
+
+bool standard_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::string node_name(const NodeProto& node) {
+  if (!node.name().empty() || node.output_size() == 0) return node.name();
+  return node.output(0);
+}
+
+int64_t opset_of(const ModelProto& proto) {
+  for (const auto& entry : proto.opset_import()) {
+    if (!standard_domain(entry.domain())) continue;
+    if (entry.version() >= kFirstOpset && entry.version() <= kLastOpset) return entry.version();
+    throw Error(ErrorCode::unsupported,
+                "onnx: opset " + std::to_string(entry.version()) + " is none of " + std::to_string(kFirstOpset) +
+                    " to " + std::to_string(kLastOpset),
+                "opset", std::to_string(entry.version()),
+                std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset));
+  }
+  throw Error(ErrorCode::corrupt, "onnx: the model names no opset of ai.onnx", "opset_import");
+}
+
+void check(const Import& model, const ModelProto& proto) {
+  if (!proto.has_graph()) throw Error(ErrorCode::corrupt, "onnx: the model has no graph", "graph");
+  const GraphProto& graph = proto.graph();
+  const int64_t count = int64_t{graph.node_size()} + graph.initializer_size();
+  if (count > model.options.max_nodes) {
+    throw Error(ErrorCode::limit, "onnx: " + std::to_string(count) + " nodes and initializers", "nodes",
+                std::to_string(count), std::to_string(model.options.max_nodes));
+  }
+  if (graph.sparse_initializer_size() > 0) {
+    throw Error(ErrorCode::unsupported, "onnx: sparse initializers are not read", "sparse_initializer");
+  }
+  for (const NodeProto& node : graph.node()) {
+    for (const auto& attribute : node.attribute()) {
+      if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
+      throw Error(ErrorCode::unsupported,
+                  "onnx: node " + in_quotes(node_name(node)) + " (" + escaped(node.op_type()) +
+                      ") holds a graph: control flow is not read",
+                  "node", escaped(node_name(node)));
+    }
+  }
+}
+
+/// A dim's value, or nothing: symbolic, absent, or the -1 of some exporters.
+std::optional<int64_t> extent_of(const TensorShapeProto::Dimension& dim, const std::string& what) {
+  if (!dim.has_dim_value() || dim.dim_value() == -1) return std::nullopt;
+  if (dim.dim_value() < 0) throw Error(ErrorCode::corrupt, what + " has the dim " + std::to_string(dim.dim_value()));
+  return dim.dim_value();
+}
+
+const TensorShapeProto& shape_of(const ::onnx::ValueInfoProto& info, const std::string& what) {
+  if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) {
+    throw Error(ErrorCode::unsupported, what + " is no tensor of a known rank", "input", escaped(info.name()));
+  }
+  if (info.type().tensor_type().shape().dim_size() > kMaxDims) {
+    throw Error(ErrorCode::limit, what + " has more than " + std::to_string(kMaxDims) + " dims", "dims",
+                std::to_string(info.type().tensor_type().shape().dim_size()), std::to_string(kMaxDims));
+  }
+  return info.type().tensor_type().shape();
+}
+
+class Reader {
+ public:
+  Reader(Import& model, GraphProto& graph) : model_(model), graph_(graph) {}
+
+  void run() {
+    constants();
+    inputs();
+    stated_shapes();
+    for (const NodeProto& node : graph_.node()) model_.read.insert(node.input().begin(), node.input().end());
+    for (const auto& output : graph_.output()) model_.read.insert(output.name());
+    for (const int at : order()) translate(graph_.node(at));
+    outputs();
+  }
+
+ private:
+  void constants() {
+    for (auto& tensor : *graph_.mutable_initializer()) {
+      const std::string name = tensor.name();
+      if (!model_.values.try_emplace(name, constant_of(tensor, name)).second) {
+        throw Error(ErrorCode::corrupt, "onnx: two initializers are called " + in_quotes(name), "initializer",
+                    escaped(name));
+      }
+      tensor.Clear();
+    }
+  }
+
+  void inputs() {
+    std::unordered_set<std::string> seen, batch_names;
+    bool first = true;
+    for (const auto& input : graph_.input()) {
+      if (!seen.insert(input.name()).second || input.name().empty()) {
+        throw Error(ErrorCode::corrupt,
+                    "onnx: an input is called " + in_quotes(input.name()) + ", as another or not at all", "input",
+                    escaped(input.name()));
+      }
+      if (model_.values.contains(input.name())) continue;
+      const std::string what = "onnx: input " + in_quotes(input.name());
+      const TensorShapeProto& shape = shape_of(input, what);
+      if (shape.dim_size() == 0) continue;
+      if (!shape.dim(0).dim_param().empty()) batch_names.insert(shape.dim(0).dim_param());
+      if (std::exchange(first, false)) model_.file_batch = extent_of(shape.dim(0), what).value_or(1);
+    }
+    model_.batch = model_.options.batch > 0 ? model_.options.batch : model_.file_batch;
+    for (const auto& input : graph_.input()) {
+      if (!model_.values.contains(input.name())) add_input(input, batch_names);
+    }
+  }
+
+  void add_input(const ::onnx::ValueInfoProto& input, const std::unordered_set<std::string>& batch_names) {
+    const std::string what = "onnx: input " + in_quotes(input.name());
+    const TensorShapeProto& shape = shape_of(input, what);
+    Value value{.dtype = dtype_of(input.type().tensor_type().elem_type(), what)};
+    for (int d = 0; d < shape.dim_size(); ++d) {
+      const auto extent = extent_of(shape.dim(d), what);
+      if (d == 0 && model_.options.batch > 0) {
+        value.dims.push_back(model_.options.batch);
+      } else if (extent) {
+        value.dims.push_back(*extent);
+      } else if (d == 0 || batch_names.contains(shape.dim(d).dim_param())) {
+        value.dims.push_back(model_.batch);
+      } else if (model_.options.unknown_extent > 0) {
+        value.dims.push_back(model_.options.unknown_extent);
+      } else {
+        throw Error(ErrorCode::unsupported,
+                    what + ": dim " + std::to_string(d) + " (" + in_quotes(shape.dim(d).dim_param()) +
+                        ") has no value; give one",
+                    "dims[" + std::to_string(d) + "]", escaped(shape.dim(d).dim_param()));
+      }
+    }
+    const auto count = checked_product(value.dims);
+    if (!count || !bytes_for(value.dtype, *count)) {
+      throw Error(ErrorCode::overflow, what + ": bytes of dims " + join(value.dims, "x") + " overflow int64");
+    }
+    value.id = model_.graph.input(input.name(), value.dims, value.dtype);
+    model_.names.insert(input.name());
+    model_.values.emplace(input.name(), value);
+  }
+
+  void stated_shapes() {
+    for (const auto& info : graph_.value_info()) state(info);
+    for (const auto& info : graph_.output()) state(info);
+  }
+
+  /// What the model says of a value, where it says all of it.
+  void state(const ::onnx::ValueInfoProto& info) {
+    const auto& type = info.type().tensor_type();
+    if (!info.type().has_tensor_type() || !type.has_shape() || type.shape().dim_size() > kMaxDims) return;
+    const std::string what = "onnx: value " + in_quotes(info.name());
+    Value value{.dtype = dtype_of(type.elem_type(), what)};
+    for (int d = 0; d < type.shape().dim_size(); ++d) {
+      const auto extent = extent_of(type.shape().dim(d), what);
+      const bool is_batch = d == 0 && extent.value_or(model_.file_batch) == model_.file_batch;
+      if (!extent && !is_batch) return;
+      value.dims.push_back(is_batch ? model_.batch : *extent);
+    }
+    const auto count = checked_product(value.dims);
+    if (!count || !bytes_for(value.dtype, *count)) {
+      throw Error(ErrorCode::overflow, what + ": bytes of dims " + join(value.dims, "x") + " overflow int64");
+    }
+    model_.stated.insert_or_assign(info.name(), value);
+  }
+
+  /// Which node makes each name. Error{corrupt} where two do.
+  Names makers() const {
+    Names out;
+    for (int n = 0; n < graph_.node_size(); ++n) {
+      for (const std::string& name : graph_.node(n).output()) {
+        if (name.empty()) continue;
+        if (model_.values.contains(name) || !out.emplace(name, n).second) {
+          throw Error(ErrorCode::corrupt, "onnx: " + in_quotes(name) + " is made more than once", "output",
+                      escaped(name));
+        }
+      }
+    }
+    return out;
+  }
+
+  /// The nodes' order of the file, but each after those that make its sources.
+  std::vector<int> order() const {
+    const Names maker = makers();
+    std::vector<std::vector<int>> readers(static_cast<std::size_t>(graph_.node_size()));
+    std::vector<int> missing(readers.size(), 0);
+    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+    for (int n = 0; n < graph_.node_size(); ++n) {
+      for (const std::string& name : graph_.node(n).input()) {
+        if (name.empty() || model_.values.contains(name)) continue;
+        const auto found = maker.find(name);
+        if (found == maker.end()) {
+          throw Error(ErrorCode::corrupt,
+                      "onnx: node " + in_quotes(node_name(graph_.node(n))) + " (" + escaped(graph_.node(n).op_type()) +
+                          ") reads " + in_quotes(name) + ", which nothing makes",
+                      "input", escaped(name));
+        }
+        readers[static_cast<std::size_t>(found->second)].push_back(n);
+        ++missing[static_cast<std::size_t>(n)];
+      }
+      if (missing[static_cast<std::size_t>(n)] == 0) ready.push(n);
+    }
+    std::vector<int> out;
+    while (!ready.empty()) {
+      out.push_back(ready.top());
+      ready.pop();
+      for (const int reader : readers[static_cast<std::size_t>(out.back())]) {
+        if (--missing[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
+      }
+    }
+    for (std::size_t n = 0; n < missing.size(); ++n) {
+      if (missing[n] == 0) continue;
+      const std::string name = node_name(graph_.node(static_cast<int>(n)));
+      throw Error(ErrorCode::corrupt, "onnx: node " + in_quotes(name) + " is in a cycle, or behind one", "node",
+                  escaped(name));
+    }
+    return out;
+  }
+
+  Translate operator_of(const NodeProto& node) const {
+    if (!standard_domain(node.domain())) return nullptr;
+    const auto found = operators_.find(node.op_type());
+    return found == operators_.end() ? nullptr : found->second;
+  }
+
+  void translate(const NodeProto& node) {
+    Op op(model_, node, node_name(node));
+    try {
+      const Translate known = operator_of(node);
+      if (known == nullptr) throw NotExpressible{"the operator is not known"};
+      known(op);
+      for (int i = 0; i < op.outputs(); ++i) {
+        if (op.wanted(i) && !model_.values.contains(node.output(i))) {
+          throw NotExpressible{"destination " + std::to_string(i) + " is not known"};
+        }
+      }
+    } catch (const NotExpressible& why) {
+      barrier(op, why.reason);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      op.corrupt(error.message());
+    }
+  }
+
+  /// The node as one that cannot run. Dims are those that the model states, else those of its first source.
+  void barrier(Op& op, const std::string& reason) {
+    std::vector<Value> src;
+    for (int i = 0; i < op.inputs(); ++i) {
+      if (op.has(i)) src.push_back(op.input(i));
+    }
+    const auto like = std::find_if(src.begin(), src.end(), [](const Value& value) { return !value.constant(); });
+    const std::string operation =
+        op.node.domain().empty() ? op.node.op_type() : op.node.domain() + "." + op.node.op_type();
+    std::string warning = "node " + in_quotes(op.name) + " (" + escaped(operation) + ") cannot run: " + reason;
+    BarrierAttributes attributes{operation};
+    std::vector<int> outputs;
+    for (int i = 0; i < op.outputs(); ++i) {
+      if (op.node.output(i).empty()) continue;
+      const auto stated = model_.stated.find(op.node.output(i));
+      if (stated == model_.stated.end() && src.empty()) op.corrupt("nothing says which dims it gives");
+      if (stated == model_.stated.end())
+        warning += "; dims of " + in_quotes(op.node.output(i)) + " as those of its source";
+      attributes.dims.push_back(stated != model_.stated.end() ? stated->second.dims
+                                                              : (like == src.end() ? src.front() : *like).dims);
+      outputs.push_back(i);
+    }
+    model_.warnings.push_back(warning);
+    if (outputs.empty()) return;
+    const std::vector<Value> dst = op.add(Kind::barrier, attributes, src, static_cast<int>(outputs.size()));
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      Value value = dst[i];
+      const auto stated = model_.stated.find(op.node.output(outputs[i]));
+      if (stated != model_.stated.end()) {
+        value.dtype = model_.graph.tensor(value.id).dtype = stated->second.dtype;
+      }
+      op.set(outputs[i], value);
+    }
+  }
+
+  void outputs() {
+    if (graph_.output_size() == 0) throw Error(ErrorCode::corrupt, "onnx: the graph has no outputs", "output");
+    for (const auto& output : graph_.output()) {
+      const auto found = model_.values.find(output.name());
+      if (found == model_.values.end()) {
+        throw Error(ErrorCode::corrupt, "onnx: nothing makes the output " + in_quotes(output.name()), "output",
+                    escaped(output.name()));
+      }
+      model_.graph.output(place(model_, found->second));
+    }
+    // Steps within an operator that the model has no name for.
+    for (std::size_t t = 0; t < model_.graph.tensors.size(); ++t) {
+      Tensor& tensor = model_.graph.tensors[t];
+      if (!tensor.name.empty() || model_.makers[t] == kNone) continue;
+      tensor.name = unique_name(model_, model_.graph.node(model_.makers[t]).name + "." + std::to_string(t));
+    }
+  }
+
+  Import& model_;
+  GraphProto& graph_;
+  const std::unordered_map<std::string_view, Translate> operators_ = [] {
+    std::unordered_map<std::string_view, Translate> out;
+    for (const auto family :
+         {window_operators(), matrix_operators(), normalization_operators(), elementwise_operators(), shape_operators(),
+          constant_operators(), resize_operators(), reduction_operators(), rnn_operators()}) {
+      for (const Operator& known : family) out.emplace(known.name, known.translate);
+    }
+    return out;
+  }();
+};
+
+}  // namespace
+
+void import_model(Import& model, ModelProto& proto) {
+  if (model.options.batch < 0) {
+    throw Error(ErrorCode::invalid_argument, "onnx: batch " + std::to_string(model.options.batch), "batch");
+  }
+  model.opset = opset_of(proto);
+  check(model, proto);
+  model.graph.pass = model.options.pass;
+  Reader(model, *proto.mutable_graph()).run();
+}
+
+}  // namespace relayout::graph::importing

@@ -1,0 +1,123 @@
+// ONNX files: from bytes to protobuf's classes, within bounds; onnx_model.cc goes on from there.
+#include "relayout/graph/onnx/onnx.h"
+
+#ifdef RELAYOUT_HAVE_ONNX
+#include <google/protobuf/stubs/common.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+#include <google/protobuf/stubs/logging.h>
+#endif
+
+#include "relayout/graph/models/random_weights.h"
+#include "relayout/graph/onnx/importer.h"
+#include "relayout/graph/passes/simplify.h"
+#endif
+
+namespace relayout::graph {
+namespace {
+
+#ifndef RELAYOUT_HAVE_ONNX
+[[noreturn]] void throw_absent() {
+  throw Error(ErrorCode::unsupported, "onnx: this build has no ONNX (libonnx-dev and libprotobuf-dev were not there)");
+}
+#else
+int64_t largest_file(const OnnxOptions& options) {
+  // protobuf counts bytes in int.
+  return std::min<int64_t>(options.max_file_bytes, std::numeric_limits<int>::max());
+}
+
+void check_size(int64_t bytes, const OnnxOptions& options, const std::string& what) {
+  if (bytes <= largest_file(options)) return;
+  throw Error(ErrorCode::limit, "onnx: " + what + " has more than " + std::to_string(largest_file(options)) + " bytes",
+              "bytes", std::to_string(bytes), std::to_string(largest_file(options)));
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path, const OnnxOptions& options) {
+  const std::string shown = "\"" + escaped(path.string(), 256) + "\"";
+  const auto fail = [&](const char* operation) -> Error {
+    return Error(ErrorCode::io, std::string(operation) + " " + shown + ": " + std::strerror(errno), "path", shown);
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) throw fail("open");
+  std::vector<std::byte> bytes;
+  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  for (std::size_t have = 0;;) {
+    bytes.resize(have + kChunk);
+    const std::size_t got = std::fread(bytes.data() + have, 1, kChunk, file.get());
+    have += got;
+    check_size(static_cast<int64_t>(have), options, shown);
+    if (got == kChunk) continue;
+    if (std::ferror(file.get()) != 0) throw fail("read");
+    bytes.resize(have);
+    return bytes;
+  }
+}
+
+/// Fills `model` from bytes. protobuf refuses messages that are nested deeper than 100, so that nothing recurses far.
+void parse(std::span<const std::byte> bytes, const OnnxOptions& options, ::onnx::ModelProto* model) {
+  check_size(static_cast<int64_t>(bytes.size()), options, "the model");
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+  const google::protobuf::LogSilencer no_messages;
+#endif
+  if (!model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw Error(ErrorCode::corrupt, "onnx: no ONNX model: its " + std::to_string(bytes.size()) +
+                                        " bytes are no protobuf message, or nested too deeply");
+  }
+}
+
+OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options) {
+  importing::Import model{.options = options};
+  importing::import_model(model, proto);
+  prune(model.graph);
+  if (options.random_weights != 0) randomize_weights(model.graph, options.random_weights);
+  return {std::move(model.graph), model.opset, std::move(model.warnings)};
+}
+
+/// What memory or protobuf itself refuses becomes an Error.
+template <typename F>
+OnnxModel guarded(F&& import) {
+  try {
+    return import();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::limit, "onnx: not enough memory for this model");
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::corrupt, "onnx: " + escaped(error.what(), 256));
+  }
+}
+#endif
+
+}  // namespace
+
+#ifdef RELAYOUT_HAVE_ONNX
+bool has_onnx() { return true; }
+
+OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& options) {
+  return guarded([&] {
+    ::onnx::ModelProto proto;
+    parse(read_file(path, options), options, &proto);
+    return finish(proto, options);
+  });
+}
+
+OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& options) {
+  return guarded([&] {
+    ::onnx::ModelProto proto;
+    parse(bytes, options, &proto);
+    return finish(proto, options);
+  });
+}
+#else
+bool has_onnx() { return false; }
+
+OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions&) { throw_absent(); }
+OnnxModel parse_onnx(std::span<const std::byte>, const OnnxOptions&) { throw_absent(); }
+#endif
+
+}  // namespace relayout::graph

@@ -1,0 +1,204 @@
+// ONNX operators that work element by element, on one value or on several with dims that repeat.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "relayout/graph/onnx/importer.h"
+
+namespace relayout::graph::importing {
+namespace {
+
+using Algorithm = EltwiseAlgorithm;
+
+void eltwise(Op& op, Algorithm algorithm, double alpha = 0, double beta = 0) {
+  op.set(0, op.add(Kind::eltwise, EltwiseAttributes{algorithm, alpha, beta}, {op.input(0)}));
+}
+
+template <Algorithm algorithm>
+void plain(Op& op) {
+  eltwise(op, algorithm);
+}
+
+/// Functions of one number; constants are computed with it too.
+template <Algorithm algorithm, double (*function)(double)>
+void computed(Op& op) {
+  const Value& src = op.input(0);
+  if (!src.constant() || !is_floating(src.dtype)) return eltwise(op, algorithm);
+  std::vector<double> values = numbers_of(src);
+  charge(op.model, src.dtype, src.dims);
+  for (double& value : values) value = function(value);
+  op.set(0, number_constant(src.dims, values, src.dtype));
+}
+
+double exp_of(double x) { return std::exp(x); }
+double log_of(double x) { return std::log(x); }
+double sqrt_of(double x) { return std::sqrt(x); }
+double abs_of(double x) { return std::abs(x); }
+
+void leaky_relu(Op& op) { eltwise(op, Algorithm::relu, op.number("alpha", 0.01)); }
+void elu(Op& op) { eltwise(op, Algorithm::elu, op.number("alpha", 1)); }
+void hard_sigmoid(Op& op) { eltwise(op, Algorithm::hardsigmoid, op.number("alpha", 0.2), op.number("beta", 0.5)); }
+void hard_swish(Op& op) { eltwise(op, Algorithm::hardswish, 1.0 / 6, 0.5); }
+void softplus(Op& op) { eltwise(op, Algorithm::soft_relu, 1); }
+void mish(Op& op) { eltwise(op, Algorithm::mish); }
+void reciprocal(Op& op) { eltwise(op, Algorithm::pow, 1, -1); }
+
+void selu(Op& op) {
+  const Value out = op.add(
+      Kind::eltwise, EltwiseAttributes{Algorithm::elu, op.number("alpha", 1.67326319217681884765625)}, {op.input(0)});
+  op.set(0, linear(op, out, op.number("gamma", 1.05070102214813232421875), 0));
+}
+
+void gelu(Op& op) {
+  const std::string approximate = op.text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") op.corrupt("approximate \"" + escaped(approximate) + "\"");
+  eltwise(op, approximate == "tanh" ? Algorithm::gelu_tanh : Algorithm::gelu_erf);
+}
+
+void neg(Op& op) {
+  const Value& src = op.input(0);
+  const Value minus_one = integer_constant({}, std::array<int64_t, 1>{-1}, src.dtype);
+  const auto folded = fold_binary(op, src, minus_one, "Mul", src.dims);
+  op.set(0, folded ? *folded : linear(op, src, -1, 0));
+}
+
+/// Bounds from attributes (before opset 11) or sources.
+void clip(Op& op) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  std::array<double, 2> bounds = {op.number("min", -kLargest), op.number("max", kLargest)};
+  Value out = op.input(0);
+  // Where a bound is computed at run time.
+  std::array<bool, 2> open{};
+  for (int i = 0; i < 2; ++i) {
+    const auto side = static_cast<std::size_t>(i);
+    const Value* bound = op.optional(i + 1);
+    if (bound == nullptr) continue;
+    open[side] = !bound->constant();
+    if (open[side]) continue;
+    if (elements_of(bound->dims) != 1) op.corrupt("a bound of dims " + join(bound->dims, "x"));
+    bounds[side] = numbers_of(*bound).front();
+  }
+  if (open[0] || open[1]) throw NotExpressible{"a bound is no constant"};
+  if (bounds[0] == 0 && bounds[1] >= kLargest) return eltwise(op, Algorithm::relu);
+  eltwise(op, Algorithm::clip, bounds[0], bounds[1]);
+}
+
+void prelu(Op& op) {
+  const Value& src = op.input(0);
+  op.set(0, op.add(Kind::prelu, PreluAttributes{}, {src, with_rank(op, op.input(1), src.rank())}));
+}
+
+void power(Op& op) {
+  const Value& src = op.input(0);
+  const Value& exponent = op.input(1);
+  if (!exponent.constant() || elements_of(exponent.dims) != 1) throw NotExpressible{"exponents that are no scalar"};
+  const double beta = numbers_of(exponent).front();
+  if (src.constant() && elements_of(src.dims) == 1 && is_floating(src.dtype)) {
+    op.set(0, number_constant(src.dims, std::array{std::pow(numbers_of(src).front(), beta)}, src.dtype));
+  } else if (beta == 2) {
+    eltwise(op, Algorithm::square);
+  } else if (beta == 0.5) {
+    eltwise(op, Algorithm::sqrt);
+  } else {
+    eltwise(op, Algorithm::pow, 1, beta);
+  }
+}
+
+/// a op b with one side a constant of one element, as a function of the other; nothing for what no function says.
+std::optional<Value> with_scalar(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm) {
+  const bool left = scalar_of(a).has_value();
+  const auto scalar = left ? scalar_of(a) : scalar_of(b);
+  const Value& other = left ? b : a;
+  const Value& one = left ? a : b;
+  if (!scalar || !is_floating(other.dtype) || one.rank() > other.rank()) return std::nullopt;
+  switch (algorithm) {
+    case BinaryAlgorithm::add: return linear(op, other, 1, *scalar);
+    case BinaryAlgorithm::mul: return linear(op, other, *scalar, 0);
+    case BinaryAlgorithm::sub: return left ? linear(op, other, -1, *scalar) : linear(op, other, 1, -*scalar);
+    case BinaryAlgorithm::div:
+      if (left) return op.add(Kind::eltwise, EltwiseAttributes{Algorithm::pow, *scalar, -1}, {other});
+      return *scalar != 0 ? std::optional(linear(op, other, 1 / *scalar, 0)) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+Value combined(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm, std::string_view name) {
+  const Dims dims = broadcast_dims(op, a.dims, b.dims);
+  if (const auto folded = fold_binary(op, a, b, name, dims)) return *folded;
+  if (const auto simple = with_scalar(op, a, b, algorithm)) return *simple;
+  return binary(op, a, b, algorithm);
+}
+
+/// Two sources or any number of them.
+template <BinaryAlgorithm algorithm>
+void combine(Op& op) {
+  Value out = op.input(0);
+  for (int i = 1; i < op.inputs(); ++i) out = combined(op, out, op.input(i), algorithm, op.node.op_type());
+  op.set(0, out);
+}
+
+void sum(Op& op) {
+  std::vector<Value> src;
+  bool plain_sum = op.inputs() > 1;
+  for (int i = 0; i < op.inputs(); ++i) {
+    src.push_back(op.input(i));
+    plain_sum = plain_sum && src.back().dims == src.front().dims && !src.back().constant();
+  }
+  if (plain_sum) return op.set(0, op.add(Kind::sum, SumAttributes{}, src));
+  Value out = op.input(0);
+  for (std::size_t i = 1; i < src.size(); ++i) out = combined(op, out, src[i], BinaryAlgorithm::add, "Add");
+  op.set(0, out);
+}
+
+/// Comparisons and logic, which only shape arithmetic has: between tensors they have no kind.
+void only_constants(Op& op) {
+  const Value &a = op.input(0), &b = op.input(1);
+  const auto folded = fold_binary(op, a, b, op.node.op_type(), broadcast_dims(op, a.dims, b.dims));
+  if (!folded) throw NotExpressible{"its sources are no constants"};
+  op.set(0, *folded);
+}
+
+constexpr auto kOperators = std::to_array<Operator>({
+    {"Relu", plain<Algorithm::relu>},
+    {"LeakyRelu", leaky_relu},
+    {"PRelu", prelu},
+    {"Sigmoid", plain<Algorithm::logistic>},
+    {"Tanh", plain<Algorithm::tanh>},
+    {"Elu", elu},
+    {"Selu", selu},
+    {"HardSwish", hard_swish},
+    {"HardSigmoid", hard_sigmoid},
+    {"Clip", clip},
+    {"Softplus", softplus},
+    {"Gelu", gelu},
+    {"Mish", mish},
+    {"Exp", computed<Algorithm::exp, exp_of>},
+    {"Log", computed<Algorithm::log, log_of>},
+    {"Sqrt", computed<Algorithm::sqrt, sqrt_of>},
+    {"Abs", computed<Algorithm::abs, abs_of>},
+    {"Round", plain<Algorithm::round>},
+    {"Neg", neg},
+    {"Reciprocal", reciprocal},
+    {"Pow", power},
+    {"Add", combine<BinaryAlgorithm::add>},
+    {"Sub", combine<BinaryAlgorithm::sub>},
+    {"Mul", combine<BinaryAlgorithm::mul>},
+    {"Div", combine<BinaryAlgorithm::div>},
+    {"Min", combine<BinaryAlgorithm::min>},
+    {"Max", combine<BinaryAlgorithm::max>},
+    {"Sum", sum},
+    {"Mod", only_constants},
+    {"Equal", only_constants},
+    {"Less", only_constants},
+    {"LessOrEqual", only_constants},
+    {"Greater", only_constants},
+    {"GreaterOrEqual", only_constants},
+    {"And", only_constants},
+    {"Or", only_constants},
+});
+
+}  // namespace
+
+std::span<const Operator> elementwise_operators() { return kOperators; }
+
+}  // namespace relayout::graph::importing

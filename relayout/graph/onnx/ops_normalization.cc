@@ -1,0 +1,113 @@
+// ONNX operators that normalize, softmax among them, and those that inference leaves out.
+#include <array>
+
+#include "relayout/graph/onnx/importer.h"
+
+namespace relayout::graph::importing {
+namespace {
+
+/// `value`, one a channel, in dims that fit N C spatial of that rank.
+Value by_channel(Op& op, const Value& value, int rank) {
+  Dims dims(rank, 1);
+  dims[1] = elements_of(value.dims);
+  return reshape(op, value, dims);
+}
+
+/// Dims from `axis` on as one.
+Dims joined(const Dims& dims, int axis) {
+  Dims out, tail;
+  for (int d = 0; d < dims.size(); ++d) (d < axis ? out : tail).push_back(dims[d]);
+  out.push_back(elements_of(tail));
+  return out;
+}
+
+void batch_normalization(Op& op) {
+  const Value& src = op.input(0);
+  if (src.rank() < 2) op.corrupt("a source of dims " + join(src.dims, "x"));
+  if (op.integer("spatial", 1) == 0) throw NotExpressible{"a normalization a place (spatial 0)"};
+  for (int i = 1; i < op.outputs(); ++i) {
+    if (op.wanted(i)) throw NotExpressible{"running statistics are read"};
+  }
+  const NormalizationAttributes attributes{.epsilon = op.number("epsilon", 1e-5)};
+  const bool training = op.model.graph.pass == Pass::forward_training;
+  if (!training && op.integer("training_mode", 0) != 0) throw NotExpressible{"training mode in an inference graph"};
+  std::vector<Value> operands = {src, op.input(1), op.input(2)};
+  if (!training) {
+    operands.push_back(op.input(3));
+    operands.push_back(op.input(4));
+  }
+  op.set(0, op.add(Kind::batch_normalization, attributes, operands, training ? 3 : 1).front());
+}
+
+void instance_normalization(Op& op) {
+  const Value& src = op.input(0);
+  if (src.rank() < 3) op.corrupt("a source of dims " + join(src.dims, "x"));
+  const Value rows = reshape(op, src, joined(src.dims, 2));
+  const Value normal =
+      op.add(Kind::layer_normalization, NormalizationAttributes{.epsilon = op.number("epsilon", 1e-5)}, {rows});
+  const Value scaled =
+      binary(op, reshape(op, normal, src.dims), by_channel(op, op.input(1), src.rank()), BinaryAlgorithm::mul);
+  op.set(0, binary(op, scaled, by_channel(op, op.input(2), src.rank()), BinaryAlgorithm::add));
+}
+
+void layer_normalization(Op& op) {
+  const Value& src = op.input(0);
+  if (op.wanted(1) || op.wanted(2)) throw NotExpressible{"mean or deviation are read"};
+  const int axis = op.axis(op.integer("axis", -1), src.rank());
+  const Dims dims = joined(src.dims, axis);
+  const auto flat = [&](const Value& value) { return reshape(op, value, {dims[dims.size() - 1]}); };
+  const Value* shift = op.optional(2);
+  const Value out = op.add(Kind::layer_normalization, NormalizationAttributes{.epsilon = op.number("epsilon", 1e-5)},
+                           {reshape(op, src, dims), flat(op.input(1)), shift != nullptr ? flat(*shift) : Value{}});
+  op.set(0, reshape(op, out, src.dims));
+}
+
+void lrn(Op& op) {
+  const int64_t size = op.integer("size", 0);
+  if (size < 1) op.corrupt("size " + std::to_string(size));
+  // An even window is not centred, and primitives disagree on which channel it leaves out.
+  if (size % 2 == 0) throw NotExpressible{"an even size, " + std::to_string(size)};
+  op.set(0, op.add(Kind::lrn,
+                   LrnAttributes{.size = size,
+                                 .alpha = op.number("alpha", 1e-4),
+                                 .beta = op.number("beta", 0.75),
+                                 .k = op.number("bias", 1)},
+                   {op.input(0)}));
+}
+
+/// Before opset 13 all dims from the axis on are one vector.
+void softmax(Op& op, bool log) {
+  const Value& src = op.input(0);
+  const int axis = op.axis(op.integer("axis", op.model.opset < 13 ? 1 : -1), src.rank());
+  Dims rest;
+  for (int d = axis + 1; d < src.rank(); ++d) rest.push_back(src.dims[d]);
+  if (op.model.opset >= 13 || elements_of(rest) == 1) {
+    op.set(0, op.add(Kind::softmax, SoftmaxAttributes{axis, log}, {src}));
+    return;
+  }
+  const Value rows = reshape(op, src, joined(src.dims, axis));
+  op.set(0, reshape(op, op.add(Kind::softmax, SoftmaxAttributes{axis, log}, {rows}), src.dims));
+}
+
+void plain_softmax(Op& op) { softmax(op, false); }
+void log_softmax(Op& op) { softmax(op, true); }
+
+void dropout(Op& op) {
+  if (op.wanted(1)) throw NotExpressible{"the mask is read"};
+  op.set(0, op.input(0));
+}
+
+}  // namespace
+
+std::span<const Operator> normalization_operators() {
+  static constexpr std::array<Operator, 7> kOperators = {{{"BatchNormalization", batch_normalization},
+                                                          {"InstanceNormalization", instance_normalization},
+                                                          {"LayerNormalization", layer_normalization},
+                                                          {"LRN", lrn},
+                                                          {"Softmax", plain_softmax},
+                                                          {"LogSoftmax", log_softmax},
+                                                          {"Dropout", dropout}}};
+  return kOperators;
+}
+
+}  // namespace relayout::graph::importing

@@ -1,0 +1,77 @@
+// ONNX operators that reduce dims: axes as attribute or source, and dims that stay or go.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "relayout/graph/onnx/importer.h"
+
+namespace relayout::graph::importing {
+namespace {
+
+/// Axes in order; nothing where the operator does nothing.
+std::optional<std::vector<int>> reduced_axes(const Op& op, int rank) {
+  const auto given = op.has(1) ? std::optional(op.integers_of(1)) : op.integers("axes");
+  std::vector<int> axes;
+  for (const int64_t axis : given.value_or(std::vector<int64_t>{})) axes.push_back(op.axis(axis, rank));
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) op.corrupt("axes " + join(*given));
+  if (!axes.empty()) return axes;
+  if (op.integer("noop_with_empty_axes", 0) != 0) return std::nullopt;
+  axes.resize(static_cast<std::size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+/// All elements of an integer constant, as shapes are reduced: the product of dims, the largest.
+std::optional<Value> folded(const Op& op, const Value& src, const std::vector<int>& axes, const Dims& dims,
+                            ReductionAlgorithm algorithm) {
+  if (!src.constant() || is_floating(src.dtype) || static_cast<int>(axes.size()) != src.rank()) return std::nullopt;
+  const std::vector<int64_t> values = integers_of(src);
+  if (values.empty()) return std::nullopt;
+  int64_t out = values.front();
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    std::optional<int64_t> next;
+    switch (algorithm) {
+      case ReductionAlgorithm::mul: next = checked_mul(out, values[i]); break;
+      case ReductionAlgorithm::sum: next = checked_add(out, values[i]); break;
+      case ReductionAlgorithm::max: next = std::max(out, values[i]); break;
+      case ReductionAlgorithm::min: next = std::min(out, values[i]); break;
+      default: return std::nullopt;
+    }
+    if (!next) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": a shape overflows int64");
+    out = *next;
+  }
+  return integer_constant(dims, std::array{out}, src.dtype);
+}
+
+template <ReductionAlgorithm algorithm>
+void reduce(Op& op) {
+  const Value& src = op.input(0);
+  const auto axes = reduced_axes(op, src.rank());
+  if (!axes) return op.set(0, src);
+  Dims dims;
+  for (int d = 0; d < src.rank(); ++d) {
+    if (!std::binary_search(axes->begin(), axes->end(), d))
+      dims.push_back(src.dims[d]);
+    else if (op.integer("keepdims", 1) != 0)
+      dims.push_back(1);
+  }
+  if (const auto constant = folded(op, src, *axes, dims, algorithm)) return op.set(0, *constant);
+  if (src.rank() == 0) return op.set(0, src);
+  op.set(0, reshape(op, op.add(Kind::reduction, ReductionAttributes{algorithm, *axes}, {src}), dims));
+}
+
+}  // namespace
+
+std::span<const Operator> reduction_operators() {
+  static constexpr std::array<Operator, 7> kOperators = {{{"ReduceMean", reduce<ReductionAlgorithm::mean>},
+                                                          {"ReduceSum", reduce<ReductionAlgorithm::sum>},
+                                                          {"ReduceMax", reduce<ReductionAlgorithm::max>},
+                                                          {"ReduceMin", reduce<ReductionAlgorithm::min>},
+                                                          {"ReduceProd", reduce<ReductionAlgorithm::mul>},
+                                                          {"ReduceL1", reduce<ReductionAlgorithm::norm_l1>},
+                                                          {"ReduceL2", reduce<ReductionAlgorithm::norm_l2>}}};
+  return kOperators;
+}
+
+}  // namespace relayout::graph::importing

@@ -1,0 +1,199 @@
+// ONNX's RNN, GRU and LSTM: one layer in one or both directions, its gates in oneDNN's order.
+//
+// ONNX: W is D G*O I and R D G*O O, gates of an LSTM input, output, forget, cell; B has the biases of W, then of R.
+// Here: weights are L D I G O, the gates of an LSTM input, forget, cell, output; the biases are one, their sum. A GRU's
+// gates are update, reset, output in both; the one that is linear before reset keeps the last gate's R bias apart.
+#include <algorithm>
+#include <array>
+
+#include "relayout/graph/onnx/importer.h"
+
+namespace relayout::graph::importing {
+namespace {
+
+struct Sequence {
+  std::vector<int64_t> gates;  // by oneDNN's order, ONNX's number
+  std::vector<std::string> activations;
+  RnnCell cell;
+};
+
+std::vector<std::string> activations_of(const Op& op, const Sequence& sequence, int directions) {
+  std::vector<std::string> names = op.texts("activations");
+  if (names.empty()) {
+    for (int d = 0; d < directions; ++d) {
+      names.insert(names.end(), sequence.activations.begin(), sequence.activations.end());
+    }
+  }
+  for (std::string& name : names) {
+    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  if (names.size() != sequence.activations.size() * static_cast<std::size_t>(directions)) {
+    op.corrupt(std::to_string(names.size()) + " activations");
+  }
+  return names;
+}
+
+/// Cells have fixed activations, but for the plain one, which has three kinds.
+void check_activations(const Op& op, int directions, Sequence* sequence) {
+  const std::vector<std::string> names = activations_of(op, *sequence, directions);
+  const std::size_t count = sequence->activations.size();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (count == 1 ? names[i] != names[0] : names[i] != sequence->activations[i % count]) {
+      throw NotExpressible{"the activation " + escaped(names[i])};
+    }
+  }
+  if (count != 1) return;
+  if (names[0] == "relu")
+    sequence->cell = RnnCell::vanilla_relu;
+  else if (names[0] == "sigmoid")
+    sequence->cell = RnnCell::vanilla_sigmoid;
+  else if (names[0] != "tanh")
+    throw NotExpressible{"the activation " + escaped(names[0])};
+}
+
+RnnDirection direction_of(const Op& op) {
+  const std::string direction = op.text("direction", "forward");
+  if (direction == "forward") return RnnDirection::left_to_right;
+  if (direction == "reverse") return RnnDirection::right_to_left;
+  if (direction == "bidirectional") return RnnDirection::bidirectional_concat;
+  op.corrupt("direction \"" + escaped(direction) + "\"");
+}
+
+Value in_gate_order(Op& op, const Value& value, const Sequence& sequence, int axis) {
+  const Dims count{static_cast<int64_t>(sequence.gates.size())};
+  if (std::is_sorted(sequence.gates.begin(), sequence.gates.end())) return value;
+  return gather(op, value, integer_constant(count, sequence.gates), axis);
+}
+
+/// D G*O I to L D I G O.
+Value weights_of(Op& op, const Value& value, const Sequence& sequence, const Dims& shape) {
+  const Value gates = in_gate_order(op, reshape(op, value, shape), sequence, 1);
+  const Value turned = transpose(op, gates, {0, 3, 1, 2});
+  Dims dims = turned.dims;
+  dims.insert(0, 1);
+  return reshape(op, turned, dims);
+}
+
+Value bias_of(Op& op, const Value& value, const Sequence& sequence, int64_t directions, int64_t channels) {
+  const auto gates = static_cast<int64_t>(sequence.gates.size());
+  const Value both = reshape(op, value, {directions, 2, gates, channels});
+  const auto side = [&](int64_t at) {
+    const SliceAttributes range{{0, at, 0, 0}, {directions, at + 1, gates, channels}, {1, 1, 1, 1}};
+    return in_gate_order(op, reshape(op, slice(op, both, range), {directions, gates, channels}), sequence, 1);
+  };
+  const auto first_gates = [&](const Value& from, int64_t begin, int64_t end) {
+    return slice(op, from, {{0, begin, 0}, {directions, end, channels}, {1, 1, 1}});
+  };
+  const auto sum = [&](const Value& a, const Value& b) {
+    const auto folded = fold_binary(op, a, b, "Add", a.dims);
+    return folded ? *folded : binary(op, a, b, BinaryAlgorithm::add);
+  };
+  const Value w = side(0), r = side(1);
+  if (sequence.cell != RnnCell::lbr_gru) return reshape(op, sum(w, r), {1, directions, gates, channels});
+  const Value joint = sum(first_gates(w, 0, 2), first_gates(r, 0, 2));
+  const Value all = concat(op, {joint, first_gates(w, 2, 3), first_gates(r, 2, 3)}, 1);
+  return reshape(op, all, {1, directions, gates + 1, channels});
+}
+
+struct Extents {
+  int64_t steps = 0, batch = 0, directions = 0, channels = 0;
+  bool batch_first = false;
+};
+
+/// An initial state, D N C (N D C where the batch comes first), as L D N C. One of a file's batch of 1 repeats.
+Value state_of(Op& op, const Value* given, const Extents& extents, DType dtype) {
+  const Dims dims = {1, extents.directions, extents.batch, extents.channels};
+  if (given == nullptr) return broadcast(op, number_constant({1, 1, 1, 1}, std::array{0.0}, dtype), dims);
+  Value state = *given;
+  if (state.rank() != 3) op.corrupt("a state of dims " + join(state.dims, "x"));
+  if (extents.batch_first) state = transpose(op, state, {1, 0, 2});
+  return broadcast(op, state, dims);
+}
+
+void check_form(const Op& op, const Extents& extents) {
+  if (op.find("clip") != nullptr) throw NotExpressible{"clip"};
+  if (op.integer("input_forget", 0) != 0) throw NotExpressible{"input_forget"};
+  if (op.has(7)) throw NotExpressible{"peepholes"};
+  if (!op.has(4)) return;
+  for (const int64_t length : op.integers_of(4)) {
+    if (length != extents.steps) throw NotExpressible{"sequences of different lengths"};
+  }
+}
+
+Extents extents_of(const Op& op, RnnDirection direction) {
+  const Value &src = op.input(0), &weights = op.input(1), &recurrent = op.input(2);
+  if (src.rank() != 3 || weights.rank() != 3 || recurrent.rank() != 3) {
+    op.corrupt("sources of " + join(src.dims, "x") + ", " + join(weights.dims, "x") + ", " + join(recurrent.dims, "x"));
+  }
+  Extents out{.directions = direction == RnnDirection::bidirectional_concat ? 2 : 1,
+              .channels = recurrent.dims[2],
+              .batch_first = op.integer("layout", 0) != 0};
+  out.steps = src.dims[out.batch_first ? 1 : 0];
+  out.batch = src.dims[out.batch_first ? 0 : 1];
+  if (op.integer("hidden_size", out.channels) != out.channels) {
+    op.corrupt("hidden_size " + std::to_string(op.integer("hidden_size", 0)) + " and R of " +
+               join(recurrent.dims, "x"));
+  }
+  return out;
+}
+
+/// T N D*C to ONNX's T D N C, or N T D C.
+Value layer_of(Op& op, const Value& layer, const Extents& extents) {
+  const Value parts = reshape(op, layer, {extents.steps, extents.batch, extents.directions, extents.channels});
+  if (extents.batch_first) return transpose(op, parts, {1, 0, 2, 3});
+  if (extents.directions == 1) return reshape(op, layer, {extents.steps, 1, extents.batch, extents.channels});
+  return transpose(op, parts, {0, 2, 1, 3});
+}
+
+/// L D N C to ONNX's D N C, or N D C.
+Value last_state(Op& op, const Value& state, const Extents& extents) {
+  const Value out = reshape(op, state, {extents.directions, extents.batch, extents.channels});
+  return extents.batch_first ? transpose(op, out, {1, 0, 2}) : out;
+}
+
+void recurrent(Op& op, Sequence sequence) {
+  const RnnDirection direction = direction_of(op);
+  const Extents extents = extents_of(op, direction);
+  check_form(op, extents);
+  check_activations(op, static_cast<int>(extents.directions), &sequence);
+  const bool lstm = sequence.cell == RnnCell::lstm;
+  const auto gates = static_cast<int64_t>(sequence.gates.size());
+
+  Value src = op.input(0);
+  if (extents.batch_first) src = transpose(op, src, {1, 0, 2});
+  std::vector<Value> operands(6);
+  operands[0] = src;
+  const Value *hidden = op.optional(5), *cell = lstm ? op.optional(6) : nullptr;
+  if (hidden != nullptr || cell != nullptr) {
+    operands[1] = state_of(op, hidden, extents, src.dtype);
+    if (lstm) operands[2] = state_of(op, cell, extents, src.dtype);
+  }
+  operands[3] = weights_of(op, op.input(1), sequence, {extents.directions, gates, extents.channels, src.dims[2]});
+  operands[4] = weights_of(op, op.input(2), sequence, {extents.directions, gates, extents.channels, extents.channels});
+  if (const Value* bias = op.optional(3)) {
+    operands[5] = bias_of(op, *bias, sequence, extents.directions, extents.channels);
+  }
+  const int dsts = op.wanted(2) && lstm ? 3 : op.wanted(1) ? 2 : 1;
+  const std::vector<Value> out = op.add(Kind::rnn, RnnAttributes{sequence.cell, direction}, operands, dsts);
+  if (op.wanted(0)) op.set(0, layer_of(op, out[0], extents));
+  if (op.wanted(1)) op.set(1, last_state(op, out[1], extents));
+  if (dsts == 3) op.set(2, last_state(op, out[2], extents));
+}
+
+void lstm(Op& op) { recurrent(op, {{0, 2, 3, 1}, {"sigmoid", "tanh", "tanh"}, RnnCell::lstm}); }
+
+void gru(Op& op) {
+  const bool linear_before_reset = op.integer("linear_before_reset", 0) != 0;
+  recurrent(op, {{0, 1, 2}, {"sigmoid", "tanh"}, linear_before_reset ? RnnCell::lbr_gru : RnnCell::gru});
+}
+
+void rnn(Op& op) { recurrent(op, {{0}, {"tanh"}, RnnCell::vanilla_tanh}); }
+
+}  // namespace
+
+std::span<const Operator> rnn_operators() {
+  static constexpr std::array<Operator, 3> kOperators = {{{"LSTM", lstm}, {"GRU", gru}, {"RNN", rnn}}};
+  return kOperators;
+}
+
+}  // namespace relayout::graph::importing

@@ -1,0 +1,234 @@
+// ONNX operators that slide a window: convolutions and pooling, with their ways of saying what is padded.
+#include <array>
+
+#include "relayout/graph/onnx/importer.h"
+
+namespace relayout::graph::importing {
+namespace {
+
+/// The most that a kernel, stride, dilation or pad can be, and a spatial extent: their sums and products fit 64 bits.
+constexpr int64_t kMostEntry = int64_t{1} << 20, kMostExtent = int64_t{1} << 40;
+
+/// A window over the spatial dims, every list filled in.
+struct Window {
+  Dims kernel, strides, dilations, pads_begin, pads_end;
+};
+
+Dims list_of(const Op& op, std::string_view attribute, int count, int64_t otherwise, int64_t least) {
+  const auto given = op.integers(attribute);
+  if (!given) return Dims(count, otherwise);
+  if (given->size() != static_cast<std::size_t>(count)) {
+    op.corrupt("attribute \"" + std::string(attribute) + "\" has " + std::to_string(given->size()) + " entries, not " +
+               std::to_string(count));
+  }
+  for (const int64_t value : *given) {
+    if (value < least || value > kMostEntry) {
+      op.corrupt("attribute \"" + std::string(attribute) + "\" has the entry " + std::to_string(value));
+    }
+  }
+  return dims_of(*given);
+}
+
+/// Extent of the window with its holes.
+int64_t reach(const Window& window, int d) { return (window.kernel[d] - 1) * window.dilations[d] + 1; }
+
+int64_t spatial_extent(const Op& op, const Value& src, int d) {
+  const int64_t extent = src.dims[d + 2];
+  if (extent > kMostExtent) op.corrupt("a window over a dim of " + std::to_string(extent));
+  return extent;
+}
+
+void check_source(const Op& op, const Value& src) {
+  if (src.rank() < 3) op.corrupt("a source of dims " + join(src.dims, "x"));
+  if (src.rank() > 5) throw NotExpressible{"more than 3 spatial dims"};
+}
+
+void split_padding(int64_t total, bool more_at_end, int64_t* begin, int64_t* end) {
+  *begin = more_at_end ? total / 2 : total - total / 2;
+  *end = total - *begin;
+}
+
+bool is_same(const std::string& auto_pad) { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
+
+/// Strides, dilations and pads for a kernel; `kernel` is the weights' or the attribute's.
+Window window_of(const Op& op, const Value& src, const Dims& kernel) {
+  const int count = kernel.size();
+  Window window{.kernel = kernel,
+                .strides = list_of(op, "strides", count, 1, 1),
+                .dilations = list_of(op, "dilations", count, 1, 1)};
+  const std::string auto_pad = op.text("auto_pad", "NOTSET");
+  const Dims pads = list_of(op, "pads", 2 * count, 0, 0);
+  for (int d = 0; d < count; ++d) {
+    int64_t begin = 0, end = 0;
+    if (is_same(auto_pad)) {
+      const int64_t extent = spatial_extent(op, src, d);
+      const int64_t out = ceil_div(extent, window.strides[d]);
+      const int64_t total = std::max<int64_t>((out - 1) * window.strides[d] + reach(window, d) - extent, 0);
+      split_padding(total, auto_pad == "SAME_UPPER", &begin, &end);
+    } else if (auto_pad == "NOTSET" || auto_pad.empty()) {
+      begin = pads[d];
+      end = pads[d + count];
+    } else if (auto_pad != "VALID") {
+      op.corrupt("auto_pad \"" + escaped(auto_pad) + "\"");
+    }
+    window.pads_begin.push_back(begin);
+    window.pads_end.push_back(end);
+  }
+  return window;
+}
+
+ConvolutionAttributes attributes_of(const Window& window, int64_t groups) {
+  return {.strides = window.strides,
+          .dilations = window.dilations,
+          .pads_begin = window.pads_begin,
+          .pads_end = window.pads_end,
+          .groups = groups};
+}
+
+int64_t groups_of(const Op& op, int64_t channels) {
+  const int64_t groups = op.integer("group", 1);
+  if (groups < 1 || channels % groups != 0) {
+    op.corrupt(std::to_string(groups) + " groups of " + std::to_string(channels) + " channels");
+  }
+  return groups;
+}
+
+/// The spatial dims of the weights, which the attribute must not contradict.
+Dims kernel_of(const Op& op, const Value& src, const Value& weights) {
+  check_source(op, src);
+  if (weights.rank() != src.rank()) op.corrupt("weights of dims " + join(weights.dims, "x"));
+  Dims kernel;
+  for (int d = 2; d < weights.rank(); ++d) {
+    if (weights.dims[d] < 1 || weights.dims[d] > kMostEntry) {
+      op.corrupt("weights of dims " + join(weights.dims, "x"));
+    }
+    kernel.push_back(weights.dims[d]);
+  }
+  if (const auto given = op.integers("kernel_shape"); given && !(dims_of(*given) == kernel)) {
+    op.corrupt("kernel_shape " + join(*given, "x") + " and weights of dims " + join(weights.dims, "x"));
+  }
+  return kernel;
+}
+
+void conv(Op& op) {
+  const Value &src = op.input(0), &weights = op.input(1);
+  const Dims kernel = kernel_of(op, src, weights);
+  const int64_t groups = groups_of(op, weights.dims[0]);
+  const Window window = window_of(op, src, kernel);
+  Value grouped = weights;
+  if (groups > 1) {
+    Dims dims = weights.dims;
+    dims[0] /= groups;
+    dims.insert(0, groups);
+    grouped = reshape(op, weights, dims);
+  }
+  const Value* bias = op.optional(2);
+  op.set(0, op.add(Kind::convolution, attributes_of(window, groups), {src, grouped, bias ? *bias : Value{}}));
+}
+
+/// Pads that give the spatial extents of `output_shape`, or those of the source times the strides.
+void fit_output(const Op& op, const Value& src, const Dims& padding, Window* window) {
+  const auto given = op.integers("output_shape");
+  const std::string auto_pad = op.text("auto_pad", "NOTSET");
+  if (!given && !is_same(auto_pad)) return;
+  const int count = window->kernel.size();
+  if (given && given->size() < static_cast<std::size_t>(count)) op.corrupt("output_shape " + join(*given, "x"));
+  for (int d = 0; d < count; ++d) {
+    const int64_t extent = spatial_extent(op, src, d);
+    const int64_t wish =
+        given ? (*given)[given->size() - static_cast<std::size_t>(count - d)] : extent * window->strides[d];
+    const int64_t full = (extent - 1) * window->strides[d] + padding[d] + reach(*window, d);
+    if (wish < 1 || wish > full) throw NotExpressible{"an output_shape beyond what the kernel reaches"};
+    split_padding(full - wish, auto_pad == "SAME_UPPER", &window->pads_begin[d], &window->pads_end[d]);
+  }
+}
+
+void conv_transpose(Op& op) {
+  const Value &src = op.input(0), &weights = op.input(1);
+  const Dims kernel = kernel_of(op, src, weights);
+  const int64_t groups = groups_of(op, weights.dims[0]);
+  const Dims padding = list_of(op, "output_padding", kernel.size(), 0, 0);
+  Window window = window_of(op, src, kernel);
+  fit_output(op, src, padding, &window);
+  // I O/G spatial, as ONNX has it, to [G] O/G I/G spatial.
+  Dims dims = weights.dims;
+  std::vector<int> order = {1, 0};
+  if (groups > 1) {
+    dims[0] /= groups;
+    dims.insert(0, groups);
+    order = {0, 2, 1};
+  }
+  while (static_cast<int>(order.size()) < dims.size()) order.push_back(static_cast<int>(order.size()));
+  const Value turned = transpose(op, reshape(op, weights, dims), order);
+  ConvolutionAttributes attributes = attributes_of(window, groups);
+  attributes.output_padding = padding;
+  const Value* bias = op.optional(2);
+  op.set(0, op.add(Kind::deconvolution, attributes, {src, turned, bias ? *bias : Value{}}));
+}
+
+/// With ceil_mode the last window may stick out: as padding at the end, which is returned as whether there is any.
+/// A window that would lie in it wholly is left out.
+bool round_up(const Op& op, const Value& src, Window* window) {
+  bool any = false;
+  for (int d = 0; d < window->kernel.size(); ++d) {
+    const int64_t extent = spatial_extent(op, src, d);
+    const int64_t room = extent + window->pads_begin[d] + window->pads_end[d] - reach(*window, d);
+    if (room < 0) op.corrupt("a window of " + std::to_string(reach(*window, d)) + " over " + std::to_string(extent));
+    int64_t last = ceil_div(room, window->strides[d]);
+    if (last * window->strides[d] >= extent + window->pads_begin[d]) --last;
+    const int64_t extra = last * window->strides[d] - room;
+    if (extra <= 0) continue;
+    window->pads_end[d] += extra;
+    any = true;
+  }
+  return any;
+}
+
+void pool(Op& op, PoolingAlgorithm algorithm) {
+  const Value& src = op.input(0);
+  check_source(op, src);
+  if (op.wanted(1)) throw NotExpressible{"the indices of maxima are read"};
+  if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
+  Window window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
+  const bool sticks_out = op.integer("ceil_mode", 0) != 0 && round_up(op, src, &window);
+  if (sticks_out && algorithm == PoolingAlgorithm::average_include_padding) {
+    throw NotExpressible{"an average that counts padding, but not what ceil_mode adds"};
+  }
+  op.set(0, op.add(Kind::pooling,
+                   PoolingAttributes{.algorithm = algorithm,
+                                     .kernel = window.kernel,
+                                     .strides = window.strides,
+                                     .dilations = window.dilations,
+                                     .pads_begin = window.pads_begin,
+                                     .pads_end = window.pads_end},
+                   {src}));
+}
+
+void max_pool(Op& op) { pool(op, PoolingAlgorithm::max); }
+
+void average_pool(Op& op) {
+  pool(op, op.integer("count_include_pad", 0) != 0 ? PoolingAlgorithm::average_include_padding
+                                                   : PoolingAlgorithm::average_exclude_padding);
+}
+
+void global_pool(Op& op, PoolingAlgorithm algorithm) {
+  check_source(op, op.input(0));
+  op.set(0, op.add(Kind::pooling, PoolingAttributes{.algorithm = algorithm}, {op.input(0)}));
+}
+
+void global_average_pool(Op& op) { global_pool(op, PoolingAlgorithm::average_exclude_padding); }
+void global_max_pool(Op& op) { global_pool(op, PoolingAlgorithm::max); }
+
+}  // namespace
+
+std::span<const Operator> window_operators() {
+  static constexpr std::array<Operator, 6> kOperators = {{{"Conv", conv},
+                                                          {"ConvTranspose", conv_transpose},
+                                                          {"MaxPool", max_pool},
+                                                          {"AveragePool", average_pool},
+                                                          {"GlobalAveragePool", global_average_pool},
+                                                          {"GlobalMaxPool", global_max_pool}}};
+  return kOperators;
+}
+
+}  // namespace relayout::graph::importing

@@ -1,0 +1,159 @@
+// ONNX operators that slide a window or resize: convolutions, pooling, Resize and Upsample, by values worked out by
+// hand and the specification's own examples.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/onnx_net.h"
+
+namespace relayout::graph::test {
+namespace {
+
+TEST(OnnxConv, KernelPadsAndBias) {
+  Net net;
+  net.input("x", {1, 1, 3, 3}).constant("w", {1, 1, 2, 2}, {1, 10, 100, 1000}).constant("b", {1}, {0.5});
+  net.node("Conv", {"x", "w", "b"}, {"y"}, {{"pads", Integers{1, 0, 0, 0}}}).output("y");
+  // Rows above are 0: 100 x + 1000 x', then the window of four.
+  expect_near(run(net, {counted(9)})[0], {2100.5, 3200.5, 5421.5, 6532.5, 8754.5, 9865.5});
+}
+
+TEST(OnnxConv, GroupsAndDilations) {
+  Net net;
+  net.input("x", {1, 4, 1, 3}).constant("w", {2, 2, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  net.node("Conv", {"x", "w"}, {"y"}, {{"group", int64_t{2}}, {"dilations", Integers{1, 2}}}).output("y");
+  // Places 0 and 2 of two channels a group: 1*1+2*3+3*4+4*6, 5*7+6*9+7*10+8*12.
+  expect_near(run(net, {counted(12)})[0], {43, 255});
+  const OnnxModel model = import(net);
+  EXPECT_EQ(model.graph.tensor(model.graph.nodes[0].src[1]).dims, (Dims{2, 1, 2, 1, 2}));
+}
+
+TEST(OnnxConv, AutoPad) {
+  // Extent 4, kernel 2: one place is missing, at the end or at the beginning.
+  for (const auto& [mode, expected] :
+       {std::pair{"SAME_UPPER", Values{21, 32, 43, 4}}, std::pair{"SAME_LOWER", Values{10, 21, 32, 43}},
+        std::pair{"VALID", Values{21, 32, 43}}}) {
+    Net net;
+    net.input("x", {1, 1, 4}).constant("w", {1, 1, 2}, {1, 10});
+    net.node("Conv", {"x", "w"}, {"y"}, {{"auto_pad", std::string(mode)}}).output("y");
+    expect_near(run(net, {counted(4)})[0], expected);
+  }
+}
+
+TEST(OnnxConvTranspose, ChannelsStridesAndOutputShape) {
+  Net net;
+  // Two source channels, one destination channel each of two groups: w is I O/G W.
+  net.input("x", {1, 2, 2}).constant("w", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  net.node("ConvTranspose", {"x", "w"}, {"y"}, {{"strides", Integers{2}}}).output("y");
+  // Channel 0: x0 * 1 2 3 at 0, x1 * 1 2 3 at 2, and the second source channel with 7 8 9.
+  expect_near(run(net, {{1, 10, 100, 1000}})[0],
+              {701, 802, 903 + 7010, 8020, 9030, 1004, 1105, 1206 + 10040, 11050, 12060});
+
+  Net shaped;
+  shaped.input("x", {1, 1, 3}).constant("w", {1, 1, 3}, {1, 1, 1});
+  shaped.node("ConvTranspose", {"x", "w"}, {"y"}, {{"strides", Integers{2}}, {"output_shape", Integers{6}}});
+  shaped.output("y");
+  // The whole is 1 1 3 2 5 3 3; one place goes, at the beginning unless SAME_UPPER says else.
+  expect_near(run(shaped, {counted(3)})[0], {1, 3, 2, 5, 3, 3});
+}
+
+TEST(OnnxConvTranspose, GroupsAreSeparate) {
+  Net net;
+  net.input("x", {1, 2, 1}).constant("w", {2, 2, 1}, {2, 3, 5, 7});
+  net.node("ConvTranspose", {"x", "w"}, {"y"}, {{"group", int64_t{2}}}).output("y");
+  expect_near(run(net, {{10, 100}})[0], {20, 30, 500, 700});
+}
+
+TEST(OnnxPool, CeilModeAndPadding) {
+  // 5 places, kernel 2, stride 2: floor leaves the last out, ceil takes it alone.
+  const std::vector<Attribute> floor = {{"kernel_shape", Integers{2}}, {"strides", Integers{2}}};
+  std::vector<Attribute> ceil = floor;
+  ceil.push_back({"ceil_mode", int64_t{1}});
+  expect_near(run(one("MaxPool", {1, 1, 5}, floor), {counted(5)})[0], {2, 4});
+  expect_near(run(one("MaxPool", {1, 1, 5}, ceil), {counted(5)})[0], {2, 4, 5});
+  expect_near(run(one("AveragePool", {1, 1, 5}, ceil), {counted(5)})[0], {1.5, 3.5, 5});
+  ceil.push_back({"count_include_pad", int64_t{1}});
+  EXPECT_EQ(kinds(import(one("AveragePool", {1, 1, 5}, ceil)).graph), std::vector{Kind::barrier});
+  // A window that would start in the padding is none: 4 places and a pad at each end, stride 3.
+  expect_near(run(one("MaxPool", {1, 1, 4},
+                      {{"kernel_shape", Integers{1}},
+                       {"strides", Integers{5}},
+                       {"pads", Integers{0, 1}},
+                       {"ceil_mode", int64_t{1}}}),
+                  {counted(4)})[0],
+              {1});
+
+  const std::vector<Attribute> padded = {{"kernel_shape", Integers{3}}, {"pads", Integers{1, 1}}};
+  expect_near(run(one("AveragePool", {1, 1, 3}, padded), {{3, 6, 9}})[0], {4.5, 6, 7.5});
+  std::vector<Attribute> counting = padded;
+  counting.push_back({"count_include_pad", int64_t{1}});
+  expect_near(run(one("AveragePool", {1, 1, 3}, counting), {{3, 6, 9}})[0], {3, 6, 5});
+  expect_near(
+      run(one("MaxPool", {1, 1, 4},
+              {{"kernel_shape", Integers{2}}, {"auto_pad", std::string("SAME_UPPER")}, {"strides", Integers{2}}}),
+          {counted(4)})[0],
+      {2, 4});
+}
+
+TEST(OnnxPool, GlobalAndIndices) {
+  expect_near(run(one("GlobalAveragePool", {1, 2, 2, 2}), {counted(8)})[0], {2.5, 6.5});
+  expect_near(run(one("GlobalMaxPool", {1, 2, 2, 2}), {counted(8)})[0], {4, 8});
+  Net indices;
+  indices.input("x", {1, 1, 4}).node("MaxPool", {"x"}, {"y", "at"}, {{"kernel_shape", Integers{2}}});
+  indices.output("y");
+  EXPECT_TRUE(import(indices).warnings.empty());
+  indices.output("at").value("at", {1, 1, 3}, ::onnx::TensorProto::INT64);
+  EXPECT_EQ(import(indices).warnings.size(), 1u);
+}
+
+Net resize(const Integers& dims, const Numbers& scales, const Integers& sizes,
+           const std::vector<Attribute>& attributes) {
+  Net net(13);
+  net.input("x", dims);
+  if (sizes.empty())
+    net.constant("s", {static_cast<int64_t>(scales.size())}, scales);
+  else
+    net.integers("s", sizes);
+  net.node("Resize", sizes.empty() ? Texts{"x", "", "s"} : Texts{"x", "", "", "s"}, {"y"}, attributes).output("y");
+  return net;
+}
+
+TEST(OnnxResize, ExamplesOfTheSpecification) {
+  const Attribute nearest{"mode", std::string("nearest")}, linear{"mode", std::string("linear")};
+  const auto coordinates = [](const char* mode) {
+    return Attribute{"coordinate_transformation_mode", std::string(mode)};
+  };
+  const Values square = counted(4), wide = counted(8);
+  expect_near(run(resize({1, 1, 2, 2}, {1, 1, 2, 3}, {}, {nearest}), {square})[0],
+              {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4});
+  expect_near(run(resize({1, 1, 2, 2}, {1, 1, 2, 2}, {}, {linear}), {square})[0],
+              {1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4});
+  expect_near(
+      run(resize({1, 1, 2, 2}, {1, 1, 2, 2}, {}, {linear, coordinates("align_corners")}), {square})[0],
+      {1, 4.0 / 3, 5.0 / 3, 2, 5.0 / 3, 2, 7.0 / 3, 8.0 / 3, 7.0 / 3, 8.0 / 3, 3, 10.0 / 3, 3, 10.0 / 3, 11.0 / 3, 4});
+  expect_near(run(resize({1, 1, 2, 4}, {}, {1, 1, 1, 3}, {nearest}), {wide})[0], {1, 2, 4});
+  expect_near(run(resize({1, 1, 2, 4}, {}, {1, 1, 1, 2}, {linear, coordinates("pytorch_half_pixel")}), {wide})[0],
+              {1.5, 3.5});
+  expect_near(run(resize({1, 1, 1, 4}, {}, {1, 1, 1, 8},
+                         {nearest, coordinates("asymmetric"), {"nearest_mode", std::string("floor")}}),
+                  {counted(4)})[0],
+              {1, 1, 2, 2, 3, 3, 4, 4});
+  expect_near(run(resize({1, 1, 1, 2}, {}, {1, 1, 1, 4},
+                         {nearest, coordinates("asymmetric"), {"nearest_mode", std::string("ceil")}}),
+                  {{1, 2}})[0],
+              {1, 2, 2, 2});
+}
+
+TEST(OnnxResize, UpsampleAndWhatHasNoKind) {
+  Net upsample(9);
+  upsample.input("x", {1, 1, 2}).constant("s", {3}, {1, 1, 2}).node("Upsample", {"x", "s"}, {"y"}).output("y");
+  expect_near(run(upsample, {{1, 2}})[0], {1, 1, 2, 2});
+  Net attribute = one("Upsample", {1, 1, 2}, {{"scales", Numbers{1, 1, 2}}, {"mode", std::string("linear")}}, 7);
+  expect_near(run(attribute, {{1, 2}})[0], {1, 1.5, 2, 2});
+  for (const Net& net : {resize({1, 1, 4}, {1, 1, 0.6}, {}, {}), resize({1, 2, 4}, {1, 2, 1}, {}, {}),
+                         resize({1, 1, 4}, {1, 1, 2}, {}, {{"mode", std::string("cubic")}})}) {
+    EXPECT_EQ(import(net).warnings.size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace relayout::graph::test

@@ -1,0 +1,280 @@
+// The choices of a graph as a problem: places of tensors, ways of nodes, and what they cost. See optimize.h.
+#include <algorithm>
+#include <bit>
+
+#include "relayout/graph/optimize/offers.h"
+
+namespace relayout::graph {
+namespace {
+
+/// What a reorder of a constant costs that is not counted, so that needless ones are not made.
+constexpr double kUncounted = 1e-6;
+class SpaceBuilder {
+ public:
+  SpaceBuilder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options)
+      : graph_(graph),
+        options_(options),
+        finder_(graph, backend, costs, options),
+        offers_(collect_offers(graph, backend, options, finder_)),
+        producers_(producers(graph)),
+        is_hint_(graph.nodes.size()),
+        choice_offers_(graph.nodes.size()) {
+    for (const Node& node : graph.nodes) {
+      if (node.hint != kNone) is_hint_[at(node.hint)] = true;
+    }
+  }
+
+  ChoiceSpace run() {
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) add_tensor(static_cast<TensorId>(t));
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+      if (producers_[t] == kNone) add_source(static_cast<TensorId>(t));
+    }
+    space_.first_node = static_cast<int>(space_.problem.operations.size());
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) add_operation(static_cast<NodeId>(n));
+    for (TensorId t : graph_.outputs) add_output(t);
+    space_.left_out = offers_.left_out;
+    return std::move(space_);
+  }
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  const Tensor& tensor(TensorId t) const { return graph_.tensor(t); }
+  int plain(TensorId t) { return finder_.layouts().id(Layout::contiguous(tensor(t).dims)); }
+
+  void add_tensor(TensorId t) {
+    const std::vector<NumberedPlace>& places = offers_.places[at(t)];
+    solve::ProblemTensor out{.places = static_cast<int>(places.size())};
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      for (std::size_t j = 0; j < places.size(); ++j) {
+        out.reorder.push_back(i == j ? 0 : reorder_cost(t, places[i].layout, places[j].layout));
+      }
+    }
+    space_.problem.tensors.push_back(std::move(out));
+    std::vector<Place>& named = space_.places.emplace_back();
+    for (const NumberedPlace& place : places) {
+      named.push_back({finder_.layouts().layout(place.layout), place.part_of, place.part_of_place});
+    }
+  }
+
+  double reorder_cost(TensorId t, int from, int to) {
+    if (!tensor(t).constant()) return finder_.reorder_cost(t, from, to);
+    if (options_.runs <= 0) return kUncounted;
+    // Done once, not in every run: its time alone.
+    return finder_.reorder_cost(t, from, to) / (1 + kMoveMargin) / static_cast<double>(options_.runs);
+  }
+
+  solve::PlaceSet places_in(TensorId t, int layout) const {
+    solve::PlaceSet out = 0;
+    for (std::size_t p = 0; p < offers_.places[at(t)].size(); ++p) {
+      if (offers_.places[at(t)][p].layout == layout) out |= solve::PlaceSet{1} << p;
+    }
+    return out;
+  }
+  std::vector<int> fixed(TensorId t) {
+    std::vector<int> out;
+    for (const auto& [tensor, layout] : options_.fixed) {
+      if (tensor == t) out.push_back(finder_.layouts().id(layout));
+    }
+    return out;
+  }
+
+  void add_operation(NodeId id) {
+    const Node& node = graph_.node(id);
+    solve::ProblemOperation op;
+    std::ranges::copy_if(node.src, std::back_inserter(op.src), [](TensorId t) { return t != kNone; });
+    std::ranges::copy_if(node.dst, std::back_inserter(op.dst), [](TensorId t) { return t != kNone; });
+    space_.problem.operations.push_back(std::move(op));
+    space_.choices.emplace_back();
+    if (node.kind == Kind::barrier) {
+      add_barrier(node);
+    } else if (is_view(node.kind)) {
+      for (const ViewOffer& view : offers_.views[at(id)]) add_view(node, view.src, view.dst);
+    } else {
+      for (const Offer& offer : offers_.ways[at(id)]) add_way(id, offer);
+      for (const PartsOffer& parts : offers_.parts[at(id)]) add_parts(node, parts);
+    }
+    tidy(id);
+  }
+
+  solve::ProblemOperation& last() { return space_.problem.operations.back(); }
+
+  void add_choice(solve::ProblemChoice choice, NodeChoice meaning, const Offer* offer) {
+    last().choices.push_back(std::move(choice));
+    space_.choices.back().push_back(std::move(meaning));
+    choice_offers_[space_.choices.size() - 1].push_back(offer);
+  }
+
+  void add_barrier(const Node& node) {
+    solve::ProblemChoice choice;
+    NodeChoice meaning{.implementation = std::make_shared<const Implementation>(Implementation{.name = "barrier"})};
+    for (TensorId t : node.src) {
+      if (t != kNone) choice.src.push_back(places_in(t, plain(t)));
+    }
+    for (TensorId t : node.dst) {
+      if (t != kNone) choice.dst.push_back(offers_.place(t, plain(t)));
+    }
+    add_choice(std::move(choice), std::move(meaning), nullptr);
+  }
+
+  NodeChoice view_choice(const std::vector<int>& src, int dst) {
+    Implementation out{.name = "view"};
+    for (int layout : src) out.src.emplace_back(finder_.layouts().layout(layout));
+    out.dst.emplace_back(finder_.layouts().layout(dst));
+    return {.implementation = std::make_shared<const Implementation>(std::move(out))};
+  }
+
+  void add_view(const Node& node, int from, int to) {
+    const int place = offers_.place(node.dst[0], to);
+    if (place == kNone) return;
+    add_choice({.src = {places_in(node.src[0], from)}, .dst = {place}}, view_choice({from}, to), nullptr);
+  }
+
+  void add_parts(const Node& node, const PartsOffer& offer) {
+    solve::ProblemChoice choice{.dst = {offer.whole}};
+    std::vector<int> layouts;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      choice.src.push_back(solve::PlaceSet{1} << offer.parts[i]);
+      layouts.push_back(offers_.places[at(node.src[i])][at(offer.parts[i])].layout);
+    }
+    add_choice(std::move(choice), view_choice(layouts, offers_.places[at(node.dst[0])][at(offer.whole)].layout),
+               nullptr);
+  }
+
+  /// The first destination may lie anywhere in its layout, by itself or as a part.
+  void add_way(NodeId id, const Offer& offer) {
+    const Node& node = graph_.node(id);
+    solve::ProblemChoice choice{.cost = offer.way.cost};
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      if (node.src[i] == kNone) continue;
+      choice.src.push_back(places_in(node.src[i], offer.way.src[i]));
+      if (choice.src.back() == 0) return;
+    }
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      if (node.dst[i] == kNone) continue;
+      choice.dst.push_back(offers_.place(node.dst[i], offer.way.dst[i]));
+      if (choice.dst.back() == kNone) return;
+    }
+    if (!add_hint(id, offer, choice)) return;
+    const NodeChoice meaning{.implementation = offer.way.implementation};
+    if (node.dst[0] != kNone) {
+      for (solve::PlaceSet left = places_in(node.dst[0], offer.way.dst[0]); left != 0; left &= left - 1) {
+        choice.dst[0] = std::countr_zero(left);
+        add_choice(choice, meaning, &offer);
+      }
+    } else {
+      add_choice(choice, meaning, &offer);
+    }
+    if (offer.way.in_place_cost == kImpossible) return;
+    choice.src[0] = solve::PlaceSet{1} << offers_.place(node.src[0], offer.way.src[0]);
+    choice.dst[0] = offers_.place(node.dst[0], offer.way.dst[0]);
+    choice.cost = offer.way.in_place_cost;
+    add_choice(choice, {.implementation = offer.way.implementation, .in_place = true}, &offer);
+  }
+
+  /// The forward choices it goes with; false where none of them is left.
+  bool add_hint(NodeId id, const Offer& offer, solve::ProblemChoice& choice) {
+    const NodeId hint = graph_.node(id).hint;
+    if (offer.forward.empty() || offer.forward.size() == offers_.ways[at(hint)].size()) return true;
+    const std::vector<const Offer*>& made = choice_offers_[at(hint)];
+    for (std::size_t c = 0; c < made.size(); ++c) {
+      const auto is_it = [&](const Way* way) { return made[c] != nullptr && way == &made[c]->way; };
+      if (std::ranges::any_of(offer.forward, is_it)) choice.with_hint.push_back(static_cast<int>(c));
+    }
+    last().hint = space_.first_node + hint;
+    return !choice.with_hint.empty();
+  }
+
+  /// Choices that are nothing but dearer than another go, and those that make no fixed layout.
+  void tidy(NodeId id) {
+    const Node& node = graph_.node(id);
+    solve::ProblemOperation& op = last();
+    std::vector<std::size_t> kept;
+    // A forward way may be dearer for what comes back.
+    const auto covers = [&](std::size_t i, std::size_t j) {
+      const solve::ProblemChoice &a = op.choices[i], &b = op.choices[j];
+      if (a.cost > b.cost || a.dst != b.dst || a.with_hint != b.with_hint) return false;
+      if (is_hint_[at(id)] && choice_offers_[at(id)][i] != choice_offers_[at(id)][j]) return false;
+      for (std::size_t k = 0; k < a.src.size(); ++k) {
+        if ((b.src[k] & ~a.src[k]) != 0) return false;
+      }
+      return true;
+    };
+    // Only those that make the same place of the first destination are compared.
+    const auto first = [](const solve::ProblemChoice& choice) { return choice.dst.empty() ? 0 : at(choice.dst[0]); };
+    std::vector<std::vector<std::size_t>> alike(solve::kMaxPlaces);
+    for (std::size_t c = 0; c < op.choices.size(); ++c) alike[first(op.choices[c])].push_back(c);
+    for (std::size_t c = 0; c < op.choices.size(); ++c) {
+      const bool covered = std::ranges::any_of(alike[first(op.choices[c])], [&](std::size_t other) {
+        return other != c && covers(other, c) && (other < c || !covers(c, other));
+      });
+      if (!covered && makes_fixed(op, op.choices[c])) kept.push_back(c);
+    }
+    if (kept.empty()) {
+      throw Error(ErrorCode::unsupported,
+                  "optimize: no way to run " + described(graph_, node) + " in the layouts that are fixed", "node",
+                  escaped(node.name));
+    }
+    const auto keep = [&](auto& list) {
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i] != i) list[i] = std::move(list[kept[i]]);
+      }
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(kept.size()), list.end());
+    };
+    keep(op.choices);
+    keep(space_.choices.back());
+    keep(choice_offers_[at(id)]);
+  }
+
+  bool makes_fixed(const solve::ProblemOperation& op, const solve::ProblemChoice& choice) {
+    for (std::size_t i = 0; i < op.dst.size(); ++i) {
+      const std::vector<NumberedPlace>& places = offers_.places[at(op.dst[i])];
+      for (int layout : fixed(op.dst[i])) {
+        if (places[at(choice.dst[i])].layout != layout) return false;
+      }
+    }
+    return true;
+  }
+
+  /// An input or constant: an input without a fixed layout arrives in any.
+  void add_source(TensorId t) {
+    solve::ProblemOperation op{.dst = {t}};
+    const std::vector<int> wanted = fixed(t);
+    const bool given = tensor(t).constant() || tensor(t).layout;
+    for (std::size_t p = 0; p < offers_.places[at(t)].size(); ++p) {
+      const NumberedPlace& place = offers_.places[at(t)][p];
+      if (place.part_of != kNone || (given && p > 0)) continue;
+      if (!given && !finder_.layouts().layout(place.layout).injective_with_padding()) continue;
+      if (!given && !wanted.empty() && wanted[0] != place.layout) continue;
+      op.choices.push_back({.dst = {static_cast<int>(p)}});
+    }
+    space_.problem.operations.push_back(std::move(op));
+  }
+
+  /// In memory of its own, so that it leaves without another copy.
+  void add_output(TensorId t) {
+    solve::PlaceSet any = 0;
+    for (std::size_t p = 0; p < offers_.places[at(t)].size(); ++p) {
+      const NumberedPlace& place = offers_.places[at(t)][p];
+      const bool wanted = !tensor(t).layout || place.layout == finder_.layouts().id(*tensor(t).layout);
+      if (place.part_of == kNone && wanted) any |= solve::PlaceSet{1} << p;
+    }
+    space_.problem.operations.push_back({.src = {t}, .choices = {{.src = {any}}}});
+  }
+
+  const Graph& graph_;
+  const OptimizeOptions& options_;
+  WayFinder finder_;
+  const Offers offers_;
+  const std::vector<NodeId> producers_;
+  std::vector<bool> is_hint_;                             // by node: a backward one is made with it
+  std::vector<std::vector<const Offer*>> choice_offers_;  // by node and choice
+  ChoiceSpace space_;
+};
+
+}  // namespace
+
+ChoiceSpace choice_space(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options) {
+  return SpaceBuilder(graph, backend, costs, options).run();
+}
+
+}  // namespace relayout::graph

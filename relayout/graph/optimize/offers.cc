@@ -1,0 +1,269 @@
+// Asking the backend for each node, following views, and finding where concats can move nothing: see offers.h.
+#include "relayout/graph/optimize/offers.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "relayout/graph/ir/ops.h"
+
+namespace relayout::graph {
+namespace {
+
+/// Layouts of a tensor by itself; parts of concats come on top, and what ways to make a wanted layout need.
+constexpr std::size_t kMaxLayouts = 20;
+/// Concats that one tensor may be written into: where each layer reads all earlier ones, the sets of its places would
+/// double with each. The last ones come first.
+constexpr std::size_t kMaxWholes = 3;
+
+class Collector {
+ public:
+  Collector(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder)
+      : graph_(graph),
+        backend_(backend),
+        options_(options),
+        finder_(finder),
+        producers_(producers(graph)),
+        consumers_(consumers(graph)) {
+    out_.places.resize(graph.tensors.size());
+    out_.ways.resize(graph.nodes.size());
+    out_.views.resize(graph.nodes.size());
+    out_.parts.resize(graph.nodes.size());
+  }
+
+  Offers run() {
+    place_given();
+    place_wanted();
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) collect(static_cast<NodeId>(n));
+    for (std::size_t t = 0; t < out_.places.size(); ++t) {
+      if (out_.places[t].empty()) add_layout(static_cast<TensorId>(t), plain(static_cast<TensorId>(t)));
+    }
+    if (options_.concat_in_place) {
+      // A part's places follow from its destination's, which may be parts of a later one.
+      for (std::size_t n = graph_.nodes.size(); n-- > 0;) place_parts(static_cast<NodeId>(n));
+    }
+    out_.left_out = left_out_.size();
+    return std::move(out_);
+  }
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  const Tensor& tensor(TensorId t) const { return graph_.tensor(t); }
+  int plain(TensorId t) { return finder_.layouts().id(Layout::contiguous(tensor(t).dims)); }
+
+  void add_layout(TensorId t, int layout, bool wanted = false) {
+    std::vector<NumberedPlace>& places = out_.places[at(t)];
+    if (std::ranges::find(places, layout, &NumberedPlace::layout) != places.end()) return;
+    if (places.size() < (wanted ? std::size_t{solve::kMaxPlaces} : kMaxLayouts)) {
+      places.push_back({layout});
+    } else {
+      left_out_.insert({t, layout, kNone});
+    }
+  }
+
+  /// Constants are given row-major, inputs in their fixed layout.
+  void place_given() {
+    for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
+      const auto t = static_cast<TensorId>(i);
+      if (tensor(t).constant()) {
+        add_layout(t, plain(t));
+      } else if (producers_[i] == kNone && tensor(t).layout) {
+        add_layout(t, finder_.layouts().id(*tensor(t).layout));
+      }
+    }
+  }
+
+  /// What plans must have stands before what they may have, so that no limit leaves it out.
+  void place_wanted() {
+    for (const auto& [t, layout] : options_.fixed) wanted_.emplace(t, finder_.layouts().id(layout));
+    for (TensorId t : graph_.outputs) {
+      if (tensor(t).layout) wanted_.emplace(t, finder_.layouts().id(*tensor(t).layout));
+    }
+    for (const auto& [t, layout] : wanted_) add_layout(t, layout, true);
+    if (left_out_.empty()) return;
+    const TensorId t = std::get<0>(*left_out_.begin());
+    throw Error(ErrorCode::limit,
+                "optimize: over " + std::to_string(solve::kMaxPlaces) + " layouts are fixed of \"" +
+                    escaped(tensor(t).name) + "\"",
+                "fixed", escaped(tensor(t).name), std::to_string(solve::kMaxPlaces));
+  }
+
+  void collect(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.kind == Kind::barrier) {
+      for (const auto* operands : {&node.src, &node.dst}) {
+        for (TensorId t : *operands) {
+          if (t != kNone) add_layout(t, plain(t));
+        }
+      }
+      return;
+    }
+    if (is_view(node.kind)) return collect_view(id);
+    std::vector<int> leads;
+    const std::vector<int>& usual = finder_.families(tensor(node.src[0]).dims);
+    for (const NumberedPlace& place : out_.places[at(node.src[0])]) {
+      const bool of_view =
+          producers_[at(node.src[0])] != kNone && is_view(graph_.node(producers_[at(node.src[0])]).kind);
+      // Kernels know padding of channels only, those of prelu no other orders of dims than the usual ones.
+      const bool known = node.kind != Kind::prelu && !finder_.layouts().layout(place.layout).padded();
+      if (of_view && known && std::ranges::find(usual, place.layout) == usual.end()) leads.push_back(place.layout);
+    }
+    std::vector<Offer>& offers = out_.ways[at(id)];
+    const bool in_place = may_run_in_place(id);
+    if (node.hint == kNone || node.forward()) {
+      for (const Way& way : finder_.ways(id, leads, nullptr, in_place)) offers.push_back({way, {}});
+    } else if (!follows_forward(node.kind)) {
+      for (const Way& way : finder_.ways(id, leads, &out_.ways[at(node.hint)][0].way, false))
+        offers.push_back({way, {}});
+    } else {
+      collect_backward(id);
+    }
+    if (offers.empty()) {
+      throw Error(ErrorCode::unsupported,
+                  "optimize: " + backend_.name() + " has no way to run " + described(graph_, node), "node",
+                  escaped(node.name));
+    }
+    for (const Offer& offer : offers) {
+      bool wanted = false;
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        wanted |= wanted_.contains({node.dst[i], offer.way.dst[i]});
+      }
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        if (node.src[i] != kNone) add_layout(node.src[i], offer.way.src[i], wanted);
+      }
+      for (std::size_t i = 0; i < node.dst.size(); ++i) {
+        if (node.dst[i] != kNone) add_layout(node.dst[i], offer.way.dst[i], wanted);
+      }
+    }
+  }
+
+  /// Ways that go with several forward ones stand once.
+  void collect_backward(NodeId id) {
+    std::vector<Offer>& offers = out_.ways[at(id)];
+    for (const Offer& forward : out_.ways[at(graph_.node(id).hint)]) {
+      for (const Way& way : finder_.ways_as(id, forward.way)) {
+        const auto known = std::ranges::find_if(offers, [&](const Offer& other) {
+          return other.way.cost == way.cost && other.way.src == way.src && other.way.dst == way.dst &&
+                 other.way.implementation->name == way.implementation->name;
+        });
+        if (known == offers.end()) {
+          offers.push_back({way, {&forward.way}});
+        } else {
+          known->forward.push_back(&forward.way);
+        }
+      }
+    }
+  }
+
+  void collect_view(NodeId id) {
+    const Node& node = graph_.node(id);
+    const TensorId src = node.src[0], dst = node.dst[0];
+    add_layout(src, plain(src));
+    for (const NumberedPlace& place : out_.places[at(src)]) {
+      try {
+        const int view =
+            finder_.layouts().id(view_of(graph_, node, finder_.layouts().layout(place.layout)).canonical());
+        add_layout(dst, view);
+        out_.views[at(id)].push_back({place.layout, view});
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::needs_copy) throw;
+      }
+    }
+  }
+
+  /// Where the destination may be written over the first source: nothing reads that afterwards, and its memory is
+  /// no other tensor's.
+  bool may_run_in_place(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (!options_.in_place || !can_overwrite_source(graph_, node)) return false;
+    const TensorId src = node.src[0], dst = node.dst[0];
+    const NodeId maker = producers_[at(src)];
+    if (maker == kNone || is_view(graph_.node(maker).kind) || graph_.node(maker).kind == Kind::concat) return false;
+    if (tensor(src).dims != tensor(dst).dims || bits(tensor(src).dtype) != bits(tensor(dst).dtype)) return false;
+    const std::vector<NodeId>& readers = consumers_[at(src)];
+    return readers.back() == id && std::ranges::count(node.src, src) == 1 &&
+           std::ranges::find(graph_.outputs, src) == graph_.outputs.end() &&
+           std::ranges::none_of(readers, [&](NodeId n) { return is_view(graph_.node(n).kind); });
+  }
+
+  /// Parts are distinct tensors that are made anew in each run.
+  bool may_move_nothing(const Node& node) const {
+    if (node.kind != Kind::concat) return false;
+    return std::ranges::all_of(
+               node.src, [&](TensorId t) { return !tensor(t).constant() && std::ranges::count(node.src, t) == 1; }) &&
+           !Layout::contiguous(tensor(node.dst[0]).dims).empty();
+  }
+
+  /// Of channels-last layouts and of several images parts have gaps between them, which reorders write and few
+  /// primitives do; row-major and blocked ones of one image are as dense as by themselves.
+  void place_parts(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (!may_move_nothing(node)) return;
+    const std::size_t wholes = out_.places[at(node.dst[0])].size();
+    for (std::size_t q = 0; q < wholes; ++q) {
+      const int whole = out_.places[at(node.dst[0])][q].layout;
+      std::vector<int> layouts;
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        const std::optional<Layout> part = concat_part(graph_, node, i, finder_.layouts().layout(whole));
+        if (!part) break;
+        layouts.push_back(finder_.layouts().id(*part));
+      }
+      const auto is_full = [&](TensorId t) {
+        std::set<NodeId> concats = {id};
+        for (const NumberedPlace& place : out_.places[at(t)]) {
+          if (place.part_of != kNone) concats.insert(place.part_of);
+        }
+        return out_.places[at(t)].size() >= std::size_t{solve::kMaxPlaces} || concats.size() > kMaxWholes;
+      };
+      if (layouts.size() < node.src.size()) continue;
+      if (std::ranges::any_of(node.src, is_full)) {
+        left_out_.insert({node.dst[0], whole, id});
+        continue;
+      }
+      PartsOffer offer{static_cast<int>(q), {}};
+      for (std::size_t i = 0; i < node.src.size(); ++i) {
+        if (out_.place(node.src[i], layouts[i], id) == kNone) {
+          out_.places[at(node.src[i])].push_back({layouts[i], id, static_cast<int>(q)});
+        }
+        offer.parts.push_back(out_.place(node.src[i], layouts[i], id));
+      }
+      out_.parts[at(id)].push_back(std::move(offer));
+    }
+  }
+
+  const Graph& graph_;
+  const Backend& backend_;
+  const OptimizeOptions& options_;
+  WayFinder& finder_;
+  const std::vector<NodeId> producers_;
+  const std::vector<std::vector<NodeId>> consumers_;
+  Offers out_;
+  /// Layouts that are fixed, and that outputs leave in.
+  std::set<std::pair<TensorId, int>> wanted_;
+  /// Of a tensor a layout by itself, or the one in which a concat would move nothing.
+  std::set<std::tuple<TensorId, int, NodeId>> left_out_;
+};
+
+}  // namespace
+
+int Offers::place(TensorId tensor, int layout, NodeId part_of) const {
+  const std::vector<NumberedPlace>& all = places[static_cast<std::size_t>(tensor)];
+  const auto is_it = [&](const NumberedPlace& place) { return place.part_of == part_of && place.layout == layout; };
+  const auto found = std::ranges::find_if(all, is_it);
+  return found == all.end() ? kNone : static_cast<int>(found - all.begin());
+}
+
+std::string described(const Graph& graph, const Node& node) {
+  std::string out = std::string(name(node.kind)) + " \"" + escaped(node.name) + "\" (" + std::string(name(node.pass));
+  for (TensorId t : node.src) {
+    if (t == kNone) continue;
+    out += ", " + std::string(name(graph.tensor(t).dtype)) + " " + join(graph.tensor(t).dims, "x");
+  }
+  return out + ")";
+}
+
+Offers collect_offers(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder) {
+  return Collector(graph, backend, options, finder).run();
+}
+
+}  // namespace relayout::graph

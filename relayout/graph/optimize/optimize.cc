@@ -1,0 +1,192 @@
+// The cheapest plan of a graph, and what it would cost to do without each of its reorders. See optimize.h.
+#include "relayout/graph/optimize/optimize.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+
+#include "relayout/graph/optimize/offers.h"
+#include "relayout/solve/limits.h"
+
+namespace relayout::graph {
+namespace {
+
+/// "12.3 us", with three digits.
+std::string microseconds(double us) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g us", us);
+  return text.data();
+}
+
+/// What the cheapest plan costs that has no reorder of a tensor between two layouts; kImpossible where there is none,
+/// nothing where that was not proven in time.
+std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vector<Place>& places, TensorId t,
+                                   const Layout& from, const Layout& to, const solve::SolveOptions& options) {
+  solve::ProblemTensor& tensor = problem.tensors[static_cast<std::size_t>(t)];
+  const std::vector<double> before = tensor.reorder;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t j = 0; j < places.size(); ++j) {
+      if (i != j && places[i].layout == from && places[j].layout == to)
+        tensor.reorder[i * places.size() + j] = kImpossible;
+    }
+  }
+  std::optional<double> out = kImpossible;
+  try {
+    const solve::Solution best = solve::solve(problem, options);
+    out = best.optimal ? std::optional(best.cost) : std::nullopt;
+  } catch (const solve::Infeasible&) {  // every plan has such a reorder
+  }
+  tensor.reorder = before;
+  return out;
+}
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// Digit by digit, which equal layouts need not be.
+bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& b) {
+  if (!a || !b) return !a && !b;
+  if (a->dims() != b->dims() || a->offset0() != b->offset0()) return false;
+  for (int d = 0; d < a->ndims(); ++d) {
+    if (!std::ranges::equal(a->digits(d), b->digits(d))) return false;
+  }
+  return true;
+}
+
+/// The nodes that cannot be made as planned. Offers are of layouts that begin at offset 0, as they were spelled when
+/// they came first: what is planned otherwise, as parts of concats and views are, is asked for.
+std::vector<NodeId> unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
+  const auto is_as_offered = [&](NodeId id, const Implementation& way) {
+    const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
+    const Implementation& offer = *plan.space.choices[at(id)][at(choice)].implementation;
+    return std::ranges::equal(way.src, offer.src, spelled_alike) &&
+           std::ranges::equal(way.dst, offer.dst, spelled_alike);
+  };
+  std::vector<NodeId> out;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto id = static_cast<NodeId>(n);
+    const Implementation way = implementation_of(plan.plan, id);
+    if (way.name == "view" || way.name == "barrier") continue;
+    const NodeId hint = graph.node(id).hint;
+    const Implementation forward = hint == kNone ? Implementation() : implementation_of(plan.plan, hint);
+    if (is_as_offered(id, way) && (hint == kNone || is_as_offered(hint, forward))) continue;
+    if (!offered(backend, graph, id, way, hint == kNone ? nullptr : &forward)) out.push_back(id);
+  }
+  return out;
+}
+
+/// Of those places of a tensor, the one that plan_of() reads: what its producer wrote, if that is one.
+int place_read(const solve::LayoutProblem& problem, const solve::Assignment& assignment, int tensor,
+               solve::PlaceSet places) {
+  solve::PlaceSet made = 0;
+  for (std::size_t i = 0; i < problem.operations.size(); ++i) {
+    const solve::ProblemOperation& op = problem.operations[i];
+    const auto d = std::ranges::find(op.dst, tensor);
+    if (d == op.dst.end()) continue;
+    const int written = op.choices[at(assignment.choice[i])].dst[static_cast<std::size_t>(d - op.dst.begin())];
+    if ((places >> written & 1) != 0) return written;
+  }
+  for (const solve::PlaceReorder& reorder : assignment.reorders[at(tensor)]) made |= solve::PlaceSet{1} << reorder.to;
+  return std::countr_zero(places & made);
+}
+
+/// Takes the choice of a node out as it is in an assignment: it stays possible from other places, and with other
+/// choices of the hint.
+void forbid(const Graph& graph, NodeId id, const solve::Assignment& assignment, ChoiceSpace& space) {
+  const int self = space.first_node + id, chosen = assignment.choice[at(self)];
+  solve::ProblemOperation& op = space.problem.operations[at(self)];
+  const solve::ProblemChoice refused = op.choices[at(chosen)];
+  std::vector<solve::ProblemChoice> rest;
+  for (std::size_t i = 0; i < op.src.size(); ++i) {
+    solve::ProblemChoice other = refused;
+    other.src[i] &= ~(solve::PlaceSet{1} << place_read(space.problem, assignment, op.src[i], refused.src[i]));
+    if (other.src[i] != 0) rest.push_back(std::move(other));
+  }
+  if (graph.node(id).hint != kNone) {
+    op.hint = space.first_node + graph.node(id).hint;
+    solve::ProblemChoice other = refused;
+    if (other.with_hint.empty()) {
+      other.with_hint.resize(space.problem.operations[at(op.hint)].choices.size());
+      std::iota(other.with_hint.begin(), other.with_hint.end(), 0);
+    }
+    std::erase(other.with_hint, assignment.choice[at(op.hint)]);
+    if (!other.with_hint.empty()) rest.push_back(std::move(other));
+  }
+  op.choices[at(chosen)].cost = kImpossible;
+  for (solve::ProblemChoice& other : rest) {
+    // Backward ways that go with the choice go with what is left of it.
+    for (solve::ProblemOperation& reader : space.problem.operations) {
+      if (reader.hint != self) continue;
+      for (solve::ProblemChoice& choice : reader.choices) {
+        if (std::ranges::find(choice.with_hint, chosen) != choice.with_hint.end())
+          choice.with_hint.push_back(static_cast<int>(op.choices.size()));
+      }
+    }
+    op.choices.push_back(std::move(other));
+    NodeChoice meaning = space.choices[at(id)][at(chosen)];
+    space.choices[at(id)].push_back(std::move(meaning));
+  }
+  if (std::ranges::any_of(op.choices, [](const solve::ProblemChoice& choice) { return choice.cost < kImpossible; }))
+    return;
+  throw Error(ErrorCode::unsupported,
+              "optimize: no way to run " + described(graph, graph.node(id)) + " in layouts that its neighbours have",
+              "node", escaped(graph.node(id).name));
+}
+
+/// The cheapest plan that can be made.
+void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options,
+               OptimalPlan& out) {
+  out.space = choice_space(graph, backend, costs, options);
+  if (costs.again()) out.space = choice_space(graph, backend, costs, options);
+  const solve::Limits limits(options.solve);
+  while (true) {
+    out.solution = solve::solve(out.space.problem, limits.rest());
+    out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
+    const std::vector<NodeId> refused = unmakeable(graph, backend, out);
+    if (refused.empty()) return;
+    for (NodeId id : refused) forbid(graph, id, out.solution.assignment, out.space);
+  }
+}
+
+}  // namespace
+
+OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  OptimalPlan out;
+  try {
+    find_plan(graph, backend, costs, options, out);
+  } catch (const std::length_error& error) {
+    if (!options.concat_in_place) throw Error(ErrorCode::limit, error.what());
+    // Too many sets of places: there are far fewer where all concats copy.
+    OptimizeOptions copying = options;
+    copying.concat_in_place = false;
+    find_plan(graph, backend, costs, copying, out);
+    out.space.left_out += static_cast<std::size_t>(std::ranges::count(graph.nodes, Kind::concat, &Node::kind));
+  }
+  out.cost_us = out.solution.cost;
+  out.optimal = out.solution.optimal;
+  if (!out.optimal && out.cost_us > 0) {
+    out.gap = std::max(0., out.cost_us - out.solution.lower_bound) / out.cost_us;
+  }
+  out.planning_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+void explain_reorders(const Graph& graph, OptimalPlan& plan, const solve::SolveOptions& options) {
+  const solve::Limits limits(options);
+  solve::LayoutProblem problem = plan.space.problem;
+  for (CopyId id : plan.plan.reorders(graph)) {
+    if (limits.reached()) return;
+    Copy& copy = plan.plan.copies[static_cast<std::size_t>(id)];
+    const std::vector<Place>& places = plan.space.places[static_cast<std::size_t>(copy.tensor)];
+    const std::optional<double> without =
+        cost_without(problem, places, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
+    if (!without) return;
+    copy.reason += *without == kImpossible
+                       ? "; no plan is without it"
+                       : "; avoiding it would cost " + microseconds(std::max(0., *without - plan.cost_us)) + " more";
+  }
+}
+
+}  // namespace relayout::graph

@@ -1,0 +1,136 @@
+// Where there are limits: what is wanted is never left out, what is left out is counted, and what takes long stops.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "relayout/graph/optimize/offers.h"
+#include "relayout/graph/optimize/optimize.h"
+#include "tests/support/simple_costs.h"
+#include "tests/support/testing.h"
+
+namespace relayout::graph {
+namespace {
+
+const Dims kDims{4, 8};
+
+/// Columns, with a gap after each.
+Layout columns(int64_t gap) { return Layout::strided(kDims, {1, 4 + gap}); }
+
+/// Runs a matmul from any of some layouts to the same one.
+class ManyWays : public Backend {
+ public:
+  explicit ManyWays(int ways) : ways_(ways) {}
+  std::string name() const override { return "many"; }
+  int threads() const override { return 3; }
+  std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const Wish> src,
+                                              std::span<const Wish> dst, const Implementation*) const override {
+    const Layout weights = Layout::contiguous(graph.tensor(graph.node(node).src[1]).dims);
+    const auto agrees = [](std::span<const Wish> wishes, const std::vector<std::optional<Layout>>& layouts) {
+      for (std::size_t i = 0; i < wishes.size(); ++i) {
+        if (wishes[i] && wishes[i] != layouts[i]) return false;
+      }
+      return true;
+    };
+    std::vector<Implementation> out;
+    for (int i = 0; i < ways_; ++i) {
+      Implementation way{.name = "many", .src = {columns(i), weights}, .dst = {columns(i)}};
+      way.src.resize(graph.node(node).src.size());
+      if (agrees(src, way.src) && agrees(dst, way.dst)) out.push_back(std::move(way));
+    }
+    return out;
+  }
+  std::unique_ptr<Executable> make(const Graph&, NodeId, const Implementation&, const Implementation*,
+                                   Executable*) const override {
+    throw Error(ErrorCode::unsupported, "nothing is run");
+  }
+
+ private:
+  int ways_;
+};
+
+/// Both ends are row-major.
+Graph two_products() {
+  Graph graph;
+  TensorId x = graph.input("x", kDims);
+  graph.tensor(x).layout = Layout::contiguous(kDims);
+  const std::vector<float> weights(64, 1.0f);
+  for (const char* name : {"a", "b"}) x = graph.matmul(x, graph.constant(name, {8, 8}, weights));
+  graph.output(x);
+  graph.tensor(x).layout = Layout::contiguous(kDims);
+  return graph;
+}
+
+TEST(OptimizeLimits, FewLayoutsAreAllConsidered) {
+  test::ByteCosts costs;
+  const OptimalPlan plan = optimize(two_products(), ManyWays(10), costs);
+  EXPECT_TRUE(plan.optimal);
+  EXPECT_EQ(plan.space.left_out, 0u);
+  EXPECT_EQ(plan.plan.threads, 3);
+}
+
+TEST(OptimizeLimits, WhatIsLeftOutIsCounted) {
+  test::ByteCosts costs;
+  const OptimalPlan plan = optimize(two_products(), ManyWays(60), costs);
+  EXPECT_TRUE(plan.optimal);
+  // Of each of three tensors some.
+  EXPECT_GE(plan.space.left_out, 3 * 20u);
+}
+
+TEST(OptimizeLimits, FixedLayoutsAreNeverLeftOut) {
+  test::ByteCosts costs;
+  const Graph graph = two_products();
+  const TensorId middle = graph.node(0).dst[0], last = graph.node(1).dst[0];
+  for (int i = 0; i < 60; ++i) {
+    const OptimalPlan plan = optimize(graph, ManyWays(60), costs, {.fixed = {{middle, columns(i)}}});
+    EXPECT_EQ(plan.plan.copy(plan.plan.nodes[0].dst[0]).layout, columns(i)) << i;
+    // The output's own, too, which stands in the graph.
+    EXPECT_EQ(plan.plan.copy(plan.plan.outputs[0]).layout, Layout::contiguous(kDims)) << i;
+  }
+  OptimizeOptions options;
+  for (int i = 0; i < 60; ++i) options.fixed.emplace_back(last, columns(i));
+  const Error error = test::error_of([&] { optimize(graph, ManyWays(60), costs, options); });
+  EXPECT_EQ(error.code(), ErrorCode::limit) << error.message();
+}
+
+/// Whether a plan is found where stop() says so when it is asked for the `after`th time.
+bool finds_plan(const Graph& graph, int ways, int after) {
+  test::ByteCosts costs;
+  int left = after;
+  try {
+    optimize(graph, ManyWays(ways), costs, {.solve = {.stop = [&] { return left-- <= 0; }}});
+    return true;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::interrupted) << error.message();
+    return false;
+  }
+}
+
+// Each question to the backend and each cost asks whether to go on; with what the solver needs there is a plan.
+TEST(OptimizeLimits, ListingWaysStops) {
+  const Graph graph = two_products();
+  EXPECT_FALSE(finds_plan(graph, 5, 0));
+  EXPECT_FALSE(finds_plan(graph, 5, 10));
+  EXPECT_TRUE(finds_plan(graph, 5, 100000));
+}
+
+TEST(OptimizeLimits, ExplainingStops) {
+  test::ByteCosts costs;
+  const Graph graph = two_products();
+  OptimalPlan plan = optimize(graph, ManyWays(5), costs);
+  const std::vector<CopyId> reorders = plan.plan.reorders(graph);
+  ASSERT_EQ(reorders.size(), 2u);
+  const auto explained = [&](CopyId id) {
+    const std::string& reason = plan.plan.copy(id).reason;
+    return reason.find("avoiding it") != std::string::npos || reason.find("no plan is without") != std::string::npos;
+  };
+  explain_reorders(graph, plan, {.stop = [] { return true; }});
+  EXPECT_FALSE(explained(reorders[0]));
+  explain_reorders(graph, plan, {.time_limit = std::chrono::milliseconds(0)});
+  EXPECT_FALSE(explained(reorders[0]));
+  explain_reorders(graph, plan, {.time_limit = std::chrono::seconds(100)});
+  EXPECT_TRUE(explained(reorders[0]));
+  EXPECT_TRUE(explained(reorders[1]));
+}
+
+}  // namespace
+}  // namespace relayout::graph

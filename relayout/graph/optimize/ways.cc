@@ -1,0 +1,245 @@
+// Wishes for a node's operands, and the backend's answers to them: see ways.h.
+#include "relayout/graph/optimize/ways.h"
+
+#include <algorithm>
+
+#include "relayout/graph/ir/ops.h"
+
+namespace relayout::graph {
+namespace {
+
+/// Sources of so few channels are read as they are by primitives that write blocks.
+constexpr int64_t kFewChannels = 4;
+
+void add_number(KeyMaker& maker, int number) { maker.add(static_cast<uint64_t>(number)); }
+
+/// Of a node's operand, sources first.
+TensorId operand(const Node& node, std::size_t i) {
+  return i < node.src.size() ? node.src[i] : node.dst[i - node.src.size()];
+}
+
+/// Weights and their gradients, which a primitive lays out for itself.
+bool is_weights(const Node& node, std::size_t i) {
+  if (!compute_bound(node.kind) || node.kind == Kind::matmul) return false;
+  if (node.kind == Kind::rnn) return true;
+  return node.pass == Pass::backward_weights ? i >= node.src.size() : i > 0 && i < node.src.size();
+}
+
+/// Kinds that only move elements, from any layout to any other.
+bool moves(Kind kind) { return kind == Kind::shuffle || kind == Kind::pad || kind == Kind::reorder; }
+
+/// Nodes whose destination may be in another layout than their sources.
+bool may_move(const Node& node) {
+  return moves(node.kind) || (node.kind == Kind::batch_normalization && node.pass != Pass::forward_inference);
+}
+
+}  // namespace
+
+int LayoutTable::id(const Layout& layout) {
+  if (first_offset(layout) != 0) return id(from_zero(layout));
+  const auto [at, is_new] = ids_.try_emplace(KeyMaker().add(layout).key(), static_cast<int>(layouts_.size()));
+  if (is_new) layouts_.push_back(layout);
+  return at->second;
+}
+
+WayFinder::WayFinder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options)
+    : graph_(graph), context_(graph), backend_(backend), costs_(costs), options_(options) {
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    KeyMaker maker(context_.node_key(static_cast<NodeId>(n)));
+    if (graph.nodes[n].hint != kNone) {
+      const CostKey& hint = context_.node_key(graph.nodes[n].hint);
+      maker.add(hint.high).add(hint.low);
+    }
+    keys_.push_back(maker.key());
+  }
+}
+
+const std::vector<int>& WayFinder::families(const Dims& dims) {
+  const auto [at, is_new] = families_.try_emplace({dims.begin(), dims.end()});
+  std::vector<int>& out = at->second;
+  if (!is_new) return out;
+  std::vector<std::string> tags;
+  if (dims.size() >= 3) {
+    tags.push_back("axb");
+    for (int block : options_.blocks) tags.push_back("aBx" + std::to_string(block) + "b");
+  }
+  out.push_back(layouts_.id(Layout::contiguous(dims)));
+  for (const std::string& tag : tags) out.push_back(layouts_.id(Format::parse(tag).bind(dims)));
+  return out;
+}
+
+std::vector<WayFinder::Wishes> WayFinder::wishes_of(NodeId id, const std::vector<int>& leads) {
+  const Node& node = graph_.node(id);
+  const std::vector<OperandRule> rules = operand_rules(graph_, node);
+  const std::size_t count = rules.size();
+  const auto dims = [&](std::size_t i) -> const Dims& { return graph_.tensor(operand(node, i)).dims; };
+  const auto each = [&](auto wish) {
+    Wishes out(count, kNone);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (operand(node, i) == kNone) continue;
+      if (rules[i] == OperandRule::plain) {
+        out[i] = families(dims(i))[0];
+      } else if (!is_weights(node, i)) {
+        out[i] = wish(i);
+      }
+    }
+    return out;
+  };
+  /// Family f of the operand's dims, or its only one.
+  const auto family = [&](std::size_t i, std::size_t f) {
+    const std::vector<int>& all = families(dims(i));
+    return all[std::min(f, all.size() - 1)];
+  };
+  std::vector<Wishes> out;
+  const auto add = [&](Wishes wishes) {
+    if (std::ranges::find(out, wishes) == out.end()) out.push_back(std::move(wishes));
+  };
+  const auto is_src = [&](std::size_t i) { return i < node.src.size(); };
+  std::size_t kinds = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (operand(node, i) != kNone && !is_weights(node, i)) kinds = std::max(kinds, families(dims(i)).size());
+  }
+  if (compute_bound(node.kind)) add(each([](std::size_t) { return kNone; }));
+  if (node.kind == Kind::rnn) kinds = 1;
+  for (std::size_t f = 0; f < kinds; ++f) {
+    // A tensor of fewer dims has its one layout beside those of the others.
+    add(each([&](std::size_t i) { return families(dims(i)).size() == 1 ? families(dims(i))[0] : family(i, f); }));
+  }
+  const bool few = node.kind == Kind::convolution && node.pass != Pass::backward_data && dims(0)[1] <= kFewChannels;
+  if (few || may_move(node)) {
+    for (std::size_t f = 0; f < kinds; ++f) {
+      for (std::size_t g = 0; g < kinds; ++g) {
+        // The few channels are those of the first source.
+        add(each([&](std::size_t i) { return family(i, (few ? i == 0 : is_src(i)) ? f : g); }));
+      }
+    }
+  }
+  for (int lead : leads) {
+    add(each([&](std::size_t i) { return dims(i) == layouts_.layout(lead).dims() ? lead : kNone; }));
+  }
+  // Where a destination's layout is asked for.
+  for (TensorId t : node.dst) {
+    if (t == kNone || !graph_.tensor(t).layout) continue;
+    const int asked = layouts_.id(*graph_.tensor(t).layout);
+    add(each([&](std::size_t i) { return operand(node, i) == t ? asked : kNone; }));
+  }
+  return out;
+}
+
+void WayFinder::check_stop() const {
+  if (!options_.solve.stop || !options_.solve.stop()) return;
+  throw Error(ErrorCode::interrupted, "optimize: stopped while ways were listed, before there was a plan");
+}
+
+std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, const Way* forward) {
+  const Node& node = graph_.node(id);
+  std::vector<Way> out;
+  const auto wish = [&](int layout) { return layout == kNone ? Wish() : Wish(layouts_.layout(layout)); };
+  for (const Wishes& wishes : list) {
+    std::vector<Wish> src, dst;
+    for (std::size_t i = 0; i < wishes.size(); ++i) (i < node.src.size() ? src : dst).push_back(wish(wishes[i]));
+    check_stop();
+    for (Implementation& each :
+         backend_.implementations(graph_, id, src, dst, forward ? forward->implementation.get() : nullptr)) {
+      Way way;
+      const auto number = [&](const std::optional<Layout>& layout) { return layout ? layouts_.id(*layout) : kNone; };
+      std::ranges::transform(each.src, std::back_inserter(way.src), number);
+      std::ranges::transform(each.dst, std::back_inserter(way.dst), number);
+      const auto same = [&](const Way& other) {
+        return other.src == way.src && other.dst == way.dst && other.implementation->name == each.name;
+      };
+      // A destination that follows a source may repeat, as that one does.
+      const auto repeats = [&](int layout) {
+        return layout != kNone && !layouts_.layout(layout).injective_with_padding();
+      };
+      if (std::ranges::any_of(out, same) || std::ranges::any_of(way.dst, repeats)) continue;
+      way.implementation = std::make_shared<const Implementation>(std::move(each));
+      out.push_back(std::move(way));
+    }
+  }
+  return out;
+}
+
+void WayFinder::price(NodeId id, const Way* forward, bool in_place, Way& way) {
+  check_stop();
+  const Implementation* hint = forward ? forward->implementation.get() : nullptr;
+  way.cost = (1 + margin_of(graph_.node(id))) * costs_.primitive(context_, id, *way.implementation, hint, false);
+  if (in_place && way.src[0] == way.dst[0]) {
+    way.in_place_cost = costs_.primitive(context_, id, *way.implementation, hint, true);
+  }
+}
+
+std::vector<Way>& WayFinder::remembered(KeyMaker question, const Way* forward, bool& is_new) {
+  if (forward) {
+    question.add(std::string_view(forward->implementation->name));
+    for (const auto* list : {&forward->src, &forward->dst}) {
+      for (int layout : *list) add_number(question, layout);
+    }
+  }
+  const auto [at, inserted] = ways_.try_emplace(question.key());
+  is_new = inserted;
+  return at->second;
+}
+
+void WayFinder::finish(NodeId id, const Way* forward, bool in_place, std::vector<Way>& ways) {
+  const auto slow = [](const Way& way) { return way.implementation->reference; };
+  if (!std::ranges::all_of(ways, slow)) std::erase_if(ways, slow);
+  for (Way& way : ways) price(id, forward, in_place, way);
+  std::erase_if(ways, [](const Way& way) { return way.cost == kImpossible; });
+}
+
+const std::vector<Way>& WayFinder::ways(NodeId id, const std::vector<int>& leads, const Way* forward, bool in_place) {
+  const Node& node = graph_.node(id);
+  KeyMaker question(keys_[static_cast<std::size_t>(id)]);
+  add_number(question, in_place);
+  for (int lead : leads) add_number(question, lead);
+  for (TensorId t : node.dst) {
+    add_number(question, t != kNone && graph_.tensor(t).layout ? layouts_.id(*graph_.tensor(t).layout) : kNone);
+  }
+  bool is_new = false;
+  std::vector<Way>& out = remembered(question, forward, is_new);
+  if (!is_new) return out;
+  out = found(id, wishes_of(id, leads), forward);
+  if (std::ranges::all_of(out, [](const Way& way) { return way.implementation->reference; })) {
+    // Whatever there is in plain layouts, too.
+    Wishes plain;
+    for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {
+      const TensorId t = operand(node, i);
+      plain.push_back(t == kNone ? kNone : layouts_.id(Layout::contiguous(graph_.tensor(t).dims)));
+    }
+    for (Way& way : found(id, {plain}, forward)) out.push_back(std::move(way));
+  }
+  finish(id, forward, in_place, out);
+  return out;
+}
+
+const std::vector<Way>& WayFinder::ways_as(NodeId id, const Way& forward) {
+  const Node& node = graph_.node(id);
+  bool is_new = false;
+  std::vector<Way>& out = remembered(KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
+  if (!is_new) return out;
+  std::vector<Wishes> wishes{Wishes(node.src.size() + node.dst.size(), kNone)};
+  // What only moves elements needs nothing of the forward one: between any layouts, else it stands between two
+  // reorders.
+  if (moves(node.kind)) std::ranges::copy(wishes_of(id, {}), std::back_inserter(wishes));
+  out = found(id, wishes, &forward);
+  finish(id, &forward, false, out);
+  return out;
+}
+
+double WayFinder::reorder_cost(TensorId tensor, int from, int to) {
+  const DType dtype = graph_.tensor(tensor).dtype;
+  const ReorderSetting setting = context_.reorder_setting(tensor);
+  KeyMaker key;
+  for (int number : {static_cast<int>(dtype), from, to, int{setting.far_source} + 2 * int{setting.far_destination}})
+    add_number(key, number);
+  const auto [at, is_new] = reorders_.try_emplace(key.key());
+  if (!is_new) return at->second;
+  check_stop();
+  const bool possible = layouts_.layout(to).injective_with_padding();
+  return at->second = possible ? (1 + kMoveMargin) * costs_.reorder(setting, {layouts_.layout(from), dtype},
+                                                                    {layouts_.layout(to), dtype})
+                               : kImpossible;
+}
+
+}  // namespace relayout::graph

@@ -1,0 +1,71 @@
+// What a plan costs: the sum of its primitives and of the reorders that run.
+#include "relayout/graph/plan/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace relayout::graph {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// By copy: whether a node or an output reads it, itself or through views and reorders of it.
+std::vector<bool> read_copies(const LayoutPlan& plan) {
+  std::vector<bool> out(plan.copies.size());
+  const auto read = [&](CopyId id) {
+    while (id != kNone && !out[at(id)]) {
+      out[at(id)] = true;
+      const Copy& copy = plan.copy(id);
+      id = copy.from != kNone ? copy.from : copy.view_of;
+    }
+  };
+  for (const PlannedNode& node : plan.nodes) std::ranges::for_each(node.src, read);
+  std::ranges::for_each(plan.outputs, read);
+  return out;
+}
+
+PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
+  PredictedCost out;
+  const CostContext context(graph);
+  const auto way_of = [&](NodeId node) {
+    Implementation way = implementation_of(plan, node);
+    for (auto* layouts : {&way.src, &way.dst}) {
+      for (std::optional<Layout>& layout : *layouts) layout = layout ? std::optional(from_zero(*layout)) : layout;
+    }
+    return way;
+  };
+  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
+    const auto id = static_cast<NodeId>(n);
+    const std::string& name = plan.nodes[n].implementation;
+    if (name == "view" || name == "barrier") continue;
+    const NodeId hint = graph.node(id).hint;
+    const Implementation forward = hint == kNone ? Implementation() : way_of(hint);
+    const double us =
+        costs.primitive(context, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
+    if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
+    out.primitives += us;
+    if (margin_of(graph.node(id)) > 0) out.margin += margin_of(graph.node(id)) * us;
+  }
+  const std::vector<bool> read = read_copies(plan);
+  const auto reorder = [&](CopyId id) {
+    if (!read[at(id)]) return 0.0;
+    const Copy& copy = plan.copy(id);
+    const DType dtype = graph.tensor(copy.tensor).dtype;
+    return costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
+                         {from_zero(copy.layout), dtype});
+  };
+  for (CopyId id : plan.reorders(graph)) out.reorders += reorder(id);
+  out.margin += kMoveMargin * out.reorders;
+  if (runs <= 0) return out;
+  for (CopyId id : plan.load_reorders(graph)) out.load += reorder(id) / static_cast<double>(runs);
+  return out;
+}
+
+}  // namespace
+
+PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
+  const PredictedCost out = sum(graph, plan, costs, runs);
+  return costs.again() ? sum(graph, plan, costs, runs) : out;
+}
+
+}  // namespace relayout::graph

@@ -1,0 +1,285 @@
+// The policies as one walk over the nodes: wishes for a node's operands, the backend's answer, reorders to it.
+#include "relayout/graph/plan/propagate.h"
+
+#include <algorithm>
+#include <array>
+
+#include "relayout/graph/ir/ops.h"
+#include "relayout/graph/plan/propagate_wishes.h"
+
+namespace relayout::graph {
+namespace {
+
+constexpr std::array<std::string_view, kPolicyCount> kPolicyNames = {"any", "nchw", "nhwc",     "blocked",
+                                                                     "8c",  "16c",  "openvino", "ort"};
+
+class Propagation {
+ public:
+  Propagation(const Graph& graph, const Backend& backend, const PropagateOptions& options)
+      : graph_(graph),
+        backend_(backend),
+        options_(options),
+        main_(graph.tensors.size(), kNone),
+        copies_(graph.tensors.size()),
+        chosen_(graph.nodes.size()),
+        producers_(producers(graph)),
+        weights_(weights_of(graph)),
+        context_{graph, options, weights_, [this](TensorId t) { return current(t); }} {
+    plan_.policy = name(options.policy);
+    plan_.backend = backend.name();
+    plan_.threads = backend.threads();
+    plan_.nodes.resize(graph.nodes.size());
+  }
+
+  LayoutPlan run() {
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) plan_node(static_cast<NodeId>(n));
+    for (TensorId t : graph_.outputs) {
+      const Tensor& tensor = graph_.tensor(t);
+      const CopyId made = main(t);
+      plan_.outputs.push_back(tensor.layout ? copy_in(t, *tensor.layout, "the graph's output has a fixed layout")
+                                            : made);
+    }
+    for (TensorId t : graph_.inputs) plan_.inputs.push_back(main(t));
+    return std::move(plan_);
+  }
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+  /// An input or constant, in its fixed layout or row-major.
+  CopyId given(TensorId t) {
+    if (main_[at(t)] == kNone) {
+      main_[at(t)] = add({.tensor = t, .layout = current(t)});
+    }
+    return main_[at(t)];
+  }
+
+  /// The copy a tensor was made as.
+  CopyId main(TensorId t) { return main_[at(t)] != kNone ? main_[at(t)] : given(t); }
+
+  /// The layout it was made in, or would be given in.
+  Layout current(TensorId t) const {
+    if (main_[at(t)] != kNone) return plan_.copy(main_[at(t)]).layout;
+    const Tensor& tensor = graph_.tensor(t);
+    return tensor.layout && !tensor.constant() ? *tensor.layout : Layout::contiguous(tensor.dims);
+  }
+
+  CopyId add(Copy copy) {
+    const auto id = static_cast<CopyId>(plan_.copies.size());
+    copies_[at(copy.tensor)].push_back(id);
+    plan_.copies.push_back(std::move(copy));
+    return id;
+  }
+
+  /// A copy of that tensor in that layout: one that there is, or a new reorder. An input of no fixed layout arrives as
+  /// its first reader wants it.
+  CopyId copy_in(TensorId t, const Layout& layout, std::string reason) {
+    const Tensor& tensor = graph_.tensor(t);
+    if (main_[at(t)] == kNone && !tensor.layout && !tensor.constant())
+      return main_[at(t)] = add({.tensor = t, .layout = layout});
+    const CopyId first = main(t);
+    for (CopyId copy : copies_[at(t)]) {
+      if (plan_.copy(copy).layout == layout) return copy;
+    }
+    return add({.tensor = t, .layout = layout, .from = first, .reason = std::move(reason)});
+  }
+
+  void plan_node(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (is_view(node.kind) && plan_view(id)) return;
+    if (node.kind == Kind::barrier) return plan_barrier(id);
+    const Implementation* forward = node.hint == kNone ? nullptr : &chosen_[at(node.hint)];
+    const Implementation found = implementation_for(id, forward);
+    PlannedNode& planned = plan_.nodes[at(id)];
+    planned.implementation = found.name;
+    planned.reference = found.reference;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      planned.src.push_back(t == kNone ? kNone : copy_in(t, *found.src[i], reason_of(id, found, t, *found.src[i])));
+    }
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      const TensorId t = node.dst[i];
+      if (t != kNone) main_[at(t)] = add({.tensor = t, .layout = *found.dst[i]});
+      planned.dst.push_back(t == kNone ? kNone : main_[at(t)]);
+    }
+    chosen_[at(id)] = found;
+  }
+
+  /// A view of the source as it is; else of a row-major copy. False where even that has to move data.
+  bool plan_view(NodeId id) {
+    const Node& node = graph_.node(id);
+    const TensorId src = node.src[0], dst = node.dst[0];
+    CopyId of = main(src);
+    std::optional<Layout> layout = view_layout(node, plan_.copy(of).layout);
+    if (!layout) {
+      const Layout plain = Layout::contiguous(graph_.tensor(src).dims);
+      layout = view_layout(node, plain);
+      if (!layout) return false;
+      of = copy_in(src, plain, std::string(name(node.kind)) + " " + node.name + " is a view of row-major data only");
+    }
+    main_[at(dst)] = add({.tensor = dst, .layout = *layout, .view_of = of});
+    plan_.nodes[at(id)] = {.implementation = "view", .src = {of}, .dst = {main_[at(dst)]}};
+    return true;
+  }
+
+  std::optional<Layout> view_layout(const Node& node, const Layout& src) const {
+    try {
+      return view_of(graph_, node, src).canonical();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::needs_copy) return std::nullopt;
+      throw;
+    }
+  }
+
+  void plan_barrier(NodeId id) {
+    const Node& node = graph_.node(id);
+    PlannedNode& planned = plan_.nodes[at(id)];
+    planned.implementation = "barrier";
+    for (TensorId t : node.src) {
+      planned.src.push_back(t == kNone ? kNone
+                                       : copy_in(t, Layout::contiguous(graph_.tensor(t).dims),
+                                                 node.name + " is an unknown operator, which takes row-major data"));
+    }
+    for (TensorId t : node.dst) {
+      if (t != kNone) main_[at(t)] = add({.tensor = t, .layout = Layout::contiguous(graph_.tensor(t).dims)});
+      planned.dst.push_back(t == kNone ? kNone : main_[at(t)]);
+    }
+  }
+
+  /// By what the policy asks for, then by ever less of it, until the backend has a way that is no slow one: its own
+  /// first choice where the policy is met, else the one that has the least reordered before it.
+  Implementation implementation_for(NodeId id, const Implementation* forward) {
+    const WishList list = wishes_of(context_, id);
+    if (options_.policy == Policy::openvino) {
+      if (auto found = most_matching(id, list, forward)) return *std::move(found);
+    }
+    std::optional<Implementation> slow;
+    bool met = true;
+    for (const Wishes& wishes : list.wishes) {
+      std::vector<Implementation> found = backend_.implementations(graph_, id, wishes.src, wishes.dst, forward);
+      const auto fast =
+          std::stable_partition(found.begin(), found.end(), [](const auto& one) { return !one.reference; });
+      if (fast != found.begin()) {
+        const auto least = std::min_element(found.begin(), fast, [&](const auto& a, const auto& b) {
+          return reordered_elements(id, a) < reordered_elements(id, b);
+        });
+        return std::move(met ? found.front() : *least);
+      }
+      if (!slow && !found.empty()) slow = std::move(found.front());
+      met = false;
+    }
+    if (slow) return *slow;
+    throw Error(ErrorCode::unsupported, "propagate: " + backend_.name() + " has no way to run " + described(id), "node",
+                escaped(graph_.node(id).name));
+  }
+
+  /// OpenVINO's choice: the best family of implementations, in it the most sources that match, then the first way.
+  std::optional<Implementation> most_matching(NodeId id, const WishList& list, const Implementation* forward) {
+    std::optional<Implementation> best;
+    std::pair<int, int> best_rank;
+    for (std::size_t i = 0; i < list.preferred; ++i) {
+      for (Implementation& way :
+           backend_.implementations(graph_, id, list.wishes[i].src, list.wishes[i].dst, forward)) {
+        const std::pair<int, int> rank = {family(way), -matching_sources(id, way)};
+        if (best && rank >= best_rank) continue;
+        best_rank = rank;
+        best = std::move(way);
+      }
+    }
+    return best && !best->reference ? std::move(best) : std::nullopt;
+  }
+
+  /// Generated code before a matrix multiplication of unfolded data, references last.
+  static int family(const Implementation& way) {
+    if (way.reference) return 2;
+    return way.name.starts_with("gemm") ? 1 : 0;
+  }
+
+  /// Constants match whatever is asked of them.
+  int matching_sources(NodeId id, const Implementation& way) const {
+    const Node& node = graph_.node(id);
+    int out = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      if (t != kNone) out += context_.is_weights(t) || current(t) == *way.src[i];
+    }
+    return out;
+  }
+
+  /// Elements of the sources that are not there in the layouts of an implementation.
+  int64_t reordered_elements(NodeId id, const Implementation& implementation) const {
+    const Node& node = graph_.node(id);
+    int64_t out = 0;
+    for (std::size_t i = 0; i < node.src.size(); ++i) {
+      const TensorId t = node.src[i];
+      if (t == kNone || graph_.tensor(t).constant()) continue;
+      const auto is_it = [&](CopyId copy) { return plan_.copy(copy).layout == *implementation.src[i]; };
+      if (std::ranges::none_of(copies_[at(t)], is_it)) out += implementation.src[i]->elements();
+    }
+    return out;
+  }
+
+  std::string described(NodeId id) const {
+    const Node& node = graph_.node(id);
+    std::string out = std::string(name(node.kind)) + " \"" + escaped(node.name) + "\" (" + std::string(name(node.pass));
+    for (TensorId t : node.src) {
+      if (t == kNone) continue;
+      const Tensor& tensor = graph_.tensor(t);
+      out += ", " + std::string(name(tensor.dtype)) + " " + join(tensor.dims, "x");
+    }
+    return out + ")";
+  }
+
+  std::string reason_of(NodeId id, const Implementation& found, TensorId t, const Layout& wanted) {
+    const Node& node = graph_.node(id);
+    const NodeId maker = producers_[at(t)];
+    const bool weights = context_.is_weights(t);
+    const std::string from = maker == kNone
+                                 ? (graph_.tensor(t).constant() ? "the constant is stored as " : "the input is ")
+                                 : graph_.node(maker).name + " gives ";
+    return std::string(name(node.kind)) + " " + node.name + " (" + found.name + ") takes " +
+           display_name(wanted, weights) + "; " + from + display_name(current(t), weights);
+  }
+
+  const Graph& graph_;
+  const Backend& backend_;
+  const PropagateOptions& options_;
+  LayoutPlan plan_;
+  std::vector<CopyId> main_;
+  std::vector<std::vector<CopyId>> copies_;
+  std::vector<Implementation> chosen_;
+  std::vector<NodeId> producers_;
+  std::vector<bool> weights_;
+  WishContext context_;
+};
+
+}  // namespace
+
+std::string_view name(Policy policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
+
+Policy parse_policy(std::string_view text) {
+  const auto found = std::ranges::find(kPolicyNames, text);
+  if (found != kPolicyNames.end()) return static_cast<Policy>(found - kPolicyNames.begin());
+  std::string names;
+  for (std::string_view one : kPolicyNames) names += (names.empty() ? "" : ", ") + std::string(one);
+  throw Error(ErrorCode::parse, "policy: \"" + escaped(text) + "\" is none of " + names, "policy", escaped(text),
+              names);
+}
+
+Layout uniform_layout(const Dims& dims, const PropagateOptions& options) {
+  if (dims.size() < 3) return Layout::contiguous(dims);
+  const auto blocked = [&](int block) { return Format::parse("aBx" + std::to_string(block) + "b").bind(dims); };
+  switch (options.policy) {
+    case Policy::nhwc: return Format::parse("axb").bind(dims);
+    case Policy::blocked: return blocked(options.block);
+    case Policy::blocked8: return blocked(8);
+    case Policy::blocked16: return blocked(16);
+    default: return Layout::contiguous(dims);
+  }
+}
+
+LayoutPlan propagate(const Graph& graph, const Backend& backend, const PropagateOptions& options) {
+  return Propagation(graph, backend, options).run();
+}
+
+}  // namespace relayout::graph

@@ -1,0 +1,160 @@
+// The policies of other systems, over a backend that offers every format for every primitive.
+#include <gtest/gtest.h>
+
+#include "relayout/graph/plan/propagate.h"
+
+namespace relayout::graph {
+namespace {
+
+/// Each node in one format of all its activations: "jit" ways, in the order of kFormats. Convolutions also read rows of
+/// channels and write blocks; in row-major alone they are "gemm".
+class FormatsBackend : public Backend {
+ public:
+  std::string name() const override { return "formats"; }
+  int threads() const override { return 1; }
+
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
+                                              std::span<const Wish> dst, const Implementation*) const override {
+    const Node& node = graph.node(id);
+    const bool convolution = node.kind == Kind::convolution;
+    std::vector<Implementation> out;
+    const auto add = [&](const char* name, const char* from, const char* to) {
+      Implementation way{.name = name};
+      bool fits = true;
+      const auto operand = [&](TensorId t, const Wish& wish, bool plain, const char* format) -> std::optional<Layout> {
+        if (t == kNone) return std::nullopt;
+        const Dims& dims = graph.tensor(t).dims;
+        const Layout layout = plain || dims.size() < 3 ? Layout::contiguous(dims) : Format::parse(format).bind(dims);
+        fits = fits && (!wish || *wish == layout);
+        return layout;
+      };
+      for (std::size_t i = 0; i < src.size(); ++i) {
+        way.src.emplace_back(operand(node.src[i], src[i], convolution && i > 0, from));
+      }
+      for (std::size_t i = 0; i < dst.size(); ++i) way.dst.emplace_back(operand(node.dst[i], dst[i], false, to));
+      if (fits) out.push_back(std::move(way));
+    };
+    for (const char* format : {"axb", "aBx8b", "aBx16b"}) add("jit", format, format);
+    if (convolution) add("jit", "abx", "aBx16b");
+    add(convolution ? "gemm" : "jit", "abx", "abx");
+    return out;
+  }
+
+  std::unique_ptr<Executable> make(const Graph&, NodeId, const Implementation&, const Implementation*,
+                                   Executable*) const override {
+    throw Error(ErrorCode::unsupported, "formats backend: plans only");
+  }
+};
+
+struct Net {
+  Graph graph;
+  TensorId input(int64_t channels) {
+    return graph.input("x" + std::to_string(graph.inputs.size()), {1, channels, 8, 8}, DType::f32,
+                       Format::parse("nchw"));
+  }
+  TensorId convolution(TensorId x, int64_t out, int64_t groups = 1) {
+    const int64_t in = graph.tensor(x).dims[1] / groups;
+    const Dims dims = groups > 1 ? Dims{groups, out / groups, in, 1, 1} : Dims{out, in, 1, 1};
+    const std::vector<float> values(static_cast<std::size_t>(out * in), 1);
+    return graph.convolution(x, graph.constant("w", dims, values), kNone, {.groups = groups});
+  }
+  TensorId relu(TensorId x) { return graph.eltwise(x, {}); }
+
+  LayoutPlan plan(Policy policy) const { return propagate(graph, FormatsBackend(), {.policy = policy}); }
+  /// Of the node that makes a tensor: its implementation, the formats of its first source and destination.
+  std::string made(const LayoutPlan& plan, TensorId t) const {
+    const PlannedNode& node = plan.nodes[static_cast<std::size_t>(producers(graph)[static_cast<std::size_t>(t)])];
+    return node.implementation + " " + expression_of(plan.copy(node.src[0]).layout) + " " +
+           expression_of(plan.copy(node.dst[0]).layout);
+  }
+};
+
+TEST(Rivals, NamesAreThoseThatAreParsed) {
+  for (int p = 0; p < kPolicyCount; ++p) {
+    EXPECT_EQ(parse_policy(name(static_cast<Policy>(p))), static_cast<Policy>(p));
+  }
+  EXPECT_EQ(name(Policy::blocked8), "8c");
+  EXPECT_EQ(name(Policy::ort), "ort");
+}
+
+TEST(Rivals, UniformBlocksAreTheirOwnWhateverTheMachine) {
+  Net net;
+  const TensorId y = net.convolution(net.input(32), 32);
+  net.graph.output(y);
+  EXPECT_EQ(net.made(net.plan(Policy::blocked8), y), "jit aBcd8b aBcd8b");
+  EXPECT_EQ(net.made(net.plan(Policy::blocked16), y), "jit aBcd16b aBcd16b");
+}
+
+TEST(Rivals, OpenVinoTakesTheWayWhoseSourcesMatch) {
+  Net net;
+  const TensorId x = net.input(32), a = net.convolution(x, 32), b = net.relu(a), c = net.convolution(b, 32);
+  const TensorId d = net.relu(x);
+  // Two sources of one format, one of another: the many win.
+  const TensorId e = net.graph.sum({d, a, c});
+  net.graph.output(e);
+  const LayoutPlan plan = net.plan(Policy::openvino);
+  // Generated code comes before gemm, which would match as well; channels last is not offered.
+  EXPECT_EQ(net.made(plan, a), "jit abcd aBcd16b");
+  EXPECT_EQ(net.made(plan, b), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, c), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, d), "jit abcd abcd");
+  EXPECT_EQ(net.made(plan, e), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(plan.reorders(net.graph).size(), 1U);
+}
+
+TEST(Rivals, OpenVinoCountsSourcesNotBytes) {
+  Net net;
+  const TensorId big = net.convolution(net.input(32), 32);
+  const TensorId small = net.graph.input("s", {1, 1, 8, 8}, DType::f32, Format::parse("nchw"));
+  const TensorId smaller = net.graph.input("t", {1, 1, 8, 1}, DType::f32, Format::parse("nchw"));
+  const TensorId sum = net.graph.binary(big, net.graph.binary(small, smaller));
+  net.graph.output(sum);
+  // One source matches either way; the first format that is offered is blocked, whatever it reorders.
+  EXPECT_EQ(net.made(net.plan(Policy::openvino), sum), "jit aBcd16b aBcd16b");
+}
+
+TEST(Rivals, OrtBlocksConvolutionsWhoseChannelsFillBlocks) {
+  Net net;
+  const TensorId x = net.input(3), a = net.convolution(x, 24), b = net.relu(a), c = net.convolution(b, 32);
+  net.graph.output(c);
+  const LayoutPlan plan = net.plan(Policy::ort);
+  EXPECT_EQ(net.made(plan, a), "jit abcd aBcd16b");  // few channels are read as they are
+  EXPECT_EQ(net.made(plan, b), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, c), "gemm abcd abcd");  // 24 channels fill no block
+  EXPECT_EQ(plan.reorders(net.graph).size(), 1U);
+}
+
+TEST(Rivals, OrtBlocksGroupsThatFillBlocks) {
+  Net net;
+  const TensorId x = net.input(32);
+  const TensorId depthwise = net.convolution(x, 32, 32), two = net.convolution(x, 32, 2),
+                 four = net.convolution(x, 32, 4);
+  net.graph.output(depthwise);
+  net.graph.output(two);
+  net.graph.output(four);
+  const LayoutPlan plan = net.plan(Policy::ort);
+  EXPECT_EQ(net.made(plan, depthwise), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, two), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, four), "gemm abcd abcd");
+}
+
+TEST(Rivals, OrtKeepsBlocksWhereAllSourcesHaveThem) {
+  Net net;
+  const TensorId x = net.input(32), a = net.convolution(x, 32), b = net.convolution(x, 32),
+                 odd = net.convolution(x, 40);
+  const TensorId same = net.graph.binary(a, net.relu(a)), mixed = net.graph.binary(a, x);
+  const TensorId whole = net.graph.concat({a, b}), unaligned = net.graph.concat({a, odd});
+  const TensorId pooled = net.graph.pooling(x, {}), lrn = net.graph.add(Kind::lrn, LrnAttributes{}, {a})[0];
+  for (TensorId t : {same, mixed, whole, unaligned, pooled, lrn}) net.graph.output(t);
+  const LayoutPlan plan = net.plan(Policy::ort);
+  EXPECT_EQ(net.made(plan, same), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, mixed), "jit abcd abcd");
+  EXPECT_EQ(net.made(plan, whole), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, unaligned), "jit abcd abcd");
+  EXPECT_EQ(net.made(plan, lrn), "jit abcd abcd");
+  // Pooling alone asks for blocks; without spatial extents the layouts are the same afterwards.
+  EXPECT_EQ(net.made(plan, pooled), "jit aBcd16b " + expression_of(Format::parse("aBcd16b").bind({1, 32, 1, 1})));
+}
+
+}  // namespace
+}  // namespace relayout::graph

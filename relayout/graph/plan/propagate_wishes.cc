@@ -1,0 +1,221 @@
+// Wishes by policy: see propagate_wishes.h; propagate.h says where the rules come from.
+#include "relayout/graph/plan/propagate_wishes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "relayout/graph/ir/ops.h"
+
+namespace relayout::graph {
+namespace {
+
+/// The layout of that tag for other dims, where it has one and they are of its rank; else `otherwise`.
+Layout same_order(const Layout& layout, const Dims& dims, const Layout& otherwise) {
+  if (layout.dims() == dims) return layout;
+  const auto tag = tag_of(layout);
+  return tag && layout.ndims() == dims.size() ? Format::parse(*tag).bind(dims) : otherwise;
+}
+
+/// The wishes for one node, while they are collected.
+class WishMaker {
+ public:
+  WishMaker(const WishContext& context, NodeId id)
+      : context_(context),
+        graph_(context.graph),
+        node_(context.graph.node(id)),
+        rules_(operand_rules(context.graph, node_)) {}
+
+  WishList make() {
+    WishList out;
+    // Sequences have T N C and no spatial dims.
+    if (context_.options.policy == Policy::any || node_.kind == Kind::rnn) {
+      add(by_rule());
+    } else if (context_.options.policy == Policy::openvino) {
+      add_formats();
+    } else {
+      const PropagateOptions layouts = uniform_options();
+      if (reads_few_channels(layouts)) add(blocked_destination(layouts));
+      add(uniform(layouts));
+      add(blocked_destination(layouts));
+    }
+    out.preferred = wishes_.size();
+    // Where formats disagree, the largest operand's is taken.
+    if (const TensorId largest = largest_activation(); largest != kNone) add(in_order_of(largest));
+    add(by_rule());
+    add(each([&](TensorId t, OperandRule rule, bool) -> Wish {
+      return t != kNone && rule == OperandRule::plain ? Wish(plain(t)) : std::nullopt;
+    }));
+    add(each([&](TensorId t, OperandRule, bool) -> Wish { return t == kNone ? Wish() : plain(t); }));
+    out.wishes = std::move(wishes_);
+    return out;
+  }
+
+ private:
+  template <typename WishOf>
+  Wishes each(WishOf wish) const {
+    Wishes out;
+    for (std::size_t i = 0; i < node_.src.size(); ++i) out.src.push_back(wish(node_.src[i], rules_[i], true));
+    for (std::size_t i = 0; i < node_.dst.size(); ++i) {
+      out.dst.push_back(wish(node_.dst[i], rules_[node_.src.size() + i], false));
+    }
+    return out;
+  }
+
+  /// Where a fixed destination is refused, the primitive writes what it likes and a reorder follows.
+  void add(Wishes wishes) {
+    Wishes free = wishes;
+    for (std::size_t i = 0; i < node_.dst.size(); ++i) {
+      if (rules_[node_.src.size() + i] != OperandRule::plain) free.dst[i] = std::nullopt;
+    }
+    for (Wishes& next : std::array{std::move(wishes), std::move(free)}) {
+      if (std::ranges::find(wishes_, next) == wishes_.end()) wishes_.push_back(std::move(next));
+    }
+  }
+
+  Layout plain(TensorId t) const { return Layout::contiguous(graph_.tensor(t).dims); }
+
+  /// The specification's: compute-bound primitives choose, the others take what comes.
+  Wish by_rule(TensorId t, OperandRule rule, bool is_src) const {
+    if (t == kNone) return std::nullopt;
+    if (rule == OperandRule::plain) return plain(t);
+    if (!is_src) return rule == OperandRule::any ? graph_.tensor(t).layout : std::nullopt;
+    if (rule == OperandRule::any) return std::nullopt;
+    return context_.current(t);
+  }
+  Wishes by_rule() const {
+    return each([&](TensorId t, OperandRule rule, bool is_src) { return by_rule(t, rule, is_src); });
+  }
+
+  Wishes in_order_of(TensorId lead) const {
+    const Layout layout = context_.current(lead);
+    return each([&](TensorId t, OperandRule rule, bool is_src) -> Wish {
+      const Wish wish = by_rule(t, rule, is_src);
+      return wish && is_src && t != kNone && rule != OperandRule::plain
+                 ? same_order(layout, graph_.tensor(t).dims, *wish)
+                 : wish;
+    });
+  }
+
+  Wishes uniform(const PropagateOptions& layouts) const {
+    return each([&](TensorId t, OperandRule rule, bool) -> Wish {
+      if (t == kNone) return std::nullopt;
+      if (rule == OperandRule::plain) return plain(t);
+      return context_.activation(t) ? Wish(uniform_layout(graph_.tensor(t).dims, layouts)) : std::nullopt;
+    });
+  }
+
+  /// A first convolution reads a few channels as they are.
+  Wishes blocked_destination(const PropagateOptions& layouts) const {
+    Wishes out = uniform(layouts);
+    for (std::size_t i = 0; i < node_.src.size(); ++i) {
+      const TensorId t = node_.src[i];
+      if (t != kNone && rules_[i] != OperandRule::plain && context_.activation(t)) out.src[i] = context_.current(t);
+    }
+    return out;
+  }
+
+  /// All formats that OpenVINO's nodes know; for convolutions of floating types not channels last.
+  void add_formats() {
+    const bool window = node_.kind == Kind::convolution || node_.kind == Kind::deconvolution;
+    const bool floating = is_floating(graph_.tensor(node_.src[0]).dtype);
+    PropagateOptions layouts = context_.options;
+    for (Policy format : {Policy::blocked, Policy::blocked8, Policy::nhwc, Policy::nchw}) {
+      if (window && floating && format == Policy::nhwc) continue;
+      layouts.policy = format;
+      add(uniform(layouts));
+      if (window && format != Policy::nchw) add(blocked_destination(layouts));
+    }
+  }
+
+  /// The layouts that a uniform policy has; ONNX Runtime's are this node's.
+  PropagateOptions uniform_options() const {
+    PropagateOptions out = context_.options;
+    if (out.policy == Policy::ort) out.policy = blocked_by_ort(node_) ? Policy::blocked : Policy::nchw;
+    return out;
+  }
+
+  /// ONNX Runtime never pads the channels of a convolution's source.
+  bool reads_few_channels(const PropagateOptions& layouts) const {
+    return context_.options.policy == Policy::ort && layouts.policy == Policy::blocked &&
+           node_.kind == Kind::convolution && node_.forward() && channels(node_.src[0]) < layouts.block;
+  }
+
+  int64_t channels(TensorId t) const { return graph_.tensor(t).dims[1]; }
+
+  bool is_blocked(TensorId t) const {
+    PropagateOptions layouts = context_.options;
+    layouts.policy = Policy::blocked;
+    const Dims& dims = graph_.tensor(t).dims;
+    return dims.size() == 4 && context_.current(t) == uniform_layout(dims, layouts);
+  }
+
+  /// The rules of its NCHWc transformer. A backward node does as its forward one.
+  bool blocked_by_ort(const Node& node) const {
+    if (node.hint != kNone) return blocked_by_ort(graph_.node(node.hint));
+    const Tensor& first = graph_.tensor(node.src[0]);
+    if (first.dims.size() != 4 || first.dtype != DType::f32) return false;
+    const int64_t block = context_.options.block;
+    const bool all_blocked = std::ranges::all_of(node.src, [&](TensorId t) {
+      return t == kNone || context_.is_weights(t) || graph_.tensor(t).dims.size() == 1 || is_blocked(t);
+    });
+    switch (node.kind) {
+      case Kind::convolution: return ort_blocks_convolution(node, block);
+      case Kind::pooling: return first.dims[1] % block == 0;
+      case Kind::eltwise:
+      case Kind::batch_normalization:
+      case Kind::resampling: return all_blocked;
+      case Kind::sum:
+      case Kind::binary:
+        return all_blocked && std::ranges::all_of(node.src, [&](TensorId t) {
+                 return t != kNone && graph_.tensor(t).dims == first.dims && !graph_.tensor(t).constant();
+               });
+      case Kind::concat:
+        return node.as<ConcatAttributes>().axis == 1 && all_blocked &&
+               std::ranges::all_of(node.src, [&](TensorId t) { return channels(t) % block == 0; });
+      default: return false;
+    }
+  }
+
+  bool ort_blocks_convolution(const Node& node, int64_t block) const {
+    const int64_t groups = node.as<ConvolutionAttributes>().groups;
+    const int64_t in = channels(node.src[0]) / groups, out = channels(node.dst[0]);
+    if (groups == 1) return in < block || in % block == 0;
+    const bool depthwise = in == 1 && out == groups;
+    return out % block == 0 && (depthwise || (in % block == 0 && out / groups % block == 0));
+  }
+
+  TensorId largest_activation() const {
+    TensorId best = kNone;
+    for (TensorId t : node_.src) {
+      if (t == kNone || graph_.tensor(t).constant()) continue;
+      if (best == kNone ||
+          checked_product(graph_.tensor(t).dims).value_or(0) > checked_product(graph_.tensor(best).dims).value_or(0)) {
+        best = t;
+      }
+    }
+    return best;
+  }
+
+  const WishContext& context_;
+  const Graph& graph_;
+  const Node& node_;
+  const std::vector<OperandRule> rules_;
+  std::vector<Wishes> wishes_{};
+};
+
+}  // namespace
+
+std::vector<bool> weights_of(const Graph& graph) {
+  std::vector<bool> out(graph.tensors.size());
+  for (const Node& node : graph.nodes) {
+    if (!compute_bound(node.kind) || node.kind == Kind::matmul) continue;
+    const std::vector<TensorId>& operands = node.pass == Pass::backward_weights ? node.dst : node.src;
+    const std::size_t i = node.pass == Pass::backward_weights ? 0 : node.kind == Kind::rnn ? 3 : 1;
+    if (i < operands.size() && operands[i] != kNone) out[static_cast<std::size_t>(operands[i])] = true;
+  }
+  return out;
+}
+
+WishList wishes_of(const WishContext& context, NodeId id) { return WishMaker(context, id).make(); }
+
+}  // namespace relayout::graph

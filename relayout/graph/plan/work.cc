@@ -1,0 +1,189 @@
+// Arithmetic by kind, from the sizes of weights as they are laid out; traffic from the operands.
+#include "relayout/graph/plan/work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "relayout/graph/ir/ops.h"
+
+namespace relayout::graph {
+namespace {
+
+double elements(const Graph& graph, TensorId id) {
+  return static_cast<double>(checked_product(graph.tensor(id).dims).value_or(0));
+}
+
+double padded(const std::optional<Layout>& layout) {
+  return layout ? static_cast<double>(layout->padded_elements()) : 0;
+}
+
+double fraction_up(double value, double unit) { return std::ceil(value / unit) * unit; }
+
+bool holds(std::string_view name, std::string_view word) { return name.find(word) != name.npos; }
+
+/// Floats of a vector of the instruction set in an implementation's name.
+double lanes_of(std::string_view name) { return holds(name, "avx512") ? 16 : holds(name, "avx") ? 8 : 4; }
+
+/// An operand of a node and its layout.
+struct Side {
+  const Dims& dims;
+  const Layout& layout;
+};
+
+/// What the three tensors of a convolution are in any pass: a deconvolution is one from its destination to its source.
+struct ConvolutionSides {
+  Side src, dst;
+  const Dims& weights;
+  /// What is computed, and what is read to do so.
+  const Side &made, &read;
+};
+
+template <typename F>
+auto with_sides(const Graph& graph, const Node& node, const Implementation& way, F&& f) {
+  const auto side = [&](TensorId id, const std::optional<Layout>& layout) {
+    return Side{graph.tensor(id).dims, layout.value()};
+  };
+  const bool forward = node.forward(), to_weights = node.pass == Pass::backward_weights;
+  const TensorId weights = to_weights ? node.dst[0] : node.src[1];
+  Side src = forward || to_weights ? side(node.src[0], way.src[0]) : side(node.dst[0], way.dst[0]);
+  Side dst = forward      ? side(node.dst[0], way.dst[0])
+             : to_weights ? side(node.src[1], way.src[1])
+                          : side(node.src[0], way.src[0]);
+  const Side &made = forward || to_weights ? dst : src, &read = forward || to_weights ? src : dst;
+  const ConvolutionSides sides = node.kind == Kind::deconvolution
+                                     ? ConvolutionSides{dst, src, graph.tensor(weights).dims, made, read}
+                                     : ConvolutionSides{src, dst, graph.tensor(weights).dims, made, read};
+  return f(sides);
+}
+
+/// Taps that meet the source, over all places of one dim.
+double taps(int64_t src, int64_t dst, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad) {
+  int64_t out = 0;
+  for (int64_t k = 0; k < kernel; ++k) {
+    // 0 <= o * stride - pad + k * dilation < src
+    const int64_t shift = pad - k * dilation;
+    const int64_t first = shift > 0 ? ceil_div(shift, stride) : 0;
+    const int64_t last = src - 1 + shift < 0 ? -1 : (src - 1 + shift) / stride;
+    out += std::max<int64_t>(0, std::min(last, dst - 1) - first + 1);
+  }
+  return static_cast<double>(out);
+}
+
+void add_convolution(const Graph& graph, const Node& node, const Implementation& way, Work& work) {
+  const double element = bits(graph.tensor(node.src[0]).dtype) / 8.0;
+  with_sides(graph, node, way, [&](const ConvolutionSides& c) {
+    const int spatial = c.src.dims.size() - 2;
+    const ConvolutionAttributes a = filled(node.as<ConvolutionAttributes>(), spatial);
+    const auto groups = static_cast<double>(a.groups);
+    double met = static_cast<double>(c.src.dims[0]), all = met;
+    bool as_it_is = true;
+    for (int d = 0; d < spatial; ++d) {
+      const int64_t kernel = c.weights[c.weights.size() - spatial + d], dst = c.dst.dims[2 + d];
+      met *= taps(c.src.dims[2 + d], dst, kernel, a.strides[d], a.dilations[d], a.pads_begin[d]);
+      all *= static_cast<double>(dst * kernel);
+      as_it_is = as_it_is && kernel == 1 && a.strides[d] == 1;
+    }
+    double made = static_cast<double>(c.made.dims[1]) / groups, read = static_cast<double>(c.read.dims[1]) / groups;
+    if (holds(way.name, "gemm:")) {
+      work.flops = 2 * all * groups * made * read;
+      if (!as_it_is) work.unfolded_bytes = 2 * all * groups * element * static_cast<double>(c.src.dims[1]) / groups;
+      return;
+    }
+    const double lanes = lanes_of(way.name);
+    const auto block = [](const Side& side) { return static_cast<double>(side.layout.block(1)); };
+    if (holds(way.name, "_dw")) {
+      work.flops = 2 * met * fraction_up(groups, lanes);
+      return;
+    }
+    // Vectors are along the channels that are made; blocks narrower than a vector leave the rest of it unused.
+    made = fraction_up(made, lanes) * (block(c.made) > 1 ? std::max(1.0, lanes / block(c.made)) : 1);
+    work.flops = 2 * met * groups * made * fraction_up(read, block(c.read));
+  });
+}
+
+double product(const Graph& graph, const Node& node) {
+  const double batch = static_cast<double>(graph.tensor(node.src[0]).dims[0]);
+  return 2 * batch * elements(graph, node.pass == Pass::backward_weights ? node.dst[0] : node.src[1]);
+}
+
+double recurrent(const Graph& graph, const Node& node) {
+  const Dims& src = graph.tensor(node.src[0]).dims;  // T N C
+  const double steps = static_cast<double>(src[0]) * static_cast<double>(src[1]);
+  const double once = 2 * steps * (elements(graph, node.src[3]) + elements(graph, node.src[4]));
+  // The gradients of data and of weights are a product each.
+  return node.forward() ? once : 2 * once;
+}
+
+double window(const Graph& graph, const Node& node) {
+  const PoolingAttributes& attributes = node.as<PoolingAttributes>();
+  const TensorId whole = node.forward() ? node.src[0] : node.dst[0],
+                 reduced = node.forward() ? node.dst[0] : node.src[0];
+  const Dims kernel = filled(attributes, graph.tensor(whole).dims).kernel;
+  return elements(graph, reduced) * static_cast<double>(checked_product(kernel).value_or(0));
+}
+
+/// Operations an element of what is not linear, about.
+double operations(const Node& node) {
+  constexpr double kPlain = 1, kExponential = 12;
+  if (node.kind == Kind::lrn) return static_cast<double>(node.as<LrnAttributes>().size) + kExponential;
+  if (node.kind == Kind::softmax) return kExponential;
+  if (node.kind != Kind::eltwise) return kPlain;
+  switch (node.as<EltwiseAttributes>().algorithm) {
+    case EltwiseAlgorithm::relu:
+    case EltwiseAlgorithm::relu_dst:
+    case EltwiseAlgorithm::square:
+    case EltwiseAlgorithm::abs:
+    case EltwiseAlgorithm::linear:
+    case EltwiseAlgorithm::bounded_relu:
+    case EltwiseAlgorithm::clip:
+    case EltwiseAlgorithm::clip_v2:
+    case EltwiseAlgorithm::clip_v2_dst:
+    case EltwiseAlgorithm::round:
+    case EltwiseAlgorithm::hardswish:
+    case EltwiseAlgorithm::hardsigmoid: return kPlain;
+    default: return kExponential;
+  }
+}
+
+double flops_of(const Graph& graph, const Node& node, const Implementation& way) {
+  switch (node.kind) {
+    case Kind::inner_product: return product(graph, node);
+    case Kind::matmul:
+      return 2 * elements(graph, node.dst[0]) * static_cast<double>(graph.tensor(node.src[0]).dims.back());
+    case Kind::rnn: return recurrent(graph, node);
+    case Kind::pooling: return window(graph, node);
+    default: return operations(node) * std::max(padded(way.src[0]), padded(way.dst[0]));
+  }
+}
+
+}  // namespace
+
+Channels channels_of(const Layout& layout) {
+  if (layout.ndims() < 3) return Channels::plain;
+  if (layout.block(1) > 1) return Channels::blocked;
+  return layout.outer_stride(1) == 1 ? Channels::last : Channels::plain;
+}
+
+Work work_of(const Graph& graph, NodeId id, const Implementation& implementation) {
+  const Node& node = graph.node(id);
+  Work out;
+  if (node.kind == Kind::convolution || node.kind == Kind::deconvolution)
+    add_convolution(graph, node, implementation, out);
+  else
+    out.flops = flops_of(graph, node, implementation);
+  const auto add = [&](const std::vector<TensorId>& operands, const std::vector<std::optional<Layout>>& layouts) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] == kNone || std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i),
+                                            operands[i]) != operands.begin() + static_cast<std::ptrdiff_t>(i)) {
+        continue;  // read once
+      }
+      out.bytes += padded(layouts[i]) * bits(graph.tensor(operands[i]).dtype) / 8;
+    }
+  };
+  add(node.src, implementation.src);
+  add(node.dst, implementation.dst);
+  return out;
+}
+
+}  // namespace relayout::graph

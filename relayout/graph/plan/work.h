@@ -1,0 +1,24 @@
+// Work: arithmetic and traffic of a node in given layouts, as a roofline wants them (internal to graph).
+#pragma once
+
+#include "relayout/graph/plan/backend.h"
+
+namespace relayout::graph {
+
+/// Where the channels of a layout lie.
+enum class Channels : uint8_t { plain, last, blocked };
+Channels channels_of(const Layout& layout);
+
+struct Work {
+  /// Multiplications and additions as kernels do them: without the taps that only meet padding, but with the channels
+  /// that fill up vectors and blocks.
+  double flops = 0;
+  /// Bytes read and written, each operand once.
+  double bytes = 0;
+  /// Bytes of the matrix that a convolution by GEMM unfolds its source to, written and read; 0 where it takes the
+  /// source as it is.
+  double unfolded_bytes = 0;
+};
+Work work_of(const Graph& graph, NodeId node, const Implementation& implementation);
+
+}  // namespace relayout::graph

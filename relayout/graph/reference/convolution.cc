@@ -1,0 +1,202 @@
+// The reference of convolution and deconvolution, forward and backward.
+//
+// All six are one relation between three tensors. A convolution takes a large image to a small one:
+//
+//     small[n][g][o][p] <- large[n][g][i][p * stride - pad + k * dilation] * weights[g][o][i][k]
+//
+// and each pass is a sum over all such triples into one of the three. A deconvolution has large and small exchanged,
+// and the channels in its weights with them.
+#include <algorithm>
+
+#include "relayout/core/error.h"
+#include "relayout/graph/reference/parts.h"
+
+namespace relayout::graph::reference {
+namespace {
+
+/// One spatial dim. Where there are fewer than three, the first ones are single points.
+struct Spatial {
+  int64_t small = 1, large = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+
+  /// The points of the small image that meet the large one at kernel point k: first..last-1.
+  std::pair<int64_t, int64_t> range(int64_t k) const {
+    const int64_t at = k * dilation - pad;
+    const int64_t first = at < 0 ? ceil_div(-at, stride) : 0;
+    const int64_t last = at < large ? std::min(small, ceil_div(large - at, stride)) : 0;
+    return {first, std::max(first, last)};
+  }
+};
+
+struct Geometry {
+  int64_t batch = 1, groups = 1;
+  int64_t small_channels = 1, large_channels = 1;  // of a group
+  int64_t small_weight = 1, large_weight = 1;      // strides of the channels in the weights
+  Spatial d, h, w;
+
+  int64_t small_plane() const { return d.small * h.small * w.small; }
+  int64_t large_plane() const { return d.large * h.large * w.large; }
+  int64_t kernel() const { return d.kernel * h.kernel * w.kernel; }
+};
+
+/// Where a row of points lies: offsets of its first one in the three tensors; small points are neighbours, large ones
+/// are w.stride apart, the weight is the same for all.
+struct Row {
+  int64_t small, large, weight, length;
+};
+
+/// Calls f for all rows of one image and kernel.
+template <typename F>
+void each_row_of_plane(const Geometry& g, Row base, F&& f) {
+  for (int64_t kd = 0; kd < g.d.kernel; ++kd) {
+    const auto [d_first, d_last] = g.d.range(kd);
+    for (int64_t d = d_first; d < d_last; ++d) {
+      const int64_t large_d = d * g.d.stride - g.d.pad + kd * g.d.dilation;
+      for (int64_t kh = 0; kh < g.h.kernel; ++kh) {
+        const auto [h_first, h_last] = g.h.range(kh);
+        for (int64_t h = h_first; h < h_last; ++h) {
+          const int64_t large_h = h * g.h.stride - g.h.pad + kh * g.h.dilation;
+          for (int64_t kw = 0; kw < g.w.kernel; ++kw) {
+            const auto [w_first, w_last] = g.w.range(kw);
+            if (w_first >= w_last) continue;
+            const int64_t large_w = w_first * g.w.stride - g.w.pad + kw * g.w.dilation;
+            f(Row{base.small + (d * g.h.small + h) * g.w.small + w_first,
+                  base.large + (large_d * g.h.large + large_h) * g.w.large + large_w,
+                  base.weight + (kd * g.h.kernel + kh) * g.w.kernel + kw, w_last - w_first});
+          }
+        }
+      }
+    }
+  }
+}
+
+template <typename F>
+void each_row(const Geometry& g, F&& f) {
+  const int64_t group_weights = g.small_channels * g.large_channels * g.kernel();
+  for (int64_t n = 0; n < g.batch; ++n) {
+    for (int64_t group = 0; group < g.groups; ++group) {
+      for (int64_t s = 0; s < g.small_channels; ++s) {
+        for (int64_t l = 0; l < g.large_channels; ++l) {
+          const int64_t small = (n * g.groups + group) * g.small_channels + s;
+          const int64_t large = (n * g.groups + group) * g.large_channels + l;
+          const int64_t weight = group * group_weights + s * g.small_weight + l * g.large_weight;
+          each_row_of_plane(g, {small * g.small_plane(), large * g.large_plane(), weight, 0}, f);
+        }
+      }
+    }
+  }
+}
+
+/// A kernel of one point in steps of one makes no difference between the dims: one long row.
+void merge_points(Geometry& g) {
+  const auto point = [](const Spatial& s) {
+    return s.kernel == 1 && s.stride == 1 && s.pad == 0 && s.small == s.large;
+  };
+  if (!point(g.d) || !point(g.h) || !point(g.w)) return;
+  g.w.small = g.w.large = g.small_plane();
+  g.d = g.h = Spatial{};
+}
+
+/// `deconvolution`: the channels of the weights are those of the large image, then of the small one.
+Geometry geometry(const ConvolutionAttributes& a, const Dims& small, const Dims& large, const Dims& weights,
+                  bool deconvolution) {
+  const int spatial = small.size() - 2;
+  if (spatial > 3) {
+    throw Error(ErrorCode::unsupported, "reference: convolution over " + std::to_string(spatial) + " spatial dims",
+                "dims", join(small, "x"), "3 spatial dims");
+  }
+  Geometry g;
+  g.batch = small[0];
+  g.groups = a.groups;
+  g.small_channels = small[1] / a.groups;
+  g.large_channels = large[1] / a.groups;
+  Spatial* const dims[] = {&g.d, &g.h, &g.w};
+  for (int i = 0; i < spatial; ++i) {
+    *dims[3 - spatial + i] = {small[2 + i],
+                              large[2 + i],
+                              weights[weights.size() - spatial + i],
+                              entry(a.strides, i, 1),
+                              entry(a.dilations, i, 1),
+                              entry(a.pads_begin, i, 0)};
+  }
+  g.small_weight = deconvolution ? g.kernel() : g.kernel() * g.large_channels;
+  g.large_weight = deconvolution ? g.kernel() * g.small_channels : g.kernel();
+  merge_points(g);
+  return g;
+}
+
+void add_to_small(const Geometry& g, const double* large, const double* weights, double* small) {
+  const int64_t step = g.w.stride;
+  each_row(g, [&](const Row& row) {
+    double* to = small + row.small;
+    const double* from = large + row.large;
+    const double weight = weights[row.weight];
+    if (step == 1) {
+      for (int64_t i = 0; i < row.length; ++i) to[i] += weight * from[i];
+    } else {
+      for (int64_t i = 0; i < row.length; ++i) to[i] += weight * from[i * step];
+    }
+  });
+}
+
+void add_to_large(const Geometry& g, const double* small, const double* weights, double* large) {
+  const int64_t step = g.w.stride;
+  each_row(g, [&](const Row& row) {
+    double* to = large + row.large;
+    const double* from = small + row.small;
+    const double weight = weights[row.weight];
+    if (step == 1) {
+      for (int64_t i = 0; i < row.length; ++i) to[i] += weight * from[i];
+    } else {
+      for (int64_t i = 0; i < row.length; ++i) to[i * step] += weight * from[i];
+    }
+  });
+}
+
+void add_to_weights(const Geometry& g, const double* small, const double* large, double* weights) {
+  each_row(g, [&](const Row& row) {
+    double sum = 0;
+    for (int64_t i = 0; i < row.length; ++i) sum += small[row.small + i] * large[row.large + i * g.w.stride];
+    weights[row.weight] += sum;
+  });
+}
+
+/// dst[n][c][...] += bias[c].
+void add_bias(const Dims& dims, const double* bias, double* dst) {
+  const auto [batch, channels, plane] = lanes(dims, 1);
+  for (int64_t i = 0; i < batch * channels * plane; ++i) dst[i] += bias[i / plane % channels];
+}
+
+void add_to_bias(const Dims& dims, const double* diff_dst, double* diff_bias) {
+  const auto [batch, channels, plane] = lanes(dims, 1);
+  for (int64_t i = 0; i < batch * channels * plane; ++i) diff_bias[i / plane % channels] += diff_dst[i];
+}
+
+}  // namespace
+
+void convolution(const Evaluation& e) {
+  const auto& a = e.node.as<ConvolutionAttributes>();
+  if (e.node.forward()) {
+    add_to_small(geometry(a, e.dst_dims(0), e.src_dims(0), e.src_dims(1), false), e.in(0), e.in(1), e.out(0));
+    if (e.has_src(2)) add_bias(e.dst_dims(0), e.in(2), e.out(0));
+  } else if (e.node.pass == Pass::backward_data) {
+    add_to_large(geometry(a, e.src_dims(0), e.dst_dims(0), e.src_dims(1), false), e.in(0), e.in(1), e.out(0));
+  } else {
+    add_to_weights(geometry(a, e.src_dims(1), e.src_dims(0), e.dst_dims(0), false), e.in(1), e.in(0), e.out(0));
+    if (e.has_dst(1)) add_to_bias(e.src_dims(1), e.in(1), e.out(1));
+  }
+}
+
+void deconvolution(const Evaluation& e) {
+  const auto& a = e.node.as<ConvolutionAttributes>();
+  if (e.node.forward()) {
+    add_to_large(geometry(a, e.src_dims(0), e.dst_dims(0), e.src_dims(1), true), e.in(0), e.in(1), e.out(0));
+    if (e.has_src(2)) add_bias(e.dst_dims(0), e.in(2), e.out(0));
+  } else if (e.node.pass == Pass::backward_data) {
+    add_to_small(geometry(a, e.dst_dims(0), e.src_dims(0), e.src_dims(1), true), e.in(0), e.in(1), e.out(0));
+  } else {
+    add_to_weights(geometry(a, e.src_dims(0), e.src_dims(1), e.dst_dims(0), true), e.in(0), e.in(1), e.out(0));
+    if (e.has_dst(1)) add_to_bias(e.src_dims(1), e.in(1), e.out(1));
+  }
+}
+
+}  // namespace relayout::graph::reference

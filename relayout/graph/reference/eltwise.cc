@@ -1,0 +1,179 @@
+// The reference of what works on each element alone: eltwise, prelu, binary and sum. Formulas: oneDNN 2.6, "Eltwise";
+// hardsigmoid: oneDNN 3.0.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "relayout/core/error.h"
+#include "relayout/graph/reference/parts.h"
+
+namespace relayout::graph::reference {
+namespace {
+
+constexpr double kGeluTanh = 0.044715;
+const double kSqrt2OverPi = std::sqrt(2 / std::numbers::pi);
+
+double logistic(double s) { return 1 / (1 + std::exp(-s)); }
+/// ln(1 + e^s), which is s where e^s is beyond a double.
+double soft_relu(double s) { return s > 0 ? s + std::log1p(std::exp(-s)) : std::log1p(std::exp(s)); }
+
+/// d tanh(u(s)) with u = sqrt(2 / pi) (s + 0.044715 s^3), times s / 2, plus the rest.
+double gelu_tanh_derivative(double s) {
+  const double t = std::tanh(kSqrt2OverPi * (s + kGeluTanh * s * s * s));
+  return 0.5 * (1 + t) + 0.5 * s * (1 - t * t) * kSqrt2OverPi * (1 + 3 * kGeluTanh * s * s);
+}
+
+double gelu_erf_derivative(double s) {
+  const double density = std::exp(-s * s / 2) / std::sqrt(2 * std::numbers::pi);
+  return 0.5 * (1 + std::erf(s / std::numbers::sqrt2)) + s * density;
+}
+
+double mish_derivative(double s) {
+  const double t = std::tanh(soft_relu(s));
+  return t + s * (1 - t * t) * logistic(s);
+}
+
+/// The derivative at s; for the *_dst ones at the s that gives d.
+double derivative(const EltwiseAttributes& attributes, double s) {
+  using A = EltwiseAlgorithm;
+  const double alpha = attributes.alpha, beta = attributes.beta;
+  const auto inside = [](bool in) { return in ? 1.0 : 0.0; };
+  switch (attributes.algorithm) {
+    case A::relu:
+    case A::relu_dst: return s > 0 ? 1 : alpha;
+    case A::tanh: return 1 - std::tanh(s) * std::tanh(s);
+    case A::elu: return s > 0 ? 1 : alpha * std::exp(s);
+    case A::square: return 2 * s;
+    case A::abs: return s > 0 ? 1 : s < 0 ? -1 : 0;
+    case A::sqrt: return 1 / (2 * std::sqrt(s));
+    case A::linear: return alpha;
+    case A::bounded_relu: return inside(0 < s && s <= alpha);
+    case A::soft_relu: return logistic(s);
+    case A::logistic: return logistic(s) * (1 - logistic(s));
+    case A::exp: return std::exp(s);
+    case A::gelu_tanh: return gelu_tanh_derivative(s);
+    case A::gelu_erf: return gelu_erf_derivative(s);
+    case A::swish: return logistic(alpha * s) * (1 + alpha * s * (1 - logistic(alpha * s)));
+    case A::log: return 1 / s;
+    case A::clip: return inside(alpha < s && s <= beta);
+    case A::clip_v2: return inside(alpha < s && s < beta);
+    case A::pow: return beta == 0 ? 0 : alpha * beta * std::pow(s, beta - 1);
+    case A::logsigmoid: return logistic(-s);
+    case A::mish: return mish_derivative(s);
+    case A::hardswish: return s >= 3 ? 1 : s > -3 ? (2 * s + 3) / 6 : 0;
+    case A::hardsigmoid: return alpha * inside(0 < alpha * s + beta && alpha * s + beta < 1);
+    case A::tanh_dst: return 1 - s * s;
+    case A::elu_dst: return s > 0 ? 1 : s + alpha;
+    case A::sqrt_dst: return 1 / (2 * s);
+    case A::logistic_dst: return s * (1 - s);
+    case A::exp_dst: return s;
+    case A::clip_v2_dst: return inside(alpha < s && s < beta);
+    case A::round: break;
+  }
+  throw Error(ErrorCode::unsupported,
+              "reference: eltwise " + std::string(name(attributes.algorithm)) + " has no backward", "algorithm",
+              std::string(name(attributes.algorithm)), "an algorithm with a derivative");
+}
+
+double apply(BinaryAlgorithm algorithm, double a, double b) {
+  switch (algorithm) {
+    case BinaryAlgorithm::add: return a + b;
+    case BinaryAlgorithm::sub: return a - b;
+    case BinaryAlgorithm::mul: return a * b;
+    case BinaryAlgorithm::div: return a / b;
+    case BinaryAlgorithm::max: return std::max(a, b);
+    case BinaryAlgorithm::min: return std::min(a, b);
+    case BinaryAlgorithm::ge: return a >= b;
+    case BinaryAlgorithm::gt: return a > b;
+    case BinaryAlgorithm::le: return a <= b;
+    case BinaryAlgorithm::lt: return a < b;
+    case BinaryAlgorithm::eq: return a == b;
+    case BinaryAlgorithm::ne: return a != b;
+  }
+  throw Error(ErrorCode::internal, "reference: unknown binary algorithm", "algorithm");
+}
+
+}  // namespace
+
+double eltwise_forward(const EltwiseAttributes& attributes, double s) {
+  using A = EltwiseAlgorithm;
+  const double alpha = attributes.alpha, beta = attributes.beta;
+  switch (attributes.algorithm) {
+    case A::relu:
+    case A::relu_dst: return s > 0 ? s : alpha * s;
+    case A::tanh:
+    case A::tanh_dst: return std::tanh(s);
+    case A::elu:
+    case A::elu_dst: return s > 0 ? s : alpha * std::expm1(s);
+    case A::square: return s * s;
+    case A::abs: return std::fabs(s);
+    case A::sqrt:
+    case A::sqrt_dst: return std::sqrt(s);
+    case A::linear: return alpha * s + beta;
+    case A::bounded_relu: return s > alpha ? alpha : s > 0 ? s : 0;
+    case A::soft_relu: return soft_relu(s);
+    case A::logistic:
+    case A::logistic_dst: return logistic(s);
+    case A::exp:
+    case A::exp_dst: return std::exp(s);
+    case A::gelu_tanh: return 0.5 * s * (1 + std::tanh(kSqrt2OverPi * (s + kGeluTanh * s * s * s)));
+    case A::gelu_erf: return 0.5 * s * (1 + std::erf(s / std::numbers::sqrt2));
+    case A::swish: return s * logistic(alpha * s);
+    case A::log: return std::log(s);
+    case A::clip:
+    case A::clip_v2:
+    case A::clip_v2_dst: return s > beta ? beta : s > alpha ? s : alpha;
+    case A::pow: return alpha * std::pow(s, beta);
+    case A::round: return std::nearbyint(s);
+    case A::logsigmoid: return -soft_relu(-s);
+    case A::mish: return s * std::tanh(soft_relu(s));
+    case A::hardswish: return s * std::min(std::max(0.0, s + 3), 6.0) / 6;
+    case A::hardsigmoid: return std::max(0.0, std::min(1.0, alpha * s + beta));
+  }
+  throw Error(ErrorCode::internal, "reference: unknown eltwise algorithm", "algorithm");
+}
+
+double eltwise_backward(const EltwiseAttributes& attributes, double s, double dd) {
+  return dd * derivative(attributes, s);
+}
+
+void eltwise(const Evaluation& e) {
+  const auto& a = e.node.as<EltwiseAttributes>();
+  const int64_t n = count(e.dst_dims(0));
+  for (int64_t i = 0; i < n; ++i) {
+    e.out(0)[i] = e.node.forward() ? eltwise_forward(a, e.in(0)[i]) : eltwise_backward(a, e.in(0)[i], e.in(1)[i]);
+  }
+}
+
+void prelu(const Evaluation& e) {
+  const Dims& dims = e.src_dims(0);
+  const Dims none(dims.size(), 0);
+  walk(dims, broadcast_strides(e.src_dims(1), dims), none, [&](int64_t i, int64_t at, int64_t) {
+    const double s = e.in(0)[i], weight = e.in(1)[at];
+    if (e.node.forward()) {
+      e.out(0)[i] = s > 0 ? s : s * weight;
+      return;
+    }
+    const double dd = e.in(2)[i];
+    if (e.has_dst(0)) e.out(0)[i] = s > 0 ? dd : dd * weight;
+    if (e.has_dst(1)) e.out(1)[at] += s > 0 ? 0 : dd * s;
+  });
+}
+
+void binary(const Evaluation& e) {
+  const BinaryAlgorithm algorithm = e.node.as<BinaryAttributes>().algorithm;
+  const Dims& dims = e.dst_dims(0);
+  walk(dims, broadcast_strides(e.src_dims(0), dims), broadcast_strides(e.src_dims(1), dims),
+       [&](int64_t i, int64_t a, int64_t b) { e.out(0)[i] = apply(algorithm, e.in(0)[a], e.in(1)[b]); });
+}
+
+void sum(const Evaluation& e) {
+  const std::vector<double>& scales = e.node.as<SumAttributes>().scales;
+  const int64_t n = count(e.dst_dims(0));
+  for (std::size_t s = 0; s < e.src.size(); ++s) {
+    const double scale = scales.empty() ? 1 : scales[s];
+    for (int64_t i = 0; i < n; ++i) e.out(0)[i] += scale * e.in(s)[i];
+  }
+}
+
+}  // namespace relayout::graph::reference

@@ -1,0 +1,286 @@
+// The reference's frame: which family computes a node, and a whole graph from its first node to its last.
+#include "relayout/graph/reference/reference.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "relayout/core/error.h"
+#include "relayout/graph/reference/parts.h"
+
+namespace relayout::graph {
+namespace reference {
+
+int64_t count(const Dims& dims) { return count(dims, 0, dims.size()); }
+
+int64_t count(const Dims& dims, int first, int last) {
+  return std::accumulate(dims.begin() + first, dims.begin() + last, int64_t{1}, std::multiplies<>());
+}
+
+Dims strides_of(const Dims& dims) {
+  Dims out(dims.size(), 1);
+  for (int d = dims.size() - 2; d >= 0; --d) out[d] = out[d + 1] * dims[d + 1];
+  return out;
+}
+
+Dims broadcast_strides(const Dims& dims, const Dims& onto) {
+  const Dims own = strides_of(dims);
+  Dims out(onto.size(), 0);
+  for (int d = 0; d < dims.size(); ++d) {
+    if (dims[d] > 1) out[onto.size() - dims.size() + d] = own[d];
+  }
+  return out;
+}
+
+int64_t entry(const Dims& list, int d, int64_t otherwise) { return list.empty() ? otherwise : list[d]; }
+
+Lanes lanes(const Dims& dims, int axis) {
+  const int d = axis < 0 ? axis + dims.size() : axis;
+  return lanes(dims, d, d + 1);
+}
+
+Lanes lanes(const Dims& dims, int first, int last) {
+  return {count(dims, 0, first), count(dims, first, last), count(dims, last, dims.size())};
+}
+
+void barrier(const Evaluation& e) {
+  const std::string operation = escaped(e.node.as<BarrierAttributes>().operation);
+  throw Error(ErrorCode::unsupported, "reference: node " + escaped(e.node.name) + ": unknown operator " + operation,
+              "operation", operation, "an operator that the importer knows");
+}
+
+namespace {
+
+/// Values as a tensor of that type holds them.
+void round_to(DType dtype, Values& values) {
+  if (dtype == DType::f64) return;
+  if (dtype == DType::f32) {
+    for (double& v : values) v = static_cast<double>(static_cast<float>(v));
+    return;
+  }
+  values = load(store(values, dtype), dtype, static_cast<int64_t>(values.size()));
+}
+
+/// What evaluate() knows of its tensors: their values while they live.
+class Run {
+ public:
+  explicit Run(const Graph& graph) : graph_(graph), values_(graph.tensors.size()), last_(graph.tensors.size(), -1) {
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      for (TensorId t : graph.nodes[n].src) keep_until(t, static_cast<int>(n));
+      for (TensorId t : graph.nodes[n].dst) keep_until(t, static_cast<int>(n));
+      for (TensorId t : hint_sources(graph.nodes[n])) keep_until(t, static_cast<int>(n));
+    }
+    for (TensorId t : graph.outputs) keep_until(t, static_cast<int>(graph.nodes.size()));
+  }
+
+  void set(TensorId tensor, Values values) { values_[static_cast<std::size_t>(tensor)] = std::move(values); }
+
+  /// A tensor's values; a constant's are made where they are asked for the first time.
+  const Values* get(TensorId tensor) {
+    if (tensor == kNone) return nullptr;
+    Values& values = values_[static_cast<std::size_t>(tensor)];
+    if (values.empty() && graph_.tensor(tensor).constant()) values = values_of(graph_.tensor(tensor));
+    return &values;
+  }
+
+  /// Sums are to be noted of outputs.
+  void want_sums() {
+    sums_.assign(values_.size(), 0);
+    wants_sum_.assign(values_.size(), false);
+    for (TensorId t : graph_.outputs) wants_sum_[static_cast<std::size_t>(t)] = true;
+    for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
+      const Node& node = graph_.nodes[n];
+      if (!hands_sums_on(node.kind) || !wants_sum(node)) continue;
+      for (TensorId t : node.src) {
+        if (t != kNone) wants_sum_[static_cast<std::size_t>(t)] = true;
+      }
+    }
+  }
+  double sum_of(TensorId tensor) const { return sums_[static_cast<std::size_t>(tensor)]; }
+
+  void run(int n) {
+    const Node& node = graph_.node(n);
+    const auto all = [&](const std::vector<TensorId>& tensors) {
+      std::vector<const Values*> out;
+      for (TensorId t : tensors) out.push_back(get(t));
+      return out;
+    };
+    const std::vector<const Values*> src = all(node.src), hint_src = all(hint_sources(node));
+    std::vector<Values> dst = evaluate_node(graph_, node, src, hint_src);
+    if (wants_sum(node)) note_sums(node, src);
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      if (node.dst[i] != kNone) set(node.dst[i], std::move(dst[i]));
+    }
+    for (const std::vector<TensorId>& tensors : {node.src, node.dst, hint_sources(node)}) {
+      for (TensorId t : tensors) {
+        if (t != kNone && last_[static_cast<std::size_t>(t)] == n) set(t, {});
+      }
+    }
+  }
+
+ private:
+  void keep_until(TensorId tensor, int node) {
+    if (tensor != kNone) last_[static_cast<std::size_t>(tensor)] = node;
+  }
+
+  static double largest(const Values& values) {
+    double out = 0;
+    for (double v : values) {
+      if (std::isfinite(v)) out = std::max(out, std::abs(v));
+    }
+    return out;
+  }
+  /// Kinds whose destination has values of the sources, or sums of a few.
+  static bool hands_sums_on(Kind kind) {
+    return is_view(kind) || kind == Kind::shuffle || kind == Kind::concat || kind == Kind::pad || kind == Kind::sum;
+  }
+  bool wants_sum(const Node& node) const {
+    return std::ranges::any_of(node.dst, [&](TensorId t) {
+      return t != kNone && !wants_sum_.empty() && wants_sum_[static_cast<std::size_t>(t)];
+    });
+  }
+
+  /// What is linear in each source adds up magnitudes where the sources are those.
+  void note_sums(const Node& node, std::vector<const Values*> src) {
+    const bool products = node.kind == Kind::convolution || node.kind == Kind::deconvolution ||
+                          node.kind == Kind::matmul || node.kind == Kind::inner_product;
+    const bool normalization = (node.kind == Kind::batch_normalization || node.kind == Kind::layer_normalization) &&
+                               !node.forward() && node.dst.size() > 2 && node.dst[2] != kNone;
+    if (hands_sums_on(node.kind)) {
+      double all = 0;
+      for (std::size_t i = 0; i < src.size(); ++i) {
+        const double one = node.src[i] == kNone ? 0 : std::max(sum_of(node.src[i]), largest(*src[i]));
+        all = node.kind == Kind::sum ? all + one * std::abs(scale_of(node, i)) : std::max(all, one);
+      }
+      return set_sum(node.dst[0], all);
+    }
+    if (!products && !normalization) return;
+    std::vector<Values> magnitudes(src.size());
+    for (std::size_t i = 0; i < src.size(); ++i) {
+      if (src[i] == nullptr || (normalization && i != kDifference)) continue;
+      magnitudes[i] = *src[i];
+      for (double& v : magnitudes[i]) v = std::abs(v);
+      src[i] = &magnitudes[i];
+    }
+    const std::vector<Values> sums = evaluate_node(graph_, node, src, {});
+    for (std::size_t i = 0; i < node.dst.size(); ++i) {
+      // Normalized values are of about unit size: the gradient of the scale adds up what that of the shift does.
+      if (normalization && i == 0) continue;
+      set_sum(node.dst[i], largest(sums[normalization ? 2 : i]));
+    }
+  }
+  /// diff_dst of a normalization.
+  static constexpr std::size_t kDifference = 4;
+  static double scale_of(const Node& node, std::size_t i) {
+    const std::vector<double>& scales = node.as<SumAttributes>().scales;
+    return scales.empty() ? 1 : scales[i];
+  }
+  void set_sum(TensorId tensor, double sum) {
+    if (tensor != kNone) sums_[static_cast<std::size_t>(tensor)] = sum;
+  }
+
+  /// Backward pooling asks which source was the largest.
+  std::vector<TensorId> hint_sources(const Node& node) const {
+    if (node.forward() || node.kind != Kind::pooling || node.hint == kNone) return {};
+    return graph_.node(node.hint).src;
+  }
+
+  const Graph& graph_;
+  std::vector<Values> values_;
+  std::vector<int> last_;          // the last node that needs each tensor
+  std::vector<double> sums_;       // by tensor
+  std::vector<bool> wants_sum_{};  // by tensor; none where no sums are wanted
+};
+
+}  // namespace
+}  // namespace reference
+
+std::vector<Values> evaluate_node(const Graph& graph, const Node& node, std::span<const Values* const> src,
+                                  std::span<const Values* const> hint_src) {
+  using namespace reference;
+  using Family = void (*)(const Evaluation&);
+  static constexpr std::array<Family, kKindCount> kFamilies = {convolution,
+                                                               deconvolution,
+                                                               matmul,
+                                                               inner_product,
+                                                               rnn,
+                                                               pooling,
+                                                               batch_normalization,
+                                                               layer_normalization,
+                                                               lrn,
+                                                               eltwise,
+                                                               prelu,
+                                                               shuffle,
+                                                               softmax,
+                                                               resampling,
+                                                               reduction,
+                                                               concat,
+                                                               sum,
+                                                               binary,
+                                                               reference::reorder,
+                                                               reshape,
+                                                               transpose,
+                                                               slice,
+                                                               broadcast,
+                                                               pad,
+                                                               gather,
+                                                               barrier};
+  std::vector<Values> dst(node.dst.size());
+  for (std::size_t i = 0; i < dst.size(); ++i) {
+    if (node.dst[i] != kNone) dst[i].assign(static_cast<std::size_t>(count(graph.tensor(node.dst[i]).dims)), 0.0);
+  }
+  kFamilies[static_cast<std::size_t>(node.kind)]({graph, node, src, hint_src, dst});
+  for (std::size_t i = 0; i < dst.size(); ++i) {
+    if (node.dst[i] != kNone) round_to(graph.tensor(node.dst[i]).dtype, dst[i]);
+  }
+  return dst;
+}
+
+namespace reference {
+namespace {
+
+EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs, bool sums) {
+  if (inputs.size() != graph.inputs.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                "reference: " + std::to_string(inputs.size()) + " inputs given, the graph has " +
+                    std::to_string(graph.inputs.size()),
+                "inputs", std::to_string(inputs.size()), std::to_string(graph.inputs.size()));
+  }
+  Run run(graph);
+  if (sums) run.want_sums();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& tensor = graph.tensor(graph.inputs[i]);
+    const auto want = static_cast<std::size_t>(count(tensor.dims));
+    if (inputs[i].size() != want) {
+      throw Error(ErrorCode::invalid_argument,
+                  "reference: input " + escaped(tensor.name) + " has " + std::to_string(inputs[i].size()) +
+                      " values, its dims " + join(tensor.dims, "x") + " have " + std::to_string(want),
+                  "inputs[" + std::to_string(i) + "]", std::to_string(inputs[i].size()), std::to_string(want));
+    }
+    Values values = inputs[i];
+    round_to(tensor.dtype, values);
+    run.set(graph.inputs[i], std::move(values));
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) run.run(static_cast<int>(n));
+  EvaluatedSums out;
+  for (TensorId t : graph.outputs) {
+    out.outputs.push_back(*run.get(t));
+    if (sums) out.sums.push_back(run.sum_of(t));
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace reference
+
+std::vector<Values> evaluate(const Graph& graph, std::span<const Values> inputs) {
+  return reference::evaluate_graph(graph, inputs, false).outputs;
+}
+
+EvaluatedSums evaluate_sums(const Graph& graph, std::span<const Values> inputs) {
+  return reference::evaluate_graph(graph, inputs, true);
+}
+
+}  // namespace relayout::graph

@@ -1,0 +1,308 @@
+// Mapping, reading, and atomic writing of files, on POSIX calls.
+#include "relayout/interop/files/file_io.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "relayout/core/error.h"
+#include "relayout/interop/files/tensor_file.h"
+
+namespace relayout {
+namespace fs = std::filesystem;
+namespace {
+
+/// An open file descriptor; closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// Calls again while a signal interrupts.
+template <typename Call>
+auto retry(Call call) {
+  decltype(call()) result;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+/// A write to a closed pipe must be an EPIPE and not the process's end: SIGPIPE is held back in this
+/// thread, and one that our own write made is taken away again.
+class SigpipeBlock {
+ public:
+  SigpipeBlock() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~SigpipeBlock() {
+    if (!was_pending_) {
+      const timespec now{};
+      retry([&] { return sigtimedwait(&pipe_, nullptr, &now); });
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlock(const SigpipeBlock&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
+void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
+  const SigpipeBlock block;
+  while (!bytes.empty()) {
+    const ssize_t done = retry([&] { return ::write(fd, bytes.data(), std::min<std::size_t>(bytes.size(), 1 << 30)); });
+    if (done < 0) throw_io("write", path, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+std::vector<std::byte> read_all(int fd, const fs::path& path, int64_t limit) {
+  std::vector<std::byte> out;
+  constexpr std::size_t kChunk = 1 << 20;
+  for (;;) {
+    const std::size_t have = out.size();
+    out.resize(have + kChunk);
+    const ssize_t done = retry([&] { return ::read(fd, out.data() + have, kChunk); });
+    if (done < 0) throw_io("read", path, errno);
+    out.resize(have + static_cast<std::size_t>(done));
+    if (done == 0) return out;
+    if (static_cast<int64_t>(out.size()) > limit) {
+      throw Error(ErrorCode::limit,
+                  "read \"" + escaped(path.native()) + "\": more than " + std::to_string(limit) +
+                      " bytes from something that is no regular file",
+                  "decoded_bytes", std::to_string(out.size()), std::to_string(limit));
+    }
+  }
+}
+
+Pages map_anonymous(std::size_t size, const fs::path& path) {
+  if (size == 0) return {};
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) throw_io("allocate the contents of", path, errno);
+  return {data, size};
+}
+
+/// A file name of its own in `target`'s directory. The name is cut so that the whole stays below the
+/// usual 255 bytes of a directory entry.
+fs::path temporary_name(const fs::path& target) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device random;
+  std::string name = "." + target.filename().native().substr(0, 200) + ".relayout-";
+  for (int i = 0; i < 6; ++i) name += kLetters[random() % kLetters.size()];
+  return target.parent_path() / name;
+}
+
+fs::path directory_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+/// Asks before reserving, so that a hopeless size does not fill the disk first.
+void check_space(int fd, const fs::path& path, int64_t size) {
+  struct statvfs disk {};
+  if (::fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0) return;
+  uint64_t have;
+  if (__builtin_mul_overflow(uint64_t{disk.f_bavail}, uint64_t{disk.f_frsize}, &have)) return;
+  if (static_cast<uint64_t>(size) <= have) return;
+  throw Error(ErrorCode::io,
+              "create \"" + escaped(path.native()) + "\": " + std::to_string(size) + " bytes needed, the disk has " +
+                  std::to_string(have),
+              "path", escaped(path.native()), std::to_string(have));
+}
+
+[[noreturn]] void throw_exists(const fs::path& path) {
+  throw Error(ErrorCode::io, "create \"" + escaped(path.native()) + "\": the file exists and is not to be overwritten",
+              "overwrite", escaped(path.native()));
+}
+
+/// Gives the temporary file its name. Without `overwrite` the kernel refuses to replace a file that
+/// appeared meanwhile; link() does it where the file system has no RENAME_NOREPLACE.
+void publish(const fs::path& temporary, const fs::path& target, bool overwrite) {
+  if (!overwrite) {
+    if (::syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
+    if (errno == EEXIST) throw_exists(target);
+    if (errno != EINVAL && errno != ENOSYS) throw_io("rename to", target, errno);
+    if (::link(temporary.c_str(), target.c_str()) == 0) {
+      ::unlink(temporary.c_str());
+      return;
+    }
+    if (errno == EEXIST) throw_exists(target);
+    struct stat found {};
+    if (::lstat(target.c_str(), &found) == 0) throw_exists(target);
+  }
+  if (::rename(temporary.c_str(), target.c_str()) != 0) throw_io("rename to", target, errno);
+}
+
+}  // namespace
+
+void throw_io(std::string_view operation, const fs::path& path, int error_number) {
+  throw Error(
+      ErrorCode::io,
+      std::string(operation) + " \"" + escaped(path.native()) + "\": " + std::generic_category().message(error_number),
+      "path", escaped(path.native()));
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+Pages& Pages::operator=(Pages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+Pages::~Pages() {
+  if (size_ != 0) ::munmap(data_, size_);
+}
+
+FileBytes FileBytes::open(const fs::path& path, int64_t read_limit) {
+  const Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  if (file.get() < 0) throw_io("open", path, errno);
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) throw_io("open", path, errno);
+  if (S_ISDIR(found.st_mode)) throw_io("open", path, EISDIR);
+
+  FileBytes out;
+  if (S_ISREG(found.st_mode) && found.st_size > 0) {
+    const auto size = static_cast<std::size_t>(found.st_size);
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (data != MAP_FAILED) {
+      out.pages_ = Pages(data, size);
+      return out;
+    }
+  }
+  // Pipes, devices, the files of /proc that claim no size, and file systems without mmap.
+  out.read_ = read_all(file.get(), path, read_limit);
+  return out;
+}
+
+struct OutputFile::State {
+  fs::path target;
+  bool overwrite = false;
+  bool sequential = false;  // no regular file: written in order
+  bool mapped = false;      // pages are the temporary file's
+  Descriptor file;
+  Pages pages;
+  std::string temporary;
+
+  ~State() {
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+  }
+};
+
+OutputFile::OutputFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::~OutputFile() = default;
+
+OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite) {
+  auto state = std::make_unique<State>();
+  state->target = path;
+  state->overwrite = overwrite;
+
+  struct stat found {};
+  const bool exists = ::stat(path.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) throw_io("create", path, EISDIR);
+  if (exists && !S_ISREG(found.st_mode)) {
+    state->sequential = true;
+    state->pages = map_anonymous(static_cast<std::size_t>(size), path);
+    return OutputFile(std::move(state));
+  }
+  if (exists && !overwrite) throw_exists(path);
+  // Through a link the file itself is replaced, beside which the temporary file must lie.
+  std::error_code failed;
+  if (exists && fs::is_symlink(fs::symlink_status(path, failed))) state->target = fs::canonical(path, failed);
+  if (failed) throw_io("create", path, failed.value());
+
+  constexpr int kAttempts = 100;
+  for (int attempt = 0; state->file.get() < 0; ++attempt) {
+    const fs::path temporary = temporary_name(state->target);
+    state->file =
+        Descriptor(retry([&] { return ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+    if (state->file.get() >= 0) {
+      state->temporary = temporary.native();
+    } else if (errno != EEXIST || attempt == kAttempts) {
+      throw_io("create", path, errno);
+    }
+  }
+  const int fd = state->file.get();
+  if (exists) ::fchmod(fd, found.st_mode & 07777);
+  if (size == 0) return OutputFile(std::move(state));
+
+  check_space(fd, path, size);
+  int error;
+  do {
+    error = ::posix_fallocate(fd, 0, size);
+  } while (error == EINTR);
+  if (error != 0) throw_io("reserve " + std::to_string(size) + " bytes for", path, error);
+  void* data = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  state->mapped = data != MAP_FAILED;
+  state->pages =
+      state->mapped ? Pages(data, static_cast<std::size_t>(size)) : map_anonymous(static_cast<std::size_t>(size), path);
+  return OutputFile(std::move(state));
+}
+
+std::span<std::byte> OutputFile::bytes() const { return state_->pages.bytes(); }
+bool OutputFile::mapped() const { return state_->mapped; }
+const std::string& OutputFile::temporary_path() const { return state_->temporary; }
+
+void OutputFile::commit(int64_t size) {
+  const auto contents = state_->pages.bytes().first(static_cast<std::size_t>(size));
+  if (state_->sequential) {
+    const Descriptor out(retry([&] { return ::open(state_->target.c_str(), O_WRONLY | O_CLOEXEC); }));
+    if (out.get() < 0) throw_io("open", state_->target, errno);
+    write_all(out.get(), contents, state_->target);
+    return;
+  }
+  const int fd = state_->file.get();
+  if (!state_->mapped) write_all(fd, contents, state_->target);
+  state_->pages = Pages();
+  state_->mapped = false;
+  if (::ftruncate(fd, size) != 0) throw_io("write", state_->target, errno);
+  if (retry([&] { return ::fsync(fd); }) != 0) throw_io("write", state_->target, errno);
+  publish(state_->temporary, state_->target, state_->overwrite);
+  state_->temporary.clear();
+
+  // The name must survive a crash too. Not every file system can sync a directory.
+  const Descriptor directory(::open(directory_of(state_->target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() >= 0 && ::fsync(directory.get()) != 0 && errno == EIO) throw_io("sync", state_->target, errno);
+}
+
+void release_pages(std::span<const std::byte> mapped_bytes) {
+  if (mapped_bytes.empty()) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
+  const auto last = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
+  void* start = reinterpret_cast<void*>(first);
+  // Pages of a shared mapping lose nothing: what was written stays with the system, which writes it to the file in
+  // its own time. So the range may be widened to whole pages.
+  ::madvise(start, last - first, MADV_DONTNEED);
+}
+
+}  // namespace relayout

@@ -1,0 +1,151 @@
+// JPEG images as u8 nhwc tensors, through libjpeg(-turbo): gray or RGB, as stored (an orientation in
+// the metadata is not applied).
+//
+// libjpeg reports errors through a handler that must not return; here it jumps. So everything that
+// owns memory stands in functions that call no libjpeg, and each function that calls it holds only
+// plain values.
+#include <csetjmp>
+#include <cstdio>
+#include <string>
+
+#include "relayout/core/error.h"
+#include "relayout/interop/files/formats.h"
+
+#if RELAYOUT_HAVE_JPEG
+#include <jerror.h>
+#include <jpeglib.h>
+#endif
+
+namespace relayout {
+
+#if RELAYOUT_HAVE_JPEG
+namespace {
+
+/// libjpeg's error handlers and where they jump to. `base` comes first, so that the pointer libjpeg
+/// hands back is one to this.
+struct ErrorManager {
+  jpeg_error_mgr base;
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+};
+
+void on_exit(j_common_ptr info) {
+  auto* manager = reinterpret_cast<ErrorManager*>(info->err);
+  manager->base.format_message(info, manager->message);
+  std::longjmp(manager->jump, 1);
+}
+
+/// libjpeg goes on after damage and only warns. Damage is an error here; oddities that cost no pixel
+/// are not.
+void on_message(j_common_ptr info, int level) {
+  if (level >= 0) return;
+  switch (info->err->msg_code) {
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_BOGUS_PROGRESSION: return;
+    default: on_exit(info);
+  }
+}
+void on_output(j_common_ptr) {}
+
+/// A small file can ask for very many passes over a large image.
+void on_progress(j_common_ptr info) {
+  constexpr int kMostScans = 500;
+  auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
+  if (decoder->input_scan_number <= kMostScans) return;
+  std::snprintf(reinterpret_cast<ErrorManager*>(info->err)->message, JMSG_LENGTH_MAX, "more than %d scans", kMostScans);
+  std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->jump, 1);
+}
+
+/// The decoder; it does not move, for libjpeg points into it.
+struct Decoder {
+  jpeg_decompress_struct info{};
+  ErrorManager errors{};
+  jpeg_progress_mgr progress{};
+
+  Decoder() {
+    info.err = jpeg_std_error(&errors.base);
+    errors.base.error_exit = on_exit;
+    errors.base.emit_message = on_message;
+    errors.base.output_message = on_output;
+    progress.progress_monitor = on_progress;
+  }
+  Decoder(const Decoder&) = delete;
+  ~Decoder() { jpeg_destroy_decompress(&info); }
+};
+
+/// Reads up to the pixels and picks gray or RGB. False on error.
+bool read_header(Decoder* decoder, const unsigned char* data, std::size_t size) {
+  if (setjmp(decoder->errors.jump)) return false;
+  jpeg_create_decompress(&decoder->info);
+  decoder->info.progress = &decoder->progress;
+  jpeg_mem_src(&decoder->info, data, size);
+  jpeg_read_header(&decoder->info, TRUE);
+  return true;
+}
+
+bool read_pixels(Decoder* decoder, unsigned char* pixels, std::size_t row_bytes) {
+  if (setjmp(decoder->errors.jump)) return false;
+  jpeg_start_decompress(&decoder->info);
+  while (decoder->info.output_scanline < decoder->info.output_height) {
+    JSAMPROW row = pixels + decoder->info.output_scanline * row_bytes;
+    jpeg_read_scanlines(&decoder->info, &row, 1);
+  }
+  jpeg_finish_decompress(&decoder->info);
+  return true;
+}
+
+[[noreturn]] void throw_error(const Decoder& decoder) {
+  const int code = decoder.errors.base.msg_code;
+  const bool unsupported = code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL ||
+                           code == JERR_CONVERSION_NOTIMPL;
+  throw Error(unsupported ? ErrorCode::unsupported : ErrorCode::corrupt,
+              "jpeg: " + escaped(decoder.errors.message, 160), "jpeg");
+}
+
+/// The header, with the number of channels that will come out.
+int read_header_or_throw(Decoder& decoder, std::span<const std::byte> file) {
+  if (!read_header(&decoder, reinterpret_cast<const unsigned char*>(file.data()), file.size())) throw_error(decoder);
+  switch (decoder.info.jpeg_color_space) {
+    case JCS_GRAYSCALE: decoder.info.out_color_space = JCS_GRAYSCALE; return 1;
+    case JCS_RGB:
+    case JCS_YCbCr: decoder.info.out_color_space = JCS_RGB; return 3;
+    default:
+      throw Error(
+          ErrorCode::unsupported,
+          "jpeg: " + std::to_string(decoder.info.num_components) + " components that are neither gray nor RGB (CMYK?)",
+          "jpeg", std::to_string(decoder.info.num_components), "gray, RGB");
+  }
+}
+
+std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t bytes) {
+  Decoder decoder;
+  const int channels = read_header_or_throw(decoder, file);
+  const std::size_t row_bytes = std::size_t{decoder.info.image_width} * static_cast<std::size_t>(channels);
+  if (static_cast<int64_t>(row_bytes) * decoder.info.image_height != bytes) {
+    throw Error(ErrorCode::corrupt, "jpeg: the size has changed");
+  }
+  auto pixels = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  if (!read_pixels(&decoder, reinterpret_cast<unsigned char*>(pixels.get()), row_bytes)) throw_error(decoder);
+  return pixels;
+}
+
+}  // namespace
+
+void open_jpeg(TensorFile::Impl& impl) {
+  const auto file = impl.file.bytes();
+  Decoder decoder;
+  const int channels = read_header_or_throw(decoder, file);
+  StoredTensor tensor = image_tensor(decoder.info.image_width, decoder.info.image_height, channels, impl.limits);
+  const int64_t bytes = tensor.byte_size;
+  impl.add(std::move(tensor), [file, bytes] { return decode(file, bytes); });
+}
+
+#else
+
+void open_jpeg(TensorFile::Impl&) { throw_missing_library("jpeg", "libjpeg"); }
+
+#endif
+
+}  // namespace relayout

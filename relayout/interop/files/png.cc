@@ -1,0 +1,128 @@
+// PNG images as u8 nhwc tensors, through libpng.
+//
+// libpng reports errors by longjmp. So everything that owns memory stands in functions that call no
+// libpng, and each function that calls it holds only plain values.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "relayout/core/error.h"
+#include "relayout/interop/files/formats.h"
+
+#if RELAYOUT_HAVE_PNG
+#include <png.h>
+#endif
+
+namespace relayout {
+
+#if RELAYOUT_HAVE_PNG
+namespace {
+
+/// The file in memory, and the last error's text.
+struct Reader {
+  std::span<const std::byte> file;
+  char message[128] = "";
+};
+
+void on_error(png_structp png, png_const_charp message) {
+  auto* reader = static_cast<Reader*>(png_get_error_ptr(png));
+  std::strncpy(reader->message, message, sizeof reader->message - 1);
+  png_longjmp(png, 1);
+}
+void on_warning(png_structp, png_const_charp) {}
+
+void on_read(png_structp png, png_bytep out, png_size_t size) {
+  auto* reader = static_cast<Reader*>(png_get_io_ptr(png));
+  if (size > reader->file.size()) png_error(png, "the file is truncated");
+  std::memcpy(out, reader->file.data(), size);
+  reader->file = reader->file.subspan(size);
+}
+
+struct Size {
+  png_uint_32 width = 0, height = 0;
+  int channels = 0;
+  png_size_t row_bytes = 0;
+};
+
+/// libpng's two structs.
+struct Handles {
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  explicit Handles(Reader& reader) {
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
+    if (png) info = png_create_info_struct(png);
+    if (!info) {
+      png_destroy_read_struct(&png, nullptr, nullptr);
+      throw Error(ErrorCode::internal, "png: libpng does not start");
+    }
+    png_set_read_fn(png, &reader, on_read);
+  }
+  Handles(const Handles&) = delete;
+  ~Handles() { png_destroy_read_struct(&png, &info, nullptr); }
+};
+
+/// Reads up to the pixels and asks for 8-bit channels. False on error.
+bool read_header(png_structp png, png_infop info, Size* size) {
+  if (setjmp(png_jmpbuf(png))) return false;
+  png_read_info(png, info);
+  png_set_expand(png);    // palettes, 1 to 4 bits, and transparency as a channel
+  png_set_scale_16(png);  // 16 to 8 bits, rounded
+  png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  size->width = png_get_image_width(png, info);
+  size->height = png_get_image_height(png, info);
+  size->channels = png_get_channels(png, info);
+  size->row_bytes = png_get_rowbytes(png, info);
+  return true;
+}
+
+bool read_pixels(png_structp png, png_bytep* rows) {
+  if (setjmp(png_jmpbuf(png))) return false;
+  png_read_image(png, rows);
+  png_read_end(png, nullptr);
+  return true;
+}
+
+[[noreturn]] void corrupt(const Reader& reader) {
+  throw Error(ErrorCode::corrupt, "png: " + escaped(reader.message, 120), "png");
+}
+
+Size header(const Handles& handles, const Reader& reader) {
+  Size size;
+  if (!read_header(handles.png, handles.info, &size)) corrupt(reader);
+  return size;
+}
+
+std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t bytes) {
+  Reader reader{file};
+  const Handles handles(reader);
+  const Size size = header(handles, reader);
+  if (static_cast<int64_t>(size.row_bytes) * size.height != bytes)
+    throw Error(ErrorCode::corrupt, "png: the size has changed");
+  auto pixels = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  std::vector<png_bytep> rows(size.height);
+  for (std::size_t y = 0; y < rows.size(); ++y)
+    rows[y] = reinterpret_cast<png_bytep>(pixels.get() + y * size.row_bytes);
+  if (!read_pixels(handles.png, rows.data())) corrupt(reader);
+  return pixels;
+}
+
+}  // namespace
+
+void open_png(TensorFile::Impl& impl) {
+  const auto file = impl.file.bytes();
+  Reader reader{file};
+  const Handles handles(reader);
+  const Size size = header(handles, reader);
+  StoredTensor tensor = image_tensor(size.width, size.height, size.channels, impl.limits);
+  const int64_t bytes = tensor.byte_size;
+  impl.add(std::move(tensor), [file, bytes] { return decode(file, bytes); });
+}
+
+#else
+
+void open_png(TensorFile::Impl&) { throw_missing_library("png", "libpng"); }
+
+#endif
+
+}  // namespace relayout

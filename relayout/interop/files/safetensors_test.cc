@@ -1,0 +1,266 @@
+// .safetensors: every way a header can lie, and the portable layout header there and back.
+#include "relayout/interop/files/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "relayout/interop/files/tensor_file.h"
+#include "tests/support/tensor_files.h"
+
+namespace relayout {
+namespace {
+
+std::string with_length(uint64_t length, const std::string& rest) {
+  std::string out(8, '\0');
+  std::memcpy(out.data(), &length, 8);
+  return out + rest;
+}
+std::string file(const std::string& json, std::size_t data_bytes) {
+  return with_length(json.size(), json + std::string(data_bytes, 'd'));
+}
+std::vector<StoredTensor> parse(const std::string& bytes, const FileLimits& limits = {}) {
+  return parse_safetensors(bytes_of(bytes), limits).tensors;
+}
+/// A tensor's entry; `offsets` as "0,8".
+std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                  const std::string& offsets) {
+  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + shape + "],\"data_offsets\":[" + offsets + "]}";
+}
+
+TEST(Safetensors, Plain) {
+  const std::string bytes = file("{\"__metadata__\":{\"format\":\"pt\"}," + entry("b", "F32", "2", "2,10") + "," +
+                                     entry("a", "BF16", "", "0,2") + "," + entry("none", "I64", "0,3", "10,10") + "}  ",
+                                 10);
+  const SafeTensors parsed = parse_safetensors(bytes_of(bytes), {});
+  ASSERT_EQ(parsed.tensors.size(), 3U);
+  EXPECT_EQ(parsed.tensors[0].name, "b");
+  EXPECT_EQ(parsed.tensors[0].dtype, DType::f32);
+  EXPECT_EQ(parsed.tensors[0].shape, Dims{2});
+  EXPECT_EQ(parsed.tensors[0].byte_size, 8);
+  EXPECT_EQ(parsed.offsets[0], static_cast<int64_t>(bytes.size()) - 8);
+  EXPECT_EQ(parsed.tensors[1].dtype, DType::bf16);
+  EXPECT_EQ(parsed.tensors[1].shape, Dims{});
+  EXPECT_EQ(parsed.tensors[2].byte_size, 0);
+  EXPECT_FALSE(parsed.tensors[0].layout || parsed.tensors[0].dims);
+  EXPECT_TRUE(parse(file("{}", 0)).empty());
+}
+
+TEST(Safetensors, AllTypes) {
+  for (const auto& [text, dtype] : std::vector<std::pair<std::string, DType>>{{"F64", DType::f64},
+                                                                              {"F32", DType::f32},
+                                                                              {"F16", DType::f16},
+                                                                              {"BF16", DType::bf16},
+                                                                              {"F8_E5M2", DType::f8_e5m2},
+                                                                              {"F8_E4M3", DType::f8_e4m3},
+                                                                              {"I64", DType::s64},
+                                                                              {"I32", DType::s32},
+                                                                              {"I16", DType::s16},
+                                                                              {"I8", DType::s8},
+                                                                              {"U64", DType::u64},
+                                                                              {"U32", DType::u32},
+                                                                              {"U16", DType::u16},
+                                                                              {"U8", DType::u8},
+                                                                              {"BOOL", DType::boolean}}) {
+    const int bytes = 3 * bits(dtype) / 8;
+    const auto read =
+        parse(file("{" + entry("t", text, "3", "0," + std::to_string(bytes)) + "}", static_cast<std::size_t>(bytes)));
+    EXPECT_EQ(read.at(0).dtype, dtype);
+    const std::string head = safetensors_head({.name = "t", .dtype = dtype, .shape = {3}});
+    EXPECT_EQ(head.size() % 8, 0U);
+    EXPECT_NE(head.find("\"" + text + "\""), std::string::npos) << head;
+    EXPECT_EQ(parse(head + std::string(static_cast<std::size_t>(bytes), 'd')).at(0).dtype, dtype);
+  }
+  EXPECT_ERROR(ErrorCode::unsupported, parse(file("{" + entry("t", "C64", "1", "0,8") + "}", 8)));
+}
+
+TEST(Safetensors, HeaderLength) {
+  const std::string json = "{" + entry("t", "U8", "2", "0,2") + "}", rest = json + "dd";
+  EXPECT_EQ(parse(with_length(json.size(), rest)).size(), 1U);
+  for (uint64_t length : {uint64_t{0}, uint64_t{1} << 63, uint64_t{rest.size() + 1}, UINT64_MAX, UINT64_MAX - 7}) {
+    EXPECT_ERROR(ErrorCode::corrupt, parse(with_length(length, rest)));
+  }
+  EXPECT_ERROR(ErrorCode::limit, parse(with_length(json.size(), rest), {.safetensors_header_bytes = 10}));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(""));
+  EXPECT_ERROR(ErrorCode::corrupt, parse("1234567"));
+  const std::string good = with_length(json.size(), rest);
+  for (std::size_t cut = 0; cut < good.size(); ++cut) EXPECT_ERROR(ErrorCode::corrupt, parse(good.substr(0, cut)));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(good + "d"));
+}
+
+TEST(Safetensors, EveryLieNamesItsTensor) {
+  const std::string a = entry("first", "U8", "2", "0,2");
+  for (const std::string& json : {
+           "{" + a + "," + entry("the\\u001bone", "U8", "2", "3,5") + "}",   // a hole
+           "{" + a + "," + entry("the\\u001bone", "U8", "4", "1,5") + "}",   // overlap
+           "{" + a + "," + entry("the\\u001bone", "U8", "2", "0,2") + "}",   // twice the same bytes
+           "{" + a + "," + entry("the\\u001bone", "U8", "2", "2,4") + "}",   // the last byte is nobody's
+           "{" + a + "," + entry("the\\u001bone", "U8", "3", "5,2") + "}",   // end before begin
+           "{" + a + "," + entry("the\\u001bone", "U8", "4", "2,6") + "}",   // beyond the end
+           "{" + a + "," + entry("the\\u001bone", "U8", "2", "2,5") + "}",   // wrong byte count
+           "{" + a + "," + entry("the\\u001bone", "U16", "2", "2,5") + "}",  //
+           "{" + a + "," + entry("the\\u001bone", "U8", "0", "2,5") + "}",   //
+           "{" + a + "," + entry("the\\u001bone", "U8", "4294967296,4294967296", "2,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "9223372036854775808", "2,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "-3", "2,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "3.0", "2,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "\"3\"", "2,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "[3]", "2,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "3", "2") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "3", "2,5,5") + "}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "3", "2,-5") + "}",
+           "{" + a + ",\"the\\u001bone\":{\"shape\":[3],\"data_offsets\":[2,5]}}",
+           "{" + a + ",\"the\\u001bone\":{\"dtype\":\"U8\",\"data_offsets\":[2,5]}}",
+           "{" + a + ",\"the\\u001bone\":{\"dtype\":\"U8\",\"shape\":[3]}}",
+           "{" + a + ",\"the\\u001bone\":{\"dtype\":\"U8\",\"shape\":3,\"data_offsets\":[2,5]}}",
+           "{" + a + ",\"the\\u001bone\":{\"dtype\":8,\"shape\":[3],\"data_offsets\":[2,5]}}",
+           "{" + a + ",\"the\\u001bone\":[]}",
+           "{" + a + ",\"the\\u001bone\":null}",
+           "{" + a + "," + entry("the\\u001bone", "U8", "3", "2,5") + "," + entry("the\\u001bone", "U8", "3", "2,5") +
+               "}",
+       }) {
+    const Error error = error_of([&] { parse(file(json, 5)); });
+    EXPECT_NE(error.message().find("the\\x1bone"), std::string::npos) << json << error.message();
+    EXPECT_EQ(error.code(), ErrorCode::corrupt) << json << error.message();
+  }
+  EXPECT_ERROR(ErrorCode::corrupt, parse(file("{}", 1)));
+  EXPECT_ERROR(ErrorCode::limit, parse(file("{" + entry("t", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1", "0,1") + "}", 1)));
+}
+
+TEST(Safetensors, OthersThanTheWantedOneDoNotMatter) {
+  const std::string layouts = "{\\\"version\\\":1,\\\"tensors\\\":{\\\"bad\\\":{\\\"dims\\\":[1]}}}";
+  for (const auto& [dtype, shape] : {std::pair{"C64", "1"}, {"F32", "1,1,1,1,1,1,1,1,1,1,1,1,1"}, {"F32", "3"}}) {
+    const std::string bytes = file("{\"__metadata__\":{\"relayout\":\"" + layouts + "\"}," +
+                                       entry("bad", dtype, shape, "0,8") + "," + entry("a", "F32", "2", "8,16") + "}",
+                                   16);
+    EXPECT_NE(name(error_of([&] { parse(bytes); }).code()), name(ErrorCode::internal));
+    const SafeTensors parsed = parse_safetensors(bytes_of(bytes), {}, "a");
+    ASSERT_EQ(parsed.tensors.size(), 2U);
+    EXPECT_EQ(parsed.tensors[1].shape, Dims{2});
+    EXPECT_EQ(parsed.offsets[1], static_cast<int64_t>(bytes.size()) - 8);
+  }
+  // Their bytes still lie somewhere.
+  EXPECT_ERROR(ErrorCode::corrupt,
+               parse_safetensors(bytes_of(file("{" + entry("bad", "F32", "2", "0,9") + "}", 8)), {}, "a"));
+}
+
+TEST(Safetensors, BadJson) {
+  for (const char* json : {"{", "{]", "{\"a\"}", "{} {}", "{\"a\":1e999}", "{\"\xff\":{}}", "{\"__metadata__\":[]}",
+                           "{\"__metadata__\":{\"a\":1}}", "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}",
+                           "{\"__metadata__\":{},\"__metadata__\":{}}", " {}", "[]", "1"}) {
+    EXPECT_ERROR(ErrorCode::corrupt, parse(file(json, 0)));
+  }
+  const std::string deep = "{\"t\":{\"more\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}}";
+  EXPECT_ERROR(ErrorCode::limit, parse(file(deep, 0)));
+  const std::string two = "{" + entry("a", "U8", "0", "0,0") + "," + entry("b", "U8", "0", "0,0") + "}";
+  EXPECT_EQ(parse(file(two, 0)).size(), 2U);
+  EXPECT_ERROR(ErrorCode::limit, parse(file(two, 0), {.tensors = 1}));
+  // A field that is not known is passed over.
+  EXPECT_EQ(
+      parse(file("{\"t\":{\"dtype\":\"U8\",\"more\":{\"shape\":[[{}]]},\"shape\":[2],\"data_offsets\":[0,2]}}", 2))
+          .at(0)
+          .shape,
+      Dims{2});
+}
+
+/// A file with a layout header of one's own: `inner` is what it says of tensor t.
+std::string with_layout(const std::string& inner, const std::string& dtype, const std::string& shape, std::size_t bytes,
+                        const std::string& version = "1") {
+  std::string text = "{\"version\":" + version + ",\"tensors\":{\"t\":" + inner + "}}", escaped_text;
+  for (char ch : text) escaped_text += ch == '"' ? "\\\"" : std::string(1, ch);
+  return file("{\"__metadata__\":{\"relayout\":\"" + escaped_text + "\"}," +
+                  entry("t", dtype, shape, "0," + std::to_string(bytes)) + "}",
+              bytes);
+}
+
+TEST(Safetensors, LayoutHeader) {
+  const auto t =
+      parse(with_layout(R"({"layout":"aBcd16b","dims":[2,17,5,4],"dtype":"f32"})", "F32", "2,2,5,4,16", 5120)).at(0);
+  ASSERT_TRUE(t.layout && t.dims);
+  EXPECT_EQ(t.layout->text(), "aBcd16b");
+  EXPECT_EQ(*t.dims, (Dims{2, 17, 5, 4}));
+  EXPECT_EQ(t.shape, (Dims{2, 2, 5, 4, 16}));
+  EXPECT_EQ(t.layout->bind(*t.dims), Format::parse("nChw16c").bind({2, 17, 5, 4}));
+
+  // No physical array: a flat run of the span.
+  EXPECT_TRUE(parse(with_layout(R"({"layout":"strides:4,1","dims":[2,3]})", "U8", "7", 7)).at(0).layout);
+  const auto s4 = parse(with_layout(R"({"layout":"ab","dims":[3,3],"dtype":"s4"})", "U8", "5", 5)).at(0);
+  EXPECT_EQ(s4.dtype, DType::s4);
+  EXPECT_EQ(s4.item_bits, 4);
+  EXPECT_EQ(s4.shape, (Dims{3, 3}));
+  EXPECT_EQ(s4.byte_size, 5);
+  EXPECT_EQ(parse(with_layout(R"({"dtype":"u4"})", "U8", "5", 5)).at(0).shape, Dims{10});
+  EXPECT_EQ(parse(with_layout("{}", "U8", "5", 5)).at(0).shape, Dims{5});
+}
+
+TEST(Safetensors, LayoutHeaderThatContradicts) {
+  for (const char* inner : {
+           R"({"layout":"aBcd16b","dims":[2,17,5,4]})",  // the array has other extents
+           R"({"layout":"ab","dims":[3,2]})",            //
+           R"({"layout":"ab","dims":[6]})",              // rank
+           R"({"layout":"ab","dims":[2,-3]})",           //
+           R"({"layout":"ab","dims":[2,3,1]})",          //
+           R"({"layout":"nonsense","dims":[2,3]})",      // no expression
+           R"({"layout":"any","dims":[2,3]})",           // no layout
+           R"({"layout":"strides:4,1","dims":[2,3]})",   // the span is flat
+           R"({"layout":"strides:4611686018427387904,1","dims":[9,3]})", R"({"layout":"ab"})",
+           R"({"dims":[2,3]})",  // one without the other
+           R"({"layout":7,"dims":[2,3]})", R"({"layout":"ab","dims":6})", R"([])",
+           R"({"layout":"ab","dims":[2,3],"dtype":"f32"})",  // the file has u8
+           R"({"layout":"ab","dims":[2,3],"dtype":"s4"})",   // not flat
+           R"({"layout":"ab","dims":[2,3],"dtype":"q3"})",   //
+       }) {
+    const Error error = error_of([&] { parse(with_layout(inner, "U8", "2,3", 6)); });
+    EXPECT_EQ(error.code(), ErrorCode::corrupt) << inner << error.message();
+    EXPECT_NE(error.message().find("tensor \"t\""), std::string::npos) << inner << error.message();
+  }
+  EXPECT_ERROR(ErrorCode::corrupt, parse(with_layout(R"({"layout":"ab","dims":[2,3],"dtype":"s4"})", "U8", "4", 4)));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(with_layout(R"({},"other":{})", "U8", "5", 5)));
+  EXPECT_ERROR(ErrorCode::unsupported, parse(with_layout("{}", "U8", "5", 5, "2")));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(with_layout("{}", "U8", "5", 5, "\"1\"")));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(file("{\"__metadata__\":{\"relayout\":\"{}\"}}", 0)));
+  EXPECT_ERROR(ErrorCode::corrupt, parse(file("{\"__metadata__\":{\"relayout\":\"no json\"}}", 0)));
+}
+
+TEST(Safetensors, RoundTrip) {
+  const TestFolder folder;
+  for (DType dtype : all_dtypes()) {
+    for (const char* layout :
+         {"aBcd16b", "nhwc", "abcd", "ABcd4b16a4b", "nh|Cw4c", "contiguous", "strides:400,20,4,1"}) {
+      const Dims dims{2, 17, 5, 4};
+      TensorSpec spec{.name = "x/<\"y\">", .dtype = dtype, .layout = Format::parse(layout), .dims = dims};
+      const auto shape = spec.layout->physical_shape(dims);
+      spec.shape = shape ? *shape : Dims{spec.layout->bind(dims).span()};
+      TensorWriter out = TensorWriter::create(folder / "x.safetensors", spec, true);
+      std::ranges::fill(out.bytes(), std::byte{1});
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(out.bytes().data()) % 8, 0U);
+      out.commit();
+      const TensorFile read = TensorFile::open(folder / "x.safetensors");
+      const StoredTensor& t = read.tensors()[read.find("x/<\"y\">")];
+      EXPECT_EQ(t.dtype, dtype) << layout;
+      EXPECT_EQ(t.shape, spec.shape) << layout;
+      EXPECT_EQ(t.dims, dims);
+      EXPECT_EQ(t.layout.value().text(), layout);
+      EXPECT_EQ(read.bytes(0).size(), static_cast<std::size_t>(t.byte_size));
+    }
+    TensorWriter out = TensorWriter::create(folder / "x.safetensors", {.dtype = dtype, .shape = {3, 5}}, true);
+    out.commit();
+    const TensorFile plain = TensorFile::open(folder / "x.safetensors");
+    EXPECT_EQ(plain.tensors()[0].name, "tensor");
+    EXPECT_EQ(plain.tensors()[0].dtype, dtype);
+    EXPECT_EQ(plain.tensors()[0].shape, (Dims{3, 5}));
+  }
+}
+
+TEST(Safetensors, RefusesToWrite) {
+  const auto layout = Format::parse("nhwc");
+  EXPECT_ERROR(ErrorCode::invalid_argument, safetensors_head({.name = "__metadata__", .shape = {1}}));
+  EXPECT_ERROR(ErrorCode::invalid_argument, safetensors_head({.name = "\xff", .shape = {1}}));
+  EXPECT_ERROR(ErrorCode::invalid_argument, safetensors_head({.shape = {1, 2, 3, 4}, .layout = layout}));
+  EXPECT_ERROR(ErrorCode::invalid_argument,
+               safetensors_head({.shape = {1, 2, 3, 4}, .layout = layout, .dims = Dims{1, 2, 3, 4}}));
+  EXPECT_ERROR(ErrorCode::invalid_argument, safetensors_head({.shape = {-1}}));
+}
+
+}  // namespace
+}  // namespace relayout

@@ -1,0 +1,245 @@
+// Which format a file is, and the parts that all formats share.
+#include "relayout/interop/files/tensor_file.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "relayout/core/error.h"
+#include "relayout/interop/files/formats.h"
+#include "relayout/interop/files/npy.h"
+#include "relayout/interop/files/safetensors.h"
+
+namespace relayout {
+namespace fs = std::filesystem;
+static_assert(std::endian::native == std::endian::little, "byte_swapped means big-endian here");
+namespace {
+
+/// All that is known of the formats; where `plan` is none, the format is only read.
+struct FormatRow {
+  FileFormat format;
+  std::string_view name;
+  std::array<std::string_view, 2> extensions;
+  void (*open)(TensorFile::Impl&);
+  FilePlan (*plan)(const TensorSpec&);
+};
+constexpr std::array<FormatRow, 6> kFormats{{
+    {FileFormat::npy, "npy", {".npy"}, open_npy, plan_npy},
+    {FileFormat::npz, "npz", {".npz"}, open_npz, plan_npz},
+    {FileFormat::safetensors, "safetensors", {".safetensors"}, open_safetensors, plan_safetensors},
+    {FileFormat::raw, "raw", {".raw", ".bin"}, open_raw, plan_raw},
+    {FileFormat::png, "png", {".png"}, open_png, nullptr},
+    {FileFormat::jpeg, "jpeg", {".jpg", ".jpeg"}, open_jpeg, nullptr},
+}};
+const FormatRow& row(FileFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
+
+std::optional<FileFormat> format_of_bytes(std::span<const std::byte> bytes) {
+  const std::string_view start(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 16));
+  if (start.starts_with(kNpyMagic)) return FileFormat::npy;
+  if (start.starts_with("PK\3\4") || start.starts_with("PK\5\6")) return FileFormat::npz;
+  if (start.starts_with("\x89PNG\r\n\x1a\n")) return FileFormat::png;
+  if (start.starts_with("\xff\xd8\xff")) return FileFormat::jpeg;
+  if (looks_like_safetensors(bytes, static_cast<int64_t>(bytes.size()))) return FileFormat::safetensors;
+  return std::nullopt;
+}
+
+/// Runs `body`; its errors say which file it was.
+template <typename Body>
+auto about(const std::string& path, Body body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    throw Error(error.code(), "\"" + path + "\": " + error.message(), error.field(), error.value(), error.limit());
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::limit, "\"" + path + "\": no memory for its contents", "memory");
+  }
+}
+
+}  // namespace
+
+std::string_view name(FileFormat format) { return row(format).name; }
+
+std::optional<FileFormat> format_of_path(const fs::path& path) {
+  std::string extension = path.extension().native();
+  for (char& ch : extension) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch + 32) : ch;
+  if (extension.empty()) return std::nullopt;
+  for (const FormatRow& candidate : kFormats) {
+    if (std::ranges::find(candidate.extensions, extension) != candidate.extensions.end()) return candidate.format;
+  }
+  return std::nullopt;
+}
+
+void throw_missing_library(std::string_view format, std::string_view library) {
+  throw Error(ErrorCode::unsupported,
+              std::string(format) + " needs " + std::string(library) + ", which this build does without", "library",
+              std::string(library));
+}
+
+StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const FileLimits& limits) {
+  StoredTensor tensor;
+  tensor.dtype = DType::u8;
+  tensor.item_bits = 8;
+  tensor.shape = {1, height, width, channels};
+  tensor.layout = Format::parse("nhwc");
+  tensor.dims = Dims{1, channels, height, width};
+  const auto bytes = checked_product(tensor.shape);
+  if (!bytes || *bytes > limits.decoded_bytes) {
+    throw Error(ErrorCode::limit,
+                "an image of " + std::to_string(width) + "x" + std::to_string(height) + "x" + std::to_string(channels) +
+                    "; at most " + std::to_string(limits.decoded_bytes) + " bytes are decoded",
+                "decoded_bytes", bytes ? std::to_string(*bytes) : "", std::to_string(limits.decoded_bytes));
+  }
+  tensor.byte_size = *bytes;
+  return tensor;
+}
+
+TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std::string_view wanted) {
+  auto impl = std::make_shared<Impl>();
+  impl->path = escaped(path.native());
+  impl->limits = limits;
+  impl->wanted = wanted;
+  impl->file = FileBytes::open(path, limits.decoded_bytes);
+  const auto by_path = format_of_path(path);
+  const auto by_bytes = by_path == FileFormat::raw ? std::nullopt : format_of_bytes(impl->file.bytes());
+  impl->format = by_bytes.value_or(by_path.value_or(FileFormat::raw));
+  about(impl->path, [&] { row(impl->format).open(*impl); });
+  return TensorFile(std::move(impl));
+}
+
+FileFormat TensorFile::format() const { return impl_->format; }
+std::span<const StoredTensor> TensorFile::tensors() const { return impl_->tensors; }
+
+std::size_t TensorFile::find(std::string_view name) const {
+  const auto& tensors = impl_->tensors;
+  if (name.empty() && tensors.size() == 1) return 0;
+  const auto found = name.empty() ? tensors.end() : std::ranges::find(tensors, name, &StoredTensor::name);
+  if (found != tensors.end()) return static_cast<std::size_t>(found - tensors.begin());
+
+  constexpr std::size_t kListed = 20;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(tensors.size(), kListed); ++i) {
+    names += (i ? ", \"" : "\"") + escaped(tensors[i].name) + "\"";
+  }
+  if (tensors.size() > kListed) names += ", ... (" + std::to_string(tensors.size()) + " in all)";
+  if (tensors.empty()) names = "no tensors";
+  throw Error(ErrorCode::invalid_argument,
+              "\"" + impl_->path + "\": " + (name.empty() ? "which tensor?" : "no tensor \"" + escaped(name) + "\";") +
+                  " the file has " + names,
+              "tensor", escaped(name), names);
+}
+
+std::span<const std::byte> TensorFile::bytes(std::size_t tensor) const {
+  const std::lock_guard lock(impl_->mutex);
+  Content& content = impl_->contents.at(tensor);
+  if (content.decode) {
+    const int64_t size = impl_->tensors[tensor].byte_size;
+    about(impl_->path, [&] {
+      if (size > impl_->limits.decoded_bytes - impl_->decoded_bytes) {
+        throw Error(ErrorCode::limit,
+                    "decoding all tensors takes over " + std::to_string(impl_->limits.decoded_bytes) + " bytes",
+                    "decoded_bytes", std::to_string(impl_->decoded_bytes + size),
+                    std::to_string(impl_->limits.decoded_bytes));
+      }
+      content.decoded = content.decode();
+    });
+    impl_->decoded_bytes += size;
+    content.bytes = {content.decoded.get(), static_cast<std::size_t>(size)};
+    content.decode = nullptr;
+  }
+  return content.bytes;
+}
+
+bool TensorFile::mapped(std::size_t tensor) const {
+  const std::lock_guard lock(impl_->mutex);
+  const Content& content = impl_->contents.at(tensor);
+  return impl_->file.mapped() && !content.decode && !content.decoded;
+}
+
+int64_t spec_bytes(const TensorSpec& spec) {
+  for (int d = 0; d < spec.shape.size(); ++d) {
+    if (spec.shape[d] >= 0) continue;
+    throw Error(ErrorCode::invalid_argument, "write tensor: shape[" + std::to_string(d) + "] is negative",
+                "shape[" + std::to_string(d) + "]", std::to_string(spec.shape[d]), "0");
+  }
+  const auto elements = checked_product(spec.shape);
+  const auto bytes = elements ? bytes_for(spec.dtype, *elements) : std::nullopt;
+  // Headers come on top; half of the range leaves room for sums.
+  if (bytes && *bytes < INT64_MAX / 2) return *bytes;
+  throw Error(ErrorCode::overflow, "write tensor: the bytes of shape " + join(spec.shape) + " overflow 64 bits",
+              "shape", join(spec.shape), std::to_string(INT64_MAX / 2));
+}
+
+struct TensorWriter::Impl {
+  FilePlan plan;
+  OutputFile file;
+  int64_t size = 0;  // of the file, unless plan.finish says otherwise
+};
+
+TensorWriter::TensorWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TensorWriter::TensorWriter(TensorWriter&&) noexcept = default;
+TensorWriter& TensorWriter::operator=(TensorWriter&&) noexcept = default;
+TensorWriter::~TensorWriter() = default;
+
+TensorWriter TensorWriter::create(const fs::path& path, const TensorSpec& spec, bool overwrite) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  auto format = format_of_path(path);
+  // Pipes and devices have no extension; .npy says what it is.
+  if (!format && fs::exists(status) && fs::is_other(status)) format = FileFormat::npy;
+  if (!format || !row(*format).plan) {
+    throw Error(ErrorCode::unsupported,
+                "create \"" + escaped(path.native()) + "\": the extension must be .npy .npz .safetensors .bin or .raw",
+                "path", escaped(path.native()), ".npy .npz .safetensors .bin .raw");
+  }
+  FilePlan plan = row(*format).plan(spec);
+  const int64_t size = static_cast<int64_t>(plan.head.size()) + plan.data_bytes;
+  OutputFile file = OutputFile::create(path, size + plan.tail_bound, overwrite);
+  std::ranges::copy(std::as_bytes(std::span(plan.head)), file.bytes().begin());
+  return TensorWriter(std::make_unique<Impl>(Impl{std::move(plan), std::move(file), size}));
+}
+
+std::span<std::byte> TensorWriter::bytes() {
+  const auto all = impl_->file.bytes();
+  if (all.empty()) return {};
+  return all.subspan(impl_->plan.head.size(), static_cast<std::size_t>(impl_->plan.data_bytes));
+}
+bool TensorWriter::mapped() const { return impl_->file.mapped(); }
+const std::string& TensorWriter::temporary_path() const { return impl_->file.temporary_path(); }
+
+void TensorWriter::commit() {
+  if (impl_->plan.finish) impl_->size = impl_->plan.finish(impl_->file.bytes());
+  impl_->file.commit(impl_->size);
+}
+
+void write_file(const fs::path& path, std::span<const std::byte> bytes, bool overwrite) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  OutputFile file = OutputFile::create(path, size, overwrite);
+  std::ranges::copy(bytes, file.bytes().begin());
+  file.commit(size);
+}
+
+void swap_bytes(std::span<std::byte> bytes, int item_bytes) {
+  const auto swap_all = [&]<typename Word>(Word, auto swap) {
+    for (std::size_t at = 0; at + sizeof(Word) <= bytes.size(); at += sizeof(Word)) {
+      Word word;
+      std::memcpy(&word, bytes.data() + at, sizeof(Word));
+      word = swap(word);
+      std::memcpy(bytes.data() + at, &word, sizeof(Word));
+    }
+  };
+  switch (item_bytes) {
+    case 0:
+    case 1: return;
+    case 2: return swap_all(uint16_t{}, [](uint16_t v) { return __builtin_bswap16(v); });
+    case 4: return swap_all(uint32_t{}, [](uint32_t v) { return __builtin_bswap32(v); });
+    case 8: return swap_all(uint64_t{}, [](uint64_t v) { return __builtin_bswap64(v); });
+    default:
+      throw Error(ErrorCode::invalid_argument, "swap_bytes: elements of " + std::to_string(item_bytes) + " bytes",
+                  "item_bytes", std::to_string(item_bytes), "1 2 4 8");
+  }
+}
+
+}  // namespace relayout

@@ -1,0 +1,96 @@
+// The cheapest assignment: encode, eliminate, search, and the proof that comes of it.
+#include "relayout/solve/assign.h"
+
+#include <algorithm>
+
+#include "relayout/solve/parts.h"
+
+namespace relayout::solve {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+double value_of(const CostNetwork& network, const std::vector<int>& values) {
+  double sum = 0;
+  for (const CostTable& table : network.tables) {
+    std::size_t index = 0;
+    for (int v : table.scope) index = index * at(network.sizes[at(v)]) + at(values[at(v)]);
+    sum += table.values[index];
+  }
+  return sum;
+}
+
+/// Every bucket is a clique. What it sends is cut at a value above the cost, as nothing infinite can be taken away;
+/// tables are not negative, so that what held more is still above the cost afterwards.
+Certificate certificate_of(Elimination elimination, const CostNetwork& network, double cost) {
+  Certificate out;
+  out.bound = elimination.bound;
+  const double most = 2 * cost + 1;
+  for (std::size_t b = 0; b < elimination.buckets.size(); ++b) {
+    Bucket& bucket = elimination.buckets[b];
+    out.cliques.push_back({std::move(bucket.scope), std::move(bucket.tables)});
+    if (bucket.parent < 0) continue;
+    for (double& value : bucket.message.values) value = std::min(value, most);
+    out.messages.push_back({static_cast<int>(b), bucket.parent, std::move(bucket.message)});
+  }
+  Certificate::Clique constants;
+  for (std::size_t t = 0; t < network.tables.size(); ++t) {
+    if (network.tables[t].scope.empty()) constants.tables.push_back(static_cast<int>(t));
+  }
+  out.cliques.push_back(std::move(constants));
+  return out;
+}
+
+}  // namespace
+
+Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice) {
+  Assignment out{std::move(choice), std::vector<std::vector<PlaceReorder>>(problem.tensors.size())};
+  std::vector<std::vector<PlaceSet>> groups(problem.tensors.size());
+  std::vector<int> written(problem.tensors.size(), -1);
+  for (std::size_t o = 0; o < problem.operations.size(); ++o) {
+    const ProblemOperation& op = problem.operations[o];
+    const ProblemChoice& chosen = op.choices[at(out.choice[o])];
+    for (std::size_t i = 0; i < op.dst.size(); ++i) written[at(op.dst[i])] = chosen.dst[i];
+    for (std::size_t i = 0; i < op.src.size(); ++i) {
+      std::vector<PlaceSet>& wanted = groups[at(op.src[i])];
+      const bool there = (chosen.src[i] >> written[at(op.src[i])] & 1) != 0;
+      if (!there && std::ranges::find(wanted, chosen.src[i]) == wanted.end()) wanted.push_back(chosen.src[i]);
+    }
+  }
+  for (std::size_t t = 0; t < groups.size(); ++t) {
+    if (groups[t].empty()) continue;
+    const uint64_t wanted = ~uint64_t{0} >> (64 - groups[t].size());
+    out.reorders[t] = Arborescences(problem.tensors[t], std::move(groups[t])).reorders(written[t], wanted);
+  }
+  return out;
+}
+
+Solution solve(const LayoutProblem& problem, const SolveOptions& options) {
+  const EncodedProblem encoded = encode(problem);
+  const CostNetwork& network = encoded.network;
+  const int operations = static_cast<int>(problem.operations.size());
+  const std::vector<int> order = min_fill_order(network);
+  Elimination elimination = eliminate(network, order, options.table_budget);
+  SearchResult first;
+  if (elimination.buckets.size() > order.size()) {
+    if (auto values = first_values(network, operations)) {
+      first.cost = value_of(network, *values);
+      first.values = std::move(*values);
+    }
+  }
+  SearchResult found = search(network, elimination, options, std::move(first));
+  if (found.cost == kImpossible) {
+    throw Infeasible(problem.operations.size());
+  }
+  Solution out;
+  out.assignment = assignment_of(
+      problem, {found.values.begin(), found.values.begin() + static_cast<std::ptrdiff_t>(problem.operations.size())});
+  out.values = std::move(found.values);
+  out.cost = cost_of(problem, out.assignment);
+  out.lower_bound = std::min(found.lower_bound, out.cost);
+  out.optimal = found.complete;
+  out.certificate = certificate_of(std::move(elimination), network, out.cost);
+  return out;
+}
+
+}  // namespace relayout::solve

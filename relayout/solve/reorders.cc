@@ -1,0 +1,123 @@
+// Reorders of one tensor: the cheapest arborescence over groups of its places.
+#include <algorithm>
+#include <bit>
+
+#include "relayout/solve/parts.h"
+
+namespace relayout::solve {
+namespace {
+
+int lowest(uint64_t set) { return std::countr_zero(set); }
+
+}  // namespace
+
+Arborescences::Arborescences(const ProblemTensor& tensor, std::vector<PlaceSet> groups)
+    : places_(tensor.places), groups_(std::move(groups)), distance_(tensor.reorder), next_(tensor.reorder.size()) {
+  for (int from = 0; from < places_; ++from) {
+    for (int to = 0; to < places_; ++to) next_[index(from, to)] = to;
+    distance_[index(from, from)] = 0;
+  }
+  for (int via = 0; via < places_; ++via) {
+    for (int from = 0; from < places_; ++from) {
+      for (int to = 0; to < places_; ++to) {
+        const double length = distance(from, via) + distance(via, to);
+        if (length >= distance(from, to)) continue;
+        distance_[index(from, to)] = length;
+        next_[index(from, to)] = next_[index(from, via)];
+      }
+    }
+  }
+}
+
+double Arborescences::cost(int from, uint64_t wanted) {
+  return wanted == 0 ? 0 : row(wanted).cost[static_cast<std::size_t>(from)];
+}
+
+const Arborescences::Row& Arborescences::row(uint64_t wanted) {
+  if (const auto found = rows_.find(wanted); found != rows_.end()) return found->second;
+  if (std::popcount(wanted) > kMaxWanted) {
+    throw std::length_error("assign: " + std::to_string(std::popcount(wanted)) +
+                            " places wanted of one tensor, at most " + std::to_string(kMaxWanted) + " are possible");
+  }
+  // Subsets in increasing order, so that those of each subset are there before it.
+  for (uint64_t subset = (0 - wanted) & wanted; subset != 0; subset = (subset - wanted) & wanted) {
+    if (!rows_.contains(subset)) rows_.emplace(subset, make_row(subset));
+  }
+  return rows_.at(wanted);
+}
+
+Arborescences::Row Arborescences::make_row(uint64_t wanted) const {
+  const auto n = static_cast<std::size_t>(places_);
+  Row out{std::vector<double>(n, kImpossible), std::vector<double>(n, kImpossible)};
+  const uint64_t first = uint64_t{1} << lowest(wanted), others = wanted & ~first;
+  if (others == 0) {
+    for (std::size_t p = 0; p < n; ++p) {
+      if ((groups_[static_cast<std::size_t>(lowest(wanted))] >> p & 1) != 0) out.branch[p] = 0;
+    }
+  }
+  // Two branches: one has the first group and, besides, any of the others but not all.
+  for (uint64_t left = others; left != 0;) {
+    left = (left - 1) & others;
+    const Row& a = rows_.at(left | first);
+    const Row& b = rows_.at(others & ~left);
+    for (std::size_t p = 0; p < n; ++p) out.branch[p] = std::min(out.branch[p], a.cost[p] + b.cost[p]);
+  }
+  for (std::size_t to = 0; to < n; ++to) {
+    if (out.branch[to] == kImpossible) continue;
+    for (std::size_t from = 0; from < n; ++from) {
+      out.cost[from] = std::min(out.cost[from], distance_[from * n + to] + out.branch[to]);
+    }
+  }
+  return out;
+}
+
+std::vector<PlaceReorder> Arborescences::reorders(int from, uint64_t wanted) {
+  std::vector<PlaceReorder> out;
+  PlaceSet made = PlaceSet{1} << from;
+  grow(from, wanted, made, out);
+  return out;
+}
+
+void Arborescences::walk(int from, int to, PlaceSet& made, std::vector<PlaceReorder>& out) const {
+  while (from != to) {
+    const int next = next_[index(from, to)];
+    // Branches meet where reorders cost nothing.
+    if ((made >> next & 1) == 0) out.push_back({from, next});
+    made |= PlaceSet{1} << next;
+    from = next;
+  }
+}
+
+void Arborescences::grow(int from, uint64_t wanted, PlaceSet& made, std::vector<PlaceReorder>& out) {
+  if (wanted == 0) return;
+  row(wanted);
+  const Row& whole = rows_.at(wanted);
+  int at = 0;
+  const auto length = [&](int to) { return distance(from, to) + whole.branch[static_cast<std::size_t>(to)]; };
+  for (int to = 1; to < places_; ++to) {
+    if (length(to) < length(at)) at = to;
+  }
+  walk(from, at, made, out);
+  const uint64_t first = uint64_t{1} << lowest(wanted), others = wanted & ~first;
+  for (uint64_t left = others; left != 0;) {
+    left = (left - 1) & others;
+    const std::size_t p = static_cast<std::size_t>(at);
+    if (rows_.at(left | first).cost[p] + rows_.at(others & ~left).cost[p] > whole.branch[p]) continue;
+    grow(at, left | first, made, out);
+    grow(at, others & ~left, made, out);
+    return;
+  }
+}
+
+std::optional<std::vector<PlaceReorder>> cheapest_reorders(const ProblemTensor& tensor, int from, PlaceSet places) {
+  std::vector<PlaceSet> groups;
+  for (int p = 0; p < tensor.places; ++p) {
+    if (p != from && (places >> p & 1) != 0) groups.push_back(PlaceSet{1} << p);
+  }
+  const uint64_t wanted = (uint64_t{1} << groups.size()) - 1;
+  Arborescences arborescences(tensor, std::move(groups));
+  if (arborescences.cost(from, wanted) == kImpossible) return std::nullopt;
+  return arborescences.reorders(from, wanted);
+}
+
+}  // namespace relayout::solve
