@@ -309,9 +309,9 @@ def page(report, command):
     parts += [
         "## What the columns mean",
         "Mean and worst are ratios to the copy; of the classes *tiny* and *plan* they are times. Means are geometric.\n"
-        "*plan* counts the plan of every case. *Fastest other* is the mean of the fastest other system's ratio, over the\n"
-        "cases that one of them can do; *ahead of all* says in how many of these no other system is faster. *Times as\n"
-        "long* is the mean of a system's time over relayout's in the same turns. A wrong result has no time.",
+        "*plan* counts the plan of every case. *Fastest other* is the mean of the fastest other system's ratio, over\n"
+        "the cases that one of them can do; *ahead of all* says in how many of these no other system is faster.\n"
+        "*Times as long* is the mean of a system's time over relayout's in the same turns. A wrong result has no time.",
         "\n".join(f"- *{row['row']}*: {row['title']}" for row in report["rows"]),
     ]
     missing = unmeasured(report)
