@@ -2,6 +2,7 @@
 //
 //     relayout_walk                                          all 4-D pairs at 32x67x29x31, f32, s8 and bf16
 //     relayout_walk --dtypes f32 --limit 60                  a minute's sample of the pairs
+//     relayout_walk --decisions                              no times: one number over what is planned for all pairs
 //     relayout_walk --dims 32x67x5x7x31 --filter aBcde:      those from layouts whose name has "aBcde"
 //
 // It looks for cliffs: a pair far above the others. Tags that bind to equal layouts are walked once. A pair's limit is
@@ -18,6 +19,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "bench/decisions.h"
 #include "bench/report.h"
 #include "bench/tag_walk.h"
 #include "relayout/core/format.h"
@@ -28,6 +30,7 @@ namespace {
 struct Options : WalkOptions {
   std::string dims = "32x67x29x31", json_file, tag_file = RELAYOUT_DNNL_TYPES_H;
   std::vector<std::string> dtypes{"f32", "s8", "bf16"};
+  bool decisions = false;
 };
 
 /// The names in a text: those of enum dnnl_format_tag_t that are no aliases, if it is oneDNN's header, or else words.
@@ -119,6 +122,18 @@ Dims parse_extents(std::string text) {
   return dims;
 }
 
+/// A number over the plans of each types, for the caches that are assumed where none are known: equal on all machines.
+int print_decisions(const Options& options) {
+  const std::vector<NamedLayout> layouts =
+      different_layouts(read_tag_names(options.tag_file), parse_extents(options.dims));
+  for (const std::string& text : options.dtypes) {
+    const auto [src, dst] = parse_types(text);
+    std::printf("%-9s %zu layouts: %016llx\n", text.c_str(), layouts.size(),
+                static_cast<unsigned long long>(decisions_of(layouts, src, dst, Machine{})));
+  }
+  return 0;
+}
+
 int walk_all(Options options) {
   if (!options.json_file.empty()) check_writable(options.json_file);
   const Dims dims = parse_extents(options.dims);
@@ -179,6 +194,7 @@ int run(int argc, char** argv) {
   app.add_option("--seed", options.seed, "For --limit; random unless given");
   app.add_option("--tags", options.tag_file, "Names of tags, or oneDNN's dnnl_types.h")->capture_default_str();
   app.add_option("--json", options.json_file, "Writes the results to this file too");
+  app.add_flag("--decisions", options.decisions, "Times nothing: prints a hash over the plans of all pairs");
   app.add_flag("--verify", options.verify, "Compares each result with the reference (slow); exit 1 where one differs");
   try {
     app.parse(argc, argv);
@@ -186,7 +202,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    const int code = walk_all(options);
+    const int code = options.decisions ? print_decisions(options) : walk_all(options);
     if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw std::runtime_error("cannot write standard output");
     return code;

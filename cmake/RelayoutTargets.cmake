@@ -18,6 +18,11 @@ target_compile_options(relayout_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
   # One rounding an operation, so that every instruction set gives the same bits.
   -ffp-contract=off)
+# Tests and the command spend their time in the library: what is quick to compile is quick enough.
+foreach(kind IN ITEMS test command)
+  add_library(relayout_${kind}_flags INTERFACE)
+  target_compile_options(relayout_${kind}_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+endforeach()
 if(RELAYOUT_SANITIZE)
   add_compile_options(-fsanitize=${RELAYOUT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RELAYOUT_SANITIZE})
@@ -37,11 +42,21 @@ function(relayout_library folder)
     target_link_libraries(${target} PUBLIC relayout::${dependency})
   endforeach()
   target_link_libraries(${target} PRIVATE ${ARG_PRIVATE_LIBS})
+  relayout_precompile(${target} library)
   install(TARGETS ${target} EXPORT relayoutTargets)
   foreach(header IN LISTS ARG_HEADERS)
     cmake_path(GET header PARENT_PATH subfolder)
     install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/relayout/${folder}/${subfolder})
   endforeach()
+endfunction()
+
+# A program of GoogleTest's tests from these sources.
+function(relayout_test_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} relayout_flags relayout_test_flags GTest::gtest_main)
+  relayout_precompile(${name} test)
 endfunction()
 
 # One test program a folder, from the *_test.cc files beside the sources.
@@ -50,9 +65,7 @@ function(relayout_tests folder)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "TESTS;LIBS" ${ARGN})
-  find_package(GTest REQUIRED)
-  add_executable(${folder}_test ${ARG_TESTS})
-  target_link_libraries(${folder}_test PRIVATE relayout::${folder} relayout_flags GTest::gtest_main ${ARG_LIBS})
+  relayout_test_program(${folder}_test SOURCES ${ARG_TESTS} LIBS relayout::${folder} ${ARG_LIBS})
   # Paths of sources may be relative to where the compiler runs (ccache makes them so).
   add_test(NAME ${folder} COMMAND ${folder}_test WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()

@@ -81,7 +81,11 @@ configure() {
     folder=$2
     shift 2
   fi
-  have ccache && set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
+  # ccache keeps files that are compiled with precompiled headers only if it may overlook these.
+  if have ccache; then
+    set -- "-DCMAKE_CXX_COMPILER_LAUNCHER=env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,\
+include_file_ctime;ccache" "$@"
+  fi
   log=$(mktemp)
   if ! (cd "$root" && cmake --preset "$preset" -B "$folder" "$@") >"$log" 2>&1; then
     cat "$log" >&2
@@ -91,4 +95,57 @@ configure() {
   # What CMake says it left out; scripts/test shows it.
   sed -n -E '/^-- relayout|^-- .*(skipped|left out)/s/^-- //p' "$log" >"$folder/skipped.txt"
   rm -f "$log"
+}
+
+# Steps of a script and the seconds that each took, for timings() at its end.
+step_names=()
+step_seconds=()
+
+# step NAME COMMAND...: runs the command and notes how long it took.
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  "$@"
+  step_names+=("$name")
+  step_seconds+=($((SECONDS - start)))
+}
+
+# timings: what took how long, a line a step.
+timings() {
+  local i total=0
+  say "seconds:"
+  for i in "${!step_names[@]}"; do
+    printf '  %5d  %s\n' "${step_seconds[i]}" "${step_names[i]}"
+    total=$((total + step_seconds[i]))
+  done
+  printf '  %5d  together\n' "$total"
+}
+
+# build FOLDER [TARGET...]: on a terminal with ninja's own counter, elsewhere with a line every 20 s. Where it fails, all
+# that the compiler said is shown.
+build() {
+  local folder=$1 log pid status=0
+  shift
+  local command=(cmake --build "$folder")
+  [[ $# -eq 0 ]] || command+=(--target "$@")
+  if [[ -t 1 ]]; then
+    "${command[@]}"
+    return
+  fi
+  log=$(mktemp)
+  "${command[@]}" >"$log" 2>&1 &
+  pid=$!
+  # The wait for the next line ends with the build.
+  while timeout 20 tail --pid="$pid" -f /dev/null; [[ -d /proc/$pid ]]; do
+    say "building: $(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1)"
+  done
+  wait "$pid" || status=$?
+  if [[ $status -eq 0 ]]; then
+    say "built: $(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1)"
+    grep -A 12 'warning:' "$log" >&2 || true
+  else
+    cat "$log" >&2
+  fi
+  rm -f "$log"
+  return "$status"
 }

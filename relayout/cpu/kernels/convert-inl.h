@@ -68,75 +68,96 @@ HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) 
   __builtin_memcpy(dst, all, static_cast<std::size_t>(bytes));
 }
 
-/// A run of n values. `operate` is the multiplication, or nothing.
+/// The source's lines `ahead` bytes on of those that `bytes` bytes from `at` on begin, at `offset` of a run; 0 for none.
+/// Inlined by force: gcc drops calls of what does nothing but prefetch.
+HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, int64_t ahead) {
+  if (ahead == 0 || offset % kLine != 0) return;
+  for (int64_t b = 0; b < bytes; b += kLine) prefetch(at + ahead + b);
+}
+
+/// The first `count` values of a register, by way of memory that has as many as a register: fewer than kValues.
 template <DType S, DType D, bool kStream, typename Operate>
+HWY_INLINE void convert_part(const std::byte* src, std::byte* dst, int64_t count, Operate operate) {
+  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
+  if (count <= 0 || count >= kValues) __builtin_unreachable();
+  alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
+  load_some<kValues * kSrc>(src, from, count * kSrc);
+  store_values<D, false>(operate(load_values<S>(from)), to);
+  // Not by a mask that reaches into a line which passes by the cache.
+  if constexpr (kStream && kValues * kDst <= kLine)
+    copy_short(to, dst, count * kDst);
+  else
+    store_some<kValues * kDst>(to, dst, count * kDst);
+}
+
+/// The steps of a run from value i on as far as whole steps go; the index of the first value that is left.
+template <DType S, DType D, bool kStream, typename Operate>
+HWY_INLINE int64_t convert_steps(const std::byte* src, std::byte* dst, int64_t i, int64_t n, int64_t ahead,
+                                 Operate operate) {
+  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
+  const auto step = [&](int64_t at) HWY_ATTR {
+    const std::byte* from = src + at * kSrc;
+    convert_step<S, D, kStream>(dst + at * kDst,
+                                [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
+  };
+  if constexpr (kStream) {
+    // Long runs in several places at a time: of a few streams side by side the machine fetches more than of one.
+    constexpr int64_t kStreams = 4, kMin = 4096;
+    if (const int64_t part = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; part >= kMin) {
+      for (const int64_t end = i + part; i < end; i += kStep<S, D>) {
+        for (int64_t k = 0; k < kStreams; ++k) step(i + k * part);
+      }
+      i += (kStreams - 1) * part;
+    }
+  }
+  for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
+    fetch_ahead(src + i * kSrc, i * kSrc, kStep<S, D> * kSrc, ahead);
+    step(i);
+  }
+  return i;
+}
+
+/// A run of n values through the cache. `operate` is the multiplication, or nothing.
+template <DType S, DType D, typename Operate>
 HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead, Operate operate) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  // Inlined by force: gcc drops calls of what does nothing but prefetch.
-  const auto fetch = [&](int64_t i, int64_t bytes) __attribute__((always_inline)) {
-    if (ahead == 0 || i * kSrc % kLine != 0) return;
-    for (int64_t b = 0; b < bytes; b += kLine) prefetch(src + i * kSrc + ahead + b);
-  };
   const auto one = [&](int64_t i)
                        HWY_ATTR { store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst); };
-  // Fewer than a register has, by way of memory that has as many.
-  const auto part = [&](int64_t i, int64_t count) HWY_ATTR {
-    if (count <= 0 || count >= kValues) __builtin_unreachable();
-    alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
-    load_some<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
-    store_values<D, false>(operate(load_values<S>(from)), to);
-    // Not by a mask that reaches into a line which passes by the cache.
-    if constexpr (kStream && kValues * kDst <= kLine)
-      copy_short(to, dst + i * kDst, count * kDst);
-    else
-      store_some<kValues * kDst>(to, dst + i * kDst, count * kDst);
-  };
-  int64_t i = 0;
-  bool lines = kStream;
-  if constexpr (kStream) {
-    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1);
-    // No element may lie across lines.
-    lines = head % kDst == 0 && head <= n * kDst;
-    const int64_t before = lines ? head / kDst : 0;
-    for (; i + kValues <= before; i += kValues) one(i);
-    if (i < before) part(i, before - i);
-    i = before;
-  }
-  const auto steps = [&]<bool kLines>(std::bool_constant<kLines>) HWY_ATTR {
-    const auto step = [&](int64_t at) HWY_ATTR {
-      const std::byte* from = src + at * kSrc;
-      convert_step<S, D, kLines>(dst + at * kDst,
-                                 [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
-    };
-    if constexpr (kLines) {
-      // Long runs in several places at a time: of a few streams side by side the machine fetches more than of one.
-      constexpr int64_t kStreams = 4, kMin = 4096;
-      if (const int64_t part = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; part >= kMin) {
-        for (const int64_t end = i + part; i < end; i += kStep<S, D>) {
-          for (int64_t k = 0; k < kStreams; ++k) step(i + k * part);
-        }
-        i += (kStreams - 1) * part;
-      }
-    }
-    for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
-      fetch(i, kStep<S, D> * kSrc);
-      step(i);
-    }
-  };
-  if (lines)
-    steps(std::bool_constant<kStream>());
-  else
-    steps(std::false_type());
+  int64_t i = convert_steps<S, D, false>(src, dst, 0, n, ahead, operate);
   for (; i + kValues <= n; i += kValues) {
-    fetch(i, kValues * kSrc);
+    fetch_ahead(src + i * kSrc, i * kSrc, kValues * kSrc, ahead);
     one(i);
   }
   if (i == n) return;
-  // The last register's values, some for the second time; but not in lines that have passed by the cache.
-  if (!kStream && n >= kValues)
+  // The last register's values, some for the second time.
+  if (n >= kValues)
     one(n - kValues);
   else
-    part(i, n - i);
+    convert_part<S, D, false>(src + i * kSrc, dst + i * kDst, n - i, operate);
+}
+
+/// As convert_run(), whole lines of the destination past the cache. False, with nothing done, where a run is shorter than
+/// its way to the first line, or an element lies across lines.
+template <DType S, DType D, typename Operate>
+HWY_INLINE bool convert_run_past_cache(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead,
+                                       Operate operate) {
+  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
+  const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1);
+  if (head % kDst != 0 || head > n * kDst) return false;
+  const int64_t before = head / kDst;
+  // What is left before the first line and behind the last one.
+  const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
+    for (; i + kValues <= end; i += kValues) {
+      fetch_ahead(src + i * kSrc, i * kSrc, kValues * kSrc, ahead);
+      store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst);
+    }
+    if (i < end) convert_part<S, D, true>(src + i * kSrc, dst + i * kDst, end - i, operate);
+  };
+  for (int64_t i = 0, end = before;; end = n) {
+    edge(i, end);
+    if (end == n) return true;
+    i = convert_steps<S, D, true>(src, dst, before, n, ahead, operate);
+  }
 }
 
 template <DType S, DType D, bool kStream>
@@ -157,8 +178,15 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
       }
       return;
     }
-    for (int64_t r = 0; r < runs; ++r)
-      convert_run<S, D, kStream>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate);
+    for (int64_t r = 0; r < runs; ++r) {
+      if constexpr (kStream) {
+        constexpr int64_t kHere = 0;
+        if (!convert_run_past_cache<S, D>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate))
+          convert<S, D, false>(src + src_runs[r], &kHere, dst + dst_runs[r], &kHere, 1, n, scale, ahead);
+      } else {
+        convert_run<S, D>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate);
+      }
+    }
   };
   with_scale<D>(scale, each);
 }

@@ -182,6 +182,7 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 }
 
 #include "relayout/cpu/kernels/nibbles-inl.h"
+#include "relayout/cpu/kernels/regroup-inl.h"
 
 #if RELAYOUT_KERNELS_SIMD
 
@@ -199,6 +200,7 @@ void add_copies(Kernels& k) {
   k.copy = &copy;
   k.copy_strided = &copy_strided;
   k.shuffle = &shuffle;
+  k.regroup = &regroup;
   k.fill = &fill;
   k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};
   k.pack_nibbles = &pack_nibbles;

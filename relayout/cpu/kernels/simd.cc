@@ -41,10 +41,24 @@ constexpr std::string_view isa_name(int64_t target) {
 }  // namespace relayout::cpu
 #endif
 
+// Families in which AVX3_DL has nothing that AVX3 has not: they are compiled for AVX3 alone (simd_avx3_targets.h).
+namespace relayout::cpu::N_AVX3 {
+void add_tiles(Kernels& k);
+void add_conversions(Kernels& k);
+void add_arithmetic(Kernels& k);
+}  // namespace relayout::cpu::N_AVX3
+
 HWY_BEFORE_NAMESPACE();
 namespace relayout::cpu {
 namespace HWY_NAMESPACE {
 
+#undef RELAYOUT_FAMILIES_OF_AVX3
+#if HWY_TARGET == HWY_AVX3_DL
+#define RELAYOUT_FAMILIES_OF_AVX3
+using N_AVX3::add_arithmetic;
+using N_AVX3::add_conversions;
+using N_AVX3::add_tiles;
+#endif
 #include "relayout/cpu/kernels/table-inl.h"
 
 const Kernels* target_kernels() {

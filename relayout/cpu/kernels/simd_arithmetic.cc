@@ -1,4 +1,5 @@
 // Conversions by way of a compute type by Highway.
+#include "relayout/cpu/kernels/simd_avx3_targets.h"
 #define RELAYOUT_FAMILY "relayout/cpu/kernels/compute-inl.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd_family-inl.h"

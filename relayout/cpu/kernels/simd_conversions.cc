@@ -1,4 +1,5 @@
 // Conversions in registers by Highway.
+#include "relayout/cpu/kernels/simd_avx3_targets.h"
 #define RELAYOUT_FAMILY "relayout/cpu/kernels/convert-inl.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "relayout/cpu/kernels/simd_family-inl.h"

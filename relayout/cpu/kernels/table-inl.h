@@ -2,11 +2,13 @@
 
 /// Each is the end of a family's file.
 void add_copies(Kernels& k);
-void add_tiles(Kernels& k);
 void add_transpositions(Kernels& k);
 void add_pipelines(Kernels& k);
+#ifndef RELAYOUT_FAMILIES_OF_AVX3
+void add_tiles(Kernels& k);
 void add_conversions(Kernels& k);
 void add_arithmetic(Kernels& k);
+#endif
 
 inline Kernels make_kernels(std::string_view isa) {
   Kernels k{};

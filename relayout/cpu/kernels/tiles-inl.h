@@ -238,11 +238,8 @@ void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* ds
 
 #endif
 
-#include "relayout/cpu/kernels/regroup-inl.h"
-
 }  // namespace
 
 void add_tiles(Kernels& k) {
-  k.regroup = &regroup;
   k.tiles = {&tiles<1, uint8_t>, &tiles<2, uint16_t>, &tiles<4, uint32_t>, &tiles<8, uint64_t>, &tiles<16, uint64_t>};
 }
