@@ -29,7 +29,7 @@ if(RELAYOUT_SANITIZE)
 endif()
 
 function(relayout_library folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;INTERNAL;DEPENDS;PRIVATE_LIBS" ${ARGN})
   set(target relayout_${folder})
   add_library(${target} ${ARG_SOURCES})
   add_library(relayout::${folder} ALIAS ${target})

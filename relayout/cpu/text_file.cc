@@ -1,4 +1,4 @@
-// Reading, replacing and locking small files with the system's calls.
+// Reading, replacing and locking small text files, on POSIX calls.
 #include "relayout/cpu/text_file.h"
 
 #include <fcntl.h>
@@ -7,13 +7,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <span>
 #include <system_error>
 #include <thread>
 
 #include "relayout/core/error.h"
+#include "relayout/io/descriptor.h"
+#include "relayout/io/new_file.h"
 
 namespace relayout::cpu {
+using io::Descriptor;
+using io::retry;
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,29 +38,9 @@ std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
               "bytes", std::to_string(have), std::to_string(limit));
 }
 
-/// A file descriptor, closed at the end.
-struct Descriptor {
-  int fd;
-  explicit Descriptor(int fd_) : fd(fd_) {}
-  Descriptor(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-template <typename F>
-auto retry(F&& call) {
-  decltype(call()) result;
-  do result = call();
-  while (result < 0 && errno == EINTR);
-  return result;
-}
-
-/// ".NAME" and more beside a file, or beside the target of a link.
-std::string hidden_beside(const fs::path& target, std::string_view more) {
-  std::string name(1, '.');
-  name.append(target.filename().native(), 0, 200).append(more);
-  return (target.parent_path() / name).native();
+/// The lock of "NAME" is the file ".NAME.lock" in the same folder.
+std::string lock_path(const fs::path& target) {
+  return (target.parent_path() / ("." + target.filename().native().substr(0, 200) + ".lock")).native();
 }
 
 fs::path target_of(const fs::path& path) {
@@ -69,18 +53,18 @@ fs::path target_of(const fs::path& path) {
 
 std::optional<std::string> read_text(const fs::path& path, int64_t max_bytes) {
   const Descriptor file(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
-  if (file.fd < 0) {
+  if (file.get() < 0) {
     if (errno == ENOENT) return std::nullopt;
     fail_io("open", path, errno);
   }
   struct stat about {};
-  if (::fstat(file.fd, &about) != 0) fail_io("read", path, errno);
+  if (::fstat(file.get(), &about) != 0) fail_io("read", path, errno);
   if (!S_ISREG(about.st_mode)) fail_io("read", path, S_ISDIR(about.st_mode) ? EISDIR : EINVAL);
   if (about.st_size > max_bytes) fail_limit(path, about.st_size, max_bytes);
   std::string text;
   char part[1 << 14];
   while (true) {
-    const ssize_t count = retry([&] { return ::read(file.fd, part, sizeof part); });
+    const ssize_t count = retry([&] { return ::read(file.get(), part, sizeof part); });
     if (count < 0) fail_io("read", path, errno);
     if (count == 0) return text;
     text.append(part, static_cast<std::size_t>(count));
@@ -143,27 +127,15 @@ void read_own_entries(const EntryFile& file, const fs::path& path, std::string_v
 }
 
 void replace_text(const fs::path& path, std::string_view text) {
-  const fs::path target = target_of(path);
-  std::string temporary = hidden_beside(target, ".relayout-XXXXXX");
-  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.fd < 0) fail_io("create a file beside", path, errno);
-  const auto fail = [&](std::string_view operation) {
-    const int error_number = errno;
-    ::unlink(temporary.c_str());
-    fail_io(operation, path, error_number);
-  };
-  while (!text.empty()) {
-    const ssize_t done = retry([&] { return ::write(file.fd, text.data(), text.size()); });
-    if (done < 0) fail("write");
-    text.remove_prefix(static_cast<std::size_t>(done));
-  }
-  // Not mkostemp's 0600: others may read it. The umask cannot be asked for without changing it for all threads.
-  if (::fchmod(file.fd, 0644) != 0 || ::fsync(file.fd) != 0) fail("write");
-  if (::rename(temporary.c_str(), target.c_str()) != 0) fail("rename to");
+  io::NewFile file = io::NewFile::make(target_of(path));
+  // Others may read what was measured, whatever the umask.
+  if (::fchmod(file.descriptor(), 0644) != 0) fail_io("write", path, errno);
+  file.write(std::as_bytes(std::span(text)));
+  file.publish(/*overwrite=*/true);
 }
 
 FileLock::FileLock(const fs::path& path, std::chrono::milliseconds patience) {
-  const std::string name = hidden_beside(target_of(path), ".lock");
+  const std::string name = lock_path(target_of(path));
   descriptor_ = retry([&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
   if (descriptor_ < 0) fail_io("create a lock beside", path, errno);
   const auto deadline = std::chrono::steady_clock::now() + patience;

@@ -1,11 +1,10 @@
-"""What holds for any verb: signals, closed pipes, full devices, terminals, JSON. Also doctor."""
+"""What holds for any verb: closed pipes, full devices, terminals, JSON. Also doctor."""
 import json
 import os
 import pty
 import resource
 import signal
 import subprocess
-import time
 
 import tensors
 from shared import expect, sparse_npy
@@ -41,40 +40,6 @@ def closed_standard_output(command):
                             cwd=command.directory, env=command.env, capture_output=True, text=True)
     expect(result.returncode, 4, "exit code")
     expect(tensors.read_npy(command.path("y.npy"))[3], [0, 3, 1, 4, 2, 5], "the file, written before the text")
-
-
-def start_conversion(command, *args):
-    """One that takes a while, once its temporary file is there."""
-    process = command.start("convert", "big.npy", "out.npy", "--from", "ab", "--to", "ba", "--max-memory", "2M", *args)
-    deadline = time.monotonic() + 60
-    while command.files() == ["big.npy"] and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.001)
-    time.sleep(0.05)
-    return process
-
-
-def interrupt(command):
-    sparse_npy(command.path("big.npy"), (4096, 8192))
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        process = start_conversion(command)
-        process.send_signal(number)
-        _, stderr = process.communicate(timeout=60)
-        expect(process.returncode, 130, "exit code after %s" % number.name)
-        expect(stderr, "relayout: interrupted\n", "standard error")
-        expect(command.files(), ["big.npy"], "files after %s" % number.name)
-
-
-def input_shortened(command):
-    for args in ((), ("--json",)):
-        sparse_npy(command.path("big.npy"), (4096, 8192))
-        process = start_conversion(command, *args)
-        os.truncate(command.path("big.npy"), 4096)
-        _, stderr = process.communicate(timeout=60)
-        expect(process.returncode, 4, "exit code")
-        if args:
-            stderr = "relayout: %s\n" % json.loads(stderr)["error"]["message"]
-        expect(stderr, 'relayout: "big.npy" changed while it was read\n', "standard error")
-        expect(command.files(), ["big.npy"], "files")
 
 
 def out_of_memory(command):
@@ -155,5 +120,5 @@ def json_everywhere(command):
         expect(result.stdout, "", "%s" % (args,))
 
 
-ALL = [closed_pipe, full_device, closed_standard_output, interrupt, input_shortened, out_of_memory, terminal, doctor,
+ALL = [closed_pipe, full_device, closed_standard_output, out_of_memory, terminal, doctor,
        json_everywhere]

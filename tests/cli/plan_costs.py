@@ -1,12 +1,12 @@
 """plan: its files of costs and ways, interrupts, other threads, and what its tables hold."""
+import functools
 import json
 import os
 import re
 import signal
-import subprocess
-import time
+import threading
 
-from shared import expect
+from shared import expect, wait_until
 
 
 def entries(path):
@@ -30,21 +30,16 @@ def plan_files(command):
     expect(result.returncode, 0, result.stderr)
     expect(told(result), [], "standard error")
     known, ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
-    for _ in range(10):  # the price of a step is kept once it could be measured
-        result = command.run(*measured, more_env=costs)
-        expect(result.returncode, 0, result.stderr)
-        if not result.stderr:
-            break
-    else:
-        return "skipped: too much else runs here"
-    known = entries(command.path("costs.txt"))
+    # What other work on the machine disturbed is not kept, and measured again.
     command.ok(*measured, more_env=costs)
-    expect(entries(command.path("costs.txt")), known, "times that are known")
+    before, known = known, entries(command.path("costs.txt"))
+    assert known == before or (known > before and result.stderr), "%d times, then %d" % (before, known)
     # Other kernels: their times and ways are others.
     for setting in ({"ONEDNN_MAX_CPU_ISA": "SSE41"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}, {"RELAYOUT_ISA": "scalar"}):
         command.ok(*measured, more_env=dict(costs, **setting))
         more, more_ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
-        assert more > known and more_ways > ways, "%s: %d times, %d ways" % (setting, more, more_ways)
+        # Times that other work disturbed are not kept, so the ways alone must be more.
+        assert more >= known and more_ways > ways, "%s: %d times, %d ways" % (setting, more, more_ways)
         known, ways = more, more_ways
     # A warning each, in text and as a field; files that are none stay.
     for name in ("costs.txt", "ways.txt"):
@@ -137,88 +132,56 @@ def plan_remeasured(command):
     return None
 
 
-def interrupt(command, seconds, *args):
-    """The exit code, standard output and error after Ctrl-C, and how long that took. What is printed before is read as
-    it comes, so that no command waits to be read."""
-    process = command.start(*args)
-    try:
-        out, err = process.communicate(timeout=seconds)
-        return process.returncode, out, err, 0
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-    start = time.monotonic()
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err, time.monotonic() - start
+def interrupt(command, happened, *args):
+    """The exit code, standard output and error after Ctrl-C, which comes once something has happened. What is printed
+    before is read as it comes, so that no command waits to be read."""
+    process = command.start_interruptible(*args)
+    out_and_err = []
+    reader = threading.Thread(target=lambda: out_and_err.extend(process.communicate()))
+    reader.start()
+    wait_until(process, happened)
+    process.send_signal(signal.SIGINT)
+    reader.join()
+    return process.returncode, *out_and_err
 
 
-def plan_interrupted_early(command):
-    """Ctrl-C while ways are listed ends the command at once, with a JSON object where that was asked for; --tune that
-    is interrupted gives the cheapest plan."""
-    command.env = dict(command.env, RELAYOUT_COST_FILE=command.path("costs.txt"))
-    model = "model:shufflenet,image=64,channels=16"
-    result = command.run("plan", "model:small_cnn", "--threads", "1")  # speeds are known then
-    if result.returncode == 5:
-        return "skipped: " + result.stderr.strip()
-    listed = 0
-    for seconds in (0.1, 0.15, 0.2, 0.3, 0.6, 0.9):  # the machine may be slow or fast
-        code, out, err, took = interrupt(command, seconds, "plan", model, "--training", "--threads", "1", "--json")
-        assert took < 5, took
-        if code == -signal.SIGINT:  # it came before the command had begun
-            continue
-        if code == 130:
-            if out:  # it came while the plan was being written
-                assert out.startswith('{\n  "model": '), out[:100]
-                continue
-            error = json.loads(err.splitlines()[-1])["error"]
-            expect(error["code"], "interrupted", "the code")
-            listed += "the backend offers" in error["message"]
-        else:
-            expect(code, 0, err)
-    command.ok("plan", model, "--threads", "1")
-    # It may come before there is a plan, or after all is done, on a machine that is slow or fast.
-    tuned = 0
-    for seconds in (3, 1.5, 1, 0.7, 0.5, 0.35):
-        code, out, err, took = interrupt(command, seconds, "plan", model, "--threads", "1", "--tune", "--json")
-        assert took < 10, took
-        if code == 130:
-            expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
-            continue
-        expect(code, 0, err)
-        plan = json.loads(out)
-        assert plan["predicted_us"] > 0, plan["predicted_us"]
-        tuned += any("interrupted" in warning for warning in plan.get("warnings", []))
-    # Any verb: the handler says it.
-    code, out, err, _ = interrupt(command, 0.5, "run", "model:unet,image=512,channels=64", "--threads", "1",
-                                  "--random-inputs", "1", "--repeat", "100000", "--policy", "nchw", "--json")
-    expect((code, out), (130, ""), err)
-    expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
-    return None if listed and tuned else "skipped: the interrupts came before or after ways were listed or plans run"
+def moments(command):
+    """What the test waits for: nothing, or that a file appears which the command writes between its steps."""
+    yield lambda: True
+    for name in (".costs.txt.lock", "costs.txt", ".ways.txt.lock", "ways.txt"):
+        yield functools.partial(os.path.exists, command.path(name))
+
+
+def forget(command):
+    for name in command.files():
+        os.remove(command.path(name))
 
 
 def plan_interrupted(command):
-    """Ctrl-C while costs are measured: one line, and what was measured stays."""
+    """Ctrl-C at any moment of planning ends the command with an error, as JSON where that was asked for, or the plan is
+    there. --tune that is interrupted gives the cheapest plan. What was measured stays."""
     command.env = dict(command.env, RELAYOUT_COST_FILE=command.path("costs.txt"))
-    model = "model:inception,image=640,channels=64"
-    wanted = "relayout: interrupted; what was measured so far, [0-9]+ times?, is kept in .*costs.txt, .*"
-    for seconds in (4, 8, 2, 16):  # the machine may be slow or fast
-        code, out, err, _ = interrupt(command, seconds, "plan", model, "--threads", "1", "--cost", "measured")
-        if code == 5:
-            return "skipped: " + err.strip()
-        if code == 0:
-            os.remove(command.path("costs.txt"))
-            continue
-        expect(code, 130, "exit code: " + err)
-        expect(out, "", "standard output")
-        last = err.splitlines()[-1]
-        if re.fullmatch("relayout: interrupted; what the backend offers .*, [0-9]+ answers?, is kept in .*", last):
-            continue
-        assert re.fullmatch(wanted, last), err
-        times = int(re.search("[0-9]+", last).group())
-        if times == 0:  # it came before the first
-            continue
-        assert entries(command.path("costs.txt")) >= times, err
-        return None
-    return "skipped: the interrupts came before or after costs were measured"
+    small, large = "model:small_cnn,image=64,channels=16", "model:shufflenet,image=64,channels=16"
+    result = command.run("plan", small, "--threads", "1")
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    for args in ((large, "--training"), (small, "--tune"), (small, "--cost", "measured")):
+        for happened in moments(command):
+            forget(command)
+            code, out, err = interrupt(command, happened, "plan", *args, "--threads", "1", "--json")
+            if code == 130:
+                assert not out or out.startswith('{\n  "model": '), out[:100]  # it came while the plan was written
+                expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
+                kept = re.search("what was measured so far, ([0-9]+) times?, is kept in .*costs.txt", err)
+                assert not kept or entries(command.path("costs.txt")) >= int(kept[1]), err
+            else:
+                expect(code, 0, err)
+                assert json.loads(out)["predicted_us"] > 0, out[:100]
+    # Any verb: the handler says it.
+    code, out, err = interrupt(command, lambda: True, "run", "model:unet,image=512,channels=64", "--threads", "1",
+                               "--random-inputs", "1", "--repeat", "100000", "--policy", "nchw", "--json")
+    expect((code, out), (130, ""), err)
+    expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
 
 
 def plan_threads(command):
@@ -256,4 +219,4 @@ def plan_widths(command):
     return None if found else "skipped: no plan has a layout without a short name"
 
 
-ALL = [plan_files, plan_remeasured, plan_interrupted_early, plan_interrupted, plan_threads, plan_widths]
+ALL = [plan_files, plan_remeasured, plan_interrupted, plan_threads, plan_widths]

@@ -4,6 +4,7 @@ import os
 import signal
 import struct
 import subprocess
+import time
 
 import tensors
 
@@ -36,8 +37,27 @@ class Command:
                                                     for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP,
                                                               signal.SIGQUIT)])
 
+    def start_interruptible(self, *args):
+        """Starts the command and returns once it has installed its handlers: from then on an interrupt is answered."""
+        process = self.start(*args)
+        wait_until(process, lambda: catches(process.pid, signal.SIGINT))
+        return process
+
     def files(self):
         return sorted(entry.name for entry in self.directory.iterdir())
+
+
+def catches(pid, signal_number):
+    """Whether a process has a handler of that signal."""
+    with open("/proc/%d/status" % pid) as file:
+        (caught,) = [line.split()[1] for line in file if line.startswith("SigCgt:")]
+    return bool(int(caught, 16) >> (signal_number - 1) & 1)
+
+
+def wait_until(process, happened):
+    """Waits until something has happened or the process has ended, however long that takes."""
+    while process.poll() is None and not happened():
+        time.sleep(0.001)
 
 
 def expect(actual, wanted, what):

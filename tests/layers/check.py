@@ -15,8 +15,9 @@ from pathlib import Path
 ALLOWED = {
     "core": set(),
     "reorder": {"core"},
-    "cpu": {"core", "reorder"},
-    "interop": {"core"},
+    "io": {"core"},
+    "cpu": {"core", "reorder", "io"},
+    "interop": {"core", "io"},
     "solve": set(),
     "graph": {"core", "reorder", "solve"},
     "execute": {"core", "reorder", "cpu", "graph"},
@@ -69,7 +70,7 @@ def public_headers(files):
             listed = False
             for word in words:
                 if word.isupper():
-                    listed = word == "HEADERS"
+                    listed = word in ("HEADERS", "INTERNAL")
                 elif listed:
                     public.add(f"relayout/{folder}/{word}")
     return public

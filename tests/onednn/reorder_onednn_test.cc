@@ -16,7 +16,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -215,13 +214,12 @@ std::map<int, std::vector<TagName>> tags_by_rank() {
 
 TEST(OneDnnReorder, RandomPairsGiveTheSameBytes) {
   const int64_t seed = number_from("RELAYOUT_SEED", 20240613);
-  const int64_t wanted = number_from("RELAYOUT_ONEDNN_CASES", 5000);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(number_from("RELAYOUT_ONEDNN_SECONDS", 45));
+  const int64_t wanted = number_from("RELAYOUT_ONEDNN_CASES", 3000);
   const auto tags = tags_by_rank();
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Random random(seed);
   int64_t compared = 0, refused = 0, scaled = 0, summed = 0, failed = 0;
-  while (compared + refused < wanted && std::chrono::steady_clock::now() < end) {
+  while (compared + refused < wanted) {
     const Case c = random_case(tags, random);
     const TensorDesc src_desc(Format::parse(c.src_tag->name).bind(c.dims), c.src_type.first);
     const TensorDesc dst_desc(Format::parse(c.dst_tag->name).bind(c.dims), c.dst_type.first);

@@ -1,56 +1,30 @@
-// Mapping, reading, and atomic writing of files, on POSIX calls.
+// Mapping, reading and writing whole files, on POSIX calls.
 #include "relayout/interop/files/file_io.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <random>
 #include <system_error>
 #include <utility>
 
 #include "relayout/core/error.h"
 #include "relayout/interop/files/tensor_file.h"
+#include "relayout/io/descriptor.h"
+#include "relayout/io/new_file.h"
 
 namespace relayout {
 namespace fs = std::filesystem;
+using io::Descriptor;
+using io::retry;
+using io::throw_io;
 namespace {
-
-/// An open file descriptor; closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-/// Calls again while a signal interrupts.
-template <typename Call>
-auto retry(Call call) {
-  decltype(call()) result;
-  do {
-    result = call();
-  } while (result < 0 && errno == EINTR);
-  return result;
-}
 
 /// A write to a closed pipe must be an EPIPE and not the process's end: SIGPIPE is held back in this
 /// thread, and one that our own write made is taken away again.
@@ -113,18 +87,6 @@ Pages map_anonymous(std::size_t size, const fs::path& path) {
   return {data, size};
 }
 
-/// A file name of its own in `target`'s directory. The name is cut so that the whole stays below the
-/// usual 255 bytes of a directory entry.
-fs::path temporary_name(const fs::path& target) {
-  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  std::random_device random;
-  std::string name = "." + target.filename().native().substr(0, 200) + ".relayout-";
-  for (int i = 0; i < 6; ++i) name += kLetters[random() % kLetters.size()];
-  return target.parent_path() / name;
-}
-
-fs::path directory_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
-
 /// Asks before reserving, so that a hopeless size does not fill the disk first.
 void check_space(int fd, const fs::path& path, int64_t size) {
   struct statvfs disk {};
@@ -138,37 +100,7 @@ void check_space(int fd, const fs::path& path, int64_t size) {
               "path", escaped(path.native()), std::to_string(have));
 }
 
-[[noreturn]] void throw_exists(const fs::path& path) {
-  throw Error(ErrorCode::io, "create \"" + escaped(path.native()) + "\": the file exists and is not to be overwritten",
-              "overwrite", escaped(path.native()));
-}
-
-/// Gives the temporary file its name. Without `overwrite` the kernel refuses to replace a file that
-/// appeared meanwhile; link() does it where the file system has no RENAME_NOREPLACE.
-void publish(const fs::path& temporary, const fs::path& target, bool overwrite) {
-  if (!overwrite) {
-    if (::syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
-    if (errno == EEXIST) throw_exists(target);
-    if (errno != EINVAL && errno != ENOSYS) throw_io("rename to", target, errno);
-    if (::link(temporary.c_str(), target.c_str()) == 0) {
-      ::unlink(temporary.c_str());
-      return;
-    }
-    if (errno == EEXIST) throw_exists(target);
-    struct stat found {};
-    if (::lstat(target.c_str(), &found) == 0) throw_exists(target);
-  }
-  if (::rename(temporary.c_str(), target.c_str()) != 0) throw_io("rename to", target, errno);
-}
-
 }  // namespace
-
-void throw_io(std::string_view operation, const fs::path& path, int error_number) {
-  throw Error(
-      ErrorCode::io,
-      std::string(operation) + " \"" + escaped(path.native()) + "\": " + std::generic_category().message(error_number),
-      "path", escaped(path.native()));
-}
 
 Pages::Pages(Pages&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -205,15 +137,10 @@ FileBytes FileBytes::open(const fs::path& path, int64_t read_limit) {
 struct OutputFile::State {
   fs::path target;
   bool overwrite = false;
-  bool sequential = false;  // no regular file: written in order
-  bool mapped = false;      // pages are the temporary file's
-  Descriptor file;
+  bool mapped = false;              // the pages are the new file's
+  std::optional<io::NewFile> file;  // none where the target is no regular file and is written in order
   Pages pages;
   std::string temporary;
-
-  ~State() {
-    if (!temporary.empty()) ::unlink(temporary.c_str());
-  }
 };
 
 OutputFile::OutputFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -221,7 +148,7 @@ OutputFile::OutputFile(OutputFile&&) noexcept = default;
 OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
-OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite) {
+OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite, io::OpenNameless open_nameless) {
   auto state = std::make_unique<State>();
   state->target = path;
   state->overwrite = overwrite;
@@ -230,28 +157,18 @@ OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite
   const bool exists = ::stat(path.c_str(), &found) == 0;
   if (exists && S_ISDIR(found.st_mode)) throw_io("create", path, EISDIR);
   if (exists && !S_ISREG(found.st_mode)) {
-    state->sequential = true;
     state->pages = map_anonymous(static_cast<std::size_t>(size), path);
     return OutputFile(std::move(state));
   }
-  if (exists && !overwrite) throw_exists(path);
-  // Through a link the file itself is replaced, beside which the temporary file must lie.
+  if (exists && !overwrite) io::throw_exists(path);
+  // What a symbolic link leads to is replaced, and not the link. The new file is made in that folder.
   std::error_code failed;
   if (exists && fs::is_symlink(fs::symlink_status(path, failed))) state->target = fs::canonical(path, failed);
   if (failed) throw_io("create", path, failed.value());
 
-  constexpr int kAttempts = 100;
-  for (int attempt = 0; state->file.get() < 0; ++attempt) {
-    const fs::path temporary = temporary_name(state->target);
-    state->file =
-        Descriptor(retry([&] { return ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
-    if (state->file.get() >= 0) {
-      state->temporary = temporary.native();
-    } else if (errno != EEXIST || attempt == kAttempts) {
-      throw_io("create", path, errno);
-    }
-  }
-  const int fd = state->file.get();
+  state->file = io::NewFile::make(state->target, open_nameless);
+  state->temporary = state->file->temporary_path();
+  const int fd = state->file->descriptor();
   if (exists) ::fchmod(fd, found.st_mode & 07777);
   if (size == 0) return OutputFile(std::move(state));
 
@@ -274,24 +191,18 @@ const std::string& OutputFile::temporary_path() const { return state_->temporary
 
 void OutputFile::commit(int64_t size) {
   const auto contents = state_->pages.bytes().first(static_cast<std::size_t>(size));
-  if (state_->sequential) {
+  if (!state_->file) {
     const Descriptor out(retry([&] { return ::open(state_->target.c_str(), O_WRONLY | O_CLOEXEC); }));
     if (out.get() < 0) throw_io("open", state_->target, errno);
     write_all(out.get(), contents, state_->target);
     return;
   }
-  const int fd = state_->file.get();
-  if (!state_->mapped) write_all(fd, contents, state_->target);
+  if (!state_->mapped) state_->file->write(contents);
   state_->pages = Pages();
   state_->mapped = false;
-  if (::ftruncate(fd, size) != 0) throw_io("write", state_->target, errno);
-  if (retry([&] { return ::fsync(fd); }) != 0) throw_io("write", state_->target, errno);
-  publish(state_->temporary, state_->target, state_->overwrite);
+  if (::ftruncate(state_->file->descriptor(), size) != 0) throw_io("write", state_->target, errno);
+  state_->file->publish(state_->overwrite);
   state_->temporary.clear();
-
-  // The name must survive a crash too. Not every file system can sync a directory.
-  const Descriptor directory(::open(directory_of(state_->target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() >= 0 && ::fsync(directory.get()) != 0 && errno == EIO) throw_io("sync", state_->target, errno);
 }
 
 void release_pages(std::span<const std::byte> mapped_bytes) {

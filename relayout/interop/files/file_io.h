@@ -3,7 +3,7 @@
 //     FileBytes in = FileBytes::open("a.npy", limit);        // mapped; read() for pipes
 //     OutputFile out = OutputFile::create("b.npy", in.bytes().size(), /*overwrite=*/false);
 //     std::ranges::copy(in.bytes(), out.bytes().begin());
-//     out.commit(size);                                      // fsync, then rename
+//     out.commit(size);                                      // now "b.npy" leads to the whole file
 //
 // The disk space of an output is reserved before its first byte is touched, so a full disk is an
 // Error{io} and never a SIGBUS. A source that another process shortens while it is mapped is
@@ -19,10 +19,9 @@
 #include <string_view>
 #include <vector>
 
-namespace relayout {
+#include "relayout/io/new_file.h"
 
-/// Throws Error{io}: "open \"x.npy\": No such file or directory", from an errno value.
-[[noreturn]] void throw_io(std::string_view operation, const std::filesystem::path& path, int error_number);
+namespace relayout {
 
 /// Pages from mmap; unmapped at the end.
 class Pages {
@@ -60,14 +59,16 @@ class FileBytes {
 /// A file under construction, `size` bytes of zeros at first.
 class OutputFile {
  public:
-  /// A regular (or new) path gets a temporary file `.<name>.relayout-XXXXXX` beside it, mapped. A
-  /// path that exists and is no regular file (a pipe, a device) is collected in memory. Error{io}:
-  /// missing directory, no space, or an existing file without `overwrite`.
-  static OutputFile create(const std::filesystem::path& path, int64_t size, bool overwrite);
+  /// Where the path is new or leads to a regular file, the bytes are a mapping of a new file that has no name before
+  /// commit() (relayout/io/new_file.h). Where the path leads to something else (a pipe, a device), they are collected
+  /// in memory and written in order by commit(). Error{io}: a folder that does not exist, too little space, or an
+  /// existing file without `overwrite`. Tests give an `open_nameless` that fails.
+  static OutputFile create(const std::filesystem::path& path, int64_t size, bool overwrite,
+                           io::OpenNameless open_nameless = io::open_nameless);
 
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
-  /// Without commit() nothing is left behind.
+  /// Without commit() nothing is left behind, nor where the process is killed (but see io/new_file.h).
   ~OutputFile();
 
   /// Valid until commit().
@@ -75,7 +76,8 @@ class OutputFile {
   bool mapped() const;
   /// Makes the first `size` bytes appear under the path. Error{io}; then nothing has changed.
   void commit(int64_t size);
-  /// Empty where there is none.
+  /// A name that the file may have for a while; a handler of a signal that ends the process may unlink it. Empty
+  /// before create() and after commit(), and for what is no regular file.
   const std::string& temporary_path() const;
 
  private:

@@ -97,24 +97,25 @@ class TensorFile {
 
 class TensorWriter {
  public:
-  /// Starts a file; the format is the extension's (.npy .npz .safetensors .bin .raw). The bytes lie in a
-  /// temporary file beside it, reserved on the disk. Without `overwrite` an existing path is an error.
-  /// A path that is no regular file (a pipe, a device) is written in order at commit(); as .npy where it
-  /// has no extension. Errors: io, unsupported, invalid_argument, overflow.
+  /// Starts a file in the format that the extension names (.npy .npz .safetensors .bin .raw). Its bytes are a new file
+  /// in the same folder, which has no name yet and whose space on the disk is reserved. Without `overwrite` an existing
+  /// path is an error. Where the path leads to no regular file (a pipe, a device), commit() writes the bytes to it in
+  /// order, in .npy format if it has no extension. Errors: io, unsupported, invalid_argument, overflow.
   static TensorWriter create(const std::filesystem::path& path, const TensorSpec& spec, bool overwrite = false);
 
   TensorWriter(TensorWriter&&) noexcept;
   TensorWriter& operator=(TensorWriter&&) noexcept;
-  /// Without commit() nothing is left behind.
+  /// Without commit() nothing is left behind, nor where the process is killed; docs/files.md names the one exception.
   ~TensorWriter();
 
   /// The tensor's bytes, zero at first. Valid until commit().
   std::span<std::byte> bytes();
-  /// Whether bytes() is a mapping of the temporary file.
+  /// Whether bytes() is a mapping of the new file.
   bool mapped() const;
-  /// Makes the file appear: sync, then rename. Error{io}.
+  /// Writes the file to the disk, then makes the path lead to it. Error{io}.
   void commit();
-  /// The temporary file's path, for a signal handler to unlink; empty where there is none.
+  /// A name that the new file may have for a while. A handler of a signal that ends the process may unlink it at any
+  /// time. Empty where the path leads to no regular file.
   const std::string& temporary_path() const;
 
   struct Impl;
