@@ -69,7 +69,7 @@ class OptimizeProgram : public testing::Test {
 };
 
 TEST_F(OptimizeProgram, ModelsHaveTheSameOptimum) {
-  for (const graph::Model& model : graph::models()) {
+  for (const graph::ModelBuilder& model : graph::models()) {
     compare(std::string(model.name), model.build({.image = 64, .channels = 16}));
     compare_training(std::string(model.name),
                      model.build({.image = 64, .channels = 16, .pass = graph::Pass::forward_training}));

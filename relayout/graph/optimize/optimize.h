@@ -4,8 +4,8 @@
 //     best.plan, best.cost_us, best.optimal, predict(graph, best.plan, *costs).time()
 //
 // What is chosen: for each node an implementation and the layouts of its operands, whether an elementwise one runs in
-// place, and whether a concat's sources are written into its destination (no copy is left then); for each tensor the
-// layouts in which it exists. Constants are reordered at load, which costs a run nothing but its share (`runs`).
+// placement, and whether a concat's sources are written into its destination (no copy is left then); for each tensor
+// the layouts in which it exists. Constants are reordered at load, which costs a run nothing but its share (`runs`).
 #pragma once
 
 #include "relayout/graph/plan/cost.h"
@@ -24,12 +24,12 @@ struct OptimizeOptions {
   std::vector<std::pair<TensorId, Layout>> fixed{};
 };
 
-/// A place of a tensor: a layout, and whose memory it is.
-struct Place {
+/// A placement of a tensor: a layout, and whose memory it is.
+struct Placement {
   Layout layout;
-  /// The concat whose destination it is a part of, or kNone; and the place of that destination.
+  /// The concat whose destination it is a part of, or kNone; and the placement of that destination.
   NodeId part_of = kNone;
-  int part_of_place = 0;
+  int part_of_placement = 0;
 };
 
 /// One way of a node, as ProblemChoice numbers it; choices that differ in places alone share an implementation.
@@ -43,10 +43,10 @@ struct NodeChoice {
 struct ChoiceSpace {
   solve::LayoutProblem problem;
   int first_node = 0;
-  std::vector<std::vector<Place>> places;        // by tensor
-  std::vector<std::vector<NodeChoice>> choices;  // by node
+  std::vector<std::vector<Placement>> placements;  // by tensor
+  std::vector<std::vector<NodeChoice>> choices;    // by node
   /// What was offered and is not in the problem, as there are limits: layouts of tensors beyond 20 of one, and concats
-  /// that would move nothing where their sources have many places. The cheapest plan is the cheapest of the others.
+  /// that would move nothing where their sources have many placements. The cheapest plan is the cheapest of the others.
   std::size_t left_out = 0;
 };
 

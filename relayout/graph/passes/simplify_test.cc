@@ -175,7 +175,7 @@ TEST(Simplify, OutputsOfRandomGraphsStay) {
 }
 
 TEST(Simplify, ModelsStayAndNormalizationGoesIntoConvolutions) {
-  for (const Model& model : models()) {
+  for (const ModelBuilder& model : models()) {
     SCOPED_TRACE(model.name);
     Graph g = model.build({});
     Maker m(2);

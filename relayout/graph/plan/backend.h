@@ -23,7 +23,7 @@ struct Implementation {
 };
 
 /// What an operand's layout should be: nothing is `any`.
-using Wish = std::optional<Layout>;
+using LayoutRequest = std::optional<Layout>;
 
 /// A primitive made ready in fixed layouts.
 class Executable {
@@ -46,11 +46,12 @@ class Backend {
   virtual std::string settings() const { return {}; }
   /// Threads that its primitives use, 1 or more. Which ways there are may depend on it, so a plan is for this number.
   virtual int threads() const = 0;
-  /// The ways to run a node whose operands are in the wished layouts, the backend's first choice first. Empty where
-  /// there is none. `forward` is the implementation planned for the hint of a backward node, else null. Wishes are one
-  /// an operand; absent operands are passed over. Layouts that no Layout can say (opaque ones) are left out.
-  virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const Wish> src,
-                                                      std::span<const Wish> dst,
+  /// The ways to run a node whose operands are in the requested layouts, the backend's first choice first. Empty where
+  /// there is none. `forward` is the implementation planned for the hint of a backward node, else null. LayoutRequests
+  /// are one an operand; absent operands are passed over. Layouts that no Layout can say (opaque ones) are left out.
+  virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node,
+                                                      std::span<const LayoutRequest> src,
+                                                      std::span<const LayoutRequest> dst,
                                                       const Implementation* forward) const = 0;
   /// Makes one of these ready. `forward` is the executable of the hint, which holds the workspace, else null. Errors:
   /// unsupported (it cannot be made), internal.

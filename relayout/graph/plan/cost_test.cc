@@ -221,8 +221,8 @@ class AnalyticCostsTest : public testing::Test {
     const Node& node = graph.node(0);
     Implementation way{.name = name};
     std::size_t next = 0;
-    for (const TensorId t : node.src) way.src.push_back(wish(graph, t, tags[next++]));
-    for (const TensorId t : node.dst) way.dst.push_back(wish(graph, t, tags[next++]));
+    for (const TensorId t : node.src) way.src.push_back(request(graph, t, tags[next++]));
+    for (const TensorId t : node.dst) way.dst.push_back(request(graph, t, tags[next++]));
     return costs_->primitive(CostContext(graph), 0, way, nullptr, in_place);
   }
   static Graph convolution(int64_t channels, int64_t kernel, int64_t groups = 1) {
@@ -249,8 +249,8 @@ class AnalyticCostsTest : public testing::Test {
   std::unique_ptr<Costs> costs_ = analytic_costs(kSpeeds);
 
  private:
-  static Wish wish(const Graph& graph, TensorId t, const char* tag) {
-    return t == kNone ? Wish() : Wish(in(tag, graph.tensor(t).dims));
+  static LayoutRequest request(const Graph& graph, TensorId t, const char* tag) {
+    return t == kNone ? LayoutRequest() : LayoutRequest(in(tag, graph.tensor(t).dims));
   }
 };
 

@@ -59,8 +59,8 @@ Implementation implementation_of(const LayoutPlan& plan, NodeId node);
 bool runs_in_place(const LayoutPlan& plan, NodeId node);
 /// That way as the backend offers it, or nothing where it cannot be made: asked for in all its layouts, in those of its
 /// data, and for any, as weights have many spellings. `forward` is the way of the node's hint, else null.
-std::optional<Implementation> offered(const Backend& backend, const Graph& graph, NodeId node,
-                                      const Implementation& way, const Implementation* forward);
+std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
+                                                      const Implementation& way, const Implementation* forward);
 
 /// Whether a node computes each element of its destination from the same ones of its sources, so that it may be written
 /// over the first of them.

@@ -13,19 +13,21 @@ class FormatsBackend : public Backend {
   std::string name() const override { return "formats"; }
   int threads() const override { return 1; }
 
-  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
-                                              std::span<const Wish> dst, const Implementation*) const override {
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation*) const override {
     const Node& node = graph.node(id);
     const bool convolution = node.kind == Kind::convolution;
     std::vector<Implementation> out;
     const auto add = [&](const char* name, const char* from, const char* to) {
       Implementation way{.name = name};
       bool fits = true;
-      const auto operand = [&](TensorId t, const Wish& wish, bool plain, const char* format) -> std::optional<Layout> {
+      const auto operand = [&](TensorId t, const LayoutRequest& request, bool plain,
+                               const char* format) -> std::optional<Layout> {
         if (t == kNone) return std::nullopt;
         const Dims& dims = graph.tensor(t).dims;
         const Layout layout = plain || dims.size() < 3 ? Layout::contiguous(dims) : Format::parse(format).bind(dims);
-        fits = fits && (!wish || *wish == layout);
+        fits = fits && (!request || *request == layout);
         return layout;
       };
       for (std::size_t i = 0; i < src.size(); ++i) {
