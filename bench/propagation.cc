@@ -109,7 +109,8 @@ class Plans {
         onednn_(execute::onednn_backend(threads)),
         backend_(execute::remembering_backend(*onednn_, execute::default_ways_file())),
         measured_(execute::measured_costs(*backend_, {.file = execute::default_cost_file()})),
-        analytic_(graph::analytic_costs(execute::calibrate(*onednn_, {.file = execute::default_cost_file()}).speeds)) {}
+        analytic_(graph::analytic_costs(execute::calibrate(*onednn_, {.file = execute::default_cost_file()}).speeds,
+                                        *onednn_)) {}
 
   std::vector<Runner> runners() {
     std::vector<Runner> out;

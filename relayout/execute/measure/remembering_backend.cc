@@ -229,6 +229,11 @@ std::vector<Implementation> RememberingBackend::implementations(const Graph& gra
   return out;
 }
 
+graph::Performance RememberingBackend::performance(const Graph& graph, NodeId node,
+                                                   const Implementation& implementation) const {
+  return impl_->backend.performance(graph, node, implementation);
+}
+
 std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, NodeId node,
                                                             const Implementation& implementation,
                                                             const Implementation* forward_implementation,

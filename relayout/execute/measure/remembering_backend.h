@@ -37,6 +37,8 @@ class RememberingBackend : public graph::Backend {
                                                      std::span<const graph::LayoutRequest> src,
                                                      std::span<const graph::LayoutRequest> dst,
                                                      const graph::Implementation* forward) const override;
+  graph::Performance performance(const graph::Graph& graph, graph::NodeId node,
+                                 const graph::Implementation& implementation) const override;
   std::unique_ptr<graph::Executable> make(const graph::Graph& graph, graph::NodeId node,
                                           const graph::Implementation& implementation,
                                           const graph::Implementation* forward_implementation,

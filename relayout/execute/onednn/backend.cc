@@ -7,6 +7,7 @@
 #include "relayout/execute/onednn/executable.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
+#include "relayout/execute/onednn/performance.h"
 #include "relayout/execute/own/own.h"
 #include "relayout/execute/run/openmp.h"
 
@@ -92,6 +93,10 @@ class OneDnnBackend : public Backend {
     for (Implementation& own : own_implementations(graph, node, requests)) add(out, std::move(own));
     std::stable_partition(out.begin(), out.end(), [](const Implementation& i) { return !i.reference; });
     return out;
+  }
+
+  graph::Performance performance(const Graph& graph, NodeId id, const Implementation& implementation) const override {
+    return performance_of(graph.node(id), implementation);
   }
 
   std::unique_ptr<Executable> make(const Graph& graph, NodeId id, const Implementation& implementation,

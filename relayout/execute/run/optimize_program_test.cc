@@ -27,7 +27,8 @@ class OptimizeProgram : public testing::Test {
                                     .near_bytes_per_us = 50000,
                                     .cache_bytes_per_us = 25000,
                                     .memory_bytes_per_us = 10000,
-                                    .call_us = 1});
+                                    .call_us = 1},
+                                   *backend_);
   }
 
   void compare(const std::string& name, Graph model) {

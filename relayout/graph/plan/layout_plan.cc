@@ -63,6 +63,12 @@ bool can_overwrite_source(const Graph& graph, const Node& node) {
   }
 }
 
+Channels channels_of(const Layout& layout) {
+  if (layout.ndims() < 3) return Channels::plain;
+  if (layout.block(1) > 1) return Channels::blocked;
+  return layout.outer_stride(1) == 1 ? Channels::last : Channels::plain;
+}
+
 int64_t first_offset(const Layout& layout) { return layout.empty() ? layout.offset0() : layout.offset_range().first; }
 
 Layout from_zero(const Layout& layout) {

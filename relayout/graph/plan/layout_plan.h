@@ -66,6 +66,11 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
 /// over the first of them.
 bool can_overwrite_source(const Graph& graph, const Node& node);
 
+/// How the channels (dim 1) of an activation are stored: as an outer dim (row-major), as the innermost dim, or in
+/// blocks. Layouts below three dims count as plain.
+enum class Channels : uint8_t { plain, last, blocked };
+Channels channels_of(const Layout& layout);
+
 /// The least offset of an element or padding place.
 int64_t first_offset(const Layout& layout);
 /// The same, moved so that its first element or padding place lies at offset 0.

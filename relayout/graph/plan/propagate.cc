@@ -180,7 +180,7 @@ class Propagation {
     for (std::size_t i = 0; i < list.preferred; ++i) {
       for (Implementation& way :
            backend_.implementations(graph_, id, list.requests[i].src, list.requests[i].dst, forward)) {
-        const std::pair<int, int> rank = {family(way), -matching_sources(id, way)};
+        const std::pair<int, int> rank = {family(id, way), -matching_sources(id, way)};
         if (best && rank >= best_rank) continue;
         best_rank = rank;
         best = std::move(way);
@@ -190,9 +190,9 @@ class Propagation {
   }
 
   /// Generated code before a matrix multiplication of unfolded data, references last.
-  static int family(const Implementation& way) {
-    if (way.reference) return 2;
-    return way.name.starts_with("gemm") ? 1 : 0;
+  int family(NodeId id, const Implementation& implementation) const {
+    if (implementation.reference) return 2;
+    return backend_.performance(graph_, id, implementation).multiplies_matrices ? 1 : 0;
   }
 
   /// Constants match whatever is asked of them.
