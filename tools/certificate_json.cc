@@ -32,7 +32,11 @@ Json costs_json(const std::vector<double>& costs) {
 class Writer {
  public:
   Writer(const graph::Graph& graph, const graph::OptimalPlan& plan, const std::vector<std::string>& names)
-      : graph_(graph), plan_(plan), space_(plan.space), names_(names), encoded_(solve::encode(plan.space.problem)) {
+      : graph_(graph),
+        plan_(plan),
+        space_(plan.space),
+        names_(names),
+        encoded_(graph::with_solver_errors([&] { return solve::encode(plan.space.problem); })) {
     for (std::size_t t = 0; t < space_.placements.size(); ++t) find_copies(static_cast<TensorId>(t));
   }
 

@@ -151,7 +151,10 @@ void Planner::explain(graph::OptimalPlan& plan) {
 
 std::vector<solve::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
   std::vector<solve::Assignment> out;
-  interruptible([&] { out = solve::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+  interruptible([&] {
+    out = graph::with_solver_errors(
+        [&] { return solve::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+  });
   return out;
 }
 

@@ -1,8 +1,8 @@
 // Alternatives: everything that the planner may choose from, for each node and each tensor of a graph (internal to
 // graph).
 //
-// Layouts are numbers of a CandidateFinder's table. A tensor has one placement for each layout that an implementation of
-// its producer or of one of its readers names, and one more for each concat whose destination it can be a part of.
+// Layouts are numbers of a CandidateFinder's table. A tensor has one placement for each layout that an implementation
+// of its producer or of one of its readers names, and one more for each concat whose destination it can be a part of.
 #pragma once
 
 #include "relayout/graph/optimize/candidates.h"
@@ -43,8 +43,8 @@ struct Alternatives {
   /// How many layouts of tensors, and concats without a move, the limits on sizes left out.
   std::size_t left_out = 0;
 
-  /// The index of the tensor's placement in that layout, as a part of that concat or (kNone) in memory of its own; kNone
-  /// if the tensor has no such placement.
+  /// The index of the tensor's placement in that layout, as a part of that concat or (kNone) in memory of its own;
+  /// kNone if the tensor has no such placement.
   int placement(TensorId tensor, int layout, NodeId part_of = kNone) const;
 };
 

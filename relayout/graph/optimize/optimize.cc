@@ -34,9 +34,10 @@ std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vec
   }
   std::optional<double> out = kImpossible;
   try {
-    const solve::Solution best = solve::solve(problem, options);
+    const solve::Solution best = with_solver_errors([&] { return solve::solve(problem, options); });
     out = best.optimal ? std::optional(best.cost) : std::nullopt;
-  } catch (const solve::Infeasible&) {  // every plan has such a reorder
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;  // every plan has such a reorder
   }
   tensor.reorder = before;
   return out;
@@ -143,7 +144,7 @@ void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const O
   if (costs.again()) out.space = choice_space(graph, backend, costs, options);
   const solve::Limits limits(options.solve);
   while (true) {
-    out.solution = solve::solve(out.space.problem, limits.rest());
+    out.solution = with_solver_errors([&] { return solve::solve(out.space.problem, limits.rest()); });
     out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
     const std::vector<NodeId> refused = unmakeable(graph, backend, out);
     if (refused.empty()) return;
@@ -158,9 +159,9 @@ OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, c
   OptimalPlan out;
   try {
     find_plan(graph, backend, costs, options, out);
-  } catch (const std::length_error& error) {
-    if (!options.concat_in_place) throw Error(ErrorCode::limit, error.what());
-    // Too many sets of placements: there are far fewer where all concats copy.
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::limit || !options.concat_in_place) throw;
+    // Tensors are wanted in too many combinations of placements. There are far fewer if every concat copies.
     OptimizeOptions copying = options;
     copying.concat_in_place = false;
     find_plan(graph, backend, costs, copying, out);

@@ -19,7 +19,8 @@ Layout columns(int64_t gap) { return Layout::strided(kDims, {1, 4 + gap}); }
 /// Runs a matmul from any of some layouts to the same one.
 class ManyImplementations : public Backend {
  public:
-  explicit ManyImplementations(int count) : count_(count) {}
+  /// Layouts columns(first) to columns(first + count - 1).
+  explicit ManyImplementations(int count, int first = 0) : count_(count), first_(first) {}
   std::string name() const override { return "many"; }
   int threads() const override { return 3; }
   std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
@@ -33,7 +34,7 @@ class ManyImplementations : public Backend {
       return true;
     };
     std::vector<Implementation> out;
-    for (int i = 0; i < count_; ++i) {
+    for (int i = first_; i < first_ + count_; ++i) {
       Implementation implementation{.name = "many", .src = {columns(i), weights}, .dst = {columns(i)}};
       implementation.src.resize(graph.node(node).src.size());
       if (agrees(src, implementation.src) && agrees(dst, implementation.dst)) out.push_back(std::move(implementation));
@@ -46,7 +47,7 @@ class ManyImplementations : public Backend {
   }
 
  private:
-  int count_;
+  int count_, first_;
 };
 
 /// Both ends are row-major.
@@ -131,6 +132,56 @@ TEST(OptimizeLimits, ExplainingStops) {
   explain_reorders(graph, plan, {.time_limit = std::chrono::seconds(100)});
   EXPECT_TRUE(explained(reorders[0]));
   EXPECT_TRUE(explained(reorders[1]));
+}
+
+/// Costs in which one kind of cost is not by bytes.
+class OddCosts : public test::ByteCosts {
+ public:
+  OddCosts(std::optional<double> primitive, std::optional<double> reorder) : primitive_(primitive), reorder_(reorder) {}
+  double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
+                   const Implementation* forward, bool in_place) override {
+    return primitive_ ? *primitive_ : ByteCosts::primitive(context, node, implementation, forward, in_place);
+  }
+  double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
+    return reorder_ ? *reorder_ : ByteCosts::reorder(setting, from, to);
+  }
+
+ private:
+  std::optional<double> primitive_, reorder_;
+};
+
+// The solver throws the standard library's exceptions; those who call the planner get an Error.
+TEST(OptimizeErrors, APlanThatIsNotPossibleIsUnsupported) {
+  // The input is row-major, the products take none of it, and no reorder is possible.
+  OddCosts costs({}, kImpossible);
+  const Error error = test::error_of([&] { optimize(two_products(), ManyImplementations(3, 1), costs); });
+  EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.message();
+}
+
+TEST(OptimizeErrors, CostsThatAreNoneAreInvalidArguments) {
+  OddCosts costs(-1, {});
+  const Error error = test::error_of([&] { optimize(two_products(), ManyImplementations(3), costs); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.message();
+}
+
+TEST(OptimizeErrors, TooManyCombinationsOfLayoutsAreALimit) {
+  // Eighteen readers of one tensor, each in one of eighteen layouts: 2^18 sets of layouts can be wanted of it.
+  Graph graph;
+  const TensorId x = graph.input("x", kDims);
+  const std::vector<float> weights(64, 1.0f);
+  for (int i = 0; i < 18; ++i) graph.output(graph.matmul(x, graph.constant("w" + std::to_string(i), {8, 8}, weights)));
+  test::ByteCosts costs;
+  const Error error = test::error_of([&] { optimize(graph, ManyImplementations(18), costs); });
+  EXPECT_EQ(error.code(), ErrorCode::limit) << error.message();
+}
+
+TEST(OptimizeErrors, ExplainingHandsThemOn) {
+  test::ByteCosts costs;
+  const Graph graph = two_products();
+  OptimalPlan plan = optimize(graph, ManyImplementations(5), costs);
+  plan.space.problem.operations[0].choices[0].cost = -1;
+  const Error error = test::error_of([&] { explain_reorders(graph, plan); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.message();
 }
 
 }  // namespace
