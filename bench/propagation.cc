@@ -77,9 +77,9 @@ int64_t concat_bytes(const Graph& graph, const LayoutPlan& plan) {
   return out;
 }
 
-const graph::Model& own_model(const std::string& name) {
+const graph::ModelBuilder& own_model(const std::string& name) {
   const auto all = graph::models();
-  const auto found = std::ranges::find(all, name, &graph::Model::name);
+  const auto found = std::ranges::find(all, name, &graph::ModelBuilder::name);
   if (found == all.end())
     throw Error(ErrorCode::invalid_argument, "no model \"" + escaped(name) + "\" and no .onnx file");
   return *found;
@@ -109,7 +109,8 @@ class Plans {
         onednn_(execute::onednn_backend(threads)),
         backend_(execute::remembering_backend(*onednn_, execute::default_ways_file())),
         measured_(execute::measured_costs(*backend_, {.file = execute::default_cost_file()})),
-        analytic_(graph::analytic_costs(execute::calibrate(*onednn_, {.file = execute::default_cost_file()}).speeds)) {}
+        analytic_(graph::analytic_costs(execute::calibrate(*onednn_, {.file = execute::default_cost_file()}).speeds,
+                                        *onednn_)) {}
 
   std::vector<Runner> runners() {
     std::vector<Runner> out;

@@ -10,16 +10,16 @@ namespace {
 using graph::Copy;
 using graph::CopyId;
 using graph::kNone;
-using graph::Place;
+using graph::Placement;
 using graph::TensorId;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Json cost_json(double cost) { return std::isfinite(cost) ? Json(cost) : Json(nullptr); }
 
-Json places_json(solve::PlaceSet places) {
+Json places_json(solve::PlacementSet placements) {
   Json out = Json::array();
-  for (; places != 0; places &= places - 1) out.push_back(std::countr_zero(places));
+  for (; placements != 0; placements &= placements - 1) out.push_back(std::countr_zero(placements));
   return out;
 }
 
@@ -32,8 +32,12 @@ Json costs_json(const std::vector<double>& costs) {
 class Writer {
  public:
   Writer(const graph::Graph& graph, const graph::OptimalPlan& plan, const std::vector<std::string>& names)
-      : graph_(graph), plan_(plan), space_(plan.space), names_(names), encoded_(solve::encode(plan.space.problem)) {
-    for (std::size_t t = 0; t < space_.places.size(); ++t) find_copies(static_cast<TensorId>(t));
+      : graph_(graph),
+        plan_(plan),
+        space_(plan.space),
+        names_(names),
+        encoded_(graph::with_solver_errors([&] { return solve::encode(plan.space.problem); })) {
+    for (std::size_t t = 0; t < space_.placements.size(); ++t) find_copies(static_cast<TensorId>(t));
   }
 
   Json run() {
@@ -41,7 +45,7 @@ class Writer {
     Json& operations = out["operations"] = Json::array();
     for (std::size_t o = 0; o < space_.problem.operations.size(); ++o) operations.push_back(operation(o));
     Json& tensors = out["tensors"] = Json::array();
-    for (std::size_t t = 0; t < space_.places.size(); ++t) tensors.push_back(tensor(t));
+    for (std::size_t t = 0; t < space_.placements.size(); ++t) tensors.push_back(tensor(t));
     out["choices"] = plan_.solution.assignment.choice;
     out["reorders"] = std::move(reorders_);
     const solve::Certificate& certificate = plan_.solution.certificate;
@@ -66,33 +70,34 @@ class Writer {
  private:
   const solve::ProblemOperation& problem_operation(std::size_t o) const { return space_.problem.operations[o]; }
 
-  /// The copy of the plan in each place, by the order in which both make them. A plan leaves out what nobody reads.
+  /// The copy of the plan in each placement, by the order in which both make them. A plan leaves out what nobody reads.
   void find_copies(TensorId t) {
-    copies_.emplace_back(space_.places[at(t)].size(), kNone);
+    copies_.emplace_back(space_.placements[at(t)].size(), kNone);
     std::vector<bool> taken(plan_.plan.copies.size(), false);
-    const auto take = [&](int place, CopyId from) {
+    const auto take = [&](int placement, CopyId from) {
       for (std::size_t c = 0; c < plan_.plan.copies.size(); ++c) {
         const Copy& copy = plan_.plan.copies[c];
-        if (taken[c] || copy.tensor != t || copy.from != from || !fits(copy, space_.places[at(t)][at(place)])) continue;
+        if (taken[c] || copy.tensor != t || copy.from != from || !fits(copy, space_.placements[at(t)][at(placement)]))
+          continue;
         taken[c] = true;
-        copies_.back()[at(place)] = static_cast<CopyId>(c);
+        copies_.back()[at(placement)] = static_cast<CopyId>(c);
         return true;
       }
       return false;
     };
-    if (const int place = written(t); place != kNone) take(place, kNone);
-    for (const solve::PlaceReorder& reorder : plan_.solution.assignment.reorders[at(t)]) {
+    if (const int placement = written(t); placement != kNone) take(placement, kNone);
+    for (const solve::PlacementReorder& reorder : plan_.solution.assignment.reorders[at(t)]) {
       const CopyId from = copies_.back()[at(reorder.from)];
       if (from == kNone || !take(reorder.to, from)) continue;
       reorders_.push_back({{"tensor", t}, {"from", reorder.from}, {"to", reorder.to}});
     }
   }
 
-  /// A part lies at an offset that its place does not know.
-  static bool fits(const Copy& copy, const Place& place) {
+  /// A part lies at an offset that its placement does not know.
+  static bool fits(const Copy& copy, const Placement& placement) {
     if (copy.from == kNone) return true;
-    const bool part = place.part_of != kNone;
-    return part == (copy.view_of != kNone) && (part || copy.layout == place.layout);
+    const bool part = placement.part_of != kNone;
+    return part == (copy.view_of != kNone) && (part || copy.layout == placement.layout);
   }
 
   int written(TensorId t) const {
@@ -119,7 +124,7 @@ class Writer {
     for (std::size_t c = 0; c < op.choices.size(); ++c) {
       const solve::ProblemChoice& choice = op.choices[c];
       Json& json = choices.emplace_back(Json{{"us", cost_json(choice.cost)}, {"src", Json::array()}});
-      for (solve::PlaceSet places : choice.src) json["src"].push_back(places_json(places));
+      for (solve::PlacementSet placements : choice.src) json["src"].push_back(places_json(placements));
       json["dst"] = choice.dst;
       if (!choice.with_hint.empty()) json["with_hint"] = choice.with_hint;
       if (node) json["implementation"] = space_.choices[o - first][c].implementation->name;
@@ -129,17 +134,18 @@ class Writer {
   }
 
   Json tensor(std::size_t t) const {
-    Json places = Json::array(), reorders = Json::array();
-    for (std::size_t p = 0; p < space_.places[t].size(); ++p) {
+    Json placements = Json::array(), reorders = Json::array();
+    for (std::size_t p = 0; p < space_.placements[t].size(); ++p) {
       const CopyId copy = copies_[t][p];
-      places.push_back(graph::expression_of(copy == kNone ? space_.places[t][p].layout : plan_.plan.copy(copy).layout));
+      placements.push_back(
+          graph::expression_of(copy == kNone ? space_.placements[t][p].layout : plan_.plan.copy(copy).layout));
     }
     const std::vector<double>& costs = space_.problem.tensors[t].reorder;
-    for (std::size_t p = 0; p < places.size(); ++p) {
-      const auto row = costs.begin() + static_cast<std::ptrdiff_t>(p * places.size());
-      reorders.push_back(costs_json({row, row + static_cast<std::ptrdiff_t>(places.size())}));
+    for (std::size_t p = 0; p < placements.size(); ++p) {
+      const auto row = costs.begin() + static_cast<std::ptrdiff_t>(p * placements.size());
+      reorders.push_back(costs_json({row, row + static_cast<std::ptrdiff_t>(placements.size())}));
     }
-    return {{"name", names_[t]}, {"places", std::move(places)}, {"reorder_us", std::move(reorders)}};
+    return {{"name", names_[t]}, {"places", std::move(placements)}, {"reorder_us", std::move(reorders)}};
   }
 
   const graph::Graph& graph_;
@@ -147,7 +153,7 @@ class Writer {
   const graph::ChoiceSpace& space_;
   const std::vector<std::string>& names_;
   solve::EncodedProblem encoded_;
-  std::vector<std::vector<CopyId>> copies_;  // by tensor and place
+  std::vector<std::vector<CopyId>> copies_;  // by tensor and placement
   Json reorders_ = Json::array();
 };
 

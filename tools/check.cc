@@ -1,7 +1,7 @@
 // relayout check: whether a saved plan is what its certificate proves, and of which model.
 #include <fmt/format.h>
 
-#include "tools/check_parts.h"
+#include "tools/check_steps.h"
 #include "tools/model.h"
 #include "tools/plan_file.h"
 

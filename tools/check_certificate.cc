@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "tools/check_parts.h"
+#include "tools/check_steps.h"
 
 namespace relayout::tools::check {
 namespace {
@@ -56,11 +56,11 @@ proof::Tensor read_tensor(const JsonItem& item) {
   return out;
 }
 
-proof::Places read_places(const JsonItem& item, int places) {
-  proof::Places out = 0;
+proof::PlacementSet read_places(const JsonItem& item, int places) {
+  proof::PlacementSet out = 0;
   for (int place : item.indices(at(places))) {
     if ((out >> place & 1) != 0) bad_item(item.where, "has a place twice");
-    out |= proof::Places{1} << place;
+    out |= proof::PlacementSet{1} << place;
   }
   return out;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "relayout/graph/plan/layout_plan.h"
-#include "tools/check_parts.h"
+#include "tools/check_steps.h"
 
 namespace relayout::tools::check {
 namespace {

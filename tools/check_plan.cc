@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "tools/check_parts.h"
+#include "tools/check_steps.h"
 #include "tools/plan_file.h"
 
 namespace relayout::tools::check {
@@ -202,7 +202,7 @@ class Comparison {
     }
     for (const JsonItem& item : operands(primitive["dst"], op.dst.size())) {
       const std::size_t i = dst.size();
-      dst.push_back(compare_read(item, op.dst[i], proof::Places{1} << choice.dst[i], called));
+      dst.push_back(compare_read(item, op.dst[i], proof::PlacementSet{1} << choice.dst[i], called));
     }
     compare_names(primitive["layouts"], src, dst);
     compare_memory(label, primitive, src, dst);
@@ -220,7 +220,7 @@ class Comparison {
   }
 
   /// The copy, which is that of one of these places.
-  int compare_read(const JsonItem& item, int t, proof::Places places, const std::string& reader) const {
+  int compare_read(const JsonItem& item, int t, proof::PlacementSet places, const std::string& reader) const {
     const int id = item.index(copies_.size());
     std::string allowed;
     for (int p = 0; p < file_.problem.tensors[at(t)].places; ++p) {

@@ -41,7 +41,7 @@ struct Steps {
 /// Trees of reorders of one tensor, and the least that they cost (Dreyfus and Wagner, 1971).
 class Trees {
  public:
-  Trees(const Tensor& tensor, const std::vector<Places>& groups, Steps& steps)
+  Trees(const Tensor& tensor, const std::vector<PlacementSet>& groups, Steps& steps)
       : count_(at(tensor.places)), groups_(groups), steps_(steps), distance_(tensor.reorder_us) {
     for (std::size_t i = 0; i < count_; ++i) distance_[i * count_ + i] = 0;
     for (std::size_t via = 0; via < count_; ++via) {
@@ -77,7 +77,7 @@ class Trees {
 
  private:
   std::size_t count_;
-  const std::vector<Places>& groups_;
+  const std::vector<PlacementSet>& groups_;
   Steps& steps_;
   std::vector<double> distance_;
   std::map<uint64_t, std::vector<double>> costs_;
@@ -151,14 +151,14 @@ class Tables {
     for (Choice& choice : op.choices) {
       for (std::size_t i = 0; i < op.src.size(); ++i) {
         const Tensor& tensor = problem_.tensors[at(op.src[i])];
-        std::vector<Places>& groups = groups_[at(op.src[i])];
-        Places& group = choice.src[i];
-        for (Places before = 0; before != group;) {
+        std::vector<PlacementSet>& groups = groups_[at(op.src[i])];
+        PlacementSet& group = choice.src[i];
+        for (PlacementSet before = 0; before != group;) {
           before = group;
           steps.take(tensor.reorder_us.size());
           for (int r = 0; r < tensor.places * tensor.places; ++r) {
             const bool free = tensor.reorder_us[at(r)] == 0 && (group >> r % tensor.places & 1) != 0;
-            if (free) group |= Places{1} << r / tensor.places;
+            if (free) group |= PlacementSet{1} << r / tensor.places;
           }
         }
         if (group != 0 && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
@@ -173,7 +173,7 @@ class Tables {
     steps.take(out.size() * (op.src.size() + groups_[at(t)].size()));
     for (std::size_t c = 0; c < out.size(); ++c) {
       for (std::size_t i = 0; i < op.src.size(); ++i) {
-        const Places group = op.src[i] == t ? op.choices[c].src[i] : 0;
+        const PlacementSet group = op.src[i] == t ? op.choices[c].src[i] : 0;
         for (std::size_t g = 0; g < groups_[at(t)].size() && group != 0; ++g) {
           if ((group & ~groups_[at(t)][g]) == 0) out[c] |= uint64_t{1} << g;
         }
@@ -194,7 +194,7 @@ class Tables {
   }
 
   /// The groups of a value that have not this place, but those that have another such group as a part.
-  static uint64_t missing(const std::vector<Places>& groups, uint64_t value, int place) {
+  static uint64_t missing(const std::vector<PlacementSet>& groups, uint64_t value, int place) {
     uint64_t out = 0;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if ((value >> g & 1) != 0 && (groups[g] >> place & 1) == 0) out |= uint64_t{1} << g;
@@ -208,8 +208,8 @@ class Tables {
   }
 
   Problem problem_;
-  std::vector<std::vector<Places>> groups_;    // by tensor
-  std::vector<std::vector<uint64_t>> values_;  // by tensor: the groups that are wanted (bit g: group g)
+  std::vector<std::vector<PlacementSet>> groups_;  // by tensor
+  std::vector<std::vector<uint64_t>> values_;      // by tensor: the groups that are wanted (bit g: group g)
 };
 
 /// The sums of a clique.
@@ -260,12 +260,12 @@ class Sums {
 }  // namespace
 
 double cost(const Problem& problem, const Chosen& chosen) {
-  std::vector<Places> made(problem.tensors.size(), 0);
+  std::vector<PlacementSet> made(problem.tensors.size(), 0);
   double sum = 0;
   const auto of = [&](std::size_t o) -> const Choice& { return problem.operations[o].choices[at(chosen.choices[o])]; };
   for (std::size_t o = 0; o < problem.operations.size(); ++o) {
     for (std::size_t i = 0; i < of(o).dst.size(); ++i)
-      made[at(problem.operations[o].dst[i])] = Places{1} << of(o).dst[i];
+      made[at(problem.operations[o].dst[i])] = PlacementSet{1} << of(o).dst[i];
     const int hint = problem.operations[o].hint;
     const bool goes = hint < 0 || of(o).with_hint.empty() || contains(of(o).with_hint, chosen.choices[at(hint)]);
     if (!goes) wrong(named("choices", o), "does not go with that of operation " + std::to_string(hint));
@@ -274,7 +274,7 @@ double cost(const Problem& problem, const Chosen& chosen) {
   for (std::size_t r = 0; r < chosen.reorders.size(); ++r) {
     const auto [t, from, to] = chosen.reorders[r];
     if ((made[at(t)] >> from & 1) == 0) wrong(named("reorders", r), "its source is not made before it");
-    made[at(t)] |= Places{1} << to;
+    made[at(t)] |= PlacementSet{1} << to;
     sum += problem.tensors[at(t)].reorder_us[at(from * problem.tensors[at(t)].places + to)];
   }
   for (std::size_t o = 0; o < problem.operations.size(); ++o) {

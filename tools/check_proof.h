@@ -24,14 +24,14 @@
 namespace relayout::tools::proof {
 
 /// A set of places of a tensor, place p being bit p.
-using Places = uint32_t;
+using PlacementSet = uint32_t;
 inline constexpr int kMaxPlaces = 32;
 
 struct Choice {
   /// Infinite where it is impossible, and not negative.
   double us = 0;
   /// One a tensor that is read: the places of which it reads any.
-  std::vector<Places> src;
+  std::vector<PlacementSet> src;
   /// One a tensor that is written.
   std::vector<int> dst;
   /// The choices of the hint with which it goes; empty is all of them.

@@ -33,15 +33,16 @@ int64_t own_number(const std::string& text, std::string_view key) {
 /// "model:NAME[,image=N][,channels=N]".
 Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
   std::string names;
-  for (const graph::Model& model : graph::models()) names += (names.empty() ? "" : ", ") + std::string(model.name);
+  for (const graph::ModelBuilder& model : graph::models())
+    names += (names.empty() ? "" : ", ") + std::string(model.name);
   std::istringstream words(flags.path.substr(kOwn.size()));
   std::string wanted, word;
   std::getline(words, wanted, ',');
-  const auto found = std::ranges::find(graph::models(), wanted, &graph::Model::name);
+  const auto found = std::ranges::find(graph::models(), wanted, &graph::ModelBuilder::name);
   if (found == graph::models().end()) {
     usage_error(fmt::format("{}: the models are {}", escaped(flags.path), names), "MODEL", escaped(wanted), names);
   }
-  graph::ModelOptions options{.batch = std::max<int64_t>(flags.batch, 1), .image = 64, .channels = 16};
+  graph::ModelBuildOptions options{.batch = std::max<int64_t>(flags.batch, 1), .image = 64, .channels = 16};
   // getline() would pass over an empty last one.
   if (flags.path.ends_with(',')) {
     usage_error(escaped(flags.path) + ": ends with a comma; NAME[,image=N][,channels=N]", "MODEL", escaped(flags.path),

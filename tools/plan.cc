@@ -94,7 +94,7 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candida
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
     candidate.plan->policy = candidate.name;
     candidate.predicted_us = planner.predicted(*candidate.plan).time();
-    candidate.cost_us = solve::cost_of(best.space.problem, plans[i]);
+    candidate.cost_us = graph::with_solver_errors([&] { return solve::cost_of(best.space.problem, plans[i]); });
   }
 }
 

@@ -123,7 +123,7 @@ void find_implementations(LayoutPlan& plan, const Graph& graph, const graph::Bac
     const graph::Implementation way = graph::implementation_of(plan, id);
     std::optional<graph::Implementation> forward;
     if (node.hint != kNone) forward = graph::implementation_of(plan, node.hint);
-    const auto found = graph::offered(backend, graph, id, way, forward ? &*forward : nullptr);
+    const auto found = graph::matching_implementation(backend, graph, id, way, forward ? &*forward : nullptr);
     if (!found) {
       throw Failure(kUnsupported,
                     Error(ErrorCode::unsupported,

@@ -82,7 +82,7 @@ graph::Costs& Planner::costs() {
     const execute::Calibrated machine = execute::calibrate(*onednn_, {.file = file, .remeasure = flags_.remeasure});
     if (machine.file_error) calibration_warnings_.push_back(warning_of(*machine.file_error));
     if (machine.doubtful) calibration_warnings_.emplace_back(kDisturbed);
-    analytic_ = graph::analytic_costs(machine.speeds);
+    analytic_ = graph::analytic_costs(machine.speeds, *backend_);
   }
   return *analytic_;
 }
@@ -151,7 +151,10 @@ void Planner::explain(graph::OptimalPlan& plan) {
 
 std::vector<solve::Assignment> Planner::cheapest(const graph::OptimalPlan& plan, int count) {
   std::vector<solve::Assignment> out;
-  interruptible([&] { out = solve::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+  interruptible([&] {
+    out = graph::with_solver_errors(
+        [&] { return solve::cheapest(plan.space.problem, count, solve_options(kCheapestLimit)); });
+  });
   return out;
 }
 

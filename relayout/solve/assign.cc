@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/arborescences.h"
+#include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
 namespace {
@@ -44,15 +45,15 @@ Certificate certificate_of(Elimination elimination, const CostNetwork& network, 
 }  // namespace
 
 Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice) {
-  Assignment out{std::move(choice), std::vector<std::vector<PlaceReorder>>(problem.tensors.size())};
-  std::vector<std::vector<PlaceSet>> groups(problem.tensors.size());
+  Assignment out{std::move(choice), std::vector<std::vector<PlacementReorder>>(problem.tensors.size())};
+  std::vector<std::vector<PlacementSet>> groups(problem.tensors.size());
   std::vector<int> written(problem.tensors.size(), -1);
   for (std::size_t o = 0; o < problem.operations.size(); ++o) {
     const ProblemOperation& op = problem.operations[o];
     const ProblemChoice& chosen = op.choices[at(out.choice[o])];
     for (std::size_t i = 0; i < op.dst.size(); ++i) written[at(op.dst[i])] = chosen.dst[i];
     for (std::size_t i = 0; i < op.src.size(); ++i) {
-      std::vector<PlaceSet>& wanted = groups[at(op.src[i])];
+      std::vector<PlacementSet>& wanted = groups[at(op.src[i])];
       const bool there = (chosen.src[i] >> written[at(op.src[i])] & 1) != 0;
       if (!there && std::ranges::find(wanted, chosen.src[i]) == wanted.end()) wanted.push_back(chosen.src[i]);
     }

@@ -50,21 +50,21 @@ struct Certificate {
   double bound = 0;
 };
 
-/// What a tensor's variable means. A reader wants one place of a *group* of places for each source; which groups its
-/// readers want together is the tensor's value.
+/// What a tensor's variable means. A reader wants one placement of a *group* of placements for each source; which
+/// groups its readers want together is the tensor's value.
 struct TensorValues {
-  std::vector<PlaceSet> groups;
+  std::vector<PlacementSet> groups;
   /// By value: bit g says that one of groups[g] exists at least.
   std::vector<uint64_t> values;
 };
 
-/// A problem as a network. Variables: the operations (values: choices), then the tensors. A tensor's places follow
-/// from its value and the place that its producer writes: those of the cheapest arborescence that has one of each
-/// wanted group, other places on the way included. So a set of places that no readers want together, or that makes
-/// what they want at a higher cost, is no value, and none that could be cheapest is left out.
-/// Tables: costs of choices; (producer, tensor): what that arborescence costs; (reader, tensor): 0, or kImpossible
-/// where the value has not all groups that the choice wants; (forward, backward) of hints: 0 or kImpossible.
-/// Variables of one value stand in no scope.
+/// A problem as a network. Variables: the operations (values: choices), then the tensors. A tensor's placements follow
+/// from its value and the placement that its producer writes: those of the cheapest arborescence that has one of each
+/// wanted group, other placements on the way included. So a set of placements that no readers want together, or that
+/// makes what they want at a higher cost, is no value, and none that could be cheapest is left out. Tables: costs of
+/// choices; (producer, tensor): what that arborescence costs; (reader, tensor): 0, or kImpossible where the value has
+/// not all groups that the choice wants; (forward, backward) of hints: 0 or kImpossible. Variables of one value stand
+/// in no scope.
 struct EncodedProblem {
   CostNetwork network;
   std::vector<TensorValues> tensors;
@@ -105,12 +105,13 @@ Solution solve(const LayoutProblem& problem, const SolveOptions& options = {});
 /// below 1).
 std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const SolveOptions& options = {});
 
-/// What an assignment costs; kImpossible where it reads a place that is not made. std::invalid_argument where it
+/// What an assignment costs; kImpossible where it reads a placement that is not made. std::invalid_argument where it
 /// is none of this problem.
 double cost_of(const LayoutProblem& problem, const Assignment& assignment);
 
-/// The cheapest reorders that make `places` of a tensor of which `from` is there, by way of any others; nothing where
-/// that cannot be. Cost: 3^places; std::length_error for more than 16 besides `from`.
-std::optional<std::vector<PlaceReorder>> cheapest_reorders(const ProblemTensor& tensor, int from, PlaceSet places);
+/// The cheapest reorders that make `placements` of a tensor of which `from` is there, by way of any others; nothing
+/// where that cannot be. Cost: 3^placements; std::length_error for more than 16 besides `from`.
+std::optional<std::vector<PlacementReorder>> cheapest_reorders(const ProblemTensor& tensor, int from,
+                                                               PlacementSet placements);
 
 }  // namespace relayout::solve

@@ -2,8 +2,10 @@
 // where that would be too large, a partition of what is left after each assignment.
 #include <algorithm>
 #include <set>
+#include <string>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/arborescences.h"
+#include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
 namespace {
@@ -248,7 +250,7 @@ class BestLists {
 };
 
 /// What is left of a problem: choices that some operations have, or must not have.
-struct Part {
+struct Subproblem {
   LayoutProblem problem;
   Assignment best;
   double cost = kImpossible;
@@ -256,38 +258,38 @@ struct Part {
   std::size_t first = 0;
 };
 struct Dearer {
-  bool operator()(const Part& a, const Part& b) const { return a.cost < b.cost; }
+  bool operator()(const Subproblem& a, const Subproblem& b) const { return a.cost < b.cost; }
 };
 
 void forbid(ProblemOperation& op, int choice) { op.choices[at(choice)].cost = kImpossible; }
 
 /// Lawler, "A procedure for computing the k best solutions to discrete optimization problems", 1972: what is left
-/// without the best assignment falls into parts by the first operation that chooses otherwise.
-std::vector<Assignment> by_partition(const LayoutProblem& problem, int count, const Limits& limits) {
-  std::multiset<Part, Dearer> parts;
+/// without the best assignment falls into subproblems by the first operation that chooses otherwise.
+std::vector<Assignment> by_subproblems(const LayoutProblem& problem, int count, const Limits& limits) {
+  std::multiset<Subproblem, Dearer> subproblems;
   std::vector<Assignment> out;
   const auto add = [&](LayoutProblem rest, std::size_t first) {
     try {
       Solution best = solve(rest, limits.rest());
       // Not the cheapest of its part where it was stopped.
-      if (best.optimal) parts.insert({std::move(rest), std::move(best.assignment), best.cost, first});
-    } catch (const Infeasible&) {  // this part has no assignment
+      if (best.optimal) subproblems.insert({std::move(rest), std::move(best.assignment), best.cost, first});
+    } catch (const Infeasible&) {  // this subproblem has no assignment
     }
     // Those after that many others are never taken.
-    if (parts.size() > at(count) - out.size()) parts.erase(std::prev(parts.end()));
+    if (subproblems.size() > at(count) - out.size()) subproblems.erase(std::prev(subproblems.end()));
   };
   add(problem, 0);
-  while (!parts.empty() && !limits.reached()) {
-    Part part = std::move(parts.extract(parts.begin()).value());
-    out.push_back(part.best);
+  while (!subproblems.empty() && !limits.reached()) {
+    Subproblem next = std::move(subproblems.extract(subproblems.begin()).value());
+    out.push_back(next.best);
     if (out.size() == at(count)) break;
-    for (std::size_t o = part.first; o < problem.operations.size() && !limits.reached(); ++o) {
-      const int chosen = part.best.choice[o];
-      LayoutProblem rest = part.problem;
+    for (std::size_t o = next.first; o < problem.operations.size() && !limits.reached(); ++o) {
+      const int chosen = next.best.choice[o];
+      LayoutProblem rest = next.problem;
       forbid(rest.operations[o], chosen);
       add(std::move(rest), o);
       for (std::size_t c = 0; c < problem.operations[o].choices.size(); ++c) {
-        if (static_cast<int>(c) != chosen) forbid(part.problem.operations[o], static_cast<int>(c));
+        if (static_cast<int>(c) != chosen) forbid(next.problem.operations[o], static_cast<int>(c));
       }
     }
   }
@@ -307,7 +309,7 @@ std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const 
   if (elimination.bound == kImpossible) {
     throw Infeasible(problem.operations.size());
   }
-  if (elimination.buckets.size() > order.size()) return by_partition(problem, count, limits);
+  if (elimination.buckets.size() > order.size()) return by_subproblems(problem, count, limits);
   const int operations = static_cast<int>(problem.operations.size());
   BestLists lists(encoded.network, elimination, operations, count);
   // Few entries matter for what is near the optimum, so that a few attempts cost less than one without a limit.

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
 namespace {

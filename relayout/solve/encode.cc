@@ -3,7 +3,7 @@
 #include <bit>
 #include <unordered_set>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/arborescences.h"
 
 namespace relayout::solve {
 namespace {
@@ -43,15 +43,15 @@ class TensorEncoder {
  private:
   const ProblemTensor& tensor() const { return problem_.tensors[at(tensor_)]; }
 
-  /// The places from which a reorder that costs nothing makes one of the group: they are as good.
-  PlaceSet widened(PlaceSet group) const {
-    PlaceSet out = group;
+  /// The placements from which a reorder that costs nothing makes one of the group: they are as good.
+  PlacementSet widened(PlacementSet group) const {
+    PlacementSet out = group;
     for (bool more = true; more;) {
       more = false;
-      for (int from = 0; from < tensor().places; ++from) {
-        for (int to = 0; to < tensor().places && (out >> from & 1) == 0; ++to) {
+      for (int from = 0; from < tensor().placements; ++from) {
+        for (int to = 0; to < tensor().placements && (out >> from & 1) == 0; ++to) {
           if ((out >> to & 1) == 0 || tensor().reorder_cost(from, to) != 0) continue;
-          out |= PlaceSet{1} << from;
+          out |= PlacementSet{1} << from;
           more = true;
         }
       }
@@ -69,9 +69,9 @@ class TensorEncoder {
     }
   }
 
-  void find_groups(std::vector<PlaceSet>& groups) const {
+  void find_groups(std::vector<PlacementSet>& groups) const {
     for (int operation : readers_) {
-      for_each_read(operation, [&](std::size_t, PlaceSet group) {
+      for_each_read(operation, [&](std::size_t, PlacementSet group) {
         group = widened(group);
         if (group != 0 && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
       });
@@ -79,9 +79,9 @@ class TensorEncoder {
     if (groups.size() > kMaxGroups) too_many("groups of places", groups.size(), kMaxGroups);
   }
 
-  Reader read(int operation, const std::vector<PlaceSet>& groups) const {
+  Reader read(int operation, const std::vector<PlacementSet>& groups) const {
     Reader out{operation, std::vector<uint64_t>(problem_.operations[at(operation)].choices.size(), 0)};
-    for_each_read(operation, [&](std::size_t choice, PlaceSet group) {
+    for_each_read(operation, [&](std::size_t choice, PlacementSet group) {
       group = widened(group);
       for (std::size_t g = 0; g < groups.size(); ++g) {
         if (group != 0 && (group & ~groups[g]) == 0) out.wanted[choice] |= uint64_t{1} << g;
@@ -123,10 +123,10 @@ class TensorEncoder {
   }
 
   /// Groups that are wanted with another of which they are a superset ask for nothing more.
-  static uint64_t least(uint64_t wanted, const std::vector<PlaceSet>& groups) {
+  static uint64_t least(uint64_t wanted, const std::vector<PlacementSet>& groups) {
     uint64_t out = wanted;
     for (uint64_t a = wanted; a != 0; a &= a - 1) {
-      const PlaceSet small = groups[at(std::countr_zero(a))];
+      const PlacementSet small = groups[at(std::countr_zero(a))];
       for (uint64_t b = wanted; b != 0; b &= b - 1) {
         const int g = std::countr_zero(b);
         if (groups[at(g)] != small && (small & ~groups[at(g)]) == 0) out &= ~(uint64_t{1} << g);
@@ -140,9 +140,9 @@ class TensorEncoder {
     const auto dst = static_cast<std::size_t>(std::ranges::find(op.dst, tensor_) - op.dst.begin());
     Arborescences arborescences(tensor(), values.groups);
     CostTable table{{producer, variable}, {}};
-    std::vector<std::vector<double>> by_place(at(tensor().places));
+    std::vector<std::vector<double>> by_placement(at(tensor().placements));
     for (const ProblemChoice& choice : op.choices) {
-      std::vector<double>& costs = by_place[at(choice.dst[dst])];
+      std::vector<double>& costs = by_placement[at(choice.dst[dst])];
       if (costs.empty()) {
         for (uint64_t value : values.values) {
           // What is there already needs no branch.
@@ -209,7 +209,7 @@ EncodedProblem encode(const LayoutProblem& problem) {
     out.network.sizes[o] = static_cast<int>(op.choices.size());
     CostTable costs{{id}, {}};
     for (const ProblemChoice& choice : op.choices) {
-      const bool possible = std::ranges::find(choice.src, PlaceSet{0}) == choice.src.end();
+      const bool possible = std::ranges::find(choice.src, PlacementSet{0}) == choice.src.end();
       costs.values.push_back(possible ? choice.cost : kImpossible);
     }
     out.network.tables.push_back(std::move(costs));
@@ -229,7 +229,7 @@ double cost_of(const LayoutProblem& problem, const Assignment& assignment) {
   };
   if (assignment.choice.size() != problem.operations.size()) throw wrong("operations", assignment.choice.size());
   if (assignment.reorders.size() != problem.tensors.size()) throw wrong("tensors", assignment.reorders.size());
-  std::vector<PlaceSet> made(problem.tensors.size(), 0);
+  std::vector<PlacementSet> made(problem.tensors.size(), 0);
   double cost = 0;
   for (std::size_t o = 0; o < problem.operations.size(); ++o) {
     const ProblemOperation& op = problem.operations[o];
@@ -246,14 +246,14 @@ double cost_of(const LayoutProblem& problem, const Assignment& assignment) {
     }
     for (std::size_t i = 0; i < op.dst.size(); ++i) {
       const std::size_t t = at(op.dst[i]);
-      made[t] = PlaceSet{1} << choice.dst[i];
-      for (const PlaceReorder& reorder : assignment.reorders[t]) {
-        const int places = problem.tensors[t].places;
-        if (std::min(reorder.from, reorder.to) < 0 || std::max(reorder.from, reorder.to) >= places) {
+      made[t] = PlacementSet{1} << choice.dst[i];
+      for (const PlacementReorder& reorder : assignment.reorders[t]) {
+        const int placements = problem.tensors[t].placements;
+        if (std::min(reorder.from, reorder.to) < 0 || std::max(reorder.from, reorder.to) >= placements) {
           throw wrong("reorder of tensor", t);
         }
         if ((made[t] >> reorder.from & 1) == 0) return kImpossible;
-        made[t] |= PlaceSet{1} << reorder.to;
+        made[t] |= PlacementSet{1} << reorder.to;
         cost += problem.tensors[t].reorder_cost(reorder.from, reorder.to);
       }
     }

@@ -2,7 +2,7 @@
 // choices made, then each once more as long as that helps.
 #include <algorithm>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
 namespace {

@@ -22,7 +22,7 @@ TEST(AssignProgram, RandomProblemsHaveTheSameOptimum) {
   int possible = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     const LayoutProblem problem =
-        cases::RandomProblem(seed, {.operations = 25, .choices = 6, .places = 7, .combinations = int64_t{1} << 40})
+        cases::RandomProblem(seed, {.operations = 25, .choices = 6, .placements = 7, .combinations = int64_t{1} << 40})
             .make();
     const std::optional<double> ours = solved(problem), program = test::solve_with_cbc(problem, RELAYOUT_CBC);
     ASSERT_EQ(ours.has_value(), program.has_value()) << "seed " << seed;

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
 namespace {
@@ -56,9 +56,9 @@ class MinFill {
 
   bool connect(int a, int b) {
     std::vector<int>& of = neighbours_[at(a)];
-    const auto place = std::ranges::lower_bound(of, b);
-    if (place != of.end() && *place == b) return false;
-    of.insert(place, b);
+    const auto placement = std::ranges::lower_bound(of, b);
+    if (placement != of.end() && *placement == b) return false;
+    of.insert(placement, b);
     return true;
   }
 

@@ -1,9 +1,9 @@
 // What a layout problem must hold before anything is computed with it.
+#include "relayout/solve/problem.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
-
-#include "relayout/solve/parts.h"
 
 namespace relayout::solve {
 namespace {
@@ -31,10 +31,11 @@ class Checker {
   void check_tensor(std::size_t t) const {
     const ProblemTensor& tensor = problem_.tensors[t];
     const std::string where = "tensor " + std::to_string(t);
-    if (tensor.places < 0 || tensor.places > kMaxPlaces) wrong(where, "places", std::to_string(tensor.places));
-    if (tensor.reorder.size() != at(tensor.places) * at(tensor.places)) {
-      wrong(where,
-            "reorders between " + std::to_string(tensor.places) + " places:", std::to_string(tensor.reorder.size()));
+    if (tensor.placements < 0 || tensor.placements > kMaxPlacements)
+      wrong(where, "placements", std::to_string(tensor.placements));
+    if (tensor.reorder.size() != at(tensor.placements) * at(tensor.placements)) {
+      wrong(where, "reorders between " + std::to_string(tensor.placements) + " placements:",
+            std::to_string(tensor.reorder.size()));
     }
     for (double cost : tensor.reorder) {
       if (!is_cost(cost)) wrong(where, "cost of a reorder", std::to_string(cost));
@@ -68,12 +69,12 @@ class Checker {
       wrong("operation " + std::to_string(operation_), "cost of a choice", std::to_string(choice.cost));
     }
     for (std::size_t i = 0; i < op.src.size(); ++i) {
-      const int places = problem_.tensors[at(op.src[i])].places;
-      if ((uint64_t{choice.src[i]} >> places) != 0) wrong("read places (as bits)", choice.src[i]);
+      const int placements = problem_.tensors[at(op.src[i])].placements;
+      if ((uint64_t{choice.src[i]} >> placements) != 0) wrong("read placements (as bits)", choice.src[i]);
     }
     for (std::size_t i = 0; i < op.dst.size(); ++i) {
-      const int places = problem_.tensors[at(op.dst[i])].places;
-      if (choice.dst[i] < 0 || choice.dst[i] >= places) wrong("written place", choice.dst[i]);
+      const int placements = problem_.tensors[at(op.dst[i])].placements;
+      if (choice.dst[i] < 0 || choice.dst[i] >= placements) wrong("written placement", choice.dst[i]);
     }
     const int forward = op.hint < 0 ? 0 : static_cast<int>(problem_.operations[at(op.hint)].choices.size());
     for (int c : choice.with_hint) {

@@ -1,10 +1,11 @@
 // Layout problem: the choice of layouts as numbers alone, without graphs, layouts or backends.
 //
-// A tensor can exist in several *places*: a layout, alone in memory or inside another tensor's (a part of a concat).
-// An operation runs in one of several ways; each reads any of some places of each source, and writes one place of each
-// destination. What an operation wrote, reorders copy to further places; they cost what the cheapest arborescence from
-// the written place over all places made costs, so that readers share copies and copies are made in chains. Inputs and
-// constants are operations without sources, outputs are operations without destinations.
+// A tensor can exist in several *placements*: a layout, alone in memory or inside another tensor's (a part of a
+// concat). An operation runs in one of several ways; each reads any of some placements of each source, and writes one
+// placement of each destination. What an operation wrote, reorders copy to further placements; they cost what the
+// cheapest arborescence from the written placement over all placements made costs, so that readers share copies and
+// copies are made in chains. Inputs and constants are operations without sources, outputs are operations without
+// destinations.
 //
 //     The cost of an assignment = sum of its choices' costs + sum of its reorders' costs
 //
@@ -29,14 +30,14 @@ class Infeasible : public std::runtime_error {
 };
 
 inline constexpr double kImpossible = std::numeric_limits<double>::infinity();
-/// Places of one tensor at most: a set of them is a word.
-inline constexpr int kMaxPlaces = 32;
-/// A set of places of a tensor, place p being bit p.
-using PlaceSet = uint32_t;
+/// Placements of one tensor at most: a set of them is a word.
+inline constexpr int kMaxPlacements = 32;
+/// A set of placements of a tensor, placement p being bit p.
+using PlacementSet = uint32_t;
 
 struct ProblemChoice {
-  /// One a source: the places of which it reads any. One a destination: the place it writes.
-  std::vector<PlaceSet> src;
+  /// One a source: the placements of which it reads any. One a destination: the placement it writes.
+  std::vector<PlacementSet> src;
   std::vector<int> dst;
   double cost = 0;
   /// The choices of the operation's `hint` with which it is possible; empty is all of them.
@@ -52,12 +53,13 @@ struct ProblemOperation {
 };
 
 struct ProblemTensor {
-  int places = 0;
-  /// Of the reorder from place i to place j at [i * places + j]; 0 on the diagonal.
+  int placements = 0;
+  /// Of the reorder from placement i to placement j at [i * placements + j]; 0 on the diagonal.
   std::vector<double> reorder;
 
   double reorder_cost(int from, int to) const {
-    return reorder[static_cast<std::size_t>(from) * static_cast<std::size_t>(places) + static_cast<std::size_t>(to)];
+    return reorder[static_cast<std::size_t>(from) * static_cast<std::size_t>(placements) +
+                   static_cast<std::size_t>(to)];
   }
 };
 
@@ -66,17 +68,20 @@ struct LayoutProblem {
   std::vector<ProblemOperation> operations;
 };
 
-/// A reorder between two places of a tensor.
-struct PlaceReorder {
+/// A reorder between two placements of a tensor.
+struct PlacementReorder {
   int from = 0, to = 0;
-  friend bool operator==(const PlaceReorder&, const PlaceReorder&) = default;
+  friend bool operator==(const PlacementReorder&, const PlacementReorder&) = default;
 };
+
+/// Throws std::invalid_argument where a problem does not hold what is said above.
+void check(const LayoutProblem& problem);
 
 struct Assignment {
   /// Of each operation.
   std::vector<int> choice;
   /// Of each tensor, each after the one that makes its `from`.
-  std::vector<std::vector<PlaceReorder>> reorders;
+  std::vector<std::vector<PlacementReorder>> reorders;
 };
 
 }  // namespace relayout::solve

@@ -12,7 +12,7 @@
 namespace relayout::solve {
 namespace {
 
-/// An input in place 0, a convolution that is dear there, an output that wants place 0 again.
+/// An input in placement 0, a convolution that is dear there, an output that wants placement 0 again.
 LayoutProblem small_problem() {
   const ProblemTensor tensor{2, {0, 2, 3, 0}};
   return {.tensors = {tensor, tensor},
@@ -28,14 +28,14 @@ TEST(LayoutProblem, ReordersArePaidWhereTheyPayOff) {
   const Solution best = solve(problem);
   EXPECT_EQ(best.cost, 9);
   EXPECT_EQ(best.assignment.choice, (std::vector<int>{0, 1, 0}));
-  EXPECT_EQ(best.assignment.reorders[0], (std::vector<PlaceReorder>{{0, 1}}));
-  EXPECT_EQ(best.assignment.reorders[1], (std::vector<PlaceReorder>{{1, 0}}));
+  EXPECT_EQ(best.assignment.reorders[0], (std::vector<PlacementReorder>{{0, 1}}));
+  EXPECT_EQ(best.assignment.reorders[1], (std::vector<PlacementReorder>{{1, 0}}));
   problem.tensors[0].reorder[1] = 4;
   EXPECT_EQ(solve(problem).cost, 10);
 }
 
 TEST(LayoutProblem, CopiesAreSharedAndMadeInChains) {
-  // Place 2 is dear from place 0, but not by way of place 1, which another reader wants.
+  // Placement 2 is dear from placement 0, but not by way of placement 1, which another reader wants.
   const LayoutProblem problem = {.tensors = {{3, {0, 3, 9, 1, 0, 2, 1, 1, 0}}},
                                  .operations = {{.dst = {0}, .choices = {{.dst = {0}}}},
                                                 {.src = {0}, .choices = {{.src = {2}}}},
@@ -43,7 +43,7 @@ TEST(LayoutProblem, CopiesAreSharedAndMadeInChains) {
                                                 {.src = {0}, .choices = {{.src = {4}}}}}};
   const Solution best = solve(problem);
   EXPECT_EQ(best.cost, 5);
-  EXPECT_EQ(best.assignment.reorders[0], (std::vector<PlaceReorder>{{0, 1}, {1, 2}}));
+  EXPECT_EQ(best.assignment.reorders[0], (std::vector<PlacementReorder>{{0, 1}, {1, 2}}));
 }
 
 TEST(LayoutProblem, AnAssignmentMustMakeWhatIsRead) {
@@ -61,8 +61,8 @@ TEST(LayoutProblem, AnAssignmentMustMakeWhatIsRead) {
 
 TEST(LayoutProblem, WhatHoldsNoSenseIsRefused) {
   const std::vector<std::function<void(LayoutProblem&)>> changes = {
-      [](LayoutProblem& p) { p.tensors[0].places = 33; },
-      [](LayoutProblem& p) { p.tensors[0].places = -1; },
+      [](LayoutProblem& p) { p.tensors[0].placements = 33; },
+      [](LayoutProblem& p) { p.tensors[0].placements = -1; },
       [](LayoutProblem& p) { p.tensors[0].reorder.pop_back(); },
       [](LayoutProblem& p) { p.tensors[0].reorder[1] = -1; },
       [](LayoutProblem& p) { p.tensors[0].reorder[1] = std::nan(""); },
@@ -101,20 +101,20 @@ TEST(LayoutProblem, CheapestReordersAreThoseOfAnyOrderOfReorders) {
   int trees = 0;
   for (int round = 0; round < 300; ++round) {
     ProblemTensor tensor{1 + below(6), {}};
-    for (int i = 0; i < tensor.places * tensor.places; ++i) {
-      const bool diagonal = i % (tensor.places + 1) == 0;
+    for (int i = 0; i < tensor.placements * tensor.placements; ++i) {
+      const bool diagonal = i % (tensor.placements + 1) == 0;
       tensor.reorder.push_back(diagonal ? 0 : below(6) == 0 ? kImpossible : below(50));
     }
-    const int from = below(tensor.places);
-    for (PlaceSet places = 0; places < PlaceSet{1} << tensor.places; ++places) {
+    const int from = below(tensor.placements);
+    for (PlacementSet placements = 0; placements < PlacementSet{1} << tensor.placements; ++placements) {
       // As a problem of single choices, which the brute force knows how to make.
       LayoutProblem problem{.tensors = {tensor}, .operations = {{.dst = {0}, .choices = {{.dst = {from}}}}}};
-      for (int p = 0; p < tensor.places; ++p) {
-        if ((places >> p & 1) != 0)
-          problem.operations.push_back({.src = {0}, .choices = {{.src = {PlaceSet{1} << p}}}});
+      for (int p = 0; p < tensor.placements; ++p) {
+        if ((placements >> p & 1) != 0)
+          problem.operations.push_back({.src = {0}, .choices = {{.src = {PlacementSet{1} << p}}}});
       }
       const std::vector<cases::Combination> best = cases::BruteForce(problem).run();
-      const auto reorders = cheapest_reorders(tensor, from, places);
+      const auto reorders = cheapest_reorders(tensor, from, placements);
       ASSERT_EQ(reorders.has_value(), !best.empty());
       if (!reorders) continue;
       ++trees;

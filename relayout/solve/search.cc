@@ -1,7 +1,7 @@
 // Depth-first branch and bound over the variables, guided by the messages of an elimination.
 #include <algorithm>
 
-#include "relayout/solve/parts.h"
+#include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
 namespace {

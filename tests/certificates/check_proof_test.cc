@@ -12,7 +12,7 @@ namespace {
 
 Problem problem_of(const solve::LayoutProblem& problem) {
   Problem out;
-  for (const solve::ProblemTensor& tensor : problem.tensors) out.tensors.push_back({tensor.places, tensor.reorder});
+  for (const solve::ProblemTensor& tensor : problem.tensors) out.tensors.push_back({tensor.placements, tensor.reorder});
   for (const solve::ProblemOperation& operation : problem.operations) {
     Operation& op = out.operations.emplace_back(Operation{operation.src, operation.dst, operation.hint, {}});
     for (const solve::ProblemChoice& choice : operation.choices) {

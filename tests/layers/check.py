@@ -49,6 +49,10 @@ FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
 # Systems that only one subfolder may use.
 FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/onednn/"}
 
+# Words that only a backend knows: names of its implementations and of instruction sets. Nothing in relayout/graph may
+# read a meaning out of what a backend calls its implementations, so the words stand in no line of it.
+BACKEND_WORDS = re.compile(r"brg(conv|emm)|brdgmm|\bjit|avx|sse41|dnnl|_dw\b|nspc|ncsp|\bwino|\"gemm")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 HEADERS = re.compile(r"relayout_library\(\s*(\w+)(.*?)\)", re.DOTALL)
 CODE = (".h", ".cc", ".cpp", ".inc")
@@ -119,6 +123,8 @@ def check_file(path, text, public):
     if library and parts[1] not in ALLOWED:
         yield f"relayout/{parts[1]} has no row in the layers table"
         return
+    if library and parts[1] == "graph" and (word := BACKEND_WORDS.search(text)):
+        yield f"'{word.group()}' is a backend's word, which relayout/graph must not know"
     systems = set()
     for quote, include in INCLUDE.findall(text):
         where = f'#include "{include}"'
@@ -171,7 +177,8 @@ def self_test():
              "relayout/interop/f.cc": ["// F.\n#include <png.h>\n#include <zip.h>\n",
                                        '// F.\n#include "relayout/cpu/r.h"\n', '// F.\n#include "near.h"\n'],
              "relayout/cpu/r.h": ["// R.\n#include <hwy/base.h>\n"],
-             "relayout/graph/g.cc": ["// G.\n#include <onnx/onnx_pb.h>\n"],
+             "relayout/graph/g.cc": ["// G.\n#include <onnx/onnx_pb.h>\n",
+                                     '// G.\nbool fast = name.starts_with("jit:");\n'],
              "relayout/new/n.cc": ["// N.\n"],
              "bench/reorder.cc": ['// R.\n#include "relayout/cpu/run.h"\n'],
              "bench/other.cc": ['// O.\n#include "relayout/cpu/kernels/kernels.h"\n'],

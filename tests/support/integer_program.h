@@ -1,10 +1,10 @@
 // A layout problem as an integer linear program, for a solver that shares nothing with the library's: a binary
-// variable a choice and a reorder, and a flow from the written place to each reader.
+// variable a choice and a reorder, and a flow from the written placement to each reader.
 //
 //     program.lp:  x<o>_<c>       operation o chooses c
-//                  e<t>_<i>_<j>   tensor t is reordered from place i to j
+//                  e<t>_<i>_<j>   tensor t is reordered from placement i to j
 //                  f<r>_<i>_<j>   what reader r gets by that reorder: at most e
-//                  d<r>_<p>       reader r reads place p: at most its choices that may
+//                  d<r>_<p>       reader r reads placement p: at most its choices that may
 #pragma once
 
 #include <unistd.h>
@@ -51,8 +51,8 @@ class IntegerProgram {
   template <typename F>
   void for_each_reorder(std::size_t t, F f) const {
     const solve::ProblemTensor& tensor = problem_.tensors[t];
-    for (int i = 0; i < tensor.places; ++i) {
-      for (int j = 0; j < tensor.places; ++j) {
+    for (int i = 0; i < tensor.placements; ++i) {
+      for (int j = 0; j < tensor.placements; ++j) {
         if (i == j || tensor.reorder_cost(i, j) == solve::kImpossible) continue;
         f(std::to_string(t) + "_" + std::to_string(i) + "_" + std::to_string(j), i, j);
       }
@@ -80,9 +80,9 @@ class IntegerProgram {
         row(with, "<= 0");
       }
       for (std::size_t i = 0; i < op.dst.size(); ++i) {
-        auto& by_place = written_[static_cast<std::size_t>(op.dst[i])];
-        by_place.resize(solve::kMaxPlaces);
-        by_place[static_cast<std::size_t>(op.choices[c].dst[i])] += " + " + chosen(o, c) + "\n";
+        auto& by_placement = written_[static_cast<std::size_t>(op.dst[i])];
+        by_placement.resize(solve::kMaxPlacements);
+        by_placement[static_cast<std::size_t>(op.choices[c].dst[i])] += " + " + chosen(o, c) + "\n";
       }
     }
     row(one, "= 1");
@@ -93,7 +93,7 @@ class IntegerProgram {
     const solve::ProblemOperation& op = problem_.operations[o];
     const auto t = static_cast<std::size_t>(op.src[i]);
     const std::string r = std::to_string(reader_++);
-    std::vector<std::string> flow(solve::kMaxPlaces);
+    std::vector<std::string> flow(solve::kMaxPlacements);
     for_each_reorder(t, [&](const std::string& name, int from, int to) {
       const std::string f = "f" + r + "_" + std::to_string(from) + "_" + std::to_string(to);
       row(" " + f + "\n - e" + name + "\n", "<= 0");
@@ -101,11 +101,11 @@ class IntegerProgram {
       flow[static_cast<std::size_t>(to)] += " + " + f + "\n";
     });
     std::string delivered;
-    for (int p = 0; p < problem_.tensors[t].places; ++p) {
+    for (int p = 0; p < problem_.tensors[t].placements; ++p) {
       const std::string d = "d" + r + "_" + std::to_string(p);
       delivered += " + " + d + "\n";
-      const auto place = static_cast<std::size_t>(p);
-      row(written_[t][place] + flow[place] + " - " + d + "\n", "= 0");
+      const auto placement = static_cast<std::size_t>(p);
+      row(written_[t][placement] + flow[placement] + " - " + d + "\n", "= 0");
       std::string may = " " + d + "\n";
       for (std::size_t c = 0; c < op.choices.size(); ++c) {
         if ((op.choices[c].src[i] >> p & 1) != 0) may += " - " + chosen(o, c) + "\n";
@@ -116,7 +116,7 @@ class IntegerProgram {
   }
 
   const solve::LayoutProblem& problem_;
-  std::vector<std::vector<std::string>> written_;  // by tensor and place: the choices that write it
+  std::vector<std::vector<std::string>> written_;  // by tensor and placement: the choices that write it
   std::string objective_, rows_, binary_;
   int count_ = 0, reader_ = 0;
 };

@@ -50,14 +50,14 @@ class NetProblem {
     return static_cast<int>(nodes_.size()) - 1;
   }
 
-  int places(int t) const { return layouts_ * (1 + static_cast<int>(concats_[at(t)].size())); }
+  int placements(int t) const { return layouts_ * (1 + static_cast<int>(concats_[at(t)].size())); }
 
   ProblemTensor tensor(int t) {
     ProblemTensor out;
-    out.places = places(t);
+    out.placements = placements(t);
     const double size = uniform(5, 50);
-    for (int from = 0; from < out.places; ++from) {
-      for (int to = 0; to < out.places; ++to) {
+    for (int from = 0; from < out.placements; ++from) {
+      for (int to = 0; to < out.placements; ++to) {
         const bool copy = from % layouts_ == to % layouts_;
         out.reorder.push_back(from == to ? 0 : copy ? size : size * uniform(1.2, 3));
       }
@@ -66,9 +66,9 @@ class NetProblem {
   }
 
   /// Where a kernel reads a layout: alone or in any concat.
-  PlaceSet any(int t, int layout) const {
-    PlaceSet out = 0;
-    for (int p = layout; p < places(t); p += layouts_) out |= PlaceSet{1} << p;
+  PlacementSet any(int t, int layout) const {
+    PlacementSet out = 0;
+    for (int p = layout; p < placements(t); p += layouts_) out |= PlacementSet{1} << p;
     return out;
   }
 
@@ -92,7 +92,7 @@ class NetProblem {
         for (std::size_t i = 0; i < node.src.size(); ++i) {
           const std::vector<int>& of = concats_[at(node.src[i])];
           const auto part = static_cast<int>(std::ranges::find(of, n) - of.begin());
-          choice.src[i] = PlaceSet{1} << (layouts_ * (1 + part) + layout);
+          choice.src[i] = PlacementSet{1} << (layouts_ * (1 + part) + layout);
         }
         write(choice, n, layout, out);
       }
@@ -106,7 +106,7 @@ class NetProblem {
       out.choices.push_back(std::move(choice));
       return;
     }
-    for (int p = layout; p < places(n); p += layouts_) {
+    for (int p = layout; p < placements(n); p += layouts_) {
       choice.dst = {p};
       out.choices.push_back(choice);
     }

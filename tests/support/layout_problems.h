@@ -11,7 +11,7 @@ namespace relayout::solve::cases {
 
 struct ProblemShape {
   int operations = 10;
-  int choices = 4, places = 5;
+  int choices = 4, placements = 5;
   /// Combinations of choices at most; operations beyond have one choice.
   int64_t combinations = 1024;
 };
@@ -36,9 +36,9 @@ class RandomProblem {
 
   int add_tensor() {
     ProblemTensor tensor;
-    tensor.places = 1 + below(shape_.places);
-    for (int from = 0; from < tensor.places; ++from) {
-      for (int to = 0; to < tensor.places; ++to) {
+    tensor.placements = 1 + below(shape_.placements);
+    for (int from = 0; from < tensor.placements; ++from) {
+      for (int to = 0; to < tensor.placements; ++to) {
         const bool free = from == to || chance(5);
         tensor.reorder.push_back(free ? 0 : chance(8) ? kImpossible : cost());
       }
@@ -49,11 +49,11 @@ class RandomProblem {
 
   const ProblemTensor& tensor(int t) const { return problem_.tensors[static_cast<std::size_t>(t)]; }
 
-  PlaceSet some_places(int t) {
-    const PlaceSet all = (PlaceSet{2} << (tensor(t).places - 1)) - 1;
-    const PlaceSet one = PlaceSet{1} << below(tensor(t).places);
+  PlacementSet some_placements(int t) {
+    const PlacementSet all = (PlacementSet{2} << (tensor(t).placements - 1)) - 1;
+    const PlacementSet one = PlacementSet{1} << below(tensor(t).placements);
     if (chance(2)) return 0;
-    return chance(70) ? one : (static_cast<PlaceSet>(random_()) & all) | one;
+    return chance(70) ? one : (static_cast<PlacementSet>(random_()) & all) | one;
   }
 
   void add_operation() {
@@ -70,11 +70,13 @@ class RandomProblem {
     problem_.operations.push_back(std::move(op));
   }
 
-  /// In place: each source is read where it is part of the destination, the last of its places, and nothing is copied.
+  /// In place: each source is read where it is part of the destination, the last of its placements, and nothing is
+  /// copied.
   ProblemChoice make_choice(const ProblemOperation& op, bool in_place) {
     ProblemChoice out;
-    for (int t : op.src) out.src.push_back(in_place ? PlaceSet{1} << (tensor(t).places - 1) : some_places(t));
-    for (int t : op.dst) out.dst.push_back(below(tensor(t).places));
+    for (int t : op.src)
+      out.src.push_back(in_place ? PlacementSet{1} << (tensor(t).placements - 1) : some_placements(t));
+    for (int t : op.dst) out.dst.push_back(below(tensor(t).placements));
     out.cost = in_place ? 0 : chance(3) ? kImpossible : cost();
     if (op.hint >= 0 && chance(60)) {
       const auto forward = static_cast<int>(problem_.operations[static_cast<std::size_t>(op.hint)].choices.size());
@@ -104,7 +106,7 @@ class BruteForce {
   explicit BruteForce(const LayoutProblem& problem) : problem_(problem) {
     for (const ProblemTensor& tensor : problem.tensors) {
       std::vector<std::vector<double>>& costs = made_.emplace_back();
-      for (int from = 0; from < tensor.places; ++from) costs.push_back(costs_of_sets(tensor, from));
+      for (int from = 0; from < tensor.placements; ++from) costs.push_back(costs_of_sets(tensor, from));
     }
   }
 
@@ -116,13 +118,13 @@ class BruteForce {
   }
 
  private:
-  /// By set of places: the cheapest way to make exactly these of `from`, place after place.
+  /// By set of placements: the cheapest way to make exactly these of `from`, placement after placement.
   static std::vector<double> costs_of_sets(const ProblemTensor& tensor, int from) {
-    std::vector<double> out(std::size_t{1} << tensor.places, kImpossible);
+    std::vector<double> out(std::size_t{1} << tensor.placements, kImpossible);
     out[std::size_t{1} << from] = 0;
     for (std::size_t set = 1; set < out.size(); ++set) {
-      for (int a = 0; a < tensor.places; ++a) {
-        for (int b = 0; b < tensor.places; ++b) {
+      for (int a = 0; a < tensor.placements; ++a) {
+        for (int b = 0; b < tensor.placements; ++b) {
           if ((set >> a & 1) == 0 || (set >> b & 1) != 0) continue;
           double& next = out[set | std::size_t{1} << b];
           next = std::min(next, out[set] + tensor.reorder_cost(a, b));
@@ -146,7 +148,7 @@ class BruteForce {
   double cost() const {
     double total = 0;
     std::vector<int> written(problem_.tensors.size(), -1);
-    std::vector<std::vector<PlaceSet>> wanted(problem_.tensors.size());
+    std::vector<std::vector<PlacementSet>> wanted(problem_.tensors.size());
     for (std::size_t o = 0; o < problem_.operations.size(); ++o) {
       const ProblemOperation& op = problem_.operations[o];
       const ProblemChoice& choice = op.choices[static_cast<std::size_t>(choice_[o])];
@@ -166,7 +168,7 @@ class BruteForce {
       double best = kImpossible;
       for (std::size_t set = 0; set < sets.size(); ++set) {
         if (sets[set] >= best) continue;
-        if (std::ranges::all_of(wanted[t], [&](PlaceSet any) { return (any & set) != 0; })) best = sets[set];
+        if (std::ranges::all_of(wanted[t], [&](PlacementSet any) { return (any & set) != 0; })) best = sets[set];
       }
       total += best;
     }
@@ -174,7 +176,7 @@ class BruteForce {
   }
 
   const LayoutProblem& problem_;
-  std::vector<std::vector<std::vector<double>>> made_;  // by tensor, written place and set
+  std::vector<std::vector<std::vector<double>>> made_;  // by tensor, written placement and set
   std::vector<int> choice_;
   std::vector<Combination> out_;
 };

@@ -1,6 +1,6 @@
 // Checking a backend's implementations of one node against the reference (tests of execute/).
 //
-// Every implementation found under many wishes runs on random values: sources with zeros in their padding and ones in
+// Every implementation found under many requests runs on random values: sources with zeros in their padding and ones in
 // their gaps, destinations full of ones. Then values are compared, padding must be zero, gaps untouched.
 #pragma once
 

@@ -107,8 +107,8 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// How the columns of a region lie.
-struct Lie {
+/// How the columns of a region are aligned to lines and pages of memory, and to each other.
+struct ColumnAlignment {
   /// Whether all start at lines.
   bool at_lines;
   /// Whether the first ones are whole lines apart, so that they all start alike.
@@ -121,7 +121,7 @@ struct Lie {
 };
 
 template <typename T>
-HWY_INLINE Lie lie_of(const std::byte* src, const int64_t* src_cols, int64_t cols) {
+HWY_INLINE ColumnAlignment column_alignment(const std::byte* src, const int64_t* src_cols, int64_t cols) {
   constexpr int64_t kSquare = kLine / sizeof(T), kWays = 8;
   const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
   int64_t starts = start(0) | start(1);
@@ -229,11 +229,12 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     return transpose_columns<T>(hn::CappedTag<T, 2 * kN>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
   if constexpr (kSize == 4 || kSize == 8) {
     if (cols > kWhole) {
-      const Lie lie = lie_of<T>(src, src_cols, cols);
-      if (lie.at_lines && lie.near) return transpose_near_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
-      if ((lie.by_lines && !lie.near) || lie.at_lines || lie.crowded) {
-        return transpose_squares<T, RowsOfLines, kBeside>(src, src_cols, lie.at_lines || !lie.crowded, dst, dst_rows,
-                                                          rows, cols, ahead);
+      const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
+      if (columns.at_lines && columns.near)
+        return transpose_near_squares<T>(src, src_cols, dst, dst_rows, rows, cols, ahead);
+      if ((columns.by_lines && !columns.near) || columns.at_lines || columns.crowded) {
+        return transpose_squares<T, RowsOfLines, kBeside>(src, src_cols, columns.at_lines || !columns.crowded, dst,
+                                                          dst_rows, rows, cols, ahead);
       }
     }
   }
@@ -264,9 +265,10 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 #if HWY_TARGET <= HWY_AVX3_DL
   // Of 8 bytes one after the other was faster.
   if constexpr (kSize == 4) {
-    if (const Lie lie = lie_of<T>(src, src_cols, cols); !first && ((lie.at_lines && !lie.near) || lie.crowded)) {
-      return transpose_squares<T, CarriedRows, kBeside>(src, src_cols, lie.at_lines, dst, dst_rows, rows, cols, ahead,
-                                                        carry, first);
+    if (const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
+        !first && ((columns.at_lines && !columns.near) || columns.crowded)) {
+      return transpose_squares<T, CarriedRows, kBeside>(src, src_cols, columns.at_lines, dst, dst_rows, rows, cols,
+                                                        ahead, carry, first);
     }
   }
 #endif

@@ -1,7 +1,7 @@
 // Calibrate: the speeds that analytic costs are made of, measured in under a second.
 //
 //     Calibrated machine = calibrate(*backend, {.file = default_cost_file()});
-//     auto costs = graph::analytic_costs(machine.speeds);
+//     auto costs = graph::analytic_costs(machine.speeds, *backend);
 #pragma once
 
 #include <filesystem>

@@ -134,7 +134,7 @@ TEST_F(MeasuredCostsTest, AddUpToARun) {
   // As much as between the parts when they are measured.
   const int64_t bytes = std::min(cpu::machine().l3, int64_t{256} << 20);
   std::vector<uint32_t> others(static_cast<std::size_t>(bytes) / sizeof(uint32_t));
-  for (const graph::Model& model : graph::models()) {
+  for (const graph::ModelBuilder& model : graph::models()) {
     Graph graph = model.build({.image = 64, .channels = 16});
     graph::simplify(graph);
     const LayoutPlan plan = propagate(graph, *backend_);

@@ -29,8 +29,9 @@ class Altered : public graph::Backend {
   std::string name() const override { return backend_.name(); }
   std::string settings() const override { return extra + backend_.settings(); }
   int threads() const override { return backend_.threads(); }
-  std::vector<Implementation> implementations(const Graph& graph, graph::NodeId node, std::span<const graph::Wish> src,
-                                              std::span<const graph::Wish> dst,
+  std::vector<Implementation> implementations(const Graph& graph, graph::NodeId node,
+                                              std::span<const graph::LayoutRequest> src,
+                                              std::span<const graph::LayoutRequest> dst,
                                               const Implementation* forward) const override {
     return backend_.implementations(graph, node, src, dst, forward);
   }

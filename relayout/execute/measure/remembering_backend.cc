@@ -208,8 +208,8 @@ int64_t RememberingBackend::remembered() const { return impl_->remembered; }
 int64_t RememberingBackend::asked() const { return impl_->asked; }
 
 std::vector<Implementation> RememberingBackend::implementations(const Graph& graph, NodeId id,
-                                                                std::span<const graph::Wish> src,
-                                                                std::span<const graph::Wish> dst,
+                                                                std::span<const graph::LayoutRequest> src,
+                                                                std::span<const graph::LayoutRequest> dst,
                                                                 const Implementation* forward) const {
   const CostKey question = graph::question_key(graph, id, src, dst, forward);
   const std::string name = text_of(graph::KeyMaker(impl_->environment).add(question.high).add(question.low).key());
@@ -227,6 +227,11 @@ std::vector<Implementation> RememberingBackend::implementations(const Graph& gra
   std::vector<Implementation> out = impl_->backend.implementations(graph, id, src, dst, forward);
   impl_->fresh[name] = text_of(out);
   return out;
+}
+
+graph::Performance RememberingBackend::performance(const Graph& graph, NodeId node,
+                                                   const Implementation& implementation) const {
+  return impl_->backend.performance(graph, node, implementation);
 }
 
 std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, NodeId node,

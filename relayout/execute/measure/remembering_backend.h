@@ -6,7 +6,7 @@
 //
 // A backend finds its implementations by making descriptors, which takes the time of planning. The file is lines of
 // text: "relayout-ways 1", one "KEY ANSWER" a question, "end COUNT". Keys tell everything apart that an answer depends
-// on, as those of costs do (cost_cache.h); an answer that does not fit the question is asked anew. Wishes that are
+// on, as those of costs do (cost_cache.h); an answer that does not fit the question is asked anew. Requests that are
 // equal are one question, however they are spelt: layouts of an answer are spelt as those that were asked first had it.
 // Threads may ask at the same time, one after the other gets its answer; make() is as the backend's own.
 #pragma once
@@ -34,8 +34,11 @@ class RememberingBackend : public graph::Backend {
   std::string settings() const override;
   int threads() const override;
   std::vector<graph::Implementation> implementations(const graph::Graph& graph, graph::NodeId node,
-                                                     std::span<const graph::Wish> src, std::span<const graph::Wish> dst,
+                                                     std::span<const graph::LayoutRequest> src,
+                                                     std::span<const graph::LayoutRequest> dst,
                                                      const graph::Implementation* forward) const override;
+  graph::Performance performance(const graph::Graph& graph, graph::NodeId node,
+                                 const graph::Implementation& implementation) const override;
   std::unique_ptr<graph::Executable> make(const graph::Graph& graph, graph::NodeId node,
                                           const graph::Implementation& implementation,
                                           const graph::Implementation* forward_implementation,

@@ -85,13 +85,14 @@ TEST_F(Remembering, ThreadsMayAskAtTheSameTime) {
   EXPECT_EQ(shared->asked(), alone->asked());
 }
 
-TEST_F(Remembering, EqualWishesAreOneQuestion) {
+TEST_F(Remembering, EqualRequestsAreOneQuestion) {
   graph::Graph graph;
   const Dims dims{1, 16, 8, 8};
   graph.eltwise(graph.input("x", dims), {.algorithm = graph::EltwiseAlgorithm::relu});
   const auto backend = remembering_backend(*backend_, file_);
   // Strides of a dim of extent 1 do not count.
-  const std::vector<graph::Wish> plain{Layout::contiguous(dims)}, other{Layout::strided(dims, {7777, 64, 8, 1})};
+  const std::vector<graph::LayoutRequest> plain{Layout::contiguous(dims)},
+      other{Layout::strided(dims, {7777, 64, 8, 1})};
   ASSERT_EQ(plain[0], other[0]);
   const auto first = backend->implementations(graph, 0, plain, {}, nullptr);
   const auto second = backend->implementations(graph, 0, other, {}, nullptr);

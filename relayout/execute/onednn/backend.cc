@@ -7,6 +7,7 @@
 #include "relayout/execute/onednn/executable.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/onednn/operands.h"
+#include "relayout/execute/onednn/performance.h"
 #include "relayout/execute/own/own.h"
 #include "relayout/execute/run/openmp.h"
 
@@ -17,9 +18,9 @@ using graph::Executable;
 using graph::Graph;
 using graph::Implementation;
 using graph::kNone;
+using graph::LayoutRequest;
 using graph::Node;
 using graph::NodeId;
-using graph::Wish;
 
 namespace {
 
@@ -47,9 +48,9 @@ Layouts from_zero(Layouts layouts) {
   return layouts;
 }
 
-bool satisfies(const Layouts& layouts, const Layouts& wishes) {
+bool satisfies(const Layouts& layouts, const Layouts& requests) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    if (wishes[i] && layouts[i] != wishes[i]) return false;
+    if (requests[i] && layouts[i] != requests[i]) return false;
   }
   return true;
 }
@@ -72,25 +73,30 @@ class OneDnnBackend : public Backend {
   }
   int threads() const override { return threads_; }
 
-  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
-                                              std::span<const Wish> dst, const Implementation* forward) const override {
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation* forward) const override {
     const Node& node = graph.node(id);
     const ThreadScope scope(threads_);
-    const Layouts wishes = checked_wishes(node, src, dst), bare = from_zero(wishes);
+    const Layouts requests = checked_requests(node, src, dst), bare = from_zero(requests);
     std::vector<Implementation> out;
     walk(graph, node, forward, attempts(graph, node, bare, lead_of(node, forward)),
          [&](const Found& found, Layouts layouts) {
            if (!satisfies(layouts, bare)) return false;
            for (std::size_t i = 0; i < layouts.size(); ++i) {
-             if (wishes[i]) layouts[i] = moved(*layouts[i], wishes[i]->offset0());
+             if (requests[i]) layouts[i] = moved(*layouts[i], requests[i]->offset0());
            }
            add(out, made(node, found.desc.impl_info_str(), layouts));
            return false;
          });
     add_whole(graph, node, forward, out);
-    for (Implementation& own : own_implementations(graph, node, wishes)) add(out, std::move(own));
+    for (Implementation& own : own_implementations(graph, node, requests)) add(out, std::move(own));
     std::stable_partition(out.begin(), out.end(), [](const Implementation& i) { return !i.reference; });
     return out;
+  }
+
+  graph::Performance performance(const Graph& graph, NodeId id, const Implementation& implementation) const override {
+    return performance_of(graph.node(id), implementation);
   }
 
   std::unique_ptr<Executable> make(const Graph& graph, NodeId id, const Implementation& implementation,
@@ -110,12 +116,13 @@ class OneDnnBackend : public Backend {
   }
 
  private:
-  static Layouts checked_wishes(const Node& node, std::span<const Wish> src, std::span<const Wish> dst) {
+  static Layouts checked_requests(const Node& node, std::span<const LayoutRequest> src,
+                                  std::span<const LayoutRequest> dst) {
     if (src.size() > node.src.size() || dst.size() > node.dst.size()) {
       throw Error(ErrorCode::invalid_argument,
-                  std::string(graph::name(node.kind)) + " '" + escaped(node.name) + "': more wishes than operands");
+                  std::string(graph::name(node.kind)) + " '" + escaped(node.name) + "': more requests than operands");
     }
-    std::vector<Wish> all_src(src.begin(), src.end()), all_dst(dst.begin(), dst.end());
+    std::vector<LayoutRequest> all_src(src.begin(), src.end()), all_dst(dst.begin(), dst.end());
     all_src.resize(node.src.size());
     all_dst.resize(node.dst.size());
     return joined(all_src, all_dst);
@@ -225,14 +232,14 @@ class OneDnnBackend : public Backend {
     const Node& node = graph.node(id);
     if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr);
     Found out;
-    Layouts wishes = forward ? from_zero(joined(forward->src, forward->dst)) : Layouts(operand_count(node));
+    Layouts requests = forward ? from_zero(joined(forward->src, forward->dst)) : Layouts(operand_count(node));
     const auto take = [&](const Found& found, const Layouts&) {
       out = copy_of(found);
       return true;
     };
-    if (!walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), take) && forward) {
-      std::fill(wishes.begin() + static_cast<std::ptrdiff_t>(node.src.size()), wishes.end(), std::nullopt);
-      walk(graph, node, nullptr, attempts(graph, node, wishes, std::nullopt), take);
+    if (!walk(graph, node, nullptr, attempts(graph, node, requests, std::nullopt), take) && forward) {
+      std::fill(requests.begin() + static_cast<std::ptrdiff_t>(node.src.size()), requests.end(), std::nullopt);
+      walk(graph, node, nullptr, attempts(graph, node, requests, std::nullopt), take);
     }
     return out;
   }

@@ -4,9 +4,9 @@
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "relayout/graph/ir/ops.h"
 #include "tests/support/node_check.h"
 #include "tests/support/random_nodes.h"
-#include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
 namespace {
@@ -140,8 +140,8 @@ TEST(OneDnnWays, AreTheSameOfOneBlockAsOfNone) {
   const auto names = [&](const char* tag) {
     const Layout weights = Format::parse(tag).bind(dims), nhwc = Format::parse("acdb").bind(g.tensor(x).dims),
                  diff = Format::parse("acdb").bind(g.tensor(y).dims);
-    const std::array<graph::Wish, 2> src{nhwc, diff};
-    const std::array<graph::Wish, 1> dst{weights};
+    const std::array<graph::LayoutRequest, 2> src{nhwc, diff};
+    const std::array<graph::LayoutRequest, 1> dst{weights};
     std::vector<std::string> out;
     for (const graph::Implementation& way : backend->implementations(g, 1, src, dst, nullptr)) {
       EXPECT_EQ(way.dst[0], weights);
@@ -170,7 +170,7 @@ TEST(OneDnnWays, AreTheSameWhereverAnOperandBegins) {
       if (graph::is_view(kind) || graph::signature(kind, pass).src.empty()) continue;
       const RandomNode node = random_node(random, kind, pass, DType::f32);
       for (const graph::Implementation& way : backend->implementations(node.graph, node.id, {}, {}, nullptr)) {
-        std::vector<graph::Wish> src = way.src;
+        std::vector<graph::LayoutRequest> src = way.src;
         const std::vector<std::string> want =
             names(backend->implementations(node.graph, node.id, src, way.dst, nullptr));
         std::vector<Digits> digits;

@@ -17,9 +17,9 @@ namespace relayout::execute {
 using graph::Implementation;
 using graph::Kind;
 using graph::kNone;
+using graph::LayoutRequest;
 using graph::Pass;
 using graph::Values;
-using graph::Wish;
 
 namespace {
 
@@ -119,16 +119,16 @@ Layout with_gaps(const Dims& dims) {
   return Layout::strided(dims, strides, 5);
 }
 
-constexpr int kMixedWishes = 20;
-constexpr int kWishes = 6;  // any, row-major, channels last, blocked by 16 and 8, with gaps
+constexpr int kMixedRequests = 20;
+constexpr int kRequests = 6;  // any, row-major, channels last, blocked by 16 and 8, with gaps
 
-/// Wish number `wish` for the operand: data only; others are left open.
-Wish wish_for(const Graph& graph, const Node& node, std::size_t i, TensorId id, int wish) {
-  if (id == kNone || wish == 0 || is_weights(node, i)) return {};
+/// LayoutRequest number `request` for the operand: data only; others are left open.
+LayoutRequest request_for(const Graph& graph, const Node& node, std::size_t i, TensorId id, int request) {
+  if (id == kNone || request == 0 || is_weights(node, i)) return {};
   const Dims& dims = graph.tensor(id).dims;
   if (dims.size() < 2) return {};
-  if (wish == kWishes - 1) return with_gaps(dims);
-  return layout_in(dims, static_cast<Spelling>(wish));
+  if (request == kRequests - 1) return with_gaps(dims);
+  return layout_in(dims, static_cast<Spelling>(request));
 }
 
 double rounding_of(DType dtype) {
@@ -163,18 +163,18 @@ std::vector<Implementation> NodeCheck::ways(const Graph& graph, NodeId id, const
   std::vector<Implementation> out;
   std::set<std::string> known;
   // Sources and destinations in all pairs, then each operand in a layout of its own.
-  for (int pair = 0; pair < kWishes * kWishes + kMixedWishes; ++pair) {
-    const bool mixed = pair >= kWishes * kWishes;
+  for (int pair = 0; pair < kRequests * kRequests + kMixedRequests; ++pair) {
+    const bool mixed = pair >= kRequests * kRequests;
     auto number = [&](bool is_src) {
-      if (mixed) return static_cast<int>(random_.between(0, kWishes - 1));
-      return is_src ? pair / kWishes : pair % kWishes;
+      if (mixed) return static_cast<int>(random_.between(0, kRequests - 1));
+      return is_src ? pair / kRequests : pair % kRequests;
     };
-    std::vector<Wish> src, dst;
+    std::vector<LayoutRequest> src, dst;
     for (std::size_t i = 0; i < node.src.size(); ++i) {
-      src.push_back(wish_for(graph, node, i, node.src[i], number(true)));
+      src.push_back(request_for(graph, node, i, node.src[i], number(true)));
     }
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
-      dst.push_back(wish_for(graph, node, node.src.size() + i, node.dst[i], number(false)));
+      dst.push_back(request_for(graph, node, node.src.size() + i, node.dst[i], number(false)));
     }
     for (Implementation& way : backend_->implementations(graph, id, src, dst, forward)) {
       for (std::size_t i = 0; i < src.size(); ++i) EXPECT_TRUE(!src[i] || way.src[i] == src[i]) << text_of(way);

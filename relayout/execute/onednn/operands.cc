@@ -97,18 +97,18 @@ Layout unpadded(const Layout& layout) {
   return Layout::from_digits(layout.padded_dims(), digits, layout.offset0());
 }
 
-std::optional<Layout> lead_of(const Node& node, const Layouts& wishes) {
+std::optional<Layout> lead_of(const Node& node, const Layouts& requests) {
   // Data comes first in every list; what leads is the first operand of the highest rank.
   std::optional<Layout> lead;
   for (std::size_t i = 0; i < operand_count(node); ++i) {
-    if (wishes[i] && (!lead || wishes[i]->ndims() > lead->ndims())) lead = wishes[i];
+    if (requests[i] && (!lead || requests[i]->ndims() > lead->ndims())) lead = requests[i];
   }
   return lead;
 }
 
 }  // namespace
 
-Layouts joined(std::span<const graph::Wish> src, std::span<const graph::Wish> dst) {
+Layouts joined(std::span<const graph::LayoutRequest> src, std::span<const graph::LayoutRequest> dst) {
   Layouts out(src.begin(), src.end());
   out.insert(out.end(), dst.begin(), dst.end());
   return out;
@@ -141,11 +141,11 @@ std::optional<Layout> presented(const Graph& graph, const Node& node, std::size_
   return is_statistic && !as_vectors(graph, node) ? statistics(graph, node, layout) : layout;
 }
 
-std::vector<Layouts> attempts(const Graph& graph, const Node& node, const Layouts& wishes,
+std::vector<Layouts> attempts(const Graph& graph, const Node& node, const Layouts& requests,
                               const std::optional<Layout>& lead) {
   std::vector<Layouts> out;
   for (int s = 0; s < kSpellingCount; ++s) {
-    Layouts open = spelled_as(wishes, static_cast<Spelling>(s));
+    Layouts open = spelled_as(requests, static_cast<Spelling>(s));
     std::optional<Layout> follow = lead_of(node, open);
     if (!follow) follow = lead;
     if (!follow) follow = Layout::contiguous(graph.tensor(node.src[0]).dims);

@@ -9,7 +9,7 @@
 namespace relayout::execute {
 
 /// Both lists as one.
-Layouts joined(std::span<const graph::Wish> src, std::span<const graph::Wish> dst);
+Layouts joined(std::span<const graph::LayoutRequest> src, std::span<const graph::LayoutRequest> dst);
 
 /// The tensor of operand i (sources, then destinations), or kNone.
 graph::TensorId operand(const graph::Node& node, std::size_t i);
@@ -22,10 +22,10 @@ std::optional<Layout> presented(const graph::Graph& graph, const graph::Node& no
 /// Whether presented() changes the dims: then oneDNN cannot choose the layout.
 bool is_presented(const graph::Graph& graph, const graph::Node& node, std::size_t i);
 
-/// The layouts to ask the library for, so that what comes out has the wished ones: in each spelling that the wishes
-/// have, and with `any` resolved where oneDNN takes none. `lead` is what operands of memory-bound primitives follow
-/// where no wish says it.
-std::vector<Layouts> attempts(const graph::Graph& graph, const graph::Node& node, const Layouts& wishes,
+/// The layouts to ask the library for, so that what comes out has the requested ones: in each spelling that the
+/// requests have, and with `any` resolved where oneDNN takes none. `lead` is what operands of memory-bound primitives
+/// follow where no request says it.
+std::vector<Layouts> attempts(const graph::Graph& graph, const graph::Node& node, const Layouts& requests,
                               const std::optional<Layout>& lead);
 /// The same for layouts that are all known.
 std::vector<Layouts> attempts_for(const graph::Graph& graph, const graph::Node& node, const Layouts& layouts);

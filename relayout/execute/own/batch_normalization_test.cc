@@ -72,8 +72,8 @@ void expect_variance(const char* tag, const std::function<float(int64_t)>& value
   const auto backend = onednn_backend(1);
   const Dims& dims = pair.graph.tensor(0).dims;
   const Layout layout = Format::parse(tag).bind(dims);
-  const std::vector<graph::Wish> wishes{layout};
-  const auto ways = backend->implementations(pair.graph, pair.forward, wishes, wishes, nullptr);
+  const std::vector<graph::LayoutRequest> requests{layout};
+  const auto ways = backend->implementations(pair.graph, pair.forward, requests, requests, nullptr);
   const auto own = std::ranges::find_if(ways, [&](const graph::Implementation& way) {
     return way.name == "relayout:batch_normalization" && way.src[0] == layout && way.dst[0] == layout;
   });

@@ -45,14 +45,14 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
 }
 
 /// `any` in the way of the first operand that has a layout, else row-major.
-Layouts resolved(const Graph& graph, const Node& node, const Layouts& wishes) {
-  Layouts out = wishes;
-  const auto lead = std::ranges::find_if(wishes, [](const auto& wish) { return wish.has_value(); });
+Layouts resolved(const Graph& graph, const Node& node, const Layouts& requests) {
+  Layouts out = requests;
+  const auto lead = std::ranges::find_if(requests, [](const auto& request) { return request.has_value(); });
   for (std::size_t i = 0; i < out.size(); ++i) {
     const graph::TensorId id = i < node.src.size() ? node.src[i] : node.dst[i - node.src.size()];
     if (out[i] || id == kNone) continue;
     const Dims& dims = graph.tensor(id).dims;
-    out[i] = lead == wishes.end() ? Layout::contiguous(dims) : following(dims, **lead);
+    out[i] = lead == requests.end() ? Layout::contiguous(dims) : following(dims, **lead);
   }
   return out;
 }
@@ -82,10 +82,10 @@ Layout following(const Dims& dims, const Layout& lead) {
 
 bool is_own(std::string_view name) { return name.starts_with(kPrefix); }
 
-std::vector<Implementation> own_implementations(const Graph& graph, const Node& node, const Layouts& wishes) {
+std::vector<Implementation> own_implementations(const Graph& graph, const Node& node, const Layouts& requests) {
   const std::optional<OwnKernel> kernel = kernel_for(node);
   if (!kernel) return {};
-  const Layouts layouts = resolved(graph, node, wishes);
+  const Layouts layouts = resolved(graph, node, requests);
   if (!kernel->make({graph, node, layouts})) return {};
   const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
   return {{std::string(kernel->name), {layouts.begin(), middle}, {middle, layouts.end()}}};

@@ -5,7 +5,7 @@
 // with a shift are small kernels; batch normalization of training is one that is fast in every layout. They take any
 // layouts that views and offset tables can say, and keep padding zero.
 //
-//     for (Implementation& own : own_implementations(graph, node, wishes)) ...
+//     for (Implementation& own : own_implementations(graph, node, requests)) ...
 //     make_own(graph, node, own, threads)->run(src, dst);
 #pragma once
 
@@ -18,9 +18,9 @@ namespace relayout::execute {
 /// A layout an operand, sources then destinations; nothing is `any`, or absent.
 using Layouts = std::vector<std::optional<Layout>>;
 
-/// The ways to run a node by own kernels in the wished layouts; `any` is what the first source has, else row-major.
+/// The ways to run a node by own kernels in the requested layouts; `any` is what the first source has, else row-major.
 std::vector<graph::Implementation> own_implementations(const graph::Graph& graph, const graph::Node& node,
-                                                       const Layouts& wishes);
+                                                       const Layouts& requests);
 /// Error{unsupported} where own_implementations() does not offer it.
 std::unique_ptr<graph::Executable> make_own(const graph::Graph& graph, const graph::Node& node,
                                             const graph::Implementation& implementation, int threads);

@@ -60,10 +60,10 @@ class Planner {
   /// The ways to run a node with its sources as they are and this first destination.
   std::vector<Implementation> ways(NodeId id, const Layout& layout) const {
     const Node& node = graph_.node(id);
-    std::vector<graph::Wish> src, dst = {layout};
+    std::vector<graph::LayoutRequest> src, dst = {layout};
     for (TensorId t : node.src) {
       const bool weights = t != kNone && graph_.tensor(t).constant() && graph::compute_bound(node.kind);
-      src.push_back(t == kNone || weights ? graph::Wish() : plan.copy(copies.at(t)).layout);
+      src.push_back(t == kNone || weights ? graph::LayoutRequest() : plan.copy(copies.at(t)).layout);
     }
     return backend_.implementations(graph_, id, src, dst, nullptr);
   }

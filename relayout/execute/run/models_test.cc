@@ -35,7 +35,7 @@ class ModelsUnder : public testing::TestWithParam<Policy> {
 };
 
 TEST_P(ModelsUnder, EqualTheReference) {
-  for (const graph::Model& each : graph::models()) {
+  for (const graph::ModelBuilder& each : graph::models()) {
     // Channels that are no multiples of a block, and some that are; threads likewise.
     for (int threads : {1, 2}) {
       const int64_t channels = 8 + 4 * threads;

@@ -29,7 +29,8 @@ TEST(OptimizeFiles, CheapestPlansEqualTheReference) {
                                             .near_bytes_per_us = 50000,
                                             .cache_bytes_per_us = 25000,
                                             .memory_bytes_per_us = 10000,
-                                            .call_us = 1});
+                                            .call_us = 1},
+                                           *backend);
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".onnx") continue;
     SCOPED_TRACE(file.path().filename());

@@ -47,7 +47,8 @@ TEST(OptimizeLarge, TwoThousandNodesTakeUnderASecond) {
                                             .cache_bytes_per_us = 45000,
                                             .memory_bytes_per_us = 20000,
                                             .call_us = 0.5,
-                                            .step_us = 0.5});
+                                            .step_us = 0.5},
+                                           *backend);
   const Graph graph = residual_net();
   ASSERT_EQ(graph.nodes.size(), 2000u);
   graph::optimize(graph, *backend, *costs);

@@ -27,7 +27,8 @@ class OptimizeProgram : public testing::Test {
                                     .near_bytes_per_us = 50000,
                                     .cache_bytes_per_us = 25000,
                                     .memory_bytes_per_us = 10000,
-                                    .call_us = 1});
+                                    .call_us = 1},
+                                   *backend_);
   }
 
   void compare(const std::string& name, Graph model) {
@@ -69,7 +70,7 @@ class OptimizeProgram : public testing::Test {
 };
 
 TEST_F(OptimizeProgram, ModelsHaveTheSameOptimum) {
-  for (const graph::Model& model : graph::models()) {
+  for (const graph::ModelBuilder& model : graph::models()) {
     compare(std::string(model.name), model.build({.image = 64, .channels = 16}));
     compare_training(std::string(model.name),
                      model.build({.image = 64, .channels = 16, .pass = graph::Pass::forward_training}));

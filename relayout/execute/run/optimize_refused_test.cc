@@ -26,8 +26,9 @@ class WritesFromZero : public graph::Backend {
   explicit WritesFromZero(const graph::Backend& backend) : backend_(backend) {}
   std::string name() const override { return "from zero"; }
   int threads() const override { return backend_.threads(); }
-  std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const graph::Wish> src,
-                                              std::span<const graph::Wish> dst,
+  std::vector<Implementation> implementations(const Graph& graph, NodeId node,
+                                              std::span<const graph::LayoutRequest> src,
+                                              std::span<const graph::LayoutRequest> dst,
                                               const Implementation* forward) const override {
     if (std::ranges::any_of(dst, begins_within)) return {};
     return backend_.implementations(graph, node, src, dst, forward);
@@ -42,8 +43,8 @@ class WritesFromZero : public graph::Backend {
   }
 
  private:
-  static bool begins_within(const graph::Wish& wish) {
-    return wish && !wish->empty() && wish->offset_range().first != 0;
+  static bool begins_within(const graph::LayoutRequest& request) {
+    return request && !request->empty() && request->offset_range().first != 0;
   }
   const graph::Backend& backend_;
 };
@@ -75,7 +76,7 @@ class OptimizeRefused : public testing::Test {
 };
 
 TEST_F(OptimizeRefused, PlansAreMakeable) {
-  for (const graph::Model& each : graph::models()) {
+  for (const graph::ModelBuilder& each : graph::models()) {
     SCOPED_TRACE(std::string(each.name));
     Graph graph = each.build({.batch = 1, .image = 32, .channels = 16});
     std::mt19937 rng(5);

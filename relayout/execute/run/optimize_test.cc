@@ -20,14 +20,14 @@
 namespace relayout::execute {
 namespace {
 
-using solve::Assignment;
 using graph::ChoiceSpace;
 using graph::Graph;
 using graph::kNone;
 using graph::LayoutPlan;
-using solve::PlaceSet;
 using graph::TensorId;
 using graph::Values;
+using solve::Assignment;
+using solve::PlacementSet;
 
 /// What plans have of the ways in which a tensor shares memory.
 struct Counts {
@@ -61,15 +61,15 @@ std::ostream& operator<<(std::ostream& out, const Counts& c) {
 Assignment random_assignment(const solve::LayoutProblem& problem, std::mt19937& rng) {
   Assignment out;
   out.reorders.resize(problem.tensors.size());
-  std::vector<PlaceSet> made(problem.tensors.size());
+  std::vector<PlacementSet> made(problem.tensors.size());
   const auto pick = [&](std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(rng); };
-  /// The reorder from a place that there is to one of `places`, or nothing.
-  const auto reorder_to = [&](std::size_t t, PlaceSet places) -> std::optional<solve::PlaceReorder> {
+  /// The reorder from a placement that there is to one of `placements`, or nothing.
+  const auto reorder_to = [&](std::size_t t, PlacementSet placements) -> std::optional<solve::PlacementReorder> {
     const solve::ProblemTensor& tensor = problem.tensors[t];
-    std::vector<solve::PlaceReorder> all;
-    for (int i = 0; i < tensor.places; ++i) {
-      for (int j = 0; j < tensor.places; ++j) {
-        if ((made[t] >> i & 1) != 0 && (places >> j & 1) != 0 && tensor.reorder_cost(i, j) < graph::kImpossible) {
+    std::vector<solve::PlacementReorder> all;
+    for (int i = 0; i < tensor.placements; ++i) {
+      for (int j = 0; j < tensor.placements; ++j) {
+        if ((made[t] >> i & 1) != 0 && (placements >> j & 1) != 0 && tensor.reorder_cost(i, j) < graph::kImpossible) {
           all.push_back({i, j});
         }
       }
@@ -94,12 +94,12 @@ Assignment random_assignment(const solve::LayoutProblem& problem, std::mt19937& 
     for (std::size_t i = 0; i < op.src.size(); ++i) {
       const auto t = static_cast<std::size_t>(op.src[i]);
       if ((made[t] & choice.src[i]) != 0) continue;
-      const solve::PlaceReorder reorder = reorder_to(t, choice.src[i]).value();
+      const solve::PlacementReorder reorder = reorder_to(t, choice.src[i]).value();
       out.reorders[t].push_back(reorder);
-      made[t] |= PlaceSet{1} << reorder.to;
+      made[t] |= PlacementSet{1} << reorder.to;
     }
     for (std::size_t i = 0; i < op.dst.size(); ++i)
-      made[static_cast<std::size_t>(op.dst[i])] = PlaceSet{1} << choice.dst[i];
+      made[static_cast<std::size_t>(op.dst[i])] = PlacementSet{1} << choice.dst[i];
   }
   return out;
 }
@@ -180,9 +180,10 @@ TEST_F(Optimize, AnyAssignmentOfRandomGraphsAndTheirGradientsRuns) {
 }
 
 TEST_F(Optimize, AnyAssignmentOfModelsRuns) {
-  for (const graph::Model& each : graph::models()) {
-    for (const graph::ModelOptions& options : {graph::ModelOptions{.batch = 1, .image = 32, .channels = 16},
-                                               graph::ModelOptions{.batch = 2, .image = 33, .channels = 12}}) {
+  for (const graph::ModelBuilder& each : graph::models()) {
+    for (const graph::ModelBuildOptions& options :
+         {graph::ModelBuildOptions{.batch = 1, .image = 32, .channels = 16},
+          graph::ModelBuildOptions{.batch = 2, .image = 33, .channels = 12}}) {
       Graph graph = each.build(options);
       const std::vector<Values> inputs = test::random_inputs(graph, 5);
       const std::vector<Values> want = graph::evaluate(graph, inputs);
@@ -225,9 +226,10 @@ TEST_F(Optimize, CheapestPlansOfRandomGraphsRun) {
 }
 
 TEST_F(Optimize, CheapestPlansOfModelsRun) {
-  for (const graph::Model& each : graph::models()) {
-    for (const graph::ModelOptions& options : {graph::ModelOptions{.batch = 1, .image = 32, .channels = 16},
-                                               graph::ModelOptions{.batch = 2, .image = 33, .channels = 12}}) {
+  for (const graph::ModelBuilder& each : graph::models()) {
+    for (const graph::ModelBuildOptions& options :
+         {graph::ModelBuildOptions{.batch = 1, .image = 32, .channels = 16},
+          graph::ModelBuildOptions{.batch = 2, .image = 33, .channels = 12}}) {
       SCOPED_TRACE(std::string(each.name) + ", batch " + std::to_string(options.batch));
       Graph graph = each.build(options);
       const std::vector<Values> inputs = test::random_inputs(graph, 5);
@@ -264,7 +266,7 @@ TEST_F(Optimize, CheapestPlansOfModelsRun) {
 }
 
 TEST_F(Optimize, CheapestPlansOfTrainingRun) {
-  for (const graph::Model& each : graph::models()) {
+  for (const graph::ModelBuilder& each : graph::models()) {
     // Recurrent cells' gradients are in the random graphs. Of DenseNet some value is so near zero that f32 takes it for
     // the other side of a relu than f64, in any layout.
     if (each.name == "lstm" || each.name == "densenet") continue;

@@ -41,7 +41,8 @@ class OptimizeTraining : public testing::Test {
                                               .cache_bytes_per_us = 45000,
                                               .memory_bytes_per_us = 20000,
                                               .call_us = 0.5,
-                                              .step_us = 0.5});
+                                              .step_us = 0.5},
+                                             *backend_);
     const graph::OptimalPlan best = graph::optimize(graph, *backend_, *costs);
     EXPECT_TRUE(best.optimal);
     const graph::PlanTotals mine = totals(graph, best.plan);

@@ -11,7 +11,7 @@ namespace {
 /// A graph under construction. Weights are zeros until finish() draws them.
 class Builder {
  public:
-  explicit Builder(const ModelOptions& options) : options_(options) {
+  explicit Builder(const ModelBuildOptions& options) : options_(options) {
     constexpr int64_t kLeastImage = 32, kLeastChannels = 8;
     if (options.image < kLeastImage || options.channels < kLeastChannels || options.batch < 0 || options.classes < 1) {
       throw Error(ErrorCode::invalid_argument,
@@ -105,7 +105,7 @@ class Builder {
   }
 
  private:
-  const ModelOptions options_;
+  const ModelBuildOptions options_;
   int convolutions_ = 0, normalizations_ = 0;
 };
 
@@ -159,7 +159,7 @@ TensorId recurrent(Builder& b, const std::string& name, TensorId x, RnnAttribute
 
 }  // namespace
 
-Graph mobilenet_v2(const ModelOptions& options) {
+Graph mobilenet_v2(const ModelBuildOptions& options) {
   struct Row {
     int64_t expansion, channels, count, stride;
   };
@@ -177,7 +177,7 @@ Graph mobilenet_v2(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph unet(const ModelOptions& options) {
+Graph unet(const ModelBuildOptions& options) {
   constexpr int kLevels = 3;
   Builder b(options);
   const auto twice = [&](TensorId x, int64_t out) { return b.conv_relu(b.conv_relu(x, out, {}), out, {}); };
@@ -209,7 +209,7 @@ Graph unet(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph shufflenet(const ModelOptions& options) {
+Graph shufflenet(const ModelBuildOptions& options) {
   constexpr int64_t kGroups = 4;
   Builder b(options);
   TensorId x = b.max_pool(b.conv_norm_relu(b.image(), b.scaled(24, 24), {.stride = 2}), 3, 2, 1);
@@ -220,7 +220,7 @@ Graph shufflenet(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph ssd(const ModelOptions& options) {
+Graph ssd(const ModelBuildOptions& options) {
   constexpr int64_t kAnchors = 3;
   Builder b(options);
   const auto leaky = [&](TensorId x, int64_t out, Builder::Window window) {
@@ -247,7 +247,7 @@ Graph ssd(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph densenet(const ModelOptions& options) {
+Graph densenet(const ModelBuildOptions& options) {
   Builder b(options);
   const int64_t growth = b.scaled(32, 64);
   TensorId x = b.max_pool(b.conv_norm_relu(b.image(), options.channels, {.kernel = 7, .stride = 2}), 3, 2, 1);
@@ -261,7 +261,7 @@ Graph densenet(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph inception(const ModelOptions& options) {
+Graph inception(const ModelBuildOptions& options) {
   Builder b(options);
   const auto module = [&](TensorId x, std::array<int64_t, 6> out) {
     for (int64_t& channels : out) channels = b.scaled(channels, 64);
@@ -277,7 +277,7 @@ Graph inception(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph lstm(const ModelOptions& options) {
+Graph lstm(const ModelBuildOptions& options) {
   Builder b(options);
   const TensorId x = b.graph.input("sequence", {options.image, options.batch, options.channels});
   const TensorId both =
@@ -290,7 +290,7 @@ Graph lstm(const ModelOptions& options) {
   return b.finish();
 }
 
-Graph small_cnn(const ModelOptions& options) {
+Graph small_cnn(const ModelBuildOptions& options) {
   Builder b(options);
   TensorId x = b.max_pool(b.conv_relu(b.image(), options.channels, {}));
   x = b.relu(b.normalized(b.convolution(x, 2 * options.channels, {.stride = 2, .bias = true})));
@@ -299,15 +299,15 @@ Graph small_cnn(const ModelOptions& options) {
   return b.finish();
 }
 
-std::span<const Model> models() {
-  static constexpr std::array<Model, 8> kModels = {{{"mobilenet_v2", mobilenet_v2},
-                                                    {"unet", unet},
-                                                    {"shufflenet", shufflenet},
-                                                    {"ssd", ssd},
-                                                    {"densenet", densenet},
-                                                    {"inception", inception},
-                                                    {"lstm", lstm},
-                                                    {"small_cnn", small_cnn}}};
+std::span<const ModelBuilder> models() {
+  static constexpr std::array<ModelBuilder, 8> kModels = {{{"mobilenet_v2", mobilenet_v2},
+                                                           {"unet", unet},
+                                                           {"shufflenet", shufflenet},
+                                                           {"ssd", ssd},
+                                                           {"densenet", densenet},
+                                                           {"inception", inception},
+                                                           {"lstm", lstm},
+                                                           {"small_cnn", small_cnn}}};
   return kModels;
 }
 

@@ -4,14 +4,14 @@
 // (like, not equal: fewer layers, where more of the same would show nothing new); weights are random by seed.
 //
 //     Graph g = mobilenet_v2({.batch = 8, .image = 224, .channels = 32, .classes = 1000});     // the paper's size
-//     for (const Model& model : models()) model.build({.image = 64});
+//     for (const ModelBuilder& model : models()) model.build({.image = 64});
 #pragma once
 
 #include "relayout/graph/ir/graph.h"
 
 namespace relayout::graph {
 
-struct ModelOptions {
+struct ModelBuildOptions {
   int64_t batch = 1;
   /// Height and width of the source, or the steps of a sequence: 32 or more.
   int64_t image = 32;
@@ -24,28 +24,28 @@ struct ModelOptions {
 };
 
 /// Sandler et al. 2018: inverted residuals, depthwise convolutions, bounded relu. Scores of classes.
-Graph mobilenet_v2(const ModelOptions& options = {});
+Graph mobilenet_v2(const ModelBuildOptions& options = {});
 /// Ronneberger et al. 2015: down and up again, with concats across. Probabilities of classes at each place.
-Graph unet(const ModelOptions& options = {});
+Graph unet(const ModelBuildOptions& options = {});
 /// Zhang et al. 2017: grouped convolutions and channel shuffles. Probabilities of classes.
-Graph shufflenet(const ModelOptions& options = {});
+Graph shufflenet(const ModelBuildOptions& options = {});
 /// Liu et al. 2016: heads on three scales. Three outputs: boxes N x places x 4, scores N x places x classes, and the
 /// coarsest features.
-Graph ssd(const ModelOptions& options = {});
+Graph ssd(const ModelBuildOptions& options = {});
 /// Huang et al. 2016: each layer reads all those before it in its block. Scores of classes.
-Graph densenet(const ModelOptions& options = {});
+Graph densenet(const ModelBuildOptions& options = {});
 /// Szegedy et al. 2014: four branches side by side, with LRN. Probabilities of classes.
-Graph inception(const ModelOptions& options = {});
+Graph inception(const ModelBuildOptions& options = {});
 /// A bidirectional LSTM, then a GRU, over T N C. Probabilities of classes after the last step.
-Graph lstm(const ModelOptions& options = {});
+Graph lstm(const ModelBuildOptions& options = {});
 /// Three convolutions, small enough to train in a test. Scores of classes. Its weights are called w1 b1 w2 b2 ....
-Graph small_cnn(const ModelOptions& options = {});
+Graph small_cnn(const ModelBuildOptions& options = {});
 
-struct Model {
+struct ModelBuilder {
   std::string_view name;
-  Graph (*build)(const ModelOptions& options);
+  Graph (*build)(const ModelBuildOptions& options);
 };
 /// All of them.
-std::span<const Model> models();
+std::span<const ModelBuilder> models();
 
 }  // namespace relayout::graph

@@ -38,7 +38,7 @@ double mean_square(const Values& values) {
 }
 
 TEST(Models, OutputsAndTheirDims) {
-  const ModelOptions options{.batch = 2, .image = 64, .channels = 12, .classes = 5};
+  const ModelBuildOptions options{.batch = 2, .image = 64, .channels = 12, .classes = 5};
   EXPECT_EQ(dims_of(mobilenet_v2(options)), (std::vector<Dims>{{2, 5}}));
   EXPECT_EQ(dims_of(unet(options)), (std::vector<Dims>{{2, 5, 64, 64}}));
   EXPECT_EQ(dims_of(shufflenet(options)), (std::vector<Dims>{{2, 5}}));
@@ -53,11 +53,13 @@ TEST(Models, OutputsAndTheirDims) {
 }
 
 TEST(Models, AreBuiltForTraining) {
-  for (const Model& model : models()) {
+  for (const ModelBuilder& model : models()) {
     const Graph graph = model.build({.pass = Pass::forward_training});
     for (const Node& node : graph.nodes) {
       EXPECT_EQ(node.pass, Pass::forward_training) << model.name << " " << node.name;
-      if (node.kind == Kind::batch_normalization) { EXPECT_EQ(node.dst.size(), 3u); }
+      if (node.kind == Kind::batch_normalization) {
+        EXPECT_EQ(node.dst.size(), 3u);
+      }
     }
   }
 }
@@ -73,7 +75,7 @@ TEST(Models, MobilenetHasThePapersParameters) {
 }
 
 TEST(Models, ValuesNeitherDieNorGrow) {
-  for (const Model& model : models()) {
+  for (const ModelBuilder& model : models()) {
     const Graph graph = model.build({.image = 32});
     const std::vector<Values> out = outputs_of(graph);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -90,7 +92,7 @@ TEST(Models, ValuesNeitherDieNorGrow) {
 }
 
 TEST(Models, SeedsDecide) {
-  for (const Model& model : models()) {
+  for (const ModelBuilder& model : models()) {
     const auto first = outputs_of(model.build({})), again = outputs_of(model.build({}));
     const auto other = outputs_of(model.build({.seed = 2}));
     EXPECT_EQ(first, again) << model.name;
@@ -99,7 +101,7 @@ TEST(Models, SeedsDecide) {
 }
 
 TEST(Models, RefuseWhatIsTooSmall) {
-  for (const Model& model : models()) {
+  for (const ModelBuilder& model : models()) {
     EXPECT_EQ(code_of([&] { model.build({.image = 16}); }), ErrorCode::invalid_argument);
     EXPECT_EQ(code_of([&] { model.build({.channels = 4}); }), ErrorCode::invalid_argument);
   }

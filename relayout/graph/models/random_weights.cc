@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 #include "relayout/graph/reference/reference.h"
 
 namespace relayout::graph {

@@ -1,8 +1,8 @@
-// The choices of a graph as a problem: places of tensors, ways of nodes, and what they cost. See optimize.h.
+// The choices of a graph as a problem: placements of tensors, ways of nodes, and what they cost. See optimize.h.
 #include <algorithm>
 #include <bit>
 
-#include "relayout/graph/optimize/offers.h"
+#include "relayout/graph/optimize/alternatives.h"
 
 namespace relayout::graph {
 namespace {
@@ -15,10 +15,10 @@ class SpaceBuilder {
       : graph_(graph),
         options_(options),
         finder_(graph, backend, costs, options),
-        offers_(collect_offers(graph, backend, options, finder_)),
+        alternatives_(collect_alternatives(graph, backend, options, finder_)),
         producers_(producers(graph)),
         is_hint_(graph.nodes.size()),
-        choice_offers_(graph.nodes.size()) {
+        choice_alternatives_(graph.nodes.size()) {
     for (const Node& node : graph.nodes) {
       if (node.hint != kNone) is_hint_[at(node.hint)] = true;
     }
@@ -32,7 +32,7 @@ class SpaceBuilder {
     space_.first_node = static_cast<int>(space_.problem.operations.size());
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) add_operation(static_cast<NodeId>(n));
     for (TensorId t : graph_.outputs) add_output(t);
-    space_.left_out = offers_.left_out;
+    space_.left_out = alternatives_.left_out;
     return std::move(space_);
   }
 
@@ -42,17 +42,17 @@ class SpaceBuilder {
   int plain(TensorId t) { return finder_.layouts().id(Layout::contiguous(tensor(t).dims)); }
 
   void add_tensor(TensorId t) {
-    const std::vector<NumberedPlace>& places = offers_.places[at(t)];
-    solve::ProblemTensor out{.places = static_cast<int>(places.size())};
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      for (std::size_t j = 0; j < places.size(); ++j) {
-        out.reorder.push_back(i == j ? 0 : reorder_cost(t, places[i].layout, places[j].layout));
+    const std::vector<NumberedPlacement>& placements = alternatives_.placements[at(t)];
+    solve::ProblemTensor out{.placements = static_cast<int>(placements.size())};
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      for (std::size_t j = 0; j < placements.size(); ++j) {
+        out.reorder.push_back(i == j ? 0 : reorder_cost(t, placements[i].layout, placements[j].layout));
       }
     }
     space_.problem.tensors.push_back(std::move(out));
-    std::vector<Place>& named = space_.places.emplace_back();
-    for (const NumberedPlace& place : places) {
-      named.push_back({finder_.layouts().layout(place.layout), place.part_of, place.part_of_place});
+    std::vector<Placement>& named = space_.placements.emplace_back();
+    for (const NumberedPlacement& placement : placements) {
+      named.push_back({finder_.layouts().layout(placement.layout), placement.part_of, placement.part_of_placement});
     }
   }
 
@@ -63,10 +63,10 @@ class SpaceBuilder {
     return finder_.reorder_cost(t, from, to) / (1 + kMoveMargin) / static_cast<double>(options_.runs);
   }
 
-  solve::PlaceSet places_in(TensorId t, int layout) const {
-    solve::PlaceSet out = 0;
-    for (std::size_t p = 0; p < offers_.places[at(t)].size(); ++p) {
-      if (offers_.places[at(t)][p].layout == layout) out |= solve::PlaceSet{1} << p;
+  solve::PlacementSet placements_in(TensorId t, int layout) const {
+    solve::PlacementSet out = 0;
+    for (std::size_t p = 0; p < alternatives_.placements[at(t)].size(); ++p) {
+      if (alternatives_.placements[at(t)][p].layout == layout) out |= solve::PlacementSet{1} << p;
     }
     return out;
   }
@@ -88,30 +88,31 @@ class SpaceBuilder {
     if (node.kind == Kind::barrier) {
       add_barrier(node);
     } else if (is_view(node.kind)) {
-      for (const ViewOffer& view : offers_.views[at(id)]) add_view(node, view.src, view.dst);
+      for (const ViewAlternative& view : alternatives_.views[at(id)]) add_view(node, view.src, view.dst);
     } else {
-      for (const Offer& offer : offers_.ways[at(id)]) add_way(id, offer);
-      for (const PartsOffer& parts : offers_.parts[at(id)]) add_parts(node, parts);
+      for (const ImplementationAlternative& alternative : alternatives_.implementations[at(id)])
+        add_implementation(id, alternative);
+      for (const ConcatAlternative& concat : alternatives_.concats[at(id)]) add_concat(node, concat);
     }
     tidy(id);
   }
 
   solve::ProblemOperation& last() { return space_.problem.operations.back(); }
 
-  void add_choice(solve::ProblemChoice choice, NodeChoice meaning, const Offer* offer) {
+  void add_choice(solve::ProblemChoice choice, NodeChoice meaning, const ImplementationAlternative* alternative) {
     last().choices.push_back(std::move(choice));
     space_.choices.back().push_back(std::move(meaning));
-    choice_offers_[space_.choices.size() - 1].push_back(offer);
+    choice_alternatives_[space_.choices.size() - 1].push_back(alternative);
   }
 
   void add_barrier(const Node& node) {
     solve::ProblemChoice choice;
     NodeChoice meaning{.implementation = std::make_shared<const Implementation>(Implementation{.name = "barrier"})};
     for (TensorId t : node.src) {
-      if (t != kNone) choice.src.push_back(places_in(t, plain(t)));
+      if (t != kNone) choice.src.push_back(placements_in(t, plain(t)));
     }
     for (TensorId t : node.dst) {
-      if (t != kNone) choice.dst.push_back(offers_.place(t, plain(t)));
+      if (t != kNone) choice.dst.push_back(alternatives_.placement(t, plain(t)));
     }
     add_choice(std::move(choice), std::move(meaning), nullptr);
   }
@@ -124,61 +125,65 @@ class SpaceBuilder {
   }
 
   void add_view(const Node& node, int from, int to) {
-    const int place = offers_.place(node.dst[0], to);
-    if (place == kNone) return;
-    add_choice({.src = {places_in(node.src[0], from)}, .dst = {place}}, view_choice({from}, to), nullptr);
+    const int placement = alternatives_.placement(node.dst[0], to);
+    if (placement == kNone) return;
+    add_choice({.src = {placements_in(node.src[0], from)}, .dst = {placement}}, view_choice({from}, to), nullptr);
   }
 
-  void add_parts(const Node& node, const PartsOffer& offer) {
-    solve::ProblemChoice choice{.dst = {offer.whole}};
+  void add_concat(const Node& node, const ConcatAlternative& alternative) {
+    solve::ProblemChoice choice{.dst = {alternative.dst}};
     std::vector<int> layouts;
     for (std::size_t i = 0; i < node.src.size(); ++i) {
-      choice.src.push_back(solve::PlaceSet{1} << offer.parts[i]);
-      layouts.push_back(offers_.places[at(node.src[i])][at(offer.parts[i])].layout);
+      choice.src.push_back(solve::PlacementSet{1} << alternative.src[i]);
+      layouts.push_back(alternatives_.placements[at(node.src[i])][at(alternative.src[i])].layout);
     }
-    add_choice(std::move(choice), view_choice(layouts, offers_.places[at(node.dst[0])][at(offer.whole)].layout),
-               nullptr);
+    add_choice(std::move(choice),
+               view_choice(layouts, alternatives_.placements[at(node.dst[0])][at(alternative.dst)].layout), nullptr);
   }
 
   /// The first destination may lie anywhere in its layout, by itself or as a part.
-  void add_way(NodeId id, const Offer& offer) {
+  void add_implementation(NodeId id, const ImplementationAlternative& alternative) {
     const Node& node = graph_.node(id);
-    solve::ProblemChoice choice{.cost = offer.way.cost};
+    solve::ProblemChoice choice{.cost = alternative.candidate.cost};
     for (std::size_t i = 0; i < node.src.size(); ++i) {
       if (node.src[i] == kNone) continue;
-      choice.src.push_back(places_in(node.src[i], offer.way.src[i]));
+      choice.src.push_back(placements_in(node.src[i], alternative.candidate.src[i]));
       if (choice.src.back() == 0) return;
     }
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
       if (node.dst[i] == kNone) continue;
-      choice.dst.push_back(offers_.place(node.dst[i], offer.way.dst[i]));
+      choice.dst.push_back(alternatives_.placement(node.dst[i], alternative.candidate.dst[i]));
       if (choice.dst.back() == kNone) return;
     }
-    if (!add_hint(id, offer, choice)) return;
-    const NodeChoice meaning{.implementation = offer.way.implementation};
+    if (!add_hint(id, alternative, choice)) return;
+    const NodeChoice meaning{.implementation = alternative.candidate.implementation};
     if (node.dst[0] != kNone) {
-      for (solve::PlaceSet left = places_in(node.dst[0], offer.way.dst[0]); left != 0; left &= left - 1) {
+      for (solve::PlacementSet left = placements_in(node.dst[0], alternative.candidate.dst[0]); left != 0;
+           left &= left - 1) {
         choice.dst[0] = std::countr_zero(left);
-        add_choice(choice, meaning, &offer);
+        add_choice(choice, meaning, &alternative);
       }
     } else {
-      add_choice(choice, meaning, &offer);
+      add_choice(choice, meaning, &alternative);
     }
-    if (offer.way.in_place_cost == kImpossible) return;
-    choice.src[0] = solve::PlaceSet{1} << offers_.place(node.src[0], offer.way.src[0]);
-    choice.dst[0] = offers_.place(node.dst[0], offer.way.dst[0]);
-    choice.cost = offer.way.in_place_cost;
-    add_choice(choice, {.implementation = offer.way.implementation, .in_place = true}, &offer);
+    if (alternative.candidate.in_place_cost == kImpossible) return;
+    choice.src[0] = solve::PlacementSet{1} << alternatives_.placement(node.src[0], alternative.candidate.src[0]);
+    choice.dst[0] = alternatives_.placement(node.dst[0], alternative.candidate.dst[0]);
+    choice.cost = alternative.candidate.in_place_cost;
+    add_choice(choice, {.implementation = alternative.candidate.implementation, .in_place = true}, &alternative);
   }
 
   /// The forward choices it goes with; false where none of them is left.
-  bool add_hint(NodeId id, const Offer& offer, solve::ProblemChoice& choice) {
+  bool add_hint(NodeId id, const ImplementationAlternative& alternative, solve::ProblemChoice& choice) {
     const NodeId hint = graph_.node(id).hint;
-    if (offer.forward.empty() || offer.forward.size() == offers_.ways[at(hint)].size()) return true;
-    const std::vector<const Offer*>& made = choice_offers_[at(hint)];
+    if (alternative.forward.empty() || alternative.forward.size() == alternatives_.implementations[at(hint)].size())
+      return true;
+    const std::vector<const ImplementationAlternative*>& made = choice_alternatives_[at(hint)];
     for (std::size_t c = 0; c < made.size(); ++c) {
-      const auto is_it = [&](const Way* way) { return made[c] != nullptr && way == &made[c]->way; };
-      if (std::ranges::any_of(offer.forward, is_it)) choice.with_hint.push_back(static_cast<int>(c));
+      const auto is_it = [&](const Candidate* candidate) {
+        return made[c] != nullptr && candidate == &made[c]->candidate;
+      };
+      if (std::ranges::any_of(alternative.forward, is_it)) choice.with_hint.push_back(static_cast<int>(c));
     }
     last().hint = space_.first_node + hint;
     return !choice.with_hint.empty();
@@ -193,15 +198,15 @@ class SpaceBuilder {
     const auto covers = [&](std::size_t i, std::size_t j) {
       const solve::ProblemChoice &a = op.choices[i], &b = op.choices[j];
       if (a.cost > b.cost || a.dst != b.dst || a.with_hint != b.with_hint) return false;
-      if (is_hint_[at(id)] && choice_offers_[at(id)][i] != choice_offers_[at(id)][j]) return false;
+      if (is_hint_[at(id)] && choice_alternatives_[at(id)][i] != choice_alternatives_[at(id)][j]) return false;
       for (std::size_t k = 0; k < a.src.size(); ++k) {
         if ((b.src[k] & ~a.src[k]) != 0) return false;
       }
       return true;
     };
-    // Only those that make the same place of the first destination are compared.
+    // Only those that make the same placement of the first destination are compared.
     const auto first = [](const solve::ProblemChoice& choice) { return choice.dst.empty() ? 0 : at(choice.dst[0]); };
-    std::vector<std::vector<std::size_t>> alike(solve::kMaxPlaces);
+    std::vector<std::vector<std::size_t>> alike(solve::kMaxPlacements);
     for (std::size_t c = 0; c < op.choices.size(); ++c) alike[first(op.choices[c])].push_back(c);
     for (std::size_t c = 0; c < op.choices.size(); ++c) {
       const bool covered = std::ranges::any_of(alike[first(op.choices[c])], [&](std::size_t other) {
@@ -222,14 +227,14 @@ class SpaceBuilder {
     };
     keep(op.choices);
     keep(space_.choices.back());
-    keep(choice_offers_[at(id)]);
+    keep(choice_alternatives_[at(id)]);
   }
 
   bool makes_fixed(const solve::ProblemOperation& op, const solve::ProblemChoice& choice) {
     for (std::size_t i = 0; i < op.dst.size(); ++i) {
-      const std::vector<NumberedPlace>& places = offers_.places[at(op.dst[i])];
+      const std::vector<NumberedPlacement>& placements = alternatives_.placements[at(op.dst[i])];
       for (int layout : fixed(op.dst[i])) {
-        if (places[at(choice.dst[i])].layout != layout) return false;
+        if (placements[at(choice.dst[i])].layout != layout) return false;
       }
     }
     return true;
@@ -240,11 +245,11 @@ class SpaceBuilder {
     solve::ProblemOperation op{.dst = {t}};
     const std::vector<int> wanted = fixed(t);
     const bool given = tensor(t).constant() || tensor(t).layout;
-    for (std::size_t p = 0; p < offers_.places[at(t)].size(); ++p) {
-      const NumberedPlace& place = offers_.places[at(t)][p];
-      if (place.part_of != kNone || (given && p > 0)) continue;
-      if (!given && !finder_.layouts().layout(place.layout).injective_with_padding()) continue;
-      if (!given && !wanted.empty() && wanted[0] != place.layout) continue;
+    for (std::size_t p = 0; p < alternatives_.placements[at(t)].size(); ++p) {
+      const NumberedPlacement& placement = alternatives_.placements[at(t)][p];
+      if (placement.part_of != kNone || (given && p > 0)) continue;
+      if (!given && !finder_.layouts().layout(placement.layout).injective_with_padding()) continue;
+      if (!given && !wanted.empty() && wanted[0] != placement.layout) continue;
       op.choices.push_back({.dst = {static_cast<int>(p)}});
     }
     space_.problem.operations.push_back(std::move(op));
@@ -252,22 +257,22 @@ class SpaceBuilder {
 
   /// In memory of its own, so that it leaves without another copy.
   void add_output(TensorId t) {
-    solve::PlaceSet any = 0;
-    for (std::size_t p = 0; p < offers_.places[at(t)].size(); ++p) {
-      const NumberedPlace& place = offers_.places[at(t)][p];
-      const bool wanted = !tensor(t).layout || place.layout == finder_.layouts().id(*tensor(t).layout);
-      if (place.part_of == kNone && wanted) any |= solve::PlaceSet{1} << p;
+    solve::PlacementSet any = 0;
+    for (std::size_t p = 0; p < alternatives_.placements[at(t)].size(); ++p) {
+      const NumberedPlacement& placement = alternatives_.placements[at(t)][p];
+      const bool wanted = !tensor(t).layout || placement.layout == finder_.layouts().id(*tensor(t).layout);
+      if (placement.part_of == kNone && wanted) any |= solve::PlacementSet{1} << p;
     }
     space_.problem.operations.push_back({.src = {t}, .choices = {{.src = {any}}}});
   }
 
   const Graph& graph_;
   const OptimizeOptions& options_;
-  WayFinder finder_;
-  const Offers offers_;
+  CandidateFinder finder_;
+  const Alternatives alternatives_;
   const std::vector<NodeId> producers_;
-  std::vector<bool> is_hint_;                             // by node: a backward one is made with it
-  std::vector<std::vector<const Offer*>> choice_offers_;  // by node and choice
+  std::vector<bool> is_hint_;  // by node: a backward one is made with it
+  std::vector<std::vector<const ImplementationAlternative*>> choice_alternatives_;  // by node and choice
   ChoiceSpace space_;
 };
 

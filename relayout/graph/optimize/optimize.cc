@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "relayout/graph/optimize/offers.h"
+#include "relayout/graph/optimize/alternatives.h"
 #include "relayout/solve/limits.h"
 
 namespace relayout::graph {
@@ -22,21 +22,22 @@ std::string microseconds(double us) {
 
 /// What the cheapest plan costs that has no reorder of a tensor between two layouts; kImpossible where there is none,
 /// nothing where that was not proven in time.
-std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vector<Place>& places, TensorId t,
+std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vector<Placement>& placements, TensorId t,
                                    const Layout& from, const Layout& to, const solve::SolveOptions& options) {
   solve::ProblemTensor& tensor = problem.tensors[static_cast<std::size_t>(t)];
   const std::vector<double> before = tensor.reorder;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    for (std::size_t j = 0; j < places.size(); ++j) {
-      if (i != j && places[i].layout == from && places[j].layout == to)
-        tensor.reorder[i * places.size() + j] = kImpossible;
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    for (std::size_t j = 0; j < placements.size(); ++j) {
+      if (i != j && placements[i].layout == from && placements[j].layout == to)
+        tensor.reorder[i * placements.size() + j] = kImpossible;
     }
   }
   std::optional<double> out = kImpossible;
   try {
-    const solve::Solution best = solve::solve(problem, options);
+    const solve::Solution best = with_solver_errors([&] { return solve::solve(problem, options); });
     out = best.optimal ? std::optional(best.cost) : std::nullopt;
-  } catch (const solve::Infeasible&) {  // every plan has such a reorder
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;  // every plan has such a reorder
   }
   tensor.reorder = before;
   return out;
@@ -54,44 +55,46 @@ bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& 
   return true;
 }
 
-/// The nodes that cannot be made as planned. Offers are of layouts that begin at offset 0, as they were spelled when
-/// they came first: what is planned otherwise, as parts of concats and views are, is asked for.
+/// The nodes that cannot be made as planned. Alternatives are of layouts that begin at offset 0, as they were spelled
+/// when they came first: what is planned otherwise, as parts of concats and views are, is asked for.
 std::vector<NodeId> unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
-  const auto is_as_offered = [&](NodeId id, const Implementation& way) {
+  const auto is_as_chosen = [&](NodeId id, const Implementation& implementation) {
     const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
-    const Implementation& offer = *plan.space.choices[at(id)][at(choice)].implementation;
-    return std::ranges::equal(way.src, offer.src, spelled_alike) &&
-           std::ranges::equal(way.dst, offer.dst, spelled_alike);
+    const Implementation& chosen = *plan.space.choices[at(id)][at(choice)].implementation;
+    return std::ranges::equal(implementation.src, chosen.src, spelled_alike) &&
+           std::ranges::equal(implementation.dst, chosen.dst, spelled_alike);
   };
   std::vector<NodeId> out;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto id = static_cast<NodeId>(n);
-    const Implementation way = implementation_of(plan.plan, id);
-    if (way.name == "view" || way.name == "barrier") continue;
+    const Implementation implementation = implementation_of(plan.plan, id);
+    if (implementation.name == "view" || implementation.name == "barrier") continue;
     const NodeId hint = graph.node(id).hint;
     const Implementation forward = hint == kNone ? Implementation() : implementation_of(plan.plan, hint);
-    if (is_as_offered(id, way) && (hint == kNone || is_as_offered(hint, forward))) continue;
-    if (!offered(backend, graph, id, way, hint == kNone ? nullptr : &forward)) out.push_back(id);
+    if (is_as_chosen(id, implementation) && (hint == kNone || is_as_chosen(hint, forward))) continue;
+    if (!matching_implementation(backend, graph, id, implementation, hint == kNone ? nullptr : &forward))
+      out.push_back(id);
   }
   return out;
 }
 
-/// Of those places of a tensor, the one that plan_of() reads: what its producer wrote, if that is one.
-int place_read(const solve::LayoutProblem& problem, const solve::Assignment& assignment, int tensor,
-               solve::PlaceSet places) {
-  solve::PlaceSet made = 0;
+/// Of those placements of a tensor, the one that plan_of() reads: what its producer wrote, if that is one.
+int placement_read(const solve::LayoutProblem& problem, const solve::Assignment& assignment, int tensor,
+                   solve::PlacementSet placements) {
+  solve::PlacementSet made = 0;
   for (std::size_t i = 0; i < problem.operations.size(); ++i) {
     const solve::ProblemOperation& op = problem.operations[i];
     const auto d = std::ranges::find(op.dst, tensor);
     if (d == op.dst.end()) continue;
     const int written = op.choices[at(assignment.choice[i])].dst[static_cast<std::size_t>(d - op.dst.begin())];
-    if ((places >> written & 1) != 0) return written;
+    if ((placements >> written & 1) != 0) return written;
   }
-  for (const solve::PlaceReorder& reorder : assignment.reorders[at(tensor)]) made |= solve::PlaceSet{1} << reorder.to;
-  return std::countr_zero(places & made);
+  for (const solve::PlacementReorder& reorder : assignment.reorders[at(tensor)])
+    made |= solve::PlacementSet{1} << reorder.to;
+  return std::countr_zero(placements & made);
 }
 
-/// Takes the choice of a node out as it is in an assignment: it stays possible from other places, and with other
+/// Takes the choice of a node out as it is in an assignment: it stays possible from other placements, and with other
 /// choices of the hint.
 void forbid(const Graph& graph, NodeId id, const solve::Assignment& assignment, ChoiceSpace& space) {
   const int self = space.first_node + id, chosen = assignment.choice[at(self)];
@@ -100,7 +103,7 @@ void forbid(const Graph& graph, NodeId id, const solve::Assignment& assignment, 
   std::vector<solve::ProblemChoice> rest;
   for (std::size_t i = 0; i < op.src.size(); ++i) {
     solve::ProblemChoice other = refused;
-    other.src[i] &= ~(solve::PlaceSet{1} << place_read(space.problem, assignment, op.src[i], refused.src[i]));
+    other.src[i] &= ~(solve::PlacementSet{1} << placement_read(space.problem, assignment, op.src[i], refused.src[i]));
     if (other.src[i] != 0) rest.push_back(std::move(other));
   }
   if (graph.node(id).hint != kNone) {
@@ -141,7 +144,7 @@ void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const O
   if (costs.again()) out.space = choice_space(graph, backend, costs, options);
   const solve::Limits limits(options.solve);
   while (true) {
-    out.solution = solve::solve(out.space.problem, limits.rest());
+    out.solution = with_solver_errors([&] { return solve::solve(out.space.problem, limits.rest()); });
     out.plan = plan_of(graph, backend, out.space, out.solution.assignment);
     const std::vector<NodeId> refused = unmakeable(graph, backend, out);
     if (refused.empty()) return;
@@ -156,9 +159,9 @@ OptimalPlan optimize(const Graph& graph, const Backend& backend, Costs& costs, c
   OptimalPlan out;
   try {
     find_plan(graph, backend, costs, options, out);
-  } catch (const std::length_error& error) {
-    if (!options.concat_in_place) throw Error(ErrorCode::limit, error.what());
-    // Too many sets of places: there are far fewer where all concats copy.
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::limit || !options.concat_in_place) throw;
+    // Tensors are wanted in too many combinations of placements. There are far fewer if every concat copies.
     OptimizeOptions copying = options;
     copying.concat_in_place = false;
     find_plan(graph, backend, costs, copying, out);
@@ -179,9 +182,9 @@ void explain_reorders(const Graph& graph, OptimalPlan& plan, const solve::SolveO
   for (CopyId id : plan.plan.reorders(graph)) {
     if (limits.reached()) return;
     Copy& copy = plan.plan.copies[static_cast<std::size_t>(id)];
-    const std::vector<Place>& places = plan.space.places[static_cast<std::size_t>(copy.tensor)];
+    const std::vector<Placement>& placements = plan.space.placements[static_cast<std::size_t>(copy.tensor)];
     const std::optional<double> without =
-        cost_without(problem, places, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
+        cost_without(problem, placements, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
     if (!without) return;
     copy.reason += *without == kImpossible
                        ? "; no plan is without it"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "relayout/graph/optimize/offers.h"
+#include "relayout/graph/optimize/alternatives.h"
 #include "relayout/graph/optimize/optimize.h"
 #include "tests/support/simple_costs.h"
 #include "tests/support/testing.h"
@@ -17,25 +17,27 @@ const Dims kDims{4, 8};
 Layout columns(int64_t gap) { return Layout::strided(kDims, {1, 4 + gap}); }
 
 /// Runs a matmul from any of some layouts to the same one.
-class ManyWays : public Backend {
+class ManyImplementations : public Backend {
  public:
-  explicit ManyWays(int ways) : ways_(ways) {}
+  /// Layouts columns(first) to columns(first + count - 1).
+  explicit ManyImplementations(int count, int first = 0) : count_(count), first_(first) {}
   std::string name() const override { return "many"; }
   int threads() const override { return 3; }
-  std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const Wish> src,
-                                              std::span<const Wish> dst, const Implementation*) const override {
+  std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation*) const override {
     const Layout weights = Layout::contiguous(graph.tensor(graph.node(node).src[1]).dims);
-    const auto agrees = [](std::span<const Wish> wishes, const std::vector<std::optional<Layout>>& layouts) {
-      for (std::size_t i = 0; i < wishes.size(); ++i) {
-        if (wishes[i] && wishes[i] != layouts[i]) return false;
+    const auto agrees = [](std::span<const LayoutRequest> requests, const std::vector<std::optional<Layout>>& layouts) {
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (requests[i] && requests[i] != layouts[i]) return false;
       }
       return true;
     };
     std::vector<Implementation> out;
-    for (int i = 0; i < ways_; ++i) {
-      Implementation way{.name = "many", .src = {columns(i), weights}, .dst = {columns(i)}};
-      way.src.resize(graph.node(node).src.size());
-      if (agrees(src, way.src) && agrees(dst, way.dst)) out.push_back(std::move(way));
+    for (int i = first_; i < first_ + count_; ++i) {
+      Implementation implementation{.name = "many", .src = {columns(i), weights}, .dst = {columns(i)}};
+      implementation.src.resize(graph.node(node).src.size());
+      if (agrees(src, implementation.src) && agrees(dst, implementation.dst)) out.push_back(std::move(implementation));
     }
     return out;
   }
@@ -45,7 +47,7 @@ class ManyWays : public Backend {
   }
 
  private:
-  int ways_;
+  int count_, first_;
 };
 
 /// Both ends are row-major.
@@ -62,7 +64,7 @@ Graph two_products() {
 
 TEST(OptimizeLimits, FewLayoutsAreAllConsidered) {
   test::ByteCosts costs;
-  const OptimalPlan plan = optimize(two_products(), ManyWays(10), costs);
+  const OptimalPlan plan = optimize(two_products(), ManyImplementations(10), costs);
   EXPECT_TRUE(plan.optimal);
   EXPECT_EQ(plan.space.left_out, 0u);
   EXPECT_EQ(plan.plan.threads, 3);
@@ -70,7 +72,7 @@ TEST(OptimizeLimits, FewLayoutsAreAllConsidered) {
 
 TEST(OptimizeLimits, WhatIsLeftOutIsCounted) {
   test::ByteCosts costs;
-  const OptimalPlan plan = optimize(two_products(), ManyWays(60), costs);
+  const OptimalPlan plan = optimize(two_products(), ManyImplementations(60), costs);
   EXPECT_TRUE(plan.optimal);
   // Of each of three tensors some.
   EXPECT_GE(plan.space.left_out, 3 * 20u);
@@ -81,23 +83,23 @@ TEST(OptimizeLimits, FixedLayoutsAreNeverLeftOut) {
   const Graph graph = two_products();
   const TensorId middle = graph.node(0).dst[0], last = graph.node(1).dst[0];
   for (int i = 0; i < 60; ++i) {
-    const OptimalPlan plan = optimize(graph, ManyWays(60), costs, {.fixed = {{middle, columns(i)}}});
+    const OptimalPlan plan = optimize(graph, ManyImplementations(60), costs, {.fixed = {{middle, columns(i)}}});
     EXPECT_EQ(plan.plan.copy(plan.plan.nodes[0].dst[0]).layout, columns(i)) << i;
     // The output's own, too, which stands in the graph.
     EXPECT_EQ(plan.plan.copy(plan.plan.outputs[0]).layout, Layout::contiguous(kDims)) << i;
   }
   OptimizeOptions options;
   for (int i = 0; i < 60; ++i) options.fixed.emplace_back(last, columns(i));
-  const Error error = test::error_of([&] { optimize(graph, ManyWays(60), costs, options); });
+  const Error error = test::error_of([&] { optimize(graph, ManyImplementations(60), costs, options); });
   EXPECT_EQ(error.code(), ErrorCode::limit) << error.message();
 }
 
 /// Whether a plan is found where stop() says so when it is asked for the `after`th time.
-bool finds_plan(const Graph& graph, int ways, int after) {
+bool finds_plan(const Graph& graph, int implementations, int after) {
   test::ByteCosts costs;
   int left = after;
   try {
-    optimize(graph, ManyWays(ways), costs, {.solve = {.stop = [&] { return left-- <= 0; }}});
+    optimize(graph, ManyImplementations(implementations), costs, {.solve = {.stop = [&] { return left-- <= 0; }}});
     return true;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::interrupted) << error.message();
@@ -116,7 +118,7 @@ TEST(OptimizeLimits, ListingWaysStops) {
 TEST(OptimizeLimits, ExplainingStops) {
   test::ByteCosts costs;
   const Graph graph = two_products();
-  OptimalPlan plan = optimize(graph, ManyWays(5), costs);
+  OptimalPlan plan = optimize(graph, ManyImplementations(5), costs);
   const std::vector<CopyId> reorders = plan.plan.reorders(graph);
   ASSERT_EQ(reorders.size(), 2u);
   const auto explained = [&](CopyId id) {
@@ -130,6 +132,56 @@ TEST(OptimizeLimits, ExplainingStops) {
   explain_reorders(graph, plan, {.time_limit = std::chrono::seconds(100)});
   EXPECT_TRUE(explained(reorders[0]));
   EXPECT_TRUE(explained(reorders[1]));
+}
+
+/// Costs in which one kind of cost is not by bytes.
+class OddCosts : public test::ByteCosts {
+ public:
+  OddCosts(std::optional<double> primitive, std::optional<double> reorder) : primitive_(primitive), reorder_(reorder) {}
+  double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
+                   const Implementation* forward, bool in_place) override {
+    return primitive_ ? *primitive_ : ByteCosts::primitive(context, node, implementation, forward, in_place);
+  }
+  double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override {
+    return reorder_ ? *reorder_ : ByteCosts::reorder(setting, from, to);
+  }
+
+ private:
+  std::optional<double> primitive_, reorder_;
+};
+
+// The solver throws the standard library's exceptions; those who call the planner get an Error.
+TEST(OptimizeErrors, APlanThatIsNotPossibleIsUnsupported) {
+  // The input is row-major, the products take none of it, and no reorder is possible.
+  OddCosts costs({}, kImpossible);
+  const Error error = test::error_of([&] { optimize(two_products(), ManyImplementations(3, 1), costs); });
+  EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.message();
+}
+
+TEST(OptimizeErrors, CostsThatAreNoneAreInvalidArguments) {
+  OddCosts costs(-1, {});
+  const Error error = test::error_of([&] { optimize(two_products(), ManyImplementations(3), costs); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.message();
+}
+
+TEST(OptimizeErrors, TooManyCombinationsOfLayoutsAreALimit) {
+  // Eighteen readers of one tensor, each in one of eighteen layouts: 2^18 sets of layouts can be wanted of it.
+  Graph graph;
+  const TensorId x = graph.input("x", kDims);
+  const std::vector<float> weights(64, 1.0f);
+  for (int i = 0; i < 18; ++i) graph.output(graph.matmul(x, graph.constant("w" + std::to_string(i), {8, 8}, weights)));
+  test::ByteCosts costs;
+  const Error error = test::error_of([&] { optimize(graph, ManyImplementations(18), costs); });
+  EXPECT_EQ(error.code(), ErrorCode::limit) << error.message();
+}
+
+TEST(OptimizeErrors, ExplainingHandsThemOn) {
+  test::ByteCosts costs;
+  const Graph graph = two_products();
+  OptimalPlan plan = optimize(graph, ManyImplementations(5), costs);
+  plan.space.problem.operations[0].choices[0].cost = -1;
+  const Error error = test::error_of([&] { explain_reorders(graph, plan); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.message();
 }
 
 }  // namespace

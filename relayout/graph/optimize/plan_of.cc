@@ -1,4 +1,4 @@
-// An assignment as a layout plan: copies for places, reorders with their reasons, whose memory is whose.
+// An assignment as a layout plan: copies for placements, reorders with their reasons, whose memory is whose.
 #include <algorithm>
 #include <bit>
 
@@ -38,12 +38,12 @@ class PlanMaker {
   const NodeChoice& meaning(NodeId id) const {
     return space_.choices[at(id)][at(assignment_.choice[operation_of(id)])];
   }
-  const Place& place(TensorId t, int p) const { return space_.places[at(t)][at(p)]; }
+  const Placement& placement(TensorId t, int p) const { return space_.placements[at(t)][at(p)]; }
   CopyId copy_at(TensorId t, int p) const { return copies_[at(t)][at(p)]; }
 
-  /// One for each place in which a tensor exists.
+  /// One for each placement in which a tensor exists.
   void make_copies() {
-    for (std::size_t t = 0; t < copies_.size(); ++t) copies_[t].resize(space_.places[t].size(), kNone);
+    for (std::size_t t = 0; t < copies_.size(); ++t) copies_[t].resize(space_.placements[t].size(), kNone);
     for (std::size_t i = 0; i < space_.problem.operations.size(); ++i) {
       for (std::size_t d = 0; d < operation(i).dst.size(); ++d) {
         const TensorId t = operation(i).dst[d];
@@ -52,7 +52,7 @@ class PlanMaker {
       }
     }
     for (std::size_t t = 0; t < copies_.size(); ++t) {
-      for (const solve::PlaceReorder& reorder : assignment_.reorders[t]) {
+      for (const solve::PlacementReorder& reorder : assignment_.reorders[t]) {
         const auto tensor = static_cast<TensorId>(t);
         add(tensor, reorder.to, copy_at(tensor, reorder.from));
       }
@@ -61,20 +61,20 @@ class PlanMaker {
 
   void add(TensorId t, int p, CopyId from) {
     copies_[at(t)][at(p)] = static_cast<CopyId>(plan_.copies.size());
-    places_.push_back(p);
-    plan_.copies.push_back({.tensor = t, .layout = place(t, p).layout, .from = from});
+    placements_.push_back(p);
+    plan_.copies.push_back({.tensor = t, .layout = placement(t, p).layout, .from = from});
   }
 
-  /// Of those places, one where the tensor is: what its producer wrote, if that is one.
-  int pick(TensorId t, solve::PlaceSet places) const {
+  /// Of those placements, one where the tensor is: what its producer wrote, if that is one.
+  int pick(TensorId t, solve::PlacementSet placements) const {
     const int written = written_[at(t)];
-    if (written != kNone && (places >> written & 1) != 0) return written;
-    for (solve::PlaceSet left = places; left != 0; left &= left - 1) {
+    if (written != kNone && (placements >> written & 1) != 0) return written;
+    for (solve::PlacementSet left = placements; left != 0; left &= left - 1) {
       const int p = std::countr_zero(left);
       if (copy_at(t, p) != kNone) return p;
     }
     throw Error(ErrorCode::invalid_argument,
-                "plan: the assignment makes \"" + escaped(graph_.tensor(t).name) + "\" in no place that is read");
+                "plan: the assignment makes \"" + escaped(graph_.tensor(t).name) + "\" in no placement that is read");
   }
 
   void plan_node(NodeId id) {
@@ -109,7 +109,7 @@ class PlanMaker {
     resolved_[at(id)] = true;
     resolve(copy.view_of);
     const Copy& of = plan_.copies[at(copy.view_of)];
-    const NodeId part_of = place(copy.tensor, places_[at(id)]).part_of;
+    const NodeId part_of = placement(copy.tensor, placements_[at(id)]).part_of;
     if (part_of != kNone && graph_.node(part_of).dst[0] == of.tensor) {
       const std::vector<TensorId>& parts = graph_.node(part_of).src;
       const auto i = static_cast<std::size_t>(std::ranges::find(parts, copy.tensor) - parts.begin());
@@ -186,9 +186,9 @@ class PlanMaker {
   const solve::Assignment& assignment_;
   const std::vector<NodeId> producers_;
   LayoutPlan plan_;
-  std::vector<int> written_;                 // by tensor: the place
-  std::vector<std::vector<CopyId>> copies_;  // by tensor and place
-  std::vector<int> places_;                  // by copy
+  std::vector<int> written_;                 // by tensor: the placement
+  std::vector<std::vector<CopyId>> copies_;  // by tensor and placement
+  std::vector<int> placements_;              // by copy
   std::vector<bool> resolved_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "relayout/graph/passes/simplify_parts.h"
+#include "relayout/graph/passes/simplify_steps.h"
 #include "relayout/graph/reference/reference.h"
 
 namespace relayout::graph {

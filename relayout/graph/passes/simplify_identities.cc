@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "relayout/graph/passes/simplify.h"
-#include "relayout/graph/passes/simplify_parts.h"
+#include "relayout/graph/passes/simplify_steps.h"
 
 namespace relayout::graph {
 namespace {

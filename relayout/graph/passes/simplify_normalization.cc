@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "relayout/graph/passes/simplify.h"
-#include "relayout/graph/passes/simplify_parts.h"
+#include "relayout/graph/passes/simplify_steps.h"
 #include "relayout/graph/reference/reference.h"
 
 namespace relayout::graph {

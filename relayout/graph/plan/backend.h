@@ -1,7 +1,9 @@
-// Backend: what computes primitives in given layouts. The planner asks it which ways there are, the executor runs them.
+// Backend: a library that computes primitives in given layouts. The planner asks it which implementations it has and
+// how fast they are; the executor runs them.
 //
-// A backend is one folder (execute/onednn is the tested one). It knows one primitive at a time, never the graph's
-// plan: layouts come in, and reorders are not its business.
+// Each backend is one folder of execute/. A backend sees one primitive at a time and never the plan of a graph: it is
+// given layouts, and reorders are made without it. What an implementation is called is the backend's affair alone:
+// nothing in relayout/graph reads a meaning out of a name.
 #pragma once
 
 #include <memory>
@@ -14,25 +16,53 @@
 
 namespace relayout::graph {
 
-/// One way to run a node: a layout for each operand that is present (sources, then destinations; nothing where absent).
+/// A program of the backend that can run a node, with the layout of each operand: sources, then destinations, and
+/// nothing for an operand that is absent.
 struct Implementation {
-  std::string name;  // the backend's, e.g. "brgconv:avx512_core"
+  std::string name;  // as the backend calls it
   std::vector<std::optional<Layout>> src, dst;
-  /// A slow one for completeness: never chosen where another exists.
+  /// A slow implementation, which the backend has so that every node runs. It is chosen only where there is no other.
   bool reference = false;
 };
 
-/// What an operand's layout should be: nothing is `any`.
-using Wish = std::optional<Layout>;
+/// How a convolution is computed, as far as its time depends on it.
+enum class ConvolutionAlgorithm : uint8_t {
+  other,
+  /// Loops over channels and positions, one after the other.
+  direct,
+  /// The source is copied into a matrix of all taps, which is multiplied by the weights (im2col).
+  unfolding,
+  /// One channel a group: vectors run across the groups.
+  depthwise,
+};
 
-/// A primitive made ready in fixed layouts.
+/// How fast an implementation is compared with the machine's limits. analytic_costs() predicts times from it. The
+/// default describes an implementation of which nothing is known: it reaches the limits, with the smallest vectors.
+struct Performance {
+  /// The share of the machine's arithmetic (Calibration::flops_per_us) that it reaches. Above 1 where the algorithm
+  /// does fewer operations than a direct computation, whose operations are counted.
+  double arithmetic = 1;
+  /// The share of the bandwidth of caches and memory that it reaches.
+  double memory = 1;
+  /// f32 elements in one vector of the instructions that it uses.
+  int lanes = 4;
+  /// Of convolutions and deconvolutions.
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::other;
+  /// Whether it calls a general matrix multiplication, rather than code that was generated for the node.
+  bool multiplies_matrices = false;
+};
+
+/// The layout that an operand should have; nothing stands for any layout.
+using LayoutRequest = std::optional<Layout>;
+
+/// A primitive that is ready to run in fixed layouts.
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Pointers to element 0 of each operand's buffer (offset0 is in the layout); null where absent. Padding of the
-  /// destinations is zero afterwards. Errors: internal (the backend failed).
+  /// Takes a pointer to element 0 of each operand's buffer, to which the layout's offset0 is added; null for an operand
+  /// that is absent. Afterwards the padding of the destinations is zero. Errors: internal (the backend failed).
   virtual void run(std::span<const void* const> src, std::span<void* const> dst) = 0;
-  /// Memory of its own in bytes: scratchpad and workspace.
+  /// Bytes of memory that it needs besides its operands: scratchpad and workspace.
   virtual int64_t scratch_bytes() const { return 0; }
 };
 
@@ -41,19 +71,26 @@ class Backend {
   virtual ~Backend() = default;
   /// Name and version, e.g. "onednn 2.6.3".
   virtual std::string name() const = 0;
-  /// What else its ways and their times depend on, as it is set in this process: instruction sets, arithmetic of less
-  /// precision. For those who keep them; not for people.
+  /// Whatever else its implementations and their times depend on in this process, for instance the instruction sets
+  /// that it may use. Programs that keep measured times compare this text; it is not meant to be read by people.
   virtual std::string settings() const { return {}; }
-  /// Threads that its primitives use, 1 or more. Which ways there are may depend on it, so a plan is for this number.
+  /// Threads that its primitives use, 1 or more. A plan is for this number, as implementations may depend on it.
   virtual int threads() const = 0;
-  /// The ways to run a node whose operands are in the wished layouts, the backend's first choice first. Empty where
-  /// there is none. `forward` is the implementation planned for the hint of a backward node, else null. Wishes are one
-  /// an operand; absent operands are passed over. Layouts that no Layout can say (opaque ones) are left out.
-  virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const Wish> src,
-                                                      std::span<const Wish> dst,
+  /// The implementations that can run a node with operands in the requested layouts, the backend's first choice first;
+  /// none if there are none. There is one request for each operand, and those of absent operands are ignored. `forward`
+  /// is the implementation that is planned for the hint of a backward node, else null. An implementation is left out if
+  /// a Layout cannot describe its operands (opaque formats).
+  virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node,
+                                                      std::span<const LayoutRequest> src,
+                                                      std::span<const LayoutRequest> dst,
                                                       const Implementation* forward) const = 0;
-  /// Makes one of these ready. `forward` is the executable of the hint, which holds the workspace, else null. Errors:
-  /// unsupported (it cannot be made), internal.
+  /// How fast one of these is. Asked for every implementation that is priced, so it must not take long.
+  virtual Performance performance(const Graph& graph, NodeId node, const Implementation& implementation) const {
+    static_cast<void>(graph), static_cast<void>(node), static_cast<void>(implementation);
+    return {};
+  }
+  /// Makes one of these ready to run. `forward` is the executable of the hint, which holds the workspace, else null.
+  /// Errors: unsupported (it cannot be made), internal.
   virtual std::unique_ptr<Executable> make(const Graph& graph, NodeId node, const Implementation& implementation,
                                            const Implementation* forward_implementation, Executable* forward) const = 0;
 };

@@ -73,9 +73,10 @@ struct Calibration {
   Machine machine{};
 };
 
-/// Roofline costs: the larger of arithmetic and traffic, plus the call and the step. An implementation's share of the
-/// arithmetic's limit is by its family and shape; a reorder is Plan::cost and the step. Times in layouts are
-/// comparable, not exact. Of forward implementations nothing is asked.
-std::unique_ptr<Costs> analytic_costs(const Calibration& calibration);
+/// Roofline costs: a primitive takes the longer of its arithmetic and its memory traffic, each at the share of the
+/// machine's limit that Backend::performance() says, plus the call and the step; a reorder takes Plan::cost and the
+/// step. The times are good for comparing layouts, but are not exact. The forward implementation of a backward node
+/// makes no difference. The backend must outlive the costs.
+std::unique_ptr<Costs> analytic_costs(const Calibration& calibration, const Backend& backend);
 
 }  // namespace relayout::graph

@@ -1,11 +1,7 @@
-// Roofline costs: what each family of implementations reaches of the machine's limits.
-//
-// Shares are medians over the layers of twelve networks in every layout, measured with oneDNN 2.6 on a 4th-generation
-// EPYC with AVX-512.
+// Roofline costs: the time of a primitive from its work, the machine's limits and what its implementation reaches of
+// them; the time of a reorder from its plan. The constants below were measured together with the shares of the tested
+// backend (see its performance()).
 #include <algorithm>
-#include <optional>
-#include <span>
-#include <string_view>
 #include <unordered_map>
 
 #include "relayout/graph/plan/cost.h"
@@ -14,86 +10,6 @@
 
 namespace relayout::graph {
 namespace {
-
-/// Of a limit, by what an implementation's name holds and where the channels lie; nothing is anywhere.
-struct Share {
-  std::string_view word;
-  double arithmetic, memory;
-  std::optional<Channels> channels{};
-};
-using Shares = std::span<const Share>;
-
-constexpr auto kPlain = Channels::plain, kLast = Channels::last, kBlocked = Channels::blocked;
-
-// In each list the first that fits counts; the last fits all.
-constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},       {"wino", 2, 0.9},
-                                  {"brdgmm", 0.47, 0.6},      {"jit_dw:sse41", 0.26, 0.3},
-                                  {"jit_dw:avx2", 0.48, 0.6}, {"_dw", 0.58, 0.6},
-                                  {"brgconv", 0.95, 0.9},     {"gemm", 0.65, 0.9, kLast},
-                                  {"gemm", 0.82, 0.9},        {"jit_1x1:sse41", 0.33, 0.9},
-                                  {"jit_1x1", 0.955, 0.9},    {"sse41", 0.3, 0.9, kBlocked},
-                                  {"sse41", 0.2, 0.9},        {"avx2", 0.71, 0.9},
-                                  {"jit", 0.95, 0.9},         {"", 0.5, 0.5}};
-constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
-constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
-constexpr Share kPooling[] = {{"ref", 0.003, 0.014}, {"simple_nchw", 0.0032, 0.014}, {"simple", 0.035, 0.22},
-                              {"sse41", 0.13, 0.4},  {"jit", 0.14, 0.18, kPlain},    {"jit", 0.26, 0.55},
-                              {"", 0.05, 0.2}};
-constexpr Share kConcat[] = {{"ref", 0.003, 0.02}, {"simple", 1, 0.4, kLast}, {"simple", 1, 0.05}, {"", 1, 0.75}};
-constexpr Share kShuffle[] = {{"ref", 0.003, 0.02},
-                              {"relayout", 1, 0.8, kPlain},
-                              {"relayout", 1, 0.32, kLast},
-                              {"relayout", 1, 0.1},
-                              {"", 1, 0.22}};
-constexpr Share kNormalization[] = {{"relayout", 1, 0.36, kPlain},
-                                    {"relayout", 1, 0.3, kLast},
-                                    {"relayout", 1, 0.4},
-                                    {"ref", 0.003, 0.02},
-                                    {"nspc", 1, 0.028},
-                                    {"ncsp", 1, 0.08},
-                                    {"sse41", 1, 0.14, kLast},
-                                    {"sse41", 1, 0.07},
-                                    {"jit", 1, 0.3, kLast},
-                                    {"jit", 1, 0.53},
-                                    {"", 1, 0.1}};
-constexpr Share kLrn[] = {{"ref", 0.003, 0.02},           {"sse41", 0.045, 0.5, kBlocked}, {"sse41", 0.14, 0.5},
-                          {"avx2", 0.045, 0.5, kBlocked}, {"", 0.18, 0.5, kBlocked},       {"", 0.3, 0.5}};
-constexpr Share kResampling[] = {
-    {"ref", 0.001, 0.01},        {"jit", 0.045, 0.3, kLast},      {"jit", 0.032, 0.2, kBlocked},
-    {"jit", 0.005, 0.03},        {"relayout", 0.01, 0.06, kLast}, {"relayout", 0.0056, 0.03, kBlocked},
-    {"relayout", 0.0003, 0.005}, {"", 0.003, 0.02, kLast},        {"", 0.003, 0.02, kBlocked},
-    {"", 0.001, 0.006}};
-constexpr Share kSoftmax[] = {
-    {"ref", 0.003, 0.02}, {"", 0.035, 0.5, kLast}, {"", 0.06, 0.5, kBlocked}, {"", 0.11, 0.5}};
-constexpr Share kElementwise[] = {{"ref", 0.003, 0.02},   {"simple", 0.5, 0.55}, {"sse41", 0.15, 0.56},
-                                  {"relayout", 0.3, 0.7}, {"jit", 0.3, 0.85},    {"", 0.05, 0.3}};
-
-Shares shares_of(Kind kind) {
-  switch (kind) {
-    case Kind::convolution:
-    case Kind::deconvolution: return kConvolution;
-    case Kind::matmul:
-    case Kind::inner_product: return kProduct;
-    case Kind::rnn: return kRecurrent;
-    case Kind::pooling: return kPooling;
-    case Kind::concat: return kConcat;
-    case Kind::shuffle: return kShuffle;
-    case Kind::batch_normalization:
-    case Kind::layer_normalization: return kNormalization;
-    case Kind::lrn: return kLrn;
-    case Kind::resampling: return kResampling;
-    case Kind::softmax: return kSoftmax;
-    default: return kElementwise;
-  }
-}
-
-bool holds(std::string_view name, std::string_view word) { return name.find(word) != name.npos; }
-
-const Share& share_of(Kind kind, std::string_view name, Channels channels) {
-  return *std::ranges::find_if(shares_of(kind), [&](const Share& share) {
-    return holds(name, share.word) && share.channels.value_or(channels) == channels;
-  });
-}
 
 /// Of a matrix that is unfolded, which is written and read in short pieces.
 constexpr double kUnfolding = 0.13;
@@ -116,26 +32,28 @@ bool is_convolution(const Node& node) { return node.kind == Kind::convolution ||
 
 class AnalyticCosts : public Costs {
  public:
-  explicit AnalyticCosts(const Calibration& calibration) : calibration_(calibration) {}
+  AnalyticCosts(const Calibration& calibration, const Backend& backend)
+      : calibration_(calibration), backend_(backend) {}
 
   std::string name() const override { return "analytic"; }
 
-  double primitive(const CostContext& context, NodeId id, const Implementation& way, const Implementation*,
+  double primitive(const CostContext& context, NodeId id, const Implementation& implementation, const Implementation*,
                    bool in_place) override {
     const Graph& graph = context.graph();
     const Node& node = graph.node(id);
-    const Work work = work_of(graph, id, way);
-    const Channels channels = way.src[0] ? channels_of(*way.src[0]) : kPlain;
-    const Share& share = share_of(node.kind, way.name, channels);
+    const Performance performance = backend_.performance(graph, id, implementation);
+    const Work work = work_of(graph, id, implementation, performance);
+    const Channels channels = implementation.src[0] ? channels_of(*implementation.src[0]) : Channels::plain;
     const DType dtype = graph.tensor(node.src[0]).dtype;
-    const double speed =
-        calibration_.flops_per_us * speed_of(dtype) * share.arithmetic * shape_share(graph, node, way, channels);
+    const double speed = calibration_.flops_per_us * speed_of(dtype) * performance.arithmetic *
+                         shape_share(graph, node, performance, channels);
     const double unfolding = work.unfolded_bytes / (calibration_.near_bytes_per_us * kUnfolding);
-    const double share_us = (in_place ? kInPlace : 1) / (share.memory * order_share(node, way, channels));
+    const double share_us =
+        (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
     const Traffic traffic = traffic_of(work.bytes);
     const double arithmetic = work.flops / speed + unfolding;
     // Channels last, a convolution's rows are far apart: what memory gives is waited for.
-    const bool waits = is_convolution(node) && channels == kLast;
+    const bool waits = is_convolution(node) && channels == Channels::last;
     const double far = traffic.far * share_us, near = traffic.near * share_us;
     return calibration_.step_us + calibration_.call_us +
            (waits ? std::max(arithmetic, near) + far : std::max(arithmetic, near + far));
@@ -152,22 +70,20 @@ class AnalyticCosts : public Costs {
 
  private:
   /// What another order of the destination leaves of a normalization's share.
-  static double order_share(const Node& node, const Implementation& way, Channels channels) {
-    if (node.kind != Kind::batch_normalization || !way.dst[0]) return 1;
-    const bool rows = channels_of(*way.dst[0]) == kPlain;
-    return rows == (channels == kPlain) ? 1 : rows ? kToRows : kFromRows;
+  static double order_share(const Node& node, const Implementation& implementation, Channels channels) {
+    if (node.kind != Kind::batch_normalization || !implementation.dst[0]) return 1;
+    const bool rows = channels_of(*implementation.dst[0]) == Channels::plain;
+    return rows == (channels == Channels::plain) ? 1 : rows ? kToRows : kFromRows;
   }
 
   /// What a convolution's shape leaves of its family's share.
-  static double shape_share(const Graph& graph, const Node& node, const Implementation& way, Channels channels) {
-    if (!is_convolution(node)) return 1;
-    // Kernels that take channels and places one after the other.
-    if (!way.name.starts_with("jit:")) return 1;
+  static double shape_share(const Graph& graph, const Node& node, const Performance& performance, Channels channels) {
+    if (!is_convolution(node) || performance.algorithm != ConvolutionAlgorithm::direct) return 1;
     const Tensor& src = graph.tensor(node.src[0]);
     const int64_t groups = node.as<ConvolutionAttributes>().groups;
     double out = 1;
     if (groups > 1 && src.dims[1] / groups < kFewChannels) out *= kGrouped;
-    if (channels == kLast && src.dims[1] * bits(src.dtype) / 8 % kSameSets == 0) out *= kConflicts;
+    if (channels == Channels::last && src.dims[1] * bits(src.dtype) / 8 % kSameSets == 0) out *= kConflicts;
     return out;
   }
 
@@ -197,13 +113,14 @@ class AnalyticCosts : public Costs {
   }
 
   Calibration calibration_;
+  const Backend& backend_;
   std::unordered_map<CostKey, double, CostKeyHash> reorders_;
 };
 
 }  // namespace
 
-std::unique_ptr<Costs> analytic_costs(const Calibration& calibration) {
-  return std::make_unique<AnalyticCosts>(calibration);
+std::unique_ptr<Costs> analytic_costs(const Calibration& calibration, const Backend& backend) {
+  return std::make_unique<AnalyticCosts>(calibration, backend);
 }
 
 }  // namespace relayout::graph

@@ -254,8 +254,8 @@ CostKey primitive_key(const CostContext& context, NodeId node, const Implementat
   return maker.add(1 + uint64_t{in_place}).key();
 }
 
-CostKey question_key(const Graph& graph, NodeId node, std::span<const Wish> src, std::span<const Wish> dst,
-                     const Implementation* forward) {
+CostKey question_key(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
+                     std::span<const LayoutRequest> dst, const Implementation* forward) {
   KeyMaker maker;
   add_node(maker, graph, nullptr, graph.node(node));
   add_layouts(maker, src);

@@ -89,7 +89,7 @@ CostKey primitive_key(const CostContext& context, NodeId node, const Implementat
                       const Implementation* forward, bool in_place);
 CostKey reorder_key(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to);
 /// Of what Backend::implementations() is asked: nothing of the graph beside the node, its operands and its hint.
-CostKey question_key(const Graph& graph, NodeId node, std::span<const Wish> src, std::span<const Wish> dst,
-                     const Implementation* forward);
+CostKey question_key(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
+                     std::span<const LayoutRequest> dst, const Implementation* forward);
 
 }  // namespace relayout::graph

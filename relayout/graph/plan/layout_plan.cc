@@ -38,12 +38,12 @@ bool runs_in_place(const LayoutPlan& plan, NodeId node) {
   return of != kNone && std::ranges::find(planned.src, of) != planned.src.end();
 }
 
-std::optional<Implementation> offered(const Backend& backend, const Graph& graph, NodeId node,
-                                      const Implementation& way, const Implementation* forward) {
+std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
+                                                      const Implementation& way, const Implementation* forward) {
   for (int open = 0; open < 3; ++open) {
-    std::vector<Wish> src = way.src, dst = way.dst;
-    for (auto* wishes : {&src, &dst}) {
-      for (std::size_t i = open == 1 ? 1 : 0; i < wishes->size() && open > 0; ++i) (*wishes)[i].reset();
+    std::vector<LayoutRequest> src = way.src, dst = way.dst;
+    for (auto* requests : {&src, &dst}) {
+      for (std::size_t i = open == 1 ? 1 : 0; i < requests->size() && open > 0; ++i) (*requests)[i].reset();
     }
     for (Implementation& found : backend.implementations(graph, node, src, dst, forward)) {
       if (found.name == way.name && found.src == way.src && found.dst == way.dst) return std::move(found);
@@ -61,6 +61,12 @@ bool can_overwrite_source(const Graph& graph, const Node& node) {
     case Kind::batch_normalization: return node.pass == Pass::forward_inference;
     default: return false;
   }
+}
+
+Channels channels_of(const Layout& layout) {
+  if (layout.ndims() < 3) return Channels::plain;
+  if (layout.block(1) > 1) return Channels::blocked;
+  return layout.outer_stride(1) == 1 ? Channels::last : Channels::plain;
 }
 
 int64_t first_offset(const Layout& layout) { return layout.empty() ? layout.offset0() : layout.offset_range().first; }

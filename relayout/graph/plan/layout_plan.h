@@ -59,12 +59,17 @@ Implementation implementation_of(const LayoutPlan& plan, NodeId node);
 bool runs_in_place(const LayoutPlan& plan, NodeId node);
 /// That way as the backend offers it, or nothing where it cannot be made: asked for in all its layouts, in those of its
 /// data, and for any, as weights have many spellings. `forward` is the way of the node's hint, else null.
-std::optional<Implementation> offered(const Backend& backend, const Graph& graph, NodeId node,
-                                      const Implementation& way, const Implementation* forward);
+std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
+                                                      const Implementation& way, const Implementation* forward);
 
 /// Whether a node computes each element of its destination from the same ones of its sources, so that it may be written
 /// over the first of them.
 bool can_overwrite_source(const Graph& graph, const Node& node);
+
+/// How the channels (dim 1) of an activation are stored: as an outer dim (row-major), as the innermost dim, or in
+/// blocks. Layouts below three dims count as plain.
+enum class Channels : uint8_t { plain, last, blocked };
+Channels channels_of(const Layout& layout);
 
 /// The least offset of an element or padding place.
 int64_t first_offset(const Layout& layout);

@@ -1,11 +1,11 @@
-// The policies as one walk over the nodes: wishes for a node's operands, the backend's answer, reorders to it.
+// The policies as one walk over the nodes: requests for a node's operands, the backend's answer, reorders to it.
 #include "relayout/graph/plan/propagate.h"
 
 #include <algorithm>
 #include <array>
 
 #include "relayout/graph/ir/ops.h"
-#include "relayout/graph/plan/propagate_wishes.h"
+#include "relayout/graph/plan/layout_requests.h"
 
 namespace relayout::graph {
 namespace {
@@ -149,14 +149,14 @@ class Propagation {
   /// By what the policy asks for, then by ever less of it, until the backend has a way that is no slow one: its own
   /// first choice where the policy is met, else the one that has the least reordered before it.
   Implementation implementation_for(NodeId id, const Implementation* forward) {
-    const WishList list = wishes_of(context_, id);
+    const RequestList list = requests_of(context_, id);
     if (options_.policy == Policy::openvino) {
       if (auto found = most_matching(id, list, forward)) return *std::move(found);
     }
     std::optional<Implementation> slow;
     bool met = true;
-    for (const Wishes& wishes : list.wishes) {
-      std::vector<Implementation> found = backend_.implementations(graph_, id, wishes.src, wishes.dst, forward);
+    for (const LayoutRequests& requests : list.requests) {
+      std::vector<Implementation> found = backend_.implementations(graph_, id, requests.src, requests.dst, forward);
       const auto fast =
           std::stable_partition(found.begin(), found.end(), [](const auto& one) { return !one.reference; });
       if (fast != found.begin()) {
@@ -174,13 +174,13 @@ class Propagation {
   }
 
   /// OpenVINO's choice: the best family of implementations, in it the most sources that match, then the first way.
-  std::optional<Implementation> most_matching(NodeId id, const WishList& list, const Implementation* forward) {
+  std::optional<Implementation> most_matching(NodeId id, const RequestList& list, const Implementation* forward) {
     std::optional<Implementation> best;
     std::pair<int, int> best_rank;
     for (std::size_t i = 0; i < list.preferred; ++i) {
       for (Implementation& way :
-           backend_.implementations(graph_, id, list.wishes[i].src, list.wishes[i].dst, forward)) {
-        const std::pair<int, int> rank = {family(way), -matching_sources(id, way)};
+           backend_.implementations(graph_, id, list.requests[i].src, list.requests[i].dst, forward)) {
+        const std::pair<int, int> rank = {family(id, way), -matching_sources(id, way)};
         if (best && rank >= best_rank) continue;
         best_rank = rank;
         best = std::move(way);
@@ -190,9 +190,9 @@ class Propagation {
   }
 
   /// Generated code before a matrix multiplication of unfolded data, references last.
-  static int family(const Implementation& way) {
-    if (way.reference) return 2;
-    return way.name.starts_with("gemm") ? 1 : 0;
+  int family(NodeId id, const Implementation& implementation) const {
+    if (implementation.reference) return 2;
+    return backend_.performance(graph_, id, implementation).multiplies_matrices ? 1 : 0;
   }
 
   /// Constants match whatever is asked of them.
@@ -250,7 +250,7 @@ class Propagation {
   std::vector<Implementation> chosen_;
   std::vector<NodeId> producers_;
   std::vector<bool> weights_;
-  WishContext context_;
+  RequestContext context_;
 };
 
 }  // namespace

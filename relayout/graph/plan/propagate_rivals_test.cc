@@ -6,26 +6,29 @@
 namespace relayout::graph {
 namespace {
 
-/// Each node in one format of all its activations: "jit" ways, in the order of kFormats. Convolutions also read rows of
-/// channels and write blocks; in row-major alone they are "gemm".
+/// Runs each node with all its activations in one format, by implementations called "generated". A convolution may also
+/// read row-major data and write blocks. The convolution that reads and writes row-major data is called "product", and
+/// is a matrix multiplication.
 class FormatsBackend : public Backend {
  public:
   std::string name() const override { return "formats"; }
   int threads() const override { return 1; }
 
-  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
-                                              std::span<const Wish> dst, const Implementation*) const override {
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation*) const override {
     const Node& node = graph.node(id);
     const bool convolution = node.kind == Kind::convolution;
     std::vector<Implementation> out;
     const auto add = [&](const char* name, const char* from, const char* to) {
       Implementation way{.name = name};
       bool fits = true;
-      const auto operand = [&](TensorId t, const Wish& wish, bool plain, const char* format) -> std::optional<Layout> {
+      const auto operand = [&](TensorId t, const LayoutRequest& request, bool plain,
+                               const char* format) -> std::optional<Layout> {
         if (t == kNone) return std::nullopt;
         const Dims& dims = graph.tensor(t).dims;
         const Layout layout = plain || dims.size() < 3 ? Layout::contiguous(dims) : Format::parse(format).bind(dims);
-        fits = fits && (!wish || *wish == layout);
+        fits = fits && (!request || *request == layout);
         return layout;
       };
       for (std::size_t i = 0; i < src.size(); ++i) {
@@ -34,12 +37,15 @@ class FormatsBackend : public Backend {
       for (std::size_t i = 0; i < dst.size(); ++i) way.dst.emplace_back(operand(node.dst[i], dst[i], false, to));
       if (fits) out.push_back(std::move(way));
     };
-    for (const char* format : {"axb", "aBx8b", "aBx16b"}) add("jit", format, format);
-    if (convolution) add("jit", "abx", "aBx16b");
-    add(convolution ? "gemm" : "jit", "abx", "abx");
+    for (const char* format : {"axb", "aBx8b", "aBx16b"}) add("generated", format, format);
+    if (convolution) add("generated", "abx", "aBx16b");
+    add(convolution ? "product" : "generated", "abx", "abx");
     return out;
   }
 
+  Performance performance(const Graph&, NodeId, const Implementation& implementation) const override {
+    return {.multiplies_matrices = implementation.name == "product"};
+  }
   std::unique_ptr<Executable> make(const Graph&, NodeId, const Implementation&, const Implementation*,
                                    Executable*) const override {
     throw Error(ErrorCode::unsupported, "formats backend: plans only");
@@ -81,8 +87,8 @@ TEST(Rivals, UniformBlocksAreTheirOwnWhateverTheMachine) {
   Net net;
   const TensorId y = net.convolution(net.input(32), 32);
   net.graph.output(y);
-  EXPECT_EQ(net.made(net.plan(Policy::blocked8), y), "jit aBcd8b aBcd8b");
-  EXPECT_EQ(net.made(net.plan(Policy::blocked16), y), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(net.plan(Policy::blocked8), y), "generated aBcd8b aBcd8b");
+  EXPECT_EQ(net.made(net.plan(Policy::blocked16), y), "generated aBcd16b aBcd16b");
 }
 
 TEST(Rivals, OpenVinoTakesTheWayWhoseSourcesMatch) {
@@ -93,12 +99,12 @@ TEST(Rivals, OpenVinoTakesTheWayWhoseSourcesMatch) {
   const TensorId e = net.graph.sum({d, a, c});
   net.graph.output(e);
   const LayoutPlan plan = net.plan(Policy::openvino);
-  // Generated code comes before gemm, which would match as well; channels last is not offered.
-  EXPECT_EQ(net.made(plan, a), "jit abcd aBcd16b");
-  EXPECT_EQ(net.made(plan, b), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, c), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, d), "jit abcd abcd");
-  EXPECT_EQ(net.made(plan, e), "jit aBcd16b aBcd16b");
+  // Generated code is preferred to matrix multiplication, which would match as well; channels last is not offered.
+  EXPECT_EQ(net.made(plan, a), "generated abcd aBcd16b");
+  EXPECT_EQ(net.made(plan, b), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, c), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, d), "generated abcd abcd");
+  EXPECT_EQ(net.made(plan, e), "generated aBcd16b aBcd16b");
   EXPECT_EQ(plan.reorders(net.graph).size(), 1U);
 }
 
@@ -110,7 +116,7 @@ TEST(Rivals, OpenVinoCountsSourcesNotBytes) {
   const TensorId sum = net.graph.binary(big, net.graph.binary(small, smaller));
   net.graph.output(sum);
   // One source matches either way; the first format that is offered is blocked, whatever it reorders.
-  EXPECT_EQ(net.made(net.plan(Policy::openvino), sum), "jit aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(net.plan(Policy::openvino), sum), "generated aBcd16b aBcd16b");
 }
 
 TEST(Rivals, OrtBlocksConvolutionsWhoseChannelsFillBlocks) {
@@ -118,9 +124,9 @@ TEST(Rivals, OrtBlocksConvolutionsWhoseChannelsFillBlocks) {
   const TensorId x = net.input(3), a = net.convolution(x, 24), b = net.relu(a), c = net.convolution(b, 32);
   net.graph.output(c);
   const LayoutPlan plan = net.plan(Policy::ort);
-  EXPECT_EQ(net.made(plan, a), "jit abcd aBcd16b");  // few channels are read as they are
-  EXPECT_EQ(net.made(plan, b), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, c), "gemm abcd abcd");  // 24 channels fill no block
+  EXPECT_EQ(net.made(plan, a), "generated abcd aBcd16b");  // few channels are read as they are
+  EXPECT_EQ(net.made(plan, b), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, c), "product abcd abcd");  // 24 channels fill no block
   EXPECT_EQ(plan.reorders(net.graph).size(), 1U);
 }
 
@@ -133,9 +139,9 @@ TEST(Rivals, OrtBlocksGroupsThatFillBlocks) {
   net.graph.output(two);
   net.graph.output(four);
   const LayoutPlan plan = net.plan(Policy::ort);
-  EXPECT_EQ(net.made(plan, depthwise), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, two), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, four), "gemm abcd abcd");
+  EXPECT_EQ(net.made(plan, depthwise), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, two), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, four), "product abcd abcd");
 }
 
 TEST(Rivals, OrtKeepsBlocksWhereAllSourcesHaveThem) {
@@ -147,13 +153,13 @@ TEST(Rivals, OrtKeepsBlocksWhereAllSourcesHaveThem) {
   const TensorId pooled = net.graph.pooling(x, {}), lrn = net.graph.add(Kind::lrn, LrnAttributes{}, {a})[0];
   for (TensorId t : {same, mixed, whole, unaligned, pooled, lrn}) net.graph.output(t);
   const LayoutPlan plan = net.plan(Policy::ort);
-  EXPECT_EQ(net.made(plan, same), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, mixed), "jit abcd abcd");
-  EXPECT_EQ(net.made(plan, whole), "jit aBcd16b aBcd16b");
-  EXPECT_EQ(net.made(plan, unaligned), "jit abcd abcd");
-  EXPECT_EQ(net.made(plan, lrn), "jit abcd abcd");
+  EXPECT_EQ(net.made(plan, same), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, mixed), "generated abcd abcd");
+  EXPECT_EQ(net.made(plan, whole), "generated aBcd16b aBcd16b");
+  EXPECT_EQ(net.made(plan, unaligned), "generated abcd abcd");
+  EXPECT_EQ(net.made(plan, lrn), "generated abcd abcd");
   // Pooling alone asks for blocks; without spatial extents the layouts are the same afterwards.
-  EXPECT_EQ(net.made(plan, pooled), "jit aBcd16b " + expression_of(Format::parse("aBcd16b").bind({1, 32, 1, 1})));
+  EXPECT_EQ(net.made(plan, pooled), "generated aBcd16b " + expression_of(Format::parse("aBcd16b").bind({1, 32, 1, 1})));
 }
 
 }  // namespace

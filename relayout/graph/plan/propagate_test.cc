@@ -12,17 +12,18 @@ class TestBackend : public Backend {
   std::string name() const override { return "test"; }
   int threads() const override { return 1; }
 
-  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const Wish> src,
-                                              std::span<const Wish> dst, const Implementation*) const override {
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation*) const override {
     const Node& node = graph.node(id);
     Implementation out{.name = node.kind == Kind::convolution ? "nhwc_conv" : "same"};
     const auto first = src[0] ? *src[0] : Layout::contiguous(graph.tensor(node.src[0]).dims);
     const std::string tag = node.kind == Kind::convolution ? "axb" : tag_of(first).value();
-    const auto operand = [&](TensorId t, const Wish& wish, bool weights) -> std::optional<Layout> {
+    const auto operand = [&](TensorId t, const LayoutRequest& request, bool weights) -> std::optional<Layout> {
       if (t == kNone) return std::nullopt;
       const Dims& dims = graph.tensor(t).dims;
       const Layout layout = Format::parse(weights ? "xba" : tag).bind(dims);
-      if (wish && *wish != layout) throw Refused();
+      if (request && *request != layout) throw Refused();
       return layout;
     };
     try {

@@ -31,8 +31,8 @@ struct Planned {
     const CopyId b0 = add({.tensor = b, .layout = first, .view_of = c0});
     const CopyId y1 = add({.tensor = y, .layout = second, .from = y0, .view_of = c0});
     const CopyId flat0 = add({.tensor = flat, .layout = view_of(graph, graph.node(3), whole), .view_of = c0});
-    plan.nodes = {{"jit", false, {x0}, {a0}},
-                  {"jit", false, {a0}, {b0}},
+    plan.nodes = {{"kernel", false, {x0}, {a0}},
+                  {"kernel", false, {a0}, {b0}},
                   {"view", false, {b0, y1}, {c0}},
                   {"view", false, {c0}, {flat0}}};
     plan.inputs = {x0, y0};
@@ -119,7 +119,7 @@ std::pair<Graph, LayoutPlan> chain(int count, TensorId (*node)(Graph&, TensorId)
   for (CopyId i = 0; i < count; ++i) {
     at = node(graph, at);
     plan.copies.push_back({.tensor = at, .layout = layout, .view_of = i == 0 ? kNone : i});
-    plan.nodes.push_back({"jit", false, {i}, {i + 1}});
+    plan.nodes.push_back({"kernel", false, {i}, {i + 1}});
   }
   graph.output(at);
   plan.inputs = {0};
@@ -163,7 +163,7 @@ TEST(Validate, ConstantsAreRowMajor) {
   graph.output(y);
   LayoutPlan plan;
   plan.copies = {{w, Layout::strided({2, 3}, {1, 2})}, {y, Layout::contiguous({2, 3})}};
-  plan.nodes = {{"jit", false, {0}, {1}}};
+  plan.nodes = {{"kernel", false, {0}, {1}}};
   plan.outputs = {1};
   EXPECT_THROW(validate(graph, plan), Error);
   plan.copies[0].layout = Layout::contiguous({2, 3});

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "relayout/graph/ir/ops.h"
 
@@ -19,11 +18,6 @@ double padded(const std::optional<Layout>& layout) {
 }
 
 double fraction_up(double value, double unit) { return std::ceil(value / unit) * unit; }
-
-bool holds(std::string_view name, std::string_view word) { return name.find(word) != name.npos; }
-
-/// Floats of a vector of the instruction set in an implementation's name.
-double lanes_of(std::string_view name) { return holds(name, "avx512") ? 16 : holds(name, "avx") ? 8 : 4; }
 
 /// An operand of a node and its layout.
 struct Side {
@@ -70,7 +64,8 @@ double taps(int64_t src, int64_t dst, int64_t kernel, int64_t stride, int64_t di
   return static_cast<double>(out);
 }
 
-void add_convolution(const Graph& graph, const Node& node, const Implementation& way, Work& work) {
+void add_convolution(const Graph& graph, const Node& node, const Implementation& way, const Performance& performance,
+                     Work& work) {
   const double element = bits(graph.tensor(node.src[0]).dtype) / 8.0;
   with_sides(graph, node, way, [&](const ConvolutionSides& c) {
     const int spatial = c.src.dims.size() - 2;
@@ -85,14 +80,14 @@ void add_convolution(const Graph& graph, const Node& node, const Implementation&
       as_it_is = as_it_is && kernel == 1 && a.strides[d] == 1;
     }
     double made = static_cast<double>(c.made.dims[1]) / groups, read = static_cast<double>(c.read.dims[1]) / groups;
-    if (holds(way.name, "gemm:")) {
+    if (performance.algorithm == ConvolutionAlgorithm::unfolding) {
       work.flops = 2 * all * groups * made * read;
       if (!as_it_is) work.unfolded_bytes = 2 * all * groups * element * static_cast<double>(c.src.dims[1]) / groups;
       return;
     }
-    const double lanes = lanes_of(way.name);
+    const double lanes = performance.lanes;
     const auto block = [](const Side& side) { return static_cast<double>(side.layout.block(1)); };
-    if (holds(way.name, "_dw")) {
+    if (performance.algorithm == ConvolutionAlgorithm::depthwise) {
       work.flops = 2 * met * fraction_up(groups, lanes);
       return;
     }
@@ -159,17 +154,11 @@ double flops_of(const Graph& graph, const Node& node, const Implementation& way)
 
 }  // namespace
 
-Channels channels_of(const Layout& layout) {
-  if (layout.ndims() < 3) return Channels::plain;
-  if (layout.block(1) > 1) return Channels::blocked;
-  return layout.outer_stride(1) == 1 ? Channels::last : Channels::plain;
-}
-
-Work work_of(const Graph& graph, NodeId id, const Implementation& implementation) {
+Work work_of(const Graph& graph, NodeId id, const Implementation& implementation, const Performance& performance) {
   const Node& node = graph.node(id);
   Work out;
   if (node.kind == Kind::convolution || node.kind == Kind::deconvolution)
-    add_convolution(graph, node, implementation, out);
+    add_convolution(graph, node, implementation, performance, out);
   else
     out.flops = flops_of(graph, node, implementation);
   const auto add = [&](const std::vector<TensorId>& operands, const std::vector<std::optional<Layout>>& layouts) {

@@ -5,10 +5,6 @@
 
 namespace relayout::graph {
 
-/// Where the channels of a layout lie.
-enum class Channels : uint8_t { plain, last, blocked };
-Channels channels_of(const Layout& layout);
-
 struct Work {
   /// Multiplications and additions as kernels do them: without the taps that only meet padding, but with the channels
   /// that fill up vectors and blocks.
@@ -19,6 +15,6 @@ struct Work {
   /// source as it is.
   double unfolded_bytes = 0;
 };
-Work work_of(const Graph& graph, NodeId node, const Implementation& implementation);
+Work work_of(const Graph& graph, NodeId node, const Implementation& implementation, const Performance& performance);
 
 }  // namespace relayout::graph

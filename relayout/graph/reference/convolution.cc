@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "relayout/core/error.h"
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph::reference {
 namespace {

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "relayout/core/error.h"
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph::reference {
 namespace {

@@ -1,5 +1,5 @@
 // The reference of matmul and inner product.
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph::reference {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph::reference {
 

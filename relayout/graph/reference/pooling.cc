@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "relayout/core/error.h"
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph::reference {
 namespace {

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "relayout/core/error.h"
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph {
 namespace reference {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph::reference {
 namespace {

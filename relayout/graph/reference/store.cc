@@ -9,7 +9,7 @@
 
 #include "relayout/core/error.h"
 #include "relayout/core/float.h"
-#include "relayout/graph/reference/parts.h"
+#include "relayout/graph/reference/evaluation.h"
 
 namespace relayout::graph {
 namespace {

@@ -1,4 +1,4 @@
-// Wishes: what a policy asks of the layouts of a node's operands, first choice first (internal to propagate).
+// Requests: what a policy asks of the layouts of a node's operands, first choice first (internal to propagate).
 #pragma once
 
 #include <functional>
@@ -8,16 +8,16 @@
 namespace relayout::graph {
 
 /// What a node's operands should be.
-struct Wishes {
-  std::vector<Wish> src, dst;
-  friend bool operator==(const Wishes&, const Wishes&) = default;
+struct LayoutRequests {
+  std::vector<LayoutRequest> src, dst;
+  friend bool operator==(const LayoutRequests&, const LayoutRequests&) = default;
 };
 
 /// By tensor: weights and their gradients, the operands that a primitive lays out for itself.
 std::vector<bool> weights_of(const Graph& graph);
 
-/// A walk's state, as far as wishes depend on it.
-struct WishContext {
+/// A walk's state, as far as requests depend on it.
+struct RequestContext {
   const Graph& graph;
   const PropagateOptions& options;
   const std::vector<bool>& weights;
@@ -29,10 +29,10 @@ struct WishContext {
 };
 
 /// What the policy asks for, then ever less of it. The first `preferred` ones are what the policy has to offer.
-struct WishList {
-  std::vector<Wishes> wishes;
+struct RequestList {
+  std::vector<LayoutRequests> requests;
   std::size_t preferred = 1;
 };
-WishList wishes_of(const WishContext& context, NodeId id);
+RequestList requests_of(const RequestContext& context, NodeId id);
 
 }  // namespace relayout::graph

@@ -1,5 +1,5 @@
-// Wishes for a node's operands, and the backend's answers to them: see ways.h.
-#include "relayout/graph/optimize/ways.h"
+// RequestedLayouts for a node's operands, and the backend's answers to them: see candidates.h.
+#include "relayout/graph/optimize/candidates.h"
 
 #include <algorithm>
 
@@ -42,7 +42,8 @@ int LayoutTable::id(const Layout& layout) {
   return at->second;
 }
 
-WayFinder::WayFinder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options)
+CandidateFinder::CandidateFinder(const Graph& graph, const Backend& backend, Costs& costs,
+                                 const OptimizeOptions& options)
     : graph_(graph), context_(graph), backend_(backend), costs_(costs), options_(options) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     KeyMaker maker(context_.node_key(static_cast<NodeId>(n)));
@@ -54,7 +55,7 @@ WayFinder::WayFinder(const Graph& graph, const Backend& backend, Costs& costs, c
   }
 }
 
-const std::vector<int>& WayFinder::families(const Dims& dims) {
+const std::vector<int>& CandidateFinder::families(const Dims& dims) {
   const auto [at, is_new] = families_.try_emplace({dims.begin(), dims.end()});
   std::vector<int>& out = at->second;
   if (!is_new) return out;
@@ -68,19 +69,19 @@ const std::vector<int>& WayFinder::families(const Dims& dims) {
   return out;
 }
 
-std::vector<WayFinder::Wishes> WayFinder::wishes_of(NodeId id, const std::vector<int>& leads) {
+std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(NodeId id, const std::vector<int>& leads) {
   const Node& node = graph_.node(id);
   const std::vector<OperandRule> rules = operand_rules(graph_, node);
   const std::size_t count = rules.size();
   const auto dims = [&](std::size_t i) -> const Dims& { return graph_.tensor(operand(node, i)).dims; };
-  const auto each = [&](auto wish) {
-    Wishes out(count, kNone);
+  const auto each = [&](auto request) {
+    RequestedLayouts out(count, kNone);
     for (std::size_t i = 0; i < count; ++i) {
       if (operand(node, i) == kNone) continue;
       if (rules[i] == OperandRule::plain) {
         out[i] = families(dims(i))[0];
       } else if (!is_weights(node, i)) {
-        out[i] = wish(i);
+        out[i] = request(i);
       }
     }
     return out;
@@ -90,9 +91,9 @@ std::vector<WayFinder::Wishes> WayFinder::wishes_of(NodeId id, const std::vector
     const std::vector<int>& all = families(dims(i));
     return all[std::min(f, all.size() - 1)];
   };
-  std::vector<Wishes> out;
-  const auto add = [&](Wishes wishes) {
-    if (std::ranges::find(out, wishes) == out.end()) out.push_back(std::move(wishes));
+  std::vector<RequestedLayouts> out;
+  const auto add = [&](RequestedLayouts requests) {
+    if (std::ranges::find(out, requests) == out.end()) out.push_back(std::move(requests));
   };
   const auto is_src = [&](std::size_t i) { return i < node.src.size(); };
   std::size_t kinds = 1;
@@ -126,69 +127,74 @@ std::vector<WayFinder::Wishes> WayFinder::wishes_of(NodeId id, const std::vector
   return out;
 }
 
-void WayFinder::check_stop() const {
+void CandidateFinder::check_stop() const {
   if (!options_.solve.stop || !options_.solve.stop()) return;
   throw Error(ErrorCode::interrupted, "optimize: stopped while ways were listed, before there was a plan");
 }
 
-std::vector<Way> WayFinder::found(NodeId id, const std::vector<Wishes>& list, const Way* forward) {
+std::vector<Candidate> CandidateFinder::found(NodeId id, const std::vector<RequestedLayouts>& list,
+                                              const Candidate* forward) {
   const Node& node = graph_.node(id);
-  std::vector<Way> out;
-  const auto wish = [&](int layout) { return layout == kNone ? Wish() : Wish(layouts_.layout(layout)); };
-  for (const Wishes& wishes : list) {
-    std::vector<Wish> src, dst;
-    for (std::size_t i = 0; i < wishes.size(); ++i) (i < node.src.size() ? src : dst).push_back(wish(wishes[i]));
+  std::vector<Candidate> out;
+  const auto request = [&](int layout) {
+    return layout == kNone ? LayoutRequest() : LayoutRequest(layouts_.layout(layout));
+  };
+  for (const RequestedLayouts& requests : list) {
+    std::vector<LayoutRequest> src, dst;
+    for (std::size_t i = 0; i < requests.size(); ++i) (i < node.src.size() ? src : dst).push_back(request(requests[i]));
     check_stop();
     for (Implementation& each :
          backend_.implementations(graph_, id, src, dst, forward ? forward->implementation.get() : nullptr)) {
-      Way way;
+      Candidate candidate;
       const auto number = [&](const std::optional<Layout>& layout) { return layout ? layouts_.id(*layout) : kNone; };
-      std::ranges::transform(each.src, std::back_inserter(way.src), number);
-      std::ranges::transform(each.dst, std::back_inserter(way.dst), number);
-      const auto same = [&](const Way& other) {
-        return other.src == way.src && other.dst == way.dst && other.implementation->name == each.name;
+      std::ranges::transform(each.src, std::back_inserter(candidate.src), number);
+      std::ranges::transform(each.dst, std::back_inserter(candidate.dst), number);
+      const auto same = [&](const Candidate& other) {
+        return other.src == candidate.src && other.dst == candidate.dst && other.implementation->name == each.name;
       };
       // A destination that follows a source may repeat, as that one does.
       const auto repeats = [&](int layout) {
         return layout != kNone && !layouts_.layout(layout).injective_with_padding();
       };
-      if (std::ranges::any_of(out, same) || std::ranges::any_of(way.dst, repeats)) continue;
-      way.implementation = std::make_shared<const Implementation>(std::move(each));
-      out.push_back(std::move(way));
+      if (std::ranges::any_of(out, same) || std::ranges::any_of(candidate.dst, repeats)) continue;
+      candidate.implementation = std::make_shared<const Implementation>(std::move(each));
+      out.push_back(std::move(candidate));
     }
   }
   return out;
 }
 
-void WayFinder::price(NodeId id, const Way* forward, bool in_place, Way& way) {
+void CandidateFinder::price(NodeId id, const Candidate* forward, bool in_place, Candidate& candidate) {
   check_stop();
   const Implementation* hint = forward ? forward->implementation.get() : nullptr;
-  way.cost = (1 + margin_of(graph_.node(id))) * costs_.primitive(context_, id, *way.implementation, hint, false);
-  if (in_place && way.src[0] == way.dst[0]) {
-    way.in_place_cost = costs_.primitive(context_, id, *way.implementation, hint, true);
+  candidate.cost =
+      (1 + margin_of(graph_.node(id))) * costs_.primitive(context_, id, *candidate.implementation, hint, false);
+  if (in_place && candidate.src[0] == candidate.dst[0]) {
+    candidate.in_place_cost = costs_.primitive(context_, id, *candidate.implementation, hint, true);
   }
 }
 
-std::vector<Way>& WayFinder::remembered(KeyMaker question, const Way* forward, bool& is_new) {
+std::vector<Candidate>& CandidateFinder::remembered(KeyMaker question, const Candidate* forward, bool& is_new) {
   if (forward) {
     question.add(std::string_view(forward->implementation->name));
     for (const auto* list : {&forward->src, &forward->dst}) {
       for (int layout : *list) add_number(question, layout);
     }
   }
-  const auto [at, inserted] = ways_.try_emplace(question.key());
+  const auto [at, inserted] = candidates_.try_emplace(question.key());
   is_new = inserted;
   return at->second;
 }
 
-void WayFinder::finish(NodeId id, const Way* forward, bool in_place, std::vector<Way>& ways) {
-  const auto slow = [](const Way& way) { return way.implementation->reference; };
-  if (!std::ranges::all_of(ways, slow)) std::erase_if(ways, slow);
-  for (Way& way : ways) price(id, forward, in_place, way);
-  std::erase_if(ways, [](const Way& way) { return way.cost == kImpossible; });
+void CandidateFinder::finish(NodeId id, const Candidate* forward, bool in_place, std::vector<Candidate>& candidates) {
+  const auto slow = [](const Candidate& candidate) { return candidate.implementation->reference; };
+  if (!std::ranges::all_of(candidates, slow)) std::erase_if(candidates, slow);
+  for (Candidate& candidate : candidates) price(id, forward, in_place, candidate);
+  std::erase_if(candidates, [](const Candidate& candidate) { return candidate.cost == kImpossible; });
 }
 
-const std::vector<Way>& WayFinder::ways(NodeId id, const std::vector<int>& leads, const Way* forward, bool in_place) {
+const std::vector<Candidate>& CandidateFinder::candidates(NodeId id, const std::vector<int>& leads,
+                                                          const Candidate* forward, bool in_place) {
   const Node& node = graph_.node(id);
   KeyMaker question(keys_[static_cast<std::size_t>(id)]);
   add_number(question, in_place);
@@ -197,37 +203,37 @@ const std::vector<Way>& WayFinder::ways(NodeId id, const std::vector<int>& leads
     add_number(question, t != kNone && graph_.tensor(t).layout ? layouts_.id(*graph_.tensor(t).layout) : kNone);
   }
   bool is_new = false;
-  std::vector<Way>& out = remembered(question, forward, is_new);
+  std::vector<Candidate>& out = remembered(question, forward, is_new);
   if (!is_new) return out;
-  out = found(id, wishes_of(id, leads), forward);
-  if (std::ranges::all_of(out, [](const Way& way) { return way.implementation->reference; })) {
+  out = found(id, requests_of(id, leads), forward);
+  if (std::ranges::all_of(out, [](const Candidate& candidate) { return candidate.implementation->reference; })) {
     // Whatever there is in plain layouts, too.
-    Wishes plain;
+    RequestedLayouts plain;
     for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {
       const TensorId t = operand(node, i);
       plain.push_back(t == kNone ? kNone : layouts_.id(Layout::contiguous(graph_.tensor(t).dims)));
     }
-    for (Way& way : found(id, {plain}, forward)) out.push_back(std::move(way));
+    for (Candidate& candidate : found(id, {plain}, forward)) out.push_back(std::move(candidate));
   }
   finish(id, forward, in_place, out);
   return out;
 }
 
-const std::vector<Way>& WayFinder::ways_as(NodeId id, const Way& forward) {
+const std::vector<Candidate>& CandidateFinder::candidates_with(NodeId id, const Candidate& forward) {
   const Node& node = graph_.node(id);
   bool is_new = false;
-  std::vector<Way>& out = remembered(KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
+  std::vector<Candidate>& out = remembered(KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
   if (!is_new) return out;
-  std::vector<Wishes> wishes{Wishes(node.src.size() + node.dst.size(), kNone)};
+  std::vector<RequestedLayouts> requests{RequestedLayouts(node.src.size() + node.dst.size(), kNone)};
   // What only moves elements needs nothing of the forward one: between any layouts, else it stands between two
   // reorders.
-  if (moves(node.kind)) std::ranges::copy(wishes_of(id, {}), std::back_inserter(wishes));
-  out = found(id, wishes, &forward);
+  if (moves(node.kind)) std::ranges::copy(requests_of(id, {}), std::back_inserter(requests));
+  out = found(id, requests, &forward);
   finish(id, &forward, false, out);
   return out;
 }
 
-double WayFinder::reorder_cost(TensorId tensor, int from, int to) {
+double CandidateFinder::reorder_cost(TensorId tensor, int from, int to) {
   const DType dtype = graph_.tensor(tensor).dtype;
   const ReorderSetting setting = context_.reorder_setting(tensor);
   KeyMaker key;

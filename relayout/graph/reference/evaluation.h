@@ -1,4 +1,4 @@
-// Parts of the reference: what its families (reference_*.cc) share. Private to relayout/graph.
+// Evaluation: one node with its operands' values, which each family of the reference computes. Private to relayout/graph.
 //
 // A family is a function that fills the destinations of one node, which come as zeros of the right size:
 //

@@ -1,4 +1,4 @@
-// Parts of `relayout check`: reading a certificate, and what the plan beside it must be. The proof is check_proof.h.
+// Steps of `relayout check`: reading a certificate, and what the plan beside it must be. The proof is check_proof.h.
 #pragma once
 
 #include "relayout/graph/ir/graph.h"

@@ -1,5 +1,5 @@
-// Asking the backend for each node, following views, and finding where concats can move nothing: see offers.h.
-#include "relayout/graph/optimize/offers.h"
+// Asking the backend for each node, following views, and finding where concats can move nothing: see alternatives.h.
+#include "relayout/graph/optimize/alternatives.h"
 
 #include <algorithm>
 #include <set>
@@ -12,35 +12,35 @@ namespace {
 
 /// Layouts of a tensor by itself; parts of concats come on top, and what ways to make a wanted layout need.
 constexpr std::size_t kMaxLayouts = 20;
-/// Concats that one tensor may be written into: where each layer reads all earlier ones, the sets of its places would
-/// double with each. The last ones come first.
+/// Concats that one tensor may be written into: where each layer reads all earlier ones, the sets of its placements
+/// would double with each. The last ones come first.
 constexpr std::size_t kMaxWholes = 3;
 
 class Collector {
  public:
-  Collector(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder)
+  Collector(const Graph& graph, const Backend& backend, const OptimizeOptions& options, CandidateFinder& finder)
       : graph_(graph),
         backend_(backend),
         options_(options),
         finder_(finder),
         producers_(producers(graph)),
         consumers_(consumers(graph)) {
-    out_.places.resize(graph.tensors.size());
-    out_.ways.resize(graph.nodes.size());
+    out_.placements.resize(graph.tensors.size());
+    out_.implementations.resize(graph.nodes.size());
     out_.views.resize(graph.nodes.size());
-    out_.parts.resize(graph.nodes.size());
+    out_.concats.resize(graph.nodes.size());
   }
 
-  Offers run() {
-    place_given();
-    place_wanted();
+  Alternatives run() {
+    add_given_placements();
+    add_wanted_placements();
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) collect(static_cast<NodeId>(n));
-    for (std::size_t t = 0; t < out_.places.size(); ++t) {
-      if (out_.places[t].empty()) add_layout(static_cast<TensorId>(t), plain(static_cast<TensorId>(t)));
+    for (std::size_t t = 0; t < out_.placements.size(); ++t) {
+      if (out_.placements[t].empty()) add_layout(static_cast<TensorId>(t), plain(static_cast<TensorId>(t)));
     }
     if (options_.concat_in_place) {
-      // A part's places follow from its destination's, which may be parts of a later one.
-      for (std::size_t n = graph_.nodes.size(); n-- > 0;) place_parts(static_cast<NodeId>(n));
+      // A part's placements follow from its destination's, which may be parts of a later one.
+      for (std::size_t n = graph_.nodes.size(); n-- > 0;) add_part_placements(static_cast<NodeId>(n));
     }
     out_.left_out = left_out_.size();
     return std::move(out_);
@@ -52,17 +52,17 @@ class Collector {
   int plain(TensorId t) { return finder_.layouts().id(Layout::contiguous(tensor(t).dims)); }
 
   void add_layout(TensorId t, int layout, bool wanted = false) {
-    std::vector<NumberedPlace>& places = out_.places[at(t)];
-    if (std::ranges::find(places, layout, &NumberedPlace::layout) != places.end()) return;
-    if (places.size() < (wanted ? std::size_t{solve::kMaxPlaces} : kMaxLayouts)) {
-      places.push_back({layout});
+    std::vector<NumberedPlacement>& placements = out_.placements[at(t)];
+    if (std::ranges::find(placements, layout, &NumberedPlacement::layout) != placements.end()) return;
+    if (placements.size() < (wanted ? std::size_t{solve::kMaxPlacements} : kMaxLayouts)) {
+      placements.push_back({layout});
     } else {
       left_out_.insert({t, layout, kNone});
     }
   }
 
   /// Constants are given row-major, inputs in their fixed layout.
-  void place_given() {
+  void add_given_placements() {
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto t = static_cast<TensorId>(i);
       if (tensor(t).constant()) {
@@ -74,7 +74,7 @@ class Collector {
   }
 
   /// What plans must have stands before what they may have, so that no limit leaves it out.
-  void place_wanted() {
+  void add_wanted_placements() {
     for (const auto& [t, layout] : options_.fixed) wanted_.emplace(t, finder_.layouts().id(layout));
     for (TensorId t : graph_.outputs) {
       if (tensor(t).layout) wanted_.emplace(t, finder_.layouts().id(*tensor(t).layout));
@@ -83,9 +83,9 @@ class Collector {
     if (left_out_.empty()) return;
     const TensorId t = std::get<0>(*left_out_.begin());
     throw Error(ErrorCode::limit,
-                "optimize: over " + std::to_string(solve::kMaxPlaces) + " layouts are fixed of \"" +
+                "optimize: over " + std::to_string(solve::kMaxPlacements) + " layouts are fixed of \"" +
                     escaped(tensor(t).name) + "\"",
-                "fixed", escaped(tensor(t).name), std::to_string(solve::kMaxPlaces));
+                "fixed", escaped(tensor(t).name), std::to_string(solve::kMaxPlacements));
   }
 
   void collect(NodeId id) {
@@ -101,55 +101,59 @@ class Collector {
     if (is_view(node.kind)) return collect_view(id);
     std::vector<int> leads;
     const std::vector<int>& usual = finder_.families(tensor(node.src[0]).dims);
-    for (const NumberedPlace& place : out_.places[at(node.src[0])]) {
+    for (const NumberedPlacement& placement : out_.placements[at(node.src[0])]) {
       const bool of_view =
           producers_[at(node.src[0])] != kNone && is_view(graph_.node(producers_[at(node.src[0])]).kind);
       // Kernels know padding of channels only, those of prelu no other orders of dims than the usual ones.
-      const bool known = node.kind != Kind::prelu && !finder_.layouts().layout(place.layout).padded();
-      if (of_view && known && std::ranges::find(usual, place.layout) == usual.end()) leads.push_back(place.layout);
+      const bool known = node.kind != Kind::prelu && !finder_.layouts().layout(placement.layout).padded();
+      if (of_view && known && std::ranges::find(usual, placement.layout) == usual.end())
+        leads.push_back(placement.layout);
     }
-    std::vector<Offer>& offers = out_.ways[at(id)];
+    std::vector<ImplementationAlternative>& alternatives = out_.implementations[at(id)];
     const bool in_place = may_run_in_place(id);
     if (node.hint == kNone || node.forward()) {
-      for (const Way& way : finder_.ways(id, leads, nullptr, in_place)) offers.push_back({way, {}});
+      for (const Candidate& candidate : finder_.candidates(id, leads, nullptr, in_place))
+        alternatives.push_back({candidate, {}});
     } else if (!follows_forward(node.kind)) {
-      for (const Way& way : finder_.ways(id, leads, &out_.ways[at(node.hint)][0].way, false))
-        offers.push_back({way, {}});
+      for (const Candidate& candidate :
+           finder_.candidates(id, leads, &out_.implementations[at(node.hint)][0].candidate, false))
+        alternatives.push_back({candidate, {}});
     } else {
       collect_backward(id);
     }
-    if (offers.empty()) {
+    if (alternatives.empty()) {
       throw Error(ErrorCode::unsupported,
                   "optimize: " + backend_.name() + " has no way to run " + described(graph_, node), "node",
                   escaped(node.name));
     }
-    for (const Offer& offer : offers) {
+    for (const ImplementationAlternative& alternative : alternatives) {
       bool wanted = false;
       for (std::size_t i = 0; i < node.dst.size(); ++i) {
-        wanted |= wanted_.contains({node.dst[i], offer.way.dst[i]});
+        wanted |= wanted_.contains({node.dst[i], alternative.candidate.dst[i]});
       }
       for (std::size_t i = 0; i < node.src.size(); ++i) {
-        if (node.src[i] != kNone) add_layout(node.src[i], offer.way.src[i], wanted);
+        if (node.src[i] != kNone) add_layout(node.src[i], alternative.candidate.src[i], wanted);
       }
       for (std::size_t i = 0; i < node.dst.size(); ++i) {
-        if (node.dst[i] != kNone) add_layout(node.dst[i], offer.way.dst[i], wanted);
+        if (node.dst[i] != kNone) add_layout(node.dst[i], alternative.candidate.dst[i], wanted);
       }
     }
   }
 
   /// Ways that go with several forward ones stand once.
   void collect_backward(NodeId id) {
-    std::vector<Offer>& offers = out_.ways[at(id)];
-    for (const Offer& forward : out_.ways[at(graph_.node(id).hint)]) {
-      for (const Way& way : finder_.ways_as(id, forward.way)) {
-        const auto known = std::ranges::find_if(offers, [&](const Offer& other) {
-          return other.way.cost == way.cost && other.way.src == way.src && other.way.dst == way.dst &&
-                 other.way.implementation->name == way.implementation->name;
+    std::vector<ImplementationAlternative>& alternatives = out_.implementations[at(id)];
+    for (const ImplementationAlternative& forward : out_.implementations[at(graph_.node(id).hint)]) {
+      for (const Candidate& candidate : finder_.candidates_with(id, forward.candidate)) {
+        const auto known = std::ranges::find_if(alternatives, [&](const ImplementationAlternative& other) {
+          return other.candidate.cost == candidate.cost && other.candidate.src == candidate.src &&
+                 other.candidate.dst == candidate.dst &&
+                 other.candidate.implementation->name == candidate.implementation->name;
         });
-        if (known == offers.end()) {
-          offers.push_back({way, {&forward.way}});
+        if (known == alternatives.end()) {
+          alternatives.push_back({candidate, {&forward.candidate}});
         } else {
-          known->forward.push_back(&forward.way);
+          known->forward.push_back(&forward.candidate);
         }
       }
     }
@@ -159,12 +163,12 @@ class Collector {
     const Node& node = graph_.node(id);
     const TensorId src = node.src[0], dst = node.dst[0];
     add_layout(src, plain(src));
-    for (const NumberedPlace& place : out_.places[at(src)]) {
+    for (const NumberedPlacement& placement : out_.placements[at(src)]) {
       try {
         const int view =
-            finder_.layouts().id(view_of(graph_, node, finder_.layouts().layout(place.layout)).canonical());
+            finder_.layouts().id(view_of(graph_, node, finder_.layouts().layout(placement.layout)).canonical());
         add_layout(dst, view);
-        out_.views[at(id)].push_back({place.layout, view});
+        out_.views[at(id)].push_back({placement.layout, view});
       } catch (const Error& error) {
         if (error.code() != ErrorCode::needs_copy) throw;
       }
@@ -196,12 +200,12 @@ class Collector {
 
   /// Of channels-last layouts and of several images parts have gaps between them, which reorders write and few
   /// primitives do; row-major and blocked ones of one image are as dense as by themselves.
-  void place_parts(NodeId id) {
+  void add_part_placements(NodeId id) {
     const Node& node = graph_.node(id);
     if (!may_move_nothing(node)) return;
-    const std::size_t wholes = out_.places[at(node.dst[0])].size();
+    const std::size_t wholes = out_.placements[at(node.dst[0])].size();
     for (std::size_t q = 0; q < wholes; ++q) {
-      const int whole = out_.places[at(node.dst[0])][q].layout;
+      const int whole = out_.placements[at(node.dst[0])][q].layout;
       std::vector<int> layouts;
       for (std::size_t i = 0; i < node.src.size(); ++i) {
         const std::optional<Layout> part = concat_part(graph_, node, i, finder_.layouts().layout(whole));
@@ -210,34 +214,34 @@ class Collector {
       }
       const auto is_full = [&](TensorId t) {
         std::set<NodeId> concats = {id};
-        for (const NumberedPlace& place : out_.places[at(t)]) {
-          if (place.part_of != kNone) concats.insert(place.part_of);
+        for (const NumberedPlacement& placement : out_.placements[at(t)]) {
+          if (placement.part_of != kNone) concats.insert(placement.part_of);
         }
-        return out_.places[at(t)].size() >= std::size_t{solve::kMaxPlaces} || concats.size() > kMaxWholes;
+        return out_.placements[at(t)].size() >= std::size_t{solve::kMaxPlacements} || concats.size() > kMaxWholes;
       };
       if (layouts.size() < node.src.size()) continue;
       if (std::ranges::any_of(node.src, is_full)) {
         left_out_.insert({node.dst[0], whole, id});
         continue;
       }
-      PartsOffer offer{static_cast<int>(q), {}};
+      ConcatAlternative alternative{static_cast<int>(q), {}};
       for (std::size_t i = 0; i < node.src.size(); ++i) {
-        if (out_.place(node.src[i], layouts[i], id) == kNone) {
-          out_.places[at(node.src[i])].push_back({layouts[i], id, static_cast<int>(q)});
+        if (out_.placement(node.src[i], layouts[i], id) == kNone) {
+          out_.placements[at(node.src[i])].push_back({layouts[i], id, static_cast<int>(q)});
         }
-        offer.parts.push_back(out_.place(node.src[i], layouts[i], id));
+        alternative.src.push_back(out_.placement(node.src[i], layouts[i], id));
       }
-      out_.parts[at(id)].push_back(std::move(offer));
+      out_.concats[at(id)].push_back(std::move(alternative));
     }
   }
 
   const Graph& graph_;
   const Backend& backend_;
   const OptimizeOptions& options_;
-  WayFinder& finder_;
+  CandidateFinder& finder_;
   const std::vector<NodeId> producers_;
   const std::vector<std::vector<NodeId>> consumers_;
-  Offers out_;
+  Alternatives out_;
   /// Layouts that are fixed, and that outputs leave in.
   std::set<std::pair<TensorId, int>> wanted_;
   /// Of a tensor a layout by itself, or the one in which a concat would move nothing.
@@ -246,9 +250,11 @@ class Collector {
 
 }  // namespace
 
-int Offers::place(TensorId tensor, int layout, NodeId part_of) const {
-  const std::vector<NumberedPlace>& all = places[static_cast<std::size_t>(tensor)];
-  const auto is_it = [&](const NumberedPlace& place) { return place.part_of == part_of && place.layout == layout; };
+int Alternatives::placement(TensorId tensor, int layout, NodeId part_of) const {
+  const std::vector<NumberedPlacement>& all = placements[static_cast<std::size_t>(tensor)];
+  const auto is_it = [&](const NumberedPlacement& placement) {
+    return placement.part_of == part_of && placement.layout == layout;
+  };
   const auto found = std::ranges::find_if(all, is_it);
   return found == all.end() ? kNone : static_cast<int>(found - all.begin());
 }
@@ -262,7 +268,8 @@ std::string described(const Graph& graph, const Node& node) {
   return out + ")";
 }
 
-Offers collect_offers(const Graph& graph, const Backend& backend, const OptimizeOptions& options, WayFinder& finder) {
+Alternatives collect_alternatives(const Graph& graph, const Backend& backend, const OptimizeOptions& options,
+                                  CandidateFinder& finder) {
   return Collector(graph, backend, options, finder).run();
 }
 

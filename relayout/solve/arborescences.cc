@@ -1,8 +1,9 @@
-// Reorders of one tensor: the cheapest arborescence over groups of its places.
+// Reorders of one tensor: the cheapest arborescence over groups of its placements.
+#include "relayout/solve/arborescences.h"
+
 #include <algorithm>
 #include <bit>
-
-#include "relayout/solve/parts.h"
+#include <string>
 
 namespace relayout::solve {
 namespace {
@@ -11,15 +12,18 @@ int lowest(uint64_t set) { return std::countr_zero(set); }
 
 }  // namespace
 
-Arborescences::Arborescences(const ProblemTensor& tensor, std::vector<PlaceSet> groups)
-    : places_(tensor.places), groups_(std::move(groups)), distance_(tensor.reorder), next_(tensor.reorder.size()) {
-  for (int from = 0; from < places_; ++from) {
-    for (int to = 0; to < places_; ++to) next_[index(from, to)] = to;
+Arborescences::Arborescences(const ProblemTensor& tensor, std::vector<PlacementSet> groups)
+    : placements_(tensor.placements),
+      groups_(std::move(groups)),
+      distance_(tensor.reorder),
+      next_(tensor.reorder.size()) {
+  for (int from = 0; from < placements_; ++from) {
+    for (int to = 0; to < placements_; ++to) next_[index(from, to)] = to;
     distance_[index(from, from)] = 0;
   }
-  for (int via = 0; via < places_; ++via) {
-    for (int from = 0; from < places_; ++from) {
-      for (int to = 0; to < places_; ++to) {
+  for (int via = 0; via < placements_; ++via) {
+    for (int from = 0; from < placements_; ++from) {
+      for (int to = 0; to < placements_; ++to) {
         const double length = distance(from, via) + distance(via, to);
         if (length >= distance(from, to)) continue;
         distance_[index(from, to)] = length;
@@ -37,7 +41,8 @@ const Arborescences::Row& Arborescences::row(uint64_t wanted) {
   if (const auto found = rows_.find(wanted); found != rows_.end()) return found->second;
   if (std::popcount(wanted) > kMaxWanted) {
     throw std::length_error("assign: " + std::to_string(std::popcount(wanted)) +
-                            " places wanted of one tensor, at most " + std::to_string(kMaxWanted) + " are possible");
+                            " placements wanted of one tensor, at most " + std::to_string(kMaxWanted) +
+                            " are possible");
   }
   // Subsets in increasing order, so that those of each subset are there before it.
   for (uint64_t subset = (0 - wanted) & wanted; subset != 0; subset = (subset - wanted) & wanted) {
@@ -47,7 +52,7 @@ const Arborescences::Row& Arborescences::row(uint64_t wanted) {
 }
 
 Arborescences::Row Arborescences::make_row(uint64_t wanted) const {
-  const auto n = static_cast<std::size_t>(places_);
+  const auto n = static_cast<std::size_t>(placements_);
   Row out{std::vector<double>(n, kImpossible), std::vector<double>(n, kImpossible)};
   const uint64_t first = uint64_t{1} << lowest(wanted), others = wanted & ~first;
   if (others == 0) {
@@ -71,30 +76,30 @@ Arborescences::Row Arborescences::make_row(uint64_t wanted) const {
   return out;
 }
 
-std::vector<PlaceReorder> Arborescences::reorders(int from, uint64_t wanted) {
-  std::vector<PlaceReorder> out;
-  PlaceSet made = PlaceSet{1} << from;
+std::vector<PlacementReorder> Arborescences::reorders(int from, uint64_t wanted) {
+  std::vector<PlacementReorder> out;
+  PlacementSet made = PlacementSet{1} << from;
   grow(from, wanted, made, out);
   return out;
 }
 
-void Arborescences::walk(int from, int to, PlaceSet& made, std::vector<PlaceReorder>& out) const {
+void Arborescences::walk(int from, int to, PlacementSet& made, std::vector<PlacementReorder>& out) const {
   while (from != to) {
     const int next = next_[index(from, to)];
     // Branches meet where reorders cost nothing.
     if ((made >> next & 1) == 0) out.push_back({from, next});
-    made |= PlaceSet{1} << next;
+    made |= PlacementSet{1} << next;
     from = next;
   }
 }
 
-void Arborescences::grow(int from, uint64_t wanted, PlaceSet& made, std::vector<PlaceReorder>& out) {
+void Arborescences::grow(int from, uint64_t wanted, PlacementSet& made, std::vector<PlacementReorder>& out) {
   if (wanted == 0) return;
   row(wanted);
   const Row& whole = rows_.at(wanted);
   int at = 0;
   const auto length = [&](int to) { return distance(from, to) + whole.branch[static_cast<std::size_t>(to)]; };
-  for (int to = 1; to < places_; ++to) {
+  for (int to = 1; to < placements_; ++to) {
     if (length(to) < length(at)) at = to;
   }
   walk(from, at, made, out);
@@ -109,10 +114,11 @@ void Arborescences::grow(int from, uint64_t wanted, PlaceSet& made, std::vector<
   }
 }
 
-std::optional<std::vector<PlaceReorder>> cheapest_reorders(const ProblemTensor& tensor, int from, PlaceSet places) {
-  std::vector<PlaceSet> groups;
-  for (int p = 0; p < tensor.places; ++p) {
-    if (p != from && (places >> p & 1) != 0) groups.push_back(PlaceSet{1} << p);
+std::optional<std::vector<PlacementReorder>> cheapest_reorders(const ProblemTensor& tensor, int from,
+                                                               PlacementSet placements) {
+  std::vector<PlacementSet> groups;
+  for (int p = 0; p < tensor.placements; ++p) {
+    if (p != from && (placements >> p & 1) != 0) groups.push_back(PlacementSet{1} << p);
   }
   const uint64_t wanted = (uint64_t{1} << groups.size()) - 1;
   Arborescences arborescences(tensor, std::move(groups));

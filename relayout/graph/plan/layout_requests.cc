@@ -1,5 +1,5 @@
-// Wishes by policy: see propagate_wishes.h; propagate.h says where the rules come from.
-#include "relayout/graph/plan/propagate_wishes.h"
+// LayoutRequests by policy: see layout_requests.h; propagate.h says where the rules come from.
+#include "relayout/graph/plan/layout_requests.h"
 
 #include <algorithm>
 #include <array>
@@ -16,17 +16,17 @@ Layout same_order(const Layout& layout, const Dims& dims, const Layout& otherwis
   return tag && layout.ndims() == dims.size() ? Format::parse(*tag).bind(dims) : otherwise;
 }
 
-/// The wishes for one node, while they are collected.
-class WishMaker {
+/// The requests for one node, while they are collected.
+class RequestMaker {
  public:
-  WishMaker(const WishContext& context, NodeId id)
+  RequestMaker(const RequestContext& context, NodeId id)
       : context_(context),
         graph_(context.graph),
         node_(context.graph.node(id)),
         rules_(operand_rules(context.graph, node_)) {}
 
-  WishList make() {
-    WishList out;
+  RequestList make() {
+    RequestList out;
     // Sequences have T N C and no spatial dims.
     if (context_.options.policy == Policy::any || node_.kind == Kind::rnn) {
       add(by_rule());
@@ -38,75 +38,75 @@ class WishMaker {
       add(uniform(layouts));
       add(blocked_destination(layouts));
     }
-    out.preferred = wishes_.size();
+    out.preferred = requests_.size();
     // Where formats disagree, the largest operand's is taken.
     if (const TensorId largest = largest_activation(); largest != kNone) add(in_order_of(largest));
     add(by_rule());
-    add(each([&](TensorId t, OperandRule rule, bool) -> Wish {
-      return t != kNone && rule == OperandRule::plain ? Wish(plain(t)) : std::nullopt;
+    add(each([&](TensorId t, OperandRule rule, bool) -> LayoutRequest {
+      return t != kNone && rule == OperandRule::plain ? LayoutRequest(plain(t)) : std::nullopt;
     }));
-    add(each([&](TensorId t, OperandRule, bool) -> Wish { return t == kNone ? Wish() : plain(t); }));
-    out.wishes = std::move(wishes_);
+    add(each([&](TensorId t, OperandRule, bool) -> LayoutRequest { return t == kNone ? LayoutRequest() : plain(t); }));
+    out.requests = std::move(requests_);
     return out;
   }
 
  private:
-  template <typename WishOf>
-  Wishes each(WishOf wish) const {
-    Wishes out;
-    for (std::size_t i = 0; i < node_.src.size(); ++i) out.src.push_back(wish(node_.src[i], rules_[i], true));
+  template <typename RequestOf>
+  LayoutRequests each(RequestOf request) const {
+    LayoutRequests out;
+    for (std::size_t i = 0; i < node_.src.size(); ++i) out.src.push_back(request(node_.src[i], rules_[i], true));
     for (std::size_t i = 0; i < node_.dst.size(); ++i) {
-      out.dst.push_back(wish(node_.dst[i], rules_[node_.src.size() + i], false));
+      out.dst.push_back(request(node_.dst[i], rules_[node_.src.size() + i], false));
     }
     return out;
   }
 
   /// Where a fixed destination is refused, the primitive writes what it likes and a reorder follows.
-  void add(Wishes wishes) {
-    Wishes free = wishes;
+  void add(LayoutRequests requests) {
+    LayoutRequests free = requests;
     for (std::size_t i = 0; i < node_.dst.size(); ++i) {
       if (rules_[node_.src.size() + i] != OperandRule::plain) free.dst[i] = std::nullopt;
     }
-    for (Wishes& next : std::array{std::move(wishes), std::move(free)}) {
-      if (std::ranges::find(wishes_, next) == wishes_.end()) wishes_.push_back(std::move(next));
+    for (LayoutRequests& next : std::array{std::move(requests), std::move(free)}) {
+      if (std::ranges::find(requests_, next) == requests_.end()) requests_.push_back(std::move(next));
     }
   }
 
   Layout plain(TensorId t) const { return Layout::contiguous(graph_.tensor(t).dims); }
 
   /// The specification's: compute-bound primitives choose, the others take what comes.
-  Wish by_rule(TensorId t, OperandRule rule, bool is_src) const {
+  LayoutRequest by_rule(TensorId t, OperandRule rule, bool is_src) const {
     if (t == kNone) return std::nullopt;
     if (rule == OperandRule::plain) return plain(t);
     if (!is_src) return rule == OperandRule::any ? graph_.tensor(t).layout : std::nullopt;
     if (rule == OperandRule::any) return std::nullopt;
     return context_.current(t);
   }
-  Wishes by_rule() const {
+  LayoutRequests by_rule() const {
     return each([&](TensorId t, OperandRule rule, bool is_src) { return by_rule(t, rule, is_src); });
   }
 
-  Wishes in_order_of(TensorId lead) const {
+  LayoutRequests in_order_of(TensorId lead) const {
     const Layout layout = context_.current(lead);
-    return each([&](TensorId t, OperandRule rule, bool is_src) -> Wish {
-      const Wish wish = by_rule(t, rule, is_src);
-      return wish && is_src && t != kNone && rule != OperandRule::plain
-                 ? same_order(layout, graph_.tensor(t).dims, *wish)
-                 : wish;
+    return each([&](TensorId t, OperandRule rule, bool is_src) -> LayoutRequest {
+      const LayoutRequest request = by_rule(t, rule, is_src);
+      return request && is_src && t != kNone && rule != OperandRule::plain
+                 ? same_order(layout, graph_.tensor(t).dims, *request)
+                 : request;
     });
   }
 
-  Wishes uniform(const PropagateOptions& layouts) const {
-    return each([&](TensorId t, OperandRule rule, bool) -> Wish {
+  LayoutRequests uniform(const PropagateOptions& layouts) const {
+    return each([&](TensorId t, OperandRule rule, bool) -> LayoutRequest {
       if (t == kNone) return std::nullopt;
       if (rule == OperandRule::plain) return plain(t);
-      return context_.activation(t) ? Wish(uniform_layout(graph_.tensor(t).dims, layouts)) : std::nullopt;
+      return context_.activation(t) ? LayoutRequest(uniform_layout(graph_.tensor(t).dims, layouts)) : std::nullopt;
     });
   }
 
   /// A first convolution reads a few channels as they are.
-  Wishes blocked_destination(const PropagateOptions& layouts) const {
-    Wishes out = uniform(layouts);
+  LayoutRequests blocked_destination(const PropagateOptions& layouts) const {
+    LayoutRequests out = uniform(layouts);
     for (std::size_t i = 0; i < node_.src.size(); ++i) {
       const TensorId t = node_.src[i];
       if (t != kNone && rules_[i] != OperandRule::plain && context_.activation(t)) out.src[i] = context_.current(t);
@@ -196,11 +196,11 @@ class WishMaker {
     return best;
   }
 
-  const WishContext& context_;
+  const RequestContext& context_;
   const Graph& graph_;
   const Node& node_;
   const std::vector<OperandRule> rules_;
-  std::vector<Wishes> wishes_{};
+  std::vector<LayoutRequests> requests_{};
 };
 
 }  // namespace
@@ -216,6 +216,6 @@ std::vector<bool> weights_of(const Graph& graph) {
   return out;
 }
 
-WishList wishes_of(const WishContext& context, NodeId id) { return WishMaker(context, id).make(); }
+RequestList requests_of(const RequestContext& context, NodeId id) { return RequestMaker(context, id).make(); }
 
 }  // namespace relayout::graph

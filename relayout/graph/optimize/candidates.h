@@ -1,6 +1,6 @@
 // Ways: what a backend offers for each node of a graph, asked once for nodes that are the same (internal to graph).
 //
-// A backend names implementations for wishes. Which wishes to have is known here: all `any`, each layout that
+// A backend names implementations for requests. Which requests to have is known here: all `any`, each layout that
 // activations may have for all of them, mixes where primitives have them. Layouts are numbers; equal layouts have one,
 // wherever in memory they begin.
 #pragma once
@@ -28,7 +28,7 @@ class LayoutTable {
 };
 
 /// An implementation, its layouts also as numbers (kNone where absent), with its cost.
-struct Way {
+struct Candidate {
   std::shared_ptr<const Implementation> implementation;
   std::vector<int> src, dst;
   double cost = 0;
@@ -36,16 +36,17 @@ struct Way {
   double in_place_cost = kImpossible;
 };
 
-class WayFinder {
+class CandidateFinder {
  public:
-  WayFinder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options);
+  CandidateFinder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options);
 
   LayoutTable& layouts() { return layouts_; }
   /// `leads` are layouts that the first source may have besides the usual ones. `forward` is the way of the hint, or
   /// null. `in_place`: costs in place are wanted. Slow ways are left out where there are others.
-  const std::vector<Way>& ways(NodeId node, const std::vector<int>& leads, const Way* forward, bool in_place);
-  /// Of a backward node in the layouts of its forward way.
-  const std::vector<Way>& ways_as(NodeId node, const Way& forward);
+  const std::vector<Candidate>& candidates(NodeId node, const std::vector<int>& leads, const Candidate* forward,
+                                           bool in_place);
+  /// Of a backward node in the layouts of its forward candidate.
+  const std::vector<Candidate>& candidates_with(NodeId node, const Candidate& forward);
   /// Of a reorder between two layouts of a tensor, which may be the same in other memory; kImpossible where the second
   /// one is no destination.
   double reorder_cost(TensorId tensor, int from, int to);
@@ -53,14 +54,14 @@ class WayFinder {
   const std::vector<int>& families(const Dims& dims);
 
  private:
-  using Wishes = std::vector<int>;  // sources, then destinations; kNone is any
-  std::vector<Wishes> wishes_of(NodeId node, const std::vector<int>& leads);
-  std::vector<Way>& remembered(KeyMaker question, const Way* forward, bool& is_new);
+  using RequestedLayouts = std::vector<int>;  // sources, then destinations; kNone is any
+  std::vector<RequestedLayouts> requests_of(NodeId node, const std::vector<int>& leads);
+  std::vector<Candidate>& remembered(KeyMaker question, const Candidate* forward, bool& is_new);
   /// Error{interrupted} where the options' stop asks for it.
   void check_stop() const;
-  void finish(NodeId node, const Way* forward, bool in_place, std::vector<Way>& ways);
-  std::vector<Way> found(NodeId node, const std::vector<Wishes>& wishes, const Way* forward);
-  void price(NodeId node, const Way* forward, bool in_place, Way& way);
+  void finish(NodeId node, const Candidate* forward, bool in_place, std::vector<Candidate>& candidates);
+  std::vector<Candidate> found(NodeId node, const std::vector<RequestedLayouts>& requests, const Candidate* forward);
+  void price(NodeId node, const Candidate* forward, bool in_place, Candidate& candidate);
 
   const Graph& graph_;
   const CostContext context_;
@@ -69,7 +70,7 @@ class WayFinder {
   const OptimizeOptions& options_;
   LayoutTable layouts_;
   std::vector<CostKey> keys_;  // by node, its hint's with it
-  std::unordered_map<CostKey, std::vector<Way>, CostKeyHash> ways_;
+  std::unordered_map<CostKey, std::vector<Candidate>, CostKeyHash> candidates_;
   std::unordered_map<CostKey, double, CostKeyHash> reorders_;
   std::map<std::vector<int64_t>, std::vector<int>> families_;
 };

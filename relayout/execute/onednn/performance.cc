@@ -1,0 +1,125 @@
+// What each family of implementations reaches of the machine's limits: see performance.h. Names that begin
+// "relayout:" are of this project's own kernels, which the backend adds to oneDNN's.
+//
+// The shares are medians over the layers of twelve networks in every layout, measured with oneDNN 2.6 on a
+// 4th-generation EPYC with AVX-512.
+#include "relayout/execute/onednn/performance.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "relayout/graph/plan/layout_plan.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::Channels;
+using graph::Kind;
+
+/// The shares of implementations whose name contains `word`, for sources whose channels are stored so (nothing stands
+/// for any order of the channels).
+struct Share {
+  std::string_view word;
+  double arithmetic, memory;
+  std::optional<Channels> channels{};
+};
+using Shares = std::span<const Share>;
+
+constexpr auto kPlain = Channels::plain, kLast = Channels::last, kBlocked = Channels::blocked;
+
+// The first entry of a list that fits an implementation is used. The last entry of each list fits all.
+constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},       {"wino", 2, 0.9},
+                                  {"brdgmm", 0.47, 0.6},      {"jit_dw:sse41", 0.26, 0.3},
+                                  {"jit_dw:avx2", 0.48, 0.6}, {"_dw", 0.58, 0.6},
+                                  {"brgconv", 0.95, 0.9},     {"gemm", 0.65, 0.9, kLast},
+                                  {"gemm", 0.82, 0.9},        {"jit_1x1:sse41", 0.33, 0.9},
+                                  {"jit_1x1", 0.955, 0.9},    {"sse41", 0.3, 0.9, kBlocked},
+                                  {"sse41", 0.2, 0.9},        {"avx2", 0.71, 0.9},
+                                  {"jit", 0.95, 0.9},         {"", 0.5, 0.5}};
+constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
+constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
+constexpr Share kPooling[] = {{"ref", 0.003, 0.014}, {"simple_nchw", 0.0032, 0.014}, {"simple", 0.035, 0.22},
+                              {"sse41", 0.13, 0.4},  {"jit", 0.14, 0.18, kPlain},    {"jit", 0.26, 0.55},
+                              {"", 0.05, 0.2}};
+constexpr Share kConcat[] = {{"ref", 0.003, 0.02}, {"simple", 1, 0.4, kLast}, {"simple", 1, 0.05}, {"", 1, 0.75}};
+constexpr Share kShuffle[] = {{"ref", 0.003, 0.02},
+                              {"relayout", 1, 0.8, kPlain},
+                              {"relayout", 1, 0.32, kLast},
+                              {"relayout", 1, 0.1},
+                              {"", 1, 0.22}};
+constexpr Share kNormalization[] = {{"relayout", 1, 0.36, kPlain},
+                                    {"relayout", 1, 0.3, kLast},
+                                    {"relayout", 1, 0.4},
+                                    {"ref", 0.003, 0.02},
+                                    {"nspc", 1, 0.028},
+                                    {"ncsp", 1, 0.08},
+                                    {"sse41", 1, 0.14, kLast},
+                                    {"sse41", 1, 0.07},
+                                    {"jit", 1, 0.3, kLast},
+                                    {"jit", 1, 0.53},
+                                    {"", 1, 0.1}};
+constexpr Share kLrn[] = {{"ref", 0.003, 0.02},           {"sse41", 0.045, 0.5, kBlocked}, {"sse41", 0.14, 0.5},
+                          {"avx2", 0.045, 0.5, kBlocked}, {"", 0.18, 0.5, kBlocked},       {"", 0.3, 0.5}};
+constexpr Share kResampling[] = {
+    {"ref", 0.001, 0.01},        {"jit", 0.045, 0.3, kLast},      {"jit", 0.032, 0.2, kBlocked},
+    {"jit", 0.005, 0.03},        {"relayout", 0.01, 0.06, kLast}, {"relayout", 0.0056, 0.03, kBlocked},
+    {"relayout", 0.0003, 0.005}, {"", 0.003, 0.02, kLast},        {"", 0.003, 0.02, kBlocked},
+    {"", 0.001, 0.006}};
+constexpr Share kSoftmax[] = {
+    {"ref", 0.003, 0.02}, {"", 0.035, 0.5, kLast}, {"", 0.06, 0.5, kBlocked}, {"", 0.11, 0.5}};
+constexpr Share kElementwise[] = {{"ref", 0.003, 0.02},   {"simple", 0.5, 0.55}, {"sse41", 0.15, 0.56},
+                                  {"relayout", 0.3, 0.7}, {"jit", 0.3, 0.85},    {"", 0.05, 0.3}};
+
+Shares shares_of(Kind kind) {
+  switch (kind) {
+    case Kind::convolution:
+    case Kind::deconvolution: return kConvolution;
+    case Kind::matmul:
+    case Kind::inner_product: return kProduct;
+    case Kind::rnn: return kRecurrent;
+    case Kind::pooling: return kPooling;
+    case Kind::concat: return kConcat;
+    case Kind::shuffle: return kShuffle;
+    case Kind::batch_normalization:
+    case Kind::layer_normalization: return kNormalization;
+    case Kind::lrn: return kLrn;
+    case Kind::resampling: return kResampling;
+    case Kind::softmax: return kSoftmax;
+    default: return kElementwise;
+  }
+}
+
+bool contains(std::string_view name, std::string_view word) { return name.find(word) != name.npos; }
+
+const Share& share_of(Kind kind, std::string_view name, Channels channels) {
+  return *std::ranges::find_if(shares_of(kind), [&](const Share& share) {
+    return contains(name, share.word) && share.channels.value_or(channels) == channels;
+  });
+}
+
+/// f32 elements in a vector of the instruction set that the name says.
+int lanes_of(std::string_view name) { return contains(name, "avx512") ? 16 : contains(name, "avx") ? 8 : 4; }
+
+graph::ConvolutionAlgorithm algorithm_of(std::string_view name) {
+  using graph::ConvolutionAlgorithm;
+  if (contains(name, "gemm:")) return ConvolutionAlgorithm::unfolding;
+  if (contains(name, "_dw")) return ConvolutionAlgorithm::depthwise;
+  return name.starts_with("jit:") ? ConvolutionAlgorithm::direct : ConvolutionAlgorithm::other;
+}
+
+}  // namespace
+
+graph::Performance performance_of(const graph::Node& node, const graph::Implementation& implementation) {
+  const std::string_view name = implementation.name;
+  const Channels channels = implementation.src[0] ? graph::channels_of(*implementation.src[0]) : kPlain;
+  const Share& share = share_of(node.kind, name, channels);
+  return {.arithmetic = share.arithmetic,
+          .memory = share.memory,
+          .lanes = lanes_of(name),
+          .algorithm = algorithm_of(name),
+          .multiplies_matrices = name.starts_with("gemm")};
+}
+
+}  // namespace relayout::execute

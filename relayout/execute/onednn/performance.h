@@ -1,0 +1,14 @@
+// Performance of oneDNN's implementations: how fast each family is, read from the implementation's name (internal to
+// execute/onednn).
+//
+//     performance_of(graph, node, implementation).arithmetic      // 0.95 of "brgconv:avx512_core"
+#pragma once
+
+#include "relayout/graph/plan/backend.h"
+
+namespace relayout::execute {
+
+/// Of one of the library's own implementations, in the layouts that it names.
+graph::Performance performance_of(const graph::Node& node, const graph::Implementation& implementation);
+
+}  // namespace relayout::execute

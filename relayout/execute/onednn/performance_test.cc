@@ -1,0 +1,80 @@
+// What the backend says of how fast its implementations are: read from their names, and handed on by the backend that
+// remembers.
+#include "relayout/execute/onednn/performance.h"
+
+#include <gtest/gtest.h>
+
+#include "relayout/core/format.h"
+#include "relayout/execute/measure/remembering_backend.h"
+#include "relayout/execute/onednn/backend.h"
+
+namespace relayout::execute {
+namespace {
+
+using graph::ConvolutionAlgorithm;
+using graph::Implementation;
+using graph::Kind;
+using graph::Performance;
+
+const Dims kDims{1, 32, 14, 14};
+
+/// An implementation of that name for a node with one source in the layout of that tag.
+Performance performance(Kind kind, const char* name, const char* tag = "nchw") {
+  return performance_of({.kind = kind}, {.name = name, .src = {Format::parse(tag).bind(kDims)}});
+}
+
+TEST(Performance, SharesAreThoseOfTheFamily) {
+  const auto expect = [](const Performance& made, double arithmetic, double memory) {
+    EXPECT_EQ(made.arithmetic, arithmetic);
+    EXPECT_EQ(made.memory, memory);
+  };
+  expect(performance(Kind::convolution, "brgconv:avx512_core"), 0.95, 0.9);
+  expect(performance(Kind::convolution, "ref:any"), 0.004, 0.03);
+  expect(performance(Kind::deconvolution, "jit:avx2", "nhwc"), 0.71, 0.9);
+  expect(performance(Kind::convolution, "a name of a later version"), 0.5, 0.5);
+  expect(performance(Kind::inner_product, "gemm:jit"), 0.8, 0.8);
+  expect(performance(Kind::eltwise, "jit:avx512_core"), 0.3, 0.85);
+  // What was measured for one order of the channels counts for that order alone.
+  expect(performance(Kind::pooling, "jit:avx512_core", "nchw"), 0.14, 0.18);
+  expect(performance(Kind::pooling, "jit:avx512_core", "nhwc"), 0.26, 0.55);
+  expect(performance(Kind::convolution, "jit:sse41", "nChw8c"), 0.3, 0.9);
+  expect(performance(Kind::convolution, "jit:sse41", "nhwc"), 0.2, 0.9);
+  // This project's own kernels.
+  expect(performance(Kind::shuffle, "relayout:reorder", "nhwc"), 1, 0.32);
+  expect(performance(Kind::batch_normalization, "relayout:batch_normalization", "nChw16c"), 1, 0.4);
+}
+
+TEST(Performance, LanesAreThoseOfTheInstructionSet) {
+  EXPECT_EQ(performance(Kind::convolution, "jit:avx512_core").lanes, 16);
+  EXPECT_EQ(performance(Kind::convolution, "jit_dw:avx2").lanes, 8);
+  EXPECT_EQ(performance(Kind::convolution, "jit:sse41").lanes, 4);
+}
+
+TEST(Performance, AlgorithmsAreToldByName) {
+  const auto algorithm = [](const char* name) { return performance(Kind::convolution, name).algorithm; };
+  EXPECT_EQ(algorithm("jit:avx512_core"), ConvolutionAlgorithm::direct);
+  EXPECT_EQ(algorithm("gemm:jit"), ConvolutionAlgorithm::unfolding);
+  EXPECT_EQ(algorithm("x64:gemm:jit"), ConvolutionAlgorithm::unfolding);
+  EXPECT_EQ(algorithm("jit_dw:avx2"), ConvolutionAlgorithm::depthwise);
+  EXPECT_EQ(algorithm("brgconv:avx512_core"), ConvolutionAlgorithm::other);
+  EXPECT_TRUE(performance(Kind::inner_product, "gemm_s8u8s32:jit").multiplies_matrices);
+  EXPECT_FALSE(performance(Kind::inner_product, "brgemm:avx512_core").multiplies_matrices);
+}
+
+TEST(Performance, IsHandedOnByTheRememberingBackend) {
+  if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
+  const auto onednn = onednn_backend(1);
+  const auto remembering = remembering_backend(*onednn);
+  graph::Graph graph;
+  graph.eltwise(graph.input("x", kDims), {.algorithm = graph::EltwiseAlgorithm::relu});
+  const Layout layout = Format::parse("nhwc").bind(kDims);
+  const Implementation implementation{.name = "jit:avx2", .src = {layout}, .dst = {layout}};
+  for (const graph::Backend* backend : {onednn.get(), static_cast<graph::Backend*>(remembering.get())}) {
+    const Performance made = backend->performance(graph, 0, implementation);
+    EXPECT_EQ(made.memory, 0.85) << backend->name();
+    EXPECT_EQ(made.lanes, 8) << backend->name();
+  }
+}
+
+}  // namespace
+}  // namespace relayout::execute

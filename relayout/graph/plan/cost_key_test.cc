@@ -1,0 +1,104 @@
+// Keys of costs differ in everything that a time depends on, and in nothing else.
+#include "relayout/graph/plan/cost_key.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/testing.h"
+
+namespace relayout::graph {
+namespace {
+
+Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(dims); }
+
+const Dims kDims{1, 32, 14, 14};
+
+/// A convolution, in two layouts.
+struct Convolution {
+  Graph graph;
+  Implementation way;
+
+  explicit Convolution(Dims dims = {2, 16, 8, 8}, ConvolutionAttributes attributes = {}, DType dtype = DType::f32,
+                       Pass pass = Pass::forward_inference) {
+    graph.pass = pass;
+    const TensorId x = graph.input("x", dims, dtype);
+    graph.convolution(x, graph.input("w", {16 / attributes.groups, 16 / attributes.groups, 1, 1}, dtype), kNone,
+                      attributes);
+    way = {.name = "first",
+           .src = {in("nhwc", dims), in("abcd", graph.tensor(1).dims), std::nullopt},
+           .dst = {in("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
+  }
+  CostKey key(bool in_place = false) const { return primitive_key(CostContext(graph), 0, way, nullptr, in_place); }
+};
+
+TEST(CostKey, DiffersInEachPart) {
+  std::vector<CostKey> keys = {Convolution().key(), Convolution().key(true)};
+  keys.push_back(Convolution({3, 16, 8, 8}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {.strides = {2, 2}}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {.pads_begin = {2, 2}}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {.pads_end = {2, 2}}).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {}, DType::bf16).key());
+  keys.push_back(Convolution({2, 16, 8, 8}, {}, DType::f32, Pass::forward_training).key());
+  Convolution other;
+  other.way.name = "second";
+  keys.push_back(other.key());
+  other = Convolution();
+  other.way.src[0] = in("nchw", {2, 16, 8, 8});
+  keys.push_back(other.key());
+  other = Convolution();
+  other.way.dst[0] = in("nChw8c", {2, 16, 8, 8});
+  keys.push_back(other.key());
+  other = Convolution();
+  other.graph.tensors[1].data = std::make_shared<std::vector<std::byte>>(1024);
+  keys.push_back(other.key());
+  // Weights that a node makes, in place of those that are there before a run.
+  other = Convolution();
+  other.graph.inputs.pop_back();
+  keys.push_back(other.key());
+  // The same node of a training step.
+  other = Convolution();
+  other.graph.nodes.push_back({.kind = Kind::convolution, .pass = Pass::backward_data});
+  keys.push_back(other.key());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      EXPECT_FALSE(keys[i] == keys[k]) << k << " and " << i;
+      EXPECT_NE(keys[i].high, keys[k].high) << k << " and " << i;
+      EXPECT_NE(keys[i].low, keys[k].low) << k << " and " << i;
+    }
+  }
+}
+
+TEST(CostKey, IsTheSameForEqualLayoutsAndOtherNames) {
+  Convolution other;
+  other.graph.tensors[0].name = "another";
+  other.graph.nodes[0].name = "yet another";
+  // nhwc once more, with a digit that says nothing.
+  const std::vector<Digits> digits = {{{2, 1024}}, {{4, 1}, {4, 4}}, {{8, 128}}, {{8, 16}}};
+  other.way.src[0] = Layout::from_digits({2, 16, 8, 8}, digits);
+  EXPECT_EQ(other.key(), Convolution().key());
+}
+
+TEST(CostKey, IsTheSameInEveryBuild) {
+  // Files of costs are found by it: whoever changes it must count up the version of their format.
+  const CostKey key = KeyMaker().add("relayout").add(uint64_t{17}).add(Dims{2, 3}).key();
+  EXPECT_EQ(key, (CostKey{0xa1b430bba4b3dc7d, 0xfc2de62114120865}));
+}
+
+TEST(CostKey, OfAPairOfTensorsReadTwice) {
+  Graph graph;
+  const TensorId a = graph.input("a", {1, 8, 4, 4}), b = graph.input("b", {1, 8, 4, 4});
+  graph.binary(a, b);
+  graph.binary(a, a);
+  graph.binary(b, b);
+  const CostContext context(graph);
+  EXPECT_FALSE(context.node_key(0) == context.node_key(1));
+  EXPECT_EQ(context.node_key(1), context.node_key(2));
+}
+
+TEST(CostKey, OfReordersHasDirectionAndTypes) {
+  const TensorDesc a = test::desc("nchw", kDims), b = test::desc("nhwc", kDims);
+  EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, b, a));
+  EXPECT_FALSE(reorder_key({}, a, b) == reorder_key({}, a, test::desc("nhwc", kDims, DType::bf16)));
+}
+
+}  // namespace
+}  // namespace relayout::graph
