@@ -13,6 +13,7 @@
 #include "relayout/cpu/in_place.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::test {
@@ -52,7 +53,7 @@ void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, C
   auto expected = before;
   reference_reorder(c.src, before.data(), c.dst, expected.data(), c.attributes);
   const auto isas = cpu::available_isas();
-  cpu::set_isa(isas[static_cast<std::size_t>(pick(rng, 0, static_cast<int64_t>(isas.size()) - 1))]);
+  const test::ScopedIsa isa_scope(isas[static_cast<std::size_t>(pick(rng, 0, static_cast<int64_t>(isas.size()) - 1))]);
   const bool both = pick(rng, 0, 2) == 0;
   for (int threads = 1; threads <= (both ? 2 : 1); ++threads) {
     Guarded buffer(plan.buffer_bytes(), Guarded::Side::end), scratch(plan.scratch_bytes(threads), Guarded::Side::end);
@@ -85,7 +86,6 @@ TEST(InPlaceProperty, EqualsTheReference) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
     check(c, rng, {random_limit(rng)}, counts);
   }
-  cpu::set_isa("");
   print("random", counts);
   EXPECT_GT(counts["staged"], total / 10);
   EXPECT_GT(counts["converting"], total / 10);
@@ -142,7 +142,6 @@ TEST(InPlaceProperty, PermutationsWithLittleScratch) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
     check(c, rng, {random_limit(rng)}, counts);
   }
-  cpu::set_isa("");
   print("permutations", counts);
   for (const char* method : {"nothing", "staged", "swap", "cycles", "merge", "one step", "several steps"}) {
     EXPECT_GT(counts[method], 100) << method;

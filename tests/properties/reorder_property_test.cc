@@ -12,6 +12,7 @@
 #include "random_case.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::test {
@@ -64,7 +65,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
-    cpu::set_isa(isa);
+    const test::ScopedIsa isa_scope(isa);
     for (const Plan* plan : {&cached, &streamed, &large}) {
       std::vector<std::byte> memory(before.size() + 128, std::byte{0x5a});
       const std::size_t start = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + shift;
@@ -97,7 +98,6 @@ TEST(ReorderProperty, EqualsTheReference) {
     const auto which = static_cast<std::size_t>(i) % isas.size();
     check(c, rng, i % 16 == 0 ? std::span(isas) : std::span(isas).subspan(which, 1), counts);
   }
-  cpu::set_isa("");
   std::printf(
       "reorder against the reference: %lld cases, seed %llu: %lld converting, %lld to padded layouts, %lld with blocks "
       "that do not nest, %lld empty; ISAs:",
@@ -129,7 +129,6 @@ TEST(ReorderProperty, EveryTypePair) {
       }
     }
   }
-  cpu::set_isa("");
   std::printf("type pairs: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
@@ -164,7 +163,6 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
       }
     }
   }
-  cpu::set_isa("");
   std::printf("tag pairs: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
@@ -195,7 +193,6 @@ TEST(ReorderProperty, MoreColumnsThanABlockHas) {
       run(tags[pick(rng, 0, 9)], tags[pick(rng, 0, 9)], dims, i);
     }
   }
-  cpu::set_isa("");
   std::printf("more columns than a block has: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
