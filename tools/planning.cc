@@ -81,7 +81,7 @@ graph::Costs& Planner::costs() {
   if (!analytic_) {
     const execute::Calibrated machine = execute::calibrate(*onednn_, {.file = file, .remeasure = flags_.remeasure});
     if (machine.file_error) calibration_warnings_.push_back(warning_of(*machine.file_error));
-    if (machine.doubtful) calibration_warnings_.emplace_back(kDisturbed);
+    if (machine.unreliable) calibration_warnings_.emplace_back(kDisturbed);
     analytic_ = graph::analytic_costs(machine.speeds, *backend_);
   }
   return *analytic_;
@@ -124,7 +124,7 @@ Error Planner::interruption() {
     kept = "is kept in " + escaped(file.native(), 4096) + ", and the same command goes on from there";
   }
   const std::string what =
-      measuring ? "was measured so far, " + counted(measured_->measured() - measured_->doubtful(), "time")
+      measuring ? "was measured so far, " + counted(measured_->measured() - measured_->unreliable(), "time")
                 : "the backend offers as far as it was asked, " + counted(backend_->asked(), "answer");
   return {ErrorCode::interrupted, fmt::format("interrupted; what {}, {}", what, kept)};
 }
@@ -195,12 +195,12 @@ std::vector<std::string> Planner::warnings() {
   std::vector<std::string> out = calibration_warnings_;
   if (backend_->file_error()) out.push_back(warning_of(*backend_->file_error()));
   if (measured_ && measured_->file_error()) out.push_back(warning_of(*measured_->file_error()));
-  if (measured_ && measured_->step_doubtful()) out.emplace_back(kDisturbed);
-  if (measured_ && measured_->doubtful() > 0) {
+  if (measured_ && measured_->step_unreliable()) out.emplace_back(kDisturbed);
+  if (measured_ && measured_->unreliable() > 0) {
     out.push_back(
         fmt::format("{} of {} could not be measured well, as other work runs on this machine; they are not "
                     "kept, and will be measured again",
-                    measured_->doubtful(), counted(measured_->measured(), "time")));
+                    measured_->unreliable(), counted(measured_->measured(), "time")));
   }
   return out;
 }

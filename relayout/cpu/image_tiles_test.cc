@@ -8,6 +8,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {
@@ -46,7 +47,7 @@ TEST(ImageTiles, EqualTheReference) {
         reference_reorder(src, from_memory.data(), dst, expected.data(), {});
         for (const int64_t past : {0, 16}) {
           for (const auto isa : isas) {
-            set_isa(isa);
+            const test::ScopedIsa isa_scope(isa);
             for (const int threads : {1, 2}) {
               Guarded memory(dst.span_bytes(), Guarded::Side::start, past);
               std::ranges::fill(memory.bytes(), std::byte{0x5c});
@@ -59,7 +60,6 @@ TEST(ImageTiles, EqualTheReference) {
       }
     }
   }
-  set_isa("");
   EXPECT_GT(images, 20);
   EXPECT_GT(shorter, 2);
   EXPECT_GT(padding, 10);

@@ -12,6 +12,7 @@
 #include "relayout/reorder/reference.h"
 #include "tests/support/documented_conversions.h"
 #include "tests/support/guarded.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {
@@ -73,7 +74,7 @@ TEST(Misaligned, EveryMisalignmentOfEitherSide) {
     for (const auto& [from_type, to_type] : kTypes) {
       const Prepared prepared(desc(from, dims, from_type), desc(to, dims, to_type));
       for (std::string_view isa_name : available_isas()) {
-        set_isa(isa_name);
+        const test::ScopedIsa isa_scope(isa_name);
         for (int64_t misalign = 0; misalign < 64; ++misalign) {
           for (const Guarded::Side side : {Guarded::Side::start, Guarded::Side::end}) {
             // Each side in turn, both with different values and both alike.
@@ -91,7 +92,6 @@ TEST(Misaligned, EveryMisalignmentOfEitherSide) {
       }
     }
   }
-  set_isa("");
   std::printf("misaligned reorders: %lld\n", static_cast<long long>(cases));
 }
 
@@ -125,13 +125,12 @@ TEST(Misaligned, TailsReadNothingPastTheSource) {
       const int64_t src_end = (128 - prepared.plan.src().span_bytes() % 64) % 64;
       const int64_t dst_end = (128 - prepared.plan.dst().span_bytes() % 64) % 64;
       for (std::string_view isa_name : available_isas()) {
-        set_isa(isa_name);
+        const test::ScopedIsa isa_scope(isa_name);
         ASSERT_TRUE(prepared.runs(src_end, dst_end, Guarded::Side::end))
             << name(type) << " " << from << " -> " << to << " on " << isa_name;
       }
     }
   }
-  set_isa("");
 }
 
 // Whole reorders right at the pages, of odd sizes, every ISA.
@@ -153,7 +152,7 @@ TEST(Misaligned, TouchesOnlyItsBuffers) {
       for (const auto& [from_type, to_type] : kTypes) {
         const Prepared prepared(desc(from, dims, from_type), desc(to, dims, to_type));
         for (std::string_view isa_name : available_isas()) {
-          set_isa(isa_name);
+          const test::ScopedIsa isa_scope(isa_name);
           for (const Guarded::Side side : {Guarded::Side::start, Guarded::Side::end}) {
             const int64_t src_end = side == Guarded::Side::end ? (128 - prepared.plan.src().span_bytes() % 64) % 64 : 0;
             const int64_t dst_end = side == Guarded::Side::end ? (128 - prepared.plan.dst().span_bytes() % 64) % 64 : 0;
@@ -165,7 +164,6 @@ TEST(Misaligned, TouchesOnlyItsBuffers) {
       }
     }
   }
-  set_isa("");
   std::printf("guarded reorders: %lld\n", static_cast<long long>(cases));
 }
 
@@ -187,14 +185,13 @@ TEST(SpecialValues, AreAsDocumentedOnEveryIsa) {
                    [&](auto type) { write_element<type()>(want.data(), i, read_element<type()>(&row.want, 0)); });
       }
       for (std::string_view isa_name : available_isas()) {
-        set_isa(isa_name);
+        const test::ScopedIsa isa_scope(isa_name);
         std::vector<std::byte> have(want.size());
         run(plan, src.data(), have.data(), {1});
         EXPECT_EQ(have, want) << row.text << " to " << name(row.to) << ", " << count << " elements on " << isa_name;
       }
     }
   }
-  set_isa("");
   std::printf("documented conversions: %zu on %zu ISAs\n", rows.size(), available_isas().size());
 }
 

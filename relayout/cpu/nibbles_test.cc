@@ -8,6 +8,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {
@@ -31,7 +32,7 @@ void expect_reference(const TensorDesc& src, const TensorDesc& dst) {
   reference_reorder(src, from.data(), dst, expected.data(), {});
   const Plan plan = Plan::make(src, dst);
   for (const auto isa : available_isas()) {
-    set_isa(isa);
+    const test::ScopedIsa isa_scope(isa);
     std::ranges::fill(to.bytes(), std::byte{0x5c});
     run(plan, from.data(), to.data(), {1});
     ASSERT_TRUE(std::ranges::equal(to.bytes(), expected)) << isa << "\n" << plan.explain();
@@ -60,10 +61,9 @@ TEST(NibbleBlocks, EqualTheReference) {
       SCOPED_TRACE(std::string(from) + " -> " + to + " " + join(dims) + " " + std::string(name(src)) + " -> " +
                    std::string(name(dst)));
       expect_reference(desc(from, dims, src), desc(to, dims, dst));
-      if (HasFatalFailure()) return set_isa("");
+      if (HasFatalFailure()) return;
     }
   }
-  set_isa("");
 }
 
 TEST(NibbleBlocks, FitTheirTile) {

@@ -10,6 +10,7 @@
 #include "relayout/core/view.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/reorder/reference.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {
@@ -74,7 +75,7 @@ TEST(Reorder, ConvertsByStages) {
       {DType::f32, DType::bf16, {}},   {DType::s8, DType::f32, channel}, {DType::bf16, DType::f32, {}},
       {DType::f32, DType::s32, scale}, {DType::f32, DType::u8, sum},     {DType::u8, DType::f32, sum}};
   for (const std::string_view isa : available_isas()) {
-    set_isa(isa);
+    const test::ScopedIsa isa_scope(isa);
     for (const auto& [src, dst, attributes] : kinds) {
       for (const auto& [from, to] : {std::pair("oihw", "OIhw4i16o4i"), {"OIhw8i16o2i", "hwio"}, {"hwio", "Oihw4o"}}) {
         const TensorDesc a = desc(from, dims, src), b = desc(to, dims, dst);
@@ -96,7 +97,6 @@ TEST(Reorder, ConvertsByStages) {
       }
     }
   }
-  set_isa("");
 }
 
 // What is converted last goes past the cache where it is lines, wherever the destination starts.
@@ -114,7 +114,7 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
     std::vector<std::byte> expected(bytes);
     reference_reorder(a, in.data(), b, expected.data());
     for (const std::string_view isa : available_isas()) {
-      set_isa(isa);
+      const test::ScopedIsa isa_scope(isa);
       for (const std::size_t start : {0, 4, 60, 63}) {
         std::vector<std::byte> out(bytes + 128, std::byte{0x3c});
         run(plan, in.data(), out.data() + start, {.threads = 2});
@@ -126,7 +126,6 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
       }
     }
   }
-  set_isa("");
 }
 
 // A chunk's columns are of several axes and take several blocks: each block's lists start anew.
@@ -187,15 +186,17 @@ TEST(Reorder, EmptyTensorsNeedNoBuffers) {
 
 TEST(Reorder, IsaIsForced) {
   const auto isas = available_isas();
+  const std::string_view before = isa();
   ASSERT_EQ(isas.front(), "scalar");
   for (std::string_view name : isas) {
-    set_isa(name);
+    const test::ScopedIsa isa_scope(name);
     EXPECT_EQ(isa(), name);
   }
+  EXPECT_EQ(isa(), before);
   const Error unknown = error_of([] { set_isa("mmx\x1b"); });
   EXPECT_EQ(unknown.code(), ErrorCode::unsupported);
   EXPECT_EQ(unknown.value(), "mmx\\x1b");
-  set_isa("");
+  const test::ScopedIsa best("");
   EXPECT_EQ(isa(), isas.back());
   EXPECT_GE(default_threads(), 1);
 }
@@ -286,7 +287,7 @@ TEST(Reorder, ConvertsByStagesOfOddExtents) {
       {"strides:6,1", "ab", {3331, 3}, DType::u8, DType::f32},
       {"ab", "strides:6,1", {3331, 3}, DType::f32, DType::u8}};
   for (const std::string_view isa : available_isas()) {
-    set_isa(isa);
+    const test::ScopedIsa isa_scope(isa);
     for (const auto& [from, to, dims, src, dst] : cases) {
       const TensorDesc a = desc(from, dims, src), b = desc(to, dims, dst);
       const std::vector<std::byte> in = counting(a.span_bytes());
@@ -303,7 +304,6 @@ TEST(Reorder, ConvertsByStagesOfOddExtents) {
       }
     }
   }
-  set_isa("");
 }
 
 // Sources that lie backwards along one dim or several, and single channels, rows and columns of every kind.
@@ -312,7 +312,7 @@ TEST(Reorder, BackwardsAndSparseSources) {
   Machine small;
   small.l3 = 8 << 10;
   for (const std::string_view isa : available_isas()) {
-    set_isa(isa);
+    const test::ScopedIsa isa_scope(isa);
     for (const auto& [src, dst] : {std::pair(DType::u8, DType::u8),
                                    {DType::u16, DType::u16},
                                    {DType::f32, DType::f32},
@@ -345,7 +345,6 @@ TEST(Reorder, BackwardsAndSparseSources) {
       }
     }
   }
-  set_isa("");
 }
 
 TEST(Reorder, BroadcastAndFlippedSources) {

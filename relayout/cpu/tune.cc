@@ -7,11 +7,10 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/stopwatch.h"
 
 namespace relayout::cpu {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Short reorders are run so often in one turn that it takes so many nanoseconds.
 constexpr double kTurnNs = 100e3;
@@ -68,29 +67,36 @@ std::vector<Candidate> make_candidates(const TensorDesc& src, const TensorDesc& 
   return out;
 }
 
+/// The candidates run in turns, so that what slows the machine down for a while slows down all of them.
 struct Race {
   const void* src;
   void* dst;
   const TuneOptions& options;
-  Clock::time_point deadline;
+  Stopwatch& stopwatch;
+  double deadline_us;
   bool warm = false;  // each turn begins with an untimed run
   int64_t runs = 1;   // a turn
 
+  bool is_over() const { return stopwatch.now_us() >= deadline_us; }
+  void run_once(const Plan& plan) const { run(plan, src, dst, {.threads = options.threads}); }
+
+  /// Nanoseconds of one run, of so many that are timed together.
   double time(const Plan& plan, int64_t count) const {
-    const auto start = Clock::now();
-    for (int64_t i = 0; i < count; ++i) run(plan, src, dst, {.threads = options.threads});
-    return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(count);
+    const RunTime taken = stopwatch.time([&] {
+      for (int64_t i = 0; i < count; ++i) run_once(plan);
+    });
+    return taken.us * 1e3 / static_cast<double>(count);
   }
 
-  /// Times all candidates, as many as there is time for; false where that decides nothing.
+  /// Times all candidates, or as many as there is time for; false where that decides nothing.
   bool go(std::vector<Candidate>& candidates) {
     const int fewest = std::min(kFewestRounds, options.rounds);
-    if (Clock::now() >= deadline) return false;
-    time(candidates[0].plan, 1);  // touches the pages
-    if (Clock::now() >= deadline) return false;
+    if (is_over()) return false;
+    run_once(candidates[0].plan);  // touches the pages
+    if (is_over()) return false;
     const double once = std::max(1.0, time(candidates[0].plan, 1));
     runs = std::clamp<int64_t>(std::llround(kTurnNs / once), 1, kMostRunsATurn);
-    const double left = std::chrono::duration<double, std::nano>(deadline - Clock::now()).count();
+    const double left = (deadline_us - stopwatch.now_us()) * 1e3;
     const double affordable = left / (once * static_cast<double>((runs + warm) * fewest));
     if (affordable < 2) return false;
     if (affordable < static_cast<double>(candidates.size())) {
@@ -102,13 +108,13 @@ struct Race {
     return static_cast<int>(candidates.back().times.size()) >= fewest;
   }
 
-  /// A turn each, in an order that rotates; false, and nothing recorded, where the time is up.
+  /// A turn for each candidate, in an order that rotates; false, and nothing recorded, where the time is up.
   bool one_round(std::vector<Candidate>& candidates, std::size_t round) const {
     std::vector<double> times(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (Clock::now() >= deadline) return false;
+      if (is_over()) return false;
       const std::size_t at = (i + round) % candidates.size();
-      if (warm) time(candidates[at].plan, 1);
+      if (warm) run_once(candidates[at].plan);
       times[at] = time(candidates[at].plan, runs);
     }
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].times.push_back(times[i]);
@@ -134,6 +140,15 @@ void keep_error(std::optional<Error>& error, F&& f) {
   }
 }
 
+/// What the cache knows under the key, once it has read the file if it has to.
+std::optional<Tuning> find(TuneCache& cache, const std::string& key, const std::filesystem::path& file,
+                           std::optional<Error>& file_error) {
+  std::optional<Tuning> known = cache.find(key);
+  if (known || file.empty()) return known;
+  keep_error(file_error, [&] { cache.load(file); });
+  return cache.find(key);
+}
+
 }  // namespace
 
 std::vector<Tuning> tuning_candidates(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
@@ -145,7 +160,8 @@ std::vector<Tuning> tuning_candidates(const TensorDesc& src, const TensorDesc& d
 
 Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
            void* dst_data, const TuneOptions& options) {
-  const auto start = Clock::now();
+  Stopwatch& stopwatch = stopwatch_or_systems(options.stopwatch);
+  const double start_us = stopwatch.now_us();
   if (options.rounds < 1) {
     throw Error(ErrorCode::invalid_argument, "tune: " + std::to_string(options.rounds) + " rounds; 1 is the least",
                 "rounds", std::to_string(options.rounds), "1");
@@ -157,12 +173,7 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
 
   TuneCache& cache = options.cache ? *options.cache : TuneCache::shared();
   const std::string key = tune_key(src, dst, attributes, src_data, dst_data, options.threads, caches);
-  std::optional<Tuning> known = cache.find(key);
-  if (!known && !options.file.empty()) {
-    keep_error(out.file_error, [&] { cache.load(options.file); });
-    known = cache.find(key);
-  }
-  if (known) {
+  if (const std::optional<Tuning> known = find(cache, key, options.file, out.file_error)) {
     out.plan = Plan::make(src, dst, attributes, caches, *known);
     out.tuning = *known;
     out.remembered = true;
@@ -171,7 +182,8 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
 
   std::vector<Candidate> candidates = make_candidates(src, dst, attributes, caches);
   if (candidates.size() < 2) return out;
-  Race race{src_data, dst_data, options, start + options.budget};
+  const double budget_us = std::chrono::duration<double, std::micro>(options.budget).count();
+  Race race{src_data, dst_data, options, stopwatch, start_us + budget_us};
   race.warm = src.span_bytes() + dst.span_bytes() <= 2 * caches.near_l3();
   if (!race.go(candidates)) return out;
   const Candidate& best = winner(candidates, options.margin);

@@ -21,6 +21,8 @@
 
 namespace relayout::cpu {
 
+class Stopwatch;
+
 struct TuneOptions {
   /// As in RunOptions, and those that the plan will run with.
   int threads = 0;
@@ -38,6 +40,8 @@ struct TuneOptions {
   std::filesystem::path file;
   /// The caches; cpu::machine() unless given.
   std::optional<Machine> machine;
+  /// Where run times come from; null: the clocks of the machine (system_stopwatch()).
+  Stopwatch* stopwatch = nullptr;
 };
 
 struct Tuned {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {
@@ -67,9 +68,11 @@ TEST(TuneKey, EverythingThatMatters) {
       tune_key(nchw, nhwc, {}, memory, memory, 1, {32 << 10, 1 << 20, 16 << 20}),
   };
   if (default_threads() > 1) keys.push_back(key(nchw, nhwc, {}, 0, 0, 2));
-  set_isa("scalar");
-  const std::string scalar = key(nchw, nhwc);
-  set_isa("");
+  std::string scalar;
+  {
+    const test::ScopedIsa isa_scope("scalar");
+    scalar = key(nchw, nhwc);
+  }
   if (isa() != "scalar") keys.push_back(scalar);
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), keys.size());
 

@@ -13,6 +13,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/regions.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {
@@ -128,7 +129,7 @@ TEST(WovenRun, EqualsTheReference) {
             Guarded in(src.span_bytes(), kSides[static_cast<std::size_t>(cases % 2)]);
             std::ranges::copy(bytes, in.data());
             for (const std::string_view isa : available_isas()) {
-              set_isa(isa);
+              const test::ScopedIsa isa_scope(isa);
               std::ranges::fill(out.bytes(), std::byte{0x5c});
               run(plan, in.data(), out.data(), {static_cast<int>(1 + cases % 2)});
               ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << isa << ", " << past;
@@ -140,7 +141,6 @@ TEST(WovenRun, EqualsTheReference) {
       }
     }
   }
-  set_isa("");
   EXPECT_GT(woven, cases / 2);
 }
 
@@ -183,7 +183,7 @@ TEST(WovenRun, RowsOfSmallPieces) {
           SCOPED_TRACE(std::string(c.what) + "\n" + plan.explain());
           woven += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
           for (const std::string_view isa : available_isas()) {
-            set_isa(isa);
+            const test::ScopedIsa isa_scope(isa);
             for (const Guarded::Side side : kSides) {
               const int64_t past = side == Guarded::Side::start ? runs * 7 % 64 : 0;
               Guarded in(src.span_bytes(), side, past), out(dst.span_bytes(), side, (past * 3 + 1) % 64);
@@ -199,7 +199,6 @@ TEST(WovenRun, RowsOfSmallPieces) {
       }
     }
   }
-  set_isa("");
   EXPECT_GT(woven, 8 * 3 * 4);
 }
 

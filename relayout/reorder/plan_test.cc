@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "tests/support/testing.h"
 
@@ -283,12 +282,11 @@ TEST(Plan, ExplainSaysWhatIsDone) {
   EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
 }
 
-// Twelve dims with tails in two places each: 3^12 boxes, were it not for tables.
+// Twelve dims with tails in two places each would be 3^12 boxes, were it not for tables. Making the plan takes as long as
+// it has boxes.
 TEST(Plan, ManyTailsMakeNoManyBoxes) {
   const Dims dims(12, 7);
-  const auto start = std::chrono::steady_clock::now();
   const Plan p = plan("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   EXPECT_LE(p.boxes().size(), 512u);
   EXPECT_LE(p.fills().size(), 12 * 512u);
   int64_t moved = 0, filled = 0;

@@ -15,6 +15,7 @@
 #include "relayout/core/format.h"
 #include "relayout/cpu/in_place.h"
 #include "relayout/cpu/reorder.h"
+#include "tests/support/scoped_isa.h"
 
 namespace {
 
@@ -139,7 +140,7 @@ void count_in_place(const std::string& isa) {
 int main() {
   for (const Case& c : kMake) count_make(c);
   for (const std::string_view isa : cpu::available_isas()) {
-    cpu::set_isa(isa);
+    const test::ScopedIsa isa_scope(isa);
     for (const Case& c : kRun) count_run(c, std::string(isa));
     for (const Case& c : kStreamed) count_run(c, std::string(isa), kSmallCaches);
     count_in_place(std::string(isa));

@@ -1,8 +1,9 @@
 // Reorders as oneDNN executes them: random pairs of tags and types with odd extents, scales and sum, values
 // and padding compared byte for byte.
 //
-// Seeded (RELAYOUT_SEED; printed), RELAYOUT_ONEDNN_CASES cases. Where the libraries differ by design, inputs
-// are chosen so that it does not show (all seen in oneDNN 2.6.3):
+// RELAYOUT_SEED repeats a run, RELAYOUT_ONEDNN_CASES sets the number of cases; the slow tests have eight times as many
+// as the others. Where the libraries differ by design, inputs are chosen so that it does not show (all seen in
+// oneDNN 2.6.3):
 // - NaN to an integer: 0 here, whatever the instruction gives there. No NaN is used.
 // - -0 and denormals: kept here; some of its paths turn -0 into 0 and flush denormals. Neither is used.
 // - bf16 to s8 and u8: saturated here; beyond the range of s32 it wraps (+inf gives 0 or -128). Numbers
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -30,6 +30,7 @@
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/reference.h"
 #include "tag_names.h"
+#include "tests/support/slow_tests.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -41,11 +42,6 @@ constexpr std::pair<DType, dnnl_data_type_t> kTypes[] = {{DType::f32, dnnl_f32},
                                                          {DType::s8, dnnl_s8},     {DType::u8, dnnl_u8},
                                                          {DType::bf16, dnnl_bf16}, {DType::f16, dnnl_f16}};
 constexpr int64_t kMaxElements = 20000;
-
-int64_t number_from(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::atoll(text) : otherwise;
-}
 
 struct Case {
   const TagName* src_tag;
@@ -213,8 +209,8 @@ std::map<int, std::vector<TagName>> tags_by_rank() {
 }
 
 TEST(OneDnnReorder, RandomPairsGiveTheSameBytes) {
-  const int64_t seed = number_from("RELAYOUT_SEED", 20240613);
-  const int64_t wanted = number_from("RELAYOUT_ONEDNN_CASES", 3000);
+  const int64_t seed = test::number_from("RELAYOUT_SEED", 20240613);
+  const int64_t wanted = test::number_from("RELAYOUT_ONEDNN_CASES", test::slow_tests() ? 20'000 : 2500);
   const auto tags = tags_by_rank();
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Random random(seed);

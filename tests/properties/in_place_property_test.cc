@@ -1,11 +1,10 @@
 // The in-place reorder equals the reference from a copy, over random layouts, types, attributes and scratch sizes:
 // every byte of the buffer, also those that are no part of the destination. Buffer and scratch end at a forbidden page.
 //
-// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases.
+// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases; the slow tests have ten times as many.
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 
 #include "random_case.h"
@@ -13,15 +12,12 @@
 #include "relayout/cpu/in_place.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
+#include "tests/support/scoped_isa.h"
+#include "tests/support/slow_tests.h"
 #include "tests/support/testing.h"
 
 namespace relayout::test {
 namespace {
-
-uint64_t environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
 
 /// Plans by what they are, "refused" among it, and steps by kind.
 using Counts = std::map<std::string, int64_t>;
@@ -52,7 +48,7 @@ void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, C
   auto expected = before;
   reference_reorder(c.src, before.data(), c.dst, expected.data(), c.attributes);
   const auto isas = cpu::available_isas();
-  cpu::set_isa(isas[static_cast<std::size_t>(pick(rng, 0, static_cast<int64_t>(isas.size()) - 1))]);
+  const ScopedIsa isa_scope(isas[static_cast<std::size_t>(pick(rng, 0, static_cast<int64_t>(isas.size()) - 1))]);
   const bool both = pick(rng, 0, 2) == 0;
   for (int threads = 1; threads <= (both ? 2 : 1); ++threads) {
     Guarded buffer(plan.buffer_bytes(), Guarded::Side::end), scratch(plan.scratch_bytes(threads), Guarded::Side::end);
@@ -75,8 +71,8 @@ void print(const char* what, const Counts& counts) {
 int64_t random_limit(std::mt19937_64& rng) { return pick(rng, 0, 2) == 0 ? 0 : int64_t{8} << pick(rng, 0, 10); }
 
 TEST(InPlaceProperty, EqualsTheReference) {
-  const uint64_t seed = environment("RELAYOUT_SEED", 20261121);
-  const auto total = static_cast<int64_t>(environment("RELAYOUT_CASES", 10'000));
+  const auto seed = static_cast<uint64_t>(number_from("RELAYOUT_SEED", 20261121));
+  const int64_t total = number_from("RELAYOUT_CASES", slow_tests() ? 50'000 : 5'000);
   Counts counts;
   for (int64_t i = 0; i < total && !HasFatalFailure(); ++i) {
     std::mt19937_64 rng(seed * 1'000'003 + static_cast<uint64_t>(i));
@@ -85,7 +81,6 @@ TEST(InPlaceProperty, EqualsTheReference) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
     check(c, rng, {random_limit(rng)}, counts);
   }
-  cpu::set_isa("");
   print("random", counts);
   EXPECT_GT(counts["staged"], total / 10);
   EXPECT_GT(counts["converting"], total / 10);
@@ -134,7 +129,7 @@ Case permutation(std::mt19937_64& rng) {
 }
 
 TEST(InPlaceProperty, PermutationsWithLittleScratch) {
-  const uint64_t seed = environment("RELAYOUT_SEED", 20261121);
+  const auto seed = static_cast<uint64_t>(number_from("RELAYOUT_SEED", 20261121));
   Counts counts;
   for (int64_t i = 0; i < 3000 && !HasFatalFailure(); ++i) {
     std::mt19937_64 rng(seed * 1'000'033 + static_cast<uint64_t>(i));
@@ -142,7 +137,6 @@ TEST(InPlaceProperty, PermutationsWithLittleScratch) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
     check(c, rng, {random_limit(rng)}, counts);
   }
-  cpu::set_isa("");
   print("permutations", counts);
   for (const char* method : {"nothing", "staged", "swap", "cycles", "merge", "one step", "several steps"}) {
     EXPECT_GT(counts[method], 100) << method;

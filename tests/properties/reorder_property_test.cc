@@ -1,28 +1,21 @@
 // The reorder equals the reference: elements, padding and untouched gaps, bit for bit, on every ISA and thread count.
 //
-// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases, RELAYOUT_SLOW_TESTS=1 makes it a million.
+// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases, the slow tests have a million.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
 #include "random_case.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/reference.h"
+#include "tests/support/scoped_isa.h"
+#include "tests/support/slow_tests.h"
 #include "tests/support/testing.h"
 
 namespace relayout::test {
 namespace {
-
-uint64_t environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
-bool slow() { return environment("RELAYOUT_SLOW_TESTS", 0) != 0; }
 
 struct Counts {
   int64_t cases = 0, converting = 0, padded = 0, tables = 0, empty = 0;
@@ -64,7 +57,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
-    cpu::set_isa(isa);
+    const ScopedIsa isa_scope(isa);
     for (const Plan* plan : {&cached, &streamed, &large}) {
       std::vector<std::byte> memory(before.size() + 128, std::byte{0x5a});
       const std::size_t start = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + shift;
@@ -84,8 +77,8 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
 }
 
 TEST(ReorderProperty, EqualsTheReference) {
-  const uint64_t seed = environment("RELAYOUT_SEED", 20261121);
-  const auto total = static_cast<int64_t>(environment("RELAYOUT_CASES", slow() ? 1'000'000 : 100'000));
+  const auto seed = static_cast<uint64_t>(number_from("RELAYOUT_SEED", 20261121));
+  const int64_t total = number_from("RELAYOUT_CASES", slow_tests() ? 1'000'000 : 50'000);
   const auto isas = cpu::available_isas();
   Counts counts;
   for (int64_t i = 0; i < total && !HasFatalFailure(); ++i) {
@@ -97,7 +90,6 @@ TEST(ReorderProperty, EqualsTheReference) {
     const auto which = static_cast<std::size_t>(i) % isas.size();
     check(c, rng, i % 16 == 0 ? std::span(isas) : std::span(isas).subspan(which, 1), counts);
   }
-  cpu::set_isa("");
   std::printf(
       "reorder against the reference: %lld cases, seed %llu: %lld converting, %lld to padded layouts, %lld with blocks "
       "that do not nest, %lld empty; ISAs:",
@@ -129,7 +121,6 @@ TEST(ReorderProperty, EveryTypePair) {
       }
     }
   }
-  cpu::set_isa("");
   std::printf("type pairs: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
@@ -164,7 +155,6 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
       }
     }
   }
-  cpu::set_isa("");
   std::printf("tag pairs: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
@@ -189,13 +179,12 @@ TEST(ReorderProperty, MoreColumnsThanABlockHas) {
                               "dcba", "ABcd16a16b", "ABcd16b16a", "aBcd16b", "Abcd8a"};
   const Dims shapes[] = {{32, 512, 3, 3}, {16, 5, 40, 30}, {8, 25, 40, 28}, {64, 16, 64, 7}, {4, 50, 144, 16}};
   for (const Dims& dims : shapes) {
-    for (int i = 0; i < 8 && !HasFatalFailure(); ++i) {
+    for (int i = 0; i < (slow_tests() ? 12 : 4) && !HasFatalFailure(); ++i) {
       run("ABcd16b16a", "abcd", dims, i);
       run("abcd", "bdac", dims, i);
       run(tags[pick(rng, 0, 9)], tags[pick(rng, 0, 9)], dims, i);
     }
   }
-  cpu::set_isa("");
   std::printf("more columns than a block has: %lld cases\n", static_cast<long long>(counts.cases));
 }
 

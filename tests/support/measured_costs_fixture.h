@@ -1,4 +1,5 @@
-// What tests of measured costs share: a folder of their own for files, and a small graph.
+// What tests of measured costs share: a folder of their own for files, run times that are written down, and a small
+// graph.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,16 +8,26 @@
 #include <memory>
 #include <string>
 
+#include "relayout/execute/measure/cost_cache.h"
+#include "relayout/execute/measure/measured_costs.h"
+#include "relayout/execute/measure/step.h"
 #include "relayout/execute/onednn/backend.h"
 #include "relayout/graph/ir/graph.h"
+#include "tests/support/fake_stopwatch.h"
 
 namespace relayout::execute {
 
 class MeasuredCostsTest : public testing::Test {
  protected:
+  /// What each run takes by the stopwatch, and each step beside it where keep_step() was called: microseconds.
+  static constexpr double kRunUs = 100, kStepUs = 1;
+  /// A run that takes so long ends attempts to measure a step after the first one.
+  static constexpr double kLongRunUs = 1e5;
+
   void SetUp() override {
     if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
     backend_ = onednn_backend(1);
+    runs_take(kRunUs);
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
@@ -27,8 +38,23 @@ class MeasuredCostsTest : public testing::Test {
     graph.output(graph.eltwise(graph.input("x", dims), {.algorithm = graph::EltwiseAlgorithm::relu}));
     return graph;
   }
+  /// From now on.
+  void runs_take(double us) {
+    stopwatch_.takes = [us](int64_t) { return us; };
+  }
+  MeasuredOptions options(bool remeasure = false) {
+    return {.file = file_, .remeasure = remeasure, .stopwatch = &stopwatch_};
+  }
+  /// Has a file in which there is nothing but what a step takes, so that this is not measured.
+  void keep_step(const graph::Backend& backend, double us = kStepUs) const {
+    std::filesystem::remove(file_);
+    CostCache cache;
+    cache.insert(step_key(environment_key(backend)), us);
+    cache.save(file_);
+  }
 
   std::unique_ptr<graph::Backend> backend_;
+  test::FakeStopwatch stopwatch_;
   std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) /
       (std::string("measured-costs-") + testing::UnitTest::GetInstance()->current_test_info()->name());

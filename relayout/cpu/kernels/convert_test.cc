@@ -133,7 +133,9 @@ TEST_P(EveryConversion, TablesHaveDirectOnes) {
   });
   EXPECT_GE(pairs, GetParam() == scalar_kernels() ? 0 : 2 * 25);
   EXPECT_GE(wide, GetParam() == scalar_kernels() ? 0 : 2 * 5);
-  if (GetParam() == scalar_kernels()) { EXPECT_EQ(pairs, 0); }
+  if (GetParam() == scalar_kernels()) {
+    EXPECT_EQ(pairs, 0);
+  }
 }
 
 TEST_P(EveryConversion, ConvertsEveryTellingElement) {

@@ -1,5 +1,5 @@
-// Kernels that copy past the cache: right for runs of all sizes, at all misalignments, in any shape that has a way of its
-// own, and not one byte outside.
+// Kernels that copy past the cache: right for runs of all sizes, at all misalignments, in any shape that has a way of
+// its own, and not one byte outside.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "relayout/cpu/kernels/kernels.h"
 #include "tests/support/regions.h"
+#include "tests/support/slow_tests.h"
 
 namespace relayout::cpu {
 namespace {
@@ -43,10 +44,11 @@ TEST_P(EveryStreamedCopy, CopyStream) {
   }
 }
 
-/// Copies rows x cols runs past the cache. The source's runs have these steps; the destination's follow each other, with
-/// gaps between rows.
-void expect_copied(const Kernels& kernels, int64_t rows, int64_t cols, int64_t bytes, std::pair<int64_t, int64_t> src_steps,
-                   int64_t dst_gap, int64_t shift, bool swapped, std::mt19937& rng) {
+/// Copies rows x cols runs past the cache. The source's runs have these steps; the destination's follow each other,
+/// with gaps between rows.
+void expect_copied(const Kernels& kernels, int64_t rows, int64_t cols, int64_t bytes,
+                   std::pair<int64_t, int64_t> src_steps, int64_t dst_gap, int64_t shift, bool swapped,
+                   std::mt19937& rng) {
   const auto src_cols = steps(cols, src_steps.second), src_rows = steps(rows, src_steps.first);
   const auto dst_cols = steps(cols, bytes), dst_rows = steps(rows, cols * bytes + dst_gap);
   const Guarded::Side at = kSides[static_cast<std::size_t>(shift / 8 % 2)];
@@ -133,7 +135,7 @@ TEST_P(EveryStreamedCopy, CopyStreamOfLinesSideBySide) {
   for (const int64_t bytes : {16, 32, 64}) {
     for (const int64_t rows : {2, 5, 16, 64, 65}) {
       for (const int64_t cols : {rows, rows + 3, int64_t{67}, int64_t{200}}) {
-        if (cols < rows) continue;
+        if (cols < rows || (rows > 16 && cols == 200 && !test::slow_tests())) continue;
         for (const int64_t dst_gap : {0, 64, 20}) {
           for (const int64_t shift : {0, 1, 4, 16, 31, 32, 48, 63}) {
             const int64_t col_step = rows * bytes + (shift % 3 == 1 ? 24 : 0);

@@ -1,4 +1,4 @@
-// Calibrate: the speeds that analytic costs are made of, measured in under a second.
+// Calibrate: the machine's speeds, from which analytic costs are computed, measured in under a second.
 //
 //     Calibrated machine = calibrate(*backend, {.file = default_cost_file()});
 //     auto costs = graph::analytic_costs(machine.speeds, *backend);
@@ -9,31 +9,41 @@
 
 #include "relayout/graph/plan/cost.h"
 
+namespace relayout::cpu {
+class Stopwatch;
+}
+
 namespace relayout::execute {
 
 struct CalibrateOptions {
-  /// A CostCache's file: once measured, speeds are found there; empty: measured each time.
+  /// A CostCache's file, where speeds that were measured once are found the next time; empty: they are measured each
+  /// time.
   std::filesystem::path file{};
-  /// Measures in place of what the file has.
+  /// Measures once more, and replaces what the file has.
   bool remeasure = false;
+  /// Where run times come from; null: the clocks of the machine (cpu/stopwatch.h).
+  cpu::Stopwatch* stopwatch = nullptr;
 };
 
 struct Calibrated {
   graph::Calibration speeds;
+  /// They were found in the file.
   bool remembered = false;
-  /// They do not fit together (see plausible()) after a few attempts: they are used now, and measured anew next time.
-  bool doubtful = false;
+  /// The speeds contradict each other (see plausible()) after a few attempts: they are used now, and measured again
+  /// next time.
+  bool unreliable = false;
   /// What went wrong with the file: the speeds are good nevertheless. A damaged one (corrupt) is replaced.
   std::optional<Error> file_error;
 };
 
-/// Runs a convolution, an elementwise primitive of a few elements, copies at three sizes, and a chain of small steps
-/// against its parts; the best of several runs each, and all again where they do not fit together. Errors: those of the
-/// backend (a convolution in f32 must be possible).
+/// Runs a convolution, an elementwise primitive of a few elements, copies of three sizes, and a chain of small steps
+/// together and one by one. Each is run several times, and the fastest run counts; all are measured again, a few times
+/// at most, while the speeds contradict each other. Errors: those of the backend (a convolution in f32 must be
+/// possible).
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options = {});
 
-/// Whether all speeds are above 0, a step takes time, and copies in the second cache are no slower than those past the
-/// last one: where other work on the machine has slowed down a part of the measuring, they may not be.
+/// Whether all speeds are finite and above 0, a step takes time, and copies within the second cache are no slower than
+/// those past the last one. Other work on the machine that slows down a part of the measuring makes them implausible.
 bool plausible(const graph::Calibration& speeds);
 
 }  // namespace relayout::execute

@@ -130,10 +130,10 @@ bool CostCache::load(const fs::path& path) {
   return true;
 }
 
-void CostCache::save(const fs::path& path) const {
+void CostCache::save(const fs::path& path, std::chrono::milliseconds patience) const {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);  // the lock says what is wrong
-  const cpu::FileLock lock(path);
+  const cpu::FileLock lock(path, patience);
   CostCache all = *this;
   try {
     all.load(path);

@@ -10,6 +10,7 @@
 // and the library's code among it, so entries from elsewhere lie beside one's own and are never found.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
@@ -38,9 +39,11 @@ class CostCache {
   /// another version of the format), limit, io; then nothing is added.
   bool load(const std::filesystem::path& path);
   /// Writes the entries together with those that the file has, of which fewer than kMaxEntries are kept; those in
-  /// memory win. Folders are made. Whole or not at all, and by one process at a time (cpu/text_file.h). A damaged file
-  /// is replaced. Errors: unsupported, limit, io, as in load(): a file that is not understood is left alone.
-  void save(const std::filesystem::path& path) const;
+  /// memory win. Folders are made. The file appears whole or not at all, and one process at a time writes it; each
+  /// waits for the others as long as `patience` says (FileLock in cpu/text_file.h). A damaged file is replaced. Errors:
+  /// unsupported, limit, io, as in load(): a file that is not understood is left alone.
+  void save(const std::filesystem::path& path,
+            std::chrono::milliseconds patience = std::chrono::milliseconds(2000)) const;
 
  private:
   using Entries = std::unordered_map<graph::CostKey, double, graph::CostKeyHash>;

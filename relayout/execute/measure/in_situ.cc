@@ -24,39 +24,38 @@ using graph::TensorId;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
 /// A float slightly over 1, and as its halves and bytes a sane number of every other type: 1 as bf16, 1.9 as f16.
 constexpr uint32_t kContents = 0x3f803f80;
 constexpr int64_t kLine = 64;
-/// So many times its own activations pass before a destination's memory is used again.
+/// A destination's memory is used again after so many times the node's own activations.
 constexpr int64_t kTurns = 2;
-/// Ways so many times slower than the best are of no interest.
+/// Implementations so many times slower than the best one are of no interest.
 constexpr double kHopeless = 4;
-/// A first run of so many times the budget is the only one.
+/// Where the first run takes so many times the budget, there is no second one.
 constexpr double kLong = 10;
-/// Lines that are worth a thread.
+/// So many lines are worth a thread.
 constexpr int64_t kReadGrain = 256;
 
 int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kLine) * kLine; }
 
-/// Budgets to spend where the time is not sure yet.
+/// So many budgets are spent while the time is not reliable.
 constexpr int kPatience = 4;
 
-/// Memory that is used between two uses of a place, at most.
+/// At most so many bytes are used between two uses of the same place.
 constexpr int64_t kMostBetween = int64_t{256} << 20;
-/// So much of it that the place has left the caches (but caches of 128 MiB and more): a last level alone keeps some of
-/// what fills it.
+/// As many that the place has left the caches, unless these have 128 MiB and more. Twice the last level, because it
+/// still keeps some of its contents after as many bytes as it holds.
 int64_t bytes_between() { return std::min(2 * cpu::machine().l3, kMostBetween); }
 
-/// Places for constants, so that those of one run have left the caches when their place is used again: what a model's
-/// other layers read between two runs of it.
+/// How many places constants of so many bytes take turns in, so that they have left the caches when a place is used
+/// again: in a model, other layers read their constants between two runs of this one.
 int64_t pieces_between(int64_t bytes) {
   return bytes == 0 || bytes >= bytes_between() ? 1 : 1 + ceil_div(bytes_between(), bytes);
 }
 
-/// An operand of a node: its memory's size, and the earlier operand whose memory it is.
+/// An operand of a node: the size of its memory, and the operand that this is shared with (itself if none).
 struct Operand {
   TensorId tensor = kNone;
   bool is_src = false;
@@ -71,7 +70,7 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Imp
       Operand operand{.tensor = tensors[i], .is_src = is_src, .same = out.size()};
       if (tensors[i] != kNone) {
         operand.bytes = rounded(TensorDesc(layouts[i].value(), graph.tensor(tensors[i]).dtype).span_bytes());
-        // A tensor that is read twice, in one layout.
+        // A tensor that the node reads twice in the same layout lies in memory once.
         for (std::size_t k = 0; is_src && k < i; ++k) {
           if (tensors[k] == tensors[i] && layouts[k] == layouts[i]) operand.same = k;
         }
@@ -142,116 +141,143 @@ void InSitu::read(const std::byte* at, int64_t bytes) const {
       &reading);
 }
 
-Timed InSitu::least_time(const Work& of, double hopeless) const {
-  const Clock::time_point start = Clock::now();
-  RunTimes times(backend_.threads()), first_use(backend_.threads()), second_use(backend_.threads());
-  const auto one = [&] {
-    of.prepare();
-    const double took = times.run(of.work);
-    first_use.run(of.use);
-    second_use.run(of.use);
-    return took;
+Timed InSitu::least_time(const Work& work, double hopeless) const {
+  const double start_us = stopwatch_.now_us(), budget_us = Microseconds(options_.budget).count();
+  const int threads = backend_.threads();
+  RunTimes times(threads, stopwatch_), first_use(threads, stopwatch_), second_use(threads, stopwatch_);
+  const auto one_run = [&] {
+    work.prepare();
+    const double us = times.run(work.work);
+    first_use.run(work.use);
+    second_use.run(work.use);
+    return us;
   };
-  const auto least = [&](bool sure) {
-    return Timed{times.least() + std::max(0.0, first_use.least() - second_use.least()), sure};
+  const auto least = [&](bool reliable) {
+    return Timed{times.least() + std::max(0.0, first_use.least() - second_use.least()), reliable};
   };
-  // The first run may also make what all later ones use, kernels say.
-  if (one() > kLong * Microseconds(options_.budget).count()) {
-    return least(times.whole_runs() > 0 || backend_.threads() > 1);
-  }
+  // The first run may also make what all later ones use: generated code, for example.
+  if (one_run() > kLong * budget_us) return least(times.undisturbed_runs() > 0 || threads > 1);
   for (int run = 1; run <= 4 * options_.runs; ++run) {
-    one();
-    const auto taken = Clock::now() - start;
-    if (taken > options_.budget * (times.sure() ? 1 : kPatience)) break;
-    if (times.sure() && times.least() > hopeless) break;
-    if (times.whole_runs() > options_.runs && taken > options_.least) break;
+    one_run();
+    const double taken_us = stopwatch_.now_us() - start_us;
+    if (taken_us > budget_us * (times.reliable() ? 1 : kPatience)) break;
+    if (times.reliable() && times.least() > hopeless) break;
+    if (times.undisturbed_runs() > options_.runs && taken_us > Microseconds(options_.least).count()) break;
   }
-  return least(times.sure());
+  return least(times.reliable());
 }
+
+class InSitu::NodeRun {
+ public:
+  NodeRun(InSitu& in_situ, const CostContext& context, NodeId id, const Implementation& implementation,
+          const Implementation* forward, bool in_place)
+      : in_situ_(in_situ), context_(context), node_(context.graph().node(id)) {
+    const Graph& graph = context.graph();
+    if (node_.hint != kNone && forward) run_forward(*forward);
+    executable_ = in_situ.backend_.make(graph, id, implementation, forward, forward_executable_.get());
+    operands_ = operands_of(graph, node_, implementation, in_place);
+    reserve();
+  }
+  NodeRun(const NodeRun&) = delete;
+  NodeRun& operator=(const NodeRun&) = delete;
+
+  /// Gives each operand its place in memory, and writes those that the step before makes.
+  void prepare() {
+    at_.assign(operands_.size(), nullptr);
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      const Operand& operand = operands_[i];
+      if (operand.tensor == kNone) continue;
+      if (operand.same != i)
+        at_[i] = at_[operand.same];
+      else if (indices_[i])
+        at_[i] = indices_[i];
+      else
+        at_[i] = (is_there(operand) ? in_situ_.given_ : in_situ_.activations_).take(operand.bytes);
+    }
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      const Operand& operand = operands_[i];
+      const bool made =
+          operand.tensor != kNone && operand.is_src && operand.same == i && !indices_[i] && !is_there(operand);
+      if (made) in_situ_.write(at_[i], operand.bytes);
+    }
+  }
+  void run() { run(node_, *executable_); }
+  /// Reads the destinations.
+  void use() const {
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      if (operands_[i].tensor != kNone && !operands_[i].is_src) in_situ_.read(at_[i], operands_[i].bytes);
+    }
+  }
+
+ private:
+  /// A backward node reads what a run of its forward one has left in the executable.
+  void run_forward(const Implementation& forward) {
+    const Graph& graph = context_.graph();
+    const Node& hint = graph.node(node_.hint);
+    forward_executable_ = in_situ_.backend_.make(graph, node_.hint, forward, nullptr, nullptr);
+    for (const Operand& operand : operands_of(graph, hint, forward, false)) {
+      at_.push_back(operand.tensor == kNone ? nullptr : fresh(operand.bytes));
+      if (at_.back()) in_situ_.write(at_.back(), operand.bytes);
+    }
+    run(hint, *forward_executable_);
+  }
+  /// Memory for operands: turns of the activations, places for what is given, and indices.
+  void reserve() {
+    int64_t activation_bytes = 0, given_bytes = 0;
+    indices_.resize(operands_.size());
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      const Operand& operand = operands_[i];
+      if (operand.tensor == kNone || operand.same != i) continue;
+      (is_there(operand) ? given_bytes : activation_bytes) += operand.bytes;
+      if (!is_index(node_, i)) continue;
+      indices_[i] = fresh(operand.bytes);
+      std::fill_n(indices_[i], operand.bytes, std::byte{0});
+      const graph::Tensor& tensor = context_.graph().tensor(operand.tensor);
+      if (tensor.constant()) std::ranges::copy(*tensor.data, indices_[i]);
+    }
+    const int64_t turns = kTurns * activation_bytes;
+    in_situ_.activations_.start(context_.is_step() ? std::max(turns, bytes_between()) : turns, context_.is_step());
+    const int64_t pieces = pieces_between(given_bytes);
+    in_situ_.given_.start(given_bytes * pieces, pieces > 1);
+  }
+  /// Whether a source was there before the step that comes before this one.
+  bool is_there(const Operand& operand) const {
+    if (!operand.is_src) return false;
+    return context_.is_given(operand.tensor) || is_of_forward_pass(context_.graph(), node_, operand.tensor);
+  }
+  std::byte* fresh(int64_t bytes) {
+    kept_.push_back(allocate(bytes));
+    return kept_.back().get();
+  }
+  void run(const Node& node, Executable& executable) const {
+    const auto sources = static_cast<std::ptrdiff_t>(node.src.size());
+    const std::vector<const void*> src(at_.begin(), at_.begin() + sources);
+    const std::vector<void*> dst(at_.begin() + sources, at_.end());
+    executable.run(src, dst);
+  }
+
+  InSitu& in_situ_;
+  const CostContext& context_;
+  const Node& node_;
+  std::unique_ptr<Executable> forward_executable_, executable_;
+  std::vector<Buffer> kept_;
+  std::vector<Operand> operands_;
+  /// By operand: where it lies in this run, and where indices lie in all runs.
+  std::vector<std::byte*> at_, indices_;
+};
 
 Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementation& implementation,
                         const Implementation* forward, bool in_place) {
-  const Graph& graph = context.graph();
-  const Node& node = graph.node(id);
-  std::unique_ptr<Executable> forward_executable, executable;
-  std::vector<Buffer> kept;
-  const auto fresh = [&](int64_t bytes) {
-    kept.push_back(allocate(bytes));
-    return kept.back().get();
-  };
-  std::vector<std::byte*> at;
-  const auto run = [&](const Node& of, Executable& what) {
-    const std::vector<const void*> src(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(of.src.size()));
-    const std::vector<void*> dst(at.begin() + static_cast<std::ptrdiff_t>(of.src.size()), at.end());
-    what.run(src, dst);
-  };
   try {
-    if (node.hint != kNone && forward) {
-      // What it leaves for the backward one must be there.
-      const Node& hint = graph.node(node.hint);
-      forward_executable = backend_.make(graph, node.hint, *forward, nullptr, nullptr);
-      for (const Operand& operand : operands_of(graph, hint, *forward, false)) {
-        at.push_back(operand.tensor == kNone ? nullptr : fresh(operand.bytes));
-        if (at.back()) write(at.back(), operand.bytes);
-      }
-      run(hint, *forward_executable);
-    }
-    executable = backend_.make(graph, id, implementation, forward, forward_executable.get());
-
-    const std::vector<Operand> operands = operands_of(graph, node, implementation, in_place);
-    const auto is_there = [&](const Operand& operand) {
-      if (!operand.is_src) return false;
-      return context.is_given(operand.tensor) || is_of_forward_pass(graph, node, operand.tensor);
-    };
-    int64_t activation_bytes = 0, given_bytes = 0;
-    std::vector<std::byte*> indices(operands.size());
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const Operand& operand = operands[i];
-      if (operand.tensor == kNone || operand.same != i) continue;
-      const bool constant = graph.tensor(operand.tensor).constant();
-      (is_there(operand) ? given_bytes : activation_bytes) += operand.bytes;
-      if (!is_index(node, i)) continue;
-      indices[i] = fresh(operand.bytes);
-      std::fill_n(indices[i], operand.bytes, std::byte{0});
-      if (constant) std::ranges::copy(*graph.tensor(operand.tensor).data, indices[i]);
-    }
-    const int64_t turns = kTurns * activation_bytes;
-    activations_.start(context.is_step() ? std::max(turns, bytes_between()) : turns, context.is_step());
-    const int64_t pieces = pieces_between(given_bytes);
-    given_.start(given_bytes * pieces, pieces > 1);
-    const auto prepare = [&] {
-      at.assign(operands.size(), nullptr);
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        const Operand& operand = operands[i];
-        if (operand.tensor == kNone) continue;
-        if (operand.same != i)
-          at[i] = at[operand.same];
-        else if (indices[i])
-          at[i] = indices[i];
-        else if (is_there(operand))
-          at[i] = given_.take(operand.bytes);
-        else
-          at[i] = activations_.take(operand.bytes);
-      }
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        const Operand& operand = operands[i];
-        const bool made =
-            operand.tensor != kNone && operand.is_src && operand.same == i && !indices[i] && !is_there(operand);
-        if (made) write(at[i], operand.bytes);
-      }
-    };
-    const auto use = [&] {
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        if (operands[i].tensor != kNone && !operands[i].is_src) read(at[i], operands[i].bytes);
-      }
-    };
+    NodeRun node(*this, context, id, implementation, forward, in_place);
     double& best = best_.try_emplace(context.node_key(id), graph::kImpossible).first->second;
     const Timed out =
-        least_time({.prepare = prepare, .work = [&] { run(node, *executable); }, .use = use}, kHopeless * best);
+        least_time({.prepare = [&] { node.prepare(); }, .work = [&] { node.run(); }, .use = [&] { node.use(); }},
+                   kHopeless * best);
     best = std::min(best, out.us);
     return out;
   } catch (const Error& error) {
-    // What else goes wrong, memory that is short say, is none of the way's properties.
+    // Any other error, such as too little memory, says nothing about this implementation.
     if (error.code() != ErrorCode::unsupported) throw;
     return {graph::kImpossible};
   }

@@ -1,17 +1,19 @@
-// InSitu: how long a primitive or a reorder takes, in the state of caches that a run of a model has (internal to
-// execute).
+// InSitu: how long a primitive or a reorder takes when the caches hold what they would hold within a run of a model
+// (internal to execute).
 //
-// Before each run its sources are written as the step before it would, by as many threads. Constants, inputs of the
-// graph, and what backward nodes read of the forward pass were last touched some megabytes ago. Destinations lie where
-// memory is used again by turns, neither just written nor forgotten; in training, which keeps what it makes, that has
-// left the caches. What is written past the caches has to be fetched by the next step, which counts too: what a first
-// reading of the destinations takes longer than a second one. Contents are floats of about 1 in every type.
+// Before each run the sources are written, as the step before it would do, by as many threads. Three kinds of sources
+// are not written but lie in memory that was last used some megabytes ago: constants, inputs of the graph, and what
+// backward nodes read of the forward pass. Destinations take turns in a few places of memory, so that they are neither
+// just written nor gone from the caches; in training, which keeps all that it makes, they have left the caches. A step
+// that writes past the caches makes the next one fetch its results from memory. That counts too: the time by which a
+// first reading of the destinations takes longer than a second one. Contents are floats of about 1 in every type.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <unordered_map>
 
+#include "relayout/cpu/stopwatch.h"
 #include "relayout/execute/run/aligned.h"
 #include "relayout/graph/plan/backend.h"
 #include "relayout/graph/plan/cost.h"
@@ -21,38 +23,42 @@
 namespace relayout::execute {
 
 struct InSituOptions {
-  /// Runs that nothing interrupts, at least, as far as the budget goes.
+  /// Undisturbed runs (run_times.h), at least, as far as the budget goes.
   int runs = 5;
-  /// Of one measurement; four times that where the time is not sure yet. A single run that takes ten times that is all
-  /// there is.
+  /// For one measurement; four times that while the time is not reliable yet. Where a single run takes ten times that,
+  /// there is no second one.
   std::chrono::microseconds budget{20000};
-  /// Runs on while it has taken less than that altogether, up to four times as many runs: short times scatter more.
+  /// Goes on until all runs together have taken that long, up to four times as many runs: short times scatter more.
   std::chrono::microseconds least{500};
+  /// Where run times come from; null: the clocks of the machine.
+  cpu::Stopwatch* stopwatch = nullptr;
 };
 
-/// The least of some runs, and whether it can be believed: whether other work on the machine left some of them alone.
+/// The least time of some runs, and whether it is reliable (run_times.h).
 struct Timed {
   double us = 0;
-  bool sure = true;
+  bool reliable = true;
 };
 
 class InSitu {
  public:
-  /// `backend` must stay.
-  InSitu(const graph::Backend& backend, const InSituOptions& options) : backend_(backend), options_(options) {}
+  /// The backend and the stopwatch must stay.
+  InSitu(const graph::Backend& backend, const InSituOptions& options)
+      : backend_(backend), options_(options), stopwatch_(cpu::stopwatch_or_systems(options.stopwatch)) {}
 
-  /// Microseconds, as Costs::primitive() is asked: the least of the runs; infinity where the backend says that it is
-  /// unsupported. What is four times slower than another way of the same node is run until that is sure. Errors: all
-  /// others of the backend.
+  /// The least time of some runs of what Costs::primitive() is asked for; infinity where the backend says that it is
+  /// unsupported. An implementation that is four times slower than another one of the same node is of no interest, and
+  /// is run only until that is reliable. Errors: all others of the backend.
   Timed primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                   const graph::Implementation* forward, bool in_place);
   Timed reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to);
 
  private:
-  /// Memory that is handed out piece after piece, and again from the start.
+  /// Memory that is handed out piece after piece, and from the start again when all of it was.
   class Ring {
    public:
-    /// Of so many bytes from now on: from the start, or on from where it was, as its start has been used just before.
+    /// Has so many bytes from now on. Hands them out from the start, or goes on from where it was, so that the memory
+    /// that was used last is not used again at once.
     void start(int64_t bytes, bool goes_on);
     std::byte* take(int64_t bytes);
 
@@ -61,20 +67,25 @@ class InSitu {
     int64_t capacity_ = 0, size_ = 0, at_ = 0;
   };
 
-  /// As a producer would: by the same threads, through the caches.
+  /// Writes as the step before would: by the same threads, through the caches.
   void write(std::byte* at, int64_t bytes) const;
-  /// As a consumer would.
+  /// Reads as the step after would.
   void read(const std::byte* at, int64_t bytes) const;
-  /// One run: `prepare` stands before `work`, `use` behind it.
+  /// One run: `prepare` comes before `work`, `use` after it.
   struct Work {
     std::function<void()> prepare, work, use;
   };
-  Timed least_time(const Work& of, double hopeless) const;
+  /// Stops early where a reliable time is above `hopeless` microseconds.
+  Timed least_time(const Work& work, double hopeless) const;
+
+  /// What one run of a node needs: executables, operands and their memory.
+  class NodeRun;
 
   const graph::Backend& backend_;
   InSituOptions options_;
+  cpu::Stopwatch& stopwatch_;
   Ring activations_, given_;
-  /// The least time of any way of a node.
+  /// The least time of any implementation, by node.
   std::unordered_map<graph::CostKey, double, graph::CostKeyHash> best_;
 };
 

@@ -1,4 +1,4 @@
-// Times by key: found in the cache, else measured; and the step that each comes with.
+// Times by key: found in the cache, else measured; what a step takes is added to each.
 #include "relayout/execute/measure/measured_costs.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "relayout/cpu/stopwatch.h"
 #include "relayout/execute/measure/cost_cache.h"
 #include "relayout/execute/measure/in_situ.h"
 #include "relayout/execute/measure/step.h"
@@ -18,11 +19,11 @@ using graph::Implementation;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-/// What a process that is stopped may lose.
-constexpr std::chrono::seconds kSaveEvery{5};
+/// The file is written every so many microseconds: a process that is killed loses no more than that.
+constexpr double kSaveEveryUs = 5e6;
+/// So many attempts at a reliable time, as long as second and third ones have not taken so many microseconds in all.
 constexpr int kAttempts = 3;
-constexpr std::chrono::seconds kPatience{5};
+constexpr double kPatienceUs = 5e6;
 
 }  // namespace
 
@@ -32,7 +33,10 @@ struct MeasuredCosts::Impl {
         check(options.check),
         backend(used),
         environment(environment_key(backend)),
-        in_situ(backend, {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us)}) {
+        stopwatch(cpu::stopwatch_or_systems(options.stopwatch)),
+        in_situ(
+            backend,
+            {.runs = options.runs, .budget = std::chrono::microseconds(options.budget_us), .stopwatch = &stopwatch}) {
     remeasure = options.remeasure;
     try {
       if (!file.empty() && !options.remeasure) cache.load(file);
@@ -47,73 +51,72 @@ struct MeasuredCosts::Impl {
     const CostKey key = graph::KeyMaker(environment).add(of.high).add(of.low).key();
     const bool repeats = to_repeat.erase(key) > 0;
     std::optional<double> known = cache.find(key);
-    const bool sure = known.has_value();
-    if (!sure) {
-      if (const auto found = doubtful.find(key); found != doubtful.end()) known = found->second;
+    const bool was_reliable = known.has_value();
+    if (!was_reliable) {
+      if (const auto found = unreliable.find(key); found != unreliable.end()) known = found->second;
     }
     if (known && !repeats) {
-      remembered += sure;
+      remembered += was_reliable;
       return *known;
     }
-    Timed out = sure_time(measure);
+    Timed out = best_of_attempts(measure);
     if (!known) {
       ++measured;
       if (out.us < graph::kImpossible) fresh.insert(key);
     }
-    out = {std::min(out.us, known.value_or(graph::kImpossible)), out.sure || sure};
-    if (out.sure) {
+    out = {std::min(out.us, known.value_or(graph::kImpossible)), out.reliable || was_reliable};
+    if (out.reliable) {
       is_new |= cache.insert(key, out.us);
-      doubtful.erase(key);
+      unreliable.erase(key);
     } else {
-      doubtful[key] = out.us;
-      forget_if_anew(key);
+      unreliable[key] = out.us;
+      forget_if_remeasured(key);
     }
-    if (Clock::now() - saved > kSaveEvery) try_save();
+    if (stopwatch.now_us() - saved_us > kSaveEveryUs) try_save();
     return out.us;
   }
 
-  /// Where all is measured anew on purpose the file's time is none.
-  void forget_if_anew(const CostKey& key) {
+  /// What was to be replaced by a new measurement must not be found in the file next time.
+  void forget_if_remeasured(const CostKey& key) {
     if (!remeasure) return;
     cache.forget(key);
     is_new = true;
   }
 
-  /// A few attempts, and the least of them. The time for more than one is limited for all that is measured: on a
-  /// machine that is busy for long they would be no better.
+  /// The least time of a few attempts, the first reliable one being the last. All second and third attempts together
+  /// have limited time: on a machine that is busy for long they would be no better.
   template <typename Measure>
-  Timed sure_time(Measure measure) {
+  Timed best_of_attempts(Measure measure) {
     Timed out{graph::kImpossible, false};
-    for (int attempt = 0; attempt < kAttempts && !out.sure && (attempt == 0 || patience > Clock::duration(0));
-         ++attempt) {
+    for (int attempt = 0; attempt < kAttempts && !out.reliable && (attempt == 0 || patience_us > 0); ++attempt) {
       if (check) check();
-      const Clock::time_point begin = Clock::now();
+      const double begin_us = stopwatch.now_us();
       const Timed one = measure();
-      out = {std::min(out.us, one.us), one.sure};
-      if (attempt > 0) patience -= Clock::now() - begin;
+      out = {std::min(out.us, one.us), one.reliable};
+      if (attempt > 0) patience_us -= stopwatch.now_us() - begin_us;
     }
     return out;
   }
 
-  /// Of this machine, not of a primitive: not counted among the times.
+  /// What a step takes: a property of the machine, not of a primitive, so it is not counted among the times.
   double step() {
     if (step_us) return *step_us;
     const CostKey key = step_key(environment);
     step_us = cache.find(key);
     if (!step_us || *step_us <= 0 || !std::isfinite(*step_us)) {
       if (check) check();
-      const std::optional<double> found = measured_step_us(backend);
+      const std::optional<double> found = measured_step_us(backend, stopwatch);
       if (found)
         is_new |= cache.insert(key, *found);
       else
-        forget_if_anew(key);
+        forget_if_remeasured(key);
       step_us = found.value_or(0);
     }
     return *step_us;
   }
 
   void save() {
-    saved = Clock::now();
+    saved_us = stopwatch.now_us();
     if (!is_new || file.empty() || !writable) return;
     try {
       cache.save(file);
@@ -128,7 +131,7 @@ struct MeasuredCosts::Impl {
     try {
       save();
     } catch (const Error&) {
-      // The times are there, and file_error() says why the file is not.
+      // The times can be used, and file_error() says why they are not in the file.
     }
   }
 
@@ -137,16 +140,16 @@ struct MeasuredCosts::Impl {
   const graph::Backend& backend;
   CostKey environment;
   std::optional<double> step_us;
+  cpu::Stopwatch& stopwatch;
   InSitu in_situ;
   CostCache cache;
   std::optional<Error> file_error;
   bool is_new = false, writable = true, remeasure = false;
-  /// Not sure, by key.
-  std::unordered_map<CostKey, double, graph::CostKeyHash> doubtful;
-  /// Measured once, and what of that is measured again when it is asked for.
+  /// Unreliable times by key.
+  std::unordered_map<CostKey, double, graph::CostKeyHash> unreliable;
+  /// What was measured once since the last again(), and what is to be measured a second time.
   std::unordered_set<CostKey, graph::CostKeyHash> fresh, to_repeat;
-  Clock::duration patience = kPatience;
-  Clock::time_point saved = Clock::now();
+  double patience_us = kPatienceUs, saved_us = stopwatch.now_us();
   int64_t remembered = 0, measured = 0;
 };
 
@@ -173,8 +176,8 @@ bool MeasuredCosts::again() {
 
 void MeasuredCosts::save() { impl_->save(); }
 const std::optional<Error>& MeasuredCosts::file_error() const { return impl_->file_error; }
-int64_t MeasuredCosts::doubtful() const { return std::ssize(impl_->doubtful); }
-bool MeasuredCosts::step_doubtful() const { return impl_->step_us && *impl_->step_us <= 0; }
+int64_t MeasuredCosts::unreliable() const { return std::ssize(impl_->unreliable); }
+bool MeasuredCosts::step_unreliable() const { return impl_->step_us && *impl_->step_us <= 0; }
 int64_t MeasuredCosts::remembered() const { return impl_->remembered; }
 int64_t MeasuredCosts::measured() const { return impl_->measured; }
 

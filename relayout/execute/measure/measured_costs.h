@@ -4,9 +4,9 @@
 //     double us = graph::predict(graph, plan, *costs).time();
 //     costs->save();                                         // what was new; else it is saved in the end
 //
-// Each also pays what a step of a run takes beside it (Calibration::step_us), which the same file keeps.
-// Each is measured twice, some time apart (again()). Seconds for a model that is new, milliseconds where all is known.
-// Measure on a machine that does nothing else.
+// To each cost is added what a step of a run takes beside its primitive or reorder (Calibration::step_us), which the
+// same file keeps. Each is measured twice, some time apart (again()). A model that is new takes seconds, one whose
+// times are all known takes milliseconds. Measure on a machine that does nothing else.
 #pragma once
 
 #include <filesystem>
@@ -17,50 +17,56 @@
 #include "relayout/core/error.h"
 #include "relayout/graph/plan/cost.h"
 
+namespace relayout::cpu {
+class Stopwatch;
+}
+
 namespace relayout::execute {
 
 struct MeasuredOptions {
   /// A CostCache's file; empty: nothing is kept.
   std::filesystem::path file{};
-  /// Runs of each at least, after a first one that does not count.
+  /// At least so many runs of each primitive and reorder, after a first one that does not count.
   int runs = 5;
-  /// Microseconds that one primitive or reorder is measured for.
+  /// How many microseconds one primitive or reorder is measured for.
   int64_t budget_us = 20000;
-  /// Measures all that is asked for anew, once, in place of what the file has.
+  /// Measures everything that is asked for once more, and replaces what the file has.
   bool remeasure = false;
-  /// Called before each measurement, which may be hundreds for one plan; what it throws passes on and ends the plan.
-  /// What was measured before stays, for save().
+  /// Called before each measurement, of which one plan may take hundreds. An exception that it throws passes on and
+  /// ends the planning; what was measured before is there for save().
   std::function<void()> check{};
+  /// Where run times come from; null: the clocks of the machine (cpu/stopwatch.h).
+  cpu::Stopwatch* stopwatch = nullptr;
 };
 
 class MeasuredCosts : public graph::Costs {
  public:
-  /// `backend` must stay.
+  /// The backend and the stopwatch must stay.
   MeasuredCosts(const graph::Backend& backend, const MeasuredOptions& options);
-  /// Saves, and keeps quiet where that fails.
+  /// Saves; an error is not reported.
   ~MeasuredCosts() override;
 
   std::string name() const override { return "measured"; }
   double primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                    const graph::Implementation* forward, bool in_place) override;
   double reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) override;
-  /// What was measured since the last call is measured a second time when it is asked for next, and the less of both
-  /// counts: what slows a machine, neighbours of a virtual one say, comes and goes in seconds, and is seen by none of
-  /// the runs in between.
+  /// Whatever was measured since the last call is measured a second time when it is asked for next, and the smaller
+  /// time counts. Work that slows the machine down, such as that of a virtual machine's neighbours, may last for all
+  /// runs of one measurement, but comes and goes in seconds. True if there is anything to measure a second time.
   bool again() override;
 
-  /// Writes what is new, if there is a file that can be read or is damaged; it is also written now and then while
-  /// measuring. Errors: as CostCache::save().
+  /// Writes what is new to the file, unless this was there and could not be read (a damaged one is replaced). While
+  /// measuring that also happens every few seconds. Errors: as CostCache::save().
   void save();
-  /// What went wrong with reading the file, or with writing it last: costs are good nevertheless, but are not kept. A
-  /// damaged file (corrupt) is replaced by save().
+  /// What went wrong when the file was read, or written last: costs are good nevertheless, but are not kept. A damaged
+  /// file (corrupt) is replaced by save().
   const std::optional<Error>& file_error() const;
-  /// Times that other work on the machine may have made longer, after a few attempts each: they are used here and not
-  /// kept.
-  int64_t doubtful() const;
-  /// Whether what a step takes was lost in it, too: it was counted as none, and is not kept.
-  bool step_doubtful() const;
-  /// Times that were found, and those that had to be measured.
+  /// How many times are unreliable after a few attempts each, as other work on the machine may have made them longer:
+  /// they are used here and not kept in the file.
+  int64_t unreliable() const;
+  /// Whether other work on the machine hid what a step takes: it counts as 0, and is not kept in the file.
+  bool step_unreliable() const;
+  /// How many times were found in the file, and how many had to be measured.
   int64_t remembered() const;
   int64_t measured() const;
 

@@ -1,20 +1,18 @@
-// Measured costs: near what a run takes, remembered in a file, and good without one.
+// Measured costs: what they are made of, remembered in a file, and good without one. Run times are written down in the
+// tests; no clock is read.
 #include "relayout/execute/measure/measured_costs.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 
-#include "relayout/cpu/machine.h"
-#include "relayout/execute/measure/cost_cache.h"
-#include "relayout/execute/measure/step.h"
-#include "relayout/execute/run/execute.h"
 #include "relayout/graph/models/models.h"
 #include "relayout/graph/passes/backward.h"
 #include "relayout/graph/passes/simplify.h"
 #include "relayout/graph/plan/propagate.h"
+#include "tests/support/altered_backend.h"
 #include "tests/support/measured_costs_fixture.h"
 #include "tests/support/small_net.h"
 #include "tests/support/testing.h"
@@ -32,33 +30,29 @@ TEST_F(MeasuredCostsTest, AreRememberedInAFile) {
   Graph graph = graph::mobilenet_v2({.image = 64});
   graph::simplify(graph);
   const LayoutPlan plan = propagate(graph, *backend_);
+  keep_step(*backend_);
   double first = 0;
-  bool doubtful = false;
   int64_t measured = 0;
   {
-    const auto costs = measured_costs(*backend_, {.file = file_});
+    const auto costs = measured_costs(*backend_, options());
     first = predict(graph, plan, *costs).total();
-    doubtful = costs->step_doubtful();
     measured = costs->measured();
     EXPECT_GT(measured, 10);
   }
-  const auto costs = measured_costs(*backend_, {.file = file_});
+  const auto costs = measured_costs(*backend_, options());
   EXPECT_EQ(costs->file_error(), std::nullopt);
-  // A step that other work has drowned is not remembered, but measured again.
-  const double again = predict(graph, plan, *costs).total();
-  if (!doubtful) {
-    EXPECT_EQ(again, first);
-  }
+  EXPECT_EQ(predict(graph, plan, *costs).total(), first);
   EXPECT_EQ(costs->measured(), 0);
   EXPECT_GE(costs->remembered(), measured);
 }
 
 TEST_F(MeasuredCostsTest, AreGoodWithoutTheFile) {
   std::ofstream(file_) << "something else";
+  runs_take(kLongRunUs);
   const Graph graph = relu({1, 16, 8, 8});
   const LayoutPlan plan = propagate(graph, *backend_);
   {
-    const auto costs = measured_costs(*backend_, {.file = file_});
+    const auto costs = measured_costs(*backend_, options());
     ASSERT_TRUE(costs->file_error());
     EXPECT_EQ(costs->file_error()->code(), ErrorCode::unsupported);
     EXPECT_GT(predict(graph, plan, *costs).total(), 0);
@@ -73,7 +67,8 @@ TEST_F(MeasuredCostsTest, AreGoodWithoutTheFile) {
 TEST_F(MeasuredCostsTest, WhatCannotBeMadeIsImpossible) {
   const Graph graph = relu({1, 16, 8, 8});
   const Layout layout = Format::parse("nhwc").bind({1, 16, 8, 8});
-  const auto costs = measured_costs(*backend_, {.file = file_});
+  keep_step(*backend_);
+  const auto costs = measured_costs(*backend_, options());
   const Layout far = Layout::strided({1, 16, 8, 8}, {9999, 77, 1, 3000});
   const Implementation none{.name = "relayout:nothing", .src = {layout}, .dst = {far}};
   EXPECT_TRUE(std::isinf(costs->primitive(graph::CostContext(graph), 0, none, nullptr, false)));
@@ -82,20 +77,30 @@ TEST_F(MeasuredCostsTest, WhatCannotBeMadeIsImpossible) {
   EXPECT_EQ(costs->measured(), 1);
 }
 
-TEST_F(MeasuredCostsTest, GrowWithTheWork) {
-  const auto costs = measured_costs(*backend_);
-  const auto us = [&](const Dims& dims, bool in_place) {
-    const Graph graph = relu(dims);
-    const Layout layout = Layout::contiguous(dims);
-    return costs->primitive(graph::CostContext(graph), 0, {.name = "jit", .src = {layout}, .dst = {layout}}, nullptr,
-                            in_place);
+// After each run the destinations are read twice: a step that wrote past the caches makes the next one pay for it.
+TEST_F(MeasuredCostsTest, AreTheShortestRunAndWhatTheNextStepFetches) {
+  const Graph graph = relu({1, 16, 8, 8});
+  const Implementation implementation = implementation_of(propagate(graph, *backend_), 0);
+  const auto cost = [&](const std::function<double(int64_t run, int64_t part)>& us) {
+    stopwatch_.takes = [&us, first = stopwatch_.calls()](int64_t call) {
+      return us((call - first) / 3, (call - first) % 3);
+    };
+    keep_step(*backend_);
+    return measured_costs(*backend_, options())
+        ->primitive(graph::CostContext(graph), 0, implementation, nullptr, false);
   };
-  for (const bool in_place : {false, true})
-    EXPECT_GT(us({1, 64, 112, 112}, in_place), 5 * us({1, 16, 28, 28}, in_place));
-  const auto reorder = [&](int64_t side) {
-    return costs->reorder({}, test::desc("nchw", {1, 64, side, side}), test::desc("nhwc", {1, 64, side, side}));
+  const auto run_us = [](int64_t run) {
+    return run == 0 ? 900.0 : 400.0 - static_cast<double>(std::min<int64_t>(run, 3));
   };
-  EXPECT_GT(reorder(112), 4 * reorder(28));
+  EXPECT_EQ(cost([&](int64_t run, int64_t part) { return part == 0   ? run_us(run)
+                                                         : part == 1 ? 52.0
+                                                                     : 30.0; }),
+            397 + 22 + kStepUs);
+  // A second reading that takes longer than the first one saves nothing.
+  EXPECT_EQ(cost([&](int64_t run, int64_t part) { return part == 0   ? run_us(run)
+                                                         : part == 1 ? 30.0
+                                                                     : 52.0; }),
+            397 + kStepUs);
 }
 
 TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
@@ -103,13 +108,13 @@ TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
   const TensorId x = graph.input("x", {1, 16, 8, 8});
   graph.concat({x, x});
   graph.add(graph::Kind::gather, graph::GatherAttributes{.axis = 1}, {x, graph.input("i", {5}, DType::s32)});
-  const auto costs = measured_costs(*backend_);
+  keep_step(*backend_);
+  const auto costs = measured_costs(*backend_, options());
   for (graph::NodeId n = 0; n < 2; ++n) {
     const auto ways = backend_->implementations(graph, n, {}, {}, nullptr);
     ASSERT_FALSE(ways.empty());
     for (const Implementation& way : ways) {
-      const double us = costs->primitive(graph::CostContext(graph), n, way, nullptr, false);
-      EXPECT_TRUE(us > 0 && us < 1e5) << way.name << " " << us;
+      EXPECT_EQ(costs->primitive(graph::CostContext(graph), n, way, nullptr, false), kRunUs + kStepUs) << way.name;
     }
   }
 }
@@ -119,7 +124,8 @@ TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   test::SmallNet net;
   const Graph graph = net.graph;
   const LayoutPlan forward = propagate(graph, *backend_);
-  const auto costs = measured_costs(*backend_);
+  keep_step(*backend_);
+  const auto costs = measured_costs(*backend_, options());
   Graph training = graph;
   graph::append_backward(training, graph.inputs);
   const LayoutPlan plan = propagate(training, *backend_);
@@ -128,107 +134,76 @@ TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   EXPECT_GT(both, one);
 }
 
-// The sum of the parts against a run, roughly: other work on the machine must not fail it. Costs are those of models
-// that do not stay in the caches, so other memory passes through them before each run of these small ones.
-TEST_F(MeasuredCostsTest, AddUpToARun) {
-  // As much as between the parts when they are measured.
-  const int64_t bytes = std::min(cpu::machine().l3, int64_t{256} << 20);
-  std::vector<uint32_t> others(static_cast<std::size_t>(bytes) / sizeof(uint32_t));
-  for (const graph::ModelBuilder& model : graph::models()) {
-    Graph graph = model.build({.image = 64, .channels = 16});
-    graph::simplify(graph);
-    const LayoutPlan plan = propagate(graph, *backend_);
-    std::vector<std::vector<float>> memory;
-    std::vector<Source> sources;
-    std::vector<Destination> destinations;
-    const auto tensor = [&](const Dims& dims) {
-      memory.emplace_back(static_cast<std::size_t>(checked_product(dims).value()), 0.5f);
-      return TensorDesc(Layout::contiguous(dims), DType::f32);
-    };
-    for (const TensorId t : graph.inputs) sources.push_back({tensor(graph.tensor(t).dims), memory.back().data()});
-    for (const TensorId t : graph.outputs) destinations.push_back({tensor(graph.tensor(t).dims), memory.back().data()});
-    Model running(graph, plan, *backend_);
-    bool near = false;
-    double us = 0, least = 0;
-    for (int attempt = 0; attempt < 3 && !near; ++attempt) {
-      const auto costs = measured_costs(*backend_);
-      us = predict(graph, plan, *costs).time();
-      least = std::numeric_limits<double>::infinity();
-      for (int run = 0; run < 10; ++run) {
-        std::ranges::fill(others, static_cast<uint32_t>(run));
-        least = std::min(least, static_cast<double>(running.profile(sources, destinations).nanoseconds) / 1000);
-      }
-      near = us > least / 2 && us < least * 2;
-    }
-    EXPECT_TRUE(near) << model.name << ": predicted " << us << " us, run in " << least;
-  }
+// A plan's time is the sum of its primitives, its reorders, and a step for each of both.
+TEST_F(MeasuredCostsTest, OfAPlanAreTheSumOfItsSteps) {
+  Graph graph;
+  const Dims dims{1, 16, 8, 8};
+  TensorId x = graph.input("x", dims, DType::f32, Format::parse("nhwc"));
+  for (int i = 0; i < 3; ++i) x = graph.eltwise(x, {.algorithm = graph::EltwiseAlgorithm::relu});
+  graph.output(x, Format::parse("nchw"));
+  test::AlteredBackend backend(*backend_);
+  backend.after_run = [&](int) { stopwatch_.pass(7); };
+  keep_step(backend);
+  const LayoutPlan plan = propagate(graph, backend);
+  ASSERT_EQ(plan.reorders(graph).size(), 1u);
+  const auto costs = measured_costs(backend, options());
+  EXPECT_DOUBLE_EQ(predict(graph, plan, *costs).time(), 3 * (7 + kRunUs + kStepUs) + kRunUs + kStepUs);
 }
 
-// Of both kinds of costs, once for each primitive and reorder; none for what cannot be made.
-TEST_F(MeasuredCostsTest, EachStepPaysItsPrice) {
+TEST_F(MeasuredCostsTest, ReplaceTheFilesTimesWhereThatIsAskedFor) {
   const Graph graph = relu({1, 16, 8, 8});
-  const LayoutPlan plan = propagate(graph, *backend_);
-  const Implementation way = implementation_of(plan, 0);
-  const TensorDesc from = test::desc("nchw", {1, 16, 8, 8}), to = test::desc("nhwc", {1, 16, 8, 8});
-  const graph::CostKey step = step_key(environment_key(*backend_));
-  double primitive[2] = {}, reorder[2] = {};
-  for (const int i : {0, 1}) {
-    CostCache cache;
-    cache.insert(step, 1 + 1000 * i);
-    cache.save(file_);
-    const auto costs = measured_costs(*backend_, {.file = file_});
-    primitive[i] = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
-    reorder[i] = costs->reorder({}, from, to);
-  }
-  EXPECT_NEAR(primitive[1] - primitive[0], 1000, 1e-6);
-  EXPECT_NEAR(reorder[1] - reorder[0], 1000, 1e-6);
-}
-
-TEST_F(MeasuredCostsTest, AreMeasuredAnewWhereThatIsAskedFor) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
+  const Implementation implementation = implementation_of(propagate(graph, *backend_), 0);
   const graph::CostContext context(graph);
-  const auto is_far_off = [&](const MeasuredOptions& options) {
-    const auto costs = measured_costs(*backend_, options);
-    const double us = costs->primitive(context, 0, way, nullptr, false);
-    EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), us);
-    EXPECT_LE(costs->measured(), 1);
-    return us > 1e6;
+  const auto cost = [&](bool remeasure) {
+    const auto costs = measured_costs(*backend_, options(remeasure));
+    const double us = costs->primitive(context, 0, implementation, nullptr, false);
+    EXPECT_EQ(costs->primitive(context, 0, implementation, nullptr, false), us);
+    EXPECT_EQ(costs->measured(), remeasure ? 1 : 0);
+    return us;
   };
-  const graph::CostKey environment = environment_key(*backend_), of = primitive_key(context, 0, way, nullptr, false);
+  const graph::CostKey environment = environment_key(*backend_);
+  const graph::CostKey of = primitive_key(context, 0, implementation, nullptr, false);
+  keep_step(*backend_);
   CostCache wrong;
   wrong.insert(graph::KeyMaker(environment).add(of.high).add(of.low).key(), 1e7);
   wrong.save(file_);
-  EXPECT_TRUE(is_far_off({.file = file_}));
-  EXPECT_FALSE(is_far_off({.file = file_, .remeasure = true}));
-  EXPECT_FALSE(is_far_off({.file = file_}));
+  EXPECT_EQ(cost(false), 1e7 + kStepUs);
+  // Every run takes as long as any other, so that nothing is left for a step.
+  runs_take(kLongRunUs);
+  EXPECT_EQ(cost(true), kLongRunUs);
+  CostCache step;
+  step.insert(step_key(environment), kStepUs);
+  step.save(file_);
+  EXPECT_EQ(cost(false), kLongRunUs + kStepUs);
 }
 
-// As a search for the cheapest plan would be stopped: what was measured stays.
+// A search for the cheapest plan may be stopped while it measures: what was measured before stays.
 TEST_F(MeasuredCostsTest, ACheckThatThrowsKeepsWhatWasMeasured) {
   Graph graph = graph::small_cnn();
   graph::simplify(graph);
   const LayoutPlan plan = propagate(graph, *backend_);
-  int64_t before = 0;
+  keep_step(*backend_);
   {
     int left = 4;
-    const auto costs = measured_costs(*backend_, {.file = file_, .check = [&] {
-                                                    if (left-- == 0) throw Error(ErrorCode::limit, "enough");
-                                                  }});
+    MeasuredOptions stopping = options();
+    stopping.check = [&] {
+      if (left-- == 0) throw Error(ErrorCode::limit, "enough");
+    };
+    const auto costs = measured_costs(*backend_, stopping);
     EXPECT_EQ(test::code_of([&] { predict(graph, plan, *costs); }), ErrorCode::limit);
-    before = costs->measured();
-    EXPECT_GE(before, 2);
+    EXPECT_EQ(costs->measured(), 4);
     costs->save();
   }
-  const auto costs = measured_costs(*backend_, {.file = file_});
+  const auto costs = measured_costs(*backend_, options());
   predict(graph, plan, *costs);
-  EXPECT_GE(costs->remembered(), before);
+  EXPECT_GE(costs->remembered(), 4);
 }
 
 TEST_F(MeasuredCostsTest, SayWhereTheFileCannotBeWritten) {
   const Graph graph = relu({1, 16, 8, 8});
   fs::create_directory(folder_ / ".costs.txt.lock");
-  const auto costs = measured_costs(*backend_, {.file = file_});
+  runs_take(kLongRunUs);
+  const auto costs = measured_costs(*backend_, options());
   predict(graph, propagate(graph, *backend_), *costs);
   EXPECT_EQ(test::code_of([&] { costs->save(); }), ErrorCode::io);
   ASSERT_TRUE(costs->file_error());

@@ -1,189 +1,174 @@
 // Measured costs of kernels that fail, and of runs that other work on the machine makes longer.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
-#include <functional>
-#include <optional>
-#include <thread>
 #include <utility>
 
-#include "relayout/execute/measure/cost_cache.h"
 #include "relayout/execute/measure/measured_costs.h"
-#include "relayout/execute/measure/step.h"
 #include "relayout/graph/plan/propagate.h"
+#include "tests/support/altered_backend.h"
 #include "tests/support/measured_costs_fixture.h"
 #include "tests/support/testing.h"
 
 namespace relayout::execute {
 namespace {
 
-namespace fs = std::filesystem;
 using graph::Graph;
 using graph::Implementation;
+using test::AlteredBackend;
 
-/// Another backend's ways, whose kernels fail with a code of choice or have something come after each run.
-class Altered : public graph::Backend {
- public:
-  explicit Altered(const graph::Backend& backend) : backend_(backend) {}
-  std::string name() const override { return backend_.name(); }
-  std::string settings() const override { return extra + backend_.settings(); }
-  int threads() const override { return backend_.threads(); }
-  std::vector<Implementation> implementations(const Graph& graph, graph::NodeId node,
-                                              std::span<const graph::LayoutRequest> src,
-                                              std::span<const graph::LayoutRequest> dst,
-                                              const Implementation* forward) const override {
-    return backend_.implementations(graph, node, src, dst, forward);
+/// The costs of one relu, by a backend that a test alters.
+class MeasuredCostsTrouble : public MeasuredCostsTest {
+ protected:
+  void SetUp() override {
+    MeasuredCostsTest::SetUp();
+    if (IsSkipped()) return;
+    altered_.emplace(*backend_);
+    implementation_ = implementation_of(propagate(graph_, *backend_), 0);
+    keep_step(*altered_);
   }
-  std::unique_ptr<graph::Executable> make(const Graph& graph, graph::NodeId node, const Implementation& way,
-                                          const Implementation* forward_way,
-                                          graph::Executable* forward) const override {
-    if (fails) throw Error(*fails, "failing");
-    on_make();
-    return std::make_unique<Late>(backend_.make(graph, node, way, forward_way, forward), after_run);
+  double cost(MeasuredCosts& costs) const {
+    return costs.primitive(graph::CostContext(graph_), 0, implementation_, nullptr, false);
   }
 
-  std::optional<ErrorCode> fails;
-  std::string extra;
-  std::function<void()> on_make = [] {}, after_run = [] {};
-
- private:
-  class Late : public graph::Executable {
-   public:
-    Late(std::unique_ptr<graph::Executable> of, const std::function<void()>& after)
-        : of_(std::move(of)), after_(after) {}
-    void run(std::span<const void* const> src, std::span<void* const> dst) override {
-      of_->run(src, dst);
-      after_();
-    }
-
-   private:
-    std::unique_ptr<graph::Executable> of_;
-    const std::function<void()>& after_;
-  };
-
-  const graph::Backend& backend_;
+  Graph graph_ = relu({1, 16, 8, 8});
+  Implementation implementation_;
+  std::optional<AlteredBackend> altered_;
 };
 
-TEST_F(MeasuredCostsTest, OnlyWhatIsUnsupportedIsRememberedAsImpossible) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
+TEST_F(MeasuredCostsTrouble, OnlyWhatIsUnsupportedIsRememberedAsImpossible) {
   for (const ErrorCode code : {ErrorCode::io, ErrorCode::internal, ErrorCode::limit, ErrorCode::overflow}) {
-    fs::remove(file_);
-    Altered failing(*backend_);
-    const auto costs = measured_costs(failing, {.file = file_});
+    keep_step(*altered_);
+    const auto costs = measured_costs(*altered_, options());
     costs->reorder({}, test::desc("nchw", {1, 16, 8, 8}), test::desc("nhwc", {1, 16, 8, 8}));
-    failing.fails = code;
-    EXPECT_EQ(test::code_of([&] { costs->primitive(graph::CostContext(graph), 0, way, nullptr, false); }), code);
+    altered_->fails = code;
+    EXPECT_EQ(test::code_of([&] { cost(*costs); }), code);
     costs->save();
-    failing.fails.reset();
-    const double us = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
-    EXPECT_TRUE(us > 0 && std::isfinite(us)) << us;
-    EXPECT_TRUE(std::isfinite(
-        measured_costs(failing, {.file = file_})->primitive(graph::CostContext(graph), 0, way, nullptr, false)));
+    altered_->fails.reset();
+    EXPECT_EQ(cost(*costs), kRunUs + kStepUs);
+    EXPECT_EQ(cost(*measured_costs(*altered_, options())), kRunUs + kStepUs);
   }
+  keep_step(*altered_);
+  altered_->fails = ErrorCode::unsupported;
+  EXPECT_TRUE(std::isinf(cost(*measured_costs(*altered_, options()))));
+  altered_->fails.reset();
+  EXPECT_TRUE(std::isinf(cost(*measured_costs(*altered_, options()))));
 }
 
-TEST_F(MeasuredCostsTest, WhatIsNotSureIsUsedAndNotKept) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
-  const graph::CostContext context(graph);
-  Altered slowing(*backend_);
-  // So much longer each time that other work cannot make two runs agree.
-  std::chrono::milliseconds time{};
-  slowing.on_make = [&] { time = std::chrono::milliseconds(2); };
-  slowing.after_run = [&] { std::this_thread::sleep_for(time *= 4); };
-  CostCache cache;
-  cache.insert(step_key(environment_key(slowing)), 1);
-  cache.save(file_);
+TEST_F(MeasuredCostsTrouble, UnreliableTimesAreUsedAndNotKept) {
+  // Each run takes four times as long as the one before, so that no two agree.
+  double us = 0;
+  altered_->on_make = [&] { us = 2000; };
+  altered_->after_run = [&](int) { stopwatch_.pass(us *= 4); };
   {
-    const auto costs = measured_costs(slowing, {.file = file_});
-    const double us = costs->primitive(context, 0, way, nullptr, false);
-    EXPECT_GT(us, 8000);
-    EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), us);
+    const auto costs = measured_costs(*altered_, options());
+    EXPECT_EQ(cost(*costs), 8000 + kRunUs + kStepUs);
+    EXPECT_EQ(cost(*costs), 8000 + kRunUs + kStepUs);
     EXPECT_EQ(costs->measured(), 1);
-    EXPECT_EQ(costs->doubtful(), 1);
+    EXPECT_EQ(costs->unreliable(), 1);
   }
-  const auto costs = measured_costs(*backend_, {.file = file_});
-  EXPECT_LT(costs->primitive(context, 0, way, nullptr, false), 8000);
+  const auto costs = measured_costs(*backend_, options());
+  EXPECT_EQ(cost(*costs), kRunUs + kStepUs);
   EXPECT_EQ(costs->measured(), 1);
+  EXPECT_EQ(costs->unreliable(), 0);
 }
 
-// What goes on for all runs of one measurement may be over when it is repeated; the less of both counts and is kept.
-TEST_F(MeasuredCostsTest, AreMeasuredTwiceAndTheLessCounts) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
-  const graph::CostContext context(graph);
-  Altered backend(*backend_);
-  bool busy = true;
-  backend.after_run = [&] {
-    const auto start = std::chrono::steady_clock::now();
-    while (busy && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(1)) {
-    }
+TEST_F(MeasuredCostsTrouble, RunsThatAreInterruptedAreMeasuredAgain) {
+  // The first attempt's runs all lose their core to another process, which then goes away.
+  int made = 0;
+  altered_->on_make = [&] { ++made; };
+  altered_->after_run = [&](int) {
+    if (made == 1) stopwatch_.interrupt(50);
   };
-  CostCache cache;
-  cache.insert(step_key(environment_key(backend)), 1);
-  cache.save(file_);
-  double quiet = 0;
+  const auto costs = measured_costs(*altered_, options());
+  EXPECT_EQ(cost(*costs), kRunUs + kStepUs);
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(costs->unreliable(), 0);
+}
+
+TEST_F(MeasuredCostsTrouble, AttemptsEndWhenTimeIsUp) {
+  int made = 0;
+  altered_->on_make = [&] { ++made; };
+  altered_->after_run = [&](int) { stopwatch_.interrupt(6e6); };
+  const auto costs = measured_costs(*altered_, options());
+  EXPECT_EQ(cost(*costs), 6e6 + kRunUs + kStepUs);
+  // The second attempt takes all the time for further ones.
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(costs->unreliable(), 1);
+}
+
+// Other work that lasts for all runs of one measurement may be over when this is repeated.
+TEST_F(MeasuredCostsTrouble, AreMeasuredTwiceAndTheSmallerTimeCounts) {
+  bool busy = true;
+  altered_->after_run = [&](int) { stopwatch_.pass(busy ? 1000 : 0); };
+  constexpr double kQuiet = kRunUs + kStepUs;
   {
-    const auto costs = measured_costs(backend, {.file = file_});
-    const auto us = [&] { return costs->primitive(context, 0, way, nullptr, false); };
+    const auto costs = measured_costs(*altered_, options());
     EXPECT_FALSE(costs->again());
-    EXPECT_GT(us(), 1000);
+    EXPECT_EQ(cost(*costs), 1000 + kQuiet);
     busy = false;
-    EXPECT_GT(us(), 1000);
+    EXPECT_EQ(cost(*costs), 1000 + kQuiet);
     EXPECT_TRUE(costs->again());
-    quiet = us();
-    EXPECT_LT(quiet, 1000);
+    EXPECT_EQ(cost(*costs), kQuiet);
     busy = true;
-    EXPECT_EQ(us(), quiet);
+    EXPECT_EQ(cost(*costs), kQuiet);
     EXPECT_FALSE(costs->again());
-    EXPECT_EQ(us(), quiet);
+    EXPECT_EQ(cost(*costs), kQuiet);
     EXPECT_EQ(costs->measured(), 1);
-    if (costs->doubtful() > 0) GTEST_SKIP() << "too much else runs here for a time that is sure";
+    EXPECT_EQ(costs->unreliable(), 0);
   }
-  const auto costs = measured_costs(backend, {.file = file_});
-  EXPECT_EQ(costs->primitive(context, 0, way, nullptr, false), quiet);
+  const auto costs = measured_costs(*altered_, options());
+  EXPECT_EQ(cost(*costs), kQuiet);
   EXPECT_FALSE(costs->again());
 }
 
-// Parts that take longer alone than in the chain: what a step takes beside them cannot be told. The file's, which was
-// to be measured anew, must not be found there next time.
-TEST_F(MeasuredCostsTest, AStepThatIsNotSureIsForgottenWhereAllIsMeasuredAnew) {
-  const Graph graph = relu({1, 16, 8, 8});
-  const Implementation way = implementation_of(propagate(graph, *backend_), 0);
-  Altered backend(*backend_);
-  int slow_runs = 0;
-  backend.on_make = [&] { slow_runs = 100; };
-  backend.after_run = [&] {
-    if (slow_runs-- <= 0) return;
-    const auto start = std::chrono::steady_clock::now();
-    while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(300)) {
-    }
-  };
-  const graph::CostKey step = step_key(environment_key(backend));
-  CostCache before;
-  before.insert(step, 1e7);
-  before.save(file_);
-  const auto price = [&](const MeasuredOptions& options) {
-    const auto costs = measured_costs(backend, options);
-    const double us = costs->primitive(graph::CostContext(graph), 0, way, nullptr, false);
-    return std::pair(us, costs->step_doubtful());
-  };
-  EXPECT_GT(price({.file = file_}).first, 1e7);
-  const auto [us, doubtful] = price({.file = file_, .remeasure = true});
-  EXPECT_LT(us, 1e6);
-  EXPECT_TRUE(doubtful);
-  CostCache after;
-  EXPECT_TRUE(after.load(file_));
-  EXPECT_EQ(after.find(step), std::nullopt);
+// The chain of 48 small primitives is made first, and what each takes there is 2 us more than alone.
+TEST_F(MeasuredCostsTrouble, AStepIsWhatTheChainTakesLongerThanItsParts) {
+  constexpr int kChain = 48;
+  stopwatch_.takes = [](int64_t) { return 0.0; };
+  altered_->after_run = [&](int number) { stopwatch_.pass(number < kChain ? 7 : 5); };
+  const std::optional<double> step = measured_step_us(*altered_, stopwatch_);
+  ASSERT_TRUE(step);
+  // Reorders, whose time is none here, are steps as well.
+  EXPECT_LE(*step, 2);
+  EXPECT_GT(*step, 0.5);
 }
 
-TEST_F(MeasuredCostsTest, SettingsOfTheBackendAreOthersTimes) {
-  Altered one(*backend_), other(*backend_);
-  EXPECT_EQ(environment_key(one), environment_key(*backend_));
-  other.extra = "another instruction set ";
-  EXPECT_FALSE(environment_key(one) == environment_key(other));
+// Where parts take longer alone than in the chain, what a step takes beside them cannot be told. The file's value,
+// which was to be replaced, must not be found there next time.
+TEST_F(MeasuredCostsTrouble, AnUnreliableStepIsForgottenWhereItWasToBeReplaced) {
+  altered_->after_run = [&](int) { stopwatch_.pass(300); };
+  keep_step(*altered_, 1e7);
+  EXPECT_EQ(cost(*measured_costs(*altered_, options())), 300 + kRunUs + 1e7);
+  {
+    // The chain takes kLongRunUs once, each of its parts takes it alone.
+    runs_take(kLongRunUs);
+    const auto costs = measured_costs(*altered_, options(true));
+    EXPECT_EQ(cost(*costs), 300 + kLongRunUs);
+    EXPECT_TRUE(costs->step_unreliable());
+  }
+  CostCache after;
+  EXPECT_TRUE(after.load(file_));
+  EXPECT_EQ(after.find(step_key(environment_key(*altered_))), std::nullopt);
+}
+
+TEST_F(MeasuredCostsTrouble, AStepOfNothingInAFileIsMeasuredAgain) {
+  keep_step(*altered_, 0);
+  altered_->after_run = [&](int number) { stopwatch_.pass(number < 48 ? 300 : 100); };
+  const auto costs = measured_costs(*altered_, options());
+  cost(*costs);
+  EXPECT_FALSE(costs->step_unreliable());
+  costs->save();
+  CostCache after;
+  EXPECT_TRUE(after.load(file_));
+  EXPECT_GT(after.find(step_key(environment_key(*altered_))).value_or(0), 0);
+}
+
+TEST_F(MeasuredCostsTrouble, TimesAreOfTheBackendsSettings) {
+  AlteredBackend other(*backend_);
+  EXPECT_EQ(environment_key(*altered_), environment_key(*backend_));
+  other.more_settings = "another instruction set ";
+  EXPECT_FALSE(environment_key(*altered_) == environment_key(other));
   EXPECT_FALSE(backend_->settings().empty());
 }
 

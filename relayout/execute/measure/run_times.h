@@ -1,39 +1,46 @@
-// RunTimes: how long runs of one thing took, and whether the least of them can be believed (internal to execute).
+// RunTimes: how long the runs of one thing took, and whether the least of these times is reliable (internal to
+// execute).
 //
 //     RunTimes times(backend.threads());
-//     while (!times.sure() && ...) times.run(work);
+//     while (!times.reliable() && ...) times.run(work);
 //     times.least()
 //
-// Other work on the machine makes runs longer, never shorter. A run is whole where no thread of this process had to
-// leave its core to another process; one thread may also have lost next to nothing by it. The least time is sure where
-// two whole runs agree, or two long runs of several threads, which are hardly ever whole, agree well.
+// Other work on the machine makes runs longer, never shorter, so the least time is the best estimate. A run is
+// undisturbed if no thread of this process had to leave its core to another process meanwhile; where one thread alone
+// runs, also if it lost next to nothing of its time that way. The least time is reliable if two undisturbed runs agree
+// with it. Long runs of several threads are hardly ever undisturbed; for them it suffices that the two shortest runs
+// agree well.
 #pragma once
 
 #include <functional>
 
+#include "relayout/cpu/stopwatch.h"
 #include "relayout/graph/plan/cost.h"
 
 namespace relayout::execute {
 
 class RunTimes {
  public:
-  explicit RunTimes(int threads) : threads_(threads) {}
+  /// The stopwatch must stay.
+  explicit RunTimes(int threads, cpu::Stopwatch& stopwatch = cpu::system_stopwatch())
+      : threads_(threads), stopwatch_(stopwatch) {}
 
-  /// Runs it once and returns the microseconds.
+  /// Runs the work once, and returns how many microseconds it took.
   double run(const std::function<void()>& work);
-  /// As if a run had taken so long.
-  void add(double us, bool whole);
+  /// Counts a run of so many microseconds.
+  void add(double us, bool undisturbed);
 
   double least() const { return least_; }
-  int whole_runs() const { return whole_runs_; }
-  bool sure() const;
+  int undisturbed_runs() const { return undisturbed_runs_; }
+  bool reliable() const;
 
  private:
   int threads_;
-  int whole_runs_ = 0;
-  // Of all runs the two least, and of whole ones.
+  cpu::Stopwatch& stopwatch_;
+  int undisturbed_runs_ = 0;
+  // The two least times of all runs, and of undisturbed ones.
   double least_ = graph::kImpossible, second_ = graph::kImpossible;
-  double least_whole_ = graph::kImpossible, second_whole_ = graph::kImpossible;
+  double least_undisturbed_ = graph::kImpossible, second_undisturbed_ = graph::kImpossible;
 };
 
 }  // namespace relayout::execute

@@ -2,7 +2,6 @@
 #include "relayout/execute/measure/step.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,17 +21,15 @@ using graph::Implementation;
 using graph::NodeId;
 using graph::TensorId;
 
-/// Convolutions over so few pixels that what comes with a step is most of it; channels grow, so that none is like
-/// another.
+/// Convolutions over so few pixels that a step takes longer than its arithmetic. Channels grow, so that no two
+/// convolutions share generated code.
 constexpr int kConvolutions = 24;
 constexpr int64_t kSide = 7, kChannels = 16, kMoreChannels = 8;
 constexpr int kRuns = 11, kAttempts = 3;
-/// Other memory that is used between two runs, at most.
+/// At most so many bytes of other memory are used between two runs.
 constexpr int64_t kMostOthers = int64_t{256} << 20;
-/// No further attempt after that long: on a machine that is that busy it would be no better.
-constexpr std::chrono::seconds kPatience{2};
-
-using Clock = std::chrono::steady_clock;
+/// No further attempt after so many microseconds: on a machine that is that busy it would be no better.
+constexpr double kPatienceUs = 2e6;
 
 Graph chain() {
   Graph graph;
@@ -49,10 +46,10 @@ Graph chain() {
   return graph;
 }
 
-/// Each measured alone.
+/// The costs of the chain's parts, each measured alone.
 class Parts : public graph::Costs {
  public:
-  explicit Parts(const graph::Backend& backend) : in_situ_(backend, {}) {}
+  Parts(const graph::Backend& backend, cpu::Stopwatch& stopwatch) : in_situ_(backend, {.stopwatch = &stopwatch}) {}
   std::string name() const override { return "parts"; }
   double primitive(const graph::CostContext& context, NodeId node, const Implementation& implementation,
                    const Implementation* forward, bool in_place) override {
@@ -62,12 +59,12 @@ class Parts : public graph::Costs {
     return counted(in_situ_.reorder(setting, from, to));
   }
   int steps = 0;
-  bool sure = true;
+  bool reliable = true;
 
  private:
   double counted(const Timed& time) {
     ++steps;
-    sure = sure && time.sure;
+    reliable = reliable && time.reliable;
     return time.us;
   }
 
@@ -76,7 +73,7 @@ class Parts : public graph::Costs {
 
 }  // namespace
 
-std::optional<double> measured_step_us(const graph::Backend& backend) {
+std::optional<double> measured_step_us(const graph::Backend& backend, cpu::Stopwatch& stopwatch) {
   Graph graph = chain();
   const graph::LayoutPlan plan = propagate(graph, backend);
   const auto memory = [&](TensorId t) {
@@ -89,17 +86,19 @@ std::optional<double> measured_step_us(const graph::Backend& backend) {
   const Destination destination{desc(to), dst.data()};
   Model model(graph, plan, backend);
   std::vector<uint32_t> others(static_cast<std::size_t>(std::min(cpu::machine().l3, kMostOthers)) / sizeof(uint32_t));
-  const Clock::time_point begin = Clock::now();
+  const double begin_us = stopwatch.now_us();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Parts parts(backend);
+    Parts parts(backend, stopwatch);
     const double alone = predict(graph, plan, parts).time();
-    RunTimes together(backend.threads());
+    RunTimes together(backend.threads(), stopwatch);
     for (int run = 0; run < kRuns; ++run) {
       std::ranges::fill(others, static_cast<uint32_t>(run));
       together.run([&] { model.run({&source, 1}, {&destination, 1}); });
     }
-    if (parts.sure && together.sure() && together.least() > alone) return (together.least() - alone) / parts.steps;
-    if (Clock::now() - begin > kPatience) break;
+    if (parts.reliable && together.reliable() && together.least() > alone) {
+      return (together.least() - alone) / parts.steps;
+    }
+    if (stopwatch.now_us() - begin_us > kPatienceUs) break;
   }
   return std::nullopt;
 }
