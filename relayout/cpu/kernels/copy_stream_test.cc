@@ -1,5 +1,5 @@
-// Kernels that copy past the cache: right for runs of all sizes, at all misalignments, in any shape that has a way of its
-// own, and not one byte outside.
+// Kernels that copy past the cache: right for runs of all sizes, at all misalignments, in every shape that has code of
+// its own; and not one byte outside is written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,10 +43,11 @@ TEST_P(EveryStreamedCopy, CopyStream) {
   }
 }
 
-/// Copies rows x cols runs past the cache. The source's runs have these steps; the destination's follow each other, with
-/// gaps between rows.
-void expect_copied(const Kernels& kernels, int64_t rows, int64_t cols, int64_t bytes, std::pair<int64_t, int64_t> src_steps,
-                   int64_t dst_gap, int64_t shift, bool swapped, std::mt19937& rng) {
+/// Copies rows x cols runs past the cache. The source's runs have these steps; the destination's follow each other,
+/// with gaps between rows.
+void expect_copied(const Kernels& kernels, int64_t rows, int64_t cols, int64_t bytes,
+                   std::pair<int64_t, int64_t> src_steps, int64_t dst_gap, int64_t shift, bool swapped,
+                   std::mt19937& rng) {
   const auto src_cols = steps(cols, src_steps.second), src_rows = steps(rows, src_steps.first);
   const auto dst_cols = steps(cols, bytes), dst_rows = steps(rows, cols * bytes + dst_gap);
   const Guarded::Side at = kSides[static_cast<std::size_t>(shift / 8 % 2)];

@@ -1,7 +1,8 @@
 // Transposition past the cache into short rows of elements of 1 and 2 bytes, for
 // transpose_pipelined-inl.h: of a quarter or half of a line, or of two to four elements.
 
-/// Transposes kCols `columns`, see transpose_pipelined-inl.h. Rows start at multiples of 16 bytes.
+/// Transposes kCols `columns`, see transpose_pipelined-inl.h. Rows start at multiples of 16 bytes. The loops are
+/// unrolled so that the arrays stay in registers.
 template <int64_t kCols, class Columns>
 HWY_NOINLINE void transpose_short_rows(const Columns& columns, const std::byte* src, Starts src_cols, std::byte* dst,
                                        Starts dst_rows, int64_t rows, int64_t ahead) {
@@ -11,7 +12,6 @@ HWY_NOINLINE void transpose_short_rows(const Columns& columns, const std::byte* 
   for (int64_t row = 0; row < rows; row += kRows) {
     const int64_t count = std::min(kRows, rows - row);
     __m512i a[kCols], b[kN];
-    // Unrolled, so that arrays stay in registers.
 #pragma GCC unroll 32
     for (int64_t c = 0; c < kCols; ++c) {
       const std::byte* const from = src + src_cols[c] + row * Columns::kFrom;
