@@ -145,32 +145,32 @@ void narrow_block(const RunContext& context, const BoxPlan& box, const Converter
   if ((box.pack || few) && convert.straight(attribute))
     pipelined = {convert.pipelined, convert.scale(block.offset[kAttribute])};
   transpose_packed(context, box, block, box.piece[kDst], pipelined,
-                   [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
-                     const int64_t first = part.offset[kAttribute];
+                   [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
+                     const int64_t first = rows.offset[kAttribute];
                      if (convert.straight(attribute)) {
-                       return convert.direct(part.src, part.src_cols + col, to, starts, cols, part.rows,
-                                             convert.scale(first), part.ahead);
+                       return convert.direct(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
+                                             convert.scale(first), rows.ahead);
                      }
-                     prefetch_columns(part, col, cols, part.rows * box.piece[kSrc]);
+                     prefetch_columns(rows, col, cols, rows.rows * box.piece[kSrc]);
                      for (int64_t c = 0; c < cols; ++c) {
-                       convert.run(part.src + part.src_cols[col + c], to + starts[c], nullptr,
-                                   first + (col + c) * attribute.col, attribute.row, part.rows);
+                       convert.run(rows.src + rows.src_cols[col + c], to + starts[c], nullptr,
+                                   first + (col + c) * attribute.col, attribute.row, rows.rows);
                      }
                    });
 }
 
 /// The other way: rows are made of narrow elements, in the first-level cache, then converted.
 void widen_block(const RunContext& context, const BoxPlan& box, const Converter& convert, const Block& block) {
-  constexpr int64_t kLine = 64, kRows = 64, kMemory = 16 << 10;
+  constexpr int64_t kRows = 64, kMemory = 16 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kRows];
   const int64_t bytes = box.piece[kSrc];
-  if (const int64_t whole = block.cols - block.cols % (kLine / bytes);
+  if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
       block.stream && box.pack && convert.pipelined && whole > 0) {
     convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
                       convert.scale(block.offset[kAttribute]), block.ahead);
     if (whole < block.cols)
-      widen_block(context, box, convert, part_of(box, block, 0, block.rows, whole, block.cols - whole));
+      widen_block(context, box, convert, sub_block(box, block, 0, block.rows, whole, block.cols - whole));
     return;
   }
   BoxPlan narrow;
@@ -183,17 +183,18 @@ void widen_block(const RunContext& context, const BoxPlan& box, const Converter&
   for (int64_t row = 0; row < block.rows; row += kRows) {
     const int64_t rows = std::min(kRows, block.rows - row);
     // Few rows leave room for more columns.
-    const int64_t width = std::min<int64_t>(kMemory / 2 / rows / kLine * kLine, 2048), pitch = width + kLine;
+    const int64_t width = std::min<int64_t>(kMemory / 2 / rows / kCacheLine * kCacheLine, 2048),
+                  pitch = width + kCacheLine;
     for (int64_t r = 0; r < rows; ++r) starts[r] = r * pitch;
     for (int64_t col = 0; col < block.cols; col += width / bytes) {
       const int64_t cols = std::min(width / bytes, block.cols - col);
-      Block part = part_of(box, block, row, rows, col, cols);
-      std::byte* const dst = part.dst;
-      const Starts dst_rows = part.dst_rows;
-      part.dst = memory;
-      part.dst_rows = starts;
-      part.stream = false;
-      move_block(context, narrow, part);
+      Block wide = sub_block(box, block, row, rows, col, cols);
+      std::byte* const dst = wide.dst;
+      const Starts dst_rows = wide.dst_rows;
+      wide.dst = memory;
+      wide.dst_rows = starts;
+      wide.stream = false;
+      move_block(context, narrow, wide);
       kernel(memory, starts, dst, dst_rows, rows, cols, convert.scale(block.offset[kAttribute]), 0);
     }
   }
@@ -272,7 +273,7 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   const int64_t rows = std::clamp<int64_t>(kTile / (values * cols), 1, block.rows);
   for (int64_t r = 0; r < block.rows; r += rows) {
     for (int64_t c = 0; c < block.cols; c += cols) {
-      const Block tile = part_of(box, block, r, std::min(rows, block.rows - r), c, std::min(cols, block.cols - c));
+      const Block tile = sub_block(box, block, r, std::min(rows, block.rows - r), c, std::min(cols, block.cols - c));
       cast_tile(context, box, convert, attribute, tile);
     }
   }

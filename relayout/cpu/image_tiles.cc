@@ -56,7 +56,7 @@ void run_image_tiles(const RunContext& context, const BoxPlan& box, const Tables
   ImageLists image(box);
   Starts2 rows(box.rows), cols(box.cols);
   const auto tiles = context.kernels.tiles[log2_size(box.piece[kSrc])];
-  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+  each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     rows.seek(row.begin, row.count());
     cols.seek(col.begin, col.count());
     image.seek(row.count(), col.count());

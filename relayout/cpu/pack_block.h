@@ -15,8 +15,8 @@ namespace relayout::cpu {
   }
 }
 
-/// Transposes `block` of `box` into elements of `bytes` bytes. pack(part, col, cols, to, starts) writes columns [col,
-/// col + cols) of `part`, some rows of the block, dense and of that type, to where each starts at `to`; it prefetches.
+/// Transposes `block` of `box` into elements of `bytes` bytes. pack(rows, col, cols, to, starts) writes columns [col,
+/// col + cols) of `rows`, some rows of the block, dense and of that type, to where each starts at `to`; it prefetches.
 /// With block.stream the destination's lines are written past the cache, by `pipelined` where there is one.
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
@@ -26,22 +26,23 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
     return pipelined.kernel(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows,
                             block.cols, pipelined.scale, block.ahead);
   }
-  constexpr int64_t kLine = 64, kMemory = 8 << 10;
+  constexpr int64_t kMemory = 8 << 10;
   alignas(64) std::byte memory[kMemory];
-  int64_t starts[kLine];
+  int64_t starts[kCacheLine];
   // A line of the destination at a time, so that reading and writing take turns often.
-  const int64_t most = std::min(kLine / bytes, block.cols);
+  const int64_t most = std::min(kCacheLine / bytes, block.cols);
   // Past the cache a line of each column, which is what is fetched ahead.
-  const int64_t rows_most = block.stream && box.pack ? kLine / bytes : (kMemory / most / kLine - 1) * kLine / bytes;
+  const int64_t rows_most =
+      block.stream && box.pack ? kCacheLine / bytes : (kMemory / most / kCacheLine - 1) * kCacheLine / bytes;
   if (block.rows > rows_most) {
     for (int64_t r = 0; r < block.rows; r += rows_most) {
-      transpose_packed(context, box, part_of(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols), bytes,
-                       pipelined, pack);
+      transpose_packed(context, box, sub_block(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols),
+                       bytes, pipelined, pack);
     }
     return;
   }
   // Columns an odd number of lines apart, against conflicts in the cache.
-  const int64_t pitch = (ceil_div(block.rows * bytes, kLine) | 1) * kLine;
+  const int64_t pitch = (ceil_div(block.rows * bytes, kCacheLine) | 1) * kCacheLine;
   for (int64_t c = 0; c < std::min(most, block.cols); ++c) starts[c] = c * pitch;
   Block packed = block;
   packed.src = memory;

@@ -10,9 +10,7 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-
-void fill_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
+void fill_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols) {
   uint64_t bits = context.plan.fill_bits();
   const int64_t bytes = box.piece[kDst];
   if (bytes == 0) {
@@ -26,7 +24,7 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
-  each_block(box, tables, begin, end, [&](const Odometer& position, const Part& rows, const Part& cols) {
+  each_block(box, tables, begin, end, [&](const Odometer& position, const IndexRange& rows, const IndexRange& cols) {
     const Offsets& at = position.offsets;
     run_strided(context.kernels, box,
                 context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc],
@@ -51,7 +49,7 @@ bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables
   int64_t starts[kMostInterleaved];
   for (int64_t i = 0; i < (interleave ? cols : rows); ++i)
     starts[i] = i * (interleave ? col.stride[kSrc] : row.stride[kDst]);
-  each_block(box, tables, begin, end, [&](const Odometer& position, const Part& strip, const Part& panel) {
+  each_block(box, tables, begin, end, [&](const Odometer& position, const IndexRange& strip, const IndexRange& panel) {
     const std::byte* const src =
         context.src + position.offsets[kSrc] + strip.begin * bytes + panel.begin * col.stride[kSrc];
     std::byte* const dst = context.dst + position.offsets[kDst] + strip.begin * row.stride[kDst] + panel.begin * bytes;
@@ -76,7 +74,7 @@ bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& ta
   rows.seek(0, box.row_count);
   cols.seek(0, box.col_count);
   const auto transpose = context.kernels.transpose[log2_size(box.piece[kSrc])];
-  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+  each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     transpose(context.src + at.offsets[kSrc], cols.of(kSrc), context.dst + at.offsets[kDst], rows.of(kDst), row.count(),
               col.count(), 0);
   });
@@ -90,17 +88,18 @@ bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
   if (box.strips * box.panels == 1 && small_region(box)) return false;
-  return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
-         !deinterleaves_whole(context, box) && (box.panels == 1 || box.block_cols * bytes % kLine == 0) &&
-         box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) &&
-         std::ranges::all_of(box.cols, even);
+  return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) &&
+         row_bytes % kCacheLine == 0 && !deinterleaves_whole(context, box) &&
+         (box.panels == 1 || box.block_cols * bytes % kCacheLine == 0) && box.rows.size() == 1 &&
+         box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);
 }
 
 /// A block of such a box that has been moved on by `shift` columns, to its rows' first lines: the last columns of a row
 /// are the next row's first ones. What is before the first row's first line, and after the last row's last one, are
 /// blocks of their own.
-void run_joined(const RunContext& context, const BoxPlan& box, Block block, Part row, const Part& col, int64_t shift) {
-  int64_t cols[kMaxListed], first[kLine], unused[kLine];
+void run_joined(const RunContext& context, const BoxPlan& box, Block block, IndexRange row, const IndexRange& col,
+                int64_t shift) {
+  int64_t cols[kMaxListed], first[kCacheLine], unused[kCacheLine];
   const int64_t begin = col.begin + shift, own = std::min(block.cols, col.total - begin);
   const int64_t start = list_starts(box.cols, begin, 1, {first, unused})[kSrc];
   list_starts(box.cols, 0, shift, {first, unused});
@@ -117,7 +116,7 @@ void run_joined(const RunContext& context, const BoxPlan& box, Block block, Part
     if (row.end() == row.total) {
       --block.rows;
       --row.total;
-      make_block(context, box, part_of(box, block, block.rows, 1, 0, own));
+      make_block(context, box, sub_block(box, block, block.rows, 1, 0, own));
     }
     std::copy_n(block.src_cols, own, cols);
     for (int64_t c = own; c < block.cols; ++c) cols[c] = first[c - own] + box.rows[0].stride[kSrc];
@@ -137,17 +136,17 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
   const bool by_strips =
       box.ahead > 0 && box.dense_rows && (box.cols.size() == 1 || box.panels == 1) && over >= 0 && over < kMaxExtra;
-  const auto to_next = [&](const Odometer& at, const Part& row, const Part& col) {
+  const auto to_next = [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     const int64_t stride = box.cols[0].stride[kSrc];
     const int64_t next =
         col.end() < col.total ? col.most * stride : at.next_src() - at.offsets[kSrc] - col.begin * stride;
     return next - row.begin * box.piece[kSrc] + over;
   };
   const bool joins = rows_join(context, box);
-  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+  each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     const int64_t head = joins ? to_line(context.dst + at.offsets[kDst]) : 0,
                   shift = head % piece == 0 ? head / piece : 0;
-    const Part own{col.begin + shift, col.most, col.total};
+    const IndexRange own{col.begin + shift, col.most, col.total};
     rows.seek(row.begin, row.count());
     cols.seek(own.begin, one_column ? 1 : own.listed(extra_cols));
     Offsets offset;
@@ -174,38 +173,39 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
 
 }  // namespace
 
-void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+               const IndexRange& cols) {
   if (box.shape == KernelShape::fill) return fill_block(context, box, block, cols);
   if (streams(context, box)) return stream_block(context, box, block, rows, cols);
   make_block(context, box, block);
 }
 
-Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
-  Block part = block;
-  part.rows = rows;
-  part.cols = cols;
-  part.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
+Block sub_block(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  Block sub = block;
+  sub.rows = rows;
+  sub.cols = cols;
+  sub.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
   // The source's rows are one axis, or follow each other: their list holds from any row on.
-  part.src += block.src_rows[row];
-  part.offset[kSrc] += block.src_rows[row];
-  part.dst_rows += row;
-  if (col == 0) return part;
+  sub.src += block.src_rows[row];
+  sub.offset[kSrc] += block.src_rows[row];
+  sub.dst_rows += row;
+  if (col == 0) return sub;
   if (box.long_runs)
-    part.src += col * box.piece[kSrc];
+    sub.src += col * box.piece[kSrc];
   else
-    part.src_cols += col;
+    sub.src_cols += col;
   const int64_t dst = box.dense_cols ? col * box.piece[kDst] : block.dst_cols[col];
-  part.dst += dst;
-  part.offset[kDst] += dst;
-  return part;
+  sub.dst += dst;
+  sub.offset[kDst] += dst;
+  return sub;
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   if (box.stage > 0)
     run_stages(context, box, tables, begin, end);
-  else if (!box.parts.empty())
+  else if (!box.nested.empty())
     run_tiles(context, box, tables, begin, end);
-  else if (!box.row_sources.empty() && run_woven(context, box, tables, begin, end))
+  else if (!box.row_sources.empty() && run_permuted(context, box, tables, begin, end))
     return;
   else if (box.strided && box.ahead == 0)
     run_strided_blocks(context, box, tables, begin, end);

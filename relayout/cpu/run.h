@@ -35,7 +35,7 @@ inline constexpr int64_t kMaxExtra = 64;
 inline constexpr int64_t kMaxListed = kMaxBlockSide + kMaxExtra;
 
 /// Rows (columns) of a box that one block has.
-struct Part {
+struct IndexRange {
   int64_t begin, most, total;
 
   int64_t count() const { return std::min(most, total - begin); }
@@ -59,11 +59,11 @@ struct Block {
   /// past the cache.
   bool stream = false;
   /// Rows start anywhere: their lines are written past the cache. The columns that the block is.
-  const Part* lines = nullptr;
+  const IndexRange* lines = nullptr;
 };
 
 /// Rows and columns of a block, from (row, col) on.
-Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
+Block sub_block(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
 /// Does blocks [begin, end) of a box. Disjoint ranges write disjoint bytes, except where the destination's unit
 /// start. It is moved by move_block.cc (elements of 4 bits by way of nibbles.cc), converted by cast_block.cc, and,
@@ -73,7 +73,8 @@ Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows,
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 /// One block, which is `rows` and `cols` of its box, however that is done.
-void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols);
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+               const IndexRange& cols);
 
 /// Does tiles [begin, end) of a box with parts (tiles.cc).
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
@@ -97,7 +98,9 @@ void run_image_tiles(const RunContext& context, const BoxPlan& box, const Tables
 void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 /// Bytes from an address to the next line.
-inline int64_t to_line(const std::byte* at) { return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & 63; }
+inline int64_t to_line(const std::byte* at) {
+  return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kCacheLine - 1);
+}
 
 /// One block through the cache: moved (move_block.cc), or with its values converted (cast_block.cc).
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
@@ -123,8 +126,8 @@ bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& blo
 
 /// Whether blocks of a box are written past the cache, and one such block (stream_block.cc).
 bool streams(const RunContext& context, const BoxPlan& box);
-void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,
-                  const Part& cols);
+void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+                  const IndexRange& cols);
 
 inline std::size_t log2_size(int64_t bytes) {
   return static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(bytes)));

@@ -79,8 +79,8 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
     strip = begin % strips;
   }
   for (int64_t b = begin; b < end; ++b) {
-    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
-        Part{panel * box.block_cols, box.block_cols, box.col_count});
+    run(at, IndexRange{strip * box.block_rows, box.block_rows, box.row_count},
+        IndexRange{panel * box.block_cols, box.block_cols, box.col_count});
     if (++strip < strips) continue;
     strip = 0;
     if (++panel < panels) continue;

@@ -14,7 +14,6 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
 /// A copy's own prefetch, on top of what the machine does for a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
 /// Lines of so many columns are copied side by side: of more that lie pages apart, what the processor fetches ahead
@@ -26,9 +25,9 @@ constexpr int64_t kMaxRows = 64;
 constexpr int64_t kTileBytes = 512, kTileImage = 12 << 10;
 
 /// Whether all rows of a block start at lines, or parts of them.
-bool at_lines(const BoxPlan& box, const Block& block, int64_t part = kLine) {
-  return to_line(block.dst) % part == 0 &&
-         std::ranges::all_of(box.rows, [&](const Axis& a) { return a.stride[kDst] % part == 0; });
+bool at_lines(const BoxPlan& box, const Block& block, int64_t unit = kCacheLine) {
+  return to_line(block.dst) % unit == 0 &&
+         std::ranges::all_of(box.rows, [&](const Axis& a) { return a.stride[kDst] % unit == 0; });
 }
 
 /// Whether a box copies pieces as they are. Of small ones an image is made.
@@ -42,13 +41,15 @@ bool copies_pieces(const RunContext& context, const BoxPlan& box) {
 bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
   const auto split = context.kernels.split_lines[5];
   const auto join = context.kernels.join_lines[5];
-  if (!split || !join || box.piece[kDst] != kLine / 2 || box.rows.size() != 1 || box.cols.size() != 1) return false;
+  if (!split || !join || box.piece[kDst] != kCacheLine / 2 || box.rows.size() != 1 || box.cols.size() != 1)
+    return false;
   const Axis &row = box.rows[0], &col = box.cols[0];
-  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kLine / 2 || col.stride[kDst] != kLine / 2) return false;
+  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kCacheLine / 2 || col.stride[kDst] != kCacheLine / 2)
+    return false;
   if (!at_lines(box, b)) return false;
-  if (box.row_count == 2 && col.stride[kSrc] == kLine && b.rows == 2 && b.cols % 2 == 0)
+  if (box.row_count == 2 && col.stride[kSrc] == kCacheLine && b.rows == 2 && b.cols % 2 == 0)
     split(b.src + b.src_cols[0], b.dst, b.dst_rows, b.cols);
-  else if (box.col_count == 2 && row.stride[kDst] == kLine && b.cols == 2)
+  else if (box.col_count == 2 && row.stride[kDst] == kCacheLine && b.cols == 2)
     join(b.src + b.src_rows[0], b.src_cols, b.dst + b.dst_rows[0], b.rows);
   else
     return false;
@@ -60,13 +61,13 @@ bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
 /// more than four rows would leave too many lines open, where the kernel does not put these together in registers.
 void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
   if (copy_pairs(context, box, b)) return;
-  const int64_t bytes = box.piece[kDst], part = std::min(bytes, kLine);
+  const int64_t bytes = box.piece[kDst], unit = std::min(bytes, kCacheLine);
   const auto& copy = context.kernels.copy_stream;
-  const bool many_quarters = bytes == kLine / 4 && b.rows > 4;
-  if (box.dense_rows && box.row_count <= box.col_count && kLine % part == 0 && bytes % part == 0 &&
-      at_lines(box, b, part) && !many_quarters)
+  const bool many_quarters = bytes == kCacheLine / 4 && b.rows > 4;
+  if (box.dense_rows && box.row_count <= box.col_count && kCacheLine % unit == 0 && bytes % unit == 0 &&
+      at_lines(box, b, unit) && !many_quarters)
     return copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
-  const int64_t beside = bytes == kLine && at_lines(box, b) ? kLinesBeside : b.cols;
+  const int64_t beside = bytes == kCacheLine && at_lines(box, b) ? kLinesBeside : b.cols;
   for (int64_t c = 0; c < b.cols; c += beside)
     copy(b.src, b.src_rows, b.src_cols + c, b.dst, b.dst_rows, b.dst_cols + c, b.rows, std::min(beside, b.cols - c),
          bytes, 0);
@@ -74,15 +75,15 @@ void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) 
 
 // Inlined by force: gcc drops calls of what does nothing but prefetch.
 [[gnu::always_inline]] inline void prefetch(const BoxPlan& box, const Block& block, int64_t ahead) {
-  const int64_t bytes = box.dense_rows ? block.rows * box.piece[kSrc] : kLine;
+  const int64_t bytes = box.dense_rows ? block.rows * box.piece[kSrc] : kCacheLine;
   for (int64_t c = 0; c < block.cols; ++c) {
-    for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(block.src + block.src_cols[c] + ahead + i, 0, 2);
+    for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(block.src + block.src_cols[c] + ahead + i, 0, 2);
   }
 }
 
 /// Whether rows are a quarter or half of a line and make lines one after the other. One answer for all blocks of a box:
 /// neighbours may share a line, of which each writes its own rows.
-bool parts_of_lines(const BoxPlan& box, const Block& block) {
+bool writes_partial_lines(const BoxPlan& box, const Block& block) {
   const int64_t row_bytes = box.col_count * box.piece[kDst];
   if (box.shape != KernelShape::transpose || (row_bytes != 16 && row_bytes != 32) || box.panels > 1) return false;
   const auto even = [&](const Axis& a) { return a.table < 0 && a.stride[kDst] % row_bytes == 0; };
@@ -117,18 +118,18 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
-  const bool parts = parts_of_lines(box, block);
-  if (!parts && (!at_lines(box, block) || block.cols * bytes % kLine != 0)) return false;
+  const bool partial = writes_partial_lines(box, block);
+  if (!partial && (!at_lines(box, block) || block.cols * bytes % kCacheLine != 0)) return false;
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   if (block.ahead == 0) block.ahead = box.ahead;
   block.stream = true;
-  if (!parts && converts && cast_stream(context, box, block)) return true;
-  if (!parts && moves && deinterleaves(kernels, box, block, bytes)) {
+  if (!partial && converts && cast_stream(context, box, block)) return true;
+  if (!partial && moves && deinterleaves(kernels, box, block, bytes)) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
   if (box.shape == KernelShape::transpose) {
-    if (!kernels.transpose_stream[log2_size(bytes)] || (!parts && block.rows * bytes < 16)) return false;
+    if (!kernels.transpose_stream[log2_size(bytes)] || (!partial && block.rows * bytes < 16)) return false;
     if (converts && !narrows(context, box)) return false;
     converts ? cast_block(context, box, block) : move_block(context, box, block);
     return true;
@@ -137,11 +138,11 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
 }
 
 /// Lines straight from the kernels, where rows start anywhere; false where the block is not made for it.
-bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const Part& cols) {
+bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const IndexRange& cols) {
   const bool converts = context.converts();
-  const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kLine / bytes) - cols.begin;
+  const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kCacheLine / bytes) - cols.begin;
   if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
-  if (block.rows * bytes < 16 || total * bytes < kLine || (converts && !narrows(context, box))) return false;
+  if (block.rows * bytes < 16 || total * bytes < kCacheLine || (converts && !narrows(context, box))) return false;
   block.lines = &cols;
   if (block.ahead == 0) block.ahead = box.ahead;
   converts ? cast_block(context, box, block) : move_block(context, box, block);
@@ -156,12 +157,12 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
 /// Rows that follow each other in the destination: one run, made as it will lie there. Of lines that it shares with
 /// its neighbours a block writes its own bytes; they are fetched meanwhile, as stores wait for each other.
 [[gnu::noinline]] void stream_run(const RunContext& context, const BoxPlan& box, Block block) {
-  alignas(kPage) std::byte memory[kMaxRunBytes + kLine];
+  alignas(kPage) std::byte memory[kMaxRunBytes + kCacheLine];
   std::byte* const dst = block.dst;
   const int64_t bytes = block.rows * block.cols * box.piece[kDst];
   __builtin_prefetch(dst, 1, 3);
   __builtin_prefetch(dst + bytes - 1, 1, 3);
-  block.dst = memory + (kLine - to_line(dst)) % kLine;
+  block.dst = memory + (kCacheLine - to_line(dst)) % kCacheLine;
   make_block(context, box, block);
   write_lines(context, block.dst, dst, 0, bytes);
 }
@@ -178,22 +179,22 @@ Own own(const std::byte* dst, int64_t bytes, int64_t more, bool first) {
 
 /// Columns whose bytes are whole lines, about `bytes` of them.
 int64_t whole_lines(int64_t piece, int64_t bytes) {
-  const int64_t unit = kLine / std::gcd(piece, kLine);
+  const int64_t unit = kCacheLine / std::gcd(piece, kCacheLine);
   return ceil_div(std::max<int64_t>(1, bytes / piece), unit) * unit;
 }
 
 /// Rows apart from each other. A row's image is a few lines long: after each *tile* of columns its whole lines are
 /// written, and what is left of the last one is carried to the image's start.
-void stream_rows(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
+void stream_rows(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols) {
   alignas(64) std::byte memory[kImage];
   const int64_t piece = box.piece[kDst];
-  const bool whole = at_lines(box, block) && block.cols * piece % kLine == 0;
-  const int64_t extra = whole ? 0 : std::min(ceil_div(kLine - 1, piece), cols.total - cols.end());
+  const bool whole = at_lines(box, block) && block.cols * piece % kCacheLine == 0;
+  const int64_t extra = whole ? 0 : std::min(ceil_div(kCacheLine - 1, piece), cols.total - cols.end());
   // Few rows leave room for longer tiles.
   const int64_t tile = whole_lines(piece, std::max(kTileBytes, kTileImage / block.rows)), tile_bytes = tile * piece;
-  const int64_t pitch = tile_bytes + ceil_div(extra * piece, kLine) * kLine + 2 * kLine;
+  const int64_t pitch = tile_bytes + ceil_div(extra * piece, kCacheLine) * kCacheLine + 2 * kCacheLine;
   // A line of the source at least.
-  const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kLine / box.piece[kSrc]);
+  const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kCacheLine / box.piece[kSrc]);
   int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
   // As many in each pass.
   most = ceil_div(block.rows, ceil_div(block.rows, most));
@@ -205,13 +206,13 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
     for (int64_t r = 0; r < rows; ++r) {
       starts[r] = r * pitch;
       rest[r] = starts[r] + tile_bytes;
-      const int64_t carried = (kLine - to_line(block.dst + block.dst_rows[row + r])) % kLine;
+      const int64_t carried = (kCacheLine - to_line(block.dst + block.dst_rows[row + r])) % kCacheLine;
       made[r] = starts[r] + carried;
       lines[r] = block.dst_rows[row + r] - carried;
     }
     for (int64_t col = 0; col < block.cols; col += tile) {
       const bool last = col + tile >= block.cols;
-      Block image = part_of(box, block, row, rows, col, last ? block.cols - col + extra : tile);
+      Block image = sub_block(box, block, row, rows, col, last ? block.cols - col + extra : tile);
       image.dst = memory;
       image.dst_rows = made;
       make_block(context, box, image);
@@ -222,13 +223,13 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
         for (int64_t r = 0; r < rows; ++r) {
           const int64_t carried = made[r] - starts[r];
           // The first line is the neighbour's, where there is one before.
-          const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kLine : 0;
+          const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kCacheLine : 0;
           int64_t end = tile_bytes;
           if (last) end = carried + own(dst + lines[r] + carried, (block.cols - col) * piece, extra * piece, false).end;
           write_lines(context, memory + starts[r], dst + lines[r], begin, end);
         }
       }
-      if (!last) context.kernels.copy(memory, rest, kFirst, memory, starts, kFirst, rows, 1, kLine, 0);
+      if (!last) context.kernels.copy(memory, rest, kFirst, memory, starts, kFirst, rows, 1, kCacheLine, 0);
     }
   }
 }
@@ -261,8 +262,8 @@ bool streams(const RunContext& context, const BoxPlan& box) {
          (box.long_runs || box.piece[kDst] <= kTileBytes);
 }
 
-void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,
-                  const Part& cols) {
+void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+                  const IndexRange& cols) {
   if (stream_direct(context, box, block)) return;
   const int64_t row_bytes = cols.total * box.piece[kDst];
   // The same answer for all blocks of a box: neighbours share lines.

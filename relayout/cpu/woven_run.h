@@ -13,18 +13,18 @@
 namespace relayout::cpu {
 
 /// The lines of all rows of a box.
-struct WovenLineList {
-  WovenLine lines[kMaxRowLines];
+struct PermutedLineList {
+  PermutedLine lines[kMaxRowLines];
   int64_t used = 0;
 };
 
 /// Runs of rows that are alike: all of a box, or of one place in all tiles.
-class WovenRun {
+class PermutedRun {
  public:
   /// The lines of rows of `run.row_sources`, in `list`; of the runs together, `total` bytes. Both are used by make().
   /// False where there are no such lines, too few of them to be worth it, or too many, or of too many stretches, or
   /// where there is no kernel; then make() must not be called.
-  bool plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list);
+  bool plan(const RunContext& context, const BoxPlan& run, int64_t total, PermutedLineList& list);
 
   /// Which of a run's neighbours go on from it, on both sides as rows do within it: the line that they share is made
   /// as a whole, by the later one.
@@ -43,8 +43,8 @@ class WovenRun {
 
  private:
   int64_t source_of(int64_t at) const;
-  bool plan_line(WovenLine& line, int64_t at);
-  void add_stretch(WovenLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const;
+  bool plan_line(PermutedLine& line, int64_t at);
+  void add_stretch(PermutedLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const;
   bool plan_lines(int64_t start);
   int64_t head_of(const std::byte* at) const;
   bool seek(int64_t head);
@@ -53,18 +53,18 @@ class WovenRun {
   static constexpr int64_t kNone = -1;
 
   const BoxPlan* run_;
-  int64_t width_;  // Kernels::woven_bytes, which is what a line is here
+  int64_t width_;  // Kernels::permuted_bytes, which is what a line is here
   int64_t row_bytes_;
   int64_t reach_;  // the end of a row in the source
   bool gaps_;
-  WovenLine* list_;
-  WovenLines lines_;
+  PermutedLine* list_;
+  PermutedLines lines_;
   int64_t start_;  // of the first line of the list in the run
   int64_t head_;   // of the last run that was made: where its first line starts, and the source's step to it
   int64_t skipped_;
   /// The first line's bytes of a run and the last ones, and where in a row the latter start.
   struct Edge {
-    WovenLine line;
+    PermutedLine line;
     uint64_t written;  // of its bytes, where the run has all
   };
   Edge first_, last_;
@@ -72,6 +72,6 @@ class WovenRun {
 };
 
 /// Does blocks [begin, end) of a box that has row_sources. False, and nothing is done, where its lines cannot be made.
-bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
+bool run_permuted(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 }  // namespace relayout::cpu

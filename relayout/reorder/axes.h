@@ -8,9 +8,6 @@
 
 namespace relayout {
 
-/// Lines of the cache.
-inline constexpr int64_t kLine = 64;
-
 /// What offsets of a type count, in bits: bytes, or nibbles. And how many of them an element has.
 inline int unit_bits(DType dtype) { return bits(dtype) < 8 ? bits(dtype) : 8; }
 inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }

@@ -36,7 +36,7 @@ constexpr int64_t kMovedRows = 64;
 /// Columns that are read at a time where the last level is far: of large elements, and of small ones.
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
 /// Rows of the destination so many bytes apart are near each other, and those of 4 bytes that start between lines.
-constexpr int64_t kNearRows = 512, kNearParts = 1024;
+constexpr int64_t kNearRows = 512, kNearPartialRows = 1024;
 /// Rows of so many columns, a power of two apart, take longer where the next ones are fetched.
 constexpr int64_t kCrowdedColumns = 256;
 /// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
@@ -68,13 +68,13 @@ bool copies_pieces(const BoxPlan& plan, bool converts) {
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   // The lists stay in the first-level cache: they are short against what they list.
   const auto side = [&](int64_t other) {
-    const bool pairs = piece == kLine / 2 && other == 2;
+    const bool pairs = piece == kCacheLine / 2 && other == 2;
     const int64_t most = pairs ? kMaxBlockSide : std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
     return std::clamp<int64_t>((plan.dense_rows ? kCopiedBlock : kApartBlock) / (other * piece), 16, most);
   };
-  const bool lines = kLine % piece == 0 || piece % kLine == 0;
-  const int64_t runs = std::max<int64_t>(1, kLine / piece);  // of a line
-  if (piece <= kLine && lines && plan.dense_rows && plan.dense_cols && plan.row_count <= plan.col_count) {
+  const bool lines = kCacheLine % piece == 0 || piece % kCacheLine == 0;
+  const int64_t runs = std::max<int64_t>(1, kCacheLine / piece);  // of a line
+  if (piece <= kCacheLine && lines && plan.dense_rows && plan.dense_cols && plan.row_count <= plan.col_count) {
     plan.block_rows = std::min(plan.row_count, kMaxBesideRows);
     plan.block_cols = std::clamp<int64_t>(kCopiedBlock / (plan.block_rows * piece), 16, kBesideCols) / runs * runs;
   } else if (lines && plan.dense_rows && plan.row_count <= plan.col_count) {
@@ -82,11 +82,11 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
     plan.block_cols = side(plan.block_rows);
   } else {
     const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
-    plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kLine / piece : side(rows));
+    plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kCacheLine / piece : side(rows));
     // Lines are copied along the source's, in long stretches.
-    plan.block_rows = piece == kLine && plan.dense_rows ? kMaxBlockSide
-                      : plan.dense_rows                 ? side(plan.block_cols)
-                                                        : ceil_div(side(plan.block_cols), kSide) * kSide;
+    plan.block_rows = piece == kCacheLine && plan.dense_rows ? kMaxBlockSide
+                      : plan.dense_rows                      ? side(plan.block_cols)
+                                                             : ceil_div(side(plan.block_cols), kSide) * kSide;
   }
 }
 
@@ -138,12 +138,12 @@ bool interleaves(const BoxPlan& plan) {
 
 /// Whole lines of the source in strips of about the same size, each of as many rows as make a run.
 void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
-  const int64_t whole = std::max<int64_t>(1, kLine / plan.piece[kSrc]);
+  const int64_t whole = std::max<int64_t>(1, kCacheLine / plan.piece[kSrc]);
   const int64_t most = std::clamp(kMaxRunBytes / row_bytes, whole, kMaxBlockSide) / whole * whole;
   const int64_t strips = ceil_div(plan.row_count, most);
   plan.block_cols = plan.col_count;
   plan.block_rows = std::min(plan.row_count, ceil_div(ceil_div(plan.row_count, strips), whole) * whole);
-  plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
+  plan.ahead = plan.block_rows * plan.piece[kSrc] + kCacheLine - 1;
 }
 
 /// Where the last level is far: columns of a panel at most. Of rows that start at lines, and of what is narrowed, so
@@ -153,12 +153,12 @@ void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
 /// columns for those of one.
 int64_t near_columns(const BoxPlan& plan, bool rows_at_lines, const Machine& machine) {
   const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
-  if (plan.pack && plan.piece[kSrc] > narrow) return kLine / narrow;
+  if (plan.pack && plan.piece[kSrc] > narrow) return kCacheLine / narrow;
   if (rows_at_lines && plan.piece[kDst] > 1) return plan.pack ? kFollowedSmall : kFollowed;
   const Axis& col = plan.cols[0];
   const int64_t power = col.stride[kSrc] & -col.stride[kSrc];
   if (power == 0 || plan.piece[kSrc] > 4) return kMaxBlockSide;
-  const int64_t most = std::max(2 * kLine / narrow, machine.l2 / power / 4);
+  const int64_t most = std::max(2 * kCacheLine / narrow, machine.l2 / power / 4);
   return col.extent >= most ? most : kMaxBlockSide;
 }
 
@@ -167,19 +167,19 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t dst_piece = plan.piece[kDst];
   const int64_t narrow = std::min(src_piece, dst_piece);
-  const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kLine == 0; };
+  const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kCacheLine == 0; };
   const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
   plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
-              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= kLine;
+              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= kCacheLine;
   // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
   // what is converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
-  const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kLine == 0; };
+  const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kCacheLine == 0; };
   const bool rows_at_lines = std::ranges::all_of(plan.rows, ends_at_lines);
   const bool all_lines = lines && rows_at_lines && !resized;
   const bool moves = plan.shape == KernelShape::transpose && !converts && src_piece >= 4;
-  const int64_t rows = plan.pack          ? kLine / narrow
-                       : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
+  const int64_t rows = plan.pack          ? kCacheLine / narrow
+                       : resized && lines ? std::max<int64_t>(16, kCacheLine / src_piece)
                        : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
   const bool far = moves && plan.cols[0].stride[kSrc] >= kPage;
@@ -200,11 +200,11 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   } else if (linear && moves) {
     panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
-  const bool capped =
-      machine.far_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows && (plan.pack || !linear);
+  const bool capped = machine.slow_shared_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows &&
+                      (plan.pack || !linear);
   if (capped) panel = std::min(panel, near_columns(plan, rows_at_lines, machine));
   // Panels of about the same size, of whole lines.
-  const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
+  const int64_t whole = std::max<int64_t>(16, kCacheLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + (capped ? panel - 1 : panel / 2)) / panel);
   plan.block_cols =
       by_columns ? panel : std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
@@ -214,7 +214,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
   // Few columns have long strips, and a small region is one block: lists are made once for more.
   if (!plan.pack)
-    plan.block_rows = std::clamp((plan.col_count * piece <= kLine ? kLongStrip : kSmallRegion) /
+    plan.block_rows = std::clamp((plan.col_count * piece <= kCacheLine ? kLongStrip : kSmallRegion) /
                                      (std::min(plan.col_count, plan.block_cols) * piece),
                                  plan.block_rows, kMaxBlockSide);
   else if (plan.row_count * plan.col_count * piece <= kSmallRegion)
@@ -228,8 +228,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   // one has. (But rows of one line have kernels of their own.)
   const bool follow =
       plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && plan.col_count <= kMaxBlockSide;
-  const bool one_run = follow && row_bytes * (resized ? 2 : 1) <= kRunRow && row_bytes % kLine != 0;
-  const bool small = follow && (row_bytes > kLine || plan.pack) && small_region(plan);
+  const bool one_run = follow && row_bytes * (resized ? 2 : 1) <= kRunRow && row_bytes % kCacheLine != 0;
+  const bool small = follow && (row_bytes > kCacheLine || plan.pack) && small_region(plan);
   const bool few = interleaves(plan);
   if ((one_run || small) && plan.shape == KernelShape::transpose && plan.dense_rows && !few)
     return choose_run_blocks(plan, row_bytes);
@@ -245,22 +245,22 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   } else if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
   } else if (onward > 0) {
-    plan.ahead = onward + (lines ? 0 : kLine - 1);
+    plan.ahead = onward + (lines ? 0 : kCacheLine - 1);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
     const bool quartered = src_piece == 4 * dst_piece;
-    const int64_t strips = !tiles             ? 1
-                           : quartered        ? kQuarteredStrips
-                           : machine.far_l3() ? 1
-                                              : ceil_div(kStripsAhead, plan.block_cols * strip);
-    plan.ahead = strips * strip + (lines ? 0 : kLine - 1);
+    const int64_t strips = !tiles                     ? 1
+                           : quartered                ? kQuarteredStrips
+                           : machine.slow_shared_l3() ? 1
+                                                      : ceil_div(kStripsAhead, plan.block_cols * strip);
+    plan.ahead = strips * strip + (lines ? 0 : kCacheLine - 1);
   }
 }
 
 /// Whether small pieces go to the same lines from the same lines: they are read as they lie, row by row.
 bool runs_along(const BoxPlan& plan) {
   const auto near = [&](const Axis& col) {
-    return col.table < 0 && std::abs(col.stride[kSrc]) < kLine &&
-           (plan.dense_cols || std::abs(col.stride[kDst]) < kLine);
+    return col.table < 0 && std::abs(col.stride[kSrc]) < kCacheLine &&
+           (plan.dense_cols || std::abs(col.stride[kDst]) < kCacheLine);
   };
   const int64_t step = std::abs(plan.cols.back().stride[kSrc]);
   return moves_small_pieces(plan) && !plan.dense_rows && std::ranges::all_of(plan.cols, near) &&
@@ -291,7 +291,7 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
     plan.block_cols = kMaxBlockSide;
     // The last column may overlap the one before it: not of another block.
     while (plan.col_count > plan.block_cols && plan.col_count % plan.block_cols == 1) --plan.block_cols;
-    plan.block_rows = std::clamp<int64_t>(kCopyBlock / kLine / plan.col_count, 1, kMaxBlockSide);
+    plan.block_rows = std::clamp<int64_t>(kCopyBlock / kCacheLine / plan.col_count, 1, kMaxBlockSide);
   } else if (plan.chunk > 0) {
     plan.block_cols = plan.col_count;
     plan.block_rows = std::clamp<int64_t>((16 << 10) / plan.chunk, 1, kMaxBlockSide);
@@ -310,8 +310,8 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
     // As many columns as there are, so that the destination's lines are made one after the other, and some lines of
     // each column.
     plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
-    const int64_t lines = kTransposeBlock / (kLine * plan.block_cols);
-    plan.block_rows = std::clamp(lines * kLine, kRowBytes, kMaxBlockSide * piece) / piece;
+    const int64_t lines = kTransposeBlock / (kCacheLine * plan.block_cols);
+    plan.block_rows = std::clamp(lines * kCacheLine, kRowBytes, kMaxBlockSide * piece) / piece;
   } else if (!streams || (!plan.dense_cols && !(copies_pieces(plan, converts) && piece >= kScatteredPiece))) {
     plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
     plan.block_cols =
@@ -374,12 +374,12 @@ void fetch_next_block(BoxPlan& plan) {
 
 void fetch_next_lines(BoxPlan& plan, bool beyond_second) {
   if (!plan.strided || plan.shape != KernelShape::transpose) return;
-  const int64_t piece = plan.piece[kSrc], rows = kLine / piece, apart = std::abs(plan.rows[0].stride[kDst]);
+  const int64_t piece = plan.piece[kSrc], rows = kCacheLine / piece, apart = std::abs(plan.rows[0].stride[kDst]);
   if (plan.row_count <= rows) return;
-  const bool whole = apart % kLine == 0, near = piece >= 4 && apart <= kNearRows;
-  const bool parts = piece > 1 && !whole && (piece != 4 || apart <= kNearParts);
+  const bool whole = apart % kCacheLine == 0, near = piece >= 4 && apart <= kNearRows;
+  const bool partial = piece > 1 && !whole && (piece != 4 || apart <= kNearPartialRows);
   const bool crowded = plan.col_count >= kCrowdedColumns && std::has_single_bit(static_cast<uint64_t>(apart));
-  const bool always = beyond_second || near || parts, between = piece > 1 && whole && !crowded;
+  const bool always = beyond_second || near || partial, between = piece > 1 && whole && !crowded;
   plan.ahead_between = between && !always;
   if (always || between) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
 }

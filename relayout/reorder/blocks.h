@@ -16,7 +16,7 @@ inline constexpr int64_t kNibbleSide = 64;
 /// Whether so few columns (rows) of elements of `bytes` are (de)interleaved by kernels of their own, where the `many`
 /// rows of the destination (columns of the source) follow each other.
 constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
-  return few >= 2 && (few <= 4 || (few <= 9 && few % 2 == 1 && bytes <= 4 && many * bytes >= kLine));
+  return few >= 2 && (few <= 4 || (few <= 9 && few % 2 == 1 && bytes <= 4 && many * bytes >= kCacheLine));
 }
 
 /// Whether a box moves pieces of less than 16 bytes one by one, by their steps or lists.

@@ -68,10 +68,10 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
 /// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or
 /// columns fit them.
 bool fills_tiles(const BoxPlan& plan) {
-  constexpr int64_t kTile = 16, kBlock = 256;
+  constexpr int64_t kTile = 16, kLeastTiledBytes = 256;
   const int64_t piece = plan.piece[kSrc], rows = plan.row_count, cols = plan.col_count;
-  if (rows * cols * piece < kBlock && plan.elements > rows * cols) return false;
-  if (plan.shuffle > 1 && rows * piece < kLine) return false;
+  if (rows * cols * piece < kLeastTiledBytes && plan.elements > rows * cols) return false;
+  if (plan.shuffle > 1 && rows * piece < kCacheLine) return false;
   return (rows * piece >= kTile && cols > 1) || (cols * piece >= kTile && rows > 1);
 }
 
@@ -102,7 +102,7 @@ void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
     plan.rows = {take(axes, longest)};
     plan.row_count = plan.rows[0].extent;
   } else {
-    for (auto near = nearest(axes, kDst); near != axes.end() && near->stride[kDst] < kLine;
+    for (auto near = nearest(axes, kDst); near != axes.end() && near->stride[kDst] < kCacheLine;
          near = nearest(axes, kDst)) {
       plan.row_count *= near->extent;
       plan.rows.push_back(take(axes, near));
@@ -173,7 +173,7 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   }
   // What is far apart needs no loops around small blocks.
   if (tiles.shape != KernelShape::transpose && !streams) {
-    if (!tiles.dense_cols && std::abs(tiles.cols[0].stride[kDst]) >= kLine)
+    if (!tiles.dense_cols && std::abs(tiles.cols[0].stride[kDst]) >= kCacheLine)
       tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
     if (!tiles.dense_rows) tiles.row_count = add_nearest(tiles.rows, tiles.row_count, rest.axes, kSrc);
   }
@@ -181,7 +181,7 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     grow_copied(tiles, rest.axes);
   if (tiles.shape != KernelShape::transpose || fills_tiles(tiles)) {
     tiles = finish(std::move(tiles), std::move(rest), false, streams, rules);
-    note_woven_rows(tiles);
+    note_permuted_rows(tiles);
     return tiles;
   }
   choose_chunk(out, box.axes, streams);
@@ -202,7 +202,7 @@ bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
     return run->extent * element > kGroup && run->extent * element % kGroup == 0;
   const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
   return row != axes.end() && col != axes.end() && row->extent * element >= kGroup &&
-         col->extent * element >= (streams ? kLine : kGroup) && row->extent * col->extent * element >= kSmallTiles;
+         col->extent * element >= (streams ? kCacheLine : kGroup) && row->extent * col->extent * element >= kSmallTiles;
 }
 
 /// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.
@@ -212,7 +212,7 @@ void choose_mask(BoxPlan& plan, Axes& axes) {
   while (true) {
     const auto axis = nearest(axes, kDst);
     if (axis == axes.end()) return;
-    const int64_t stride = axis->stride[kDst], steps = std::min(axis->extent, (kLine - bytes) / stride + 1);
+    const int64_t stride = axis->stride[kDst], steps = std::min(axis->extent, (kCacheLine - bytes) / stride + 1);
     if (steps == 1) return;
     const uint64_t one = plan.fill_mask;
     for (int64_t i = 1; i < steps; ++i) plan.fill_mask |= one << (i * stride);
@@ -228,7 +228,7 @@ void choose_mask(BoxPlan& plan, Axes& axes) {
 
 /// Whether a long run of one side steps over a few elements of the other: (de)interleaving kernels do those.
 bool interleaves_few(Box& box, int64_t element) {
-  constexpr int64_t kTiles = 4, kLong = 16 * kLine;
+  constexpr int64_t kTiles = 4, kLong = 16 * kCacheLine;
   for (const Operand side : {kSrc, kDst}) {
     const auto few = stepping(box.axes, side, element);
     if (few == box.axes.end()) continue;

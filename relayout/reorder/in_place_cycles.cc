@@ -12,7 +12,6 @@ namespace {
 /// Runs that panels make, in bytes.
 constexpr int64_t kMaxRun = 1 << 10;
 /// Shorter runs than a line of the cache waste what they read.
-constexpr int64_t kLine = 64;
 
 int64_t reach(std::span<const Axis> axes, Operand side) {
   int64_t out = 0;
@@ -125,7 +124,7 @@ class Panels {
     const int64_t most = std::min(max_scratch / near_.stride[side_], kMaxRun / cycles.unit);
     run_ = largest_divisor(near_.extent, most);
     const bool outermost = near_.stride[side_] * near_.extent == cycles.units * cycles.unit;
-    if (run_ * cycles.unit >= kLine || !outermost) return;
+    if (run_ * cycles.unit >= kCacheLine || !outermost) return;
     // Long enough first, then the least to merge.
     const auto worth = [&](int64_t run) {
       return std::pair(std::min(run * cycles.unit, kLongMove), -(near_.extent % run));
@@ -241,7 +240,7 @@ class Permuter {
     if (auto step = in_parts(*cycles)) return fitting({std::move(*step)});
     const Panels first(*cycles, kSrc, max_staged_), last(*cycles, kDst, max_staged_);
     const Panels& panels = first.better_than(last) ? first : last;
-    if (panels.run() > 1 && (panels.run_bytes() >= kLine || cycles->axes.size() == 2)) {
+    if (panels.run() > 1 && (panels.run_bytes() >= kCacheLine || cycles->axes.size() == 2)) {
       if (auto out = fitting(panels.steps(element_, dtype_))) return out;
     }
     if (cycles->axes.size() > 2) {

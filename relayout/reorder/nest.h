@@ -36,6 +36,9 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
+/// Bytes of a line of the cache. The plans and the kernels are made for lines of this size, as those of all x86-64
+/// processors and most others are; on a processor with longer lines they are right, but slower.
+inline constexpr int64_t kCacheLine = 64;
 /// The most axes a box can have: a digit of either side can start one.
 inline constexpr int kMaxAxes = 96;
 /// Rows or columns of a block at most.
@@ -48,7 +51,7 @@ inline constexpr int64_t kScatteredPiece = 128;
 inline constexpr int64_t kSmallPiece = 16;
 /// Of a tile that several boxes make: bytes that are put together in the cache, its runs, and their parts, at most.
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
-inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
+inline constexpr int kMaxTileRuns = 16, kMaxTileBoxes = 64;
 /// A page. A store that crosses one takes as long as some thirty others: what is put together lies within a page each,
 /// where it fits.
 inline constexpr int64_t kPage = 4096;
@@ -61,7 +64,7 @@ inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
 /// Of a conversion by stages: bytes in the cache between them, those of a group, and its parts, at most.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int64_t kMaxStageGroup = 64;
-inline constexpr int kMaxStageParts = 3;
+inline constexpr int kMaxStageBoxes = 3;
 /// Of an image of a block: its bytes, its runs, and the axes of a side at most; and how far runs are apart in it beyond
 /// their bytes, so that lines of several are not in each other's way.
 inline constexpr int64_t kMaxImageBytes = 96 << 10, kMaxImageRuns = 1024, kImageSkew = 64;
@@ -155,7 +158,7 @@ struct BoxPlan {
   /// Not empty: instead of a region of its own, a *tile* of the destination inside the loops that several boxes make
   /// together. Its parts are *runs* of the destination, and theirs the boxes that fill one, at offsets from the run's
   /// start. The kernel above is the largest one's.
-  std::vector<BoxPlan> parts;
+  std::vector<BoxPlan> nested;
   /// Of a run: over 0, its parts fill so many bytes without gaps: they are put together in the cache, `image` bytes
   /// into the memory of a tile, and written as a whole.
   int64_t run_bytes = 0, image = 0;

@@ -10,12 +10,12 @@ bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc);
 /// Whether a plan whose largest box this is takes longer past the cache than through it.
 bool loses_past_cache(const BoxPlan& most);
 /// Whether tiles take longer than boxes of their own would through the cache: for what they read again, or as they have
-/// many small blocks. Where the last level (near_l3()) has both sides, starting these is weighed against the
+/// many small blocks. Where the last level (l3_share()) has both sides, starting these is weighed against the
 /// destination's lines, padding too, that would be read before they are written; where it has not, most elements must
 /// be in such.
 bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const TensorDesc& dst, const Machine& machine);
 /// Whether lines of the destination are made of small pieces by byte permutations.
-bool weaves(const BoxPlan& box);
+bool by_permuted_lines(const BoxPlan& box);
 /// Whether what is apart in a destination by a line or more is so by whole lines, so that runs share none.
 bool apart_by_lines(const TensorDesc& dst);
 /// Whether a fill writes whole lines of the destination, each once, if this starts at one.

@@ -23,7 +23,7 @@ namespace {
 
 /// The table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
-/// Eighths of the last-level cache (Machine::near_l3()) that source and destination together may take before the
+/// Eighths of the last-level cache (Machine::l3_share()) that source and destination together may take before the
 /// destination is written past it. Lines that are written by way of the cache are read first, and what is in the cache
 /// is displaced. More where runs or boxes share lines of the destination: these are put together before they are
 /// written past the cache; lines woven of small pieces are so at once. Padding of whole lines is written past it from
@@ -34,8 +34,8 @@ constexpr int64_t kSharedRunsEighths = 4, kFillEighths = 4, kImageEighths = 7;
 struct Shares {
   int64_t lines, boxes, crowded;
 };
-constexpr Shares kNearShares{2, 6, 4}, kFarShares{1, 4, 1};
-const Shares& shares(const Machine& machine) { return machine.far_l3() ? kFarShares : kNearShares; }
+constexpr Shares kFastL3Shares{2, 6, 4}, kSlowSharedL3Shares{1, 4, 1};
+const Shares& shares(const Machine& machine) { return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares; }
 /// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
 constexpr int64_t kFetchEighths = 3;
 /// Where the last level is far: halves of the second level that they take where all transpositions by strides are.
@@ -148,14 +148,14 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   plan.dst_ = dst;
   plan.attributes_ = attributes;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
-  plan.far_l3_ = machine.far_l3();
+  plan.slow_shared_l3_ = machine.slow_shared_l3();
   if (dst.layout.empty()) return plan;
   if (attributes.arithmetic())
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
-  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.near_l3() / 8 * eighths; };
+  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.l3_share() / 8 * eighths; };
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && over(shares(machine).lines) &&
                    (over(kSharedRunsEighths) || divides_evenly(src, dst)));
@@ -166,7 +166,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   const uint32_t filled = plan.plan_boxes(machine, tuning);
   if (!plan.streams_ && over(kFetchEighths)) std::ranges::for_each(plan.boxes_, fetch_next_block);
-  if (!plan.streams_ && machine.far_l3() && plan.bytes_ > machine.l1) {
+  if (!plan.streams_ && machine.slow_shared_l3() && plan.bytes_ > machine.l1) {
     for (BoxPlan& box : plan.boxes_) fetch_next_lines(box, plan.bytes_ > machine.l2 / 2 * kFetchHalves);
   }
   const auto past_cache = [&](int64_t eighths) {
@@ -202,7 +202,9 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const int64_t eighths = !even                  ? shares(machine).boxes
                           : apart_by_lines(dst_) ? shares(machine).lines
                                                  : kSharedRunsEighths;
-  const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.near_l3() / 8 * eighths && !weaves(most); };
+  const auto fits = [&](const BoxPlan& most) {
+    return bytes_ <= machine.l3_share() / 8 * eighths && !by_permuted_lines(most);
+  };
   if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
@@ -254,7 +256,7 @@ Dims Plan::moved_dims(bool past_source) const {
     const DimRefiner refiner(src, dst, d, 0, 0, extent);
     // Another piece takes about as long as a quarter of the largest, mostly for lines that are read once more.
     constexpr double kPiece = 0.25;
-    double least = 1 + kPiece * static_cast<double>(refiner.pieces() - 1);
+    double least = 1 + kPiece * static_cast<double>(refiner.ranges() - 1);
     for (const Level& level : refiner.levels()) {
       const int64_t end = ceil_div(extent, level.place) * level.place;
       if (end > most) continue;

@@ -39,10 +39,10 @@ struct Machine {
 
   /// So much of a last level counts. Larger ones are most often a server's, shared by dozens of cores and *far* from
   /// each: to read not much faster than memory, and to write slower than past it.
-  static constexpr int64_t kNearL3 = 32 << 20;
-  bool far_l3() const { return l3 > kNearL3; }
+  static constexpr int64_t kMaxL3Share = 32 << 20;
+  bool slow_shared_l3() const { return l3 > kMaxL3Share; }
   /// What plans count on.
-  int64_t near_l3() const { return far_l3() ? std::max(l2, kNearL3) : l3; }
+  int64_t l3_share() const { return slow_shared_l3() ? std::max(l2, kMaxL3Share) : l3; }
 };
 
 /// Choices that are otherwise made by rule, as they are where `stream` is by_size and a number is 0 or less. For trying
@@ -112,7 +112,7 @@ class Plan {
 
   TensorDesc src_, dst_;
   Attributes attributes_;
-  bool converts_ = false, streams_ = false, one_strided_block_ = false, far_l3_ = false;
+  bool converts_ = false, streams_ = false, one_strided_block_ = false, slow_shared_l3_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;

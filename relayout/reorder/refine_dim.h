@@ -28,12 +28,12 @@ struct Level {
 using Levels = SmallVector<Level, 8>;
 
 /// A run of indices of one dim: what one box has of it. Its axes are a range of a common list.
-struct Piece {
+struct DimRange {
   Offsets offset;
   std::size_t first_axis, axes;
 };
 
-using Pieces = SmallVector<Piece, 12>;
+using DimRanges = SmallVector<DimRange, 12>;
 
 int64_t entries_of(const Tables& tables);
 
@@ -46,15 +46,15 @@ class DimRefiner {
   /// What index i adds to the offsets.
   Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), i * attribute_stride_}; }
 
-  int64_t pieces() const { return pieces_; }
-  /// Entries of the table that would make one piece of all.
+  int64_t ranges() const { return ranges_; }
+  /// Entries of the table that would make one range of all.
   int64_t coarse_entries() const { return (end_ - begin_) / levels_[coarse_level()].place; }
-  /// One table for all from the first level that does not cut the range evenly: one piece.
+  /// One table for all from the first level that does not cut the range evenly: one range.
   void coarsen();
 
-  void make_pieces(Tables& tables, Axes& axes, Pieces& out);
+  void make_ranges(Tables& tables, Axes& axes, DimRanges& out);
 
-  /// Calls f(first index, top level, steps of that level) for each piece of a part of the range: the coarsest level
+  /// Calls f(first index, top level, steps of that level) for each range of a part of the range: the coarsest level
   /// that starts at an index and fits is taken as often as it does.
   template <typename F>
   void cut(int64_t begin, int64_t end, const F& f) const {
@@ -65,7 +65,7 @@ class DimRefiner {
     }
   }
 
-  /// Calls f(offsets of the first index, axes) for each piece of a part of the range, cut at every place that does not
+  /// Calls f(offsets of the first index, axes) for each range of a part of the range, cut at every place that does not
   /// nest, so that all are affine.
   template <typename F>
   void cut_affine(int64_t begin, int64_t end, const F& f) const {
@@ -115,7 +115,7 @@ class DimRefiner {
   int64_t attribute_stride_, begin_, end_;
   SmallVector<int64_t, 8> places_;
   Levels levels_;
-  int64_t pieces_ = 0;
+  int64_t ranges_ = 0;
 };
 
 }  // namespace relayout

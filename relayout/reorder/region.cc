@@ -14,7 +14,7 @@ namespace {
 /// Fewer rows than pay for a list of columns of their own.
 constexpr int64_t kFewRows = 32;
 /// Bytes of the source's rows that are most of a line, and of the destination's that are short.
-constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kLine;
+constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kCacheLine;
 /// Columns of a row that are enough for a list of their own.
 constexpr int64_t kFewColumns = 32;
 
@@ -36,7 +36,7 @@ Axes::iterator part_of(Axes& axes, Axes::iterator axis, int64_t most) {
 /// Of a few rows (columns) that the first axis of columns (rows) steps over, that axis alone: the kernels that
 /// (de)interleave have no lists.
 void keep_interleaved(BoxPlan& plan, Axes& axes) {
-  constexpr int64_t kLeastRun = 2 * kLine;
+  constexpr int64_t kLeastRun = 2 * kCacheLine;
   const int64_t piece = plan.piece[kSrc];
   const auto keep_first = [&](Axes& many, int64_t& count, int64_t few, Operand side) {
     if (many.size() < 2 || many[0].stride[side] != few * piece || many[0].extent * piece < kLeastRun ||

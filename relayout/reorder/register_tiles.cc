@@ -18,7 +18,7 @@ constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
 /// A block's bytes on each side, about; those that are enough where another axis would make it larger than twice that;
 /// its columns at most: a line of each, and the destination's, should stay in the first-level cache; and the tiles of a
 /// row that are too few.
-constexpr int64_t kBlock = 32 << 10, kEnough = 16 << 10, kBlockCols = 128, kFewTiles = 4;
+constexpr int64_t kTiledBlockBytes = 32 << 10, kEnoughBlockBytes = 16 << 10, kBlockCols = 128, kFewTiles = 4;
 /// Rows or columns of a block, before they are rounded up to what tiles need.
 constexpr int64_t kMostSide = kMaxBlockSide / 2;
 
@@ -41,11 +41,11 @@ void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
   while ((rows_open || cols_open) && !cut) {
     auto next = shortest(axes);
     const int64_t bytes = std::min(rows.count, kMostSide) * std::min(cols.count, kBlockCols) * cols.piece;
-    if (next == axes.end() || bytes >= kBlock) return;
-    const auto too_long = [&] { return bytes * next->extent > 2 * kBlock; };
+    if (next == axes.end() || bytes >= kTiledBlockBytes) return;
+    const auto too_long = [&] { return bytes * next->extent > 2 * kTiledBlockBytes; };
     const auto within = nearest(axes, kDst);
     if (too_long() && std::abs(within->stride[kDst]) < std::min(std::abs(next->stride[kDst]), kPage / 2)) next = within;
-    if (too_long() && bytes >= kEnough) return;
+    if (too_long() && bytes >= kEnoughBlockBytes) return;
     const bool fits = cols.count * next->extent <= kBlockCols;
     const bool in_cols = !rows_open || (cols_open && (fits || cols.count < kFewTiles * tile));
     cut = too_long() && !fits && (!in_cols || !rows_open);
@@ -101,7 +101,7 @@ std::optional<Box> cut_for_tiles(Box& box, int64_t element) {
   int64_t least = std::min(bytes[kSrc], bytes[kDst]);
   if (least == element) {
     least = std::max(bytes[kSrc], bytes[kDst]);
-    if (least <= kInterleaved * element && axis.extent * element >= 4 * kLine) return {};
+    if (least <= kInterleaved * element && axis.extent * element >= 4 * kCacheLine) return {};
   }
   const int64_t steps = kGroup / least, rest = axis.extent % steps;
   if (axis.extent < steps) return {};
@@ -121,7 +121,8 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.dst_pattern = groups.dst;
   if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
     const int64_t bytes = run->extent * element;
-    if (bytes > kGroup && bytes % kGroup == 0 && groups.permuted && (bytes < kLine || !whole_groups(box, element))) {
+    if (bytes > kGroup && bytes % kGroup == 0 && groups.permuted &&
+        (bytes < kCacheLine || !whole_groups(box, element))) {
       run->extent = bytes / kGroup;
       for (int64_t& stride : run->stride) stride *= kGroup / element;
       element = kGroup;
@@ -142,9 +143,9 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   grow(cols, box.axes, kGroup);
   const int64_t square = std::min(kGroup, rows.bytes()) * std::min(kGroup, cols.bytes());
   if (square < std::max(kLeastSquare, kLeastTile * element)) return {};
-  grow(cols, box.axes, kLine);
-  grow(rows, box.axes, 4 * kLine);
-  grow(cols, box.axes, 4 * kLine);
+  grow(cols, box.axes, kCacheLine);
+  grow(rows, box.axes, 4 * kCacheLine);
+  grow(cols, box.axes, 4 * kCacheLine);
   out.row_run = rows.count;
   out.col_run = cols.count;
   const int64_t side = kGroup / element;
@@ -164,7 +165,7 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   // Lines need not stay where one row of tiles is all.
   out.block_cols = steps(out.cols, out.col_count, out.col_run, out.row_count <= side ? kMostSide : kBlockCols);
   out.block_rows = steps(out.rows, out.row_count, out.row_run,
-                         std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide));
+                         std::clamp<int64_t>(kTiledBlockBytes / (element * out.block_cols), side, kMostSide));
   return finish(std::move(out), std::move(box), false, false, {});
 }
 
@@ -180,13 +181,13 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   // Pieces of 16 bytes that no others follow on one side are moved one by one: with less ado by their lists.
   if (piece == kGroup && std::min(plan.row_run, plan.col_run) == 1 && !streams) return false;
   // Runs of a few bytes, of which several make a line.
-  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kLine; };
+  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kCacheLine; };
   if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;
   if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
   if (streams) {
     // Past the cache if lines can be made whole: of a run, or of several that follow each other.
     const Axis& row = plan.rows[0];
-    return run < kLine && (row.stride[kDst] != run || row.extent * run < kLine);
+    return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
   }
   return region * piece < kSmallTiles && region < plan.elements;
 }

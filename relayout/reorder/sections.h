@@ -17,12 +17,12 @@
 namespace relayout {
 
 /// Some indices that are affine on both sides; of padding, the destination's only.
-struct SectionPart {
+struct SectionBox {
   Offsets offset{};
   Axes axes;
   bool padding = false;
 };
-using Section = std::vector<SectionPart>;
+using Section = std::vector<SectionBox>;
 
 /// Sections that the same axes step through, so that they can be done together; where there are none, these axes are
 /// all.
@@ -31,7 +31,7 @@ struct Bundle {
   Axes common;
   std::vector<Section> sections;
 
-  int64_t parts() const;
+  int64_t boxes() const;
 };
 
 struct DimSections {
@@ -39,7 +39,7 @@ struct DimSections {
   /// Whether the destination's padding of this dim is among them.
   bool padding = false;
 
-  int64_t parts() const;
+  int64_t boxes() const;
   /// Whether any section has several parts.
   bool mixed() const;
 };

@@ -18,7 +18,7 @@ namespace {
 /// Values of a chunk's stretches before it grows elsewhere, and the fewest that are worth it.
 constexpr int64_t kStretch = 64, kShortest = 2;
 /// What a chunk should have of the other side's neighbourhood.
-constexpr int64_t kNear = 2 * kLine;
+constexpr int64_t kNearSteps = 2 * kCacheLine;
 /// The source is fetched so many bytes ahead.
 constexpr int64_t kAhead = 2 << 10;
 
@@ -34,8 +34,8 @@ constexpr int64_t kTries = 32;
 /// A large divisor of `extent`, at most `most`.
 int64_t divisor_within(int64_t extent, int64_t most) {
   const int64_t first = ceil_div(extent, most);
-  for (int64_t parts = first; parts < first + kTries; ++parts) {
-    if (extent % parts == 0) return extent / parts;
+  for (int64_t pieces = first; pieces < first + kTries; ++pieces) {
+    if (extent % pieces == 0) return extent / pieces;
   }
   return std::min(extent & -extent, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
 }
@@ -43,25 +43,25 @@ int64_t divisor_within(int64_t extent, int64_t most) {
 /// A small divisor of `extent` that is over `least`.
 int64_t divisor_over(int64_t extent, int64_t least) {
   const int64_t first = extent / (least + 1);
-  for (int64_t parts = first; parts > std::max<int64_t>(1, first - kTries); --parts) {
-    if (extent % parts == 0) return extent / parts;
+  for (int64_t pieces = first; pieces > std::max<int64_t>(1, first - kTries); --pieces) {
+    if (extent % pieces == 0) return extent / pieces;
   }
   return extent;
 }
 
 /// Removes an axis, or steps of it that divide it: up to `wanted`, or more where these are few, but no more than
 /// `most`.
-Axis take_part(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
+Axis take_steps(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
   int64_t steps = divisor_within(at->extent, wanted);
   if (steps < at->extent && steps < wanted / 2) {
     const int64_t more = divisor_over(at->extent, wanted);
     if (more <= most) steps = more;
   }
   if (steps == at->extent) return take(axes, at);
-  const Axis part{steps, at->stride, -1};
+  const Axis taken{steps, at->stride, -1};
   at->extent /= steps;
   for (int64_t& stride : at->stride) stride *= steps;
-  return part;
+  return taken;
 }
 
 /// The axes of a chunk, those that make its stretches first.
@@ -74,7 +74,7 @@ class Chunk {
   void grow() {
     while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
     }
-    add_nearest(kNear);
+    add_nearest(kNearSteps);
     most_ -= most_ / 4;
     while (add_dense(most_)) {
     }
@@ -111,10 +111,10 @@ class Chunk {
 
   bool add(Axes::iterator axis, int64_t wanted) {
     const int64_t room = std::max<int64_t>(1, most_ / count_);
-    const Axis part = take_part(axes_, axis, std::min(wanted, room), room);
-    if (part.extent == 1) return false;
-    taken_.push_back(part);
-    count_ *= part.extent;
+    const Axis steps = take_steps(axes_, axis, std::min(wanted, room), room);
+    if (steps.extent == 1) return false;
+    taken_.push_back(steps);
+    count_ *= steps.extent;
     return true;
   }
 
@@ -192,11 +192,11 @@ std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool su
   simplify(stretches);
   simplify(moved);
   auto left = cut_for_tiles(moved, units(between));
-  out.parts.reserve(kMaxStageParts);
-  if (!last) out.parts.push_back(plan_stretches(stretches, src, dst));
-  const BoxPlan& main = out.parts.emplace_back(plan_move(std::move(moved), between, false, {}));
-  if (left) out.parts.push_back(plan_move(*std::move(left), between, false, {}));
-  if (last) out.parts.push_back(plan_stretches(std::move(stretches), src, dst));
+  out.nested.reserve(kMaxStageBoxes);
+  if (!last) out.nested.push_back(plan_stretches(stretches, src, dst));
+  const BoxPlan& main = out.nested.emplace_back(plan_move(std::move(moved), between, false, {}));
+  if (left) out.nested.push_back(plan_move(*std::move(left), between, false, {}));
+  if (last) out.nested.push_back(plan_stretches(std::move(stretches), src, dst));
   out.shape = main.shape;
   out.piece = main.piece;
   out.block_rows = main.block_rows;
@@ -204,7 +204,7 @@ std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool su
   // The next chunk's.
   if (!out.loops.empty() && out.loops.back().stride[kSrc] != 0) {
     const int64_t step = out.loops.back().stride[kSrc];
-    out.parts.front().ahead = step * ceil_div(kAhead, std::abs(step));
+    out.nested.front().ahead = step * ceil_div(kAhead, std::abs(step));
   }
   return out;
 }

@@ -34,25 +34,25 @@ struct LinesRead {
     int64_t reach = 0, apart = kPage;
     double count = 1;
     for (const Axis& axis : axes) {
-      const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kLine;
-      if (step < kLine) {
+      const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kCacheLine;
+      if (step < kCacheLine) {
         reach += (axis.extent - 1) * step;
       } else {
         count *= static_cast<double>(axis.extent);
         apart = std::gcd(apart, step);
       }
     }
-    count *= static_cast<double>(reach / kLine + 1);
+    count *= static_cast<double>(reach / kCacheLine + 1);
     lines += count;
-    in_sets += count * static_cast<double>(apart) / kLine;
+    in_sets += count * static_cast<double>(apart) / kCacheLine;
   }
 };
 
 /// Whether the loops around a tile that reads `lines` come back to them when they have left the first-level cache.
 bool reads_again(double lines, const Axes& loops) {
   for (auto loop = loops.end(); loop-- != loops.begin();) {
-    const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kLine;
-    if (step == 0 || step >= kLine)
+    const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kCacheLine;
+    if (step == 0 || step >= kCacheLine)
       lines *= static_cast<double>(loop->extent);
     else if (lines > kNearLines)
       return true;
@@ -60,25 +60,25 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
-/// Whether a part is moved element by element.
-bool one_by_one(const BoxPlan& part) { return part.shape == KernelShape::gather && part.piece[kDst] < kGroup; }
+/// Whether a box is moved element by element.
+bool one_by_one(const BoxPlan& box) { return box.shape == KernelShape::gather && box.piece[kDst] < kGroup; }
 
-/// Whether a part is moved in blocks with lists (copies where `copies`).
-bool in_blocks(const BoxPlan& part, bool copies) {
-  return part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies && !part.long_runs);
+/// Whether a box is moved in blocks with lists (copies where `copies`).
+bool in_blocks(const BoxPlan& box, bool copies) {
+  return box.shape == KernelShape::transpose || (box.shape == KernelShape::copy && copies && !box.long_runs);
 }
 
-/// Parts that together make a stretch of the destination.
+/// Boxes that together make a stretch of the destination.
 struct Run {
-  std::vector<SectionPart> parts;
+  std::vector<SectionBox> boxes;
   int64_t begin = 0, bytes = 0;  // from the group's offset
 
   void measure(int64_t element) {
     begin = kTop_;
     int64_t end = 0;
-    for (const SectionPart& part : parts) {
-      int64_t low = part.offset[kDst], high = low;
-      for (const Axis& axis : part.axes) {
+    for (const SectionBox& box : boxes) {
+      int64_t low = box.offset[kDst], high = low;
+      for (const Axis& axis : box.axes) {
         const int64_t reach = (axis.extent - 1) * axis.stride[kDst];
         (reach < 0 ? low : high) += reach;
       }
@@ -90,8 +90,8 @@ struct Run {
 
   int64_t elements(bool padding) const {
     int64_t count = 0;
-    for (const SectionPart& part : parts) {
-      if (!part.padding || padding) count += count_elements(part.axes);
+    for (const SectionBox& box : boxes) {
+      if (!box.padding || padding) count += count_elements(box.axes);
     }
     return count;
   }
@@ -112,12 +112,12 @@ class Tiler {
   Tiler(const BoxPlanner& planner, TiledBoxes& out) : planner_(planner), out_(out), element_(units(planner.dst)) {}
 
   void add(Group group) {
-    const std::size_t parts = std::accumulate(group.runs.begin(), group.runs.end(), std::size_t{0},
-                                              [](std::size_t n, const Run& run) { return n + run.parts.size(); });
+    const std::size_t boxes = std::accumulate(group.runs.begin(), group.runs.end(), std::size_t{0},
+                                              [](std::size_t n, const Run& run) { return n + run.boxes.size(); });
     const bool moves = std::ranges::any_of(group.runs, [](const Run& run) {
-      return std::ranges::any_of(run.parts, [](const auto& p) { return !p.padding; });
+      return std::ranges::any_of(run.boxes, [](const auto& box) { return !box.padding; });
     });
-    if (parts == 1 || parts > kMaxTileParts || group.runs.size() > kMaxTileRuns || !moves) return add_apart(group);
+    if (boxes == 1 || boxes > kMaxTileBoxes || group.runs.size() > kMaxTileRuns || !moves) return add_apart(group);
     Box common{group.offset, std::move(group.common)};
     simplify(common);
     group.offset = common.offset;
@@ -127,9 +127,10 @@ class Tiler {
     while (!group.common.empty() && group.common.back().table < 0 &&
            group.common.back().stride[kDst] < longest(group)) {
       for (Run& run : group.runs) {
-        for (SectionPart& part : run.parts) {
-          part.axes.push_back(group.common.back());
-          if (part.padding) part.axes.back().stride[kSrc] = part.axes.back().stride[kAttribute] = 0;
+        for (SectionBox& section_box : run.boxes) {
+          section_box.axes.push_back(group.common.back());
+          if (section_box.padding)
+            section_box.axes.back().stride[kSrc] = section_box.axes.back().stride[kAttribute] = 0;
         }
         run.measure(element_);
       }
@@ -142,11 +143,11 @@ class Tiler {
  private:
   static int64_t longest(const Group& group) { return std::ranges::max_element(group.runs, {}, &Run::bytes)->bytes; }
 
-  static Box box_of(const Offsets& offset, const SectionPart& part, const Axes& more) {
-    Box box{offset, part.axes};
-    for (std::size_t k = 0; k < kOperands; ++k) box.offset[k] += part.offset[k];
+  static Box box_of(const Offsets& offset, const SectionBox& section_box, const Axes& more) {
+    Box box{offset, section_box.axes};
+    for (std::size_t k = 0; k < kOperands; ++k) box.offset[k] += section_box.offset[k];
     box.axes.insert(box.axes.end(), more.begin(), more.end());
-    if (part.padding) {
+    if (section_box.padding) {
       box.offset[kSrc] = box.offset[kAttribute] = 0;
       for (Axis& axis : box.axes) axis.stride[kSrc] = axis.stride[kAttribute] = 0;
     }
@@ -155,9 +156,9 @@ class Tiler {
 
   void add_apart(const Group& group) {
     for (const Run& run : group.runs) {
-      for (const SectionPart& part : run.parts) {
-        Box box = box_of(group.offset, part, group.common);
-        if (part.padding)
+      for (const SectionBox& section_box : run.boxes) {
+        Box box = box_of(group.offset, section_box, group.common);
+        if (section_box.padding)
           out_.fills.push_back(planner_.pad(std::move(box)));
         else
           out_.boxes.push_back(planner_.move(std::move(box), planner_.streams));
@@ -169,7 +170,7 @@ class Tiler {
   /// them, half of one of several, so that reading and writing take turns often, and less where all of them would take
   /// too much of the cache.
   static int64_t room(int64_t runs) {
-    return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kLine;
+    return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kCacheLine;
   }
 
   /// Chooses the axes that a tile has, in the order of the destination, and what is left over as another group.
@@ -190,7 +191,8 @@ class Tiler {
       const auto next = dense ? stepping(group.common, kDst, bytes) : nearest(group.common, kDst);
       if (next == group.common.end()) break;
       // Whole lines, of the source, too, where these blocks are next to each other in it.
-      const int64_t whole = kLine / std::min(std::gcd(kLine, bytes), std::gcd(kLine, next->stride[kSrc]));
+      const int64_t whole =
+          kCacheLine / std::min(std::gcd(kCacheLine, bytes), std::gcd(kCacheLine, next->stride[kSrc]));
       int64_t most = std::max<int64_t>(1, most_bytes / bytes);
       if (planner_.rules.tuning.panel > 0) most = std::min(most, planner_.rules.tuning.panel);
       if (most >= whole)
@@ -223,33 +225,34 @@ class Tiler {
   }
 
   /// Parts of a tile, where in the group their runs begin, and their plans.
-  struct PlannedPart {
-    const SectionPart* part;
+  struct PlannedBox {
+    const SectionBox* section_box;
     int64_t begin;
     const BoxPlan* plan;
   };
-  using Planned = SmallVector<PlannedPart, 16>;
+  using Planned = SmallVector<PlannedBox, 16>;
 
   /// A part of a tile, of a run from `begin` on. Of parts with equal axes the plans differ in where they start.
-  BoxPlan plan_part(const SectionPart& part, int64_t begin, const Axes& tile, const Planned& planned) const {
-    const auto like = std::ranges::find_if(planned, [&](const PlannedPart& other) {
-      return other.part->padding == part.padding && std::ranges::equal(other.part->axes, part.axes);
+  BoxPlan plan_nested(const SectionBox& section_box, int64_t begin, const Axes& tile, const Planned& planned) const {
+    const auto like = std::ranges::find_if(planned, [&](const PlannedBox& other) {
+      return other.section_box->padding == section_box.padding &&
+             std::ranges::equal(other.section_box->axes, section_box.axes);
     });
     if (like == planned.end()) {
-      Box box = box_of({0, -begin, 0}, part, tile);
-      return part.padding ? planner_.pad(std::move(box)) : planner_.move(std::move(box), false);
+      Box box = box_of({0, -begin, 0}, section_box, tile);
+      return section_box.padding ? planner_.pad(std::move(box)) : planner_.move(std::move(box), false);
     }
     BoxPlan out = *like->plan;
     out.offset[kDst] += like->begin - begin;
     for (std::size_t k = 0; k < kOperands; ++k) {
-      if (k == kDst || !part.padding) out.offset[k] += part.offset[k] - like->part->offset[k];
+      if (k == kDst || !section_box.padding) out.offset[k] += section_box.offset[k] - like->section_box->offset[k];
     }
     return out;
   }
 
   /// See BoxPlan::row_sources; of a run that makes a row of a tile.
   std::vector<RowSource> row_sources(const Run& run) const {
-    const int64_t lines = run.bytes / std::min(kLine, run.bytes & -run.bytes);
+    const int64_t lines = run.bytes / std::min(kCacheLine, run.bytes & -run.bytes);
     if (planner_.converts || lines > kMaxRowLines) return {};
     // Where pieces start on both sides, of each part those that its first axes do not make longer.
     struct Piece {
@@ -257,12 +260,12 @@ class Tiler {
       RowSource source;
     };
     SmallVector<Piece, 16> pieces;
-    for (const SectionPart& part : run.parts) {
+    for (const SectionBox& section_box : run.boxes) {
       const std::size_t first = pieces.size();
       int64_t bytes = element_;
-      pieces.push_back({part.offset[kDst] - run.begin, {part.offset[kSrc], 0}});
-      for (const Axis& axis : part.axes) {
-        const bool follows = axis.stride[kDst] == bytes && (part.padding || axis.stride[kSrc] == bytes);
+      pieces.push_back({section_box.offset[kDst] - run.begin, {section_box.offset[kSrc], 0}});
+      for (const Axis& axis : section_box.axes) {
+        const bool follows = axis.stride[kDst] == bytes && (section_box.padding || axis.stride[kSrc] == bytes);
         if (follows && pieces.size() == first + 1) {
           bytes *= axis.extent;
           continue;
@@ -275,7 +278,7 @@ class Tiler {
         }
       }
       for (std::size_t i = first; i < pieces.size(); ++i)
-        pieces[i].source = {part.padding ? RowSource::kPadding : pieces[i].source.from, bytes};
+        pieces[i].source = {section_box.padding ? RowSource::kPadding : pieces[i].source.from, bytes};
     }
     sort_few(pieces, [](const Piece& piece) { return piece.dst; });
     std::vector<RowSource> out;
@@ -284,18 +287,18 @@ class Tiler {
     return out;
   }
 
-  /// What starting the blocks of a part takes, in all tiles. See in_blocks(); `in_line`: its run is less than a line.
-  void weigh(const BoxPlan& part, int64_t tiles, bool copies, bool in_line) {
+  /// What starting the blocks of a leaf takes, in all tiles. See in_blocks(); `in_line`: its run is less than a line.
+  void weigh(const BoxPlan& leaf, int64_t tiles, bool copies, bool in_line) {
     // Blocks of less than this cost more than they move. And what could be written through the cache, in bytes, while
     // one starts, and for a byte that is moved one by one.
-    constexpr int64_t kSmallBlock = 16 * kLine, kStart = 2 << 10, kOneByOne = 4;
-    if (in_line || one_by_one(part)) {
-      out_.in_small_pieces += part.elements * tiles;
-      out_.started += kOneByOne * part.elements * element_ * tiles;
-    } else if (in_blocks(part, copies)) {
-      if (part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock)
-        out_.in_small_pieces += part.elements * tiles;
-      out_.started += kStart * part.blocks * tiles;
+    constexpr int64_t kSmallBlock = 16 * kCacheLine, kStart = 2 << 10, kOneByOne = 4;
+    if (in_line || one_by_one(leaf)) {
+      out_.in_small_pieces += leaf.elements * tiles;
+      out_.started += kOneByOne * leaf.elements * element_ * tiles;
+    } else if (in_blocks(leaf, copies)) {
+      if (leaf.block_rows * leaf.block_cols * leaf.piece[kDst] < kSmallBlock)
+        out_.in_small_pieces += leaf.elements * tiles;
+      out_.started += kStart * leaf.blocks * tiles;
     }
   }
 
@@ -311,12 +314,12 @@ class Tiler {
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
       ahead = loops.back().stride[kSrc] * ceil_div(kTileAhead, std::abs(loops.back().stride[kSrc]));
     Planned planned;
-    out.parts.reserve(group.runs.size());
+    out.nested.reserve(group.runs.size());
     for (const Run& run : group.runs) {
-      BoxPlan& made = out.parts.emplace_back();
+      BoxPlan& made = out.nested.emplace_back();
       made.offset[kDst] = run.begin;
       made.run_bytes = dense ? run.bytes * blocks : 0;
-      const int64_t size = ceil_div(made.run_bytes + kLine, kLine) * kLine;
+      const int64_t size = ceil_div(made.run_bytes + kCacheLine, kCacheLine) * kCacheLine;
       if (size <= kPage && image % kPage + size > kPage) image = ceil_div(image, kPage) * kPage;
       made.image = image;
       if (dense && tile.size() == 1) {
@@ -326,15 +329,15 @@ class Tiler {
       image += size;
       made.elements = run.elements(false) * blocks;
       out.elements += made.elements * tiles;
-      made.parts.reserve(run.parts.size());
-      for (const SectionPart& part : run.parts) {
-        if (!part.padding) read.add(box_of({0, -run.begin, 0}, part, tile).axes);
-        BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
+      made.nested.reserve(run.boxes.size());
+      for (const SectionBox& section_box : run.boxes) {
+        if (!section_box.padding) read.add(box_of({0, -run.begin, 0}, section_box, tile).axes);
+        BoxPlan& leaf = made.nested.emplace_back(plan_nested(section_box, run.begin, tile, planned));
         leaf.ahead = ahead;
-        planned.push_back({&part, run.begin, &leaf});
+        planned.push_back({&section_box, run.begin, &leaf});
         const bool copies = made.row_sources.empty() && !planner_.converts;
-        if (!part.padding) weigh(leaf, tiles, copies, dense && made.run_bytes < kLine);
-        if (part.padding || leaf.elements <= most) continue;
+        if (!section_box.padding) weigh(leaf, tiles, copies, dense && made.run_bytes < kCacheLine);
+        if (section_box.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;
         out.piece = leaf.piece;
@@ -370,13 +373,13 @@ void multiply(Group& group, const Bundle& bundle) {
   for (const Run& run : group.runs) {
     for (const Section& section : bundle.sections) {
       Run& out = runs.emplace_back();
-      out.parts.reserve(run.parts.size() * section.size());
-      for (const SectionPart& a : run.parts) {
-        for (const SectionPart& b : section) {
-          SectionPart& part = out.parts.emplace_back(a);
-          for (std::size_t k = 0; k < kOperands; ++k) part.offset[k] += b.offset[k];
-          part.axes.insert(part.axes.end(), b.axes.begin(), b.axes.end());
-          part.padding = a.padding || b.padding;
+      out.boxes.reserve(run.boxes.size() * section.size());
+      for (const SectionBox& a : run.boxes) {
+        for (const SectionBox& b : section) {
+          SectionBox& section_box = out.boxes.emplace_back(a);
+          for (std::size_t k = 0; k < kOperands; ++k) section_box.offset[k] += b.offset[k];
+          section_box.axes.insert(section_box.axes.end(), b.axes.begin(), b.axes.end());
+          section_box.padding = a.padding || b.padding;
         }
       }
     }
@@ -413,7 +416,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   for (int d = 0; d < dst.ndims(); ++d) {
     auto sections = sections_of(src, dst, d, attribute_strides[d], bytes, planner.fill.has_value(), tables);
     mixed = mixed || sections.mixed();
-    boxes *= static_cast<double>(sections.parts());
+    boxes *= static_cast<double>(sections.boxes());
     if (sections.padding) out.filled |= 1u << d;
     dims.push_back(std::move(sections));
   }
@@ -423,9 +426,9 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
       relayout::scale(bundle.offset, bytes[kSrc], bytes[kDst]);
       scale(bundle.common, bytes[kSrc], bytes[kDst]);
       for (Section& section : bundle.sections) {
-        for (SectionPart& part : section) {
-          relayout::scale(part.offset, bytes[kSrc], bytes[kDst]);
-          scale(part.axes, bytes[kSrc], bytes[kDst]);
+        for (SectionBox& section_box : section) {
+          relayout::scale(section_box.offset, bytes[kSrc], bytes[kDst]);
+          scale(section_box.axes, bytes[kSrc], bytes[kDst]);
         }
       }
     }
@@ -437,7 +440,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   std::vector<std::size_t> at(dims.size(), 0);
   while (true) {
     Group group{start, {}, {}};
-    group.runs.emplace_back().parts.emplace_back();
+    group.runs.emplace_back().boxes.emplace_back();
     for (std::size_t d = 0; d < dims.size(); ++d) multiply(group, dims[d].bundles[at[d]]);
     tiler.add(std::move(group));
     std::size_t d = dims.size();

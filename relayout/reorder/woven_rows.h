@@ -10,6 +10,6 @@ namespace relayout {
 /// BoxPlan::row_sources. Where there is no kernel for that, the box is done as it was planned. Its blocks are chosen.
 ///
 ///     u8 RGB -> BGR: rows of 3 bytes, read at 2, 1 and 0; the next one 3 bytes later
-void note_woven_rows(BoxPlan& plan);
+void note_permuted_rows(BoxPlan& plan);
 
 }  // namespace relayout

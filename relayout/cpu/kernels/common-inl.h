@@ -49,9 +49,6 @@ void set_element(void* run, int64_t i, T value) {
   store_unaligned(static_cast<std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)), value);
 }
 
-/// A line of the cache.
-constexpr int64_t kLine = 64;
-
 /// A hint for what is needed many lines later: into the second level.
 RELAYOUT_INLINE void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
@@ -76,7 +73,7 @@ HWY_INLINE T* as(std::byte* at) {
 /// A line from anywhere to anywhere.
 HWY_INLINE void copy_line(const std::byte* src, std::byte* dst) {
   const Wide<uint8_t> d;
-  for (int64_t i = 0; i < kLine; i += 16 * kBlocks)
+  for (int64_t i = 0; i < kCacheLine; i += 16 * kBlocks)
     hn::StoreU(hn::LoadU(d, as<uint8_t>(src + i)), d, as<uint8_t>(dst + i));
 }
 
@@ -92,16 +89,16 @@ HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
 HWY_INLINE void stream_lines(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
   const Wide<uint8_t> d;
   constexpr int64_t kStep = 16 * kBlocks;
-  for (int64_t i = 0; i < bytes; i += kLine) {
+  for (int64_t i = 0; i < bytes; i += kCacheLine) {
     if (ahead != 0) prefetch(src + i + ahead);
-    for (int64_t b = 0; b < kLine; b += kStep)
+    for (int64_t b = 0; b < kCacheLine; b += kStep)
       hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
   }
 }
 
 #else
 
-RELAYOUT_INLINE void copy_line(const std::byte* src, std::byte* dst) { __builtin_memcpy(dst, src, kLine); }
+RELAYOUT_INLINE void copy_line(const std::byte* src, std::byte* dst) { __builtin_memcpy(dst, src, kCacheLine); }
 
 #endif
 

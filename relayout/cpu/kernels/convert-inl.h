@@ -10,13 +10,13 @@ namespace {
 
 /// Values of which both sides have whole lines.
 template <DType S, DType D>
-constexpr int64_t kStep = kLine /
+constexpr int64_t kStep = kCacheLine /
                           static_cast<int64_t>(std::min({sizeof(Storage<S>), sizeof(Storage<D>), sizeof(float)}));
 
 /// kStep values, from `values(i)`: those from i on.
 template <DType S, DType D, bool kStream, typename V>
 HWY_INLINE void convert_step(std::byte* to, V values) {
-  constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kLine / kSize;
+  constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kCacheLine / kSize;
   if constexpr (kSize >= 4) {
     for (int64_t i = 0; i < kStep<S, D>; i += kValues) store_values<D, kStream>(values(i), to + i * kSize);
   } else {
@@ -25,10 +25,10 @@ HWY_INLINE void convert_step(std::byte* to, V values) {
       const auto line = narrow_line<D>([&](int64_t k) HWY_ATTR { return values(i + k * kValues); });
       put<kStream>(hn::Vec<Wide<uint8_t>>{line}, Wide<uint8_t>(), as<uint8_t>(to + i * kSize));
 #else
-      alignas(64) std::byte line[kLine];
+      alignas(64) std::byte line[kCacheLine];
       std::byte* at = kStream ? line : to + i * kSize;
       for (int64_t k = 0; k < kPerLine; k += kValues) store_values<D, false>(values(i + k), at + k * kSize);
-      if constexpr (kStream) stream_lines(line, to + i * kSize, kLine, 0);
+      if constexpr (kStream) stream_lines(line, to + i * kSize, kCacheLine, 0);
 #endif
     }
   }
@@ -38,7 +38,7 @@ HWY_INLINE void convert_step(std::byte* to, V values) {
 template <int64_t kMost>
 HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
-  const uint64_t some = (uint64_t{1} << bytes % kLine) - 1;
+  const uint64_t some = (uint64_t{1} << bytes % kCacheLine) - 1;
   if constexpr (kMost == 16)
     return _mm_store_si128(reinterpret_cast<__m128i*>(all), _mm_maskz_loadu_epi8(static_cast<__mmask16>(some), src));
   if constexpr (kMost == 32) {
@@ -54,7 +54,7 @@ HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
 template <int64_t kMost>
 HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
-  const uint64_t some = (uint64_t{1} << bytes % kLine) - 1;
+  const uint64_t some = (uint64_t{1} << bytes % kCacheLine) - 1;
   if constexpr (kMost == 16) {
     const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(all));
     return _mm_mask_storeu_epi8(dst, static_cast<__mmask16>(some), v);
@@ -74,19 +74,19 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
   // Inlined by force: gcc drops calls of what does nothing but prefetch.
   const auto fetch = [&](int64_t i, int64_t bytes) __attribute__((always_inline)) {
-    if (ahead == 0 || i * kSrc % kLine != 0) return;
-    for (int64_t b = 0; b < bytes; b += kLine) prefetch(src + i * kSrc + ahead + b);
+    if (ahead == 0 || i * kSrc % kCacheLine != 0) return;
+    for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(src + i * kSrc + ahead + b);
   };
   const auto one = [&](int64_t i)
                        HWY_ATTR { store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst); };
   // Fewer than a register has, by way of memory that has as many.
-  const auto part = [&](int64_t i, int64_t count) HWY_ATTR {
+  const auto partial = [&](int64_t i, int64_t count) HWY_ATTR {
     if (count <= 0 || count >= kValues) __builtin_unreachable();
     alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
     load_some<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
     store_values<D, false>(operate(load_values<S>(from)), to);
     // Not by a mask that reaches into a line which passes by the cache.
-    if constexpr (kStream && kValues * kDst <= kLine)
+    if constexpr (kStream && kValues * kDst <= kCacheLine)
       copy_short(to, dst + i * kDst, count * kDst);
     else
       store_some<kValues * kDst>(to, dst + i * kDst, count * kDst);
@@ -94,12 +94,12 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
   int64_t i = 0;
   bool lines = kStream;
   if constexpr (kStream) {
-    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1);
+    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
     // No element may lie across lines.
     lines = head % kDst == 0 && head <= n * kDst;
     const int64_t before = lines ? head / kDst : 0;
     for (; i + kValues <= before; i += kValues) one(i);
-    if (i < before) part(i, before - i);
+    if (i < before) partial(i, before - i);
     i = before;
   }
   const auto steps = [&]<bool kLines>(std::bool_constant<kLines>) HWY_ATTR {
@@ -111,11 +111,11 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
     if constexpr (kLines) {
       // Long runs in several places at a time: of a few streams side by side the machine fetches more than of one.
       constexpr int64_t kStreams = 4, kMin = 4096;
-      if (const int64_t part = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; part >= kMin) {
-        for (const int64_t end = i + part; i < end; i += kStep<S, D>) {
-          for (int64_t k = 0; k < kStreams; ++k) step(i + k * part);
+      if (const int64_t each = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; each >= kMin) {
+        for (const int64_t end = i + each; i < end; i += kStep<S, D>) {
+          for (int64_t k = 0; k < kStreams; ++k) step(i + k * each);
         }
-        i += (kStreams - 1) * part;
+        i += (kStreams - 1) * each;
       }
     }
     for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
@@ -136,7 +136,7 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
   if (!kStream && n >= kValues)
     one(n - kValues);
   else
-    part(i, n - i);
+    partial(i, n - i);
 }
 
 template <DType S, DType D, bool kStream>
@@ -150,7 +150,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
         const std::byte* from = src + src_runs[r];
         std::byte* to = dst + dst_runs[r];
         if (ahead != 0) prefetch(from + ahead);
-        if (kStream && kBytes % kLine == 0 && reinterpret_cast<uintptr_t>(to) % kLine == 0)
+        if (kStream && kBytes % kCacheLine == 0 && reinterpret_cast<uintptr_t>(to) % kCacheLine == 0)
           store_values<D, kStream>(operate(load_values<S>(from)), to);
         else
           store_values<D, false>(operate(load_values<S>(from)), to);

@@ -17,10 +17,10 @@ template <int64_t kBytes, typename At>
 HWY_INLINE void put_line(std::byte* dst, At at) {
   const hn::CappedTag<uint8_t, kBytes> piece;
   constexpr int64_t kStep = 16 * kBlocks, kRuns = kStep / kBytes;
-  constexpr auto kPart = static_cast<int64_t>(hn::MaxLanes(piece));
+  constexpr auto kRegister = static_cast<int64_t>(hn::MaxLanes(piece));
   static_assert(kRuns <= 1 || HWY_TARGET <= HWY_AVX2);
   if constexpr (kRuns <= 1) {
-    for (int64_t b = 0; b < kLine; b += kPart)
+    for (int64_t b = 0; b < kCacheLine; b += kRegister)
       hn::Stream(hn::LoadU(piece, as<uint8_t>(at(b / kBytes) + b % kBytes)), piece, as<uint8_t>(dst + b));
     return;
   }
@@ -28,7 +28,7 @@ HWY_INLINE void put_line(std::byte* dst, At at) {
   const Wide<uint8_t> d;
   const auto load = [&](int64_t i) HWY_ATTR { return hn::LoadU(piece, as<uint8_t>(at(i))); };
   if constexpr (kRuns == 2) {
-    for (int64_t i = 0; i < kLine / kBytes; i += 2)
+    for (int64_t i = 0; i < kCacheLine / kBytes; i += 2)
       hn::Stream(hn::Combine(d, load(i + 1), load(i)), d, as<uint8_t>(dst + i * kBytes));
   }
 #endif
@@ -45,10 +45,10 @@ HWY_INLINE void put_line(std::byte* dst, At at) {
 /// The same where the line starts `skip` bytes into at(0), which is over 0.
 template <int64_t kBytes, typename At>
 HWY_INLINE void put_line_between(std::byte* dst, int64_t skip, At at) {
-  const auto low = [](int64_t bytes) { return ~uint64_t{0} >> (kLine - bytes); };
+  const auto low = [](int64_t bytes) { return ~uint64_t{0} >> (kCacheLine - bytes); };
   __m512i line = _mm512_maskz_loadu_epi8(low(kBytes - skip), at(0) + skip);
-  for (int64_t i = 1; i <= kLine / kBytes; ++i) {
-    const int64_t in_line = i * kBytes - skip, bytes = std::min(kBytes, kLine - in_line);
+  for (int64_t i = 1; i <= kCacheLine / kBytes; ++i) {
+    const int64_t in_line = i * kBytes - skip, bytes = std::min(kBytes, kCacheLine - in_line);
     line = _mm512_mask_loadu_epi8(line, low(bytes) << in_line, at(i) - in_line);
   }
   _mm512_stream_si512(reinterpret_cast<__m512i*>(dst), line);
@@ -69,12 +69,12 @@ class LineRuns {
     for (int64_t r = 0; r < runs_.rows; ++r) starts |= runs_.dst_rows[r];
     const bool between = starts % kBytes != 0;
     if (between && HWY_TARGET > HWY_AVX3) return false;
-    if (runs_.rows <= std::min(runs_.cols, kMaxBesideRows) && row_bytes_ >= 4 * kLine &&
+    if (runs_.rows <= std::min(runs_.cols, kMaxBesideRows) && row_bytes_ >= 4 * kCacheLine &&
         follow(runs_.src_rows, runs_.rows, kBytes)) {
       copy_beside();
       return true;
     }
-    if (!between || runs_.rows < runs_.cols || row_bytes_ % kLine != 0 ||
+    if (!between || runs_.rows < runs_.cols || row_bytes_ % kCacheLine != 0 ||
         !follow(runs_.dst_rows, runs_.rows, row_bytes_))
       return false;
     copy_joined();
@@ -82,7 +82,7 @@ class LineRuns {
   }
 
  private:
-  static constexpr int64_t kRuns = kLine / kBytes;
+  static constexpr int64_t kRuns = kCacheLine / kBytes;
 
   static HWY_INLINE bool follow(Starts list, int64_t count, int64_t bytes) {
     int64_t apart = 0;
@@ -94,10 +94,10 @@ class LineRuns {
   }
   HWY_INLINE std::byte* row(int64_t r) const { return dst_ + runs_.dst_rows[r]; }
   static HWY_INLINE int64_t head_of(const std::byte* at) {
-    return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kLine - 1);
+    return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kCacheLine - 1);
   }
   /// Bytes [begin, end) of a row, a few.
-  HWY_INLINE void copy_part(int64_t r, int64_t begin, int64_t end) const {
+  HWY_INLINE void copy_partial(int64_t r, int64_t begin, int64_t end) const {
     for (int64_t skip = begin % kBytes; begin < end; skip = 0) {
       const int64_t n = std::min(kBytes - skip, end - begin);
       copy_short(run(r, begin / kBytes) + skip, row(r) + begin, n);
@@ -113,7 +113,7 @@ class LineRuns {
     int64_t heads[kMaxBesideRows];
     for (int64_t r = 0; r < runs_.rows; ++r) {
       heads[r] = head_of(row(r));
-      copy_part(r, 0, heads[r]);
+      copy_partial(r, 0, heads[r]);
     }
     for (int64_t begin = 0; begin < runs_.cols; begin += cols) {
       int64_t next_col = begin + cols, next_byte = 0;
@@ -124,7 +124,7 @@ class LineRuns {
         for (int64_t c = begin; c < end; c += kRuns) {
           if (next_col < runs_.cols) {
             prefetch(run(0, next_col) + next_byte);
-            next_byte += kLine;
+            next_byte += kCacheLine;
             if (next_byte >= col_bytes) next_byte = 0, ++next_col;
           }
           const auto at = [&](int64_t i) HWY_ATTR { return run(r, c + first + i); };
@@ -136,21 +136,21 @@ class LineRuns {
       }
     }
     for (int64_t r = 0; r < runs_.rows; ++r)
-      copy_part(r, heads[r] + (row_bytes_ - heads[r]) / kLine * kLine, row_bytes_);
+      copy_partial(r, heads[r] + (row_bytes_ - heads[r]) / kCacheLine * kCacheLine, row_bytes_);
   }
 
   /// Rows of whole lines that follow each other, between lines: the last line of each ends in the next one.
   void copy_joined() const {
 #if HWY_TARGET <= HWY_AVX3
     const int64_t head = head_of(row(0)), first = head / kBytes, skip = head % kBytes;
-    copy_part(0, 0, head);
+    copy_partial(0, 0, head);
     for (int64_t r = 0; r < runs_.rows; ++r) {
       std::byte* const lines = row(r) + head;
       int64_t c = 0;
       for (; c + first + kRuns < runs_.cols; c += kRuns)
         put_line_between<kBytes>(lines + c * kBytes, skip, [&](int64_t i) HWY_ATTR { return run(r, c + first + i); });
       if (r + 1 == runs_.rows) {
-        copy_part(r, head + c * kBytes, row_bytes_);
+        copy_partial(r, head + c * kBytes, row_bytes_);
         break;
       }
       put_line_between<kBytes>(lines + c * kBytes, skip, [&](int64_t i) HWY_ATTR {

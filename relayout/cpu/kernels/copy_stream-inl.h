@@ -15,34 +15,34 @@ class OpenLine {
   HWY_INLINE void start(std::byte* to) {
     if (line_ + have_ == to) return;
     finish();
-    from_ = have_ = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) & (kLine - 1));
+    from_ = have_ = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) & (kCacheLine - 1));
     line_ = to - have_;
   }
   /// The first bytes of a run of n that go into the line; it is written when it is whole.
   HWY_INLINE int64_t complete(const std::byte* src, int64_t n) {
     if (have_ == 0) return 0;
-    const int64_t count = std::min(n, kLine - have_);
+    const int64_t count = std::min(n, kCacheLine - have_);
     add(src, count);
-    if (have_ < kLine) return count;
+    if (have_ < kCacheLine) return count;
     if (from_ > 0)
       finish();
     else
       write();
-    line_ += kLine;
+    line_ += kCacheLine;
     from_ = have_ = 0;
     return count;
   }
   /// Whole lines.
   HWY_INLINE void put(const std::byte* src, int64_t bytes, int64_t ahead) {
     constexpr int64_t kFew = 8;
-    if (bytes > kFew * kLine) {
+    if (bytes > kFew * kCacheLine) {
       stream_lines(src, line_, bytes, ahead);
     } else {
       // Each by an instruction of its own, which the processor learns to fetch ahead by.
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kFew; ++i) {
-        if (i * kLine >= bytes) break;
-        stream_lines(src + i * kLine, line_ + i * kLine, kLine, 0);
+        if (i * kCacheLine >= bytes) break;
+        stream_lines(src + i * kCacheLine, line_ + i * kCacheLine, kCacheLine, 0);
       }
     }
     line_ += bytes;
@@ -52,14 +52,14 @@ class OpenLine {
     start(dst);
     int64_t done = complete(src, bytes) + there;
     line_ += there;
-    const int64_t lines = (bytes - done) / kLine * kLine;
+    const int64_t lines = (bytes - done) / kCacheLine * kCacheLine;
     put(src + done, lines, ahead);
     done += lines;
     if (done < bytes) add(src + done, bytes - done);
   }
   HWY_INLINE void add(const std::byte* src, int64_t n) {
 #if HWY_TARGET <= HWY_AVX3
-    bytes_ = _mm512_mask_loadu_epi8(bytes_, part(have_, have_ + n), src - have_);
+    bytes_ = _mm512_mask_loadu_epi8(bytes_, bytes_mask(have_, have_ + n), src - have_);
 #else
     copy_short(src, bytes_ + have_, n);
 #endif
@@ -69,7 +69,7 @@ class OpenLine {
   HWY_INLINE void finish() {
     if (from_ == have_) return;
 #if HWY_TARGET <= HWY_AVX3
-    _mm512_mask_storeu_epi8(line_, part(from_, have_), bytes_);
+    _mm512_mask_storeu_epi8(line_, bytes_mask(from_, have_), bytes_);
 #else
     copy_short(bytes_ + from_, line_ + from_, have_ - from_);
 #endif
@@ -77,14 +77,14 @@ class OpenLine {
 
  private:
 #if HWY_TARGET <= HWY_AVX3
-  static HWY_INLINE __mmask64 part(int64_t begin, int64_t end) {
-    return (~uint64_t{0} >> (kLine - (end - begin))) << begin;
+  static HWY_INLINE __mmask64 bytes_mask(int64_t begin, int64_t end) {
+    return (~uint64_t{0} >> (kCacheLine - (end - begin))) << begin;
   }
   HWY_INLINE void write() { _mm512_stream_si512(reinterpret_cast<__m512i*>(line_), bytes_); }
   __m512i bytes_;
 #else
-  HWY_INLINE void write() { stream_lines(bytes_, line_, kLine, 0); }
-  alignas(kLine) std::byte bytes_[kLine];
+  HWY_INLINE void write() { stream_lines(bytes_, line_, kCacheLine, 0); }
+  alignas(kCacheLine) std::byte bytes_[kCacheLine];
 #endif
   std::byte* line_ = nullptr;
   int64_t from_ = 0, have_ = 0;
@@ -115,7 +115,7 @@ HWY_INLINE void stream_turn(const std::byte* src, Starts src_list, std::byte* ds
     const std::byte* const from = src + src_list[k * apart];
     std::byte* const to = dst + dst_list[k * apart];
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < kLines; ++i) stream_lines(from + i * kLine, to + i * kLine, kLine, 0);
+    for (int64_t i = 0; i < kLines; ++i) stream_lines(from + i * kCacheLine, to + i * kCacheLine, kCacheLine, 0);
   }
 }
 
@@ -133,8 +133,8 @@ int64_t stream_line_runs(const Runs& runs) {
         for (int64_t k = 0; k < kStreams; ++k) {
           const std::byte* const at = runs.src + runs.src_rows[k * apart + next.row] + runs.src_cols[next.col];
 #pragma GCC unroll 8
-          for (int64_t i = 0; i < kLines; ++i) prefetch(at + i * kLine);
-          prefetch(at + kLines * kLine - 1);
+          for (int64_t i = 0; i < kLines; ++i) prefetch(at + i * kCacheLine);
+          prefetch(at + kLines * kCacheLine - 1);
         }
         next.step(runs.cols);
       }
@@ -149,7 +149,7 @@ int64_t stream_line_runs(const Runs& runs) {
 int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   constexpr int kStreams = kSide / 2;
   // Stretches of whole lines, where the first one starts at a line.
-  const int64_t whole = runs.cols > 1 ? 1 : kLine / std::min(kLine, bytes & -bytes);
+  const int64_t whole = runs.cols > 1 ? 1 : kCacheLine / std::min(kCacheLine, bytes & -bytes);
   const int64_t apart = runs.rows / kStreams / whole * whole;
   OpenLine open[kStreams];
   for (int64_t r = 0; r < apart; ++r) {
@@ -174,29 +174,30 @@ void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Sta
   int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst));
   for (int64_t i = 0; i < count; ++i) bits |= dst_list[i];
   // So many of each, wherever it starts.
-  const int64_t lines = (bits % kLine == 0 ? bytes : bytes - (kLine - 1)) / kLine, part = lines / kSide;
+  const int64_t lines = (bits % kCacheLine == 0 ? bytes : bytes - (kCacheLine - 1)) / kCacheLine, each = lines / kSide;
   const int64_t apart = count / kSide;
   const auto start = [&](int64_t k, int64_t run, int64_t line) {
-    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst + dst_list[run])) & (kLine - 1);
-    from[k] = src_list[run] + head + line * kLine;
-    to[k] = dst_list[run] + head + line * kLine;
+    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst + dst_list[run])) & (kCacheLine - 1);
+    from[k] = src_list[run] + head + line * kCacheLine;
+    to[k] = dst_list[run] + head + line * kCacheLine;
   };
   const auto side_by_side = [&](int64_t n) HWY_ATTR {
     int64_t i = 0;
-    for (; i + kTurn <= n; i += kTurn) stream_turn<kSide, kTurn>(src + i * kLine, from, dst + i * kLine, to, 1);
-    for (; i < n; ++i) stream_turn<kSide, 1>(src + i * kLine, from, dst + i * kLine, to, 1);
+    for (; i + kTurn <= n; i += kTurn)
+      stream_turn<kSide, kTurn>(src + i * kCacheLine, from, dst + i * kCacheLine, to, 1);
+    for (; i < n; ++i) stream_turn<kSide, 1>(src + i * kCacheLine, from, dst + i * kCacheLine, to, 1);
   };
   for (int64_t i = 0; i < apart; ++i) {
     for (int64_t k = 0; k < kSide; ++k) start(k, k * apart + i, 0);
     side_by_side(lines);
   }
   for (int64_t i = apart * kSide; i < count; ++i) {
-    for (int64_t k = 0; k < kSide; ++k) start(k, i, k * part);
-    side_by_side(part);
+    for (int64_t k = 0; k < kSide; ++k) start(k, i, k * each);
+    side_by_side(each);
   }
   OpenLine line;
   for (int64_t i = 0; i < count; ++i)
-    line.copy(src + src_list[i], dst + dst_list[i], bytes, (i < apart * kSide ? lines : part * kSide) * kLine);
+    line.copy(src + src_list[i], dst + dst_list[i], bytes, (i < apart * kSide ? lines : each * kSide) * kCacheLine);
   line.finish();
 }
 
@@ -205,28 +206,28 @@ void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Sta
 template <typename One>
 HWY_INLINE void stream_each(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, One one) {
-  constexpr int64_t kListAhead = 8 << 10, kPartsAhead = 16, kLong = 2 << 10;
-  const int64_t far = std::max<int64_t>(1, kListAhead / bytes), apart = far * (bytes + kLine);
+  constexpr int64_t kListAhead = 8 << 10, kPartialsAhead = 16, kLong = 2 << 10;
+  const int64_t far = std::max<int64_t>(1, kListAhead / bytes), apart = far * (bytes + kCacheLine);
   const Starts dst_list = cols > 1 ? dst_cols : dst_rows;
-  const bool parts = cols * rows > 1 && dst_list[1] - dst_list[0] != bytes;
+  const bool partial = cols * rows > 1 && dst_list[1] - dst_list[0] != bytes;
   RunAhead next{bytes > kLong ? rows : far / cols, far % cols};
-  RunAhead part{parts ? kPartsAhead / cols : rows, kPartsAhead % cols};
+  RunAhead store{partial ? kPartialsAhead / cols : rows, kPartialsAhead % cols};
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < cols; ++c) {
       const std::byte* const from = src + src_rows[r] + src_cols[c];
       if (next.row < rows) {
         const std::byte* const at = src + src_rows[next.row] + src_cols[next.col];
         if (at - from >= apart || at < from) {
-          for (int64_t b = 0; b < bytes; b += kLine) prefetch(at + b);
+          for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + b);
           prefetch(at + bytes - 1);
         }
         next.step(cols);
       }
-      if (part.row < rows) {
-        std::byte* const at = dst + dst_rows[part.row] + dst_cols[part.col];
-        if (reinterpret_cast<uintptr_t>(at) % kLine != 0) __builtin_prefetch(at, 1, 3);
-        if (reinterpret_cast<uintptr_t>(at + bytes) % kLine != 0) __builtin_prefetch(at + bytes - 1, 1, 3);
-        part.step(cols);
+      if (store.row < rows) {
+        std::byte* const at = dst + dst_rows[store.row] + dst_cols[store.col];
+        if (reinterpret_cast<uintptr_t>(at) % kCacheLine != 0) __builtin_prefetch(at, 1, 3);
+        if (reinterpret_cast<uintptr_t>(at + bytes) % kCacheLine != 0) __builtin_prefetch(at + bytes - 1, 1, 3);
+        store.step(cols);
       }
       one(from, dst + dst_rows[r] + dst_cols[c]);
     }
@@ -240,15 +241,15 @@ int64_t stream_side_by_side(const Runs& runs, int64_t bytes) {
                      bytes);
     return runs.rows;
   }
-  if (runs.rows * runs.cols < kFewRuns || bytes < kLine || bytes >= kSide * kLine) return 0;
+  if (runs.rows * runs.cols < kFewRuns || bytes < kCacheLine || bytes >= kSide * kCacheLine) return 0;
   int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(runs.dst)) | bytes;
   for (int64_t r = 0; r < runs.rows; ++r) bits |= runs.dst_rows[r];
   for (int64_t c = 0; c < runs.cols; ++c) bits |= runs.dst_cols[c];
-  if (bits % kLine == 0) {
+  if (bits % kCacheLine == 0) {
     static constexpr decltype(&stream_line_runs<1>) kByLines[] = {
         &stream_line_runs<1>, &stream_line_runs<2>, &stream_line_runs<3>, &stream_line_runs<4>,
         &stream_line_runs<5>, &stream_line_runs<6>, &stream_line_runs<7>};
-    return kByLines[bytes / kLine - 1](runs);
+    return kByLines[bytes / kCacheLine - 1](runs);
   }
   const Starts inner = runs.cols > 1 ? runs.dst_cols : runs.dst_rows;
   return inner[1] - inner[0] == bytes ? stream_open_runs(runs, bytes) : 0;
@@ -256,7 +257,7 @@ int64_t stream_side_by_side(const Runs& runs, int64_t bytes) {
 
 void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                  Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
-  constexpr int64_t kHalf = kLine / 2, kQuarter = kLine / 4;
+  constexpr int64_t kHalf = kCacheLine / 2, kQuarter = kCacheLine / 4;
   if (bytes == 0) return;
   const auto aligned = [&](int64_t to) {
     int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst));
@@ -270,9 +271,9 @@ void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::by
   const auto each_short = [&](auto one) __attribute__((always_inline)) {
     each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0, one);
   };
-  if (bytes == kLine && rows > 1 && cols > 1 && aligned(kLine)) {
+  if (bytes == kCacheLine && rows > 1 && cols > 1 && aligned(kCacheLine)) {
     // Short loops: the more lines the processor has in flight.
-    each_short([](const std::byte* from, std::byte* to) HWY_ATTR { stream_lines(from, to, kLine, 0); });
+    each_short([](const std::byte* from, std::byte* to) HWY_ATTR { stream_lines(from, to, kCacheLine, 0); });
   } else if (copy_as_lines({src, dst, src_rows, src_cols, dst_rows, dst_cols, rows, cols}, bytes) ||
              copy_as_lines({src, dst, src_cols, src_rows, dst_cols, dst_rows, cols, rows}, bytes)) {
     return;

@@ -8,7 +8,7 @@
 // permutation of each row's lanes. Interleaving is the same backwards.
 
 template <typename T, int kK>
-struct OddWeave {
+struct OddInterleave {
   static constexpr int kLanes = HWY_LANES(T), kTurns = 4;
   /// Whether a lane is turned by 1 << i registers: all bits or none.
   alignas(64) T turns[kTurns][kLanes] = {};
@@ -18,7 +18,7 @@ struct OddWeave {
   /// The row that is in register i once lanes are turned.
   static constexpr int row(int i) { return i * kLanes % kK; }
 
-  constexpr OddWeave() {
+  constexpr OddInterleave() {
     static_assert(kK % 2 == 1 && kK > 4 && kK < 1 << kTurns);
     int inverse = 1;
     while (inverse * kLanes % kK != 1) ++inverse;
@@ -35,7 +35,7 @@ struct OddWeave {
   }
 };
 template <typename T, int kK>
-inline constexpr OddWeave<T, kK> kOddWeave;
+inline constexpr OddInterleave<T, kK> kOddInterleave;
 
 /// Lanes of a mask from kStep registers before, or, with kK - kStep, from so many after. The registers are one cycle:
 /// each is blended once the one that needs it has been.
@@ -50,7 +50,7 @@ HWY_INLINE void turn_lanes(D d, const hn::TFromD<D>* lanes, Few<D, kK>& a, std::
 template <int kK, bool kBack, class D>
 HWY_INLINE void turn(D d, Few<D, kK>& a) {
   using T = hn::TFromD<D>;
-  constexpr auto& turns = kOddWeave<T, kK>.turns;
+  constexpr auto& turns = kOddInterleave<T, kK>.turns;
   constexpr auto kAll = std::make_index_sequence<kK>();
   turn_lanes<kK, kBack ? kK - 1 : 1>(d, turns[0], a, kAll);
   turn_lanes<kK, kBack ? kK - 2 : 2>(d, turns[1], a, kAll);
@@ -70,19 +70,19 @@ HWY_INLINE hn::Vec<D> permute_lanes(D d, hn::Vec<D> v, const hn::TFromD<D>* lane
 
 template <bool kStream, int kK, class D, typename T, std::size_t... i>
 HWY_INLINE void store_odd(D d, const Few<D, kK>& in, T* to, std::index_sequence<i...>) {
-  using Odd = OddWeave<T, kK>;
+  using Odd = OddInterleave<T, kK>;
   Few<D, kK> out;
-  ((out.v[i] = permute_lanes(d, in.v[Odd::row(i)], kOddWeave<T, kK>.group[Odd::row(i)])), ...);
+  ((out.v[i] = permute_lanes(d, in.v[Odd::row(i)], kOddInterleave<T, kK>.group[Odd::row(i)])), ...);
   turn<kK, true>(d, out);
   (put<kStream>(out.v[i], d, to + i * hn::MaxLanes(d)), ...);
 }
 
 template <int kK, class D, typename T, std::size_t... i>
 HWY_INLINE Few<D, kK> load_odd(D d, const T* from, std::index_sequence<i...>) {
-  using Odd = OddWeave<T, kK>;
+  using Odd = OddInterleave<T, kK>;
   Few<D, kK> in, out;
   ((in.v[i] = hn::LoadU(d, from + i * hn::MaxLanes(d))), ...);
   turn<kK, false>(d, in);
-  ((out.v[Odd::row(i)] = permute_lanes(d, in.v[i], kOddWeave<T, kK>.lane[Odd::row(i)])), ...);
+  ((out.v[Odd::row(i)] = permute_lanes(d, in.v[i], kOddInterleave<T, kK>.lane[Odd::row(i)])), ...);
   return out;
 }

@@ -108,7 +108,7 @@ using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst,
 ///
 /// 16 bytes: of a stretch all bytes are read. Byte i is byte index[0][16 * k + i] of stretch k where that is under 16,
 /// index[1][i] where it is that of none.
-struct alignas(64) WovenLine {
+struct alignas(64) PermutedLine {
   static constexpr int kStretches = 4;
   uint8_t index[kStretches / 2][64];
   int64_t from[kStretches];
@@ -120,16 +120,16 @@ struct alignas(64) WovenLine {
 /// on in the source. All have at most so many stretches, at least one. Bytes that are filled become `fill`. `dst` may
 /// be any address, but past the cache it is at a line (16 bytes: at a multiple of that, and none are masked). From
 /// `end` on nothing is read.
-struct WovenLines {
+struct PermutedLines {
   enum class Store : uint8_t { past_cache, whole, masked };
-  const WovenLine* lines;
+  const PermutedLine* lines;
   int64_t first, period, count, step;
   int stretches;
   uint8_t fill;
   Store store;
   const std::byte* end;
 };
-using WeaveKernel = void (*)(const std::byte* src, std::byte* dst, const WovenLines& lines);
+using PermuteLinesKernel = void (*)(const std::byte* src, std::byte* dst, const PermutedLines& lines);
 
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
@@ -190,10 +190,10 @@ struct Kernels {
   /// Null where the instruction set has no stores that pass by the cache.
   CopyKernel copy_stream;
   ShuffleKernel shuffle;
-  /// Of WovenLines of so many bytes; 16 where bytes of two registers cannot be permuted by one instruction: those
+  /// Of PermutedLines of so many bytes; 16 where bytes of two registers cannot be permuted by one instruction: those
   /// cannot be masked. Null in plain C++.
-  WeaveKernel weave;
-  int64_t woven_bytes;
+  PermuteLinesKernel permute_lines;
+  int64_t permuted_bytes;
   /// Of 16 bytes as well.
   std::array<TileKernel, kElementSizes + 1> tiles;
   RegroupKernel regroup;

@@ -71,23 +71,23 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, Columns cols, int f
 #if HWY_TARGET <= HWY_AVX2
 
 /// Block b of a register.
-template <int kBlock, class D>
+template <int kIndex, class D>
 HWY_INLINE hn::Vec<Block16<uint8_t>> block_of(D d, hn::Vec<D> v) {
   constexpr std::size_t kCount = hn::MaxLanes(d) / 16;
   const hn::Half<D> half;
   if constexpr (kCount == 1)
     return v;
-  else if constexpr (kBlock < static_cast<int>(kCount / 2))
-    return block_of<kBlock>(half, hn::LowerHalf(half, v));
+  else if constexpr (kIndex < static_cast<int>(kCount / 2))
+    return block_of<kIndex>(half, hn::LowerHalf(half, v));
   else
-    return block_of<kBlock - static_cast<int>(kCount / 2)>(half, hn::UpperHalf(half, v));
+    return block_of<kIndex - static_cast<int>(kCount / 2)>(half, hn::UpperHalf(half, v));
 }
 
 #endif
 
 /// The first `bytes` of 16.
 template <class D>
-HWY_INLINE void store_part(hn::Vec<D> v, D d, std::byte* to, int bytes) {
+HWY_INLINE void store_partial(hn::Vec<D> v, D d, std::byte* to, int bytes) {
 #if HWY_TARGET <= HWY_AVX3
   (void)d;
   _mm_mask_storeu_epi8(to, static_cast<__mmask16>((1u << bytes) - 1), v.raw);

@@ -126,7 +126,7 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
       if (kShort && i >= height) break;
       const auto v = hn::TableLookupBytes(a.v[i], written);
       if constexpr (kShort && kWidth == kN)
-        store_part(v, d, to_rows[i] + to, width * kSize);
+        store_partial(v, d, to_rows[i] + to, width * kSize);
       else
         hn::StoreU(v, d, as<T>(to_rows[i] + to));
     }

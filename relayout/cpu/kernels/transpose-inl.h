@@ -71,7 +71,7 @@ HWY_INLINE void transpose_tiles(D d, const std::byte* src, Columns src_cols, To 
   while (r < rows) {
     const int64_t from = std::min(r, rows - kN);
     // One prefetch a line is enough.
-    const int64_t far = r * kSize % kLine == 0 ? ahead : 0;
+    const int64_t far = r * kSize % kCacheLine == 0 ? ahead : 0;
     transpose_tile<T>(d, src + from * kSize, src_cols, to.from(from), static_cast<int>(r - from), far);
     r = from + kN;
   }
@@ -82,7 +82,7 @@ template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
   if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
     for (; r + kSquare <= rows; r += kSquare) {
       const std::byte* const from = src + r * kSize;
@@ -122,24 +122,24 @@ struct Lie {
 
 template <typename T>
 HWY_INLINE Lie lie_of(const std::byte* src, const int64_t* src_cols, int64_t cols) {
-  constexpr int64_t kSquare = kLine / sizeof(T), kWays = 8;
+  constexpr int64_t kSquare = kCacheLine / sizeof(T), kWays = 8;
   const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
   int64_t starts = start(0) | start(1);
   // Those of a list need not be looked at if the first ones do not.
-  if (starts % kLine == 0) {
+  if (starts % kCacheLine == 0) {
     for (int64_t c = 2; c < cols; ++c) starts |= start(c);
   }
   const int64_t apart = src_cols[1] - src_cols[0], over = apart & (kPage - 1), drift = std::min(over, kPage - over);
-  const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kLine + 2);
-  return {starts % kLine == 0, apart % kLine == 0, std::abs(apart) < kPage, crowded};
+  const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kCacheLine + 2);
+  return {starts % kCacheLine == 0, apart % kCacheLine == 0, std::abs(apart) < kPage, crowded};
 }
 
 /// kLines + 1 squares side by side past the cache.
 template <typename T, int kLines, class Lines, class To>
 HWY_INLINE void transpose_beside(Lines lines, To to) {
-  constexpr int64_t kSquare = kLine / sizeof(T);
+  constexpr int64_t kSquare = kCacheLine / sizeof(T);
   for (int line = 0; line < kLines; ++line)
-    transpose_square<T>(lines.from(line * kSquare), Image<kLines>{to.image.lines + line * kLine});
+    transpose_square<T>(lines.from(line * kSquare), Image<kLines>{to.image.lines + line * kCacheLine});
   transpose_square<T>(lines.from(kLines * kSquare), to);
 }
 
@@ -147,12 +147,12 @@ HWY_INLINE void transpose_beside(Lines lines, To to) {
 template <typename T, int kLines, class To>
 HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, bool at_lines, To to, int64_t rows,
                                  int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3_DL
   constexpr int64_t kCols = (kLines + 1) * kSquare;
   if (!at_lines && rows > kSquare) {
-    alignas(64) std::byte kept[kCols * kLine];
+    alignas(64) std::byte kept[kCols * kCacheLine];
     AlignedLines<false>{src, src_cols, kept, ahead}.start(kCols);
     for (; r + kSquare < rows; r += kSquare)
       transpose_beside<T, kLines>(AlignedLines<false>{src + r * kSize, src_cols, kept, ahead}, to.from(r));
@@ -171,17 +171,18 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
 template <typename T, template <int> class To, int kSquares, class... More>
 HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize, kCols = kSquares * kSquare;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize, kCols = kSquares * kSquare;
   int64_t c = 0;
   if constexpr (kSquares > 1) {
     constexpr int kLines = kSquares - 1;
     const int64_t whole = rows / kSquare * kSquare;
-    alignas(64) std::byte lines[kSquare * kLines * kLine];
+    alignas(64) std::byte lines[kSquare * kLines * kCacheLine];
     for (; c + kCols <= cols; c += kCols) {
       const To<kLines> to{dst + c * kSize, dst_rows, more..., {lines}};
       if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, at_lines, to, whole, ahead);
       for (int line = 0; line < kSquares && whole < rows; ++line)
-        transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kLine), whole, rows, ahead);
+        transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kCacheLine), whole, rows,
+                           ahead);
     }
     if (c < cols)
       transpose_squares<T, To, kSquares / 2>(src, src_cols + c, at_lines, dst + c * kSize, dst_rows, rows, cols - c,
@@ -198,7 +199,7 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
 template <typename T>
 void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                             int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
   FetchColumns fetch{src, src_cols, rows * kSize, ahead};
   const int64_t whole = rows / kSquare * kSquare;
   for (int64_t r = 0; r < whole; r += kSquare) {
@@ -220,7 +221,7 @@ void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::
 template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kWhole = kCacheLine / kSize;
   constexpr int64_t kN = 16 / kSize, kWidth = kN * kBlocks;
   if (rows < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
   if (cols == kN) return transpose_columns<T>(Block16<T>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
@@ -245,7 +246,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     } else {
       // Narrower registers: a line's parts follow each other at once.
       for (int64_t r = 0; r < rows;) {
-        const int64_t from = std::min(r, rows - kN), far = r * kSize % kLine == 0 ? ahead : 0;
+        const int64_t from = std::min(r, rows - kN), far = r * kSize % kCacheLine == 0 ? ahead : 0;
         for (int64_t part = c; part < std::min(cols, c + kWhole); part += kWidth) {
           transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<true>{dst + part * kSize, dst_rows + from},
                             static_cast<int>(r - from), far);
@@ -260,7 +261,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
 template <typename T>
 void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kWhole = kCacheLine / kSize;
 #if HWY_TARGET <= HWY_AVX3_DL
   // Of 8 bytes one after the other was faster.
   if constexpr (kSize == 4) {
@@ -278,29 +279,29 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
     // Some rows' lines beside their last ones, in memory.
     constexpr int64_t kMost = 32, kStep = 16 * kBlocks;
     const Wide<uint8_t> bytes;
-    alignas(64) std::byte pairs[kMost * 2 * kLine];
+    alignas(64) std::byte pairs[kMost * 2 * kCacheLine];
     int64_t starts[kMost];
-    for (int64_t r = 0; r < kMost; ++r) starts[r] = (2 * r + 1) * kLine;
+    for (int64_t r = 0; r < kMost; ++r) starts[r] = (2 * r + 1) * kCacheLine;
     for (int64_t r = 0; r < rows;) {
       const int64_t rest = rows - r, count = rest < kMost ? rest : rest < kMost + 16 ? kMost / 2 : kMost;
       const auto move_line = [&](const std::byte* from, std::byte* to) HWY_ATTR {
-        for (int64_t b = 0; b < kLine; b += kStep)
+        for (int64_t b = 0; b < kCacheLine; b += kStep)
           hn::Store(hn::Load(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + b));
       };
-      std::byte* const last = carry + r * kLine;
-      for (int64_t i = 0; i < count && !first; ++i) move_line(last + i * kLine, pairs + 2 * i * kLine);
-      for (int64_t part = 0; part < kLine; part += kStep) {
+      std::byte* const last = carry + r * kCacheLine;
+      for (int64_t i = 0; i < count && !first; ++i) move_line(last + i * kCacheLine, pairs + 2 * i * kCacheLine);
+      for (int64_t part = 0; part < kCacheLine; part += kStep) {
         transpose_columns<T>(d, src + r * kSize, src_cols + c + part / kSize, Rows<false>{pairs + part, starts}, count,
                              part == 0 ? ahead : 0);
       }
       for (int64_t i = 0; i < count; ++i) {
-        move_line(pairs + starts[i], last + i * kLine);
+        move_line(pairs + starts[i], last + i * kCacheLine);
         if (first) continue;
         std::byte* const to = dst + dst_rows[r + i] + c * kSize;
-        const int64_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
-        const std::byte* const from = pairs + 2 * i * kLine + skip;
-        for (int64_t b = 0; b < kLine; b += kStep)
-          hn::Stream(hn::LoadU(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + skip - kLine + b));
+        const int64_t skip = -reinterpret_cast<intptr_t>(to) & (kCacheLine - 1);
+        const std::byte* const from = pairs + 2 * i * kCacheLine + skip;
+        for (int64_t b = 0; b < kCacheLine; b += kStep)
+          hn::Stream(hn::LoadU(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + skip - kCacheLine + b));
       }
       r += count;
     }

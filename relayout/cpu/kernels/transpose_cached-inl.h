@@ -47,7 +47,7 @@ HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols
 /// Whether a line of rows of a register's width is a square: of 8-byte elements tiles are faster.
 template <typename T, class D>
 constexpr bool by_squares() {
-  return HWY_TARGET <= HWY_AVX3 && sizeof(T) == 4 && hn::MaxLanes(D()) == kLine / sizeof(T);
+  return HWY_TARGET <= HWY_AVX3 && sizeof(T) == 4 && hn::MaxLanes(D()) == kCacheLine / sizeof(T);
 }
 
 /// A line of the source's rows: a square, where there is one for D. Else each load of the four tiles is an instruction
@@ -111,7 +111,7 @@ HWY_INLINE void transpose_last_rows(D d, const std::byte* src, Affine src_cols, 
 template <typename T, class D>
 HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
                                      int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kRows = kLine / kSize;
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kRows = kCacheLine / kSize;
   constexpr int64_t kColumns = HWY_MAX(128, kWidth);
   int64_t done = 0;
   for (int64_t first = 0; first < cols; first += kColumns) {
@@ -120,7 +120,7 @@ HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols,
         const int64_t col = std::min(c, cols - kWidth);
         const std::byte* const from = src + src_cols[col] + done * kSize;
         std::byte* const to = dst + dst_rows[done] + col * kSize;
-        for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kLine);
+        for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kCacheLine);
         for (int64_t i = 0; i < kRows; ++i) __builtin_prefetch(to + dst_rows[i] + ahead, 1);
         transpose_cached_line<T>(d, from, src_cols, StridedRows{to, dst_rows.stride});
       }

@@ -30,11 +30,11 @@ struct Image {
 
   template <class D>
   HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
-    hn::Store(v, d, as<hn::TFromD<D>>(lines + i * kLines * kLine));
+    hn::Store(v, d, as<hn::TFromD<D>>(lines + i * kLines * kCacheLine));
   }
   template <class D>
   HWY_INLINE hn::Vec<D> get(D d, int i, int line) const {
-    return hn::Load(d, as<hn::TFromD<D>>(lines + (i * kLines + line) * kLine));
+    return hn::Load(d, as<hn::TFromD<D>>(lines + (i * kLines + line) * kCacheLine));
   }
 };
 
@@ -52,8 +52,8 @@ struct RowsOfLines {
     std::byte* const to = dst + starts[i];
 #pragma GCC unroll 4
     for (int line = 0; line < kLines; ++line)
-      hn::Stream(image.get(d, i, line), d, as<hn::TFromD<D>>(to + line * kLine));
-    hn::Stream(v, d, as<hn::TFromD<D>>(to + kLines * kLine));
+      hn::Stream(image.get(d, i, line), d, as<hn::TFromD<D>>(to + line * kCacheLine));
+    hn::Stream(v, d, as<hn::TFromD<D>>(to + kLines * kCacheLine));
   }
 };
 
@@ -81,18 +81,18 @@ struct CarriedRows {
   bool first;
   Image<kLines> image = {};
 
-  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kLine, first, image}; }
+  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kCacheLine, first, image}; }
   HWY_INLINE CarriedRows<0> column(int64_t bytes) const { return {dst + bytes, starts, carry, first}; }
   template <class D>
   HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
-    std::byte* const last = carry + i * kLine;
+    std::byte* const last = carry + i * kCacheLine;
     __m512i before = _mm512_load_si512(last);
     _mm512_store_si512(last, v.raw);
     if (first) return;
     std::byte* const to = dst + starts[i];
-    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
+    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kCacheLine - 1);
     const __m512i index = bytes_from(skip);
-    auto* const lines = reinterpret_cast<__m512i*>(to + skip - kLine);
+    auto* const lines = reinterpret_cast<__m512i*>(to + skip - kCacheLine);
 #pragma GCC unroll 4
     for (int line = 0; line < kLines; ++line) {
       const __m512i now = image.get(d, i, line).raw;
@@ -137,23 +137,23 @@ struct AlignedLines {
   std::byte* kept;  // a line of each column
   int64_t ahead;
 
-  HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kLine, ahead}; }
+  HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kCacheLine, ahead}; }
   /// Reads only bytes asked for: of the first line, and of the last one, some.
   HWY_INLINE void start(int64_t cols) const {
     for (int64_t c = 0; c < cols; ++c) {
       const std::byte* const at = src + src_cols[c];
-      const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kLine - 1);
-      _mm512_store_si512(kept + c * kLine, _mm512_maskz_loadu_epi8(~uint64_t{0} << skip, at - skip));
+      const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kCacheLine - 1);
+      _mm512_store_si512(kept + c * kCacheLine, _mm512_maskz_loadu_epi8(~uint64_t{0} << skip, at - skip));
     }
   }
   template <class D>
   HWY_INLINE hn::Vec<D> read(D, int i) const {
     const std::byte* const at = src + src_cols[i];
-    const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kLine - 1);
-    const std::byte* const next = at - skip + kLine;
-    const __m512i before = _mm512_load_si512(kept + i * kLine);
+    const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kCacheLine - 1);
+    const std::byte* const next = at - skip + kCacheLine;
+    const __m512i before = _mm512_load_si512(kept + i * kCacheLine);
     const __m512i now = kLast ? _mm512_maskz_loadu_epi8((uint64_t{1} << skip) - 1, next) : _mm512_load_si512(next);
-    _mm512_store_si512(kept + i * kLine, now);
+    _mm512_store_si512(kept + i * kCacheLine, now);
     if (ahead != 0) prefetch(next + ahead);
     return {_mm512_permutex2var_epi8(before, bytes_from(skip), now)};
   }
@@ -171,7 +171,7 @@ struct FetchColumns {
   HWY_INLINE void next() {
     if (ahead == 0) return;
     prefetch(src + *src_cols + ahead + at);
-    at += kLine;
+    at += kCacheLine;
     if (at < bytes) return;
     at = 0;
     ++src_cols;

@@ -31,7 +31,7 @@ struct PlainColumns {
   static constexpr int64_t kSize = sizeof(T), kFrom = sizeof(T);
 
   HWY_INLINE __m512i line(const std::byte* from) const { return _mm512_loadu_si512(from); }
-  HWY_INLINE __m512i part(const std::byte* from, int64_t rows) const {
+  HWY_INLINE __m512i partial(const std::byte* from, int64_t rows) const {
     return _mm512_maskz_loadu_epi8((uint64_t{1} << (rows * kSize)) - 1, from);
   }
 };
@@ -54,8 +54,8 @@ struct NarrowedColumns {
     return D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
   }
   // Rarely called, so not inlined.
-  HWY_NOINLINE __m512i part(const std::byte* from, int64_t rows) const {
-    alignas(64) std::byte all[kLine / kSize * kFrom] = {};
+  HWY_NOINLINE __m512i partial(const std::byte* from, int64_t rows) const {
+    alignas(64) std::byte all[kCacheLine / kSize * kFrom] = {};
     __builtin_memcpy(all, from, static_cast<std::size_t>(rows * kFrom));
     return line(all);
   }
@@ -72,7 +72,7 @@ struct LineRows {
   template <int kLines>
   HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
     std::byte* const to = dst + starts[i];
-    for (int k = 0; k < kLines; ++k) _mm512_stream_si512(reinterpret_cast<__m512i*>(to + k * kLine), lines[k]);
+    for (int k = 0; k < kLines; ++k) _mm512_stream_si512(reinterpret_cast<__m512i*>(to + k * kCacheLine), lines[k]);
   }
 };
 
@@ -87,10 +87,10 @@ struct WidenedRows {
   HWY_INLINE WidenedRows at(int64_t row, int64_t bytes) const { return {dst + bytes, starts + row, operate}; }
   template <int kLines>
   HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
-    alignas(64) std::byte narrow[kLines * kLine];
+    alignas(64) std::byte narrow[kLines * kCacheLine];
     std::byte* const to = dst + starts[i];
-    for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kLine, lines[k]);
-    for (int64_t b = 0; b < kLines * kLine; b += kValues * kSize)
+    for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kCacheLine, lines[k]);
+    for (int64_t b = 0; b < kLines * kCacheLine; b += kValues * kSize)
       store_values<D, true>(operate(load_values<S>(narrow + b)), to + b * kWiden);
   }
 };
@@ -104,18 +104,18 @@ struct CarriedLineRows {
   bool first;
 
   HWY_INLINE CarriedLineRows at(int64_t row, int64_t bytes) const {
-    return {dst + bytes, starts + row, carry + row * kLine, first && bytes == 0};
+    return {dst + bytes, starts + row, carry + row * kCacheLine, first && bytes == 0};
   }
   template <int kLines>
   HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
-    std::byte* const last = carry + i * kLine;
+    std::byte* const last = carry + i * kCacheLine;
     const __m512i before = _mm512_load_si512(last);
     _mm512_store_si512(last, lines[kLines - 1]);
     std::byte* to = dst + starts[i];
-    const int64_t skip = -static_cast<int64_t>(reinterpret_cast<intptr_t>(to)) & (kLine - 1);
-    to += skip - kLine;
+    const int64_t skip = -static_cast<int64_t>(reinterpret_cast<intptr_t>(to)) & (kCacheLine - 1);
+    to += skip - kCacheLine;
     if (!first) write(to, skip, before, lines[0]);
-    if constexpr (kLines == 2) write(to + kLine, skip, lines[0], lines[1]);
+    if constexpr (kLines == 2) write(to + kCacheLine, skip, lines[0], lines[1]);
   }
 
  private:
@@ -130,9 +130,9 @@ struct CarriedLineRows {
     const __m512i index = _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
     const __m512i both = _mm512_permutex2var_epi8(line, index, next);
 #else
-    alignas(64) std::byte pair[2 * kLine];
+    alignas(64) std::byte pair[2 * kCacheLine];
     _mm512_store_si512(pair, line);
-    _mm512_store_si512(pair + kLine, next);
+    _mm512_store_si512(pair + kCacheLine, next);
     const __m512i both = _mm512_loadu_si512(pair + skip);
 #endif
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
@@ -143,9 +143,9 @@ struct CarriedLineRows {
 template <class Columns, class To>
 struct PipelinedTransposition {
   /// Of the elements that are transposed. A group has so many columns, a line of columns kGroups groups.
-  static constexpr int64_t kSize = Columns::kSize, kRows = kLine / kSize, kCols = 8 / kSize, kGroups = 8;
+  static constexpr int64_t kSize = Columns::kSize, kRows = kCacheLine / kSize, kCols = 8 / kSize, kGroups = 8;
   /// Groups an odd number of lines apart, against conflicts in the cache.
-  static constexpr int64_t kPitch = kCols * kLine + kLine;
+  static constexpr int64_t kPitch = kCols * kCacheLine + kCacheLine;
 
   const Columns& columns;
   const std::byte* src;
@@ -167,7 +167,7 @@ struct PipelinedTransposition {
   bool start_at_lines() const {
     int64_t starts = reinterpret_cast<intptr_t>(src);
     for (int64_t c = 0; c < cols; ++c) starts |= src_cols[c];
-    return starts % kLine == 0;
+    return starts % kCacheLine == 0;
   }
 
   HWY_INLINE Tile tile(int64_t row, int64_t col) const {
@@ -198,12 +198,13 @@ struct PipelinedTransposition {
     if (kStrips && next.lines == kStripLines) {
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kCols; ++i)
-        prefetch(next.src + next.cols[(g * kCols + i) / kStripLines] + i % kStripLines * kLine);
+        prefetch(next.src + next.cols[(g * kCols + i) / kStripLines] + i % kStripLines * kCacheLine);
     } else {
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kCols; ++i) {
 #pragma GCC unroll 8
-        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kLine) prefetch(next.src + next.cols[g * kCols + i] + k);
+        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kCacheLine)
+          prefetch(next.src + next.cols[g * kCols + i] + k);
       }
     }
   }
@@ -216,7 +217,7 @@ struct PipelinedTransposition {
 #pragma GCC unroll 8
     for (int64_t i = 0; i < kCols; ++i) {
       const std::byte* const from = base + starts[i];
-      a[i] = kWhole ? columns.line(from) : columns.part(from, count);
+      a[i] = kWhole ? columns.line(from) : columns.partial(from, count);
     }
 #pragma GCC unroll 4
     for (int64_t round = 1; round < kCols; round *= 2) {
@@ -229,7 +230,7 @@ struct PipelinedTransposition {
       for (int64_t i = 0; i < kCols; ++i) a[i] = b[i];
     }
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(group + i * kLine, a[i]);
+    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(group + i * kCacheLine, a[i]);
   }
   /// The same where the code of one more copy is not worth it.
   HWY_NOINLINE void make_group_apart(const Tile& t, int64_t g, std::byte* groups) const {
@@ -241,7 +242,7 @@ struct PipelinedTransposition {
     else
       make_group<false>(base, starts, t.rows, groups + g * kPitch);
   }
-  HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kLine + pair / kCols * 16; }
+  HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kCacheLine + pair / kCols * 16; }
 
   /// 16 bytes each of four groups, every second one.
   HWY_INLINE static __m512i four_groups(const std::byte* at) {

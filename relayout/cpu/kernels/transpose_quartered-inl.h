@@ -30,7 +30,7 @@ struct QuarteredTransposition {
     const int64_t end = std::min(strip.rows, strip.put + lines);
     for (; strip.put < end; ++strip.put) {
       _mm512_stream_si512(reinterpret_cast<__m512i*>(strip.dst + strip.starts[strip.put]),
-                          _mm512_load_si512(strip.image + strip.put * kLine));
+                          _mm512_load_si512(strip.image + strip.put * kCacheLine));
     }
   }
 
@@ -54,8 +54,9 @@ struct QuarteredTransposition {
     const __m512i a = _mm512_unpacklo_epi32(four[0], four[1]), b = _mm512_unpackhi_epi32(four[0], four[1]);
     const __m512i c = _mm512_unpacklo_epi32(four[2], four[3]), d = _mm512_unpackhi_epi32(four[2], four[3]);
     const auto put_rows = [&](int64_t row, __m512i v) HWY_ATTR {
-      const auto one = [&](int64_t i, __m128i block)
-                           HWY_ATTR { _mm_store_si128(reinterpret_cast<__m128i*>(to + (row + 4 * i) * kLine), block); };
+      const auto one = [&](int64_t i, __m128i block) HWY_ATTR {
+        _mm_store_si128(reinterpret_cast<__m128i*>(to + (row + 4 * i) * kCacheLine), block);
+      };
       one(0, _mm512_castsi512_si128(v));
       one(1, _mm512_extracti32x4_epi32(v, 1));
       one(2, _mm512_extracti32x4_epi32(v, 2));
@@ -73,35 +74,35 @@ struct QuarteredTransposition {
   }
 
   void run() const {
-    alignas(64) std::byte images[2][kRows * kLine];
+    alignas(64) std::byte images[2][kRows * kCacheLine];
     Strip before;
     int made = 0;
     // Of about the same size, so that each fetches all of the next.
     const int64_t strips = (rows + kRows - 1) / kRows, squares = (rows + kSide - 1) / kSide;
     const int64_t step = (squares + strips - 1) / strips * kSide;
-    for (int64_t col = 0; col < cols; col += kLine) {
+    for (int64_t col = 0; col < cols; col += kCacheLine) {
       for (int64_t row = 0; row < rows; row += step, made ^= 1) {
         const int64_t count = std::min(step, rows - row);
         // The next strip: of the same columns, the next ones, or, in the next rows, the first. Farther where the source
         // is read as it lies.
-        const bool linear = ahead > kFar, last = row + step >= rows, wraps = last && col + kLine >= cols;
+        const bool linear = ahead > kFar, last = row + step >= rows, wraps = last && col + kCacheLine >= cols;
         const std::byte* next = src + (linear ? row * Columns::kFrom + ahead
                                               : (wraps  ? rows
                                                  : last ? 0
                                                         : row + step) *
                                                     Columns::kFrom);
-        const Starts next_cols = src_cols + (linear || !last ? col : wraps ? 0 : col + kLine);
-        for (int64_t c = 0; c < kLine; c += kSide) {
+        const Starts next_cols = src_cols + (linear || !last ? col : wraps ? 0 : col + kCacheLine);
+        for (int64_t c = 0; c < kCacheLine; c += kSide) {
           const Starts starts = src_cols + col + c;
           const std::byte* base = src + row * Columns::kFrom;
           std::byte* to = images[made] + c;
-          for (int64_t r = 0; r < count; r += kSide, base += kSide * Columns::kFrom, to += kSide * kLine) {
+          for (int64_t r = 0; r < count; r += kSide, base += kSide * Columns::kFrom, to += kSide * kCacheLine) {
             const std::byte* const fetched = next + r * Columns::kFrom;
             if (r + kSide <= count)
               make_square<true>(base, starts, kSide, to, fetched, next_cols + c);
             else
               make_last(base, starts, count - r, to, fetched, next_cols + c);
-            put(before, kSide * kSide / kLine);
+            put(before, kSide * kSide / kCacheLine);
           }
         }
         put(before, kRows);

@@ -113,7 +113,7 @@ HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, s
     const hn::Repartition<uint8_t, decltype(d)> bytes;
     const Block16<uint8_t> block;
     const auto put = [&](hn::Vec<Block16<uint8_t>> v, int64_t row)
-                         HWY_ATTR { store_part(v, block, dst + dst_rows[r + row], static_cast<int>(cols * kSize)); };
+                         HWY_ATTR { store_partial(v, block, dst + dst_rows[r + row], static_cast<int>(cols * kSize)); };
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
       const auto v = hn::BitCast(bytes, a.v[i]);

@@ -81,8 +81,8 @@ Calibration measured(const graph::Backend& backend) {
   return {.threads = threads,
           .flops_per_us = convolution_flops_per_us(in_situ, backend),
           .near_bytes_per_us = copied_per_us(machine.l2 / 2 * threads, threads),
-          .cache_bytes_per_us = copied_per_us(std::max(machine.near_l3() / 4, machine.l2), threads),
-          .memory_bytes_per_us = copied_per_us(3 * machine.near_l3(), threads),
+          .cache_bytes_per_us = copied_per_us(std::max(machine.l3_share() / 4, machine.l2), threads),
+          .memory_bytes_per_us = copied_per_us(3 * machine.l3_share(), threads),
           .call_us = call_us(in_situ, backend),
           .step_us = measured_step_us(backend).value_or(0),
           .machine = machine};
