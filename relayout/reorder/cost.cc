@@ -1,10 +1,10 @@
 // What a plan is expected to take.
 //
-// Past the caches a reorder takes the time that memory needs for its bytes, times what its shape makes of that: how far
-// apart rows and columns lie, and whether they start at lines. In the caches a kernel has a rate. To both are added
-// what starting boxes and blocks takes, listing rows and columns, and elements that are fetched one by one. All is
-// measured on a 4th-generation EPYC with AVX-512, and what differs where the last level is far on an Intel Xeon with
-// AVX-512, see ARCHITECTURE.md.
+// Past the caches a reorder takes the time in which memory reads and writes its bytes, times a factor for its shape:
+// how far apart rows and columns lie, and whether they start at lines. In the caches each kernel has a rate. Added to
+// both are the times to start boxes and blocks, to make the lists of where rows and columns start, and to fetch
+// elements one by one. The prices are measured on two machines with AVX-512: a 4th-generation EPYC and, for those that
+// differ where the last level is slow and shared, an Intel Xeon. docs/lab has the figures.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -31,36 +31,39 @@ struct Prices {
   /// elements of less than 4 bytes columns, too.
   double large[2][2], small[2][2];
 };
-/// Of the two machines: one whose last level is near, and one whose is far.
+/// The prices of the two machines: one with a fast last level, and one whose last level is slow and shared by many
+/// cores.
 constexpr Prices kFastL3{25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}},
     kSlowSharedL3{23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}};
-/// Bytes between those that are read take as long as these, up to so many times as many.
+/// Gaps between the bytes that are read take as long as the bytes themselves, as whole lines are fetched, up to so many
+/// times the bytes.
 constexpr double kMostSpread = 4;
-/// Of the rate of reading, what is left where nothing is fetched ahead.
+/// Where nothing is fetched ahead, reading has this share of its rate.
 constexpr double kUnfetched = 0.6;
-/// Bytes a nanosecond, read and written together, of what is written by way of the caches: lines, and parts of them.
+/// Bytes a nanosecond, read and written together, of reorders larger than the caches that are written through them: by
+/// whole lines, and by partial ones.
 constexpr double kWholeLines = 20, kPartialLines = 6;
 /// How many times as long as its bytes alone it takes to put tiles together in the cache and write them past it.
 constexpr double kByImage = 1.7;
 /// A source of so many bytes stays in the last level.
 constexpr int64_t kLastLevel = 32 << 20;
-/// Bytes of both sides up to which a reorder in the caches runs at full rate; beyond them what grows by this power of
-/// them is waited for, at this rate.
+/// Up to kFullRate bytes on both sides together, a reorder in the caches runs at full rate. Beyond that, each byte also
+/// waits ((bytes / kFullRate) ^ kWaits - 1) / kWaited nanoseconds.
 constexpr double kFullRate = 3e6, kWaits = 0.8, kWaited = 70;
-/// Nanoseconds to start a reorder, a box, and a block; to list a row or column of several axes; to fetch a line for one
-/// element, as far as there is nothing else in it.
+/// Nanoseconds to start a reorder, a box, and a block; to list where one row or column of several axes starts; and to
+/// fetch a line for a single element.
 constexpr double kRunNs = 3, kBoxNs = 2, kBlockNs = 3, kListedNs = 0.6, kFetchedNs = 6;
-/// Bytes a nanosecond, read and written together, of lines that are put together by byte permutations in the cache;
-/// nanoseconds to describe these lines.
+/// Bytes a nanosecond, read and written together, where lines are made by byte permutations in the cache; and the
+/// nanoseconds to find out, once a box, which bytes each of these lines has.
 constexpr double kPermuted = 36, kDescribedNs = 1000;
-/// Of fewer bytes lines are not worth describing.
+/// A box of fewer bytes is not done by byte permutations.
 constexpr double kLeastPermuted = 1024;
-/// So many rows or columns are interleaved.
+/// Up to so many rows or columns are interleaved by kernels of their own.
 constexpr int64_t kFew = 4;
-/// Rows and columns at multiples of it share few sets of the first level.
+/// Rows and columns that start at multiples of so many bytes compete for few sets of the first-level cache.
 constexpr int64_t kSameSets = 1024;
 
-/// What is left of a kernel's rate where its rows are not whole tiles.
+/// The share of a kernel's rate that is left where its rows do not fill all tiles of registers.
 double full_tiles(const BoxPlan& box, int64_t piece) {
   const int64_t tile = std::max<int64_t>(1, 16 / piece), rows = box.row_count;
   return static_cast<double>(rows) / static_cast<double>(ceil_div(rows, tile) * tile);
@@ -76,7 +79,7 @@ double transposition(const BoxPlan& box, int64_t piece, const Prices& prices) {
   const int64_t row_bytes = box.col_count * piece;
   const bool small = piece < 4;
   const bool halves = row_bytes == kCacheLine / 2 && box.rows[0].stride[kDst] == row_bytes;
-  // Pages apart, each needs an entry of its own in the TLB.
+  // Rows (or columns) that lie at least a page apart need an entry of the TLB each.
   const bool far = std::abs(box.cols[0].stride[kSrc]) >= kPage && std::abs(box.rows[0].stride[kDst]) >= kPage;
   const bool anywhere = (starts_anywhere(box.rows, kDst) && !halves) || (small && starts_anywhere(box.cols, kSrc));
   return (small ? prices.small : prices.large)[far][anywhere] / full_tiles(box, piece);
@@ -97,11 +100,11 @@ double kernel_rate(const BoxPlan& box, bool converts) {
       double out = kTranspose[static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(piece)))];
       if (std::min(box.row_count, box.col_count) > kFew) {
         out *= full_tiles(box, piece);
-        // Less than a square of whole lines.
+        // The kernel of lists moves squares of whole lines; fewer rows do not fill one.
         if (!box.strided && piece >= 4 && box.row_count * piece < kCacheLine) out *= 0.5;
       }
       if (box.cols[0].stride[kSrc] % kSameSets == 0 && box.rows[0].stride[kDst] % kSameSets == 0) out *= 0.6;
-      // Narrow rows apart from each other.
+      // Rows of less than 32 bytes that do not follow each other leave most of a store unused.
       const bool rows_follow = box.rows[0].stride[kDst] == row_bytes;
       return out * (rows_follow ? 1 : std::min(1.0, static_cast<double>(row_bytes) / 32));
     }
@@ -111,7 +114,7 @@ double kernel_rate(const BoxPlan& box, bool converts) {
   return 30;
 }
 
-/// Whether elements are read one by one from different lines, or nearly so.
+/// Whether elements are read one by one, and each, or every few, from another line.
 bool reads_lines(const BoxPlan& box) {
   return box.shape == KernelShape::gather && box.chunk == 0 && !box.dense_rows &&
          std::ranges::any_of(box.cols, [&](const Axis& a) {
@@ -119,7 +122,8 @@ bool reads_lines(const BoxPlan& box) {
          });
 }
 
-/// Entries of the lists of a box's rows and columns of several axes: made anew where blocks' first ones differ.
+/// How many entries the lists of where a box's rows and columns start have, all blocks together. A list of one axis is
+/// free; a list of several axes is made anew for a block that starts at another row or column.
 double listed(const BoxPlan& box) {
   const auto blocks = static_cast<double>(box.blocks), panels = blocks / static_cast<double>(box.strips);
   double out = 0;
@@ -166,7 +170,7 @@ class Price {
  private:
   double rate(const BoxPlan& box, bool converts) const { return kernel_rate(box, converts) * prices_.in_caches; }
 
-  /// `times` over; a part of a tile is put together in the cache.
+  /// Adds a box that is done so many times. One that is `in_tile` writes to an image in the cache.
   void add_box(const BoxPlan& box, double times, bool in_tile) {
     const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes_;
     const double from = box.shape == KernelShape::fill ? 0 : elements * (src_bytes_ + old_bytes_);
@@ -187,7 +191,7 @@ class Price {
       ns_ += streamed(box, from, to);
   }
 
-  /// Lines by byte permutations.
+  /// Adds a box whose lines are made by byte permutations.
   void add_permuted(double from, double to) {
     bytes_read_ += from;
     bytes_written_ += to;
@@ -196,13 +200,13 @@ class Price {
                     : (from + to) * (1 / kPermuted + waited_);
   }
 
-  /// Past the caches.
+  /// Nanoseconds to move a box past the caches, from so many bytes to so many.
   double streamed(const BoxPlan& box, double from, double to) const {
     const double memory = from * spread_ / read_ + to / prices_.write;
     const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
     if (box.shape == KernelShape::gather || box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4)
       return (from + to) / rate(box, converts_);
-    // Lines that are written in parts.
+    // Lines that are written in several stores through the cache.
     if (box.row_run > 0 || box.shape == KernelShape::fill || (!box.dense_cols && piece < kScatteredPiece))
       return (from + to) / (piece >= kCacheLine ? kWholeLines : kPartialLines);
     if (box.shape == KernelShape::transpose) {
@@ -210,11 +214,11 @@ class Price {
       return memory * transposition(box, piece, prices_);
     }
     if (converts_) return memory * 1.15;
-    // Pieces that start and end anywhere in lines take longer.
+    // Pieces that do not divide a line, and are no multiple of one, take longer.
     return memory * (box.long_runs ? 1 : piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08 : 1.3);
   }
 
-  /// Bits to or from the cache, and conversion there.
+  /// Adds a conversion by stages: one stage converts, the others move bits within the cache.
   void add_stages(const BoxPlan& box, double times) {
     times *= static_cast<double>(box.blocks);
     const std::size_t converting = box.converts_last ? box.nested.size() - 1 : 0;
@@ -236,10 +240,10 @@ class Price {
 
   const Prices& prices_;
   const bool streams_, converts_;
-  /// Of an element of the source, of the destination, and of the latter where it is read.
+  /// Bytes of an element of the source and of the destination, and of the old value that is read from the destination.
   const double src_bytes_, dst_bytes_, old_bytes_;
   const double spread_, read_;
-  /// Nanoseconds a byte in the caches, beyond what its kernel takes.
+  /// Nanoseconds that each byte waits in the caches, beyond the time of its kernel.
   double waited_ = 0;
   double bytes_read_ = 0, bytes_written_ = 0, ns_ = kRunNs;
 };

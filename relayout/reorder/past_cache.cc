@@ -1,4 +1,4 @@
-// What is known of boxes and destinations before they are written past the caches, or not.
+// Properties of boxes and destinations that decide whether they are written past the cache.
 #include "relayout/reorder/past_cache.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace relayout {
 namespace {
 
-/// Whether a transposition writes short rows of parts of lines here and there. Past the cache each would be put
-/// together for a line or two and two parts of lines, which takes a multiple of the time through the cache, whatever
-/// the size. Halves and quarters of lines that follow each other make lines.
+/// Whether a transposition writes short rows that neither are whole lines nor follow each other. Past the cache, each
+/// row would be a line or two and two partial lines, and partial lines take several times as long there as through the
+/// cache. (Rows of a half or a quarter of a line that follow each other make lines together.)
 bool scatters_rows(const BoxPlan& box) {
   constexpr int64_t kShort = 8 * kCacheLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
@@ -22,8 +22,8 @@ bool scatters_rows(const BoxPlan& box) {
          !follow;
 }
 
-/// Whether a box that is no tile is transposed, or copied in pieces of less than half a line, in blocks of less than a
-/// few lines.
+/// Whether a box without nested plans has blocks of less than 16 lines that are transposed, or copied in pieces of less
+/// than half a line: starting such a block takes longer than moving it.
 bool in_small_blocks(const BoxPlan& box) {
   const bool small = box.shape == KernelShape::copy
                          ? !box.long_runs && box.shuffle == 1 && box.piece[kDst] < kCacheLine / 2
@@ -32,12 +32,13 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kCacheLine;
 }
 
-/// Whether a box goes by tiles of registers, which write through the cache, or past it by images of their own: what
-/// else there is would be past it alone. (Planned anew for the cache, a few such boxes have no tiles.)
+/// Whether a box goes by tiles of registers. These write through the cache, or past it by way of images, whatever the
+/// plan says; so only the other boxes of the plan would be written past the cache. (Planned anew for the cache, a few
+/// such boxes are not done by tiles.)
 bool by_register_tiles(const BoxPlan& box) { return box.nested.empty() && box.row_run > 0; }
 
-/// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
-/// of the time goes to putting lines together, which the cache does as well. Or whether it leaves gaps in lines.
+/// Whether a box copies pieces of less than half a line of which no whole number makes a line: most of the time goes to
+/// putting lines together, which the cache does as well. Or whether it leaves gaps in the lines that it writes.
 bool writes_scraps(const BoxPlan& box) {
   const int64_t piece = box.piece[kDst];
   const auto gap = [](const RowSource& source) { return source.from == RowSource::kGap; };

@@ -22,8 +22,9 @@ namespace relayout {
 struct Cost {
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  /// A rough time in nanoseconds on one thread, for comparing plans: by the prices of the one of two machines that is
-  /// like the plan's, one whose last level is far or one whose is not.
+  /// A rough time in nanoseconds on one thread, for comparing plans. There are two lists of prices, of a machine whose
+  /// last level is slow and shared by many cores (Machine::slow_shared_l3()) and of one whose is not; the plan's
+  /// machine says which is used.
   double nanoseconds = 0;
 };
 
@@ -37,11 +38,12 @@ struct AttributeValues {
 struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
 
-  /// So much of a last level counts. Larger ones are most often a server's, shared by dozens of cores and *far* from
-  /// each: to read not much faster than memory, and to write slower than past it.
+  /// The most of a last level that plans count on. A larger one is most often that of a server, shared by dozens of
+  /// cores and slow to reach from each of them: reading from it is not much faster than reading from memory, and
+  /// writing to it is slower than writing past it.
   static constexpr int64_t kMaxL3Share = 32 << 20;
   bool slow_shared_l3() const { return l3 > kMaxL3Share; }
-  /// What plans count on.
+  /// The bytes of the last level that plans count on.
   int64_t l3_share() const { return slow_shared_l3() ? std::max(l2, kMaxL3Share) : l3; }
 };
 

@@ -107,7 +107,7 @@ int32_t DimRefiner::make_table(int64_t first, int64_t step, int64_t count, Table
   return static_cast<int32_t>(tables.size()) - 1;
 }
 
-/// `count` steps of a level, from index `first`. Full levels share their table.
+/// The axis of `count` steps of a level, from index `first` on. All axes of a full level share one table.
 Axis DimRefiner::axis(std::size_t level, int64_t first, int64_t count, Tables& tables) {
   Level& l = levels_[level];
   if (count == 1) return {};

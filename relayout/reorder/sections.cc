@@ -11,11 +11,12 @@
 namespace relayout {
 namespace {
 
-/// Bytes from a block's first element to its last, of blocks that are made as a whole.
+/// The most bytes from the first element of a block to its last where blocks are made as a whole.
 constexpr int64_t kMaxStretch = 4096;
-/// Parts of one dim at most.
+/// The most boxes of one dim.
 constexpr int64_t kMaxSectionBoxes = 48;
-/// So many blocks that share lines of the source are done together.
+/// Up to kMaxTogether blocks are one bundle where they are less than kSharedBytes apart in the source: they share lines
+/// of it, which then are read once.
 constexpr int64_t kMaxTogether = 8;
 constexpr int64_t kSharedBytes = 256;
 
@@ -43,7 +44,7 @@ class Cutter {
     return !small_ || (refiner_.ranges() == 1 && capacity_ == end_ && affine);
   }
 
-  /// The boxes' own pieces, each by itself.
+  /// Each range of indices that refine() would make, as a bundle of its own.
   DimSections ranges(Tables& tables) {
     DimSections out;
     Axes axes;

@@ -16,17 +16,18 @@
 namespace relayout {
 namespace {
 
-/// A tile that is made in place, of blocks with gaps or where nothing is written past the cache.
+/// The most bytes of a tile that is not put together in an image first, as it has gaps or is written through the cache.
 constexpr int64_t kPlainTile = 32 << 10;
 
-/// The source is fetched so many bytes ahead, in whole tiles.
+/// The source is fetched at least so many bytes ahead, a whole number of tiles.
 constexpr int64_t kTileAhead = 2 << 10;
 
-/// Lines that the first-level cache holds until they are read again.
+/// The lines that a first-level cache of 32 KiB holds until they are read again.
 constexpr int64_t kNearLines = 512;
 
-/// Lines of the source that some axes read: those that step within lines make one stretch. And, where all others' steps
-/// have a common divisor of several lines, as many more as if they were in all sets of the cache: few sets hold them.
+/// Counts the lines of the source that the boxes of a tile read (`lines`). Where the steps between these lines are all
+/// multiples of some number of lines, only so many sets of the cache hold them; `in_sets` counts a line as that number
+/// of lines, so that it can be compared with a cache of all sets.
 struct LinesRead {
   double lines = 0, in_sets = 0;
 
@@ -48,7 +49,8 @@ struct LinesRead {
   }
 };
 
-/// Whether the loops around a tile that reads `lines` come back to them when they have left the first-level cache.
+/// Whether the loops around a tile that reads so many lines come back to these only after they have left the
+/// first-level cache.
 bool reads_again(double lines, const Axes& loops) {
   for (auto loop = loops.end(); loop-- != loops.begin();) {
     const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kCacheLine;
@@ -60,10 +62,11 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
-/// Whether a box is moved element by element.
+/// Whether a nested box is moved element by element.
 bool one_by_one(const BoxPlan& box) { return box.shape == KernelShape::gather && box.piece[kDst] < kGroup; }
 
-/// Whether a box is moved in blocks with lists (copies where `copies`).
+/// Whether a nested box is moved in blocks with lists of where their rows and columns start. Copies count only where
+/// `copies` is set.
 bool in_blocks(const BoxPlan& box, bool copies) {
   return box.shape == KernelShape::transpose || (box.shape == KernelShape::copy && copies && !box.long_runs);
 }
@@ -122,7 +125,7 @@ class Tiler {
     simplify(common);
     group.offset = common.offset;
     group.common = std::move(common.axes);
-    // What steps within a run belongs to its parts.
+    // An axis that steps within a run belongs to the boxes of the run.
     for (Run& run : group.runs) run.measure(element_);
     while (!group.common.empty() && group.common.back().table < 0 &&
            group.common.back().stride[kDst] < longest(group)) {
@@ -166,21 +169,21 @@ class Tiler {
     }
   }
 
-  /// Bytes of each run that are put together at a time: less than a page of one, or two where whole lines need
-  /// them, half of one of several, so that reading and writing take turns often, and less where all of them would take
-  /// too much of the cache.
+  /// How many bytes of each run are put together at a time, so that reading and writing take turns often: less than a
+  /// page of a single run, half of that of several, and less where all runs together would exceed kMaxTileBytes.
   static int64_t room(int64_t runs) {
     return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kCacheLine;
   }
 
-  /// Chooses the axes that a tile has, in the order of the destination, and what is left over as another group.
+  /// Chooses which of the common axes a tile has, in the order of the destination; the others are loops around it.
+  /// Where a tile has some steps of an axis that do not divide it, the steps left over are tiles of their own.
   void add_tiles(Group& group) {
     const int64_t run_bytes = group.runs[0].bytes, runs = static_cast<int64_t>(group.runs.size());
     bool dense = planner_.streams && !planner_.sums;
     for (const Run& run : group.runs)
       dense = dense && run.bytes == run_bytes && run.elements(true) * element_ == run_bytes;
     if (dense) {
-      // Blocks that do not follow each other, nor are whole lines, make no lines.
+      // Runs can be put together to lines only where they follow each other.
       const auto next = stepping(group.common, kDst, run_bytes);
       dense = next != group.common.end();
     }
@@ -190,7 +193,7 @@ class Tiler {
     while (!group.common.empty()) {
       const auto next = dense ? stepping(group.common, kDst, bytes) : nearest(group.common, kDst);
       if (next == group.common.end()) break;
-      // Whole lines, of the source, too, where these blocks are next to each other in it.
+      // So many steps are whole lines of the destination, and of the source where they are next to each other there.
       const int64_t whole =
           kCacheLine / std::min(std::gcd(kCacheLine, bytes), std::gcd(kCacheLine, next->stride[kSrc]));
       int64_t most = std::max<int64_t>(1, most_bytes / bytes);
@@ -224,7 +227,7 @@ class Tiler {
     emit(group, group.offset, tile, group.common, dense);
   }
 
-  /// Parts of a tile, where in the group their runs begin, and their plans.
+  /// A box of a tile whose plan is made: where in the group its run begins, and the plan.
   struct PlannedBox {
     const SectionBox* section_box;
     int64_t begin;
@@ -232,7 +235,8 @@ class Tiler {
   };
   using Planned = SmallVector<PlannedBox, 16>;
 
-  /// A part of a tile, of a run from `begin` on. Of parts with equal axes the plans differ in where they start.
+  /// Plans a box of a tile; its run begins at `begin` in the group. Where a box with the same axes is planned already,
+  /// the plans differ only in where they start.
   BoxPlan plan_nested(const SectionBox& section_box, int64_t begin, const Axes& tile, const Planned& planned) const {
     const auto like = std::ranges::find_if(planned, [&](const PlannedBox& other) {
       return other.section_box->padding == section_box.padding &&
@@ -250,11 +254,12 @@ class Tiler {
     return out;
   }
 
-  /// See BoxPlan::row_sources; of a run that makes a row of a tile.
+  /// What a run of a tile holds, piece by piece: it is one of the rows that BoxPlan::row_sources describes.
   std::vector<RowSource> row_sources(const Run& run) const {
     const int64_t lines = run.bytes / std::min(kCacheLine, run.bytes & -run.bytes);
     if (planner_.converts || lines > kMaxRowLines) return {};
-    // Where pieces start on both sides, of each part those that its first axes do not make longer.
+    // Where pieces start on both sides. The first axes of a box make a piece longer while both sides follow each other
+    // along them; the other axes make more pieces.
     struct Piece {
       int64_t dst;
       RowSource source;
@@ -287,10 +292,11 @@ class Tiler {
     return out;
   }
 
-  /// What starting the blocks of a leaf takes, in all tiles. See in_blocks(); `in_line`: its run is less than a line.
+  /// Counts the time that the blocks of a nested box take to start, in all tiles. See in_blocks() for `copies`;
+  /// `in_line`: its run is less than a line.
   void weigh(const BoxPlan& leaf, int64_t tiles, bool copies, bool in_line) {
-    // Blocks of less than this cost more than they move. And what could be written through the cache, in bytes, while
-    // one starts, and for a byte that is moved one by one.
+    // A block of less than kSmallBlock bytes takes longer to start than to move. While one starts, kStart bytes could
+    // be written through the cache; while one byte is moved by itself, kOneByOne bytes.
     constexpr int64_t kSmallBlock = 16 * kCacheLine, kStart = 2 << 10, kOneByOne = 4;
     if (in_line || one_by_one(leaf)) {
       out_.in_small_pieces += leaf.elements * tiles;
@@ -363,7 +369,7 @@ void scale(Axes& axes, int64_t src_units, int64_t dst_units) {
   for (Axis& axis : axes) relayout::scale(axis.stride, src_units, dst_units);
 }
 
-/// A bundle of one more dim for all runs of a group.
+/// Extends all runs of a group by a bundle of one more dim: each run becomes as many runs as the bundle has sections.
 void multiply(Group& group, const Bundle& bundle) {
   group.common.insert(group.common.end(), bundle.common.begin(), bundle.common.end());
   for (std::size_t k = 0; k < kOperands; ++k) group.offset[k] += bundle.offset[k];

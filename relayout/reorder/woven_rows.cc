@@ -11,16 +11,17 @@
 namespace relayout {
 namespace {
 
-/// Bytes of the source that those of a line lie in: four stretches of a line.
+/// The bytes of a line must lie within so many bytes of the source: a kernel reads four stretches of a line each.
 constexpr int64_t kReach = 4 * kCacheLine;
-/// Of rows with gaps, the part that is written at least, one in so many.
+/// Of rows with gaps, at least one byte in so many must be written.
 constexpr int64_t kSparse = 4;
-/// Rows of a transposition that fill no tile.
+/// A transposition of at most so many rows does not fill a tile of registers.
 constexpr int64_t kMostPermutedRows = 4;
-/// Runs of fewer bytes have no whole line.
+/// A run of fewer bytes may have no whole line, wherever it starts.
 constexpr int64_t kLeastRun = 2 * kCacheLine;
 
-/// The pieces of `row`, and the rows' steps: along `next`. Empty where they make no lines.
+/// The pieces of a row whose axes are `row`, in the order of the destination, where the next row is one step of `next`
+/// on. Empty where lines cannot be made of them.
 std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next) {
   struct Piece {
     int64_t dst, src;
@@ -59,7 +60,8 @@ std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next)
 }  // namespace
 
 void note_permuted_rows(BoxPlan& plan) {
-  // Rows of a tile, which they would not fill; but those that follow each other are deinterleaved.
+  // A transposition of few rows fills no tile of registers, unless its columns follow each other in the source: those
+  // are deinterleaved.
   const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kMostPermutedRows &&
                         plan.cols.size() == 1 && plan.cols[0].stride[kSrc] != plan.row_count * plan.piece[kSrc];
   const bool small = moves_small_pieces(plan) || few_rows;
