@@ -1,4 +1,5 @@
-// The loops around the kernels: from block to block of a box.
+// The loops around the kernels: from block to block of a box. Start at run_blocks() at the end, which chooses how a box
+// is run.
 #include "relayout/cpu/run.h"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
   });
 }
 
-/// Blocks in the cache that (de)interleave a few columns (rows): the kernel is chosen, and its list made, once. False
-/// where a box does not.
+/// Runs blocks that interleave a few columns, or deinterleave a few rows, through the cache: the kernel is chosen, and
+/// its list made, once for all blocks. False, and nothing is done, where a box does neither.
 bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   if (box.rows.size() != 1 || box.cols.size() != 1) return false;
   const Axis &row = box.rows[0], &col = box.cols[0];
@@ -61,8 +62,8 @@ bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables
   return true;
 }
 
-/// Transpositions in the cache of which each block is all of a region: by one kernel and the same lists. False where a
-/// box is something else.
+/// Runs a transposition through the cache whose blocks are whole regions: with one kernel and the same lists for all
+/// blocks. False, and nothing is done, where a box is something else.
 bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   const bool cached = !context.plan.streams() || context.in_tile;
   if (box.shape != KernelShape::transpose || !cached || context.converts() || box.shuffle > 1 || box.row_run > 0 ||
@@ -81,9 +82,11 @@ bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& ta
   return true;
 }
 
-/// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
-/// start of the next row, in the source as in the destination. Short rows of small regions are made in the cache
-/// instead: the first line and the last row, each made alone, would take longer than the rest.
+/// Whether rows that are as long as whole lines, but do not start at lines, can be *joined*: they follow each other in
+/// the destination, so that the last line of a row is completed by the start of the next row. Then blocks are moved on
+/// by some columns so that they start at lines, and kernels write whole lines only. Short rows of small regions are not
+/// joined but put together in the cache: the first line and the last row, which are made each by itself, would take
+/// longer than all the rest.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
@@ -94,9 +97,9 @@ bool rows_join(const RunContext& context, const BoxPlan& box) {
          box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);
 }
 
-/// A block of such a box that has been moved on by `shift` columns, to its rows' first lines: the last columns of a row
-/// are the next row's first ones. What is before the first row's first line, and after the last row's last one, are
-/// blocks of their own.
+/// Runs a block of a box whose rows are joined. It has been moved on by `shift` columns, so that it starts at the first
+/// whole line of its rows; its last columns are then the first ones of the next row. What comes before the first whole
+/// line of the first row, and after the last whole line of the last row, is made as blocks of their own.
 void run_joined(const RunContext& context, const BoxPlan& box, Block block, IndexRange row, const IndexRange& col,
                 int64_t shift) {
   int64_t cols[kMaxListed], first[kCacheLine], unused[kCacheLine];
@@ -129,10 +132,11 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   Starts2 rows(box.rows), cols(box.cols);
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
-  // What completes a line of the destination.
+  // So many more columns than its own complete the last line of a block.
   const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
   const int64_t extra_cols = context.plan.streams() ? ceil_div(kMaxExtra, piece) : 0;
-  // Where strips are fetched one ahead, the last one of a panel fetches the first one of the next block.
+  // Where each strip prefetches the next one, the last strip of a panel prefetches the first one of the next panel or
+  // region.
   const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
   const bool by_strips =
       box.ahead > 0 && box.dense_rows && (box.cols.size() == 1 || box.panels == 1) && over >= 0 && over < kMaxExtra;
@@ -185,7 +189,7 @@ Block sub_block(const BoxPlan& box, const Block& block, int64_t row, int64_t row
   sub.rows = rows;
   sub.cols = cols;
   sub.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
-  // The source's rows are one axis, or follow each other: their list holds from any row on.
+  // The rows of the source are one axis, or follow each other, so that the same list serves from any row on.
   sub.src += block.src_rows[row];
   sub.offset[kSrc] += block.src_rows[row];
   sub.dst_rows += row;

@@ -1,24 +1,25 @@
-// Conversions by stages: chunk by chunk, by way of memory in the first-level cache.
+// Conversions by stages (BoxPlan::stage): at each turn of the loops one stage converts some of the tensor into memory
+// in the first-level cache, and the others move it from there; or the other way round.
 #include "relayout/cpu/steps.h"
 
 namespace relayout::cpu {
 namespace {
 
-/// A part of all chunks: its region is the same in all but for where it starts.
+/// One stage. Its region is the same at each turn of the loops, but for where it starts.
 struct StageBox {
   const BoxPlan* box;
   Block region;
   bool listed;
 };
 
-/// The parts of a box and the lists of their blocks.
+/// The stages of a box and the lists of their blocks.
 class StageBoxes {
  public:
   StageBoxes(const RunContext& context, const BoxPlan& box) : streams_(streams(context, box)) {
     for (std::size_t p = 0; p < box.nested.size(); ++p) add(box.nested[p], boxes_[p]);
     if (streams_) boxes_[box.nested.size() - 1].region.stream = true;
     if (box.converts_last || !past_cache(context)) return;
-    // What is moved last is written by lines, where it is some.
+    // The stages that move last write past the cache where they write whole lines.
     for (std::size_t p = 1; p < box.nested.size(); ++p) {
       boxes_[p].region.stream = boxes_[p].listed && moves_lines(context, box, box.nested[p]);
       streams_ = streams_ || boxes_[p].region.stream;
@@ -26,7 +27,7 @@ class StageBoxes {
   }
 
   const StageBox& operator[](std::size_t i) const { return boxes_[i]; }
-  /// Whether what is converted or moved last is lines, and goes past the cache.
+  /// Whether the last stage writes whole lines, past the cache.
   bool streams() const { return streams_; }
 
  private:
@@ -40,7 +41,7 @@ class StageBoxes {
            context.plan.attributes().beta == 0;
   }
 
-  /// Whether a part is transposed into rows of whole lines, in all chunks of a box.
+  /// Whether a stage transposes into rows of whole lines, at every turn of the loops.
   static bool moves_lines(const RunContext& context, const BoxPlan& box, const BoxPlan& moving) {
     const auto lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; };
     const int64_t bytes = moving.piece[kDst], start = box.offset[kDst] + moving.offset[kDst];
@@ -54,7 +55,7 @@ class StageBoxes {
   void add(const BoxPlan& box, StageBox& stage) {
     stage.box = &box;
     stage.region = {nullptr, nullptr, {}, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
-    // Blocks are parts of one region only where its lists hold from any block on, see sub_block().
+    // The lists are made of the whole region only where sub_block() can start from any block of it.
     const bool even_rows = box.strips == 1 || box.rows.size() == 1 || box.dense_rows;
     const bool even_cols = box.panels == 1 || box.cols.size() == 1 || box.dense_cols;
     stage.listed = even_rows && even_cols && lists_.add(box, stage.region);

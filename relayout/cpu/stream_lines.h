@@ -1,8 +1,10 @@
-// Transposing a block whose rows start anywhere, with the destination's lines written past the cache as wholes.
+// Transposing a block whose rows start anywhere in lines, with each line of the destination written past the cache as a
+// whole.
 //
-// The kernel makes a line of columns of all rows, then the next, and keeps what it has of each row's last line. Small
-// elements and values that are converted have a kernel of their own for that (kernels/transpose_pipelined-inl.h); where
-// it does not do, blocks are made dense first, a line of columns at a time.
+// The kernel goes through the columns by as many as make a line. Of each row it *carries* the bytes of the last,
+// incomplete line, and writes that line once the next columns complete it. Small elements, and values that are
+// converted, have a kernel of their own for that (kernels/transpose_pipelined-inl.h). Where there is none, the source
+// of a block is made dense first.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +14,16 @@
 
 namespace relayout::cpu {
 
-/// What transposes the source as it is, if anything does.
+/// A kernel that transposes the source as it lies, and converts it where the plan does; null where there is none.
 struct Pipelined {
   PipelinedKernel kernel = nullptr;
   const float* scale = nullptr;
 };
 
-/// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that it owns, see stream_block.cc;
-/// `cols` is its part of the box's columns. `pack` is that of transpose_packed(), or a null pointer for sources that
-/// the plain kernels read as they are. At least 16 bytes of rows and a line of columns.
+/// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that the block owns, see
+/// stream_block.cc. `cols` are the columns of the region that the block has. `pack` is that of transpose_packed(), or a
+/// null pointer where the plain kernels read the source as it lies. The block has at least 16 bytes of rows and a line
+/// of columns.
 template <typename Pack>
 class LineTransposition {
  public:
@@ -42,7 +45,7 @@ class LineTransposition {
     const int64_t tile = 16 / bytes_, most = box_.pack && !pipelined_.kernel ? kCacheLine / bytes_
                                                                              : std::max(kCacheLine, kRowBytes / bytes_);
     for (int64_t row = 0; row < block_.rows;) {
-      // What would be less than a tile goes with the rows before it.
+      // Last rows that would be less than a tile go with the rows before them.
       const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;
       run_rows(sub_block(box_, block_, row, rows, 0, block_.cols));
       row += rows;
@@ -51,12 +54,13 @@ class LineTransposition {
 
  private:
   static constexpr bool kPacks = !std::is_null_pointer_v<Pack>;
-  /// Bytes of rows at a time, or as many rows as a line has bytes; and with what would be less than a tile.
+  /// At a time, rows have so many bytes (or there are as many rows as a line has bytes), and 16 more where the last
+  /// rows would be less than a tile.
   static constexpr int64_t kRowBytes = 256, kMostBytes = kRowBytes + 16;
-  /// Columns of a list are fetched so many ahead, a line of columns at a time: of many at once the processor drops
-  /// some.
+  /// Columns are fetched so many ahead, a line of columns at a time: the processor drops some of many prefetches at
+  /// once.
   static constexpr int64_t kLater = 128;
-  /// Columns of the dense block an odd number of lines apart, against conflicts in the cache.
+  /// Columns of the dense copy are an odd number of lines apart, so that they do not compete for few sets of the cache.
   static constexpr int64_t kPitch = kRowBytes + kCacheLine;
 
   void run_rows(const Block& sub) {
@@ -127,7 +131,7 @@ class LineTransposition {
     __builtin_prefetch(from + bytes - 1, 0, 2);
   }
 
-  /// Up to each row's first line, where no other block writes that.
+  /// Writes what comes before the first whole line of each row, if the row starts in this block.
   void put_heads(const Block& sub) {
     if (!starts_row_) return;
     for (int64_t r = 0; r < sub.rows; ++r) {
@@ -136,7 +140,7 @@ class LineTransposition {
     }
   }
 
-  /// What the block owns of each row after its lines of columns.
+  /// Writes what the block owns of each row after the last whole line of columns.
   void put_tails(const Block& sub, int64_t whole_cols) {
     constexpr int64_t kRows = 16;
     const int64_t tail = total_ - whole_cols, made = whole_cols * bytes_, own = block_.cols * bytes_;

@@ -1,7 +1,7 @@
-// Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
-// destination's alignment within a line, and written past the cache; or its lines are made straight from the source.
-// Where the next tile's run goes on, the line that both share is left to it: written in parts it would be fetched, and
-// all stores after it wait for that.
+// Boxes with nested runs (BoxPlan::nested), tile by tile. A run is put together in an image in the first-level cache,
+// at the same place within a line as in the destination, and then written past the cache; or its lines are made
+// straight from the source by byte permutations. Where the next tile continues a run, the line that both share is left
+// to the next tile: a line that is written in two stores is read first, and all stores after it wait for that.
 #include <cstring>
 #include <utility>
 
@@ -11,14 +11,15 @@
 namespace relayout::cpu {
 namespace {
 
-/// A part of a tile. Where it is one block, that is the same in all tiles but for where it starts.
+/// A box that is nested in a tile. If it is one block, its lists are made once, as only its start changes from tile to
+/// tile.
 struct TileBox {
   const BoxPlan* box;
   Block block;
   bool one_block;
 };
 
-/// The parts of a box and the lists of their blocks.
+/// All boxes that are nested in the runs of a tile, and the lists of their blocks.
 class TileBoxes {
  public:
   TileBoxes(const RunContext& context, const BoxPlan& box) {
@@ -43,8 +44,8 @@ class TileBoxes {
   int count_ = 0;
 };
 
-/// From and to memory that changes from tile to tile. Its addresses stay in registers on their way to the kernels: read
-/// back as a pair, soon after they were written one by one, they would wait for all that was stored before.
+/// Runs a nested box from `src` to `dst`, which change from tile to tile. The two addresses are passed in registers.
+/// Stored in a struct one by one and soon read back as a pair, they would wait for all stores before them.
 void run_nested(RunContext& context, const std::byte* src, std::byte* dst, TileBox& nested, const Tables& tables) {
   const BoxPlan& box = *nested.box;
   if (!nested.one_block) {
@@ -59,26 +60,27 @@ void run_nested(RunContext& context, const std::byte* src, std::byte* dst, TileB
   run_block(context, box, block, {0, block.rows, block.rows}, {0, block.cols, block.cols});
 }
 
-/// A run of a tile, and what it leaves to the next one's.
+/// One run of a tile, and what it leaves of its last line to the same run of the next tile.
 class RunOfTile {
  public:
   void plan(const RunContext& context, const BoxPlan& run, int64_t tiles, PermutedLineList& lines) {
     run_ = &run;
-    // Runs of less than a line would be made byte by byte.
+    // A run of less than a line would be made byte by byte.
     permutes_ =
         run.run_bytes >= context.kernels.permuted_bytes && permuted_.plan(context, run, tiles * run.run_bytes, lines);
   }
   bool permutes() const { return permutes_; }
-  /// Whether the padding of an image that starts there in a line is in the memory.
+  /// Whether the memory already holds the padding of an image that starts at this byte of a line.
   bool filled(int64_t in_line) const { return filled_ == in_line; }
 
-  /// The run straight from the source; the next tile's are `step` later.
+  /// Makes the run straight from the source; the same run of the next tile is `step` later.
   void permute(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
     const bool before = std::exchange(goes_on_, permuted_.joins(step, run_->run_bytes));
     permuted_.make(kernels, src, dst, run_->run_bytes, true, {before, goes_on_});
   }
 
-  /// The run from its image, which starts `in_line` bytes into the memory, as the run does in a line.
+  /// Writes the run from its image, which starts at byte `in_line` of the memory, as the run starts at that byte of a
+  /// line.
   void write(const Kernels& kernels, std::byte* memory, int64_t in_line, std::byte* dst, const Offsets& step) {
     filled_ = in_line;
     const bool before = std::exchange(goes_on_, step[kDst] == run_->run_bytes);
@@ -94,12 +96,12 @@ class RunOfTile {
   const BoxPlan* run_;
   PermutedRun permuted_;
   bool permutes_;
-  bool goes_on_ = false;  // in this tile, from the one before
-  int64_t kept_ = 0;      // where in a line that starts which the one before left in the memory
+  bool goes_on_ = false;  // whether the run of this tile continues the one of the tile before
+  int64_t kept_ = 0;      // where in the memory starts what the tile before left of its last line
   int64_t filled_ = -1;
 };
 
-/// By way of images in `memory`.
+/// See run_tiles(); the images are in `memory`.
 [[gnu::noinline]] void run_tiles_in(std::byte* memory, const RunContext& context, const BoxPlan& box,
                                     const Tables& tables, int64_t begin, int64_t end) {
   TileBoxes boxes(context, box);

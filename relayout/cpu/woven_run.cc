@@ -1,4 +1,4 @@
-// Describing the lines of a run, and making them.
+// Finding out where the bytes of each line of a run are read, and making the lines.
 #include "relayout/cpu/woven_run.h"
 
 #include <algorithm>
@@ -13,14 +13,15 @@
 namespace relayout::cpu {
 namespace {
 
-/// Times that lines are made again, to be worth describing them.
+/// Describing the lines of a period is worth it where so many periods follow.
 constexpr int64_t kLeastPeriods = 4;
-/// Pieces of so many bytes and more are copied as fast as 16 bytes are permuted, in the cache and past it.
+/// Where a kernel makes 16 bytes at a time, copying the pieces of a row is as fast if they have so many bytes on
+/// average: through the cache (kShort), and past it (kShortStreamed).
 constexpr int64_t kShort = 4, kShortStreamed = 16;
-/// Runs of fewer bytes are not worth writing past the cache.
+/// Runs of fewer bytes are written through the cache: they have too few whole lines.
 constexpr int64_t kShortRun = 64 * kCacheLine;
 
-/// Whether the padding is one byte again and again.
+/// Whether the bytes of a padding element are all the same.
 bool fills_bytes(uint64_t bits, int64_t element) {
   const uint64_t used = ~uint64_t{0} >> (64 - 8 * element);
   return (bits & used) == ((bits & 255) * 0x0101010101010101 & used);
@@ -32,7 +33,7 @@ uint64_t low_bits(int64_t count) { return count < kCacheLine ? (uint64_t{1} << c
 
 }  // namespace
 
-/// Where a byte of the run is read, or what it is instead.
+/// Where byte `at` of a run is read, from where the run's source starts; or kPadding or kGap.
 int64_t PermutedRun::source_of(int64_t at) const {
   int64_t in_piece = at % row_bytes_;
   const RowSource* piece = run_->row_sources.data();
@@ -40,7 +41,7 @@ int64_t PermutedRun::source_of(int64_t at) const {
   return reads(*piece) ? piece->from + at / row_bytes_ * run_->row_step + in_piece : piece->from;
 }
 
-/// Bytes [first, first + bytes) of stretch k are the line's from in_line on.
+/// Notes that the bytes of a line from in_line on are bytes [first, first + bytes) of its stretch k.
 void PermutedRun::add_stretch(PermutedLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const {
   const bool whole = width_ == kCacheLine;
   uint8_t* const index = whole ? line.index[k / 2] + in_line : line.index[0] + k * width_ + in_line;
@@ -51,7 +52,8 @@ void PermutedRun::add_stretch(PermutedLine& line, int k, int64_t first, int64_t 
   if (k >= 2) line.later |= low_bits(bytes) << in_line;
 }
 
-/// A line from byte `at` of the run on: stretches start at the first byte that none has yet.
+/// Describes the line that starts at byte `at` of a run. Each stretch of the source starts at the first byte that the
+/// line needs and that no stretch has yet. False where that takes too many stretches.
 bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
   constexpr uint8_t kNoByte = 128;
   line = {};
@@ -104,8 +106,8 @@ bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
     }
     count = left;
   }
-  // Others have nothing of the line; what they read, if anything, is where something else is read, of the line or, of
-  // padding alone, of its row.
+  // The other stretches have no byte of the line. A kernel may read them all the same, so they start where the first
+  // one does or, in a line of padding alone, where something of its row is read.
   if (stretches == 0)
     line.from[0] = at / row_bytes_ * run_->row_step + std::ranges::find_if(run_->row_sources, reads)->from;
   for (int k = stretches; k < PermutedLine::kStretches; ++k) line.from[k] = line.from[0];
@@ -113,7 +115,7 @@ bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
   return true;
 }
 
-/// The lines of the list, from byte `start` of a run on.
+/// Describes the lines of one period, from byte `start` of a run on.
 bool PermutedRun::plan_lines(int64_t start) {
   start_ = head_ = kNone;
   for (int64_t i = 0; i < lines_.period; ++i) {
@@ -158,7 +160,7 @@ bool PermutedRun::plan(const RunContext& context, const BoxPlan& run, int64_t to
   return true;
 }
 
-/// Byte by byte.
+/// Makes bytes [begin, end) of a run one by one.
 void PermutedRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const {
   for (int64_t at = begin; at < end; ++at) {
     const int64_t from = source_of(at);
@@ -167,12 +169,12 @@ void PermutedRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin
   }
 }
 
-/// To the first line of a run, `head` bytes after its start. Where rows lie in lines as they did at no line of the
-/// list, it is made anew; false where it cannot be.
+/// Finds the line of the list that starts as a run's first whole line does, which is `head` bytes after the run's
+/// start. Where no line of the list does, the list is made anew; false where it cannot be made.
 bool PermutedRun::seek(int64_t head) {
   if (head == head_) return true;
   if (start_ == kNone) return plan_lines(head);
-  // How far the list's lines start from where this one does in its row.
+  // How far, within a row, the lines of the list start from where this one does.
   int64_t i = 0, away = (start_ - head) % row_bytes_;
   if (away < 0) away += row_bytes_;
   for (const int64_t step = width_ % row_bytes_; i < lines_.period && away != 0; ++i) {
@@ -195,7 +197,7 @@ void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* 
   int64_t head = head_of(dst);
   const int64_t left = joined.after ? head_of(dst + bytes) : 0, rest = left > 0 ? width_ - left : 0;
   if (joined.before) {
-    // From the run before on, of which what it left is made.
+    // Start from the run before, whose last, incomplete line is made here.
     head += head > 0 ? bytes - width_ : bytes;
     src -= bytes / row_bytes_ * run_->row_step;
     dst -= bytes;
@@ -206,8 +208,9 @@ void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* 
   const int64_t rows = bytes / row_bytes_;
   using Store = PermutedLines::Store;
   lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * run_->row_step);
-  // Beside lines that go past the cache nothing is written by way of it, not even by a mask that leaves all of a line
-  // as it is: that would fetch the line, or throw it out again. Of other lines that are not masked all is written anew.
+  // Incomplete lines are made on the stack and copied where whole lines are written past the cache: a masked store may
+  // touch the line beside its own, even if the mask leaves all of that as it is, and would fetch it into the cache or
+  // displace a line that is just being written. Elsewhere a masked store writes them in place.
   const auto edge = [&](Edge& edge_line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
     const bool apart = past_cache && !gaps_;
     alignas(kCacheLine) std::byte made[kCacheLine];
@@ -229,7 +232,8 @@ bool run_permuted(const RunContext& context, const BoxPlan& box, const Tables& t
   if (!context.kernels.permute_lines) return false;
   int64_t row_bytes = 0;
   for (const RowSource& piece : box.row_sources) row_bytes += piece.bytes;
-  // A run's rows are those of the region, or steps of its last axis of columns: then each row of the region has a run.
+  // The rows of a run are those of the region; or they are steps of the last axis of the columns, so that each row of
+  // the region has a run of its own.
   const bool of_region = box.rows_of_region;
   const Axis& next = of_region ? box.rows[0] : box.cols.back();
   const int64_t steps = of_region ? box.row_count : next.extent, region = box.strips * box.panels;
@@ -239,12 +243,13 @@ bool run_permuted(const RunContext& context, const BoxPlan& box, const Tables& t
   at.seek(begin / region);
   PermutedLineList list;
   PermutedRun run;
-  // All blocks, not just these: others, which write the same lines, must be made in the same way.
+  // The bytes of all blocks count, not just of these: a thread that runs other blocks, which may share lines with
+  // these, must come to the same answer.
   if (!run.plan(context, box, box.blocks * runs * block_steps * row_bytes, list)) return false;
   const bool past_cache = context.plan.streams() && !context.in_tile;
   Starts2 starts(box.rows);
   for (int64_t b = begin; b < end;) {
-    // Blocks of one row that follow each other are one run.
+    // Consecutive blocks whose rows are one run are made together.
     const int64_t block = b % region, strip = block % box.strips, panel = block / box.strips;
     const bool one_run = of_region || box.row_count == 1;
     const int64_t blocks = one_run ? std::min(region - block, end - b) : 1;

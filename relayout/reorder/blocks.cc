@@ -163,8 +163,7 @@ void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
 /// narrowed, a panel has so few columns that hardware fetches each of them ahead. Elsewhere, columns whose distance is
 /// a multiple of a power of two share sets of the second level, which then holds only (its size / that power) of their
 /// lines; a panel has a quarter of so many columns, as the next strip of each column is fetched too, and the
-/// destination and page tables need room. Limits that did not gain anything are left out: the latter for elements of 8
-/// bytes, the former for elements of one.
+/// destination and page tables need room. Elements of 8 bytes gain nothing by the latter, those of one by the former.
 int64_t near_columns(const BoxPlan& plan, bool rows_at_lines, const Machine& machine) {
   const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
   if (plan.pack && plan.piece[kSrc] > narrow) return kCacheLine / narrow;
@@ -226,8 +225,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  // A block of few columns has a long strip, and a small region is one block, so that the lists of where rows and
-  // columns start serve more pieces.
+  // A block of few columns has a long strip, and a small region is one block: a list then serves more pieces.
   if (!plan.pack)
     plan.block_rows = std::clamp((plan.col_count * piece <= kCacheLine ? kLongStrip : kSmallRegion) /
                                      (std::min(plan.col_count, plan.block_cols) * piece),
