@@ -8,12 +8,12 @@ namespace {
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Values of which both sides have whole lines.
+/// So many values are whole lines of both types.
 template <DType S, DType D>
 constexpr int64_t kStep = kCacheLine /
                           static_cast<int64_t>(std::min({sizeof(Storage<S>), sizeof(Storage<D>), sizeof(float)}));
 
-/// kStep values, from `values(i)`: those from i on.
+/// Converts kStep values; `values(i)` gives those of a register from index i on.
 template <DType S, DType D, bool kStream, typename V>
 HWY_INLINE void convert_step(std::byte* to, V values) {
   constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kCacheLine / kSize;
@@ -34,7 +34,8 @@ HWY_INLINE void convert_step(std::byte* to, V values) {
   }
 }
 
-/// Some bytes to memory for kMost, as a whole: what is loaded from there need not wait for several stores.
+/// Loads some bytes into memory that has room for kMost, by one store, so that a load of all kMost bytes need not wait
+/// for several stores.
 template <int64_t kMost>
 HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
@@ -50,7 +51,7 @@ HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
   __builtin_memcpy(all, src, static_cast<std::size_t>(bytes));
 }
 
-/// The other way.
+/// Stores some bytes of such memory.
 template <int64_t kMost>
 HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
@@ -68,24 +69,24 @@ HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) 
   __builtin_memcpy(dst, all, static_cast<std::size_t>(bytes));
 }
 
-/// A run of n values. `operate` is the multiplication, or nothing.
+/// Converts a run of n values. `operate` multiplies by the scale, or does nothing.
 template <DType S, DType D, bool kStream, typename Operate>
 HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead, Operate operate) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  // Inlined by force: gcc drops calls of what does nothing but prefetch.
+  // Inlined by force, as gcc drops calls of a function that only prefetches.
   const auto fetch = [&](int64_t i, int64_t bytes) __attribute__((always_inline)) {
     if (ahead == 0 || i * kSrc % kCacheLine != 0) return;
     for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(src + i * kSrc + ahead + b);
   };
   const auto one = [&](int64_t i)
                        HWY_ATTR { store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst); };
-  // Fewer than a register has, by way of memory that has as many.
+  // Fewer values than a register has go by way of memory that has room for a whole register.
   const auto partial = [&](int64_t i, int64_t count) HWY_ATTR {
     if (count <= 0 || count >= kValues) __builtin_unreachable();
     alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
     load_some<kValues * kSrc>(src + i * kSrc, from, count * kSrc);
     store_values<D, false>(operate(load_values<S>(from)), to);
-    // Not by a mask that reaches into a line which passes by the cache.
+    // A masked store would also touch the line beside, which is written past the cache.
     if constexpr (kStream && kValues * kDst <= kCacheLine)
       copy_short(to, dst + i * kDst, count * kDst);
     else
@@ -95,7 +96,7 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
   bool lines = kStream;
   if constexpr (kStream) {
     const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
-    // No element may lie across lines.
+    // Lines can be written whole only if no element lies across two of them.
     lines = head % kDst == 0 && head <= n * kDst;
     const int64_t before = lines ? head / kDst : 0;
     for (; i + kValues <= before; i += kValues) one(i);
@@ -109,7 +110,8 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
                                  [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
     };
     if constexpr (kLines) {
-      // Long runs in several places at a time: of a few streams side by side the machine fetches more than of one.
+      // Long runs are converted at several places at a time: the processor prefetches more of a few streams side by
+      // side than of one.
       constexpr int64_t kStreams = 4, kMin = 4096;
       if (const int64_t each = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; each >= kMin) {
         for (const int64_t end = i + each; i < end; i += kStep<S, D>) {
@@ -132,7 +134,8 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
     one(i);
   }
   if (i == n) return;
-  // The last register's values, some for the second time; but not in lines that have passed by the cache.
+  // The last register is converted as a whole, some of its values for the second time; but not past the cache, as these
+  // may be in a line that is written already.
   if (!kStream && n >= kValues)
     one(n - kValues);
   else
@@ -143,7 +146,7 @@ template <DType S, DType D, bool kStream>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
              const float* scale, int64_t ahead) {
   const auto each = [&](auto operate) HWY_ATTR {
-    // Short runs, of which there are many.
+    // Runs of one register, of which there are many, have a loop of their own.
     if (n == kValues) {
       constexpr int64_t kBytes = kValues * static_cast<int64_t>(sizeof(Storage<D>));
       for (int64_t r = 0; r < runs; ++r) {
@@ -165,7 +168,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
 
 template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
-  // By way of f64, as the rules ask for, these are the same.
+  // The rules ask for f64 as compute type here; the results are the same by way of f32.
   constexpr bool kWide = (S == DType::f64 && D == DType::f32) || (kExactInF32<S> && D == DType::f64);
   if constexpr (kWide || (kInRegisters<S> && kInRegisters<D> && !(S == DType::s32 && D == DType::s32)))
     return &convert<S, D, kStream>;

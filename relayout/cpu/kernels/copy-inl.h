@@ -6,13 +6,13 @@ namespace {
 
 RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
   if (n <= 64) return copy_short(src, dst, n);
-  // The library knows the machine's best way for long runs.
+  // The C library has the best copy of long runs for this machine.
   if (n >= 1024) return void(__builtin_memcpy(dst, src, static_cast<std::size_t>(n)));
   for (int64_t i = 0; i + kCacheLine < n; i += kCacheLine) copy_line(src + i, dst + i);
   copy_line(src + n - kCacheLine, dst + n - kCacheLine);
 }
 
-/// Every run of a region, by `one`.
+/// Calls `one` for every run of a region.
 template <typename One>
 RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                               Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead, One one) {
@@ -28,7 +28,7 @@ RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_
   }
 }
 
-/// Runs of so many bytes, by each(one), which gives all of them to `one`.
+/// Copies runs of so many bytes. each(one) must call `one` for every run.
 template <typename Each>
 RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
   const auto whole = [&]<typename T>(T) __attribute__((always_inline)) {
@@ -44,7 +44,7 @@ RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
     case 64: return each([](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
     default: break;
   }
-  // As copy_short(): which moves is the same for all.
+  // As copy_short(), but the moves are chosen once for all runs.
   const auto by = [&]<typename T>(T) __attribute__((always_inline)) {
     const int64_t last = bytes - static_cast<int64_t>(sizeof(T));
     each([=](const std::byte* from, std::byte* to) {
@@ -77,8 +77,8 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
 
 void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps, int64_t rows, int64_t cols,
                   int64_t bytes) {
-  // Rows in the outer loop. The longer side; of parts of lines, which are written one after the other, only where
-  // it reads a few stretches of the source as they lie.
+  // The inner loop goes along the columns, or along the rows where these are fewer. Pieces of less than a line, which
+  // are written one after the other, change places only where rows are then read in a few stretches of the source.
   if (rows < cols && (bytes >= kCacheLine || (rows <= 32 && src_steps[0] == bytes))) {
     std::swap(rows, cols);
     std::swap(src_steps[0], src_steps[1]);

@@ -1,7 +1,7 @@
-// Runs of 16, 32 and 64 bytes that make lines of the destination one after the other, for copy_stream-inl.h: each line
-// is put together in a register and written past the cache.
+// Copies past the cache of runs of 16, 32 and 64 bytes that follow each other in the destination, for
+// copy_stream-inl.h: each line is put together in a register and written as a whole.
 
-/// Rows and columns of runs, see copy_stream().
+/// The rows and columns of the runs to copy, see copy_stream().
 struct Runs {
   const std::byte* src;
   std::byte* dst;
@@ -9,10 +9,10 @@ struct Runs {
   int64_t rows, cols;
 };
 
-/// Bytes of the source that are read at a time for rows that are written side by side.
+/// So many bytes of the source are read at a time where several rows are written side by side.
 constexpr int64_t kNearBytes = 16 << 10;
 
-/// A line of runs of kBytes: at(0), at(1) ...
+/// A line that is made of the runs of kBytes bytes at(0), at(1) and so on.
 template <int64_t kBytes, typename At>
 HWY_INLINE void put_line(std::byte* dst, At at) {
   const hn::CappedTag<uint8_t, kBytes> piece;
@@ -42,7 +42,7 @@ HWY_INLINE void put_line(std::byte* dst, At at) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// The same where the line starts `skip` bytes into at(0), which is over 0.
+/// The same where the line starts `skip` bytes into at(0); `skip` is over 0.
 template <int64_t kBytes, typename At>
 HWY_INLINE void put_line_between(std::byte* dst, int64_t skip, At at) {
   const auto low = [](int64_t bytes) { return ~uint64_t{0} >> (kCacheLine - bytes); };
@@ -55,14 +55,14 @@ HWY_INLINE void put_line_between(std::byte* dst, int64_t skip, At at) {
 }
 #endif
 
-/// Runs of kBytes whose columns follow each other in the destination.
+/// Copies runs of kBytes bytes whose columns follow each other in the destination.
 template <int64_t kBytes>
 class LineRuns {
  public:
   explicit HWY_INLINE LineRuns(const Runs& runs)
       : runs_(runs), dst_(runs.dst + runs.dst_cols[0]), row_bytes_(runs.cols * kBytes) {}
 
-  /// False of runs that neither of the two ways is for.
+  /// False, and nothing is done, where neither copy_beside() nor copy_joined() suits the runs.
   bool copy() const {
     if (runs_.rows < 2 || runs_.cols < 2 || !follow(runs_.dst_cols, runs_.cols, kBytes)) return false;
     auto starts = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst_));
@@ -96,7 +96,7 @@ class LineRuns {
   static HWY_INLINE int64_t head_of(const std::byte* at) {
     return -static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)) & (kCacheLine - 1);
   }
-  /// Bytes [begin, end) of a row, a few.
+  /// Copies bytes [begin, end) of a row, which are few.
   HWY_INLINE void copy_partial(int64_t r, int64_t begin, int64_t end) const {
     for (int64_t skip = begin % kBytes; begin < end; skip = 0) {
       const int64_t n = std::min(kBytes - skip, end - begin);
@@ -105,8 +105,9 @@ class LineRuns {
     }
   }
 
-  /// A few rows, to which the source goes on from one to the next: some columns of all, a few lines of each row after
-  /// the other, while the next columns are fetched as they lie.
+  /// Copies a few rows of which the source has one right after the other in each column. Some columns of all rows are
+  /// done at a time: a few lines of one row, then of the next. Meanwhile the next columns are prefetched in the order
+  /// of the source.
   void copy_beside() const {
     const int64_t col_bytes = runs_.rows * kBytes;
     const int64_t cols = std::max<int64_t>(1, kNearBytes / (col_bytes * kRuns)) * kRuns;
@@ -139,7 +140,8 @@ class LineRuns {
       copy_partial(r, heads[r] + (row_bytes_ - heads[r]) / kCacheLine * kCacheLine, row_bytes_);
   }
 
-  /// Rows of whole lines that follow each other, between lines: the last line of each ends in the next one.
+  /// Copies rows that are as long as whole lines and follow each other, but do not start at lines: the last line of
+  /// each row is completed by the next row.
   void copy_joined() const {
 #if HWY_TARGET <= HWY_AVX3
     const int64_t head = head_of(row(0)), first = head / kBytes, skip = head % kBytes;
@@ -166,7 +168,7 @@ class LineRuns {
   int64_t row_bytes_;
 };
 
-/// False of runs that are not for this.
+/// Copies runs by whole lines put together in registers. False, and nothing is done, where the runs do not allow it.
 HWY_INLINE bool copy_as_lines(const Runs& runs, int64_t bytes) {
   switch (bytes) {
     case 16: return LineRuns<16>(runs).copy();

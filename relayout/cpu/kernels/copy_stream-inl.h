@@ -1,9 +1,10 @@
-// Copies that pass by the cache, for copy-inl.h: runs by lists, of which several can make a line of the destination
-// together. Only where there are such stores.
+// Copies past the cache, for copy-inl.h: runs that start where lists say, of which several may make a line of the
+// destination together. Only for instruction sets that have stores past the cache.
 
 #include "relayout/cpu/kernels/copy_lines-inl.h"
 
-/// The line of the destination that runs are making, one after the other: `from` to `have` are its bytes so far.
+/// A line of the destination that is not complete yet: runs that follow each other add to it, and when it is whole it
+/// is written. So far it has its bytes `from` to `have`.
 class OpenLine {
  public:
   HWY_INLINE OpenLine() {
@@ -11,14 +12,15 @@ class OpenLine {
     bytes_ = _mm512_setzero_si512();
 #endif
   }
-  /// A run that starts at `to`: where no run ended, that is another line.
+  /// Begins a run that starts at `to`. If the run before did not end there, the line is finished and another one begun.
   HWY_INLINE void start(std::byte* to) {
     if (line_ + have_ == to) return;
     finish();
     from_ = have_ = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) & (kCacheLine - 1));
     line_ = to - have_;
   }
-  /// The first bytes of a run of n that go into the line; it is written when it is whole.
+  /// Adds the first bytes of a run of n to the line, and writes the line if it is whole. Returns how many bytes it
+  /// took.
   HWY_INLINE int64_t complete(const std::byte* src, int64_t n) {
     if (have_ == 0) return 0;
     const int64_t count = std::min(n, kCacheLine - have_);
@@ -32,13 +34,14 @@ class OpenLine {
     from_ = have_ = 0;
     return count;
   }
-  /// Whole lines.
+  /// Writes whole lines.
   HWY_INLINE void put(const std::byte* src, int64_t bytes, int64_t ahead) {
     constexpr int64_t kFew = 8;
     if (bytes > kFew * kCacheLine) {
       stream_lines(src, line_, bytes, ahead);
     } else {
-      // Each by an instruction of its own, which the processor learns to fetch ahead by.
+      // Each line is loaded by an instruction of its own, as the processor learns for each load instruction by how much
+      // its address grows, and prefetches accordingly.
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kFew; ++i) {
         if (i * kCacheLine >= bytes) break;
@@ -47,7 +50,7 @@ class OpenLine {
     }
     line_ += bytes;
   }
-  /// A run, of which so many bytes are there already from its first line on.
+  /// Adds a run, of which `there` bytes, from its first whole line on, are written already.
   HWY_INLINE void copy(const std::byte* src, std::byte* dst, int64_t bytes, int64_t there, int64_t ahead = 0) {
     start(dst);
     int64_t done = complete(src, bytes) + there;
@@ -65,7 +68,7 @@ class OpenLine {
 #endif
     have_ += n;
   }
-  /// What there is of the line.
+  /// Writes the bytes that the incomplete line has.
   HWY_INLINE void finish() {
     if (from_ == have_) return;
 #if HWY_TARGET <= HWY_AVX3
@@ -90,13 +93,14 @@ class OpenLine {
   int64_t from_ = 0, have_ = 0;
 };
 
-/// Places that are copied from side by side: memory is read faster so, as what the processor fetches ahead by itself is
-/// a little of each, and the first lines of a page cost less beside others. And the lines of each in turn.
+/// Long runs are copied from kSide places side by side, kTurn lines of each in turn. Memory is read faster so: the
+/// processor prefetches a little at each place, and while it waits for the first lines of a page at one place the
+/// others go on.
 constexpr int kSide = 8, kTurn = 4;
-/// Fewer runs and shorter long runs are not worth it. Runs are fetched so many turns ahead.
-constexpr int64_t kFewRuns = 32, kPage = 4 << 10, kTurnsAhead = 8;
+/// Fewer runs than kFewRuns are not copied side by side. Runs are prefetched kTurnsAhead turns ahead.
+constexpr int64_t kFewRuns = 32, kTurnsAhead = 8;
 
-/// A run of a region so many runs further on.
+/// The row and column of a run some runs further on.
 struct RunAhead {
   int64_t row, col;
   HWY_INLINE void step(int64_t cols) {
@@ -106,8 +110,8 @@ struct RunAhead {
   }
 };
 
-/// kLines lines from each of kStreams places, of which every `apart`-th is in the lists; each by instructions of its
-/// own, which the processor learns to fetch ahead by.
+/// Copies kLines lines from each of kStreams places, which are every `apart`-th entry of the lists. Each place has load
+/// instructions of its own, see OpenLine::put().
 template <int kStreams, int kLines>
 HWY_INLINE void stream_turn(const std::byte* src, Starts src_list, std::byte* dst, Starts dst_list, int64_t apart) {
 #pragma GCC unroll 8
@@ -119,10 +123,11 @@ HWY_INLINE void stream_turn(const std::byte* src, Starts src_list, std::byte* ds
   }
 }
 
-/// Runs of kLines lines, stretches of rows side by side. Returns how many rows.
+/// Copies runs of kLines lines: the rows are cut into as many stretches as are copied side by side. Returns how many
+/// rows are done.
 template <int kLines>
 int64_t stream_line_runs(const Runs& runs) {
-  // Short loops: of more lines the processor has no more in flight.
+  // Of longer runs fewer places: the processor has no more lines in flight than these make.
   constexpr int kStreams = kLines > kTurn ? kSide / 2 : kSide;
   const int64_t apart = runs.rows / kStreams;
   RunAhead next{kTurnsAhead / runs.cols, kTurnsAhead % runs.cols};
@@ -145,10 +150,11 @@ int64_t stream_line_runs(const Runs& runs) {
   return apart * kStreams;
 }
 
-/// Runs that make lines one after the other, stretches of rows side by side. Returns how many rows.
+/// Copies runs that make lines together: stretches of rows side by side, each with a line of its own that is
+/// incomplete. Returns how many rows are done.
 int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   constexpr int kStreams = kSide / 2;
-  // Stretches of whole lines, where the first one starts at a line.
+  // A stretch has so many rows, or a multiple, that it is whole lines if the first one starts at a line.
   const int64_t whole = runs.cols > 1 ? 1 : kCacheLine / std::min(kCacheLine, bytes & -bytes);
   const int64_t apart = runs.rows / kStreams / whole * whole;
   OpenLine open[kStreams];
@@ -166,14 +172,14 @@ int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   return apart * kStreams;
 }
 
-/// Whole lines of runs of a page and more: of eight runs side by side, or of eight parts of one. Then what is left of
-/// them.
+/// Copies the whole lines of runs of a page and more: of eight runs side by side or, of a run that is left, of eight
+/// places of it. Then it copies what is left of these runs.
 void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Starts dst_list, int64_t count,
                       int64_t bytes) {
   int64_t from[kSide], to[kSide];
   int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst));
   for (int64_t i = 0; i < count; ++i) bits |= dst_list[i];
-  // So many of each, wherever it starts.
+  // A run has at least so many whole lines, wherever it starts.
   const int64_t lines = (bits % kCacheLine == 0 ? bytes : bytes - (kCacheLine - 1)) / kCacheLine, each = lines / kSide;
   const int64_t apart = count / kSide;
   const auto start = [&](int64_t k, int64_t run, int64_t line) {
@@ -201,8 +207,9 @@ void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Sta
   line.finish();
 }
 
-/// Every run of a region, by `one`. Runs that lie apart are fetched by the lists, as what the processor fetches ahead
-/// by itself ends with each of them; so are lines of the destination that are written in parts.
+/// Calls `one` for every run of a region. Runs that do not follow each other in the source are prefetched by the lists,
+/// as the processor's own prefetching ends with each run. So are lines of the destination that are written in several
+/// stores.
 template <typename One>
 HWY_INLINE void stream_each(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, One one) {
@@ -234,7 +241,8 @@ HWY_INLINE void stream_each(const std::byte* src, Starts src_rows, Starts src_co
   }
 }
 
-/// Rows of runs, those at the start side by side where they gain by it; the others are left. Returns how many.
+/// Copies the first rows of a region from several places side by side, where that gains. Returns how many rows are
+/// done.
 int64_t stream_side_by_side(const Runs& runs, int64_t bytes) {
   if (runs.cols == 1 && bytes >= kPage && bytes * runs.rows >= kSide * kPage) {
     stream_long_runs(runs.src + runs.src_cols[0], runs.src_rows, runs.dst + runs.dst_cols[0], runs.dst_rows, runs.rows,
@@ -272,13 +280,13 @@ void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::by
     each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0, one);
   };
   if (bytes == kCacheLine && rows > 1 && cols > 1 && aligned(kCacheLine)) {
-    // Short loops: the more lines the processor has in flight.
+    // One line at a time: in a short loop the processor has more lines in flight.
     each_short([](const std::byte* from, std::byte* to) HWY_ATTR { stream_lines(from, to, kCacheLine, 0); });
   } else if (copy_as_lines({src, dst, src_rows, src_cols, dst_rows, dst_cols, rows, cols}, bytes) ||
              copy_as_lines({src, dst, src_cols, src_rows, dst_cols, dst_rows, cols, rows}, bytes)) {
     return;
   } else if (bytes == kHalf && aligned(kHalf)) {
-    // Halves and quarters of lines, one after the other.
+    // Halves and quarters of lines are written one after the other.
     const hn::CappedTag<uint8_t, kHalf> d;
     each_short([=](const std::byte* from, std::byte* to) HWY_ATTR {
       for (int64_t b = 0; b < kHalf; b += static_cast<int64_t>(hn::MaxLanes(d)))

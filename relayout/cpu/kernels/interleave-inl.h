@@ -44,8 +44,8 @@ struct Few {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// For each of K lines which bytes of K registers it has, by pairs of registers: bits 0 to 6 say which of a pair's, bit
-/// k of a byte's mask which pair.
+/// Says, for each of K lines, which bytes of K registers it has. index[line][p] are the bytes within the pair p of
+/// registers (0 to 127), and bit b of second[line] says that byte b comes from the second pair.
 template <int64_t kSize, int kK, bool kBack>
 struct InterleaveBytes {
   alignas(64) uint8_t index[kK][2][64] = {};
@@ -55,7 +55,7 @@ struct InterleaveBytes {
     for (int64_t line = 0; line < kK; ++line) {
       for (int64_t b = 0; b < 64; ++b) {
         const int64_t lanes = 64 / kSize;
-        // Element e of the K lines, one after the other.
+        // The byte belongs to element e of the K lines together.
         const int64_t e = (line * 64 + b) / kSize;
         const int64_t from = kBack ? e % lanes * kK + e / lanes : e % kK * lanes + e / kK;
         const int64_t byte = from * kSize + b % kSize, pair = byte / 128;
@@ -84,7 +84,7 @@ HWY_INLINE Few<D, kK> permute_interleaved(D, const Few<D, kK>& in) {
   return out;
 }
 
-/// One register's rows of K columns each.
+/// Stores the rows that one register of each of K columns has.
 template <bool kStream, int kK, class D, typename T>
 HWY_INLINE void store_interleaved(D d, const Few<D, kK>& in, T* to) {
   const auto out = permute_interleaved<sizeof(T), false>(d, in);
@@ -122,7 +122,7 @@ HWY_INLINE Few<D, kK> load_interleaved(D d, const T* from) {
 
 #endif
 
-/// Rows [begin, end), whole registers of them; kStream: dst's bytes there are whole lines.
+/// Interleaves rows [begin, end), a whole number of registers. kStream: these are whole lines of the destination.
 template <typename T, int kCols, bool kStream>
 HWY_INLINE void interleave_rows(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t begin,
                                 int64_t end) {
@@ -145,12 +145,12 @@ void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, i
   const int64_t whole = rows / kLanes * kLanes;
   interleave_rows<T, kCols, false>(src, src_cols, dst, 0, whole);
   if (whole == rows) return;
-  // The last register repeats some.
+  // The last register starts earlier and does some rows again.
   if (whole > 0) return interleave_rows<T, kCols, false>(src, src_cols, dst, rows - kLanes, rows);
   interleave_plain<T, kCols>(src, src_cols, dst, 0, rows);
 }
 
-/// The same, lines past the cache. Where no row starts at a line, through it.
+/// As interleave(), with whole lines written past the cache; where no row starts at a line, all goes through it.
 template <typename T, int kCols>
 void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
@@ -160,7 +160,7 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   if (first == kCacheLine || first >= rows) return interleave<T, kCols>(src, src_cols, dst, rows);
   const int64_t end = first + (rows - first) / kLanes * kLanes;
   if (kCols > 4 && rows >= kLanes && first <= kLanes) {
-    // Many elements are before the first line and after the last one: those of a register are made elsewhere.
+    // What comes before the first whole line and after the last one is made in memory, a register of rows, and copied.
     alignas(64) std::byte made[kCols * kCacheLine];
     const auto partial = [&](int64_t row, int64_t from, int64_t count) HWY_ATTR {
       int64_t cols[kCols];
@@ -178,7 +178,7 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   interleave_plain<T, kCols>(src, src_cols, dst, end, rows);
 }
 
-/// Columns [begin, end), whole registers of them; kStream: each row's bytes there are whole lines.
+/// Deinterleaves columns [begin, end), a whole number of registers. kStream: these are whole lines of each row.
 template <typename T, int kRows, bool kStream>
 HWY_INLINE void deinterleave_cols(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t begin,
                                   int64_t end) {
@@ -207,8 +207,8 @@ void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   deinterleave_plain<T, kRows>(src, dst, dst_rows, 0, cols);
 }
 
-/// The same, for rows that start at lines and are whole lines. Of more than four rows also others: what is lines in all
-/// of them alike passes by the cache.
+/// As deinterleave(), past the cache, for rows that start at lines and are whole lines. More than four rows may be any:
+/// where all of them start at the same byte of a line, their whole lines are written past the cache.
 template <typename T, int kRows>
 void deinterleave_stream(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
@@ -220,7 +220,7 @@ void deinterleave_stream(const std::byte* src, std::byte* dst, const int64_t* ds
     for (int r = 1; r < kRows; ++r) unlike |= (start(r) - start(0)) & (kCacheLine - 1);
     if (unlike != 0 || first > kLanes || first + kLanes > cols) return deinterleave<T, kRows>(src, dst, dst_rows, cols);
     const int64_t end = first + (cols - first) / kLanes * kLanes;
-    // A register's columns made elsewhere, of which some are put.
+    // Makes a register of columns in memory and copies some of them.
     const auto partial = [&](int64_t col, int64_t from, int64_t count) HWY_ATTR {
       alignas(64) std::byte made[kRows * kCacheLine];
       int64_t rows[kRows];

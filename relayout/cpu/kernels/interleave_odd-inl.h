@@ -10,12 +10,13 @@
 template <typename T, int kK>
 struct OddInterleave {
   static constexpr int kLanes = HWY_LANES(T), kTurns = 4;
-  /// Whether a lane is turned by 1 << i registers: all bits or none.
+  /// turns[i]: all bits of a lane are set where it is turned by 1 << i registers, none where it is not.
   alignas(64) T turns[kTurns][kLanes] = {};
-  /// The lane in which a row has group c, and the group that it has in lane l.
+  /// lane[row][c]: the lane in which a row has its element of group c; group[row][l]: the group of its element in lane
+  /// l.
   alignas(64) T lane[kK][kLanes] = {}, group[kK][kLanes] = {};
 
-  /// The row that is in register i once lanes are turned.
+  /// The row that register i holds once the lanes are turned.
   static constexpr int row(int i) { return i * kLanes % kK; }
 
   constexpr OddInterleave() {
@@ -37,8 +38,8 @@ struct OddInterleave {
 template <typename T, int kK>
 inline constexpr OddInterleave<T, kK> kOddInterleave;
 
-/// Lanes of a mask from kStep registers before, or, with kK - kStep, from so many after. The registers are one cycle:
-/// each is blended once the one that needs it has been.
+/// Takes the lanes of a mask from the register kStep before, modulo kK (kK - kStep: from kStep after). The registers
+/// are done along one cycle, so that each is changed only after the one that needs it.
 template <int kK, int kStep, class D, std::size_t... i>
 HWY_INLINE void turn_lanes(D d, const hn::TFromD<D>* lanes, Few<D, kK>& a, std::index_sequence<i...>) {
   const auto mask = hn::MaskFromVec(hn::Load(d, lanes));

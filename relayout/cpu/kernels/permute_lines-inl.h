@@ -1,7 +1,7 @@
-// Lines of the destination by byte permutations of stretches of the source, for copy-inl.h: whole ones where bytes of
-// two registers are permuted by one instruction, else 16 bytes at a time.
+// Makes lines of the destination by byte permutations of stretches of the source (PermutedLine), for copy-inl.h: whole
+// lines where one instruction permutes the bytes of two registers, otherwise 16 bytes at a time.
 
-/// The source is fetched so many bytes ahead of each stretch.
+/// The source is prefetched so many bytes ahead of each stretch.
 constexpr int64_t kPermuteAhead = 4 << 10;
 
 #if HWY_TARGET <= HWY_AVX3_DL
@@ -39,7 +39,7 @@ HWY_INLINE void make_line(const std::byte* src, std::byte* dst, const PermutedLi
 
 constexpr int64_t kPermutedBytes = 16;
 
-/// 16 bytes of which those from `end` on are not read.
+/// Loads 16 bytes, but reads none from `end` on.
 HWY_INLINE hn::Vec<Block16<uint8_t> > stretch_before(const std::byte* from, const std::byte* end) {
   const Block16<uint8_t> d;
   if (HWY_LIKELY(end - from >= 16)) return hn::LoadU(d, as<uint8_t>(from));

@@ -6,7 +6,7 @@
 
 namespace {
 
-/// The plain transposition.
+/// The plain transposition, one element at a time.
 template <typename T, class Columns, class Targets>
 void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
                      int64_t cols, int64_t) {
@@ -22,7 +22,7 @@ void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Tar
 
 #include "relayout/cpu/kernels/transpose_lines-inl.h"
 
-/// The rows from `skip` on of N rows of as many columns as a register of D has elements of a row.
+/// Transposes a tile of N rows and as many columns as a register of D has elements, and writes its rows from `skip` on.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To to, int skip, int64_t ahead) {
   constexpr int kN = 16 / sizeof(T), kCols = static_cast<int>(HWY_MIN(hn::MaxLanes(d), 64 / sizeof(T)));
@@ -39,14 +39,14 @@ HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To t
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
-/// at most, g * N + i is column g * N + i before and row g * N + i after.
+/// Transposes a square of 64 bytes by 64 bytes of elements of 4 or 8 bytes, read as whole lines. It has 16 or 8
+/// registers; register g * N + i is column g * N + i before and row g * N + i after.
 template <typename T, class Lines, class To>
 HWY_INLINE void transpose_square(Lines lines, To to) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
-  // Unrolled, so that registers need not go by way of memory.
+  // The loops are unrolled so that the array stays in registers.
 #pragma GCC unroll 4
   for (int g = 0; g < 4; ++g) {
 #pragma GCC unroll 4
@@ -63,21 +63,22 @@ HWY_INLINE void transpose_square(Lines lines, To to) {
 
 #endif
 
-/// Rows from r on, of at least N, of the columns of a register of D. What is left is done by a tile that repeats some.
+/// Transposes the rows from r on, of the columns that a register of D has; there are at least N rows. The last tile
+/// starts earlier and does some rows again.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_tiles(D d, const std::byte* src, Columns src_cols, To to, int64_t r, int64_t rows,
                                 int64_t ahead) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
   while (r < rows) {
     const int64_t from = std::min(r, rows - kN);
-    // One prefetch a line is enough.
+    // One prefetch for each line is enough.
     const int64_t far = r * kSize % kCacheLine == 0 ? ahead : 0;
     transpose_tile<T>(d, src + from * kSize, src_cols, to.from(from), static_cast<int>(r - from), far);
     r = from + kN;
   }
 }
 
-/// All rows, at least N, of the columns of a register of D.
+/// Transposes all rows, at least N, of the columns that a register of D has.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
   int64_t r = 0;
@@ -93,7 +94,7 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   transpose_tiles<T>(d, src, src_cols, to, r, rows, ahead);
 }
 
-/// The same, by the list or, where they are a fixed distance apart, by a stride.
+/// The same; columns that are a fixed distance apart are found by a stride instead of the list.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, To to, int64_t rows,
                                   int64_t ahead) {
@@ -107,16 +108,16 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// How the columns of a region lie.
+/// How the columns of a region lie in memory.
 struct Lie {
-  /// Whether all start at lines.
+  /// All columns start at lines.
   bool at_lines;
-  /// Whether the first ones are whole lines apart, so that they all start alike.
+  /// The first two columns are whole lines apart, so that all of them start at the same byte of a line.
   bool by_lines;
-  /// Whether they are within a page of each other: a few pages have them all.
+  /// Columns are less than a page apart, so that a few pages have them all.
   bool near;
-  /// Whether a little more than a multiple of a page apart, so that the two lines of each that a square reads do not
-  /// stay in the few sets of the first level which they share.
+  /// Columns are a little more than a multiple of a page apart. The two lines of each that a square reads then compete
+  /// for few sets of the first-level cache and do not stay in it.
   bool crowded;
 };
 
@@ -125,7 +126,7 @@ HWY_INLINE Lie lie_of(const std::byte* src, const int64_t* src_cols, int64_t col
   constexpr int64_t kSquare = kCacheLine / sizeof(T), kWays = 8;
   const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
   int64_t starts = start(0) | start(1);
-  // Those of a list need not be looked at if the first ones do not.
+  // The whole list is looked at only if the first columns start at lines.
   if (starts % kCacheLine == 0) {
     for (int64_t c = 2; c < cols; ++c) starts |= start(c);
   }
@@ -134,7 +135,7 @@ HWY_INLINE Lie lie_of(const std::byte* src, const int64_t* src_cols, int64_t col
   return {starts % kCacheLine == 0, apart % kCacheLine == 0, std::abs(apart) < kPage, crowded};
 }
 
-/// kLines + 1 squares side by side past the cache.
+/// Transposes kLines + 1 squares that lie side by side, past the cache.
 template <typename T, int kLines, class Lines, class To>
 HWY_INLINE void transpose_beside(Lines lines, To to) {
   constexpr int64_t kSquare = kCacheLine / sizeof(T);
@@ -143,7 +144,7 @@ HWY_INLINE void transpose_beside(Lines lines, To to) {
   transpose_square<T>(lines.from(kLines * kSquare), to);
 }
 
-/// Rows of whole squares of as many columns.
+/// Transposes all whole squares of kLines + 1 squares of columns, row after row.
 template <typename T, int kLines, class To>
 HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, bool at_lines, To to, int64_t rows,
                                  int64_t ahead) {
@@ -165,9 +166,10 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
     transpose_beside<T, kLines>(ColumnLines<const int64_t*>{src + r * kSize, src_cols, ahead}, to.from(r));
 }
 
-/// Any rows and whole lines of columns by kSquares squares side by side: memory is written much faster where several
-/// lines of a row follow each other, and read faster where a line of all these columns is read before the next one of
-/// any of them. What is left goes by half as many, and square by square.
+/// Transposes any number of rows and whole lines of columns, kSquares squares side by side. Memory is written much
+/// faster where several lines of a row are written one after the other, and read faster where a line of each of these
+/// columns is read before the next line of any of them. The columns left over go by half as many squares side by side,
+/// and so on.
 template <typename T, template <int> class To, int kSquares, class... More>
 HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
@@ -195,7 +197,8 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// transpose_stream() by single squares, some rows' lines one after the other: for columns in a few pages.
+/// As transpose_stream(), by single squares that go along the rows, so that the lines of a row are written one after
+/// the other: for columns that lie in a few pages.
 template <typename T>
 void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                             int64_t rows, int64_t cols, int64_t ahead) {
@@ -216,8 +219,8 @@ void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::
 
 #endif
 
-/// As transpose(), with rows that start at lines of the destination and whole lines of columns; or with rows of 16 or
-/// 32 bytes that start at multiples of their size.
+/// As transpose(), past the cache: rows start at lines of the destination and are whole lines, or have 16 or 32 bytes
+/// and start at multiples of their size.
 template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
@@ -244,7 +247,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if constexpr (kWidth == kWhole) {
       transpose_columns<T>(d, src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
     } else {
-      // Narrower registers: a line's parts follow each other at once.
+      // Registers are narrower than a line: the stores that make a line follow each other at once.
       for (int64_t r = 0; r < rows;) {
         const int64_t from = std::min(r, rows - kN), far = r * kSize % kCacheLine == 0 ? ahead : 0;
         for (int64_t part = c; part < std::min(cols, c + kWhole); part += kWidth) {
@@ -257,13 +260,13 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   }
 }
 
-/// As transpose_stream(), with rows that start anywhere.
+/// As transpose_stream(), for rows that start anywhere in lines.
 template <typename T>
 void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
   constexpr int64_t kSize = sizeof(T), kWhole = kCacheLine / kSize;
 #if HWY_TARGET <= HWY_AVX3_DL
-  // Of 8 bytes one after the other was faster.
+  // For elements of 8 bytes, single squares were faster.
   if constexpr (kSize == 4) {
     if (const Lie lie = lie_of<T>(src, src_cols, cols); !first && ((lie.at_lines && !lie.near) || lie.crowded)) {
       return transpose_squares<T, CarriedRows, kBeside>(src, src_cols, lie.at_lines, dst, dst_rows, rows, cols, ahead,
@@ -276,7 +279,7 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 #if HWY_TARGET <= HWY_AVX3_DL
     transpose_columns<T>(d, src, src_cols + c, CarriedRows<0>{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
 #else
-    // Some rows' lines beside their last ones, in memory.
+    // For some rows at a time: in memory, the line that is made beside the last one before it.
     constexpr int64_t kMost = 32, kStep = 16 * kBlocks;
     const Wide<uint8_t> bytes;
     alignas(64) std::byte pairs[kMost * 2 * kCacheLine];
@@ -315,7 +318,7 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 
 }  // namespace
 
-/// By extent and size of the elements.
+/// The kernels by the number of columns (rows) and the size of elements.
 #define RELAYOUT_FEW(kernel)                                                                       \
   {                                                                                                \
     {                                                                                              \

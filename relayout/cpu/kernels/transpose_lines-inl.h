@@ -1,7 +1,7 @@
-// Lines that squares and tiles are made of, for transpose-inl.h: of columns, as they are read, and of rows, as they are
-// written.
+// How squares and tiles read lines of columns and write lines of rows, for transpose-inl.h. Classes whose names begin
+// with Rows say where tiles and squares are stored.
 
-/// Where tiles are put: rows of a destination, through the cache or past it.
+/// Rows of the destination, through the cache or past it.
 template <bool kStream>
 struct Rows {
   std::byte* dst;
@@ -20,10 +20,10 @@ struct Rows {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Squares that are put side by side: as many lines of a row are written one after the other.
+/// So many squares lie side by side, and as many lines of a row are written one after the other.
 constexpr int kBeside = 4;
 
-/// Where squares that lie side by side are put but for the last: kLines of each row.
+/// Memory for all squares that lie side by side but the last one: kLines lines of each row.
 template <int kLines>
 struct Image {
   std::byte* lines;
@@ -38,7 +38,8 @@ struct Image {
   }
 };
 
-/// Where the last of them is put: rows of whole lines, each with those of the image before it.
+/// Where the last of these squares is stored: rows of whole lines. With each of its lines, the lines of that row in the
+/// image are written before it.
 template <int kLines>
 struct RowsOfLines {
   std::byte* dst;
@@ -61,7 +62,7 @@ struct RowsOfLines {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// 64 bytes of two lines, from byte `skip` of the first one on; its bytes by number.
+/// For a permutation of two lines: the numbers of the 64 bytes from byte `skip` of the first line on.
 HWY_INLINE __m512i bytes_from(int64_t skip) {
   alignas(64) static constexpr auto kCount = [] {
     std::array<int8_t, 64> out{};
@@ -71,8 +72,8 @@ HWY_INLINE __m512i bytes_from(int64_t skip) {
   return _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
 }
 
-/// Rows of whole lines that start anywhere: each line of a row is put together from the last one made and this one,
-/// in registers. As RowsOfLines, with an image of kLines of each before the one that is put.
+/// Rows of whole lines that start anywhere: each line of the destination is put together, in registers, of the line of
+/// the row made before and the one made now. As RowsOfLines, with an image of kLines lines of each row.
 template <int kLines>
 struct CarriedRows {
   std::byte* dst;
@@ -107,8 +108,8 @@ struct CarriedRows {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// A line of each column, from anywhere. As it is read, what lies `ahead` bytes further is fetched, where that is not
-/// 0. (Not a lambda: gcc drops calls of what does nothing but prefetch, unless they are inlined by force.)
+/// Reads a line of each column, from any address. With each line, the one `ahead` bytes later is prefetched, where that
+/// is not 0. (Not a lambda, as gcc drops calls of a function that only prefetches unless they are inlined by force.)
 template <class Columns>
 struct ColumnLines {
   const std::byte* src;
@@ -127,9 +128,9 @@ struct ColumnLines {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// The same for columns that start anywhere, one line after the other: each is put together from two lines of the
-/// source, of which the first is kept from the one before. So every line is read once, though columns that lie a little
-/// more than a power of two apart share a few sets of the first level.
+/// The same for columns that start anywhere in lines, one line after the other: each is put together of two lines of
+/// the source, of which the first one is kept from the time before. So every line of the source is read once, even
+/// where columns a little more than a power of two apart compete for few sets of the first-level cache.
 template <bool kLast>
 struct AlignedLines {
   const std::byte* src;
@@ -138,7 +139,7 @@ struct AlignedLines {
   int64_t ahead;
 
   HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kCacheLine, ahead}; }
-  /// Reads only bytes asked for: of the first line, and of the last one, some.
+  /// Reads the first lines. Only bytes of the columns are read, which are a part of the first line and of the last one.
   HWY_INLINE void start(int64_t cols) const {
     for (int64_t c = 0; c < cols; ++c) {
       const std::byte* const at = src + src_cols[c];
@@ -161,8 +162,9 @@ struct AlignedLines {
 
 #endif
 
-/// What is read next, `ahead` bytes further where that is not 0, line by line of one column after the other: memory is
-/// read faster in stretches, and of many prefetches at once the processor drops some.
+/// Prefetches what lies `ahead` bytes later, where that is not 0: the lines of one column, then those of the next.
+/// Memory is read faster in stretches; and as the processor drops some of many prefetches at once, there is one at a
+/// time.
 struct FetchColumns {
   const std::byte* src;
   const int64_t* src_cols;
@@ -178,7 +180,7 @@ struct FetchColumns {
   }
 };
 
-/// Lines of columns, each of which fetches the next of those.
+/// Reads lines of columns; with each of them, one line of FetchColumns is prefetched.
 struct FetchingLines {
   const std::byte* src;
   const int64_t* src_cols;

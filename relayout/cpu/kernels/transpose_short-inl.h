@@ -1,5 +1,5 @@
-// Transposition past the cache into short rows of elements of 1 and 2 bytes, for
-// transpose_pipelined-inl.h: of a quarter or half of a line, or of two to four elements.
+// Transposition past the cache of elements of 1 and 2 bytes into short rows, for transpose_pipelined-inl.h: rows of a
+// quarter or half of a line, or of two to four elements.
 
 /// Transposes kCols `columns`, see transpose_pipelined-inl.h. Rows start at multiples of 16 bytes. The loops are
 /// unrolled so that the arrays stay in registers.
@@ -64,7 +64,7 @@ HWY_NOINLINE void transpose_short_rows(const Columns& columns, const std::byte* 
   }
 }
 
-/// Two to four `columns` interleaved, into rows that follow each other.
+/// Interleaves two to four `columns` into rows that follow each other.
 template <int kCols, class Columns>
 HWY_NOINLINE void interleave_columns(const Columns& columns, const std::byte* src, Starts src_cols, std::byte* dst,
                                      int64_t rows, int64_t ahead) {
