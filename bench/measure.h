@@ -4,10 +4,11 @@
 //     const TensorDesc dst(Format::parse("nhwc").bind(dims), DType::f32);
 //     measure(src, dst).ratio;     // 1.2: takes 1.2 times as long as the copy
 //
-// The made plan is timed, not its making (plan_ns has that). The limit is the faster of two copies (copy.h) of
-// bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder and copies
-// take turns in each repetition, in a rotating order, from the same pages to the same pages where these are large
-// enough. Medians count. What fits in the caches is measured in them: each turn begins with an untimed run.
+// Running the plan is timed, not making it (plan_ns is the time of that). The limit is the faster of two copies
+// (copy.h) of bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder
+// and copies take turns in each repetition, in a rotating order, from the same pages to the same pages where these are
+// large enough. The result is the median of the repetitions. What fits into the caches is measured in them: each turn
+// begins with a run that is not timed.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ namespace relayout::bench {
 
 /// Bytes, read + written, from which the non-temporal copy is timed too.
 inline constexpr int64_t kNonTemporalFrom = int64_t{8} << 20;
-/// Bytes, read + written, up to which each turn begins with an untimed run: two last-level caches' worth.
+/// Up to so many bytes, read + written, each turn begins with a run that is not timed: twice a last-level cache of 32
+/// MiB.
 inline constexpr int64_t kWarmUpTo = int64_t{64} << 20;
 /// The most elements that MeasureOptions::verify looks at: the reference takes 100 ns for each.
 inline constexpr int64_t kMostVerified = int64_t{4} << 20;
@@ -41,7 +43,7 @@ struct MeasureOptions {
   bool verify = false;
   /// Tunes the plan first, and times both in the same turns. Its threads are those above.
   std::optional<cpu::TuneOptions> tune;
-  /// Others to time in the same turns. Not owned; may be null.
+  /// Other systems to time in the same turns. Not owned; may be null.
   const std::vector<Competitor>* competitors = nullptr;
 };
 
@@ -82,14 +84,14 @@ struct Measurement {
   std::vector<CompetitorResult> competitors;
 };
 
-/// Errors of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or a page or
-/// more); limit where the buffers are more than
-/// the available memory, io where the system refuses it. Cost: about 4 * repeat times max(run, repetition_ns).
+/// Errors: those of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or by
+/// a page or more); limit where the buffers are larger than the available memory; io where the system refuses it. Cost:
+/// about 4 * repeat times max(run, repetition_ns).
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                     const MeasureOptions& options = {});
 
-/// Bytes that have to be moved: what the plan's cost says, but of a source that is read repeatedly (broadcast) each
-/// byte once.
+/// The bytes that have to be moved: what the plan's cost says, but where a source is read repeatedly (broadcast), each
+/// of its bytes counts once.
 int64_t bytes_moved(const Plan& plan);
 
 }  // namespace relayout::bench

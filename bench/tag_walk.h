@@ -24,7 +24,7 @@ struct NamedLayout {
 
 /// What to walk and how.
 struct WalkOptions {
-  /// "SRC:DST": parts of the tags' names; either may be empty.
+  /// "SRC:DST": only tags whose names contain these; either may be empty.
   std::string filter;
   int threads = 1;
   /// Pairs to list.

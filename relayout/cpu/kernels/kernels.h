@@ -224,8 +224,8 @@ struct Kernels {
   /// [from][to]; null where there is none: values are then converted by load and store. A kernel for a pair whose
   /// compute type is not f32 must not be given a scale.
   std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
-  /// [from][to]: the same with conversion, from f32 or to it. Columns are whole lines of the narrower type's elements;
-  /// to f32, `carry` is null and rows are whole lines. Null where there is none.
+  /// [from][to]: transpositions that convert, from f32 or to f32. There are whole lines of columns, in elements of the
+  /// narrower type. To f32, `carry` is null and rows are whole lines. Null where there is none.
   std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> convert_pipelined;
   /// By compute type; there is none for i128.
   std::array<ArithmeticKernel, 2> arithmetic;

@@ -139,8 +139,9 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::by
   if (ahead != 0) return transpose_fetching<T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
   const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
-  // Along the side whose lines are farther apart: its few pages stay known to the processor. Squares of few and of many
-  // columns row after row, so that the destination is written as it lies: few ones' pages stay known all the same.
+  // The inner loop goes along the side whose lines are nearer each other, so that the few pages of the other side stay
+  // in the TLB. Squares of few columns, and of many, go row after row, so that the destination is written in its own
+  // order; the pages of few columns stay in the TLB all the same.
   constexpr int64_t kFewColumns = 32, kManyColumns = 128;
   const bool down = by_squares<T, D>() ? src_cols.stride > dst_rows.stride && cols > kFewColumns && cols <= kManyColumns
                                        : src_cols.stride >= dst_rows.stride;
