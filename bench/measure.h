@@ -37,7 +37,7 @@ struct MeasureOptions {
   int repeat = 15;
   /// Source and destination start so many bytes past a page, as they do in memory from malloc (16). The copies do not.
   int64_t misalign = 0;
-  /// Short work is done many times in one repetition.
+  /// Work that takes less than this is done many times in one repetition.
   double repetition_ns = 100e3;
   /// Compares the result with the reference's first, where the tensor has up to kMostVerified elements.
   bool verify = false;
@@ -50,14 +50,14 @@ struct MeasureOptions {
 /// The most of MeasureOptions::misalign: less than a page.
 inline constexpr int64_t kMostMisaligned = 4095;
 
-/// What another library did.
+/// The time and the outcome of another library.
 struct CompetitorResult {
   std::string name, version;
   double median_ns = 0;  // 0 where there is no time
   std::string why;       // why there is none: "wrong result", or that it cannot
 };
 
-/// What tuning made of the plan.
+/// The tuned plan beside the one that was made by rule.
 struct TunedResult {
   double median_ns = 0;  // of one run of the tuned plan; that of the default plan where it is the same
   cpu::Tuned tuned;

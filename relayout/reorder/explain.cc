@@ -1,4 +1,4 @@
-// A plan in words.
+// Plan::explain() and Plan::kernel(): a plan in words.
 #include <charconv>
 #include <string>
 
