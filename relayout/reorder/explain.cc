@@ -94,8 +94,8 @@ std::string Plan::kernel(const BoxPlan& box) const {
       out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
       break;
     case KernelShape::transpose:
-      out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles" : "") +
-            (box.by_image ? ", by way of an image" : "");
+      out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles of registers" : "") +
+            (box.by_image ? ", past the cache" : "");
       break;
     case KernelShape::gather: out = (bytes == 0 ? "by way of bytes, " : "one by one, ") + pieces; break;
     case KernelShape::fill: return "fill";

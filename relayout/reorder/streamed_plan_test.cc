@@ -206,7 +206,8 @@ TEST(StreamedPlan, ImagesAreOfWholeLines) {
 }
 
 // From what share of the last level, 32 MiB here, destinations are written past it: a quarter where runs are apart by
-// whole lines, half where they share some, three quarters where boxes do; woven lines of small pieces from half on.
+// whole lines, half where they share some, three quarters where boxes do; lines made of small pieces by byte
+// permutations from half on.
 TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_FALSE(streams("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
   EXPECT_TRUE(streams("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
