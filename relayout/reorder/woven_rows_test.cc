@@ -1,4 +1,4 @@
-// Which boxes have rows of small pieces that lines can be woven of, and what is noted of these.
+// Which boxes have rows of small pieces whose lines can be made by byte permutations, and what is noted of these.
 #include "relayout/reorder/woven_rows.h"
 
 #include <gtest/gtest.h>

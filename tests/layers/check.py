@@ -158,10 +158,12 @@ def find(files):
 
 def check(files, exceptions):
     """Lines of text: the findings without what is excepted, and the exceptions that nothing needs."""
-    unused = set(exceptions)
+    # The order of a circle's modules does not count.
+    unused = {(rule, " ".join(sorted(subject.split())) if rule == "cycle" else subject) for rule, subject in exceptions}
+    excepted = set(unused)
     out = []
     for rule, subject, text in find(files):
-        if (rule, subject) in exceptions:
+        if (rule, subject) in excepted:
             unused.discard((rule, subject))
         else:
             out.append(f"{subject}: {text}")
@@ -233,7 +235,7 @@ NO_CIRCLE = {"relayout/cpu/x.h": '// X.\n#include "relayout/cpu/y.h"\n', "relayo
 def self_test():
     """Each wrong example gives exactly one finding; the right ones give none."""
     right = CMAKE_EXAMPLE | RIGHT_EXAMPLE
-    excepted = {("cycle", "cpu/x cpu/y cpu/z"): "for this test"}
+    excepted = {("cycle", "cpu/z cpu/x cpu/y"): "for this test"}
     tries = [(right, {}, 0), (right | NO_CIRCLE, {}, 0), (right | CIRCLE, {}, 1), (right | CIRCLE, excepted, 0),
              (right, excepted, 1)]
     tries += [(CMAKE_EXAMPLE | {path: text}, {}, 1) for path, texts in WRONG_EXAMPLES.items() for text in texts]
