@@ -1,4 +1,5 @@
-// Memory for measurements: page-aligned, touched before it is timed, filled with values that no conversion trips over.
+// Memory for measurements: it starts at a page, all its pages are touched before anything is timed, and its values are
+// such that every conversion of them is ordinary work.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class PageBuffer {
   std::size_t size_ = 0;
 };
 
-/// Bytes that can be had without swapping; a very large number where the system does not say.
+/// How many bytes can be allocated without swapping; a very large number where the system does not say.
 int64_t available_memory();
 
 /// Error{limit} that names `operation` where `bytes` are more than available_memory().
@@ -36,8 +37,8 @@ void require_memory(int64_t bytes, const char* operation);
 /// finite and normal, bools of 0 and 1. Bytes after the last whole element are set too.
 void fill_values(DType dtype, std::span<std::byte> bytes);
 
-/// The same in whole numbers from 0 to 7, which every type but bool and the 4-bit ones holds exactly: conversions of
-/// them are equal in systems that round and in systems that truncate. Such a dtype is filled by fill_values().
+/// The same with whole numbers from 0 to 7: systems that round and systems that truncate convert these alike. Every
+/// type holds them exactly but bool and those of 4 bits, which are filled by fill_values().
 void fill_whole_numbers(DType dtype, std::span<std::byte> bytes);
 
 }  // namespace relayout::bench

@@ -214,7 +214,7 @@ class SuiteChart {
       if (peer.at("median_ns").is_null()) continue;
       const auto i = static_cast<std::size_t>(std::ranges::find(bars_.peers, peer.at("name").get<std::string>()) -
                                               bars_.peers.begin());
-      // Off the scale they stand side by side.
+      // Marks that are beyond the scale stand side by side at its end.
       const auto ratio_of_peer = peer.at("ratio").get<double>();
       const double x =
           ratio_of_peer > bars_.most ? x_of(bars_.most) + 10 + 11 * static_cast<double>(i) : x_of(ratio_of_peer);

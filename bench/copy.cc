@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "relayout/reorder/nest.h"
+
 #if RELAYOUT_HAVE_TBB
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
@@ -28,11 +30,11 @@ void copy_plain(std::byte* dst, const std::byte* src, int64_t bytes) {
 
 #if defined(__x86_64__)
 
-/// Bytes a step, and how far ahead is read (copy.h has what was tried).
-constexpr int64_t kStep = 256, kAhead = 3072, kLine = 64;
+/// The bytes that are copied in one step, and how many bytes ahead the source is prefetched (see copy.h).
+constexpr int64_t kStep = 256, kAhead = 3072;
 
 inline void prefetch_step(const std::byte* src) {
-  for (int64_t at = 0; at < kStep; at += kLine) __builtin_prefetch(src + at, 0, 3);
+  for (int64_t at = 0; at < kStep; at += kCacheLine) __builtin_prefetch(src + at, 0, 3);
 }
 
 // The three loops below: `bytes` a multiple of kStep, dst aligned to a line.
@@ -52,7 +54,7 @@ __attribute__((target("avx512f"))) void stream_avx512(std::byte* dst, const std:
 __attribute__((target("avx"))) void stream_avx(std::byte* dst, const std::byte* src, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kStep) {
     prefetch_step(src + at + kAhead);
-    for (int64_t i = 0; i < kStep; i += kLine) {
+    for (int64_t i = 0; i < kStep; i += kCacheLine) {
       const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + at + i));
       const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + at + i + 32));
       _mm256_stream_si256(reinterpret_cast<__m256i*>(dst + at + i), a);
@@ -81,8 +83,8 @@ Stream widest_stream() {
 
 void copy_non_temporal(std::byte* dst, const std::byte* src, int64_t bytes) {
   static const Stream stream = widest_stream();
-  const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLine);
-  const int64_t head = std::min(bytes, past_line == 0 ? 0 : kLine - past_line);
+  const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kCacheLine);
+  const int64_t head = std::min(bytes, past_line == 0 ? 0 : kCacheLine - past_line);
   const int64_t body = (bytes - head) / kStep * kStep, tail = bytes - head - body;
   std::memcpy(dst, src, static_cast<std::size_t>(head));
   stream(dst + head, src + head, body);

@@ -13,7 +13,7 @@
 namespace relayout::bench {
 namespace {
 
-/// What a measurement reads and writes. The copies use the reorder's own pages where these are large enough.
+/// The memory that a measurement reads and writes. The copies use the pages of the reorder where these are enough.
 class Buffers {
  public:
   static int64_t bytes_needed(const TensorDesc& src, const TensorDesc& dst, int64_t half, bool competitors) {
@@ -34,7 +34,7 @@ class Buffers {
         src_(misalign + src_desc.span_bytes()),
         dst_(misalign + dst_desc.span_bytes()) {
     if (competitors) {
-      // Not all round and saturate as this library does, and all want zeros in the source's padding.
+      // Other systems round and saturate in other ways, and all of them need zeros in the source's padding.
       (src_desc.dtype == dst_desc.dtype ? fill_values : fill_whole_numbers)(src_desc.dtype, used(src_));
       if (src_desc.layout.padded()) clear_padding(src_desc);
       other_dst_ = PageBuffer(misalign + dst_desc.span_bytes());
@@ -49,13 +49,13 @@ class Buffers {
 
   const std::byte* src() const { return src_.data() + misalign_; }
   std::byte* dst() const { return dst_.data() + misalign_; }
-  /// Of the competitors.
+  /// The destination of the competitors.
   std::byte* other_dst() const { return other_dst_.data() + misalign_; }
-  /// Of the copies.
+  /// The source of the copies.
   const std::byte* from() const { return copy_src_.data() ? copy_src_.data() : src_.data(); }
   std::byte* to() const { return copy_dst_.data() ? copy_dst_.data() : dst_.data(); }
 
-  /// What a destination holds before a run: the same each time.
+  /// Sets the destination of the competitors to what it holds before each run.
   void reset_other() const {
     if (other_dst_.data()) reset(other_dst_);
   }
@@ -97,13 +97,13 @@ bool verify(const Plan& plan, const Buffers& buffers, int threads) {
   reference_reorder(plan.src(), buffers.src(), plan.dst(), expected.data(), plan.attributes());
   cpu::run(plan, buffers.src(), buffers.dst(), {.threads = threads});
   const bool same = std::memcmp(expected.data(), buffers.dst(), bytes) == 0;
-  // With beta, the next run starts from what the destination held.
+  // With beta, a run adds to what the destination holds; so that is restored.
   std::ranges::copy(before, buffers.dst());
   return same;
 }
 
-/// Prepares the competitors, and compares what they make with what the plan makes. One Work for each, empty where it
-/// is out of the race.
+/// Prepares the competitors and compares their results with that of the plan. Returns one Work for each, empty where a
+/// competitor cannot do the conversion or its result differs.
 std::vector<Work> prepare_competitors(const std::vector<Competitor>& list, const Plan& plan, const Buffers& buffers,
                                       int threads, Measurement& out) {
   std::vector<Work> works;
@@ -161,7 +161,8 @@ void check(const TensorDesc& src, const MeasureOptions& options) {
   }
 }
 
-/// Of the turns of the plan, the two copies, the competitors and, where it `differs`, the tuned plan, in this order.
+/// Fills in the measurement. `timings` are those of the plan, the two copies, the competitors and, where it `differs`,
+/// the tuned plan, in this order.
 void conclude(std::span<const Timing> timings, bool non_temporal, bool differs, Measurement& out) {
   out.median_ns = timings[0].median_ns;
   out.min_ns = timings[0].min_ns;

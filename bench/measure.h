@@ -4,10 +4,11 @@
 //     const TensorDesc dst(Format::parse("nhwc").bind(dims), DType::f32);
 //     measure(src, dst).ratio;     // 1.2: takes 1.2 times as long as the copy
 //
-// The made plan is timed, not its making (plan_ns has that). The limit is the faster of two copies (copy.h) of
-// bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder and copies
-// take turns in each repetition, in a rotating order, from the same pages to the same pages where these are large
-// enough. Medians count. What fits in the caches is measured in them: each turn begins with an untimed run.
+// Running the plan is timed, not making it (plan_ns is the time of that). The limit is the faster of two copies
+// (copy.h) of bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder
+// and copies take turns in each repetition, in a rotating order, from the same pages to the same pages where these are
+// large enough. The result is the median of the repetitions. What fits into the caches is measured in them: each turn
+// begins with a run that is not timed.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ namespace relayout::bench {
 
 /// Bytes, read + written, from which the non-temporal copy is timed too.
 inline constexpr int64_t kNonTemporalFrom = int64_t{8} << 20;
-/// Bytes, read + written, up to which each turn begins with an untimed run: two last-level caches' worth.
+/// Up to so many bytes, read + written, each turn begins with a run that is not timed: twice a last-level cache of 32
+/// MiB.
 inline constexpr int64_t kWarmUpTo = int64_t{64} << 20;
 /// The most elements that MeasureOptions::verify looks at: the reference takes 100 ns for each.
 inline constexpr int64_t kMostVerified = int64_t{4} << 20;
@@ -35,27 +37,27 @@ struct MeasureOptions {
   int repeat = 15;
   /// Source and destination start so many bytes past a page, as they do in memory from malloc (16). The copies do not.
   int64_t misalign = 0;
-  /// Short work is done many times in one repetition.
+  /// Work that takes less than this is done many times in one repetition.
   double repetition_ns = 100e3;
   /// Compares the result with the reference's first, where the tensor has up to kMostVerified elements.
   bool verify = false;
   /// Tunes the plan first, and times both in the same turns. Its threads are those above.
   std::optional<cpu::TuneOptions> tune;
-  /// Others to time in the same turns. Not owned; may be null.
+  /// Other systems to time in the same turns. Not owned; may be null.
   const std::vector<Competitor>* competitors = nullptr;
 };
 
 /// The most of MeasureOptions::misalign: less than a page.
 inline constexpr int64_t kMostMisaligned = 4095;
 
-/// What another library did.
+/// The time and the outcome of another library.
 struct CompetitorResult {
   std::string name, version;
   double median_ns = 0;  // 0 where there is no time
   std::string why;       // why there is none: "wrong result", or that it cannot
 };
 
-/// What tuning made of the plan.
+/// The tuned plan beside the one that was made by rule.
 struct TunedResult {
   double median_ns = 0;  // of one run of the tuned plan; that of the default plan where it is the same
   cpu::Tuned tuned;
@@ -82,14 +84,14 @@ struct Measurement {
   std::vector<CompetitorResult> competitors;
 };
 
-/// Errors of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or a page or
-/// more); limit where the buffers are more than
-/// the available memory, io where the system refuses it. Cost: about 4 * repeat times max(run, repetition_ns).
+/// Errors: those of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or by
+/// a page or more); limit where the buffers are larger than the available memory; io where the system refuses it. Cost:
+/// about 4 * repeat times max(run, repetition_ns).
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                     const MeasureOptions& options = {});
 
-/// Bytes that have to be moved: what the plan's cost says, but of a source that is read repeatedly (broadcast) each
-/// byte once.
+/// The bytes that have to be moved: what the plan's cost says, but where a source is read repeatedly (broadcast), each
+/// of its bytes counts once.
 int64_t bytes_moved(const Plan& plan);
 
 }  // namespace relayout::bench

@@ -4,8 +4,8 @@
 //     relayout_propagation net.onnx shufflenet --batch 1,8 --threads 1,2 --out report.json
 //
 // The runs of all plans, and of PyTorch on the same graph and weights, alternate in one process. `optimal` is the
-// cheapest by measured costs, `analytic` the cheapest by analytic ones; `tuned` is the plan that was the fastest in
-// turns of their own before.
+// cheapest plan by measured costs, and `analytic` the cheapest by analytic costs. `tuned` is the plan that was the
+// fastest in runs made before those that are reported.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -48,15 +48,15 @@ struct Options {
   bool plans_only = false;
 };
 
-/// One way to run a model, and what it took.
+/// One way to run a model, and the times that it took.
 struct Runner {
   std::string name;
   std::function<void()> run;
-  /// Of a plan.
+  /// Only of a plan.
   graph::PlanTotals totals{};
   int64_t concat_bytes = 0, peak_bytes = 0;
   double predicted_us = 0, analytic_us = 0, planning_ms = 0;
-  /// What plans are compared by: with the margin of what moves.
+  /// The cost by which plans are compared: it includes the margin for each reorder.
   double cost_us = 0;
   bool proven = false;
   std::vector<double> milliseconds{};
@@ -101,7 +101,7 @@ Graph graph_of(const Options& options, const std::string& model, int batch) {
   return graph;
 }
 
-/// The plans of one graph, and what runs them.
+/// The plans of one graph, and the executables that run them.
 class Plans {
  public:
   Plans(const Graph& graph, int threads)
@@ -128,7 +128,7 @@ class Plans {
   }
 
  private:
-  /// Twice, as the second time all costs are known.
+  /// Plans twice, as the first time also measures the costs. The time of planning is that of the second.
   void add_optimal(const char* name, graph::Costs& costs, std::vector<Runner>& out) {
     const graph::OptimizeOptions options;
     optimize(graph_, *backend_, costs, options);
@@ -161,7 +161,7 @@ class Plans {
 
 void add_competitors(const Graph& graph, int threads, std::vector<Runner>& out) {
   for (GraphCompetitor& competitor : graph_competitors(graph, threads)) {
-    // Inputs and outputs are row-major by the graph.
+    // The graph says that its inputs and outputs are row-major.
     LayoutPlan plain;
     for (const auto& [list, copies] : {std::pair{&graph.inputs, &plain.inputs}, {&graph.outputs, &plain.outputs}}) {
       for (TensorId t : *list) {
@@ -175,8 +175,8 @@ void add_competitors(const Graph& graph, int threads, std::vector<Runner>& out) 
   }
 }
 
-/// In turns, each in another order. Each timed run follows one of the same kind: else who comes after PyTorch, which
-/// leaves nothing in the caches, is slower by a tenth.
+/// Runs all of them in turns, each time in another order. Each timed run follows an untimed one of the same kind:
+/// otherwise the one after PyTorch, which leaves nothing of the others in the caches, would seem slower.
 void measure(std::vector<Runner>& all, int repeat) {
   using Clock = std::chrono::steady_clock;
   std::vector<Runner*> order;
@@ -197,7 +197,7 @@ void measure(std::vector<Runner>& all, int repeat) {
   }
 }
 
-/// The plan that is the fastest in turns before those that are reported.
+/// The index of the plan that is the fastest in runs made before those that are reported.
 std::size_t tuned(std::vector<Runner>& all, int repeat) {
   measure(all, repeat);
   std::size_t best = 0;

@@ -2,9 +2,9 @@
 //
 //     relayout_kernels --benchmark_filter='avx512/transpose'
 //
-// For work on a kernel: what a whole reorder takes beside a copy is told by `relayout bench`. Names are
-// ISA/kernel/parameters; rates count bytes read and written. Streaming kernels write past the cache here as well, so
-// theirs are rates of memory. Every entry of a table is here, each member of Kernels with at least one shape.
+// This is for work on a kernel; `relayout bench` says how long a whole reorder takes beside a copy. Names are
+// ISA/kernel/parameters; rates count bytes read and written. Kernels that write past the cache do so here as well, so
+// that their rates are those of memory. Each member of Kernels is here with at least one shape.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using cpu::Kernels;
 
-/// Pairs of bytes swapped: a permutation of groups.
+/// A permutation of groups that swaps pairs of bytes.
 constexpr uint8_t kSwapped[16] = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
 
 /// 0, stride, 2 * stride, ...
@@ -60,8 +60,9 @@ void add(const Kernels& kernels, const std::string& name, Run run) {
   benchmark::RegisterBenchmark((std::string(kernels.isa) + "/" + name).c_str(), std::move(run));
 }
 
-/// 64 rows of columns that make whole lines: 64 columns of elements of 4 bytes and more, a line of smaller ones. What
-/// is read is `src_size` bytes an element, what is written `dst_size`. Rows of the destination start at lines.
+/// A region of 64 rows, and of columns that make whole lines: 64 columns of elements of 4 bytes and more, a line of
+/// smaller ones. An element has `src_size` bytes in the source and `dst_size` in the destination, whose rows start at
+/// lines.
 struct Region {
   explicit Region(int64_t src, int64_t dst, DType dtype = DType::u8)
       : src_size(src),
@@ -96,7 +97,7 @@ Run transpose_strided(cpu::StridedTransposeKernel kernel, int64_t size) {
   };
 }
 
-/// Rows start anywhere: at 4 bytes past a line.
+/// For rows that start anywhere: here 4 bytes past a line.
 Run transpose_carried(cpu::CarriedTransposeKernel kernel, int64_t size) {
   return [=](benchmark::State& state) {
     const Region r(size, size);
@@ -108,7 +109,7 @@ Run transpose_carried(cpu::CarriedTransposeKernel kernel, int64_t size) {
   };
 }
 
-/// From lines, or, with `carried`, anywhere; converting where the sizes differ.
+/// Rows start at lines or, with `carried`, anywhere. Values are converted where the sizes differ.
 Run transpose_pipelined(cpu::PipelinedKernel kernel, int64_t src_size, int64_t dst_size, bool carried, DType dtype) {
   return [=](benchmark::State& state) {
     const Region r(src_size, dst_size, dtype);
@@ -120,7 +121,7 @@ Run transpose_pipelined(cpu::PipelinedKernel kernel, int64_t src_size, int64_t d
   };
 }
 
-/// Runs of so many bytes on both sides, of permuted groups.
+/// Tiles of registers with runs of so many bytes on both sides and permuted groups.
 Run tiles(cpu::TileKernel kernel, int64_t size, int64_t row_bytes, int64_t col_bytes) {
   return [=](benchmark::State& state) {
     const int64_t row_run = row_bytes / size, col_run = col_bytes / size, side = 4096 * size / (row_bytes * col_bytes);
@@ -146,7 +147,7 @@ Run shuffle(cpu::ShuffleKernel kernel, int64_t run_bytes) {
   };
 }
 
-/// The first bytes of every 64.
+/// Fills the first bytes of every 64.
 Run fill(cpu::FillKernel kernel, int filled, bool stream) {
   return [=](benchmark::State& state) {
     const auto rows = steps(128, 64);
@@ -157,7 +158,7 @@ Run fill(cpu::FillKernel kernel, int filled, bool stream) {
   };
 }
 
-/// Lines of n elements of 4 bits, which are n + 1 apart in memory.
+/// Unpacks lines of n elements of 4 bits, which lie n + 1 elements apart.
 Run unpack(cpu::UnpackKernel kernel, int64_t n) {
   return [=](benchmark::State& state) {
     const auto lines = steps(64, n + 1);
@@ -235,7 +236,7 @@ Run convert(cpu::ConvertKernel kernel, std::size_t from, std::size_t to) {
   };
 }
 
-/// One scale for all; each value is read and written.
+/// Multiplies all values by one scale; each value is read and written.
 Run scale(cpu::ArithmeticKernel kernel, std::size_t compute) {
   return [=](benchmark::State& state) {
     const Fixture data(kValues * kValueBytes[compute], 1, compute == 0 ? DType::f32 : DType::f64);

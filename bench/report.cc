@@ -283,7 +283,7 @@ std::string sweep_text(const Sweep& sweep) {
 }
 
 void check_writable(const std::string& path) {
-  // A link counts, wherever it leads: it is not to be removed.
+  // A symbolic link counts as a file that exists, wherever it leads, so that it is not removed below.
   std::error_code ignored;
   const bool existed = std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
   if (!std::ofstream(path, std::ios::app)) fail_to_write(path);

@@ -1,4 +1,4 @@
-// What was measured, as JSON for programs and as tables for people.
+// The results of measurements, as JSON for programs and as tables for people.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,13 +11,13 @@ namespace relayout::bench {
 
 using Json = nlohmann::ordered_json;
 
-/// The fields of Measurement by their names; nt_copy_ns is null where it was not timed, verified and
-/// tuned_ns, tuning, ... are there only where they were asked for, and competitors where there were any.
+/// The members of Measurement under their names. nt_copy_ns is null where it was not timed; `verified`, `tuned_ns`,
+/// `tuning` and so on are there only where they were asked for, and `competitors` where there were any.
 Json to_json(const Measurement& measured);
 /// The case's layouts, dims and types, its goal, the measurement, and "met"; or "error".
 Json to_json(const CaseResult& result);
 
-/// What the numbers depend on: processor, caches, pages, system, compiler, flags, date (UTC).
+/// All that the figures depend on: processor, caches, pages, system, compiler, flags, date (UTC).
 Json machine_json();
 
 /// machine_json(), "results", "rows", the geometric means, and how well Plan::cost predicts.
@@ -30,7 +30,7 @@ std::string result_text(const CaseResult& result);
 std::string suite_text(const std::vector<CaseResult>& results);
 std::string sweep_text(const Sweep& sweep);
 
-/// Error{io} where a file of this name cannot be written: asked before minutes are spent on what goes into it.
+/// Error{io} where a file of this name cannot be written. To be called before minutes are spent on what goes into it.
 void check_writable(const std::string& path);
 /// Replaces the file. Error{io}.
 void write_json(const std::string& path, const Json& json);

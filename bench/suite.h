@@ -1,4 +1,4 @@
-// The suite: what the project promises about speed, as data, and a runner.
+// The suite: the project's goals for speed as data, and a function that measures them.
 //
 //     for (const Case& c : all_cases()) ...                  row, layouts, dims, types, goal
 //     run_suite({.filter = "transpose"}, [](const CaseResult& r) { ... });
@@ -28,14 +28,14 @@ struct Row {
   Metric metric = Metric::ratio;
 };
 
-/// One conversion and what is asked of it.
+/// One conversion and its goal.
 struct Case {
   std::string_view row;  // Row::name
   std::string_view src, dst, dims;
   DType dtype = DType::f32, to_dtype = DType::f32;
   float scale = 0;  // 0: none
   double goal = 0;  // the most, in the row's metric (ns for both times)
-  /// In words, where the layouts do not say it; else "".
+  /// A description in words, where the names of the layouts do not say it; otherwise "".
   std::string_view label = "";
   /// Belongs to the short form of the suite.
   bool quick = false;
@@ -68,8 +68,8 @@ struct SuiteOptions {
   MeasureOptions measure;       // its threads and misalign are not used
 };
 
-/// Measures the cases that the options choose, those of one row after the other; `done` sees each result as it comes. A
-/// case that cannot be measured, for want of memory say, is a result with an error.
+/// Measures the cases that the options choose, row by row; `done` is called with each result as it comes. A case that
+/// cannot be measured, for want of memory for instance, gives a result with an error.
 std::vector<CaseResult> run_suite(const SuiteOptions& options, const std::function<void(const CaseResult&)>& done);
 
 /// A conversion at sizes from 4 KiB to 1 GiB of source.
@@ -82,7 +82,7 @@ struct Sweep {
   std::vector<Point> points;
 };
 
-/// Sizes that do not fit the memory are left out. `filter` is part of the name.
+/// Sizes that do not fit into memory are left out, and so are conversions whose name does not contain `filter`.
 std::vector<Sweep> run_sweep(const MeasureOptions& options, const std::string& filter, int64_t largest_bytes,
                              const std::function<void(const Sweep&)>& point_done);
 

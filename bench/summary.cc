@@ -1,4 +1,4 @@
-// Rows and means.
+// Computing the rows of the goal table, and the means.
 #include "bench/summary.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What many results say together: the rows of the goal table, and the means.
+// Summaries of many results: the rows of the goal table, and the means.
 #pragma once
 
 #include <map>
@@ -26,10 +26,11 @@ struct RowSummary {
 /// In the order of all_rows(); rows without results are left out. The row "plan" counts the plan of every case.
 std::vector<RowSummary> summarize(const std::vector<CaseResult>& results);
 
-/// How many times as long as this library each competitor takes, by its name and the threads, over the cases it has.
+/// How many times as long as this library each competitor takes, by its name and the number of threads: one value for
+/// each case that it can do.
 std::map<std::string, std::map<int, std::vector<double>>> speedups(const std::vector<CaseResult>& results);
 
-/// How Plan::cost predicts on one thread.
+/// How well Plan::cost predicts the time on one thread.
 struct Prediction {
   int cases = 0, within_25_percent = 0;
   double mean = 0;  // geometric, of predicted / measured

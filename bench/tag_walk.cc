@@ -23,7 +23,7 @@ double ns_since(Clock::time_point start) {
 
 int64_t copy_bytes(const Plan& plan) { return (plan.src().span_bytes() + plan.dst().span_bytes()) / 2; }
 
-/// Once a repetition; in the caches where it fits them, as measure() does it.
+/// One run a repetition; what fits into the caches is measured in them, as measure() does.
 TimingOptions timing_options(int64_t copy_bytes, int repeat) {
   return {.repeat = repeat, .repetition_ns = 1, .warm = 2 * copy_bytes <= kWarmUpTo};
 }
@@ -34,7 +34,7 @@ double least_median(const std::vector<Timing>& times) {
   return least;
 }
 
-/// What a plan does, in a line: its two largest boxes with their share of the elements.
+/// A plan in one line: its two largest boxes with their share of the elements.
 std::string plan_text(const Plan& plan) {
   std::vector<const BoxPlan*> boxes;
   for (const BoxPlan& box : plan.boxes()) boxes.push_back(&box);
@@ -158,7 +158,7 @@ void Walk::confirm(Measured& pair) {
   works.push_back({[&](int64_t count) {
     for (int64_t i = 0; i < count; ++i) cpu::run(plan, from_.data(), to_.data(), {.threads = options_.threads});
   }});
-  // The slower, the less there is to average out.
+  // Slow pairs need fewer repetitions, as their times vary less.
   const int repeat = static_cast<int>(std::clamp(100e6 / pair.ns, 3.0, 11.0));
   std::vector<Timing> times = time_in_turns(works, timing_options(bytes, repeat));
   pair.ns = times.back().median_ns;

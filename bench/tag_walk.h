@@ -24,7 +24,7 @@ struct NamedLayout {
 
 /// What to walk and how.
 struct WalkOptions {
-  /// "SRC:DST": parts of the tags' names; either may be empty.
+  /// "SRC:DST": only tags whose names contain these; either may be empty.
   std::string filter;
   int threads = 1;
   /// Pairs to list.
@@ -36,13 +36,13 @@ struct WalkOptions {
   bool verify = false;
 };
 
-/// The limit by byte count, from memory that both sides use: what the faster of two copies (bench/copy.h) takes.
-/// Measured when first asked and again every kUses times, as the machine's speed drifts.
+/// The limit for a number of bytes: the time of the faster of two copies (bench/copy.h), in the memory that the
+/// reorders use. It is measured when it is first asked for and again every kUses times, as the machine's speed drifts.
 class Yardstick {
  public:
   Yardstick(const PageBuffer& src, const PageBuffer& dst, int threads) : src_(src), dst_(dst), copies_(threads) {}
 
-  /// The copies of so many bytes that come into question, to be timed.
+  /// The copies of so many bytes that may be the faster one, to be timed.
   std::vector<Work> works(int64_t bytes) const;
   double limit_ns(int64_t bytes);
 
@@ -64,8 +64,8 @@ class Walk {
   Walk(const std::vector<NamedLayout>& layouts, DType src, DType dst, const WalkOptions& options,
        const PageBuffer& from, const PageBuffer& to);
 
-  /// Measures. Progress goes to stderr. What comes back: counts, the distribution of the ratios, the pairs by the
-  /// kernel that does most of each, and the slowest pairs.
+  /// Measures all pairs and writes its progress to stderr. Returns counts, the distribution of the ratios, the pairs by
+  /// the kernel that moves most of each, and the slowest pairs.
   Json run();
   /// Pairs whose result was not the reference's.
   int wrong() const { return wrong_; }

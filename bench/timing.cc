@@ -15,7 +15,8 @@ double time_ns(const Work& work, int64_t count) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// How many times fill a repetition. The first look is cold, so the count is grown until it is right.
+/// How many times the work must be done to fill a repetition. The first run is slower, as nothing is in the caches; so
+/// the count grows until the time is right.
 int64_t calls_a_repetition(const Work& work, double repetition_ns) {
   static constexpr int64_t kMost = 10'000'000;
   int64_t count = 1;

@@ -33,7 +33,8 @@ struct Options : WalkOptions {
   bool decisions = false;
 };
 
-/// The names in a text: those of enum dnnl_format_tag_t that are no aliases, if it is oneDNN's header, or else words.
+/// The names in a text file. If it is oneDNN's header, these are the names of enum dnnl_format_tag_t that are not
+/// aliases; otherwise, all words.
 std::vector<std::string> read_tag_names(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw Error(ErrorCode::io, "cannot read the list of tags " + path + "; name one with --tags");

@@ -72,7 +72,8 @@ class Svg:
             '<defs><pattern id="padding" width="7" height="7" patternUnits="userSpaceOnUse" '
             'patternTransform="rotate(45)"><rect width="7" height="7" fill="#eef0f2"/>'
             '<line x1="0" y1="0" x2="0" y2="7" stroke="#c9cfd6" stroke-width="2"/></pattern></defs>\n'
-            f'<rect width="{WIDTH}" height="{height}" rx="10" fill="#ffffff"/>\n' + "\n".join(self.parts) + "\n</svg>\n",
+            f'<rect width="{WIDTH}" height="{height}" rx="10" fill="#ffffff"/>\n'
+            + "\n".join(self.parts) + "\n</svg>\n",
             encoding="utf-8")
 
 

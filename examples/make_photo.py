@@ -84,7 +84,8 @@ def sky(x, y):
     warp = fractal(u * 0.7, v * 0.7, 31, 4)
     density = fractal(u * 0.95 + 1.8 * warp, v * 1.2 + 0.9 * warp, 7, 7, 0.52)
     cover = smooth(0.50, 0.72, density) * smooth(0.02, 0.16, up) * 0.92
-    lit = np.clip(fractal(u * 0.95 + 1.8 * warp, (v + 0.10) * 1.2 + 0.9 * warp, 7, 5, 0.52) - density, -0.1, 0.1) * 5 + 0.5
+    shifted = fractal(u * 0.95 + 1.8 * warp, (v + 0.10) * 1.2 + 0.9 * warp, 7, 5, 0.52)
+    lit = np.clip(shifted - density, -0.1, 0.1) * 5 + 0.5
     near_sun = np.exp(-distance * 1.9)
     dark = mix((0.115, 0.11, 0.19), (0.33, 0.14, 0.13), near_sun)
     bright = mix((0.62, 0.34, 0.33), (1.65, 0.70, 0.25), near_sun)
@@ -139,7 +140,8 @@ def sea(x, y):
     path = np.exp(-(((x - SUN[0] * ASPECT) + slope_u * 0.012) / spread) ** 2)
     sparkle = smooth(0.44, 0.66, height + 0.16 * (1 - below)) * (0.30 + 0.70 * np.clip(0.5 + 0.22 * slope_v, 0, 1))
     colour = colour + (path * sparkle * (1.75 - 0.95 * below))[..., None] * np.array([1.35, 0.66, 0.24])
-    return mix(colour, np.array([0.86, 0.42, 0.20]), 0.55 * np.exp(-below * 46.0) * np.exp(-np.abs(x - SUN[0] * ASPECT) * 1.2))
+    glow = 0.55 * np.exp(-below * 46.0) * np.exp(-np.abs(x - SUN[0] * ASPECT) * 1.2)
+    return mix(colour, np.array([0.86, 0.42, 0.20]), glow)
 
 
 def render():

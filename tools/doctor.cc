@@ -98,8 +98,8 @@ std::string to_text(const std::string& problem) {
   for (const Cache& cache : caches()) {
     cache_text += fmt::format("{}{} {}", cache_text.empty() ? "" : ", ", cache.name, size_text(cache.bytes));
   }
-  if (const Machine& machine = cpu::machine(); machine.far_l3())
-    cache_text += fmt::format(" ({} count)", size_text(machine.near_l3()));
+  if (const Machine& machine = cpu::machine(); machine.slow_shared_l3())
+    cache_text += fmt::format(" (plans count on {} of the last)", size_text(machine.l3_share()));
   text += labelled("caches", cache_text);
   text += "\n";
   std::string packages;

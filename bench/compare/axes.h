@@ -33,7 +33,7 @@ struct DenseSide {
 /// repeated (stride 0) axis, or one whose innermost stride is not 1.
 std::optional<DenseSide> dense_side(const std::vector<CommonAxis>& axes, int64_t CommonAxis::*stride, std::string* why);
 
-/// Whether the side's array has gaps: extents over those of its axes.
+/// Whether the array of this side has gaps: some extent of it is larger than that of its axis.
 bool has_gaps(const std::vector<CommonAxis>& axes, const DenseSide& side);
 
 }  // namespace relayout::bench

@@ -33,7 +33,7 @@ struct Competitor {
                                    const Attributes& attributes, int threads, std::string* why);
 };
 
-/// Those of this build.
+/// The competitors that this build has.
 const std::vector<Competitor>& competitors();
 
 }  // namespace relayout::bench

@@ -17,7 +17,7 @@ struct GraphCompetitor {
   std::function<void(std::span<const execute::Source>, std::span<const execute::Destination>)> run;
 };
 
-/// Those that are built in and know every kind of this graph; `graph` outlives them.
+/// The systems that this build has and that know every kind of node of this graph, which must outlive them.
 std::vector<GraphCompetitor> graph_competitors(const graph::Graph& graph, int threads);
 
 #if RELAYOUT_COMPARE_TORCH

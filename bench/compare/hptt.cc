@@ -1,7 +1,7 @@
 // HPTT, the tensor transposition library: permutations of dense f32 and f64 arrays and of parts of larger ones.
 //
-// Blocks are dims of their own. Its plan is estimated: its measuring modes sometimes choose one that leaves some of the
-// result unwritten.
+// Each block of a layout is a dim of its own. HPTT chooses its plan by estimate: with its measuring modes it sometimes
+// chooses a plan that does not write all of the result.
 #include <hptt.h>
 
 #include <algorithm>

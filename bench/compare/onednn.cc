@@ -40,7 +40,7 @@ struct Block {
   int64_t extent, stride;
 };
 
-/// Nothing, with `*why`, where they do not lie densely, which oneDNN assumes.
+/// Nothing, with `*why` set, where the blocks are not dense, as oneDNN assumes they are.
 std::optional<std::vector<Block>> dense_blocks(const Layout& layout, std::string* why) {
   std::vector<Block> blocks;
   for (int d = 0; d < layout.ndims(); ++d) {
@@ -124,7 +124,7 @@ std::optional<Memory::desc> memory_desc(const TensorDesc& desc, Memory::data_typ
 }
 #endif
 
-/// A mask whose bits do not stand together is read wrongly by version 2, without an error.
+/// Whether the bits of a mask stand together: version 2 reads other masks wrongly and reports no error.
 bool contiguous(uint32_t mask) {
   if (mask == 0) return true;
   while ((mask & 1) == 0) mask >>= 1;
@@ -208,7 +208,7 @@ void* first_element(const TensorDesc& desc, const void* data) {
   return static_cast<char*>(const_cast<void*>(data)) + desc.layout.offset0() * (bits(desc.dtype) / 8);
 }
 
-/// What oneDNN is not asked for, whatever the layouts.
+/// Whether oneDNN can do the types and attributes, whatever the layouts.
 bool supported(const TensorDesc& src, const TensorDesc& dst, const Attributes& a, int threads, std::string* why) {
   if (src.layout.empty()) *why = "no elements";
   if (src.layout.ndims() == 0) *why = "no dims";

@@ -1,6 +1,7 @@
-// One block whose values are converted. In general: fetch it into a dense tile, convert runs of the tile, put them. The
-// tile stays in the first-level cache, so memory is read and written once. Where a kernel converts from type to type,
-// runs go straight from memory to memory, and transpositions move the narrower of both types.
+// Runs one block whose values are converted. In general, the block is read into a dense buffer, converted run by run,
+// and written. The buffer stays in the first-level cache, so that memory is read and written once. Where a kernel
+// converts from one type straight to the other, runs go from memory to memory, and transpositions move whichever of the
+// two types is narrower.
 #include <bit>
 
 #include "relayout/cpu/nibbles.h"
@@ -10,22 +11,22 @@
 namespace relayout::cpu {
 namespace {
 
-/// Elements of a tile at most (the plan's blocks), and values converted at a time.
+/// The most elements of the buffer (the blocks that a plan makes have no more), and how many are converted at a time.
 constexpr int64_t kTile = 4096;
 static_assert(kTile <= kMaxNibbles);
 constexpr int64_t kChunk = 512;
 constexpr std::size_t kWidest = 8;
-/// A long run is fetched so many bytes ahead.
+/// Long runs are prefetched so many bytes ahead.
 constexpr int64_t kAheadOfRuns = 2 << 10;
 /// Bytes of a value of the widest compute type.
 constexpr std::size_t kWidestValue = sizeof(Int128);
 
-/// Strides of the attributes, by row and by column of pieces.
+/// By how much the index of the attribute values grows from row to row, and from column to column.
 struct AttributeStrides {
   int64_t row, col;
 };
 
-/// What a conversion of runs needs, fixed for a plan.
+/// The kernels and constants to convert runs, the same for all blocks of a plan.
 struct Converter {
   const RunContext& context;
   ComputeType compute;
@@ -33,9 +34,9 @@ struct Converter {
   LoadKernel load, load_old;
   StoreKernel store;
   bool load_is_identity, store_is_identity;
-  /// Null where the values do not go straight from type to type.
+  /// The kernels that convert from one type straight to the other; null where there are none.
   ConvertKernel direct = nullptr, direct_stream = nullptr;
-  /// Null where `direct` is, or where there is none.
+  /// The kernel that converts while it transposes; null where there is none.
   PipelinedKernel pipelined = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
@@ -66,7 +67,7 @@ struct Converter {
     dst_bytes = std::max(bits(dst) / 8, 1);
   }
 
-  /// Whether `direct` does blocks whose attributes step so.
+  /// Whether `direct` can be used for a block whose attribute values step so: it takes one scale for the whole block.
   bool straight(AttributeStrides strides) const {
     return direct && (!arithmetic || (strides.row == 0 && strides.col == 0));
   }
@@ -75,11 +76,12 @@ struct Converter {
     return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr;
   }
 
-  /// n dense elements to n dense elements; `old` are the destination's, `attribute` the first one's values.
+  /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
+  /// attribute values of the first element.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
     if (straight({0, attribute_stride})) return direct(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
-    // The user's memory is the values then, at any address.
+    // An element that is its own value of the compute type needs no buffer: the user's memory serves, at any address.
     if (load_is_identity) return store(src, dst, n);
     if (store_is_identity) return load(src, dst, n);
     alignas(64) std::byte values[kChunk * kWidestValue], previous[kChunk * kWidestValue];
@@ -100,7 +102,7 @@ struct Converter {
   }
 };
 
-/// Pieces of a block between strided memory and a dense tile of rows; `bytes` a piece.
+/// Reads the pieces of a block, `bytes` bytes each, from memory into the dense rows of `tile`.
 void fetch(const RunContext& context, const BoxPlan& box, const Block& block, Operand from, int64_t bytes,
            std::byte* tile) {
   const Dense rows(block.rows, block.cols * bytes), cols(block.cols, bytes);
@@ -137,7 +139,7 @@ void put(const RunContext& context, const BoxPlan& box, const Block& block, int6
   move_block(context, pieces, from);
 }
 
-/// Narrow elements are transposed faster than wide ones: columns are converted first, then transposed.
+/// Converts the columns of a block first and transposes them then, as narrow elements are transposed faster.
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
   Pipelined pipelined;
@@ -145,32 +147,33 @@ void narrow_block(const RunContext& context, const BoxPlan& box, const Converter
   if ((box.pack || few) && convert.straight(attribute))
     pipelined = {convert.pipelined, convert.scale(block.offset[kAttribute])};
   transpose_packed(context, box, block, box.piece[kDst], pipelined,
-                   [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
-                     const int64_t first = part.offset[kAttribute];
+                   [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
+                     const int64_t first = rows.offset[kAttribute];
                      if (convert.straight(attribute)) {
-                       return convert.direct(part.src, part.src_cols + col, to, starts, cols, part.rows,
-                                             convert.scale(first), part.ahead);
+                       return convert.direct(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
+                                             convert.scale(first), rows.ahead);
                      }
-                     prefetch_columns(part, col, cols, part.rows * box.piece[kSrc]);
+                     prefetch_columns(rows, col, cols, rows.rows * box.piece[kSrc]);
                      for (int64_t c = 0; c < cols; ++c) {
-                       convert.run(part.src + part.src_cols[col + c], to + starts[c], nullptr,
-                                   first + (col + c) * attribute.col, attribute.row, part.rows);
+                       convert.run(rows.src + rows.src_cols[col + c], to + starts[c], nullptr,
+                                   first + (col + c) * attribute.col, attribute.row, rows.rows);
                      }
                    });
 }
 
-/// The other way: rows are made of narrow elements, in the first-level cache, then converted.
+/// The other way round: transposes a block into rows of narrow elements in the first-level cache, and converts the
+/// rows.
 void widen_block(const RunContext& context, const BoxPlan& box, const Converter& convert, const Block& block) {
-  constexpr int64_t kLine = 64, kRows = 64, kMemory = 16 << 10;
+  constexpr int64_t kRows = 64, kMemory = 16 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kRows];
   const int64_t bytes = box.piece[kSrc];
-  if (const int64_t whole = block.cols - block.cols % (kLine / bytes);
+  if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
       block.stream && box.pack && convert.pipelined && whole > 0) {
     convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
                       convert.scale(block.offset[kAttribute]), block.ahead);
     if (whole < block.cols)
-      widen_block(context, box, convert, part_of(box, block, 0, block.rows, whole, block.cols - whole));
+      widen_block(context, box, convert, sub_block(box, block, 0, block.rows, whole, block.cols - whole));
     return;
   }
   BoxPlan narrow;
@@ -182,24 +185,25 @@ void widen_block(const RunContext& context, const BoxPlan& box, const Converter&
   const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
   for (int64_t row = 0; row < block.rows; row += kRows) {
     const int64_t rows = std::min(kRows, block.rows - row);
-    // Few rows leave room for more columns.
-    const int64_t width = std::min<int64_t>(kMemory / 2 / rows / kLine * kLine, 2048), pitch = width + kLine;
+    // Where there are few rows, more columns fit into the memory.
+    const int64_t width = std::min<int64_t>(kMemory / 2 / rows / kCacheLine * kCacheLine, 2048),
+                  pitch = width + kCacheLine;
     for (int64_t r = 0; r < rows; ++r) starts[r] = r * pitch;
     for (int64_t col = 0; col < block.cols; col += width / bytes) {
       const int64_t cols = std::min(width / bytes, block.cols - col);
-      Block part = part_of(box, block, row, rows, col, cols);
-      std::byte* const dst = part.dst;
-      const Starts dst_rows = part.dst_rows;
-      part.dst = memory;
-      part.dst_rows = starts;
-      part.stream = false;
-      move_block(context, narrow, part);
+      Block wide = sub_block(box, block, row, rows, col, cols);
+      std::byte* const dst = wide.dst;
+      const Starts dst_rows = wide.dst_rows;
+      wide.dst = memory;
+      wide.dst_rows = starts;
+      wide.stream = false;
+      move_block(context, narrow, wide);
       kernel(memory, starts, dst, dst_rows, rows, cols, convert.scale(block.offset[kAttribute]), 0);
     }
   }
 }
 
-/// A block of few enough values for a tile.
+/// Converts a block of at most kTile elements by way of the buffer.
 void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                const Block& block) {
   const DType src_type = context.plan.src().dtype, dst_type = context.plan.dst().dtype;
@@ -224,7 +228,7 @@ void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& c
       fetch(context, box, block, kDst, box.piece[kDst], converted);
   }
   const int64_t length = block.cols * values;
-  // Rows that follow each other on both sides, with the same attributes, are one run.
+  // Rows that follow each other on both sides, and have the same attribute values, are one run.
   const bool dst_follow = !dst_runs || (box.rows.size() == 1 && block.rows > 1 &&
                                         block.dst_rows[1] - block.dst_rows[0] == length * convert.dst_bytes);
   const bool one_run = block.rows > 1 && !src_runs && dst_follow && attribute.row == 0 && attribute.col == 0;
@@ -272,7 +276,7 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   const int64_t rows = std::clamp<int64_t>(kTile / (values * cols), 1, block.rows);
   for (int64_t r = 0; r < block.rows; r += rows) {
     for (int64_t c = 0; c < block.cols; c += cols) {
-      const Block tile = part_of(box, block, r, std::min(rows, block.rows - r), c, std::min(cols, block.cols - c));
+      const Block tile = sub_block(box, block, r, std::min(rows, block.rows - r), c, std::min(cols, block.cols - c));
       cast_tile(context, box, convert, attribute, tile);
     }
   }

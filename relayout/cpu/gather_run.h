@@ -1,5 +1,5 @@
-// Elements a fixed distance apart, moved one by one (internal to cpu): single channels, every second element, runs that
-// lie backwards. No lists of where they are; runs that lie backwards are turned a word at a time.
+// Elements that are a fixed distance apart, moved one by one (internal to cpu): single channels, every second element,
+// runs that go backwards. They need no list of where they are. Runs that go backwards are reversed 8 bytes at a time.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ void gather_run(const std::byte* src, int64_t src_step, std::byte* dst, int64_t 
       }
     }
   }
-  // Of larger elements nothing is gained.
+  // A constant step lets the compiler vectorize the loop, which gains nothing for larger elements.
   if constexpr (kSize <= 2) {
     if (dst_step == kSize && src_step == 2 * kSize) return gather_dense_run<T, 2>(src, dst, n);
     if (dst_step == kSize && src_step == 4 * kSize) return gather_dense_run<T, 4>(src, dst, n);

@@ -1,17 +1,18 @@
-// Tiles of registers whose lines are written past the cache: the destination of a block is put together in the cache,
-// as an *image* in which its runs follow each other, and each run is written as a whole. Lines of the destination are
-// not read before they are written so, and those of a block are not in each other's way in the cache.
+// Tiles of registers whose lines are written past the cache. What a block writes is first put together in the cache, in
+// an *image* (nest.h) in which the runs of the destination follow each other. Then each run is written past the cache
+// as a whole. So no line of the destination is read before it is written, and the lines of a block do not compete for
+// few sets of the cache.
 #include "relayout/cpu/steps.h"
 
 namespace relayout::cpu {
 namespace {
 
-/// Where rows and columns of a block are in its image, and where the runs of this go.
+/// Lists of where the rows and columns of a block are in its image, and of where the runs of the image go.
 class ImageLists {
  public:
   explicit ImageLists(const BoxPlan& box) : box_(box) { rows_[0] = cols_[0] = from_[0] = to_[0] = 0; }
 
-  /// For blocks of so many rows and columns.
+  /// Makes the lists for a block of so many rows and columns.
   void seek(int64_t rows, int64_t cols) {
     if (rows == row_count_ && cols == col_count_) return;
     row_count_ = rows;
@@ -56,7 +57,7 @@ void run_image_tiles(const RunContext& context, const BoxPlan& box, const Tables
   ImageLists image(box);
   Starts2 rows(box.rows), cols(box.cols);
   const auto tiles = context.kernels.tiles[log2_size(box.piece[kSrc])];
-  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+  each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     rows.seek(row.begin, row.count());
     cols.seek(col.begin, col.count());
     image.seek(row.count(), col.count());

@@ -12,17 +12,17 @@
 namespace relayout::cpu {
 namespace {
 
-/// One thread inside what is already split.
+/// The options of a reorder that runs on one of several threads: it is not split again.
 constexpr RunOptions kAlone{1};
 
-/// Where one thread works on a step.
+/// The memory that one thread works on.
 struct Place {
   std::byte* buffer;
   std::byte* scratch;
   RunOptions options;  // of the plans run inside
 };
 
-/// A turn of loops: offsets of its part, and which loops are at their last.
+/// One part of the tensor: its offsets, and the sum of the bits of the loops that are at their last turn.
 struct Part {
   int64_t src = 0, dst = 0;
   std::size_t tails = 0;
@@ -42,7 +42,7 @@ Part part_at(std::span<const InPlaceLoop> loops, int64_t turn) {
 }
 
 void run_parts(const StagedStep& step, const Place& place, int64_t begin, int64_t end) {
-  // Parts that depend on each other are one range: all of them, in order.
+  // Parts that must be done in their order are all done by one thread.
   const int64_t count = turns(step.loops);
   if (!step.independent) end = count;
   for (int64_t turn = begin; turn < end; ++turn) {
@@ -71,7 +71,7 @@ void swap_tiles(const SwapStep& step, const Place& place, std::byte* region, int
 
 void run_parts(const SwapStep& step, const Place& place, int64_t begin, int64_t end) {
   const int64_t tiles = step.tiles(), pairs = tiles * (tiles + 1) / 2;
-  // Pair k of a region is (p, q), p <= q, row by row.
+  // The pairs of tiles (p, q) of a region, with p <= q, are numbered row by row.
   int64_t turn = begin / pairs, p = 0, q = begin % pairs;
   for (; q >= tiles - p; ++p) q -= tiles - p;
   q += p;
@@ -86,7 +86,7 @@ void run_parts(const SwapStep& step, const Place& place, int64_t begin, int64_t 
   }
 }
 
-/// Follows the cycles of one part. A unit is known by its number in the order of the destination's axes.
+/// Moves the units of one part along their cycles. Units are numbered in the order of the destination's axes.
 class Cycles {
  public:
   Cycles(const CycleStep& step, std::byte* buffer, const Part& part, std::byte* scratch)
@@ -100,7 +100,7 @@ class Cycles {
 
   template <std::size_t kUnit>  // 0: any
   void follow() {
-    // Chains begin at a destination that is no source, so nothing is lost there.
+    // A chain begins at a destination that is no unit's source, so that nothing is overwritten there.
     for (int64_t n = 0; !step_.closed && n < step_.units; ++n) {
       if (find<kSrc>(dst_ + offset<kDst>(n)) < 0) pull<kUnit>(n);
     }
@@ -116,8 +116,8 @@ class Cycles {
   }
 
  private:
-  /// Moves units into their places from n on, until the source is one that has moved, or is no destination. Returns
-  /// where that would go.
+  /// Moves unit n to its place, then the unit whose place is thereby free, and so on, until a source has moved already,
+  /// or is no destination. Returns the place that is free then.
   template <std::size_t kUnit>
   std::byte* pull(int64_t n) {
     for (std::byte* to = dst_ + offset<kDst>(n);;) {
@@ -157,7 +157,7 @@ class Cycles {
     int64_t rest = at - (kSide == kSrc ? src_ : dst_);
     if (kSide == kDst && step_.closed) return rest / step_.unit;
     if (rest < 0) return -1;
-    // By the axes of largest stride first; the number is in the order of the destination's.
+    // The index along the axis of the largest stride is found first. What a step adds to the number is in the place.
     int64_t number = 0;
     for (const CycleStep::Place& place : kSide == kSrc ? step_.src_places : step_.dst_places) {
       const int64_t index = rest / place.stride;
@@ -171,7 +171,7 @@ class Cycles {
   bool marked(int64_t n) const { return (moved_[n >> 3] >> (n & 7) & std::byte{1}) != std::byte{0}; }
   void mark(int64_t n) { moved_[n >> 3] |= std::byte{1} << (n & 7); }
 
-  /// The first unit from n on that is not marked.
+  /// The first unit from n on that has not moved.
   int64_t first_left(int64_t n) const {
     for (; n < step_.units; n = (n | 63) + 1) {
       uint64_t word;
@@ -225,7 +225,7 @@ void run_parts(const MergeStep& step, const Place& place, int64_t begin, int64_t
   }
 }
 
-/// A step split over as many threads as the scratch has room for.
+/// One step, split over as many threads as the scratch has room for.
 struct StepRun {
   const InPlaceStep& step;
   std::byte* buffer;

@@ -34,7 +34,7 @@ std::optional<int64_t> size_in_bytes(const std::string& text) {
   return unit.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// What a level of cache can have, smallest and largest.
+/// The smallest and the largest size of a level of cache that is believed.
 struct Range {
   int64_t least, most;
   bool has(int64_t bytes) const { return bytes >= least && bytes <= most; }

@@ -1,4 +1,4 @@
-// One block whose bits are moved, by the kernel of its shape.
+// Runs one block whose bits are moved, by the kernel for its shape.
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -10,9 +10,7 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-
-/// kRows rows of a gather at a time: the list of the columns is read once for all.
+/// Gathers kRows rows at a time, so that the list of the columns is read once for all of them.
 template <typename T, int kRows>
 void gather_rows(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                  Starts dst_cols, int64_t cols) {
@@ -32,11 +30,11 @@ void gather_rows(const std::byte* src, Starts src_rows, Starts src_cols, std::by
   }
 }
 
-/// A region whose elements lie anywhere.
+/// Gathers a block whose elements lie anywhere.
 template <typename T>
 void gather_region(Block block) {
   constexpr int64_t kTogether = 4;
-  // Rows and columns are alike here.
+  // Rows and columns can change places, as both have lists.
   if (block.cols < kTogether && block.cols < block.rows) {
     std::swap(block.rows, block.cols);
     std::swap(block.src_rows, block.src_cols);
@@ -53,11 +51,12 @@ void gather_region(Block block) {
   if (block.rows - r == 1) rows(std::integral_constant<int, 1>(), r);
 }
 
-/// Rows (columns, where these are longer) of one axis are done by its steps; false of others. Past the cache, of
-/// runs that lie backwards, the next one is fetched meanwhile: no machine knows where it starts.
+/// Gathers rows that are one axis (or columns, where these are longer) by a constant step instead of a list. False, and
+/// nothing is done, where they are several axes. Past the cache, where runs go backwards, the next run is prefetched:
+/// the processor cannot tell where it starts.
 template <typename T>
 bool gather_runs(const RunContext& context, const BoxPlan& box, const Block& block) {
-  constexpr int64_t kFewSteps = 4, kPart = 512;
+  constexpr int64_t kFewSteps = 4, kRunBytes = 512;
   const bool down = block.rows > block.cols;
   const Axes& axes = down ? box.rows : box.cols;
   const int64_t runs = down ? block.cols : block.rows, n = down ? block.rows : block.cols;
@@ -65,18 +64,18 @@ bool gather_runs(const RunContext& context, const BoxPlan& box, const Block& blo
   const Starts src_runs = down ? block.src_cols : block.src_rows, src = down ? block.src_rows : block.src_cols;
   const Starts dst_runs = down ? block.dst_cols : block.dst_rows, dst = down ? block.dst_rows : block.dst_cols;
   const int64_t src_step = src[1] - src[0], dst_step = dst[1] - dst[0];
-  // Rows of an image of lines start as the destination's do, within a line.
+  // The rows of an image start at the same byte of a line as the destination's, so that their steps may differ.
   for (int64_t i = 2; down && i < n; ++i) {
     if (dst[i] - dst[i - 1] != dst_step) return false;
   }
-  const bool fetches = context.plan.streams() && src_step < 0 && -src_step < kPart;
-  const int64_t part = fetches ? kPart / -src_step : n;
+  const bool fetches = context.plan.streams() && src_step < 0 && -src_step < kRunBytes;
+  const int64_t at_once = fetches ? kRunBytes / -src_step : n;
   for (int64_t r = 0; r < runs; ++r) {
     const std::byte* const from = block.src + src_runs[r] + src[0];
     std::byte* const to = block.dst + dst_runs[r] + dst[0];
     const int64_t next = r + 1 < runs ? src_runs[r + 1] - src_runs[r] : 0;
-    for (int64_t i = 0; i < n; i += part) {
-      const int64_t count = std::min(part, n - i);
+    for (int64_t i = 0; i < n; i += at_once) {
+      const int64_t count = std::min(at_once, n - i);
       for (int64_t b = 0; fetches && b < -count * src_step; b += 64)
         __builtin_prefetch(from + i * src_step + next - b, 0, 2);
       gather_run<T>(from + i * src_step, src_step, to + i * dst_step, dst_step, count);
@@ -129,26 +128,26 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
                        block.cols, bytes, block.ahead);
 }
 
-/// Whether columns of `bytes` bytes each follow each other in the source. The last one, as its place may be in the next
-/// row (see run_joined()).
+/// Whether columns of `bytes` bytes follow each other in the source. The last column is checked too, as its place may
+/// be that of the next row's first one (see run_joined()).
 bool columns_follow(const BoxPlan& box, const Block& block, int64_t bytes) {
   const int64_t last = block.cols - 1;
   return last > 0 && box.cols.size() == 1 && block.src_cols[1] - block.src_cols[0] == bytes &&
          block.src_cols[last] - block.src_cols[0] == last * bytes;
 }
 
-/// Past the cache, where columns of the source, or rows of the destination, are lines or halves that follow each other.
-/// False where there is no kernel for it.
+/// Transposes past the cache where the columns of the source, or the rows of the destination, are lines or halves of
+/// lines that follow each other. False, and nothing is done, where they are not or there is no kernel for it.
 bool transpose_dense(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
   const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
-  if (row_bytes % kLine == 0 && columns_follow(box, block, col_bytes)) {
-    const auto split = col_bytes == kLine                     ? kernels.split_lines[log2_size(bytes)]
-                       : col_bytes == kLine / 2 && bytes == 4 ? kernels.split_halves
-                                                              : nullptr;
+  if (row_bytes % kCacheLine == 0 && columns_follow(box, block, col_bytes)) {
+    const auto split = col_bytes == kCacheLine                     ? kernels.split_lines[log2_size(bytes)]
+                       : col_bytes == kCacheLine / 2 && bytes == 4 ? kernels.split_halves
+                                                                   : nullptr;
     if (split) split(block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
     return split != nullptr;
   }
-  if (row_bytes != kLine / 2 || bytes != 4 || !kernels.join_halves || box.rows.size() != 1 || block.rows < 2 ||
+  if (row_bytes != kCacheLine / 2 || bytes != 4 || !kernels.join_halves || box.rows.size() != 1 || block.rows < 2 ||
       block.dst_rows[1] - block.dst_rows[0] != row_bytes)
     return false;
   std::byte* const dst = block.dst + block.dst_rows[0];
@@ -164,7 +163,7 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
                                                    block.dst_cols,
                                                    tile_shape(box, block.rows, block.cols, box.dst_ahead));
   }
-  // A few rows or columns need no tiles, so no dense block either.
+  // A few rows or columns are (de)interleaved, for which the block need not be made dense first.
   const bool few =
       !block.lines && box.shuffle == 1 &&
       (interleaves(context.kernels, box, block, bytes) || deinterleaves(context.kernels, box, block, bytes));
@@ -173,15 +172,15 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
   if (!box.pack) return transpose_by_kernel(context, box, block, bytes);
   const PipelinedKernel pipelined = box.shuffle == 1 ? context.kernels.transpose_pipelined[log2_size(bytes)] : nullptr;
   transpose_packed(context, box, block, bytes, {pipelined, nullptr},
-                   [&](const Block& part, int64_t col, int64_t cols, std::byte* to, Starts starts) {
-                     const int64_t n = part.rows * bytes;
+                   [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
+                     const int64_t n = rows.rows * bytes;
                      if (box.shuffle > 1) {
-                       prefetch_columns(part, col, cols, n);
-                       context.kernels.shuffle(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n,
+                       prefetch_columns(rows, col, cols, n);
+                       context.kernels.shuffle(rows.src, kFirst, rows.src_cols + col, to, kFirst, starts, 1, cols, n,
                                                box.pattern.data());
                      } else {
-                       context.kernels.copy(part.src, kFirst, part.src_cols + col, to, kFirst, starts, 1, cols, n,
-                                            part.ahead);
+                       context.kernels.copy(rows.src, kFirst, rows.src_cols + col, to, kFirst, starts, 1, cols, n,
+                                            rows.ahead);
                      }
                    });
 }
@@ -196,7 +195,7 @@ bool interleaves(const Kernels& kernels, const BoxPlan& box, const Block& block,
 
 bool deinterleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
   return few_kernel(kernels.deinterleave, block.rows, block.cols, bytes) &&
-         (!block.stream || block.rows > 4 || block.cols * bytes % kLine == 0) &&
+         (!block.stream || block.rows > 4 || block.cols * bytes % kCacheLine == 0) &&
          columns_follow(box, block, block.rows * bytes);
 }
 

@@ -1,4 +1,5 @@
-// Lists of rows and columns by stretches of elements that follow each other in memory.
+// Unpacking and packing the elements of a block: its lists of rows and columns are cut into stretches of elements that
+// follow each other in memory.
 #include "relayout/cpu/nibbles.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace relayout::cpu {
 namespace {
 
-/// Stretches of a list's entries that follow each other.
+/// Cuts a list into stretches of entries that follow each other in memory.
 class Stretches {
  public:
   Stretches(Starts list, int64_t count) : list_(list), entries_(count) {
@@ -20,7 +21,7 @@ class Stretches {
 
   bool longer_than(const Stretches& other) const { return entries_ * other.count_ > other.entries_ * count_; }
 
-  /// Each as run(where it starts in memory, index of its first entry, entries).
+  /// Calls run(where it starts in memory, index of its first entry, entries) for each stretch.
   template <typename Run>
   void each(Run run) const {
     for (int64_t i = 0; i < count_; ++i) run(list_[first_[i]], first_[i], first_[i + 1] - first_[i]);
@@ -32,7 +33,7 @@ class Stretches {
   int64_t first_[kMaxListed + 1];
 };
 
-/// The rows of a tile from its columns, one after the other, or the other way round.
+/// Transposes a tile whose columns lie one after the other into one whose rows do.
 void transpose_tile(const Kernels& kernels, const std::byte* from, std::byte* to, int64_t rows, int64_t cols) {
   const Dense col_starts(cols, rows), row_starts(rows, cols);
   kernels.transpose[0](from, col_starts.at, to, row_starts.at, rows, cols, 0);

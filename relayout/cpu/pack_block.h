@@ -6,8 +6,8 @@
 
 namespace relayout::cpu {
 
-/// Fetches what lies block.ahead bytes after `bytes` bytes of some columns. Inlined by force: gcc drops calls of what
-/// does nothing but prefetch.
+/// Prefetches what lies block.ahead bytes after the first `bytes` bytes of some columns. Inlined by force, as gcc drops
+/// calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch_columns(const Block& block, int64_t col, int64_t cols, int64_t bytes) {
   if (block.ahead == 0) return;
   for (int64_t c = col; c < col + cols; ++c) {
@@ -15,9 +15,10 @@ namespace relayout::cpu {
   }
 }
 
-/// Transposes `block` of `box` into elements of `bytes` bytes. pack(part, col, cols, to, starts) writes columns [col,
-/// col + cols) of `part`, some rows of the block, dense and of that type, to where each starts at `to`; it prefetches.
-/// With block.stream the destination's lines are written past the cache, by `pipelined` where there is one.
+/// Transposes `block` of `box` into elements of `bytes` bytes. pack(rows, col, cols, to, starts) writes columns [col,
+/// col + cols) of `rows`, which is some rows of the block, as dense elements of the destination's type: column i goes
+/// to to + starts[i]. It also prefetches. With block.stream the destination is written past the cache, by `pipelined`
+/// where there is such a kernel.
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pipelined& pipelined, const Pack& pack) {
@@ -26,22 +27,23 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
     return pipelined.kernel(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows,
                             block.cols, pipelined.scale, block.ahead);
   }
-  constexpr int64_t kLine = 64, kMemory = 8 << 10;
+  constexpr int64_t kMemory = 8 << 10;
   alignas(64) std::byte memory[kMemory];
-  int64_t starts[kLine];
-  // A line of the destination at a time, so that reading and writing take turns often.
-  const int64_t most = std::min(kLine / bytes, block.cols);
-  // Past the cache a line of each column, which is what is fetched ahead.
-  const int64_t rows_most = block.stream && box.pack ? kLine / bytes : (kMemory / most / kLine - 1) * kLine / bytes;
+  int64_t starts[kCacheLine];
+  // One line of the destination's rows at a time, so that reading and writing take turns often.
+  const int64_t most = std::min(kCacheLine / bytes, block.cols);
+  // Past the cache, one line of each column at a time, which is what is fetched ahead.
+  const int64_t rows_most =
+      block.stream && box.pack ? kCacheLine / bytes : (kMemory / most / kCacheLine - 1) * kCacheLine / bytes;
   if (block.rows > rows_most) {
     for (int64_t r = 0; r < block.rows; r += rows_most) {
-      transpose_packed(context, box, part_of(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols), bytes,
-                       pipelined, pack);
+      transpose_packed(context, box, sub_block(box, block, r, std::min(rows_most, block.rows - r), 0, block.cols),
+                       bytes, pipelined, pack);
     }
     return;
   }
-  // Columns an odd number of lines apart, against conflicts in the cache.
-  const int64_t pitch = (ceil_div(block.rows * bytes, kLine) | 1) * kLine;
+  // Columns are an odd number of lines apart, so that they do not compete for few sets of the cache.
+  const int64_t pitch = (ceil_div(block.rows * bytes, kCacheLine) | 1) * kCacheLine;
   for (int64_t c = 0; c < std::min(most, block.cols); ++c) starts[c] = c * pitch;
   Block packed = block;
   packed.src = memory;

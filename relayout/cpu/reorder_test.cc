@@ -149,7 +149,7 @@ TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
     std::vector<std::byte> expected = out;
     const Plan plan = Plan::make(a, b);
     EXPECT_TRUE(std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) {
-      return std::ranges::any_of(box.parts, [](const BoxPlan& part) { return part.panels > 1 && !part.dense_cols; });
+      return std::ranges::any_of(box.nested, [](const BoxPlan& part) { return part.panels > 1 && !part.dense_cols; });
     })) << plan.explain();
     run(plan, in.data(), out.data());
     reference_reorder(a, in.data(), b, expected.data());

@@ -1,4 +1,5 @@
-// The loops around the kernels: from block to block of a box.
+// The loops around the kernels: from block to block of a box. Start at run_blocks() at the end, which chooses how a box
+// is run.
 #include "relayout/cpu/run.h"
 
 #include <algorithm>
@@ -10,9 +11,7 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-
-void fill_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
+void fill_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols) {
   uint64_t bits = context.plan.fill_bits();
   const int64_t bytes = box.piece[kDst];
   if (bytes == 0) {
@@ -26,7 +25,7 @@ void fill_block(const RunContext& context, const BoxPlan& box, const Block& bloc
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
-  each_block(box, tables, begin, end, [&](const Odometer& position, const Part& rows, const Part& cols) {
+  each_block(box, tables, begin, end, [&](const Odometer& position, const IndexRange& rows, const IndexRange& cols) {
     const Offsets& at = position.offsets;
     run_strided(context.kernels, box,
                 context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc],
@@ -35,8 +34,8 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
   });
 }
 
-/// Blocks in the cache that (de)interleave a few columns (rows): the kernel is chosen, and its list made, once. False
-/// where a box does not.
+/// Runs blocks that interleave a few columns, or deinterleave a few rows, through the cache: the kernel is chosen, and
+/// its list made, once for all blocks. False, and nothing is done, where a box does neither.
 bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   if (box.rows.size() != 1 || box.cols.size() != 1) return false;
   const Axis &row = box.rows[0], &col = box.cols[0];
@@ -51,7 +50,7 @@ bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables
   int64_t starts[kMostInterleaved];
   for (int64_t i = 0; i < (interleave ? cols : rows); ++i)
     starts[i] = i * (interleave ? col.stride[kSrc] : row.stride[kDst]);
-  each_block(box, tables, begin, end, [&](const Odometer& position, const Part& strip, const Part& panel) {
+  each_block(box, tables, begin, end, [&](const Odometer& position, const IndexRange& strip, const IndexRange& panel) {
     const std::byte* const src =
         context.src + position.offsets[kSrc] + strip.begin * bytes + panel.begin * col.stride[kSrc];
     std::byte* const dst = context.dst + position.offsets[kDst] + strip.begin * row.stride[kDst] + panel.begin * bytes;
@@ -63,8 +62,8 @@ bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables
   return true;
 }
 
-/// Transpositions in the cache of which each block is all of a region: by one kernel and the same lists. False where a
-/// box is something else.
+/// Runs a transposition through the cache whose blocks are whole regions: with one kernel and the same lists for all
+/// blocks. False, and nothing is done, where a box is something else.
 bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   const bool cached = !context.plan.streams() || context.in_tile;
   if (box.shape != KernelShape::transpose || !cached || context.converts() || box.shuffle > 1 || box.row_run > 0 ||
@@ -76,31 +75,34 @@ bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& ta
   rows.seek(0, box.row_count);
   cols.seek(0, box.col_count);
   const auto transpose = context.kernels.transpose[log2_size(box.piece[kSrc])];
-  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+  each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     transpose(context.src + at.offsets[kSrc], cols.of(kSrc), context.dst + at.offsets[kDst], rows.of(kDst), row.count(),
               col.count(), 0);
   });
   return true;
 }
 
-/// Whether rows are whole lines, follow each other and start anywhere: then what completes a row's last line is the
-/// start of the next row, in the source as in the destination. Short rows of small regions are made in the cache
-/// instead: the first line and the last row, each made alone, would take longer than the rest.
+/// Whether rows that are as long as whole lines, but do not start at lines, can be *joined*: they follow each other in
+/// the destination, so that the last line of a row is completed by the start of the next row. Then blocks are moved on
+/// by some columns so that they start at lines, and kernels write whole lines only. Short rows of small regions are not
+/// joined but put together in the cache: the first line and the last row, which are made each by itself, would take
+/// longer than all the rest.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
   const auto even = [](const Axis& a) { return a.stride[kAttribute] == 0; };
   if (box.strips * box.panels == 1 && small_region(box)) return false;
-  return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) && row_bytes % kLine == 0 &&
-         !deinterleaves_whole(context, box) && (box.panels == 1 || box.block_cols * bytes % kLine == 0) &&
-         box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) &&
-         std::ranges::all_of(box.cols, even);
+  return box.shape == KernelShape::transpose && box.shuffle == 1 && streams(context, box) &&
+         row_bytes % kCacheLine == 0 && !deinterleaves_whole(context, box) &&
+         (box.panels == 1 || box.block_cols * bytes % kCacheLine == 0) && box.rows.size() == 1 &&
+         box.rows[0].stride[kDst] == row_bytes && even(box.rows[0]) && std::ranges::all_of(box.cols, even);
 }
 
-/// A block of such a box that has been moved on by `shift` columns, to its rows' first lines: the last columns of a row
-/// are the next row's first ones. What is before the first row's first line, and after the last row's last one, are
-/// blocks of their own.
-void run_joined(const RunContext& context, const BoxPlan& box, Block block, Part row, const Part& col, int64_t shift) {
-  int64_t cols[kMaxListed], first[kLine], unused[kLine];
+/// Runs a block of a box whose rows are joined. It has been moved on by `shift` columns, so that it starts at the first
+/// whole line of its rows; its last columns are then the first ones of the next row. What comes before the first whole
+/// line of the first row, and after the last whole line of the last row, is made as blocks of their own.
+void run_joined(const RunContext& context, const BoxPlan& box, Block block, IndexRange row, const IndexRange& col,
+                int64_t shift) {
+  int64_t cols[kMaxListed], first[kCacheLine], unused[kCacheLine];
   const int64_t begin = col.begin + shift, own = std::min(block.cols, col.total - begin);
   const int64_t start = list_starts(box.cols, begin, 1, {first, unused})[kSrc];
   list_starts(box.cols, 0, shift, {first, unused});
@@ -117,7 +119,7 @@ void run_joined(const RunContext& context, const BoxPlan& box, Block block, Part
     if (row.end() == row.total) {
       --block.rows;
       --row.total;
-      make_block(context, box, part_of(box, block, block.rows, 1, 0, own));
+      make_block(context, box, sub_block(box, block, block.rows, 1, 0, own));
     }
     std::copy_n(block.src_cols, own, cols);
     for (int64_t c = own; c < block.cols; ++c) cols[c] = first[c - own] + box.rows[0].stride[kSrc];
@@ -130,24 +132,25 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   Starts2 rows(box.rows), cols(box.cols);
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
-  // What completes a line of the destination.
+  // So many more columns than its own complete the last line of a block.
   const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
   const int64_t extra_cols = context.plan.streams() ? ceil_div(kMaxExtra, piece) : 0;
-  // Where strips are fetched one ahead, the last one of a panel fetches the first one of the next block.
+  // Where each strip prefetches the next one, the last strip of a panel prefetches the first one of the next panel or
+  // region.
   const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
   const bool by_strips =
       box.ahead > 0 && box.dense_rows && (box.cols.size() == 1 || box.panels == 1) && over >= 0 && over < kMaxExtra;
-  const auto to_next = [&](const Odometer& at, const Part& row, const Part& col) {
+  const auto to_next = [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     const int64_t stride = box.cols[0].stride[kSrc];
     const int64_t next =
         col.end() < col.total ? col.most * stride : at.next_src() - at.offsets[kSrc] - col.begin * stride;
     return next - row.begin * box.piece[kSrc] + over;
   };
   const bool joins = rows_join(context, box);
-  each_block(box, tables, begin, end, [&](const Odometer& at, const Part& row, const Part& col) {
+  each_block(box, tables, begin, end, [&](const Odometer& at, const IndexRange& row, const IndexRange& col) {
     const int64_t head = joins ? to_line(context.dst + at.offsets[kDst]) : 0,
                   shift = head % piece == 0 ? head / piece : 0;
-    const Part own{col.begin + shift, col.most, col.total};
+    const IndexRange own{col.begin + shift, col.most, col.total};
     rows.seek(row.begin, row.count());
     cols.seek(own.begin, one_column ? 1 : own.listed(extra_cols));
     Offsets offset;
@@ -174,38 +177,39 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
 
 }  // namespace
 
-void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows, const Part& cols) {
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+               const IndexRange& cols) {
   if (box.shape == KernelShape::fill) return fill_block(context, box, block, cols);
   if (streams(context, box)) return stream_block(context, box, block, rows, cols);
   make_block(context, box, block);
 }
 
-Block part_of(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
-  Block part = block;
-  part.rows = rows;
-  part.cols = cols;
-  part.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
-  // The source's rows are one axis, or follow each other: their list holds from any row on.
-  part.src += block.src_rows[row];
-  part.offset[kSrc] += block.src_rows[row];
-  part.dst_rows += row;
-  if (col == 0) return part;
+Block sub_block(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  Block sub = block;
+  sub.rows = rows;
+  sub.cols = cols;
+  sub.offset[kAttribute] += row * box.rows[0].stride[kAttribute] + col * box.cols[0].stride[kAttribute];
+  // The rows of the source are one axis, or follow each other, so that the same list serves from any row on.
+  sub.src += block.src_rows[row];
+  sub.offset[kSrc] += block.src_rows[row];
+  sub.dst_rows += row;
+  if (col == 0) return sub;
   if (box.long_runs)
-    part.src += col * box.piece[kSrc];
+    sub.src += col * box.piece[kSrc];
   else
-    part.src_cols += col;
+    sub.src_cols += col;
   const int64_t dst = box.dense_cols ? col * box.piece[kDst] : block.dst_cols[col];
-  part.dst += dst;
-  part.offset[kDst] += dst;
-  return part;
+  sub.dst += dst;
+  sub.offset[kDst] += dst;
+  return sub;
 }
 
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   if (box.stage > 0)
     run_stages(context, box, tables, begin, end);
-  else if (!box.parts.empty())
+  else if (!box.nested.empty())
     run_tiles(context, box, tables, begin, end);
-  else if (!box.row_sources.empty() && run_woven(context, box, tables, begin, end))
+  else if (!box.row_sources.empty() && run_permuted(context, box, tables, begin, end))
     return;
   else if (box.strided && box.ahead == 0)
     run_strided_blocks(context, box, tables, begin, end);

@@ -1,78 +1,78 @@
-// Conversions by stages: chunk by chunk, by way of memory in the first-level cache.
+// Conversions by stages (BoxPlan::stage): at each turn of the loops one stage converts some of the tensor into memory
+// in the first-level cache, and the others move it from there; or the other way round.
 #include "relayout/cpu/steps.h"
 
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-
-/// A part of all chunks: its region is the same in all but for where it starts.
-struct StagePart {
+/// One stage. Its region is the same at each turn of the loops, but for where it starts.
+struct StageBox {
   const BoxPlan* box;
   Block region;
   bool listed;
 };
 
-/// The parts of a box and the lists of their blocks.
-class StageParts {
+/// The stages of a box and the lists of their blocks.
+class StageBoxes {
  public:
-  StageParts(const RunContext& context, const BoxPlan& box) : streams_(streams(context, box)) {
-    for (std::size_t p = 0; p < box.parts.size(); ++p) add(box.parts[p], parts_[p]);
-    if (streams_) parts_[box.parts.size() - 1].region.stream = true;
+  StageBoxes(const RunContext& context, const BoxPlan& box) : streams_(streams(context, box)) {
+    for (std::size_t p = 0; p < box.nested.size(); ++p) add(box.nested[p], boxes_[p]);
+    if (streams_) boxes_[box.nested.size() - 1].region.stream = true;
     if (box.converts_last || !past_cache(context)) return;
-    // What is moved last is written by lines, where it is some.
-    for (std::size_t p = 1; p < box.parts.size(); ++p) {
-      parts_[p].region.stream = parts_[p].listed && moves_lines(context, box, box.parts[p]);
-      streams_ = streams_ || parts_[p].region.stream;
+    // The stages that move last write past the cache where they write whole lines.
+    for (std::size_t p = 1; p < box.nested.size(); ++p) {
+      boxes_[p].region.stream = boxes_[p].listed && moves_lines(context, box, box.nested[p]);
+      streams_ = streams_ || boxes_[p].region.stream;
     }
   }
 
-  const StagePart& operator[](std::size_t i) const { return parts_[i]; }
-  /// Whether what is converted or moved last is lines, and goes past the cache.
+  const StageBox& operator[](std::size_t i) const { return boxes_[i]; }
+  /// Whether the last stage writes whole lines, past the cache.
   bool streams() const { return streams_; }
 
  private:
   static bool streams(const RunContext& context, const BoxPlan& box) {
-    const BoxPlan& last = box.parts.back();
-    return box.converts_last && past_cache(context) && last.long_runs && last.col_count * last.piece[kDst] % kLine == 0;
+    const BoxPlan& last = box.nested.back();
+    return box.converts_last && past_cache(context) && last.long_runs &&
+           last.col_count * last.piece[kDst] % kCacheLine == 0;
   }
   static bool past_cache(const RunContext& context) {
     return context.plan.streams() && !context.in_tile && context.kernels.copy_stream &&
            context.plan.attributes().beta == 0;
   }
 
-  /// Whether a part is transposed into rows of whole lines, in all chunks of a box.
-  static bool moves_lines(const RunContext& context, const BoxPlan& box, const BoxPlan& part) {
-    const auto lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kLine == 0; };
-    const int64_t bytes = part.piece[kDst], start = box.offset[kDst] + part.offset[kDst];
-    return part.shape == KernelShape::transpose && part.shuffle == 1 && part.row_run == 0 && !part.pack && bytes >= 4 &&
-           part.row_count * bytes >= 16 && part.col_count * bytes % kLine == 0 &&
-           part.block_cols * bytes % kLine == 0 && to_line(context.dst + start) == 0 &&
-           std::ranges::all_of(part.rows, lines) && std::ranges::all_of(part.loops, lines) &&
+  /// Whether a stage transposes into rows of whole lines, at every turn of the loops.
+  static bool moves_lines(const RunContext& context, const BoxPlan& box, const BoxPlan& moving) {
+    const auto lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; };
+    const int64_t bytes = moving.piece[kDst], start = box.offset[kDst] + moving.offset[kDst];
+    return moving.shape == KernelShape::transpose && moving.shuffle == 1 && moving.row_run == 0 && !moving.pack &&
+           bytes >= 4 && moving.row_count * bytes >= 16 && moving.col_count * bytes % kCacheLine == 0 &&
+           moving.block_cols * bytes % kCacheLine == 0 && to_line(context.dst + start) == 0 &&
+           std::ranges::all_of(moving.rows, lines) && std::ranges::all_of(moving.loops, lines) &&
            std::ranges::all_of(box.loops, lines) && context.kernels.transpose_stream[log2_size(bytes)] != nullptr;
   }
 
-  void add(const BoxPlan& box, StagePart& part) {
-    part.box = &box;
-    part.region = {nullptr, nullptr, {}, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
-    // Blocks are parts of one region only where its lists hold from any block on, see part_of().
+  void add(const BoxPlan& box, StageBox& stage) {
+    stage.box = &box;
+    stage.region = {nullptr, nullptr, {}, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
+    // The lists are made of the whole region only where sub_block() can start from any block of it.
     const bool even_rows = box.strips == 1 || box.rows.size() == 1 || box.dense_rows;
     const bool even_cols = box.panels == 1 || box.cols.size() == 1 || box.dense_cols;
-    part.listed = even_rows && even_cols && lists_.add(box, part.region);
+    stage.listed = even_rows && even_cols && lists_.add(box, stage.region);
   }
 
   bool streams_;
-  StagePart parts_[kMaxStageParts];
+  StageBox boxes_[kMaxStageBoxes];
   RegionLists lists_;
 };
 
-void run_part(const RunContext& context, const StagePart& part, const Tables& tables) {
-  const BoxPlan& box = *part.box;
-  if (!part.listed) return run_blocks(context, box, tables, 0, box.blocks);
+void run_nested(const RunContext& context, const StageBox& stage, const Tables& tables) {
+  const BoxPlan& box = *stage.box;
+  if (!stage.listed) return run_blocks(context, box, tables, 0, box.blocks);
   Odometer at(box, tables);
   at.start();
   for (int64_t b = 0;; at.next()) {
-    Block region = part.region;
+    Block region = stage.region;
     region.offset = at.offsets;
     region.offset[kAttribute] += context.attribute;
     region.src = context.src + region.offset[kSrc];
@@ -80,8 +80,8 @@ void run_part(const RunContext& context, const StagePart& part, const Tables& ta
     for (int64_t col = 0; col < box.col_count; col += box.block_cols) {
       for (int64_t row = 0; row < box.row_count; row += box.block_rows, ++b) {
         make_block(context, box,
-                   part_of(box, region, row, std::min(box.block_rows, box.row_count - row), col,
-                           std::min(box.block_cols, box.col_count - col)));
+                   sub_block(box, region, row, std::min(box.block_rows, box.row_count - row), col,
+                             std::min(box.block_cols, box.col_count - col)));
       }
     }
     if (b == box.blocks) return;
@@ -110,8 +110,8 @@ void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tab
   alignas(64) std::byte memory[kMaxStageBytes + 2 * kMaxStageGroup];
   const Groups groups(box);
   std::byte* const before = groups.bytes > 0 ? memory + kMaxStageGroup : memory;
-  const StageParts parts(context, box);
-  const std::size_t converting = box.converts_last ? box.parts.size() - 1 : 0;
+  const StageBoxes boxes(context, box);
+  const std::size_t converting = box.converts_last ? box.nested.size() - 1 : 0;
   Odometer at(box, tables);
   at.seek(begin);
   RunContext inside = context;
@@ -119,7 +119,7 @@ void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tab
   for (int64_t chunk = begin; chunk < end; ++chunk) {
     inside.attribute = context.attribute + at.offsets[kAttribute];
     bool grouped = groups.bytes > 0;
-    for (std::size_t p = 0; p < box.parts.size(); ++p) {
+    for (std::size_t p = 0; p < box.nested.size(); ++p) {
       // One part to or from the tensors' memory, the others to or from what lies in between.
       const bool from_src = box.converts_last ? p < converting : p == 0;
       inside.moves = p != converting;
@@ -129,11 +129,11 @@ void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tab
         context.kernels.regroup(before, memory, box.stage / groups.bytes, groups.bytes, groups.pattern);
         grouped = false;
       }
-      run_part(inside, parts[p], tables);
+      run_nested(inside, boxes[p], tables);
     }
     if (chunk + 1 < end) at.next();
   }
-  if (parts.streams()) context.kernels.flush();
+  if (boxes.streams()) context.kernels.flush();
 }
 
 }  // namespace relayout::cpu

@@ -7,14 +7,14 @@
 
 namespace relayout::cpu {
 
-/// A position in the loops of a box. Steps add; nothing is recomputed.
+/// A position in the loops of a box. A step adds to the offsets, which are never computed anew.
 struct Odometer {
   const BoxPlan& box;
   const Tables& tables;
   std::array<int64_t, kMaxAxes> index;
   Offsets offsets;
 
-  // Leaves the array as it is: most of it is never used.
+  // Does not initialize the array of indices, as most of it is never used.
   Odometer(const BoxPlan& b, const Tables& t) : box(b), tables(t) {}
 
   void step(const Axis& axis, int64_t from, int64_t to) {
@@ -43,7 +43,7 @@ struct Odometer {
     }
   }
 
-  /// Where next() takes the source, if all axes are affine; after the last position, to the first.
+  /// The source's offset after next(), provided that all axes are affine. After the last position, that of the first.
   int64_t next_src() const {
     int64_t offset = offsets[kSrc];
     for (std::size_t l = box.loops.size(); l-- > 0;) {
@@ -64,7 +64,7 @@ struct Odometer {
   }
 };
 
-/// Blocks [begin, end) of a box, each as run(position in the loops, its rows, its columns).
+/// Calls run(position in the loops, rows, columns) for each of the blocks [begin, end) of a box.
 template <typename Run>
 inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const Tables& tables, int64_t begin,
                                                       int64_t end, const Run& run) {
@@ -79,8 +79,8 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
     strip = begin % strips;
   }
   for (int64_t b = begin; b < end; ++b) {
-    run(at, Part{strip * box.block_rows, box.block_rows, box.row_count},
-        Part{panel * box.block_cols, box.block_cols, box.col_count});
+    run(at, IndexRange{strip * box.block_rows, box.block_rows, box.row_count},
+        IndexRange{panel * box.block_cols, box.block_cols, box.col_count});
     if (++strip < strips) continue;
     strip = 0;
     if (++panel < panels) continue;
@@ -89,7 +89,7 @@ inline __attribute__((always_inline)) void each_block(const BoxPlan& box, const 
   }
 }
 
-/// Goes on with a list of `have` entries, each so many later again by `stride`, until it has `count`.
+/// Extends a list from `have` entries to `count`: entry i + have is entry i + stride.
 inline void repeat(int64_t* list, int64_t have, int64_t stride, int64_t count) {
   if (have == 1) {
     for (int64_t i = 1; i < count; ++i) list[i] = list[0] + i * stride;
@@ -103,7 +103,7 @@ inline void repeat(int64_t* list, int64_t have, int64_t stride, int64_t count) {
   }
 }
 
-/// Lists 0, step, 2 * step ... for dense tiles.
+/// The list 0, step, 2 * step ..., of where the rows or columns of a dense tile start.
 struct Dense {
   int64_t at[kMaxListed];
   Dense(int64_t count, int64_t step) {
@@ -111,8 +111,9 @@ struct Dense {
   }
 };
 
-/// Where indices begin, begin + 1, ... of fused axes start, from the first one's start on, which is returned. Stretches
-/// of an axis are repeated, so that short inner axes cost no loops of their own.
+/// Lists where `count` indices of fused axes start, from `begin` on, in bytes from where the first of them starts,
+/// which is returned. What is listed of inner axes is repeated for the steps of the outer ones, which is one fast loop
+/// for axes however short.
 inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64_t count,
                                           const std::array<int64_t*, 2>& lists) {
   std::array<int64_t, 2> first{};
@@ -140,12 +141,13 @@ inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64
   return first;
 }
 
-/// Where a few consecutive indices of fused axes start, on source and destination, from the first one's on.
+/// The lists of where some consecutive rows, or columns, of a box start on the source and on the destination; they are
+/// kept from block to block where they stay the same.
 class Starts2 {
  public:
   explicit Starts2(const Axes& axes) : axes_(axes) {}
 
-  /// The list for indices begin, begin + 1, ...; one axis needs its list only once.
+  /// Makes the lists for `count` indices from `begin` on. The list of a single axis is the same for every `begin`.
   void seek(int64_t begin, int64_t count) {
     if (axes_.size() == 1) {
       const Axis& axis = axes_[0];
@@ -175,10 +177,10 @@ class Starts2 {
   int64_t list_[2][kMaxListed];
 };
 
-/// The lists of regions that are done again and again, made once.
+/// The lists of boxes whose region is run many times, made once.
 class RegionLists {
  public:
-  /// Those of all rows and columns of a box; false where there is no room for them.
+  /// Makes the lists of all rows and columns of a box for a block; false where there is no room for them.
   bool add(const BoxPlan& box, Block& block) {
     const int64_t rows = box.row_count, cols = box.long_runs ? 1 : box.col_count;
     if (2 * (rows + cols) > kMaxStarts - used_) return false;

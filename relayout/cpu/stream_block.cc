@@ -1,12 +1,15 @@
-// One block of a destination beyond the caches. Its lines are written past the cache, each as a whole and once: a line
-// that is written in part would have to be read first.
+// One block whose destination is written past the cache, each line as a whole and once: a line that is written in two
+// stores would have to be read first.
 //
-// Where rows start at lines, kernels write lines straight from registers; transpositions whose rows start anywhere
-// carry each row's last line in registers (stream_lines.h). Elsewhere the block is first made in the first-level cache,
-// an *image* of the destination with the destination's alignment, and its lines are written from there. A line belongs
-// to the block in which it starts: a block also makes the few elements that complete its last line, and leaves the
-// beginning of its first line to its neighbour. Copied pieces, woven rows, interleaved columns, rows that are parts of
-// lines and rows that follow each other are the exception: there every block of the box writes just its own bytes.
+// Where rows start at lines, the kernels write lines straight from registers. Transpositions whose rows start anywhere
+// carry the last, incomplete line of each row to the next columns (stream_lines.h). Elsewhere the block is first made
+// in the first-level cache, as an *image* of what it writes that starts at the same byte of a line as the destination
+// does, and its lines are written from there.
+//
+// Which block writes a line that two blocks share? The one in which the line starts: it also makes the few elements
+// that complete its last line, and leaves the beginning of its first line to the block before. In some boxes, each
+// block writes only its own bytes instead: copied pieces, lines by byte permutations, interleaved columns, rows of a
+// half or a quarter of a line, and rows that follow each other.
 #include <numeric>
 
 #include "relayout/cpu/run.h"
@@ -14,75 +17,77 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-/// A copy's own prefetch, on top of what the machine does for a linear read.
+/// How many bytes ahead a copy prefetches, beyond what the processor prefetches by itself in a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
-/// Lines of so many columns are copied side by side: of more that lie pages apart, what the processor fetches ahead
-/// does not stay in the few sets of the first level which they share.
+/// Lines of at most so many columns are copied side by side. Lines of more columns, where these lie pages apart,
+/// compete for few sets of the first-level cache, so that what the processor fetches ahead does not stay in it.
 constexpr int64_t kLinesBeside = 8;
-/// An image's bytes and rows at most, and those that a tile of a row has.
+/// The most bytes and rows of an image, and the bytes of a row that are made at a time.
 constexpr int64_t kImage = 40 << 10;
 constexpr int64_t kMaxRows = 64;
 constexpr int64_t kTileBytes = 512, kTileImage = 12 << 10;
 
-/// Whether all rows of a block start at lines, or parts of them.
-bool at_lines(const BoxPlan& box, const Block& block, int64_t part = kLine) {
-  return to_line(block.dst) % part == 0 &&
-         std::ranges::all_of(box.rows, [&](const Axis& a) { return a.stride[kDst] % part == 0; });
+/// Whether all rows of a block start at multiples of `unit` bytes: at lines, or at halves or quarters of lines.
+bool at_lines(const BoxPlan& box, const Block& block, int64_t unit = kCacheLine) {
+  return to_line(block.dst) % unit == 0 &&
+         std::ranges::all_of(box.rows, [&](const Axis& a) { return a.stride[kDst] % unit == 0; });
 }
 
-/// Whether a box copies pieces as they are. Of small ones an image is made.
+/// Whether a box copies pieces of at least 16 bytes, which a kernel writes past the cache. Smaller ones go by an image.
 bool copies_pieces(const RunContext& context, const BoxPlan& box) {
   return box.shape == KernelShape::copy && !box.long_runs && !context.converts() && box.shuffle == 1 &&
          box.piece[kDst] >= kSmallPiece;
 }
 
-/// Pieces of half a line that lie in pairs on one side, as lines that follow each other, and each by itself on the
-/// other: by whole lines. False where they do not.
+/// Copies pieces of half a line by whole lines, where on one side two pieces make a line and lines follow each other,
+/// and on the other side each piece lies by itself. False, and nothing is done, where the pieces do not lie so.
 bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
   const auto split = context.kernels.split_lines[5];
   const auto join = context.kernels.join_lines[5];
-  if (!split || !join || box.piece[kDst] != kLine / 2 || box.rows.size() != 1 || box.cols.size() != 1) return false;
+  if (!split || !join || box.piece[kDst] != kCacheLine / 2 || box.rows.size() != 1 || box.cols.size() != 1)
+    return false;
   const Axis &row = box.rows[0], &col = box.cols[0];
-  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kLine / 2 || col.stride[kDst] != kLine / 2) return false;
+  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kCacheLine / 2 || col.stride[kDst] != kCacheLine / 2)
+    return false;
   if (!at_lines(box, b)) return false;
-  if (box.row_count == 2 && col.stride[kSrc] == kLine && b.rows == 2 && b.cols % 2 == 0)
+  if (box.row_count == 2 && col.stride[kSrc] == kCacheLine && b.rows == 2 && b.cols % 2 == 0)
     split(b.src + b.src_cols[0], b.dst, b.dst_rows, b.cols);
-  else if (box.col_count == 2 && row.stride[kDst] == kLine && b.cols == 2)
+  else if (box.col_count == 2 && row.stride[kDst] == kCacheLine && b.cols == 2)
     join(b.src + b.src_rows[0], b.src_cols, b.dst + b.dst_rows[0], b.rows);
   else
     return false;
   return true;
 }
 
-/// Pieces that make lines one after the other, or are lines (parts of lines) anywhere: then the shorter side goes
-/// first, so that the source is read, or the destination written, in a few streams side by side. Quarters of lines of
-/// more than four rows would leave too many lines open, where the kernel does not put these together in registers.
+/// Copies pieces past the cache. Where they are whole lines, or fractions of lines that start at multiples of their
+/// size, the shorter of rows and columns is the inner loop, so that the source is read, or the destination written, in
+/// a few places side by side. Not so where pieces are quarters of lines of more than four rows: that would leave too
+/// many lines incomplete at a time, unless the kernel puts them together in registers.
 void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
   if (copy_pairs(context, box, b)) return;
-  const int64_t bytes = box.piece[kDst], part = std::min(bytes, kLine);
+  const int64_t bytes = box.piece[kDst], unit = std::min(bytes, kCacheLine);
   const auto& copy = context.kernels.copy_stream;
-  const bool many_quarters = bytes == kLine / 4 && b.rows > 4;
-  if (box.dense_rows && box.row_count <= box.col_count && kLine % part == 0 && bytes % part == 0 &&
-      at_lines(box, b, part) && !many_quarters)
+  const bool many_quarters = bytes == kCacheLine / 4 && b.rows > 4;
+  if (box.dense_rows && box.row_count <= box.col_count && kCacheLine % unit == 0 && bytes % unit == 0 &&
+      at_lines(box, b, unit) && !many_quarters)
     return copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
-  const int64_t beside = bytes == kLine && at_lines(box, b) ? kLinesBeside : b.cols;
+  const int64_t beside = bytes == kCacheLine && at_lines(box, b) ? kLinesBeside : b.cols;
   for (int64_t c = 0; c < b.cols; c += beside)
     copy(b.src, b.src_rows, b.src_cols + c, b.dst, b.dst_rows, b.dst_cols + c, b.rows, std::min(beside, b.cols - c),
          bytes, 0);
 }
 
-// Inlined by force: gcc drops calls of what does nothing but prefetch.
+// Inlined by force, as gcc drops calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch(const BoxPlan& box, const Block& block, int64_t ahead) {
-  const int64_t bytes = box.dense_rows ? block.rows * box.piece[kSrc] : kLine;
+  const int64_t bytes = box.dense_rows ? block.rows * box.piece[kSrc] : kCacheLine;
   for (int64_t c = 0; c < block.cols; ++c) {
-    for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(block.src + block.src_cols[c] + ahead + i, 0, 2);
+    for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(block.src + block.src_cols[c] + ahead + i, 0, 2);
   }
 }
 
-/// Whether rows are a quarter or half of a line and make lines one after the other. One answer for all blocks of a box:
-/// neighbours may share a line, of which each writes its own rows.
-bool parts_of_lines(const BoxPlan& box, const Block& block) {
+/// Whether rows are a quarter or half of a line and make lines one after the other. The answer is the same for all
+/// blocks of a box, as two blocks may share a line, of which each then writes its own rows.
+bool writes_partial_lines(const BoxPlan& box, const Block& block) {
   const int64_t row_bytes = box.col_count * box.piece[kDst];
   if (box.shape != KernelShape::transpose || (row_bytes != 16 && row_bytes != 32) || box.panels > 1) return false;
   const auto even = [&](const Axis& a) { return a.table < 0 && a.stride[kDst] % row_bytes == 0; };
@@ -90,7 +95,8 @@ bool parts_of_lines(const BoxPlan& box, const Block& block) {
          std::ranges::all_of(box.rows, even) && std::ranges::all_of(box.loops, even);
 }
 
-/// Lines straight from the kernels; false where the block is not made for it.
+/// Runs a block by kernels that write whole lines from registers. False, and nothing is done, where rows do not start
+/// at lines or there is no such kernel.
 bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   const Kernels& kernels = context.kernels;
   const bool converts = context.converts();
@@ -117,18 +123,18 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
-  const bool parts = parts_of_lines(box, block);
-  if (!parts && (!at_lines(box, block) || block.cols * bytes % kLine != 0)) return false;
+  const bool partial = writes_partial_lines(box, block);
+  if (!partial && (!at_lines(box, block) || block.cols * bytes % kCacheLine != 0)) return false;
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   if (block.ahead == 0) block.ahead = box.ahead;
   block.stream = true;
-  if (!parts && converts && cast_stream(context, box, block)) return true;
-  if (!parts && moves && deinterleaves(kernels, box, block, bytes)) {
+  if (!partial && converts && cast_stream(context, box, block)) return true;
+  if (!partial && moves && deinterleaves(kernels, box, block, bytes)) {
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
   if (box.shape == KernelShape::transpose) {
-    if (!kernels.transpose_stream[log2_size(bytes)] || (!parts && block.rows * bytes < 16)) return false;
+    if (!kernels.transpose_stream[log2_size(bytes)] || (!partial && block.rows * bytes < 16)) return false;
     if (converts && !narrows(context, box)) return false;
     converts ? cast_block(context, box, block) : move_block(context, box, block);
     return true;
@@ -136,12 +142,12 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   return false;
 }
 
-/// Lines straight from the kernels, where rows start anywhere; false where the block is not made for it.
-bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const Part& cols) {
+/// The same where rows start anywhere in lines.
+bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const IndexRange& cols) {
   const bool converts = context.converts();
-  const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kLine / bytes) - cols.begin;
+  const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kCacheLine / bytes) - cols.begin;
   if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
-  if (block.rows * bytes < 16 || total * bytes < kLine || (converts && !narrows(context, box))) return false;
+  if (block.rows * bytes < 16 || total * bytes < kCacheLine || (converts && !narrows(context, box))) return false;
   block.lines = &cols;
   if (block.ahead == 0) block.ahead = box.ahead;
   converts ? cast_block(context, box, block) : move_block(context, box, block);
@@ -153,21 +159,22 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
   context.kernels.copy_stream(image + begin, kFirst, kFirst, dst + begin, kFirst, kFirst, 1, 1, end - begin, 0);
 }
 
-/// Rows that follow each other in the destination: one run, made as it will lie there. Of lines that it shares with
-/// its neighbours a block writes its own bytes; they are fetched meanwhile, as stores wait for each other.
+/// Runs a block whose rows follow each other in the destination: an image of the whole run is made and written. Of the
+/// lines that it shares with other blocks, this one writes only its own bytes, through the cache; these lines are
+/// prefetched while the image is made, as a store that waits for its line holds up all stores after it.
 [[gnu::noinline]] void stream_run(const RunContext& context, const BoxPlan& box, Block block) {
-  alignas(kPage) std::byte memory[kMaxRunBytes + kLine];
+  alignas(kPage) std::byte memory[kMaxRunBytes + kCacheLine];
   std::byte* const dst = block.dst;
   const int64_t bytes = block.rows * block.cols * box.piece[kDst];
   __builtin_prefetch(dst, 1, 3);
   __builtin_prefetch(dst + bytes - 1, 1, 3);
-  block.dst = memory + (kLine - to_line(dst)) % kLine;
+  block.dst = memory + (kCacheLine - to_line(dst)) % kCacheLine;
   make_block(context, box, block);
   write_lines(context, block.dst, dst, 0, bytes);
 }
 
-/// What a block writes of `bytes` at dst, of which `more` can follow: from its first line's start to its last line's
-/// end.
+/// Which of `bytes` bytes at dst a block writes, where `more` bytes can follow: those from the first line that starts
+/// in the block to the end of the last one.
 struct Own {
   int64_t begin, end;
 };
@@ -176,28 +183,29 @@ Own own(const std::byte* dst, int64_t bytes, int64_t more, bool first) {
   return {std::min(first ? 0 : to_line(dst), end), end};
 }
 
-/// Columns whose bytes are whole lines, about `bytes` of them.
+/// So many columns that their bytes are whole lines, about `bytes` bytes.
 int64_t whole_lines(int64_t piece, int64_t bytes) {
-  const int64_t unit = kLine / std::gcd(piece, kLine);
+  const int64_t unit = kCacheLine / std::gcd(piece, kCacheLine);
   return ceil_div(std::max<int64_t>(1, bytes / piece), unit) * unit;
 }
 
-/// Rows apart from each other. A row's image is a few lines long: after each *tile* of columns its whole lines are
-/// written, and what is left of the last one is carried to the image's start.
-void stream_rows(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols) {
+/// Runs a block whose rows do not follow each other. The image of a row is a few lines long. Some columns of all rows
+/// are made at a time; then the whole lines of each image are written, and what is left of the last line is moved to
+/// the start of the image.
+void stream_rows(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols) {
   alignas(64) std::byte memory[kImage];
   const int64_t piece = box.piece[kDst];
-  const bool whole = at_lines(box, block) && block.cols * piece % kLine == 0;
-  const int64_t extra = whole ? 0 : std::min(ceil_div(kLine - 1, piece), cols.total - cols.end());
-  // Few rows leave room for longer tiles.
+  const bool whole = at_lines(box, block) && block.cols * piece % kCacheLine == 0;
+  const int64_t extra = whole ? 0 : std::min(ceil_div(kCacheLine - 1, piece), cols.total - cols.end());
+  // Where there are few rows, more columns are made at a time.
   const int64_t tile = whole_lines(piece, std::max(kTileBytes, kTileImage / block.rows)), tile_bytes = tile * piece;
-  const int64_t pitch = tile_bytes + ceil_div(extra * piece, kLine) * kLine + 2 * kLine;
-  // A line of the source at least.
-  const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kLine / box.piece[kSrc]);
+  const int64_t pitch = tile_bytes + ceil_div(extra * piece, kCacheLine) * kCacheLine + 2 * kCacheLine;
+  // At least a line of the source is read at a time.
+  const int64_t rows_most = std::max<int64_t>(kMaxRows / 2, kCacheLine / box.piece[kSrc]);
   int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
-  // As many in each pass.
+  // All passes have about as many rows.
   most = ceil_div(block.rows, ceil_div(block.rows, most));
-  // Whole groups of a permuted source.
+  // Groups of the source that are permuted are read whole.
   if (box.shuffle > 1 && box.shape == KernelShape::transpose) most = std::max<int64_t>(16, most / 16 * 16);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
   for (int64_t row = 0; row < block.rows; row += most) {
@@ -205,13 +213,13 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
     for (int64_t r = 0; r < rows; ++r) {
       starts[r] = r * pitch;
       rest[r] = starts[r] + tile_bytes;
-      const int64_t carried = (kLine - to_line(block.dst + block.dst_rows[row + r])) % kLine;
+      const int64_t carried = (kCacheLine - to_line(block.dst + block.dst_rows[row + r])) % kCacheLine;
       made[r] = starts[r] + carried;
       lines[r] = block.dst_rows[row + r] - carried;
     }
     for (int64_t col = 0; col < block.cols; col += tile) {
       const bool last = col + tile >= block.cols;
-      Block image = part_of(box, block, row, rows, col, last ? block.cols - col + extra : tile);
+      Block image = sub_block(box, block, row, rows, col, last ? block.cols - col + extra : tile);
       image.dst = memory;
       image.dst_rows = made;
       make_block(context, box, image);
@@ -221,14 +229,14 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
       } else {
         for (int64_t r = 0; r < rows; ++r) {
           const int64_t carried = made[r] - starts[r];
-          // The first line is the neighbour's, where there is one before.
-          const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kLine : 0;
+          // The first line belongs to the block before, if there is one.
+          const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kCacheLine : 0;
           int64_t end = tile_bytes;
           if (last) end = carried + own(dst + lines[r] + carried, (block.cols - col) * piece, extra * piece, false).end;
           write_lines(context, memory + starts[r], dst + lines[r], begin, end);
         }
       }
-      if (!last) context.kernels.copy(memory, rest, kFirst, memory, starts, kFirst, rows, 1, kLine, 0);
+      if (!last) context.kernels.copy(memory, rest, kFirst, memory, starts, kFirst, rows, 1, kCacheLine, 0);
     }
   }
 }
@@ -240,7 +248,7 @@ bool fetches(const RunContext& context, const BoxPlan& box) {
 }
 
 void make_block(const RunContext& context, const BoxPlan& box, const Block& block) {
-  // Some prefetch as they read; the others' blocks are prefetched at once.
+  // Where the kernels do not prefetch as they read, the next block is prefetched here at once.
   if (!fetches(context, box)) {
     if (const int64_t ahead = block.ahead != 0 ? block.ahead : box.ahead; ahead != 0) prefetch(box, block, ahead);
   } else if (block.ahead == 0 && box.ahead != 0) {
@@ -261,11 +269,11 @@ bool streams(const RunContext& context, const BoxPlan& box) {
          (box.long_runs || box.piece[kDst] <= kTileBytes);
 }
 
-void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const Part& rows,
-                  const Part& cols) {
+void stream_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+                  const IndexRange& cols) {
   if (stream_direct(context, box, block)) return;
   const int64_t row_bytes = cols.total * box.piece[kDst];
-  // The same answer for all blocks of a box: neighbours share lines.
+  // The answer must be the same for all blocks of a box, as two of them may share a line.
   const bool one_run = cols.most >= cols.total && box.rows.size() == 1 && box.rows[0].stride[kDst] == row_bytes &&
                        rows.most * row_bytes <= kMaxRunBytes;
   if (one_run)

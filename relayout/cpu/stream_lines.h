@@ -1,8 +1,10 @@
-// Transposing a block whose rows start anywhere, with the destination's lines written past the cache as wholes.
+// Transposing a block whose rows start anywhere in lines, with each line of the destination written past the cache as a
+// whole.
 //
-// The kernel makes a line of columns of all rows, then the next, and keeps what it has of each row's last line. Small
-// elements and values that are converted have a kernel of their own for that (kernels/transpose_pipelined-inl.h); where
-// it does not do, blocks are made dense first, a line of columns at a time.
+// The kernel goes through the columns by as many as make a line. Of each row it *carries* the bytes of the last,
+// incomplete line, and writes that line once the next columns complete it. Small elements, and values that are
+// converted, have a kernel of their own for that (kernels/transpose_pipelined-inl.h). Where there is none, the source
+// of a block is made dense first.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +14,21 @@
 
 namespace relayout::cpu {
 
-/// What transposes the source as it is, if anything does.
+/// A kernel that transposes the source as it lies, and converts it where the plan does; null where there is none.
 struct Pipelined {
   PipelinedKernel kernel = nullptr;
   const float* scale = nullptr;
 };
 
-/// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that it owns, see stream_block.cc;
-/// `cols` is its part of the box's columns. `pack` is that of transpose_packed(), or a null pointer for sources that
-/// the plain kernels read as they are. At least 16 bytes of rows and a line of columns.
+/// Transposes `block` of `box` into elements of `bytes` bytes and writes the lines that the block owns, see
+/// stream_block.cc. `cols` are the columns of the region that the block has. `pack` is that of transpose_packed(), or a
+/// null pointer where the plain kernels read the source as it lies. The block has at least 16 bytes of rows and a line
+/// of columns.
 template <typename Pack>
 class LineTransposition {
  public:
-  LineTransposition(const RunContext& context, const BoxPlan& box, const Block& block, const Part& cols, int64_t bytes,
-                    const Pipelined& pipelined, const Pack& pack)
+  LineTransposition(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols,
+                    int64_t bytes, const Pipelined& pipelined, const Pack& pack)
       : context_(context),
         box_(box),
         block_(block),
@@ -33,130 +36,131 @@ class LineTransposition {
         pack_(pack),
         size_(log2_size(bytes)),
         bytes_(bytes),
-        whole_(kLine / bytes),
+        whole_(kCacheLine / bytes),
         starts_row_(cols.begin == 0),
         extra_(std::min(whole_, cols.total - cols.end())),
         total_(block.cols + extra_) {}
 
   void run() {
-    const int64_t tile = 16 / bytes_,
-                  most = box_.pack && !pipelined_.kernel ? kLine / bytes_ : std::max(kLine, kRowBytes / bytes_);
+    const int64_t tile = 16 / bytes_, most = box_.pack && !pipelined_.kernel ? kCacheLine / bytes_
+                                                                             : std::max(kCacheLine, kRowBytes / bytes_);
     for (int64_t row = 0; row < block_.rows;) {
-      // What would be less than a tile goes with the rows before it.
+      // Last rows that would be less than a tile go with the rows before them.
       const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;
-      run_rows(part_of(box_, block_, row, rows, 0, block_.cols));
+      run_rows(sub_block(box_, block_, row, rows, 0, block_.cols));
       row += rows;
     }
   }
 
  private:
   static constexpr bool kPacks = !std::is_null_pointer_v<Pack>;
-  /// Bytes of rows at a time, or as many rows as a line has bytes; and with what would be less than a tile.
-  static constexpr int64_t kLine = 64, kRowBytes = 256, kMostBytes = kRowBytes + 16;
-  /// Columns of a list are fetched so many ahead, a line of columns at a time: of many at once the processor drops
-  /// some.
+  /// At a time, rows have so many bytes (or there are as many rows as a line has bytes), and 16 more where the last
+  /// rows would be less than a tile.
+  static constexpr int64_t kRowBytes = 256, kMostBytes = kRowBytes + 16;
+  /// Columns are fetched so many ahead, a line of columns at a time: the processor drops some of many prefetches at
+  /// once.
   static constexpr int64_t kLater = 128;
-  /// Columns of the dense block an odd number of lines apart, against conflicts in the cache.
-  static constexpr int64_t kPitch = kRowBytes + kLine;
+  /// Columns of the dense copy are an odd number of lines apart, so that they do not compete for few sets of the cache.
+  static constexpr int64_t kPitch = kRowBytes + kCacheLine;
 
-  void run_rows(const Block& part) {
+  void run_rows(const Block& sub) {
     const int64_t whole_cols = total_ / whole_ * whole_;
     if constexpr (kPacks) {
       for (int64_t c = 0; c < whole_; ++c) starts_[c] = c * kPitch;
     }
     if (pipelined_.kernel) {
-      run_pipelined(part, whole_cols);
+      run_pipelined(sub, whole_cols);
     } else if constexpr (kPacks) {
       for (int64_t col = 0; col < whole_cols; col += whole_) {
-        pack(part, col, whole_);
-        lines(part, dense_, starts_, col, whole_, 0);
-        if (col == 0) put_heads(part);
+        pack(sub, col, whole_);
+        lines(sub, dense_, starts_, col, whole_, 0);
+        if (col == 0) put_heads(sub);
       }
     } else {
-      lines(part, part.src, part.src_cols, 0, whole_, block_.ahead);
-      put_heads(part);
+      lines(sub, sub.src, sub.src_cols, 0, whole_, block_.ahead);
+      put_heads(sub);
       if (box_.ahead != 0) {
-        lines(part, part.src, part.src_cols + whole_, whole_, whole_cols - whole_, block_.ahead);
+        lines(sub, sub.src, sub.src_cols + whole_, whole_, whole_cols - whole_, block_.ahead);
       } else {
         for (int64_t col = whole_; col < whole_cols; col += whole_) {
           const int64_t begin = col == whole_ ? col : col + kLater, end = std::min(total_, col + kLater + whole_);
-          for (int64_t c = begin; c < end; ++c) fetch(part, c);
-          lines(part, part.src, part.src_cols + col, col, whole_, 0);
+          for (int64_t c = begin; c < end; ++c) fetch(sub, c);
+          lines(sub, sub.src, sub.src_cols + col, col, whole_, 0);
         }
       }
     }
-    put_tails(part, whole_cols);
+    put_tails(sub, whole_cols);
   }
 
   /// In one go; but the heads are put after the first line.
-  void run_pipelined(const Block& part, int64_t whole_cols) {
+  void run_pipelined(const Block& sub, int64_t whole_cols) {
     constexpr int64_t kMost = 256;
     for (int64_t col = 0; col < whole_cols;) {
       int64_t count = starts_row_ && col == 0 ? whole_ : whole_cols - col;
       if (box_.ahead == 0) {
         count = std::min(count, kMost);
-        for (int64_t c = col + count; c < std::min(total_, col + count + kMost); ++c) fetch(part, c);
+        for (int64_t c = col + count; c < std::min(total_, col + count + kMost); ++c) fetch(sub, c);
       }
-      pipelined_.kernel(part.src, part.src_cols + col, part.dst + col * bytes_, part.dst_rows, carry_, col == 0,
-                        part.rows, count, pipelined_.scale, block_.ahead);
-      if (col == 0) put_heads(part);
+      pipelined_.kernel(sub.src, sub.src_cols + col, sub.dst + col * bytes_, sub.dst_rows, carry_, col == 0, sub.rows,
+                        count, pipelined_.scale, block_.ahead);
+      if (col == 0) put_heads(sub);
       col += count;
     }
   }
 
-  void lines(const Block& part, const std::byte* src, Starts cols, int64_t col, int64_t count, int64_t ahead) {
-    context_.kernels.transpose_carried[size_](src, cols, part.dst + col * bytes_, part.dst_rows, carry_, col == 0,
-                                              part.rows, count, ahead);
+  void lines(const Block& sub, const std::byte* src, Starts cols, int64_t col, int64_t count, int64_t ahead) {
+    context_.kernels.transpose_carried[size_](src, cols, sub.dst + col * bytes_, sub.dst_rows, carry_, col == 0,
+                                              sub.rows, count, ahead);
   }
 
   /// Columns made dense.
-  void pack(const Block& part, int64_t col, int64_t count) {
+  void pack(const Block& sub, int64_t col, int64_t count) {
     if constexpr (kPacks) {
       if (box_.ahead == 0) {
-        for (int64_t c = col + count; c < std::min(total_, col + 2 * count); ++c) fetch(part, c);
+        for (int64_t c = col + count; c < std::min(total_, col + 2 * count); ++c) fetch(sub, c);
       }
-      pack_(part, col, count, dense_, starts_);
+      pack_(sub, col, count, dense_, starts_);
     }
   }
 
   /// A column that is read next, into the second level. By force, as gcc drops calls that only prefetch.
-  [[gnu::always_inline]] void fetch(const Block& part, int64_t col) const {
-    const std::byte* from = part.src + part.src_cols[col];
-    const int64_t bytes = part.rows * box_.piece[kSrc];
-    for (int64_t b = 0; b < bytes; b += kLine) __builtin_prefetch(from + b, 0, 2);
+  [[gnu::always_inline]] void fetch(const Block& sub, int64_t col) const {
+    const std::byte* from = sub.src + sub.src_cols[col];
+    const int64_t bytes = sub.rows * box_.piece[kSrc];
+    for (int64_t b = 0; b < bytes; b += kCacheLine) __builtin_prefetch(from + b, 0, 2);
     __builtin_prefetch(from + bytes - 1, 0, 2);
   }
 
-  /// Up to each row's first line, where no other block writes that.
-  void put_heads(const Block& part) {
+  /// Writes what comes before the first whole line of each row, if the row starts in this block.
+  void put_heads(const Block& sub) {
     if (!starts_row_) return;
-    for (int64_t r = 0; r < part.rows; ++r) {
-      std::byte* const to = part.dst + part.dst_rows[r];
-      if (const int64_t head = to_line(to); head > 0) copy(carry_ + r * kLine, to, head);
+    for (int64_t r = 0; r < sub.rows; ++r) {
+      std::byte* const to = sub.dst + sub.dst_rows[r];
+      if (const int64_t head = to_line(to); head > 0) copy(carry_ + r * kCacheLine, to, head);
     }
   }
 
-  /// What the block owns of each row after its lines of columns.
-  void put_tails(const Block& part, int64_t whole_cols) {
+  /// Writes what the block owns of each row after the last whole line of columns.
+  void put_tails(const Block& sub, int64_t whole_cols) {
     constexpr int64_t kRows = 16;
     const int64_t tail = total_ - whole_cols, made = whole_cols * bytes_, own = block_.cols * bytes_;
-    if (tail == 0 && extra_ == whole_ && own % kLine == 0) return;  // all owned lines are written
-    if constexpr (kPacks) pack(part, whole_cols, tail);
-    alignas(kLine) std::byte last[kRows * 2 * kLine];
+    if (tail == 0 && extra_ == whole_ && own % kCacheLine == 0) return;  // all owned lines are written
+    if constexpr (kPacks) pack(sub, whole_cols, tail);
+    alignas(kCacheLine) std::byte last[kRows * 2 * kCacheLine];
     int64_t rows[kRows];
-    for (int64_t row = 0; row < part.rows; row += kRows) {
-      const int64_t count = std::min(kRows, part.rows - row);
+    for (int64_t row = 0; row < sub.rows; row += kRows) {
+      const int64_t count = std::min(kRows, sub.rows - row);
       for (int64_t r = 0; r < count; ++r) {
-        rows[r] = (2 * r + 1) * kLine;
-        __builtin_memcpy(last + 2 * r * kLine, carry_ + (row + r) * kLine, kLine);
+        rows[r] = (2 * r + 1) * kCacheLine;
+        __builtin_memcpy(last + 2 * r * kCacheLine, carry_ + (row + r) * kCacheLine, kCacheLine);
       }
       if (tail > 0) {
-        context_.kernels.transpose[size_]((kPacks ? dense_ : part.src) + row * bytes_,
-                                          kPacks ? starts_ : part.src_cols + whole_cols, last, rows, count, tail, 0);
+        context_.kernels.transpose[size_]((kPacks ? dense_ : sub.src) + row * bytes_,
+                                          kPacks ? starts_ : sub.src_cols + whole_cols, last, rows, count, tail, 0);
       }
       for (int64_t r = 0; r < count; ++r) {
-        std::byte* const to = part.dst + part.dst_rows[row + r];
-        const int64_t from = made - kLine + to_line(to + made),
+        std::byte* const to = sub.dst + sub.dst_rows[row + r];
+        const int64_t from = made - kCacheLine + to_line(to + made),
                       end = own + std::min(extra_ * bytes_, to_line(to + own));
         if (from < end) copy(last + rows[r] + from - made, to + from, end - from);
       }
@@ -176,9 +180,9 @@ class LineTransposition {
   const int64_t bytes_, whole_;
   const bool starts_row_;
   const int64_t extra_, total_;
-  int64_t starts_[kLine];
-  alignas(kLine) std::byte carry_[kMostBytes * kLine];
-  alignas(kLine) std::byte dense_[kPacks ? kLine * kPitch : kLine];
+  int64_t starts_[kCacheLine];
+  alignas(kCacheLine) std::byte carry_[kMostBytes * kCacheLine];
+  alignas(kCacheLine) std::byte dense_[kPacks ? kCacheLine * kPitch : kCacheLine];
 };
 
 }  // namespace relayout::cpu

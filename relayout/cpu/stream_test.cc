@@ -296,7 +296,7 @@ TEST(Stream, TilesThatShareLines) {
     const Expected expected(src, dst);
     for (const int64_t panel : {0, 4, 16}) {
       const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = panel});
-      tiled += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.parts.size() > 0; });
+      tiled += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.nested.size() > 0; });
       for (const std::string_view isa : available_isas()) {
         const test::ScopedIsa isa_scope(isa);
         for (int64_t past = 0; past < 64; past += isa == available_isas().back() ? 1 : 9) {

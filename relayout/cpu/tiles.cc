@@ -1,7 +1,7 @@
-// Boxes with parts, tile by tile. A run that its parts fill is put together in the first-level cache, at the
-// destination's alignment within a line, and written past the cache; or its lines are made straight from the source.
-// Where the next tile's run goes on, the line that both share is left to it: written in parts it would be fetched, and
-// all stores after it wait for that.
+// Boxes with nested runs (BoxPlan::nested), tile by tile. A run is put together in an image in the first-level cache,
+// at the same place within a line as in the destination, and then written past the cache; or its lines are made
+// straight from the source by byte permutations. Where the next tile continues a run, the line that both share is left
+// to the next tile: a line that is written in two stores is read first, and all stores after it wait for that.
 #include <cstring>
 #include <utility>
 
@@ -11,79 +11,81 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-/// A part of a tile. Where it is one block, that is the same in all tiles but for where it starts.
-struct TilePart {
+/// A box that is nested in a tile. If it is one block, its lists are made once, as only its start changes from tile to
+/// tile.
+struct TileBox {
   const BoxPlan* box;
   Block block;
   bool one_block;
 };
 
-/// The parts of a box and the lists of their blocks.
-class TileParts {
+/// All boxes that are nested in the runs of a tile, and the lists of their blocks.
+class TileBoxes {
  public:
-  TileParts(const RunContext& context, const BoxPlan& box) {
-    for (const BoxPlan& run : box.parts) {
-      for (const BoxPlan& part : run.parts) add(context, part);
+  TileBoxes(const RunContext& context, const BoxPlan& box) {
+    for (const BoxPlan& run : box.nested) {
+      for (const BoxPlan& leaf : run.nested) add(context, leaf);
     }
   }
 
-  TilePart& operator[](int i) { return parts_[i]; }
+  TileBox& operator[](int i) { return boxes_[i]; }
 
  private:
   void add(const RunContext& context, const BoxPlan& box) {
-    TilePart& part = parts_[count_++];
-    part.box = &box;
-    part.block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
-    if (fetches(context, box)) part.block.ahead = box.ahead;
-    part.one_block = box.blocks == 1 && box.stage == 0 && lists_.add(box, part.block);
+    TileBox& nested = boxes_[count_++];
+    nested.box = &box;
+    nested.block = {nullptr, nullptr, box.offset, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
+    if (fetches(context, box)) nested.block.ahead = box.ahead;
+    nested.one_block = box.blocks == 1 && box.stage == 0 && lists_.add(box, nested.block);
   }
 
-  TilePart parts_[kMaxTileParts];
+  TileBox boxes_[kMaxTileBoxes];
   RegionLists lists_;
   int count_ = 0;
 };
 
-/// From and to memory that changes from tile to tile. Its addresses stay in registers on their way to the kernels: read
-/// back as a pair, soon after they were written one by one, they would wait for all that was stored before.
-void run_part(RunContext& context, const std::byte* src, std::byte* dst, TilePart& part, const Tables& tables) {
-  const BoxPlan& box = *part.box;
-  if (!part.one_block) {
+/// Runs a nested box from `src` to `dst`, which change from tile to tile. The two addresses are passed in registers.
+/// Stored in a struct one by one and soon read back as a pair, they would wait for all stores before them.
+void run_nested(RunContext& context, const std::byte* src, std::byte* dst, TileBox& nested, const Tables& tables) {
+  const BoxPlan& box = *nested.box;
+  if (!nested.one_block) {
     context.src = src;
     context.dst = dst;
     return run_blocks(context, box, tables, 0, box.blocks);
   }
-  Block& block = part.block;
+  Block& block = nested.block;
   block.src = src + box.offset[kSrc];
   block.dst = dst + box.offset[kDst];
   block.offset[kAttribute] = box.offset[kAttribute] + context.attribute;
   run_block(context, box, block, {0, block.rows, block.rows}, {0, block.cols, block.cols});
 }
 
-/// A run of a tile, and what it leaves to the next one's.
+/// One run of a tile, and what it leaves of its last line to the same run of the next tile.
 class RunOfTile {
  public:
-  void plan(const RunContext& context, const BoxPlan& run, int64_t tiles, WovenLineList& lines) {
+  void plan(const RunContext& context, const BoxPlan& run, int64_t tiles, PermutedLineList& lines) {
     run_ = &run;
-    // Runs of less than a line would be made byte by byte.
-    weaves_ = run.run_bytes >= context.kernels.woven_bytes && woven_.plan(context, run, tiles * run.run_bytes, lines);
+    // A run of less than a line would be made byte by byte.
+    permutes_ =
+        run.run_bytes >= context.kernels.permuted_bytes && permuted_.plan(context, run, tiles * run.run_bytes, lines);
   }
-  bool weaves() const { return weaves_; }
-  /// Whether the padding of an image that starts there in a line is in the memory.
+  bool permutes() const { return permutes_; }
+  /// Whether the memory already holds the padding of an image that starts at this byte of a line.
   bool filled(int64_t in_line) const { return filled_ == in_line; }
 
-  /// The run straight from the source; the next tile's are `step` later.
-  void weave(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
-    const bool before = std::exchange(goes_on_, woven_.joins(step, run_->run_bytes));
-    woven_.make(kernels, src, dst, run_->run_bytes, true, {before, goes_on_});
+  /// Makes the run straight from the source; the same run of the next tile is `step` later.
+  void permute(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
+    const bool before = std::exchange(goes_on_, permuted_.joins(step, run_->run_bytes));
+    permuted_.make(kernels, src, dst, run_->run_bytes, true, {before, goes_on_});
   }
 
-  /// The run from its image, which starts `in_line` bytes into the memory, as the run does in a line.
+  /// Writes the run from its image, which starts at byte `in_line` of the memory, as the run starts at that byte of a
+  /// line.
   void write(const Kernels& kernels, std::byte* memory, int64_t in_line, std::byte* dst, const Offsets& step) {
     filled_ = in_line;
     const bool before = std::exchange(goes_on_, step[kDst] == run_->run_bytes);
     const int64_t first = before ? kept_ : in_line, last = in_line + run_->run_bytes;
-    const int64_t left = goes_on_ ? last % kLine : 0, whole = last - left;
+    const int64_t left = goes_on_ ? last % kCacheLine : 0, whole = last - left;
     kept_ = whole > first ? 0 : first;
     if (whole <= first) return;
     kernels.copy_stream(memory + first, kFirst, kFirst, dst + first - in_line, kFirst, kFirst, 1, 1, whole - first, 0);
@@ -92,22 +94,22 @@ class RunOfTile {
 
  private:
   const BoxPlan* run_;
-  WovenRun woven_;
-  bool weaves_;
-  bool goes_on_ = false;  // in this tile, from the one before
-  int64_t kept_ = 0;      // where in a line that starts which the one before left in the memory
+  PermutedRun permuted_;
+  bool permutes_;
+  bool goes_on_ = false;  // whether the run of this tile continues the one of the tile before
+  int64_t kept_ = 0;      // where in the memory starts what the tile before left of its last line
   int64_t filled_ = -1;
 };
 
-/// By way of images in `memory`.
+/// See run_tiles(); the images are in `memory`.
 [[gnu::noinline]] void run_tiles_in(std::byte* memory, const RunContext& context, const BoxPlan& box,
                                     const Tables& tables, int64_t begin, int64_t end) {
-  TileParts parts(context, box);
+  TileBoxes boxes(context, box);
   RunContext inside = context;
   inside.in_tile = true;
-  WovenLineList lines;
+  PermutedLineList lines;
   RunOfTile runs[kMaxTileRuns];
-  for (std::size_t r = 0; r < box.parts.size(); ++r) runs[r].plan(context, box.parts[r], end - begin, lines);
+  for (std::size_t r = 0; r < box.nested.size(); ++r) runs[r].plan(context, box.nested[r], end - begin, lines);
   Odometer at(box, tables);
   at.seek(begin);
   for (int64_t tile = begin; tile < end; ++tile) {
@@ -120,20 +122,20 @@ class RunOfTile {
     const std::byte* const src = context.src + here[kSrc];
     inside.attribute = context.attribute + here[kAttribute];
     int next = 0;
-    for (std::size_t r = 0; r < box.parts.size(); ++r) {
-      const BoxPlan& run = box.parts[r];
+    for (std::size_t r = 0; r < box.nested.size(); ++r) {
+      const BoxPlan& run = box.nested[r];
       std::byte* const dst = context.dst + here[kDst] + run.offset[kDst];
-      if (runs[r].weaves()) {
-        runs[r].weave(context.kernels, src, dst, step);
-        next += static_cast<int>(run.parts.size());
+      if (runs[r].permutes()) {
+        runs[r].permute(context.kernels, src, dst, step);
+        next += static_cast<int>(run.nested.size());
         continue;
       }
       const bool whole = run.run_bytes > 0 && context.kernels.copy_stream;
-      const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) & (kLine - 1));
+      const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) & (kCacheLine - 1));
       std::byte* const image = memory + run.image;
-      for (std::size_t p = 0; p < run.parts.size(); ++p, ++next) {
-        if (whole && run.parts[p].shape == KernelShape::fill && runs[r].filled(in_line)) continue;
-        run_part(inside, src, whole ? image + in_line : dst, parts[next], tables);
+      for (std::size_t p = 0; p < run.nested.size(); ++p, ++next) {
+        if (whole && run.nested[p].shape == KernelShape::fill && runs[r].filled(in_line)) continue;
+        run_nested(inside, src, whole ? image + in_line : dst, boxes[next], tables);
       }
       if (whole) runs[r].write(context.kernels, image, in_line, dst, step);
     }
@@ -144,8 +146,10 @@ class RunOfTile {
 }  // namespace
 
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  // Of images over half a page there are at most eight, each in a page, or one in two or three; of others, less than half a page is left over.
-  // In a frame of its own: beside the variables of the loops, at a page's start like theirs, it took 1.5 times as long.
+  // Twice the bytes of a tile are enough, although each image lies within a page where it fits: there are at most eight
+  // images of over half a page, each in a page of its own (or one in two or three pages), and of smaller ones less than
+  // half a page stays empty. The memory has a stack frame of its own: beside the variables of the loops, which then
+  // start at a page like it, stores to it wait for loads of them.
   alignas(kPage) std::byte memory[2 * kMaxTileBytes];
   run_tiles_in(memory, context, box, tables, begin, end);
 }

@@ -50,7 +50,7 @@ std::vector<Candidate> make_candidates(const TensorDesc& src, const TensorDesc& 
       out.push_back({tuning, std::move(plan)});
     }
   };
-  const int64_t bytes = src.span_bytes() + dst.span_bytes(), caches = machine.near_l3();
+  const int64_t bytes = src.span_bytes() + dst.span_bytes(), caches = machine.l3_share();
   if (bytes >= caches / 16 && bytes / 4 <= caches) {
     add({.stream = first.streams() ? Tuning::Stream::never : Tuning::Stream::always});
   }
@@ -184,7 +184,7 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   if (candidates.size() < 2) return out;
   const double budget_us = std::chrono::duration<double, std::micro>(options.budget).count();
   Race race{src_data, dst_data, options, stopwatch, start_us + budget_us};
-  race.warm = src.span_bytes() + dst.span_bytes() <= 2 * caches.near_l3();
+  race.warm = src.span_bytes() + dst.span_bytes() <= 2 * caches.l3_share();
   if (!race.go(candidates)) return out;
   const Candidate& best = winner(candidates, options.margin);
   out.plan = best.plan;

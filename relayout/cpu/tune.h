@@ -68,8 +68,8 @@ Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attribute
 
 /// What tune() tries for such a reorder: the default first, then those that would differ from it and from each other
 /// in the blocks of a plan. Streaming is tried the other way round where both sides together take between a sixteenth
-/// and four times the last level of the cache (Machine::near_l3()); panels and strips at a half, 2 and 4 times, and the
-/// prefetch distance too.
+/// and four times the last level of the cache (Machine::l3_share()); panels and strips at a half, 2 and 4 times, and
+/// the prefetch distance too.
 std::vector<Tuning> tuning_candidates(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                                       const Machine& machine);
 

@@ -1,4 +1,4 @@
-// Describing the lines of a run, and making them.
+// Finding out where the bytes of each line of a run are read, and making the lines.
 #include "relayout/cpu/woven_run.h"
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 namespace relayout::cpu {
 namespace {
 
-constexpr int64_t kLine = 64;
-/// Times that lines are made again, to be worth describing them.
+/// Describing the lines of a period is worth it where so many periods follow.
 constexpr int64_t kLeastPeriods = 4;
-/// Pieces of so many bytes and more are copied as fast as 16 bytes are permuted, in the cache and past it.
+/// Where a kernel makes 16 bytes at a time, copying the pieces of a row is as fast if they have so many bytes on
+/// average: through the cache (kShort), and past it (kShortStreamed).
 constexpr int64_t kShort = 4, kShortStreamed = 16;
-/// Runs of fewer bytes are not worth writing past the cache.
-constexpr int64_t kShortRun = 64 * kLine;
+/// Runs of fewer bytes are written through the cache: they have too few whole lines.
+constexpr int64_t kShortRun = 64 * kCacheLine;
 
-/// Whether the padding is one byte again and again.
+/// Whether the bytes of a padding element are all the same.
 bool fills_bytes(uint64_t bits, int64_t element) {
   const uint64_t used = ~uint64_t{0} >> (64 - 8 * element);
   return (bits & used) == ((bits & 255) * 0x0101010101010101 & used);
@@ -29,39 +29,40 @@ bool fills_bytes(uint64_t bits, int64_t element) {
 
 bool reads(const RowSource& piece) { return piece.from != RowSource::kPadding && piece.from != RowSource::kGap; }
 
-uint64_t low_bits(int64_t count) { return count < kLine ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
+uint64_t low_bits(int64_t count) { return count < kCacheLine ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
 
 }  // namespace
 
-/// Where a byte of the run is read, or what it is instead.
-int64_t WovenRun::source_of(int64_t at) const {
+/// Where byte `at` of a run is read, from where the run's source starts; or kPadding or kGap.
+int64_t PermutedRun::source_of(int64_t at) const {
   int64_t in_piece = at % row_bytes_;
   const RowSource* piece = run_->row_sources.data();
   for (; in_piece >= piece->bytes; ++piece) in_piece -= piece->bytes;
   return reads(*piece) ? piece->from + at / row_bytes_ * run_->row_step + in_piece : piece->from;
 }
 
-/// Bytes [first, first + bytes) of stretch k are the line's from in_line on.
-void WovenRun::add_stretch(WovenLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const {
-  const bool whole = width_ == kLine;
+/// Notes that the bytes of a line from in_line on are bytes [first, first + bytes) of its stretch k.
+void PermutedRun::add_stretch(PermutedLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const {
+  const bool whole = width_ == kCacheLine;
   uint8_t* const index = whole ? line.index[k / 2] + in_line : line.index[0] + k * width_ + in_line;
-  const int64_t base = whole ? first + k % 2 * kLine : first;
+  const int64_t base = whole ? first + k % 2 * kCacheLine : first;
   for (int64_t b = 0; b < bytes; ++b) index[b] = static_cast<uint8_t>(base + b);
   if (!whole) return;
   line.mask[k] |= low_bits(bytes) << first;
   if (k >= 2) line.later |= low_bits(bytes) << in_line;
 }
 
-/// A line from byte `at` of the run on: stretches start at the first byte that none has yet.
-bool WovenRun::plan_line(WovenLine& line, int64_t at) {
+/// Describes the line that starts at byte `at` of a run. Each stretch of the source starts at the first byte that the
+/// line needs and that no stretch has yet. False where that takes too many stretches.
+bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
   constexpr uint8_t kNoByte = 128;
   line = {};
-  if (width_ < kLine) std::ranges::fill(line.index[0], kNoByte);
+  if (width_ < kCacheLine) std::ranges::fill(line.index[0], kNoByte);
   // Its pieces, in the order of the run.
   struct Piece {
     int64_t from, bytes, in_line;
   };
-  Piece pieces[kLine];
+  Piece pieces[kCacheLine];
   int count = 0;
   constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
   int64_t first = kTop;
@@ -79,7 +80,7 @@ bool WovenRun::plan_line(WovenLine& line, int64_t at) {
     if (next->from != RowSource::kGap) line.written |= mask;
     if (next->from == RowSource::kPadding) {
       line.filled |= mask;
-      if (width_ < kLine) std::fill_n(line.index[1] + i, bytes, lines_.fill);
+      if (width_ < kCacheLine) std::fill_n(line.index[1] + i, bytes, lines_.fill);
     }
     if (reads(*next)) {
       const int64_t from = next->from + row + skip;
@@ -91,7 +92,7 @@ bool WovenRun::plan_line(WovenLine& line, int64_t at) {
   }
   int stretches = 0;
   for (; count > 0; ++stretches) {
-    if (stretches == WovenLine::kStretches) return false;
+    if (stretches == PermutedLine::kStretches) return false;
     const int64_t from = std::exchange(first, kTop);
     line.from[stretches] = from;
     int left = 0;
@@ -105,17 +106,17 @@ bool WovenRun::plan_line(WovenLine& line, int64_t at) {
     }
     count = left;
   }
-  // Others have nothing of the line; what they read, if anything, is where something else is read, of the line or, of
-  // padding alone, of its row.
+  // The other stretches have no byte of the line. A kernel may read them all the same, so they start where the first
+  // one does or, in a line of padding alone, where something of its row is read.
   if (stretches == 0)
     line.from[0] = at / row_bytes_ * run_->row_step + std::ranges::find_if(run_->row_sources, reads)->from;
-  for (int k = stretches; k < WovenLine::kStretches; ++k) line.from[k] = line.from[0];
+  for (int k = stretches; k < PermutedLine::kStretches; ++k) line.from[k] = line.from[0];
   lines_.stretches = std::max(lines_.stretches, stretches);
   return true;
 }
 
-/// The lines of the list, from byte `start` of a run on.
-bool WovenRun::plan_lines(int64_t start) {
+/// Describes the lines of one period, from byte `start` of a run on.
+bool PermutedRun::plan_lines(int64_t start) {
   start_ = head_ = kNone;
   for (int64_t i = 0; i < lines_.period; ++i) {
     if (!plan_line(list_[i], start + i * width_)) return false;
@@ -126,13 +127,13 @@ bool WovenRun::plan_lines(int64_t start) {
 }
 
 /// Bytes from an address to the next line.
-int64_t WovenRun::head_of(const std::byte* at) const { return to_line(at) & (width_ - 1); }
+int64_t PermutedRun::head_of(const std::byte* at) const { return to_line(at) & (width_ - 1); }
 
-bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list) {
-  if (!context.kernels.weave || std::ranges::none_of(run.row_sources, reads)) return false;
+bool PermutedRun::plan(const RunContext& context, const BoxPlan& run, int64_t total, PermutedLineList& list) {
+  if (!context.kernels.permute_lines || std::ranges::none_of(run.row_sources, reads)) return false;
   run_ = &run;
   const int64_t element = std::max(1, bits(context.plan.dst().dtype) / 8);
-  width_ = context.kernels.woven_bytes;
+  width_ = context.kernels.permuted_bytes;
   row_bytes_ = reach_ = 0;
   for (const RowSource& piece : run.row_sources) {
     row_bytes_ += piece.bytes;
@@ -144,13 +145,13 @@ bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t total
   gaps_ = is(RowSource::kGap);
   const bool past_cache = context.plan.streams() && !context.in_tile;
   const int64_t most = (past_cache ? kShortStreamed : kShort) * static_cast<int64_t>(run.row_sources.size());
-  if (width_ < kLine && (gaps_ || row_bytes_ >= most)) return false;
+  if (width_ < kCacheLine && (gaps_ || row_bytes_ >= most)) return false;
   if (is(RowSource::kPadding) && !fills_bytes(context.plan.fill_bits(), element)) return false;
   const int64_t rows = width_ / std::gcd(width_, row_bytes_), period = rows * row_bytes_ / width_;
   if (total < kLeastPeriods * period * width_ || list.used + period > kMaxRowLines) return false;
   list_ = list.lines + list.used;
   const auto fill = static_cast<uint8_t>(context.plan.fill_bits());
-  lines_ = {list_, 0, period, 0, rows * run.row_step, 1, fill, WovenLines::Store::whole, nullptr};
+  lines_ = {list_, 0, period, 0, rows * run.row_step, 1, fill, PermutedLines::Store::whole, nullptr};
   if (!plan_lines(0)) return false;
   first_ = {list_[0], list_[0].written};
   last_ = {list_[period - 1], list_[period - 1].written};
@@ -159,8 +160,8 @@ bool WovenRun::plan(const RunContext& context, const BoxPlan& run, int64_t total
   return true;
 }
 
-/// Byte by byte.
-void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const {
+/// Makes bytes [begin, end) of a run one by one.
+void PermutedRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const {
   for (int64_t at = begin; at < end; ++at) {
     const int64_t from = source_of(at);
     if (from == RowSource::kGap) continue;
@@ -168,12 +169,12 @@ void WovenRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, i
   }
 }
 
-/// To the first line of a run, `head` bytes after its start. Where rows lie in lines as they did at no line of the
-/// list, it is made anew; false where it cannot be.
-bool WovenRun::seek(int64_t head) {
+/// Finds the line of the list that starts as a run's first whole line does, which is `head` bytes after the run's
+/// start. Where no line of the list does, the list is made anew; false where it cannot be made.
+bool PermutedRun::seek(int64_t head) {
   if (head == head_) return true;
   if (start_ == kNone) return plan_lines(head);
-  // How far the list's lines start from where this one does in its row.
+  // How far, within a row, the lines of the list start from where this one does.
   int64_t i = 0, away = (start_ - head) % row_bytes_;
   if (away < 0) away += row_bytes_;
   for (const int64_t step = width_ % row_bytes_; i < lines_.period && away != 0; ++i) {
@@ -187,16 +188,16 @@ bool WovenRun::seek(int64_t head) {
   return true;
 }
 
-bool WovenRun::joins(const Offsets& step, int64_t bytes) const {
+bool PermutedRun::joins(const Offsets& step, int64_t bytes) const {
   return !gaps_ && bytes >= width_ && step[kDst] == bytes && step[kSrc] == bytes / row_bytes_ * run_->row_step;
 }
 
-void WovenRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
-                    Joined joined) {
+void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
+                       Joined joined) {
   int64_t head = head_of(dst);
   const int64_t left = joined.after ? head_of(dst + bytes) : 0, rest = left > 0 ? width_ - left : 0;
   if (joined.before) {
-    // From the run before on, of which what it left is made.
+    // Start from the run before, whose last, incomplete line is made here.
     head += head > 0 ? bytes - width_ : bytes;
     src -= bytes / row_bytes_ * run_->row_step;
     dst -= bytes;
@@ -205,32 +206,34 @@ void WovenRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst
   const int64_t begin = joined.before ? head : 0, end = bytes - rest;
   if (bytes < width_ || !seek(head)) return make_bytes(src, dst, begin, end);
   const int64_t rows = bytes / row_bytes_;
-  using Store = WovenLines::Store;
+  using Store = PermutedLines::Store;
   lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * run_->row_step);
-  // Beside lines that go past the cache nothing is written by way of it, not even by a mask that leaves all of a line
-  // as it is: that would fetch the line, or throw it out again. Of other lines that are not masked all is written anew.
-  const auto edge = [&](Edge& part, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
+  // Incomplete lines are made on the stack and copied where whole lines are written past the cache: a masked store may
+  // touch the line beside its own, even if the mask leaves all of that as it is, and would fetch it into the cache or
+  // displace a line that is just being written. Elsewhere a masked store writes them in place.
+  const auto edge = [&](Edge& edge_line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
     const bool apart = past_cache && !gaps_;
-    alignas(kLine) std::byte made[kLine];
-    part.line.written = part.written & low_bits(line_end) & ~low_bits(in_line);
-    const Store store = width_ < kLine || apart ? Store::whole : Store::masked;
-    kernels.weave(src + from, apart ? made : dst + to,
-                  {&part.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
+    alignas(kCacheLine) std::byte made[kCacheLine];
+    edge_line.line.written = edge_line.written & low_bits(line_end) & ~low_bits(in_line);
+    const Store store = width_ < kCacheLine || apart ? Store::whole : Store::masked;
+    kernels.permute_lines(src + from, apart ? made : dst + to,
+                          {&edge_line.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
     if (apart) std::memcpy(dst + to + in_line, made + in_line, static_cast<std::size_t>(line_end - in_line));
   };
   if (head > begin) edge(first_, 0, 0, 0, head);
   lines_.count = (end - head) / width_;
   lines_.store = gaps_ ? Store::masked : past_cache ? Store::past_cache : Store::whole;
-  if (lines_.count > 0) kernels.weave(src + skipped_, dst + head, lines_);
+  if (lines_.count > 0) kernels.permute_lines(src + skipped_, dst + head, lines_);
   if (const int64_t last = (end - head) % width_; last > 0)
     edge(last_, (bytes - width_ - last_at_) / row_bytes_ * run_->row_step, bytes - width_, width_ - last, width_);
 }
 
-bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  if (!context.kernels.weave) return false;
+bool run_permuted(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  if (!context.kernels.permute_lines) return false;
   int64_t row_bytes = 0;
   for (const RowSource& piece : box.row_sources) row_bytes += piece.bytes;
-  // A run's rows are those of the region, or steps of its last axis of columns: then each row of the region has a run.
+  // The rows of a run are those of the region; or they are steps of the last axis of the columns, so that each row of
+  // the region has a run of its own.
   const bool of_region = box.rows_of_region;
   const Axis& next = of_region ? box.rows[0] : box.cols.back();
   const int64_t steps = of_region ? box.row_count : next.extent, region = box.strips * box.panels;
@@ -238,14 +241,15 @@ bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tabl
   const int64_t runs = of_region ? 1 : box.block_rows;
   Odometer at(box, tables);
   at.seek(begin / region);
-  WovenLineList list;
-  WovenRun run;
-  // All blocks, not just these: others, which write the same lines, must be made in the same way.
+  PermutedLineList list;
+  PermutedRun run;
+  // The bytes of all blocks count, not just of these: a thread that runs other blocks, which may share lines with
+  // these, must come to the same answer.
   if (!run.plan(context, box, box.blocks * runs * block_steps * row_bytes, list)) return false;
   const bool past_cache = context.plan.streams() && !context.in_tile;
   Starts2 starts(box.rows);
   for (int64_t b = begin; b < end;) {
-    // Blocks of one row that follow each other are one run.
+    // Consecutive blocks whose rows are one run are made together.
     const int64_t block = b % region, strip = block % box.strips, panel = block / box.strips;
     const bool one_run = of_region || box.row_count == 1;
     const int64_t blocks = one_run ? std::min(region - block, end - b) : 1;
@@ -257,9 +261,9 @@ bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tabl
     if (one_run) {
       run.make(context.kernels, src, dst, bytes, beyond);
     } else {
-      const Part part{strip * box.block_rows, box.block_rows, box.row_count};
-      starts.seek(part.begin, part.count());
-      for (int64_t r = 0; r < part.count(); ++r)
+      const IndexRange rows{strip * box.block_rows, box.block_rows, box.row_count};
+      starts.seek(rows.begin, rows.count());
+      for (int64_t r = 0; r < rows.count(); ++r)
         run.make(context.kernels, src + starts.first()[kSrc] + starts.of(kSrc)[r],
                  dst + starts.first()[kDst] + starts.of(kDst)[r], bytes, beyond);
     }

@@ -1,7 +1,9 @@
-// Runs of rows that are alike, line by line out of the source (internal to cpu).
+// Runs of rows that are alike: each line of the destination is made straight from the source by byte permutations
+// (internal to cpu).
 //
-// Where a line's bytes come from repeats after a few rows. Each of these lines is described once; a kernel makes them
-// by byte permutations, with no image in between.
+// After a few rows, lines hold the same bytes of their rows again: the lines have a *period*. For each line of one
+// period it is found out once where its bytes are read, relative to its rows. A kernel then makes line after line of
+// stretches of the source, with no image in between.
 //
 //     s8 nChw16c -> nhwc, C = 17: rows of 17 bytes; after 17 lines (64 rows) a row starts at a line again. Each line
 //     has up to 61 bytes of a stretch of the first block of channels, and 3 or 4 of one of the second
@@ -12,39 +14,39 @@
 
 namespace relayout::cpu {
 
-/// The lines of all rows of a box.
-struct WovenLineList {
-  WovenLine lines[kMaxRowLines];
+/// Room for the descriptions of the lines of all runs of a box.
+struct PermutedLineList {
+  PermutedLine lines[kMaxRowLines];
   int64_t used = 0;
 };
 
-/// Runs of rows that are alike: all of a box, or of one place in all tiles.
-class WovenRun {
+/// Runs of rows that are alike: all runs of a box, or those at the same place of all tiles.
+class PermutedRun {
  public:
-  /// The lines of rows of `run.row_sources`, in `list`; of the runs together, `total` bytes. Both are used by make().
-  /// False where there are no such lines, too few of them to be worth it, or too many, or of too many stretches, or
-  /// where there is no kernel; then make() must not be called.
-  bool plan(const RunContext& context, const BoxPlan& run, int64_t total, WovenLineList& list);
+  /// Describes the lines of the rows that run.row_sources says, in `list`; all runs together have `total` bytes. make()
+  /// uses `run` and `list`. False where lines cannot be made so: there is no kernel for it, a line comes from too many
+  /// stretches, or the period is too long, also for `total` to be worth it. Then make() must not be called.
+  bool plan(const RunContext& context, const BoxPlan& run, int64_t total, PermutedLineList& list);
 
-  /// Which of a run's neighbours go on from it, on both sides as rows do within it: the line that they share is made
-  /// as a whole, by the later one.
+  /// Whether the run before, or the run after, continues the rows of a run, in the source as in the destination. The
+  /// line that two such runs share is then made as a whole, with the later run.
   struct Joined {
     bool before, after;
   };
 
-  /// Whether a run of so many bytes and one that starts `step` later may be joined.
+  /// Whether a run of so many bytes and a run that starts `step` later may be joined.
   bool joins(const Offsets& step, int64_t bytes) const;
 
-  /// One run of so many bytes, which are whole rows; its whole lines are written past the cache, if that is asked for
-  /// and nothing between its pieces is left as it is. Other bytes are written by ordinary stores, and just those of
-  /// the run, but of a line shared with one that it is joined to.
+  /// Makes one run of so many bytes, which are whole rows. Its whole lines are written past the cache, if that is asked
+  /// for and rows have no gaps. Other bytes are written by ordinary stores, and only those of the run itself, except in
+  /// a line that it shares with a run that it is joined to.
   void make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
             Joined joined = {});
 
  private:
   int64_t source_of(int64_t at) const;
-  bool plan_line(WovenLine& line, int64_t at);
-  void add_stretch(WovenLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const;
+  bool plan_line(PermutedLine& line, int64_t at);
+  void add_stretch(PermutedLine& line, int k, int64_t first, int64_t bytes, int64_t in_line) const;
   bool plan_lines(int64_t start);
   int64_t head_of(const std::byte* at) const;
   bool seek(int64_t head);
@@ -53,25 +55,26 @@ class WovenRun {
   static constexpr int64_t kNone = -1;
 
   const BoxPlan* run_;
-  int64_t width_;  // Kernels::woven_bytes, which is what a line is here
+  int64_t width_;  // Kernels::permuted_bytes, which is what a line is here
   int64_t row_bytes_;
-  int64_t reach_;  // the end of a row in the source
+  int64_t reach_;  // where a row ends in the source, from where it starts
   bool gaps_;
-  WovenLine* list_;
-  WovenLines lines_;
-  int64_t start_;  // of the first line of the list in the run
-  int64_t head_;   // of the last run that was made: where its first line starts, and the source's step to it
-  int64_t skipped_;
-  /// The first line's bytes of a run and the last ones, and where in a row the latter start.
+  PermutedLine* list_;
+  PermutedLines lines_;
+  int64_t start_;    // where the first line of the list starts in a run
+  int64_t head_;     // where the first whole line of the last run that was made starts in it
+  int64_t skipped_;  // how far on in the source that line is read
+  /// The incomplete lines at the start and at the end of a run, and where in the run's last rows the latter starts.
   struct Edge {
-    WovenLine line;
+    PermutedLine line;
     uint64_t written;  // of its bytes, where the run has all
   };
   Edge first_, last_;
   int64_t last_at_;
 };
 
-/// Does blocks [begin, end) of a box that has row_sources. False, and nothing is done, where its lines cannot be made.
-bool run_woven(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
+/// Runs blocks [begin, end) of a box that has row_sources. False, and nothing is done, where its lines cannot be made
+/// by byte permutations.
+bool run_permuted(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 }  // namespace relayout::cpu

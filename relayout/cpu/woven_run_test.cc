@@ -28,8 +28,8 @@ using test::kSides;
 using test::randomize;
 
 /// A line of so many stretches, the last of which ends where the source does.
-WovenLine random_line(int64_t width, int stretches, int64_t bytes, std::mt19937& rng) {
-  WovenLine line{};
+PermutedLine random_line(int64_t width, int stretches, int64_t bytes, std::mt19937& rng) {
+  PermutedLine line{};
   for (int k = 0; k < stretches; ++k)
     line.from[k] = k == stretches - 1 ? bytes - 1 : static_cast<int64_t>(rng()) % bytes;
   if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
@@ -51,9 +51,9 @@ WovenLine random_line(int64_t width, int stretches, int64_t bytes, std::mt19937&
 }
 
 /// What a line of it writes: byte b of line i, or nothing where that is left as it was.
-std::optional<std::byte> made(const WovenLines& lines, int64_t width, const std::byte* src, int64_t i, int64_t b) {
-  const WovenLine& line = lines.lines[(lines.first + i) % lines.period];
-  if (lines.store == WovenLines::Store::masked && !(line.written >> b & 1)) return std::nullopt;
+std::optional<std::byte> made(const PermutedLines& lines, int64_t width, const std::byte* src, int64_t i, int64_t b) {
+  const PermutedLine& line = lines.lines[(lines.first + i) % lines.period];
+  if (lines.store == PermutedLines::Store::masked && !(line.written >> b & 1)) return std::nullopt;
   if (line.filled >> b & 1) return static_cast<std::byte>(kFill);
   int64_t k = 0, byte = 0;
   if (width < 64) {
@@ -67,33 +67,33 @@ std::optional<std::byte> made(const WovenLines& lines, int64_t width, const std:
   return src[line.from[k] + byte + (lines.first + i) / lines.period * lines.step];
 }
 
-TEST(WovenRun, EveryKernel) {
-  using Store = WovenLines::Store;
+TEST(PermutedRun, EveryKernel) {
+  using Store = PermutedLines::Store;
   constexpr int64_t kBytes = 200, kStep = 7, kPeriod = 3, kCount = 10;
   std::mt19937 rng(21);
   for (const Kernels* kernels : all_kernels()) {
-    if (!kernels->weave) continue;
-    const int64_t width = kernels->woven_bytes;
-    for (int stretches = 1; stretches <= WovenLine::kStretches; ++stretches) {
+    if (!kernels->permute_lines) continue;
+    const int64_t width = kernels->permuted_bytes;
+    for (int stretches = 1; stretches <= PermutedLine::kStretches; ++stretches) {
       for (const Store store : {Store::past_cache, Store::whole, Store::masked}) {
         if (store == Store::masked && width < 64) continue;
         for (int64_t first = 0; first < kPeriod; ++first) {
           for (const Guarded::Side at : kSides) {
             const int64_t periods = (first + kCount - 1) / kPeriod, past = store == Store::past_cache ? 0 : 19;
-            WovenLine list[kPeriod];
-            for (WovenLine& line : list) line = random_line(width, stretches, kBytes, rng);
+            PermutedLine list[kPeriod];
+            for (PermutedLine& line : list) line = random_line(width, stretches, kBytes, rng);
             Guarded src(kBytes + periods * kStep, at), dst(kCount * width, at, past);
             randomize(src.bytes(), rng);
             randomize(dst.bytes(), rng);
             const std::byte* const end = src.data() + src.bytes().size();
-            const WovenLines lines{list, first, kPeriod, kCount, kStep, stretches, kFill, store, end};
+            const PermutedLines lines{list, first, kPeriod, kCount, kStep, stretches, kFill, store, end};
             std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
             int64_t b = 0;
             for (std::byte& byte : expected) {
               byte = made(lines, width, src.data(), b / width, b % width).value_or(byte);
               ++b;
             }
-            kernels->weave(src.data(), dst.data(), lines);
+            kernels->permute_lines(src.data(), dst.data(), lines);
             kernels->flush();
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernels->isa << ", " << stretches;
             ASSERT_TRUE(src.intact() && dst.intact());
@@ -104,11 +104,11 @@ TEST(WovenRun, EveryKernel) {
   }
 }
 
-TEST(WovenRun, EqualsTheReference) {
+TEST(PermutedRun, EqualsTheReference) {
   const std::pair<const char*, const char*> layouts[] = {
       {"aBcd16b", "acdb"},    {"aBcd8b", "acdb"},     {"acdb", "aBcd16b"},     {"acdb", "aBcd5b"},
       {"aBcd16b", "aBcd12b"}, {"aBcd48b", "aBcd32b"}, {"aBcd16b", "aCBd2c16b"}};
-  int64_t cases = 0, woven = 0;
+  int64_t cases = 0, permuted = 0;
   for (const auto& [from, to] : layouts) {
     for (const DType type : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
       for (const int64_t channels : {17, 20, 33, 49}) {
@@ -120,7 +120,7 @@ TEST(WovenRun, EqualsTheReference) {
           const Plan plan = Plan::make(src, dst, attributes, {}, {.stream = Tuning::Stream::always});
           SCOPED_TRACE(plan.explain());
           for (const BoxPlan& box : plan.boxes())
-            woven += std::ranges::any_of(box.parts, [](const BoxPlan& run) { return !run.row_sources.empty(); });
+            permuted += std::ranges::any_of(box.nested, [](const BoxPlan& run) { return !run.row_sources.empty(); });
           const auto bytes = counting(src.span_bytes());
           std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
           reference_reorder(src, bytes.data(), dst, expected.data(), attributes);
@@ -141,7 +141,7 @@ TEST(WovenRun, EqualsTheReference) {
       }
     }
   }
-  EXPECT_GT(woven, cases / 2);
+  EXPECT_GT(permuted, cases / 2);
 }
 
 /// Some of the channels of images, or all in another order; to planes where the destination has none.
@@ -158,13 +158,13 @@ Layout channels(int64_t has, int64_t moved, const Dims& dims, bool cropped) {
   return slice(slice(Format::parse("nhwc").bind(whole), 1, has - moved, has), 3, 0, dims[3]);
 }
 
-TEST(WovenRun, RowsOfSmallPieces) {
+TEST(PermutedRun, RowsOfSmallPieces) {
   const Channels cases[] = {{"RGB to BGR", 3, 3, 3, true},        {"3 of 4", 4, 3, 3, false},
                             {"into 3 of 4", 3, 4, 3, false},      {"3 of 4 to 3 of 4, backwards", 4, 4, 3, true},
                             {"1 of 4", 4, 1, 1, false},           {"into 1 of 4", 1, 4, 1, false},
                             {"5 of 7 to 5 of 6", 7, 6, 5, false}, {"1 of 2 to 1 of 3", 2, 3, 1, false},
                             {"3 of 4 to planes", 4, 0, 3, false}};
-  int64_t runs = 0, woven = 0;
+  int64_t runs = 0, permuted = 0;
   for (const Channels& c : cases) {
     for (const DType type : {DType::u8, DType::u16, DType::f32}) {
       for (const auto& [rows, width, cropped] :
@@ -181,7 +181,7 @@ TEST(WovenRun, RowsOfSmallPieces) {
         for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
           const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
           SCOPED_TRACE(std::string(c.what) + "\n" + plan.explain());
-          woven += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
+          permuted += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
           for (const std::string_view isa : available_isas()) {
             const test::ScopedIsa isa_scope(isa);
             for (const Guarded::Side side : kSides) {
@@ -199,11 +199,11 @@ TEST(WovenRun, RowsOfSmallPieces) {
       }
     }
   }
-  EXPECT_GT(woven, 8 * 3 * 4);
+  EXPECT_GT(permuted, 8 * 3 * 4);
 }
 
 // Whole boxes in two parts, as two threads have them: each writes just its own bytes, also of a line that both have.
-TEST(WovenRun, PartsOfBoxes) {
+TEST(PermutedRun, PartsOfBoxes) {
   struct Pair {
     const char *src, *dst;
     Dims dims;
@@ -228,15 +228,15 @@ TEST(WovenRun, PartsOfBoxes) {
       const BoxPlan& box = plan.boxes()[0];
       ASSERT_GT(box.blocks, 3);
       for (const Kernels* kernels : all_kernels()) {
-        if (!kernels->weave || (pair.gaps && kernels->woven_bytes < 64)) continue;
+        if (!kernels->permute_lines || (pair.gaps && kernels->permuted_bytes < 64)) continue;
         for (const int64_t part : {int64_t{1}, int64_t{2}, box.blocks / 2, box.blocks - 1}) {
           Guarded in(src.span_bytes(), kSides[static_cast<std::size_t>(runs % 2)]);
           Guarded out(dst.span_bytes(), kSides[static_cast<std::size_t>(runs % 2)], runs * 5 % 64);
           std::ranges::copy(bytes, in.data());
           std::ranges::fill(out.bytes(), std::byte{0x5c});
           const RunContext context{plan, *kernels, in.data(), out.data()};
-          ASSERT_TRUE(run_woven(context, box, plan.tables(), part, box.blocks)) << kernels->isa;
-          ASSERT_TRUE(run_woven(context, box, plan.tables(), 0, part)) << kernels->isa;
+          ASSERT_TRUE(run_permuted(context, box, plan.tables(), part, box.blocks)) << kernels->isa;
+          ASSERT_TRUE(run_permuted(context, box, plan.tables(), 0, part)) << kernels->isa;
           ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << kernels->isa << ", " << part;
           ASSERT_TRUE(in.intact() && out.intact());
           ++runs;

@@ -40,7 +40,7 @@ struct Padding {
 struct Attributes {
   PerMask<float> src_scale, dst_scale;              // finite; dst_scale not 0
   PerMask<int32_t> src_zero_point, dst_zero_point;  // integer types only
-  float beta = 0;                                   // "sum": dst_old is read where this is not 0
+  float beta = 0;                                   // where this is not 0, the old destination is read and added
   Padding padding;
 
   /// Whether values are computed with, beyond a change of type.

@@ -1,4 +1,7 @@
-// The blocks of a box plan.
+// Choosing the blocks of a box plan.
+//
+// The sizes here follow from what must stay in which cache while a block is moved, and were then confirmed by timings
+// of many shapes around each limit; docs/lab has these. Start at choose_blocks() and finish() at the end.
 #include "relayout/reorder/blocks.h"
 
 #include <algorithm>
@@ -11,70 +14,79 @@
 namespace relayout {
 namespace {
 
-/// Bytes of a copy that are one unit of work.
+/// Bytes of a block of long runs that are copied, through the cache and past it.
 constexpr int64_t kCopyBlock = 256 << 10, kStreamedCopyBlock = 1 << 20;
-/// Bytes of a transposition in the cache that are one unit of work, where its rows are short.
+/// Bytes of the destination's lines that a block of a transposition in the cache keeps open, where its rows are short.
 constexpr int64_t kTransposeBlock = 64 << 10;
-/// Bytes of pieces past the cache that are one unit of work, and the lines of a row of them. Of pieces that lie apart,
-/// rows are copied so many side by side.
+/// Blocks of pieces that are copied past the cache. Bytes of a block whose rows are dense in the source (kCopiedBlock)
+/// and of one whose pieces lie apart (kApartBlock); lines of each row of the former (kFewLines). Of the latter, kSide
+/// rows are copied side by side, so that the reads of several places overlap.
 constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
-/// Columns of a block of parts of lines.
+/// Columns of a block whose rows are less than a line and share lines with the rows of others.
 constexpr int64_t kBesideCols = 512;
-/// Bytes of a region that is not cut.
+/// A region of at most so many bytes is one block.
 constexpr int64_t kSmallRegion = 16 << 10;
-/// The same of columns that make a line together.
+/// The same where a row of the destination is at most a line: few columns have long strips.
 constexpr int64_t kLongStrip = 64 << 10;
-/// Values of a run that are converted as one unit of work, in the cache and past it.
+/// Values of a block of long runs that are converted, through the cache and past it.
 constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 
-/// Bytes of the narrower side that a panel has of each row, where both sides lie far apart; of the destination's row,
-/// where rows and columns start at lines, or what is moved lies a page apart; and columns of a panel where rows are
-/// short.
+/// Widths of a panel, the columns of a block past the cache. In bytes of the narrower type (kPanelBytes); in bytes of
+/// the destination's row, where rows and columns start at lines or the columns lie a page apart in the source
+/// (kLinesPanelBytes); and in columns, where there are only a few rows (kShortRowsPanel).
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
-/// Rows of a strip where elements of 4 and 8 bytes are moved.
+/// The rows of a strip of elements of 4 and 8 bytes whose values are not converted.
 constexpr int64_t kMovedRows = 64;
-/// Columns that are read at a time where the last level is far: of large elements, and of small ones.
+/// Where the last level is slow and shared, a panel has at most so many columns, so that hardware still fetches each of
+/// them ahead: of large elements, and of small ones, which are packed first.
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
-/// Rows of the destination so many bytes apart are near each other, and those of 4 bytes that start between lines.
-constexpr int64_t kNearRows = 512, kNearParts = 1024;
-/// Rows of so many columns, a power of two apart, take longer where the next ones are fetched.
+/// Rows of the destination are near each other if they are at most so many bytes apart; and so are rows of elements of
+/// 4 bytes that do not start at lines.
+constexpr int64_t kNearRows = 512, kNearPartialRows = 1024;
+/// From so many columns on, rows a power of two apart compete for few sets of the cache, so that lines fetched ahead
+/// are displaced before they are used.
 constexpr int64_t kCrowdedColumns = 256;
-/// Strips of small elements that are one unit of work: a block's first tile is read, and its last one written, alone.
+/// A block of small elements has so many strips: its first strip is read, and its last one written, while nothing else
+/// goes on.
 constexpr int64_t kStrips = 16;
 
-/// Of these, as many strips are fetched ahead as have so many bytes; of what is read as it is, by whole lines, so
-/// many together; so many where four bytes become one.
+/// Of small elements, as many strips are fetched ahead as have kStripsAhead bytes together. Where the source is read by
+/// whole lines, a strip for this purpose is kStripsTogether strips. Where four bytes become one, kQuarteredStrips
+/// strips are fetched ahead.
 constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips = 2;
 
-/// A source that goes on for so many bytes is fetched ahead as it lies, up to so many bytes.
+/// A source that is dense for at least kLinear bytes is fetched ahead in the order of its bytes, at most kMostAhead.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
-/// Bytes of such a source that are a block, whole columns, where both sides start at lines.
+/// A block has so many bytes of such a source, as whole columns, where both sides start at lines.
 constexpr int64_t kLinearBlock = 128 << 10;
-/// Columns pages apart that go to rows of which several lie in a page: bytes of a row that a panel has at most, and how
-/// far ahead its columns are fetched; columns of so many strips, and rows of more than a panel.
+/// Where columns lie pages apart in the source and several rows lie in a page of the destination, blocks are long
+/// columns: a panel has at most kColumnsPanelBytes of a row, and its columns are fetched kColumnsAhead bytes ahead.
+/// Only where columns have at least kLongColumns strips.
 constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
-/// Rows of so many bytes at most that follow each other, and are not whole lines, are made in the cache; of converted
-/// values half as many.
+/// Rows of at most so many bytes (half as many of converted values) that follow each other, and are not whole lines,
+/// are put together in the cache and written as one run.
 constexpr int64_t kRunRow = 2 << 10;
 
 bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1 && plan.piece[kDst] >= kSmallPiece;
 }
 
-/// Pieces that are copied past the cache. Where they are lines or parts of them: all rows, if there are fewer of them
-/// than columns, so that the source is read as it lies, or else a few lines of each row. Other pieces make long rows,
-/// and so many that the source's lines are used up, or enough to be copied from several places side by side.
+/// The blocks of pieces that are copied past the cache. Of pieces that are whole lines, or halves or quarters of a
+/// line: all rows, if there are fewer rows than columns, so that the source is read in its own order; otherwise a few
+/// lines of each row. Of other pieces: long rows, and so many rows that the source's lines are used up, or enough rows
+/// to be copied from several places side by side.
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
-  // The lists stay in the first-level cache: they are short against what they list.
+  // The lists of where rows and columns start are short against the bytes they stand for, so that they stay in the
+  // first-level cache.
   const auto side = [&](int64_t other) {
-    const bool pairs = piece == kLine / 2 && other == 2;
+    const bool pairs = piece == kCacheLine / 2 && other == 2;
     const int64_t most = pairs ? kMaxBlockSide : std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
     return std::clamp<int64_t>((plan.dense_rows ? kCopiedBlock : kApartBlock) / (other * piece), 16, most);
   };
-  const bool lines = kLine % piece == 0 || piece % kLine == 0;
-  const int64_t runs = std::max<int64_t>(1, kLine / piece);  // of a line
-  if (piece <= kLine && lines && plan.dense_rows && plan.dense_cols && plan.row_count <= plan.col_count) {
+  const bool lines = kCacheLine % piece == 0 || piece % kCacheLine == 0;
+  const int64_t runs = std::max<int64_t>(1, kCacheLine / piece);  // of a line
+  if (piece <= kCacheLine && lines && plan.dense_rows && plan.dense_cols && plan.row_count <= plan.col_count) {
     plan.block_rows = std::min(plan.row_count, kMaxBesideRows);
     plan.block_cols = std::clamp<int64_t>(kCopiedBlock / (plan.block_rows * piece), 16, kBesideCols) / runs * runs;
   } else if (lines && plan.dense_rows && plan.row_count <= plan.col_count) {
@@ -82,16 +94,16 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
     plan.block_cols = side(plan.block_rows);
   } else {
     const int64_t rows = plan.dense_rows ? std::min(plan.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
-    plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kLine / piece : side(rows));
-    // Lines are copied along the source's, in long stretches.
-    plan.block_rows = piece == kLine && plan.dense_rows ? kMaxBlockSide
-                      : plan.dense_rows                 ? side(plan.block_cols)
-                                                        : ceil_div(side(plan.block_cols), kSide) * kSide;
+    plan.block_cols = std::min(plan.col_count, lines && plan.dense_rows ? kFewLines * kCacheLine / piece : side(rows));
+    // Pieces of one line each are copied in the order of the source, in long stretches.
+    plan.block_rows = piece == kCacheLine && plan.dense_rows ? kMaxBlockSide
+                      : plan.dense_rows                      ? side(plan.block_cols)
+                                                             : ceil_div(side(plan.block_cols), kSide) * kSide;
   }
 }
 
-/// Where the source goes on from the rows to a later axis of columns, of which a panel has several steps: how far the
-/// same rows of the next panel lie. 0 elsewhere, and where that axis ends too soon.
+/// How far ahead in the source the same rows of the next panel lie, where a later axis of the columns continues the
+/// rows in the source, so that the next panel is what follows. 0 elsewhere, and where that axis has too few steps.
 int64_t next_panel(const BoxPlan& plan) {
   int64_t before = 1;
   for (const Axis& col : plan.cols) {
@@ -104,7 +116,7 @@ int64_t next_panel(const BoxPlan& plan) {
   return 0;
 }
 
-/// How far the next block lies on both sides, where it is some steps of one axis on; else, 0.
+/// How far away the next block lies on both sides, where it is some steps of one axis further; 0 elsewhere.
 Offsets next_block(const BoxPlan& plan) {
   const auto step = [](const Axes& axes, int64_t count, int64_t block) -> Offsets {
     const Axis& last = axes.back();
@@ -117,8 +129,8 @@ Offsets next_block(const BoxPlan& plan) {
   return plan.loops.empty() ? Offsets{} : step(plan.loops, plan.loops.back().extent, 1);
 }
 
-/// Where a block of whole columns is transposed: how far the next one lies in the source. 0 where that is too far to
-/// stay in the cache until then.
+/// How far away the next block lies in the source, for a transposition whose blocks have all rows. 0 where it is so far
+/// that what is fetched would have left the cache when it is needed.
 int64_t next_columns(const BoxPlan& plan) {
   if (plan.shape != KernelShape::transpose || !plan.dense_rows || plan.row_run > 0 || plan.block_rows < plan.row_count)
     return 0;
@@ -126,7 +138,7 @@ int64_t next_columns(const BoxPlan& plan) {
   return step > 0 && step <= kMostAhead ? step : 0;
 }
 
-/// Whether a box (de)interleaves a few columns (rows).
+/// Whether a box interleaves a few columns or deinterleaves a few rows, for which there are kernels of their own.
 bool interleaves(const BoxPlan& plan) {
   const Axis &row = plan.rows[0], &col = plan.cols[0];
   const int64_t bytes = plan.piece[kSrc];
@@ -136,54 +148,55 @@ bool interleaves(const BoxPlan& plan) {
           (interleaved(plan.row_count, plan.col_count, bytes) && col.stride[kSrc] == plan.row_count * bytes));
 }
 
-/// Whole lines of the source in strips of about the same size, each of as many rows as make a run.
+/// The blocks of short rows that are written as one run: strips of about the same size, each of whole lines of the
+/// source and of at most kMaxRunBytes.
 void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
-  const int64_t whole = std::max<int64_t>(1, kLine / plan.piece[kSrc]);
+  const int64_t whole = std::max<int64_t>(1, kCacheLine / plan.piece[kSrc]);
   const int64_t most = std::clamp(kMaxRunBytes / row_bytes, whole, kMaxBlockSide) / whole * whole;
   const int64_t strips = ceil_div(plan.row_count, most);
   plan.block_cols = plan.col_count;
   plan.block_rows = std::min(plan.row_count, ceil_div(ceil_div(plan.row_count, strips), whole) * whole);
-  plan.ahead = plan.block_rows * plan.piece[kSrc] + kLine - 1;
+  plan.ahead = plan.block_rows * plan.piece[kSrc] + kCacheLine - 1;
 }
 
-/// Where the last level is far: columns of a panel at most. Of rows that start at lines, and of what is narrowed, so
-/// few are read that hardware fetches each ahead. Else columns a power of two apart share sets of the second level,
-/// which then has room for its size by this power of them: a quarter of those, as the next strip of each is fetched,
-/// and the destination and the tables need some. For elements of 8 bytes that was no gain, and neither were the few
-/// columns for those of one.
+/// The most columns of a panel where the last level is slow and shared. Where rows start at lines, or values are
+/// narrowed, a panel has so few columns that hardware fetches each of them ahead. Elsewhere, columns whose distance is
+/// a multiple of a power of two share sets of the second level, which then holds only (its size / that power) of their
+/// lines; a panel has a quarter of so many columns, as the next strip of each column is fetched too, and the
+/// destination and page tables need room. Elements of 8 bytes gain nothing by the latter, those of one by the former.
 int64_t near_columns(const BoxPlan& plan, bool rows_at_lines, const Machine& machine) {
   const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
-  if (plan.pack && plan.piece[kSrc] > narrow) return kLine / narrow;
+  if (plan.pack && plan.piece[kSrc] > narrow) return kCacheLine / narrow;
   if (rows_at_lines && plan.piece[kDst] > 1) return plan.pack ? kFollowedSmall : kFollowed;
   const Axis& col = plan.cols[0];
   const int64_t power = col.stride[kSrc] & -col.stride[kSrc];
   if (power == 0 || plan.piece[kSrc] > 4) return kMaxBlockSide;
-  const int64_t most = std::max(2 * kLine / narrow, machine.l2 / power / 4);
+  const int64_t most = std::max(2 * kCacheLine / narrow, machine.l2 / power / 4);
   return col.extent >= most ? most : kMaxBlockSide;
 }
 
-/// See choose_blocks().
+/// The strips and panels of a box that is written past the cache; see choose_blocks().
 void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const Machine& machine) {
   const int64_t src_piece = plan.piece[kSrc], row_bytes = plan.col_count * plan.piece[kDst];
   const int64_t dst_piece = plan.piece[kDst];
   const int64_t narrow = std::min(src_piece, dst_piece);
-  const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kLine == 0; };
+  const auto starts_at_lines = [](const Axis& a) { return a.stride[kSrc] % kCacheLine == 0; };
   const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
   plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
-              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= kLine;
-  // Small elements are transposed by tiles of a line by a line or two, and read a line of each column at a time; so is
-  // what is converted, where columns start at lines.
+              std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= kCacheLine;
+  // Small elements are transposed by tiles of one line by one or two, of which a strip reads one line of each column;
+  // so are values that are converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
-  const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kLine == 0; };
+  const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kCacheLine == 0; };
   const bool rows_at_lines = std::ranges::all_of(plan.rows, ends_at_lines);
   const bool all_lines = lines && rows_at_lines && !resized;
   const bool moves = plan.shape == KernelShape::transpose && !converts && src_piece >= 4;
-  const int64_t rows = plan.pack          ? kLine / narrow
-                       : resized && lines ? std::max<int64_t>(16, kLine / src_piece)
+  const int64_t rows = plan.pack          ? kCacheLine / narrow
+                       : resized && lines ? std::max<int64_t>(16, kCacheLine / src_piece)
                        : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
   const bool far = moves && plan.cols[0].stride[kSrc] >= kPage;
-  // A source without gaps: its next bytes are the next columns.
+  // In a source without gaps, the next columns are its next bytes.
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
@@ -200,11 +213,11 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   } else if (linear && moves) {
     panel = all_lines ? kLinearBlock / (plan.row_count * src_piece) : kPanelBytes / dst_piece;
   }
-  const bool capped =
-      machine.far_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows && (plan.pack || !linear);
+  const bool capped = machine.slow_shared_l3() && plan.shape == KernelShape::transpose && plan.row_count >= rows &&
+                      (plan.pack || !linear);
   if (capped) panel = std::min(panel, near_columns(plan, rows_at_lines, machine));
-  // Panels of about the same size, of whole lines.
-  const int64_t whole = std::max<int64_t>(16, kLine / (plan.pack ? narrow : dst_piece));
+  // All panels have about the same size, and whole lines.
+  const int64_t whole = std::max<int64_t>(16, kCacheLine / (plan.pack ? narrow : dst_piece));
   const int64_t panels = std::max<int64_t>(1, (plan.col_count + (capped ? panel - 1 : panel / 2)) / panel);
   plan.block_cols =
       by_columns ? panel : std::min(kMaxBlockSide, ceil_div(ceil_div(plan.col_count, panels), whole) * whole);
@@ -212,9 +225,9 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  // Few columns have long strips, and a small region is one block: lists are made once for more.
+  // A block of few columns has a long strip, and a small region is one block: a list then serves more pieces.
   if (!plan.pack)
-    plan.block_rows = std::clamp((plan.col_count * piece <= kLine ? kLongStrip : kSmallRegion) /
+    plan.block_rows = std::clamp((plan.col_count * piece <= kCacheLine ? kLongStrip : kSmallRegion) /
                                      (std::min(plan.col_count, plan.block_cols) * piece),
                                  plan.block_rows, kMaxBlockSide);
   else if (plan.row_count * plan.col_count * piece <= kSmallRegion)
@@ -224,12 +237,12 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
     const int64_t strips = ceil_div(plan.row_count, kMaxBlockSide);
     plan.block_rows = ceil_div(ceil_div(plan.row_count, strips), kMovedRows) * kMovedRows;
   }
-  // Short rows that follow each other make one run of the destination together: a few of a region, or all that a small
-  // one has. (But rows of one line have kernels of their own.)
+  // Short rows that follow each other are put together to one run of the destination: some rows of a large region, or
+  // all rows of a small one. (For rows of one line each there are kernels of their own.)
   const bool follow =
       plan.rows.size() == 1 && plan.rows[0].stride[kDst] == row_bytes && plan.col_count <= kMaxBlockSide;
-  const bool one_run = follow && row_bytes * (resized ? 2 : 1) <= kRunRow && row_bytes % kLine != 0;
-  const bool small = follow && (row_bytes > kLine || plan.pack) && small_region(plan);
+  const bool one_run = follow && row_bytes * (resized ? 2 : 1) <= kRunRow && row_bytes % kCacheLine != 0;
+  const bool small = follow && (row_bytes > kCacheLine || plan.pack) && small_region(plan);
   const bool few = interleaves(plan);
   if ((one_run || small) && plan.shape == KernelShape::transpose && plan.dense_rows && !few)
     return choose_run_blocks(plan, row_bytes);
@@ -237,7 +250,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   const bool tiles = plan.pack && !one_run;
   const bool together = tiles && lines && src_piece == narrow && plan.row_count >= kStripsTogether * rows;
   const int64_t strip = (tiles ? rows * (together ? kStripsTogether : 1) : plan.block_rows) * src_piece;
-  // What widens gains nothing by it.
+  // Fetching the next panel gains nothing where values are widened.
   const bool widens = src_piece < dst_piece;
   const int64_t onward = plan.shape == KernelShape::transpose && plan.dense_rows && !widens ? next_panel(plan) : 0;
   if (by_columns) {
@@ -245,53 +258,53 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   } else if (linear) {
     plan.ahead = std::min(kMostAhead, length / 8);
   } else if (onward > 0) {
-    plan.ahead = onward + (lines ? 0 : kLine - 1);
+    plan.ahead = onward + (lines ? 0 : kCacheLine - 1);
   } else if (plan.dense_rows && strip < plan.row_count * src_piece) {
     const bool quartered = src_piece == 4 * dst_piece;
-    const int64_t strips = !tiles             ? 1
-                           : quartered        ? kQuarteredStrips
-                           : machine.far_l3() ? 1
-                                              : ceil_div(kStripsAhead, plan.block_cols * strip);
-    plan.ahead = strips * strip + (lines ? 0 : kLine - 1);
+    const int64_t strips = !tiles                     ? 1
+                           : quartered                ? kQuarteredStrips
+                           : machine.slow_shared_l3() ? 1
+                                                      : ceil_div(kStripsAhead, plan.block_cols * strip);
+    plan.ahead = strips * strip + (lines ? 0 : kCacheLine - 1);
   }
 }
 
-/// Whether small pieces go to the same lines from the same lines: they are read as they lie, row by row.
+/// Whether the small pieces of a row lie within lines of each other on both sides, so that a block goes along the rows.
 bool runs_along(const BoxPlan& plan) {
   const auto near = [&](const Axis& col) {
-    return col.table < 0 && std::abs(col.stride[kSrc]) < kLine &&
-           (plan.dense_cols || std::abs(col.stride[kDst]) < kLine);
+    return col.table < 0 && std::abs(col.stride[kSrc]) < kCacheLine &&
+           (plan.dense_cols || std::abs(col.stride[kDst]) < kCacheLine);
   };
   const int64_t step = std::abs(plan.cols.back().stride[kSrc]);
   return moves_small_pieces(plan) && !plan.dense_rows && std::ranges::all_of(plan.cols, near) &&
          (plan.row_count == 1 || step <= std::abs(plan.rows[0].stride[kSrc]));
 }
 
-/// Columns of a block of such a box: whole steps of its last axis of columns, where there are several axes.
+/// The columns of a block of such a box: whole steps of the last axis of its columns.
 int64_t columns_along(const BoxPlan& plan) {
   const int64_t inner = plan.col_count / plan.cols.back().extent;
   return std::min(plan.col_count, std::max<int64_t>(1, kMaxBlockSide / inner) * inner);
 }
 
-/// Rows (columns) of a block of elements of 4 bits that has so many of the other: about as many in each, and a multiple
-/// of what is moved at a time.
+/// The rows (or columns) of a block of elements of 4 bits whose other side has `other`: all blocks have about as many,
+/// and a multiple of what is moved at a time.
 int64_t nibble_side(int64_t count, int64_t other) {
   constexpr int64_t kTogether = 8;
   const int64_t most = std::clamp(kMaxNibbles / other, kNibbleSide, kMaxBlockSide) / kTogether * kTogether;
   return ceil_div(ceil_div(count, ceil_div(count, most)), kTogether) * kTogether;
 }
 
-/// The blocks of a region. In the cache: small, so that lines stay in its first level until they are complete. Beyond
-/// it: a *strip* of rows, a few lines of the source wide, over a *panel* of columns, so that a strip's lines are
-/// written whole while the next strip's are fetched.
+/// Chooses the blocks of a region. Through the cache they are small, so that lines stay in its first level until they
+/// are complete. Past the cache a block is a *strip* of rows, a few lines of the source wide, over a *panel* of
+/// columns, so that the lines of one strip are written whole while those of the next strip are fetched.
 void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& machine) {
   const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
   if (plan.row_run > 0) return;  // by tiles
   if (plan.shape == KernelShape::fill) {
     plan.block_cols = kMaxBlockSide;
-    // The last column may overlap the one before it: not of another block.
+    // The last column may overlap the one before it, which must then be of the same block.
     while (plan.col_count > plan.block_cols && plan.col_count % plan.block_cols == 1) --plan.block_cols;
-    plan.block_rows = std::clamp<int64_t>(kCopyBlock / kLine / plan.col_count, 1, kMaxBlockSide);
+    plan.block_rows = std::clamp<int64_t>(kCopyBlock / kCacheLine / plan.col_count, 1, kMaxBlockSide);
   } else if (plan.chunk > 0) {
     plan.block_cols = plan.col_count;
     plan.block_rows = std::clamp<int64_t>((16 << 10) / plan.chunk, 1, kMaxBlockSide);
@@ -307,11 +320,10 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
     plan.block_cols = std::min(columns_along(plan), kMaxBlockSide);
     plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.block_cols), 1, kMaxBlockSide);
   } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
-    // As many columns as there are, so that the destination's lines are made one after the other, and some lines of
-    // each column.
+    // All columns, so that the destination's lines are completed one after the other, and some lines of each column.
     plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
-    const int64_t lines = kTransposeBlock / (kLine * plan.block_cols);
-    plan.block_rows = std::clamp(lines * kLine, kRowBytes, kMaxBlockSide * piece) / piece;
+    const int64_t lines = kTransposeBlock / (kCacheLine * plan.block_cols);
+    plan.block_rows = std::clamp(lines * kCacheLine, kRowBytes, kMaxBlockSide * piece) / piece;
   } else if (!streams || (!plan.dense_cols && !(copies_pieces(plan, converts) && piece >= kScatteredPiece))) {
     plan.block_rows = std::max<int64_t>(16, kRowBytes / piece);
     plan.block_cols =
@@ -323,7 +335,8 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
   }
 }
 
-/// See BoxPlan::strided; but for conversions and what is written past the cache.
+/// Whether the shape of a plan is one that BoxPlan::strided is about. The caller leaves out conversions and plans that
+/// write past the cache.
 bool strides(const BoxPlan& plan) {
   if (plan.rows.size() != 1 || plan.cols.size() != 1 || plan.rows[0].table >= 0 || plan.cols[0].table >= 0)
     return false;
@@ -333,7 +346,7 @@ bool strides(const BoxPlan& plan) {
          plan.shuffle == 1 && plan.unit_bits[kSrc] == 8 && plan.unit_bits[kDst] == 8;
 }
 
-/// The blocks that the caller chose instead.
+/// Replaces blocks by those that the caller chose.
 void apply(const Tuning& tuning, BoxPlan& plan) {
   const auto side = [](int64_t wanted) { return std::min(wanted, kMaxBlockSide); };
   if (tuning.panel > 0) plan.block_cols = side(tuning.panel);
@@ -351,7 +364,7 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRu
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   order_loops(plan.loops);
-  // Groups that are permuted are whole.
+  // A block has whole groups of those that are permuted.
   if (plan.shuffle > 1 && plan.chunk == 0)
     plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);
@@ -374,12 +387,12 @@ void fetch_next_block(BoxPlan& plan) {
 
 void fetch_next_lines(BoxPlan& plan, bool beyond_second) {
   if (!plan.strided || plan.shape != KernelShape::transpose) return;
-  const int64_t piece = plan.piece[kSrc], rows = kLine / piece, apart = std::abs(plan.rows[0].stride[kDst]);
+  const int64_t piece = plan.piece[kSrc], rows = kCacheLine / piece, apart = std::abs(plan.rows[0].stride[kDst]);
   if (plan.row_count <= rows) return;
-  const bool whole = apart % kLine == 0, near = piece >= 4 && apart <= kNearRows;
-  const bool parts = piece > 1 && !whole && (piece != 4 || apart <= kNearParts);
+  const bool whole = apart % kCacheLine == 0, near = piece >= 4 && apart <= kNearRows;
+  const bool partial = piece > 1 && !whole && (piece != 4 || apart <= kNearPartialRows);
   const bool crowded = plan.col_count >= kCrowdedColumns && std::has_single_bit(static_cast<uint64_t>(apart));
-  const bool always = beyond_second || near || parts, between = piece > 1 && whole && !crowded;
+  const bool always = beyond_second || near || partial, between = piece > 1 && whole && !crowded;
   plan.ahead_between = between && !always;
   if (always || between) plan.dst_ahead = rows * plan.rows[0].stride[kDst];
 }

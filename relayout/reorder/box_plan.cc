@@ -1,4 +1,6 @@
-// Which kernel does a box: pairs of nibbles, groups that are permuted, then rows and columns of pieces.
+// Which kernel does a box. In this order: pair nibbles into bytes where that is possible; look whether tiles of
+// registers or a permutation of small groups make larger elements; then choose rows and columns of pieces, and the
+// kernel that suits these. Start at plan_move() and plan_cast() at the end.
 #include "relayout/reorder/box_plan.h"
 
 #include <algorithm>
@@ -17,12 +19,13 @@
 namespace relayout {
 namespace {
 
-/// Fewer values in a row, or in a region, than are worth converting by themselves; what fills the widest registers.
+/// Rows of fewer than kFewValues values, or regions of fewer than kSmallRegion, are not worth converting by themselves;
+/// nor are runs of fewer than kShortPiece values, which do not fill a register.
 constexpr int64_t kFewValues = 16, kSmallRegion = 2048, kShortPiece = 8;
-/// Fewer values of a box than are worth planning stages for.
+/// A box of fewer values than this is not worth planning stages for.
 constexpr int64_t kFewElements = 512;
-/// Bytes of a region that is copied by pieces through the cache, but for parts of tiles: blocks of fewer take longer to
-/// start than to copy.
+/// The region of pieces that are copied through the cache grows until it has so many bytes: a smaller block takes
+/// longer to start than to copy. Not in tiles, whose blocks are started once for all tiles.
 constexpr int64_t kEnoughCopied = 2 << 10;
 
 /// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
@@ -44,7 +47,8 @@ bool pair_nibbles(Box& box) {
   return true;
 }
 
-/// Adds the axes nearest on one side to those that have `count` steps, until a block has enough. Returns the steps.
+/// Moves axes from `axes` to `to`, those of the shortest steps on one side first, until `count`, the steps of `to`, is
+/// enough for a block. Returns the new count.
 int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side, int64_t enough = kEnoughSteps) {
   for (auto next = nearest(axes, side); next != axes.end(); next = nearest(axes, side)) {
     if (!to.empty() && count >= enough) break;
@@ -55,7 +59,7 @@ int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side, int64_t e
   return count;
 }
 
-/// A run of n elements along `run`, long enough to be worth a copy of its own.
+/// Plans a copy of runs along the axis `run`, each long enough to be copied by itself.
 void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.shape = KernelShape::copy;
   plan.long_runs = plan.dense_cols = true;
@@ -65,19 +69,20 @@ void choose_long_copy(BoxPlan& plan, Axis run, Axes& axes) {
   plan.row_count = plan.rows[0].extent;
 }
 
-/// Whether a transposition's blocks are worth their loops, and tiles of registers or the kernels for a few rows or
-/// columns fit them.
+/// Whether the rows and columns chosen for a transposition make a block that is worth a loop around it, and whether
+/// they are long enough for the kernels.
 bool fills_tiles(const BoxPlan& plan) {
-  constexpr int64_t kTile = 16, kBlock = 256;
+  constexpr int64_t kTile = 16, kLeastTiledBytes = 256;
   const int64_t piece = plan.piece[kSrc], rows = plan.row_count, cols = plan.col_count;
-  if (rows * cols * piece < kBlock && plan.elements > rows * cols) return false;
-  if (plan.shuffle > 1 && rows * piece < kLine) return false;
+  if (rows * cols * piece < kLeastTiledBytes && plan.elements > rows * cols) return false;
+  if (plan.shuffle > 1 && rows * piece < kCacheLine) return false;
   return (rows * piece >= kTile && cols > 1) || (cols * piece >= kTile && rows > 1);
 }
 
-/// Where runs are short on both sides: columns are all of a *chunk*, a dense part of the source that stays in the
-/// cache, in the destination's order. Their list is made once for the box. Rows are what several chunks write of the
-/// same lines, and other axes that are near in the source; past the caches one axis, the longest.
+/// Plans a gather for a box whose runs are short on both sides. Its columns are all pieces of a *chunk*, some bytes
+/// that are dense in the source and stay in the cache; they are written in the destination's order, by a list of where
+/// each is, which is made once for the box. Its rows are chunks that write to the same lines of the destination, and
+/// then axes that step little in the source; past the caches only one axis, the longest.
 void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
   DenseAxes chunk{kSrc, plan.piece[kSrc]};
   for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;
@@ -102,7 +107,7 @@ void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
     plan.rows = {take(axes, longest)};
     plan.row_count = plan.rows[0].extent;
   } else {
-    for (auto near = nearest(axes, kDst); near != axes.end() && near->stride[kDst] < kLine;
+    for (auto near = nearest(axes, kDst); near != axes.end() && near->stride[kDst] < kCacheLine;
          near = nearest(axes, kDst)) {
       plan.row_count *= near->extent;
       plan.rows.push_back(take(axes, near));
@@ -113,7 +118,7 @@ void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
   plan.shape = KernelShape::gather;
 }
 
-/// More rows for a small region of pieces that are copied.
+/// Adds rows to a small region of pieces that are copied.
 void grow_copied(BoxPlan& plan, Axes& axes) {
   while (plan.row_count * plan.col_count * plan.piece[kDst] < kEnoughCopied) {
     const auto next = shortest(axes);
@@ -124,7 +129,7 @@ void grow_copied(BoxPlan& plan, Axes& axes) {
   }
 }
 
-/// A box that moves elements of whole bytes.
+/// Plans a box that moves elements of whole bytes.
 BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool streams, const BlockRules& rules) {
   BoxPlan out;
   out.elements = count_elements(box);
@@ -146,14 +151,15 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   Box rest = box;
   choose_region(tiles, rest.axes);
   if (element < kGroup) split_columns(tiles, rest.axes);
-  // Pieces of 16 bytes need no registers beside each other: past the cache they make lines one after the other.
+  // A piece of 16 bytes fills a register: it is copied, and not transposed with others.
   tiles.shape = !in_registers || element == kGroup     ? KernelShape::copy
                 : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
                                                        : KernelShape::gather;
   // Groups that are permuted are read whole.
   if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
     tiles.shape = KernelShape::copy;
-  // Small pieces near each other on both sides are columns, also where they leave gaps in the destination.
+  // Small pieces that are near each other on both sides become the columns, even where they leave gaps in the
+  // destination.
   if (tiles.shape == KernelShape::copy && element < kSmallPiece && tiles.dense_rows && !tiles.dense_cols &&
       tiles.rows.size() == 1 && tiles.rows[0].stride[kDst] < tiles.cols[0].stride[kDst]) {
     std::swap(tiles.rows, tiles.cols);
@@ -161,7 +167,8 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     tiles.dense_rows = false;
   }
   if (tiles.shape == KernelShape::gather && !tiles.dense_cols && !streams) {
-    // The destination's lines first: those of the source are read while they are in the cache either way.
+    // Columns go along the destination, so that its lines are completed first. The source's lines stay in the cache
+    // until all of them is read, either way.
     tiles.rows = tiles.cols = {};
     tiles.row_count = tiles.col_count = 1;
     tiles.dense_rows = false;
@@ -171,9 +178,9 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     tiles.rows.push_back(take(rest.axes, nearest(rest.axes, kSrc)));
     tiles.row_count = tiles.rows[0].extent;
   }
-  // What is far apart needs no loops around small blocks.
+  // Where steps are far apart, more axes in the block save loops around it.
   if (tiles.shape != KernelShape::transpose && !streams) {
-    if (!tiles.dense_cols && std::abs(tiles.cols[0].stride[kDst]) >= kLine)
+    if (!tiles.dense_cols && std::abs(tiles.cols[0].stride[kDst]) >= kCacheLine)
       tiles.col_count = add_nearest(tiles.cols, tiles.col_count, rest.axes, kDst);
     if (!tiles.dense_rows) tiles.row_count = add_nearest(tiles.rows, tiles.row_count, rest.axes, kSrc);
   }
@@ -181,7 +188,7 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     grow_copied(tiles, rest.axes);
   if (tiles.shape != KernelShape::transpose || fills_tiles(tiles)) {
     tiles = finish(std::move(tiles), std::move(rest), false, streams, rules);
-    note_woven_rows(tiles);
+    note_permuted_rows(tiles);
     return tiles;
   }
   choose_chunk(out, box.axes, streams);
@@ -195,24 +202,25 @@ bool reads_groups(const BoxPlan& plan) {
   return plan.shape == KernelShape::transpose && plan.piece[kSrc] * plan.row_count % plan.shuffle == 0;
 }
 
-/// Whether both sides start with the same long run, or with long runs of different axes, so that nothing need be
-/// permuted and tiles would be small.
+/// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then no bytes within
+/// groups are permuted, and a plain copy or transposition is best.
 bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
   if (const auto run = find_run(axes, element, element); run != axes.end())
     return run->extent * element > kGroup && run->extent * element % kGroup == 0;
   const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
   return row != axes.end() && col != axes.end() && row->extent * element >= kGroup &&
-         col->extent * element >= (streams ? kLine : kGroup) && row->extent * col->extent * element >= kSmallTiles;
+         col->extent * element >= (streams ? kCacheLine : kGroup) && row->extent * col->extent * element >= kSmallTiles;
 }
 
-/// What is filled within 64 bytes, by one store: the nearest axes, and steps of one more, which then is the columns.
+/// Chooses which bytes of 64 one store fills: those of the innermost axes, and of some steps of the next one, whose
+/// other steps are the columns.
 void choose_mask(BoxPlan& plan, Axes& axes) {
   int64_t bytes = plan.piece[kDst];
   plan.fill_mask = (uint64_t{1} << bytes) - 1;
   while (true) {
     const auto axis = nearest(axes, kDst);
     if (axis == axes.end()) return;
-    const int64_t stride = axis->stride[kDst], steps = std::min(axis->extent, (kLine - bytes) / stride + 1);
+    const int64_t stride = axis->stride[kDst], steps = std::min(axis->extent, (kCacheLine - bytes) / stride + 1);
     if (steps == 1) return;
     const uint64_t one = plan.fill_mask;
     for (int64_t i = 1; i < steps; ++i) plan.fill_mask |= one << (i * stride);
@@ -226,16 +234,16 @@ void choose_mask(BoxPlan& plan, Axes& axes) {
   }
 }
 
-/// Whether a long run of one side steps over a few elements of the other: (de)interleaving kernels do those.
+/// Whether one side interleaves a few runs of the other: then the kernels for that number of runs do the box.
 bool interleaves_few(Box& box, int64_t element) {
-  constexpr int64_t kTiles = 4, kLong = 16 * kLine;
+  constexpr int64_t kTiles = 4, kLong = 16 * kCacheLine;
   for (const Operand side : {kSrc, kDst}) {
     const auto few = stepping(box.axes, side, element);
     if (few == box.axes.end()) continue;
     const int64_t step = few->extent * element;
     const auto run = side == kSrc ? find_run(box.axes, step, element) : find_run(box.axes, element, step);
     if (run == box.axes.end() || !interleaved(few->extent, run->extent, element)) continue;
-    // By tiles an odd number of more than four is slower.
+    // Five, seven or nine runs are slower by tiles of registers. Up to four are as fast, unless the runs are long.
     if (few->extent > kTiles || run->extent * element >= kLong) return true;
   }
   return false;
@@ -268,7 +276,8 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
     Box permuted = box;
     if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
       BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, rules);
-      // Groups that start with a larger element are moved by that, unless they are copied whole.
+      // A group that begins with two elements in their old order is better moved as larger elements, without the
+      // permutation, unless it is copied as a whole.
       const bool larger = shuffle.pattern[static_cast<std::size_t>(element)] == element;
       if (reads_groups(out) && (!larger || out.shape == KernelShape::copy)) return out;
     }
@@ -286,7 +295,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   if (whole_bytes) turn_rows(box, units(src), units(dst));
   if (const auto run = find_run(box.axes, units(src), units(dst)); run != box.axes.end()) {
     const bool alone = box.axes.size() == 1;
-    // Pieces of several values need one attribute for all.
+    // All values of a piece have one attribute value. So a run whose values have different ones is no piece.
     const bool divisible = run->stride[kAttribute] != 0 || !whole_bytes;
     const Axis taken = take(box.axes, run);
     if (whole_bytes && !alone && taken.extent < kShortPiece && out.elements >= kFewElements) {
@@ -332,7 +341,7 @@ BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits) {
     if (out.piece[kDst] == 0) out.unit_bits = {4, 4};
   }
   if (out.piece[kDst] > 0) choose_mask(out, box.axes);
-  // One column after the other may be cut short by the last; others are any axes.
+  // Where choose_mask() chose no columns, they are the innermost axes; and rows are the next ones.
   if (out.cols.empty()) out.col_count = add_nearest(out.cols, 1, box.axes, kDst);
   out.row_count = add_nearest(out.rows, 1, box.axes, kDst);
   return finish(std::move(out), std::move(box), false, false, {});

@@ -6,12 +6,11 @@
 
 namespace relayout {
 
-/// A box that moves bits. Boxes are simplified, with offsets and strides in units (see nest.h).
+/// Plans a box that moves bits. The box is simplified; its offsets and strides are in units (see axes.h).
 BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules);
-/// A box whose values are converted: a block is fetched in the destination's order, converted, put. `sums`: old values
-/// of the destination are read.
+/// Plans a box whose values are converted. `sums`: the old values of the destination are read and added.
 BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const BlockRules& rules);
-/// A box of padding.
+/// Plans a box of padding.
 BoxPlan plan_fill(Box box, DType dtype, uint64_t fill_bits);
 
 }  // namespace relayout

@@ -1,4 +1,4 @@
-// A plan in words.
+// Plan::explain() and Plan::kernel(): a plan in words.
 #include <charconv>
 #include <string>
 
@@ -50,14 +50,14 @@ std::string axis_text(const BoxPlan& box, const Axis& axis) {
 
 std::string box_text(const Plan& plan, const BoxPlan& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
-  int64_t parts = 0, run_bytes = 0;
-  for (const BoxPlan& run : box.parts) {
-    parts += static_cast<int64_t>(run.parts.size());
+  int64_t boxes = 0, run_bytes = 0;
+  for (const BoxPlan& run : box.nested) {
+    boxes += static_cast<int64_t>(run.nested.size());
     run_bytes += run.run_bytes;
   }
   if (!box.row_sources.empty()) out += ", or by lines, where the instruction set can permute bytes";
   if (box.stage > 0) out += ", from " + plural(box.stage, "byte") + " in the cache";
-  if (parts > 0) out += ", the largest of " + plural(parts, "part") + " of a tile";
+  if (boxes > 0) out += ", the largest of " + plural(boxes, "box", "boxes") + " that make a tile";
   if (run_bytes > 0) out += " of " + plural(run_bytes, "byte");
   out += "\n";
   const auto line = [&](const char* role, const Axis& axis) {
@@ -94,8 +94,8 @@ std::string Plan::kernel(const BoxPlan& box) const {
       out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
       break;
     case KernelShape::transpose:
-      out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles" : "") +
-            (box.by_image ? ", by way of an image" : "");
+      out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles of registers" : "") +
+            (box.by_image ? ", past the cache" : "");
       break;
     case KernelShape::gather: out = (bytes == 0 ? "by way of bytes, " : "one by one, ") + pieces; break;
     case KernelShape::fill: return "fill";

@@ -36,7 +36,7 @@ bool same_places(const TensorDesc& src, const TensorDesc& dst) {
   return true;
 }
 
-/// Plans from one element to each region of padding; nothing where a region takes a table.
+/// A plan for each region of the padding, which broadcasts one element to it; nothing where a region takes a table.
 std::optional<std::vector<Plan>> make_fills(const TensorDesc& dst) {
   std::vector<Plan> out;
   Tables tables;
@@ -76,7 +76,8 @@ std::string shape_text(const Dims& dims) { return dims.empty() ? "a scalar" : jo
               need == kNone ? "" : std::to_string(need));
 }
 
-/// The steps, by rule: parts that fit the cache, then exchanged tiles, then parts that fit the scratch, then cycles.
+/// Chooses the steps. The first of these methods that is possible is taken: staging parts that fit the second-level
+/// cache, exchanging pairs of tiles, staging parts that fit the scratch, and cycles.
 std::vector<InPlaceStep> choose_steps(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                                       bool converts, int64_t max_scratch_bytes) {
   const int64_t staged_limit = max_scratch_bytes > 0 ? max_scratch_bytes : kDefaultScratch;

@@ -13,11 +13,12 @@
 //     cpu::run(p, buffer, scratch);                             // cpu/in_place.h
 //
 // Cycles of short runs jump through memory. So a transposition of unequal extents is two steps where the scratch holds
-// a panel of it: panels are staged so that long runs have one destination, and those go by cycles. What the panels
-// leave is merged. A permutation of many axes can be a sequence of transpositions.
+// a panel of it: first, panels are staged, so that elements with neighbouring destinations become one long run; then
+// these runs move along cycles. Where panels do not divide an extent, its last steps are merged at the end. A
+// permutation of many axes can be a sequence of transpositions.
 //
-// Law: afterwards the buffer is what reference_reorder() from a copy of it to the buffer itself gives, byte for byte:
-// what is no element and no padding of the destination is untouched.
+// Law: afterwards the buffer holds what reference_reorder() from a copy of the buffer into the buffer gives, byte for
+// byte. Bytes that are neither an element nor padding of the destination are untouched.
 #pragma once
 
 #include <span>
@@ -30,30 +31,31 @@
 namespace relayout {
 
 struct InPlaceOptions {
-  /// The most scratch memory of a plan, in bytes a thread. 0: 1 MiB, or an eighth of the buffer where that is more,
-  /// but only bits of cycles take more than 1 MiB. Less than 0 is 0.
+  /// The most scratch memory of a plan, in bytes a thread. 0 or less: 1 MiB, or an eighth of the buffer where that is
+  /// more; only the bits that cycles need ever take more than 1 MiB then.
   int64_t max_scratch_bytes = 0;
 };
 
-/// A loop over parts; strides in bytes of the buffer.
+/// A loop over *parts* of the tensor, which are reordered one after the other; strides in bytes of the buffer.
 struct InPlaceLoop {
   int64_t count = 1, src_stride = 0, dst_stride = 0;
-  /// Set where the last part differs from the others: its bit in the number of a StagedStep's plan.
+  /// Where the last part of this loop differs from the others: the bit that it sets in the index of StagedStep::plans.
+  /// -1 where it does not differ.
   int tail_bit = -1;
 };
 
-/// The turns of all loops together.
+/// How often all loops together turn: the product of their counts.
 int64_t turns(std::span<const InPlaceLoop> loops);
 
-/// For each part, in this order: its source bytes are copied to the scratch, and a plan reorders from there into the
-/// buffer. Parts later in the order have no source bytes where a part writes.
+/// Reorders the tensor part by part, in this order: a part's source bytes are copied to the scratch, and a plan
+/// reorders them from there into the buffer. No part writes where a later part has source bytes.
 struct StagedStep {
   std::vector<InPlaceLoop> loops;          // outermost first
   int64_t src_offset = 0, dst_offset = 0;  // of the first part, in bytes
   bool backwards = false;                  // the last part first
   bool independent = false;                // in any order, and at once
   bool pads = false;                       // the plans set the destination's padding
-  std::vector<Plan> plans;                 // by the tail bits of the loops that are at their last part
+  std::vector<Plan> plans;                 // by the sum of the bits of the loops that are at their last part
 };
 
 /// The two-dimensional region x, y < extent at offset + x * x_stride + y * y_stride is transposed, for each turn of the
@@ -61,42 +63,44 @@ struct StagedStep {
 struct SwapStep {
   std::vector<InPlaceLoop> loops;
   int64_t offset = 0, x_stride = 0, y_stride = 0, extent = 1, tile = 1;
-  /// How one pair of tiles P (x before y) and Q, its mirror image, is exchanged. `save`: P transposed to the scratch,
-  /// as Q will be; `move`: Q transposed to P; `restore`: the scratch to Q. [0] where both tiles are whole, [1] where
-  /// the last tile is less, of tiles off the diagonal; `save_last` and `restore_last`: the last tile of the diagonal.
+  /// The plans that exchange a pair of tiles, P and its mirror image Q. `save` transposes P into the scratch, which
+  /// then holds what Q will; `move` transposes Q into P; `restore` copies the scratch to Q. Off the diagonal, plan [0]
+  /// is for two whole tiles and plan [1] for a pair of which one is the last, smaller tile of its row. `save_last` and
+  /// `restore_last` are for the last tile of the diagonal, where it is smaller.
   std::vector<Plan> save, move, restore;
   std::vector<Plan> save_last, restore_last;
 
   int64_t tiles() const { return ceil_div(extent, tile); }
 };
 
-/// Runs of `unit` bytes change places.
+/// Runs of `unit` bytes change places along the cycles of a permutation.
 struct CycleStep {
-  /// An axis seen from one side: where its index is in an offset, and its value in a unit's number.
+  /// An axis as one side sees it: its extent, its stride in bytes, and how much one step adds to the number of a unit.
   struct Place {
     int64_t extent, stride, value;
   };
 
   std::vector<InPlaceLoop> loops;
-  /// The axes of one part, by destination stride, largest first; strides in bytes. A unit's number counts in their
-  /// order.
+  /// The axes of one part, by destination stride, largest first; strides in bytes. Units are numbered in the order of
+  /// these axes.
   Axes axes;
-  /// The same by each side's stride, largest first.
+  /// The same axes by the stride of each side, largest first.
   std::vector<Place> src_places, dst_places;
   int64_t src_offset = 0, dst_offset = 0, unit = 1;
   int64_t units = 1;
-  /// Sources and destinations are the same places. Otherwise there are chains beside the cycles.
+  /// Sources and destinations are the same places. Otherwise some units move along chains, which have two ends.
   bool closed = true;
 };
 
-/// `rows` rows of row_bytes lie one after the other from `offset`, and what belongs at their ends, tail_bytes each,
-/// lies behind all of them in some order. The tails go to the rows; with `split`, from the rows.
+/// From `offset` on, `rows` rows of row_bytes lie one after the other, and behind all of them lie their *tails*:
+/// tail_bytes for each row, in some order. This step puts each tail at the end of its row; with `split` it goes the
+/// other way.
 struct MergeStep {
   std::vector<InPlaceLoop> loops;
   int64_t offset = 0, rows = 1, row_bytes = 0, tail_bytes = 0;
   bool split = false;
-  /// Between where the tails lie behind the rows (its src, with split its dst) and the scratch, in the rows' order. One
-  /// plan.
+  /// One plan. It reorders the tails from behind the rows into the scratch, in the order of the rows; with `split`,
+  /// from the scratch.
   std::vector<Plan> tails;
 };
 
@@ -113,7 +117,8 @@ class InPlacePlan {
   const TensorDesc& src() const { return src_; }
   const TensorDesc& dst() const { return dst_; }
   std::span<const InPlaceStep> steps() const { return steps_; }
-  /// What sets the padding after steps that do not: from one element, fill_bits(), to regions of the buffer.
+  /// Plans that set the padding after the steps, where these do not: each broadcasts one element, fill_bits(), to a
+  /// region of the buffer.
   std::span<const Plan> fills() const { return fills_; }
   uint64_t fill_bits() const { return fill_bits_; }
 
@@ -133,7 +138,7 @@ class InPlacePlan {
   uint64_t fill_bits_ = 0;
 };
 
-/// Of one step: scratch memory of one thread, and the parts that can be done at once.
+/// The scratch memory that one step takes for each thread, and how many of its parts can be done at once.
 int64_t scratch_bytes(const InPlaceStep& step);
 int64_t parallel_parts(const InPlaceStep& step);
 

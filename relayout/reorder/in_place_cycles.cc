@@ -9,10 +9,8 @@
 namespace relayout {
 namespace {
 
-/// Runs that panels make, in bytes.
+/// The most bytes of a run that staging panels makes: longer runs would not move faster.
 constexpr int64_t kMaxRun = 1 << 10;
-/// Shorter runs than a line of the cache waste what they read.
-constexpr int64_t kLine = 64;
 
 int64_t reach(std::span<const Axis> axes, Operand side) {
   int64_t out = 0;
@@ -20,8 +18,8 @@ int64_t reach(std::span<const Axis> axes, Operand side) {
   return out;
 }
 
-/// Whether every axis steps over all that those of smaller stride reach, so that an offset tells its index. `dense`:
-/// and over no more.
+/// Whether each axis steps over all that the axes of smaller strides reach, so that an offset has one index. `dense`:
+/// and over no more, so that there are no gaps.
 bool nested(std::span<const Axis> axes, Operand side, int64_t unit, bool dense) {
   std::vector<Axis> sorted(axes.begin(), axes.end());
   std::ranges::sort(sorted, {}, [&](const Axis& axis) { return axis.stride[side]; });
@@ -43,7 +41,7 @@ std::vector<CycleStep::Place> places(std::span<const Axis> axes, Operand side) {
   return out;
 }
 
-/// Sets what follows from axes and unit.
+/// Sets the members that follow from the axes and the unit.
 void finish(CycleStep& step) {
   erase_if(step.axes, [](const Axis& axis) { return axis.extent == 1; });
   std::ranges::sort(step.axes, std::ranges::greater(), [](const Axis& axis) { return axis.stride[kDst]; });
@@ -54,7 +52,7 @@ void finish(CycleStep& step) {
                 nested(step.axes, kDst, step.unit, true);
 }
 
-/// Takes the axes that step alike on both sides, and over all the rest, out of a box as loops.
+/// Takes axes out of a box as loops: the outer ones, which step equally far on both sides and beyond all other axes.
 void peel(Box& box, int64_t element, std::vector<InPlaceLoop>& loops) {
   while (!box.axes.empty()) {
     const Axis outer = box.axes.front();
@@ -67,7 +65,8 @@ void peel(Box& box, int64_t element, std::vector<InPlaceLoop>& loops) {
   }
 }
 
-/// The cycles of a box within loops: the longest common run is the unit. Nothing where offsets do not tell indices.
+/// The cycles of a box: outer axes are loops, and the longest run that both sides have is the unit. Nothing where two
+/// indices can have one offset.
 std::optional<CycleStep> plain_cycles(Box box, std::vector<InPlaceLoop> loops, int64_t element) {
   simplify(box);
   CycleStep step;
@@ -79,7 +78,7 @@ std::optional<CycleStep> plain_cycles(Box box, std::vector<InPlaceLoop> loops, i
     if (is_run) run *= axis.extent;
     return is_run;
   });
-  // Units of source and destination must not lie across each other.
+  // A unit of the source must not overlap two units of the destination.
   step.unit = std::gcd(run, box.offset[kSrc] - box.offset[kDst]);
   for (const Axis& axis : box.axes) step.unit = std::gcd(std::gcd(step.unit, axis.stride[kSrc]), axis.stride[kDst]);
   if (step.unit < run) box.axes.push_back({run / step.unit, {step.unit, step.unit, 0}, -1});
@@ -111,12 +110,13 @@ struct PlanDims {
   }
 };
 
-/// Steps through a third arrangement: within windows of one side, `run` units of the other side's innermost axis become
-/// neighbours (staged), and are one run of the cycles. Where `run` does not divide that axis, the rest of it, behind
-/// all windows, is merged.
+/// Makes the runs of cycles longer by a third arrangement of the buffer, between the source's and the destination's.
+/// First, within windows of one side, `run` units along the other side's innermost axis become neighbours (a staged
+/// step). They then move along the cycles as one run. Where `run` does not divide that axis, its last steps are put
+/// behind all windows, and merged at the end.
 class Panels {
  public:
-  /// `windowed`: the side whose windows are staged. The cycles are closed.
+  /// `windowed`: the side whose windows are staged. The cycles must be closed (CycleStep::closed).
   Panels(const CycleStep& cycles, Operand windowed, int64_t max_scratch)
       : cycles_(cycles), side_(windowed), other_(windowed == kSrc ? kDst : kSrc), max_scratch_(max_scratch) {
     const auto near = std::ranges::find_if(cycles.axes, [&](const Axis& a) { return a.stride[other_] == cycles.unit; });
@@ -125,8 +125,8 @@ class Panels {
     const int64_t most = std::min(max_scratch / near_.stride[side_], kMaxRun / cycles.unit);
     run_ = largest_divisor(near_.extent, most);
     const bool outermost = near_.stride[side_] * near_.extent == cycles.units * cycles.unit;
-    if (run_ * cycles.unit >= kLine || !outermost) return;
-    // Long enough first, then the least to merge.
+    if (run_ * cycles.unit >= kCacheLine || !outermost) return;
+    // The best arrangement has runs that are long enough, and the least to merge.
     const auto worth = [&](int64_t run) {
       return std::pair(std::min(run * cycles.unit, kLongMove), -(near_.extent % run));
     };
@@ -136,10 +136,10 @@ class Panels {
     }
   }
 
-  /// Neighbours that become one run; 1 where there is no such arrangement.
+  /// How many units become one run; 1 where there is no such arrangement.
   int64_t run() const { return run_; }
   int64_t run_bytes() const { return run_ * cycles_.unit; }
-  /// Of two arrangements, the one with long enough runs; without a merge; with the smaller windows.
+  /// To compare two arrangements: better is one with long enough runs, then one without a merge, then smaller windows.
   bool better_than(const Panels& other) const {
     const auto worth = [](const Panels& p) {
       return std::tuple(std::min(p.run_bytes(), kLongMove), p.near_.extent % p.run_ == 0,
@@ -185,7 +185,7 @@ class Panels {
     const int64_t target = std::min(kStagedTarget, max_scratch_);
     const int64_t together = largest_divisor(windows, std::max<int64_t>(1, target / window));
     if (together < windows) step.loops.push_back({windows / together, window * together, window * together});
-    // The axes of some windows as they lie on the windowed side, and in the third arrangement.
+    // The axes of some windows, with their strides on the windowed side and in the third arrangement.
     PlanDims dims;
     dims.add(together, window, window);
     dims.add(run_, near_.stride[side_], whole.unit, side_);
@@ -198,7 +198,8 @@ class Panels {
     return step;
   }
 
-  /// The rest lies behind the windows on the windowed side, and at the ends of rows on the other.
+  /// The merge of the last steps: on the windowed side they lie behind all windows, on the other side at the ends of
+  /// its rows.
   MergeStep merge(int64_t rest, int64_t element, DType dtype) const {
     MergeStep step;
     step.loops = cycles_.loops;
@@ -236,12 +237,12 @@ class Permuter {
     const auto cycles = plain_cycles(box, std::move(loops), element_);
     if (!cycles) return std::nullopt;
     if (cycles->closed && cycles->axes.empty()) return std::vector<InPlaceStep>{};
-    // Of long runs, the cycles are as fast as any.
+    // Cycles of long runs are as fast as any other method.
     if (!cycles->closed || cycles->unit >= kLongMove || cycles->axes.size() > kMaxDims - 3) return fitting({*cycles});
     if (auto step = in_parts(*cycles)) return fitting({std::move(*step)});
     const Panels first(*cycles, kSrc, max_staged_), last(*cycles, kDst, max_staged_);
     const Panels& panels = first.better_than(last) ? first : last;
-    if (panels.run() > 1 && (panels.run_bytes() >= kLine || cycles->axes.size() == 2)) {
+    if (panels.run() > 1 && (panels.run_bytes() >= kCacheLine || cycles->axes.size() == 2)) {
       if (auto out = fitting(panels.steps(element_, dtype_))) return out;
     }
     if (cycles->axes.size() > 2) {
@@ -279,7 +280,7 @@ class Permuter {
     return std::move(*swap);
   }
 
-  /// A transposition that brings the destination's outermost axis to the front, and what is left to do behind it.
+  /// A transposition that brings the destination's outermost axis to the front, followed by the steps for the rest.
   std::optional<std::vector<InPlaceStep>> turned(const CycleStep& cycles) const {
     const Axis front = cycles.axes.front();
     const int64_t inside = front.stride[kSrc], outside = cycles.units * cycles.unit / inside / front.extent;
@@ -313,7 +314,7 @@ std::vector<InPlaceStep> make_cycles(const ByteBox& box, int64_t max_staged, int
                                      int64_t& least_scratch) {
   const Permuter permuter(box.element, box.dtype, max_staged, max_scratch);
   if (auto steps = permuter.steps(box.box, {})) return std::move(*steps);
-  // With scratch for the bits of plain cycles, at least those are found.
+  // Where the scratch holds the bits of plain cycles, there is always at least that plan.
   if (const auto cycles = plain_cycles(box.box, {}, box.element)) {
     least_scratch = std::min(least_scratch, scratch_bytes(*cycles));
   }

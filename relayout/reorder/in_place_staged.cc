@@ -6,7 +6,7 @@
 namespace relayout {
 namespace {
 
-/// Loops whose last part differs: a plan is made for each choice of them.
+/// The most loops whose last part may differ: a plan is made for each set of loops that are at their last part.
 constexpr int kMaxTailLoops = 4;
 
 /// A dim cut into `count` parts of `step` indices. The last part has what is left, and the padding.
@@ -22,13 +22,13 @@ struct Candidate {
   int64_t src_bytes = 0;
 };
 
-/// An offset in bytes; nothing where it lies within a byte.
+/// An offset in elements as one in bytes; nothing where the element of 4 bits does not start a byte.
 std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
   if (bits(dtype) >= 8) return elements * (bits(dtype) / 8);
   return elements % 2 == 0 ? std::optional(elements / 2) : std::nullopt;
 }
 
-/// The part where the loops in `tails` are at their last turn. Its smallest offset is 0.
+/// The layout of the part where the loops in `tails` are at their last turn; its smallest offset becomes 0.
 Layout part_layout(const Layout& layout, const Candidate& candidate, uint32_t tails) {
   Dims dims = layout.dims();
   std::vector<Digits> digits;
@@ -79,7 +79,7 @@ class Stager {
   Stager(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes)
       : src_(src.layout.canonical(), src.dtype), dst_(dst.layout.canonical(), dst.dtype), attributes_(attributes) {}
 
-  /// The finest cuts of dims that can be cut, those with the largest source stride first.
+  /// The finest cut of each dim that can be cut, those with the largest source stride first.
   std::vector<Cut> finest_cuts() const {
     std::vector<Cut> out;
     const uint32_t mask = attributes_.src_scale.mask | attributes_.dst_scale.mask | attributes_.src_zero_point.mask |
@@ -87,7 +87,7 @@ class Stager {
     for (int d = 0; d < src_.layout.ndims(); ++d) {
       const int64_t a = src_.layout.block(d), b = dst_.layout.block(d), extent = src_.layout.dim(d);
       const auto step = checked_mul(a / std::gcd(a, b), b);
-      // Values of attributes are by index, and a part's index starts at 0.
+      // A dim whose indices have attribute values of their own is not cut, as the indices of a part start at 0.
       if (!step || *step >= extent || (mask >> d & 1)) continue;
       if (src_.layout.outer_stride(d) <= 0 || dst_.layout.outer_stride(d) <= 0) continue;
       out.push_back({d, *step, ceil_div(extent, *step)});
@@ -96,7 +96,7 @@ class Stager {
     return out;
   }
 
-  /// Nothing where the parts are in each other's way.
+  /// Nothing where a part would overwrite what a later one reads, in either order.
   std::optional<Candidate> candidate(std::vector<Cut> cuts) const {
     Candidate out;
     out.cuts = std::move(cuts);
@@ -123,16 +123,17 @@ class Stager {
     const Side read{*src_offset, out.src_bytes, &InPlaceLoop::src_stride};
     const Side written{*dst_offset, dst_bytes, &InPlaceLoop::dst_stride};
     const bool forwards = ordered(out.step.loops, read, written);
-    // Last to first is the same with the sides exchanged: what is read must not pass what is written.
+    // The order from last to first is the same check with the sides exchanged: what is read must not pass what is
+    // written.
     const bool backwards = ordered(out.step.loops, written, read);
     if (!forwards && !backwards) return std::nullopt;
-    // Two parts can have halves of one byte.
+    // Two parts may share a byte, of which each has one element of 4 bits.
     out.step.independent = forwards && backwards && bits(dst_.dtype) >= 8;
     out.step.backwards = !forwards;
     return out;
   }
 
-  /// The same cuts with as many of the last one's steps in a part as the target takes.
+  /// The same cuts, but with as many steps of the last cut in one part as kStagedTarget bytes hold.
   Candidate enlarged(Candidate candidate, int64_t target) const {
     const InPlaceLoop& last = candidate.step.loops.back();
     const int64_t bytes = std::max(last.src_stride, candidate.src_bytes);

@@ -7,14 +7,14 @@
 
 namespace relayout {
 
-/// The scratch that a part takes where there is a choice: it stays in the second-level cache.
+/// The bytes of scratch that a part takes where there is a choice: so many stay in the second-level cache.
 inline constexpr int64_t kStagedTarget = 128 << 10;
 
-/// Runs of so many bytes move at the speed of memory; arrangements that make longer ones are not looked for.
+/// Runs of so many bytes move at the speed of memory, so that no arrangement is looked for that makes longer ones.
 inline constexpr int64_t kLongMove = 256;
 
-/// The best staged step of at most `max_scratch` bytes. Where there is none, `least_scratch` is lowered to what one
-/// would need.
+/// The best staged step that takes at most `max_scratch` bytes of scratch. Where there is none, `least_scratch` is
+/// lowered to the bytes that one would need.
 std::optional<StagedStep> make_staged(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                                       int64_t max_scratch, int64_t& least_scratch);
 
@@ -24,17 +24,17 @@ struct ByteBox {
   int64_t element = 1;  // bytes
   DType dtype = DType::u8;
 };
-/// Nothing where the layouts refine to several boxes or tables, elements are no whole bytes, or an axis goes
-/// backwards.
+/// Nothing where the layouts refine to several boxes or to tables, where elements are not whole bytes, and where an
+/// axis goes backwards.
 std::optional<ByteBox> byte_box(const TensorDesc& src, const TensorDesc& dst);
 
 std::optional<SwapStep> make_swap(const ByteBox& box, int64_t max_scratch);
-/// The permutation of a box, as steps of every kind: see in_place_cycles.cc. Empty where scratch is missing; then
-/// `least_scratch` is lowered to what would do.
+/// The permutation of a box as steps of any kind: see in_place_cycles.cc. Empty where the scratch is too small; then
+/// `least_scratch` is lowered to the bytes that would do.
 std::vector<InPlaceStep> make_cycles(const ByteBox& box, int64_t max_staged, int64_t max_scratch,
                                      int64_t& least_scratch);
 
-/// Indices of all axes together.
+/// How many indices all axes together have: the product of their extents.
 int64_t count(std::span<const Axis> axes);
 /// The largest divisor of n that is not above the limit, at least 1.
 int64_t largest_divisor(int64_t n, int64_t limit);

@@ -7,7 +7,7 @@ namespace {
 
 /// A tile of a swap: it and its mirror image stay in the first-level cache.
 constexpr int64_t kTileBytes = 16 << 10;
-/// Axes inside a tile together. More goes into the loops.
+/// The most bytes of the axes that are inside each element of a tile. Axes beyond that are loops.
 constexpr int64_t kInnerBytes = 8 << 10;
 
 bool is_swap(const Axis& a, const Axis& b) {

@@ -2,7 +2,19 @@
 //
 // An *axis* steps through source and destination at once: index j adds j * stride to each operand's offset, or
 // the j-th entry of a table where the digits of the two sides do not nest. A *box* is a set of axes and
-// a starting point; it has no tails. A *box plan* is a simplified box with the kernel that does it.
+// a starting point; it has no tails. A *box plan* is a simplified box, with the kernel that moves it and the blocks
+// that this kernel is called for.
+//
+// The words for what a kernel works on, from small to large:
+//
+//     piece    what moves at once: an element, or a few that follow each other on both sides
+//     row      pieces that follow each other in the source; column: in the destination
+//     block    some rows and columns: one call of a kernel, one unit of work of a thread
+//     strip    the rows of a block, all along a region; panel: the columns of a block
+//     region   all rows and columns of a box; the other axes are loops around it
+//     run      bytes that follow each other
+//     tile     a small region of the destination that several boxes fill together; of registers: 16 bytes by 16
+//     image    a copy, in the cache, of what a block or a tile writes: it is written to memory in whole lines
 //
 //     nchw -> nhwc of 2x3x4x5, f32:  n (2 | 240,240 bytes)  c (3 | 80,4)  hw (20 | 4,12)
 //     transpose of 4-byte elements: rows = hw (contiguous in src), cols = c (contiguous in dst)
@@ -36,39 +48,45 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
+/// Bytes of a line of the cache. The plans and the kernels are made for lines of this size, as those of all x86-64
+/// processors and most others are; on a processor with longer lines they are right, but slower.
+inline constexpr int64_t kCacheLine = 64;
 /// The most axes a box can have: a digit of either side can start one.
 inline constexpr int kMaxAxes = 96;
-/// Rows or columns of a block at most.
+/// The most rows, or columns, that a block has.
 inline constexpr int64_t kMaxBlockSide = 1024;
-/// Rows of parts of lines at most whose lines are written side by side.
+/// A block whose rows are less than a line has at most so many of them, where the lines that they share with the rows
+/// of other blocks are put together side by side.
 inline constexpr int64_t kMaxBesideRows = 64;
-/// Pieces of so many bytes are written past the cache even where they do not follow each other.
+/// Copied pieces of at least so many bytes are written past the cache even where they do not follow each other: all but
+/// their first and last lines are whole.
 inline constexpr int64_t kScatteredPiece = 128;
-/// Copied pieces of fewer bytes are put together to lines in the cache first, past which they then go.
+/// Copied pieces of fewer bytes are first put together to lines in the cache. The lines are then written past it.
 inline constexpr int64_t kSmallPiece = 16;
-/// Of a tile that several boxes make: bytes that are put together in the cache, its runs, and their parts, at most.
+/// Limits of a tile that several boxes fill: the bytes of its image, which stays in the first-level cache; the runs of
+/// the destination that it has; and the boxes that fill these.
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
-inline constexpr int kMaxTileRuns = 16, kMaxTileParts = 64;
-/// A page. A store that crosses one takes as long as some thirty others: what is put together lies within a page each,
-/// where it fits.
+inline constexpr int kMaxTileRuns = 16, kMaxTileBoxes = 64;
+/// Bytes of a page. A store that crosses from one page to the next takes many times as long as others. So each image
+/// lies within one page where it fits into one.
 inline constexpr int64_t kPage = 4096;
-/// Bytes of rows that follow each other in the destination and are made in the second-level cache, to be written as one
-/// run, at most.
+/// The most bytes of short rows that are put together in the second-level cache and then written as one run.
 inline constexpr int64_t kMaxRunBytes = 128 << 10;
-/// Pieces of a row, and lines of the destination before such rows lie in them as the first ones did, at most,
-/// that lines are made of by byte permutations.
+/// Limits of rows whose lines are made by byte permutations (BoxPlan::row_sources): the pieces of a row, and the lines
+/// after which a row starts at the same byte of a line again.
 inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
-/// Of a conversion by stages: bytes in the cache between them, those of a group, and its parts, at most.
+/// Limits of a conversion by stages (BoxPlan::stage): the bytes in the cache between the stages, the bytes of a group,
+/// and the stages.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int64_t kMaxStageGroup = 64;
-inline constexpr int kMaxStageParts = 3;
-/// Of an image of a block: its bytes, its runs, and the axes of a side at most; and how far runs are apart in it beyond
-/// their bytes, so that lines of several are not in each other's way.
+inline constexpr int kMaxStageBoxes = 3;
+/// Limits of the image of a block: its bytes, its runs, and the axes of its rows or columns. Each run starts kImageSkew
+/// bytes after the end of the one before, as runs that start a power of two apart would share few sets of the cache.
 inline constexpr int64_t kMaxImageBytes = 96 << 10, kMaxImageRuns = 1024, kImageSkew = 64;
 inline constexpr int kMaxImageAxes = 16;
-/// Elements of 4 bits that a block has at most: they have a byte each on their way.
+/// The most elements of 4 bits that a block has. Each takes a byte of a buffer between the source and the destination.
 inline constexpr int64_t kMaxNibbles = 4096;
-/// Most boxes have a few.
+/// The axes of a box. Most boxes have a few: these need no memory of their own.
 using Axes = SmallVector<Axis, 5>;
 
 struct Box {
@@ -85,26 +103,29 @@ enum class KernelShape : uint8_t {
 };
 std::string_view name(KernelShape shape);
 
-/// A piece of a row: where it is read, in bytes from the start of the run's source, or that it is padding, or a gap
-/// that is left as it is.
+/// What one piece of a row of the destination holds: bytes of the source, padding, or a gap of the layout, which is
+/// left as it is.
 struct RowSource {
   static constexpr int64_t kPadding = std::numeric_limits<int64_t>::min(), kGap = kPadding + 1;
-  int64_t from, bytes;
+  int64_t from;  // where the piece is read, in bytes from where the run's source starts; or kPadding or kGap
+  int64_t bytes;
 };
 
-/// A box ready to run: loops around a region of rows x columns of *pieces*, done block by block by one kernel. A piece
-/// is what a kernel moves at once: an element, a few that follow each other on both sides, or a run of them. Rows and
-/// columns are axes fused into one index each, innermost first, so that small extents make no small tiles.
+/// A box that is ready to run: loops around a region of rows x columns of *pieces*, done block by block by one kernel.
+/// A piece is what a kernel moves at once: an element, a few that follow each other on both sides, or a run of them.
+/// The rows are several axes fused into one index, innermost axis first, and so are the columns: axes of small extents
+/// together make a block that is worth a call.
 /// Offsets and strides of src and dst count units of unit_bits: bytes, or nibbles where 4-bit elements could not be
 /// paired into bytes.
 ///
 ///     abcdef -> fcabde: rows f (contiguous in src); columns e d b a c, all that is contiguous in dst
 struct BoxPlan {
   KernelShape shape = KernelShape::gather;
-  /// Bytes of a piece on each side; 0 for single nibbles. transpose: a power of two, at most 8, and on both sides the
-  /// same where no value is converted.
+  /// Bytes of a piece on each side; 0 where pieces are single nibbles. Pieces that are transposed have a power of two
+  /// of bytes, at most 8, and as many on both sides where no value is converted.
   std::array<int64_t, 2> piece{1, 1};
-  /// copy: the columns are the run, of single elements (bytes, where no value is converted).
+  /// Of a copy: all columns together are one run that is contiguous on both sides. A piece is then a single element, or
+  /// a byte where no value is converted.
   bool long_runs = false;
   std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
   Offsets offset{};
@@ -112,97 +133,107 @@ struct BoxPlan {
   int64_t row_count = 1, col_count = 1;
   /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
-  /// A box in the cache whose rows and columns need no lists, as each is one axis; of a transposition, of more than a
-  /// few, which have kernels of their own.
+  /// Whether the rows are one axis and the columns are one axis, so that the kernel needs two strides and no lists of
+  /// where they start. Only of boxes that are written through the cache, and not of a transposition of up to four rows
+  /// or columns, for which there are other kernels.
   bool strided = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;
-  /// Strips of block_rows rows and panels of block_cols columns in a region, and blocks in all its loops: strips go
-  /// first, then panels, then the loops.
+  /// The strips (of block_rows rows) and the panels (of block_cols columns) of a region, and the blocks of all regions
+  /// together. In the order of blocks the strip changes fastest, then the panel, then the loops.
   int64_t strips = 1, panels = 1, blocks = 1;
-  /// The source is prefetched so many bytes ahead of where it is read; where 0, the next columns of a block may be.
+  /// The source is prefetched so many bytes ahead of where it is read. Where this is 0, a kernel may still prefetch the
+  /// next columns of its own block.
   int64_t ahead = 0;
-  /// Through the cache, by tiles or of a strided transposition: the destination's lines are fetched so many bytes ahead
-  /// of where they are written; of the latter the source's next lines, too.
+  /// The destination's lines are fetched so many bytes ahead of where they are written: a line that is written through
+  /// the cache is read first. Only of tiles of registers and of strided transpositions; the latter then fetch the
+  /// source's next lines as well.
   int64_t dst_ahead = 0;
-  /// Of a strided transposition: only where the destination starts between lines.
+  /// Of a strided transposition: dst_ahead holds only where the destination does not start at a line.
   bool ahead_between = false;
-  /// The source's part of a block is made dense in the cache before it is transposed.
+  /// What a block reads is made dense in the cache before it is transposed.
   bool pack = false;
-  /// gather: over 0, the columns are all of a dense part of the source of so many bytes.
+  /// Of a gather, over 0: the columns are all pieces of one *chunk*, so many bytes of the source without gaps.
   int64_t chunk = 0;
-  /// Over 1: groups of so many bytes of the source (at most 16) are permuted as they are read, byte i from byte
-  /// pattern[i]; the box's source strides are those of the permuted source. transpose (with pack), copy of pieces, and
-  /// gather from chunks only.
+  /// Over 1: groups of so many bytes of the source (at most 16) are permuted as they are read: byte i of a group comes
+  /// from byte pattern[i]. The box's source strides are those of the source once it is permuted. Only of
+  /// transpositions (with `pack`), of copies of pieces, and of gathers from chunks.
   int64_t shuffle = 1;
   std::array<uint8_t, 16> pattern{};
-  /// Over 0 (transpose): by tiles. Rows come in runs of so many that follow each other in the source, columns in runs
-  /// of so many that do in the destination; the runs lie anywhere. In each run groups of 16 bytes are permuted: byte i
-  /// of a group as it is read is byte pattern[i], byte i as it is written is what was byte dst_pattern[i]. Strides are
-  /// those of the permuted sides.
+  /// Over 0, of a transposition: it is done by tiles of registers. Rows come in runs of row_run that follow each other
+  /// in the source, columns in runs of col_run that follow each other in the destination; the runs lie anywhere. In
+  /// each run, groups of 16 bytes are permuted: byte i of a group, once read, is byte pattern[i] of the source; byte i,
+  /// once written, is what was byte dst_pattern[i]. Strides are those of the permuted sides.
   int64_t row_run = 0, col_run = 0;
   std::array<uint8_t, 16> dst_pattern{};
-  /// By tiles: the destination of a block is put together in the cache, as image_of_block() says, and written past it.
+  /// By tiles of registers: the destination of a block is put together in an image in the cache, as image_of_block()
+  /// says, and written past the cache from there.
   bool by_image = false;
-  /// fill: which bytes of the 64 from each column's start on are written, by bit. Columns start at last_col at most:
-  /// there they overlap. Of nibbles each is a column.
+  /// Of a fill: bit i says whether byte i of the 64 from each column's start on is written. No column starts after
+  /// last_col; one that would starts there, and overlaps the one before it. Where elements are nibbles each is a
+  /// column.
   uint64_t fill_mask = 0;
   int64_t last_col = 0;
-  /// fill: whole lines are written past the cache.
+  /// Of a fill: whole lines are written past the cache.
   bool fill_streams = false;
   /// The loops around the region, outermost first.
   Axes loops;
-  /// Not empty: instead of a region of its own, a *tile* of the destination inside the loops that several boxes make
-  /// together. Its parts are *runs* of the destination, and theirs the boxes that fill one, at offsets from the run's
-  /// start. The kernel above is the largest one's.
-  std::vector<BoxPlan> parts;
-  /// Of a run: over 0, its parts fill so many bytes without gaps: they are put together in the cache, `image` bytes
-  /// into the memory of a tile, and written as a whole.
+  /// Where this is not empty, the loops have no region of rows and columns in them but a *tile* of the destination that
+  /// several boxes fill together. Its nested plans are *runs* of the destination; the plans nested in a run are the
+  /// boxes that fill it, at offsets from its start. shape, piece and blocks of this plan are those of the largest box,
+  /// to describe it. Or the nested plans are the stages of a conversion: see `stage`.
+  std::vector<BoxPlan> nested;
+  /// Of a run of a tile, over 0: its boxes fill so many bytes without a gap. They are put together in the cache, at
+  /// byte `image` of the memory that a tile has, and written as a whole.
   int64_t run_bytes = 0, image = 0;
-  /// Of a run of rows that are alike and follow each other in it: the pieces of its first row, one after the other;
-  /// those of the next row are read row_step bytes later. Empty of other runs, and of rows that do not gain by it. In a
-  /// box that has no parts, the run's rows are those of its region (the only axis, and there is one panel), or steps of
-  /// the last axis of its columns.
+  /// Of a run whose rows are alike and follow each other: the pieces of its first row, one after the other. Those of
+  /// each next row are read row_step bytes later. Then whole lines of the destination can be made of the source by byte
+  /// permutations. Empty where that gains nothing. In a box without nested plans, the rows meant here are those of its
+  /// region where rows_of_region is set (they are one axis, and there is one panel); otherwise each is all that lies
+  /// within one step of the last axis of the columns.
   std::vector<RowSource> row_sources;
   int64_t row_step = 0;
   bool rows_of_region = false;
-  /// Over 0: instead of a region of its own, parts that are done one after the other inside the loops by way of so many
-  /// bytes in the cache, of the narrower type: the first one converts dense stretches of the source, the others move
-  /// them from there. Or the others come first, and the last one converts.
+  /// Over 0: the nested plans are *stages* that are done one after the other inside the loops, by way of so many bytes
+  /// in the cache, which hold elements of the narrower type. The first stage converts dense stretches of the source and
+  /// the others move what it made; or the others come first, and the last one converts (converts_last).
   int64_t stage = 0;
   bool converts_last = false;
-  /// With stage, over 0: what is converted comes in groups of so many rows of so many columns of bytes, 64 at most.
-  /// Between conversion and moves each is transposed in the cache, so that its columns move as one element each.
+  /// With `stage`, over 0: elements of one byte lie in the cache in groups of group_rows rows of group_cols bytes, 64
+  /// bytes at most. Between the conversion and the moves each group is transposed in the cache, so that each of its
+  /// columns moves as one larger element.
   int64_t group_rows = 0, group_cols = 0;
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };
 
-/// Whether a region is so few rows, and so short ones, that they are made in the cache together also where they are
-/// whole lines: of small elements up to 512 bytes each and a run together, of others half as much.
+/// Whether a region has so few and so short rows that they are made together in the cache and then written as one run,
+/// even where each row is whole lines: rows of up to 512 bytes of small elements (those that are packed first) and up
+/// to kMaxRunBytes together, half as much of larger elements.
 inline bool small_region(const BoxPlan& box) {
   const int64_t times = box.pack ? 1 : 2, row_bytes = box.col_count * box.piece[kDst];
   return times * row_bytes <= 512 && times * row_bytes * box.row_count <= kMaxRunBytes;
 }
 
-/// What a block writes, put together without what lies between: runs of the destination, one after the other, each
-/// kImageSkew bytes past the one before.
+/// Where the pieces of a block lie in its *image*: the runs of the destination that it writes, one after the other in
+/// the cache, each kImageSkew bytes after the end of the one before.
 struct BlockImage {
-  /// Some steps of an axis, in the destination and in the image.
+  /// The steps of an axis that a block has: how many, and how far apart in the destination and in the image.
   struct Step {
     int64_t extent, dst, image;
   };
-  /// Of the rows, and after them of the columns, innermost first; and all by their distance in the destination.
+  /// The steps of the rows and, after these, of the columns, innermost axis first.
   std::array<Step, 2 * kMaxImageAxes> steps;
+  /// Indices into `steps`, the shortest distance in the destination first.
   std::array<int8_t, 2 * kMaxImageAxes> by_distance;
   int row_steps = 0, all_steps = 0;
-  /// The first ones of by_distance that are within a run.
+  /// So many, the first ones of by_distance, step within a run; the others step from run to run.
   int in_run = 0;
   int64_t run_bytes = 0, runs = 1;
 };
 
-/// Of a box by tiles; none where a block of so many rows and columns is not whole axes and some steps of one more each,
-/// or an axis has a table or goes backwards.
+/// The image of a block of so many rows and columns of a box by tiles of registers. Nothing where the block's rows, or
+/// columns, are not some whole axes and some steps of one more, or where an axis has a table or goes backwards.
 std::optional<BlockImage> image_of_block(const BoxPlan& box, int64_t rows, int64_t cols);
 
 /// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each

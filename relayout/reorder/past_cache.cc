@@ -1,4 +1,4 @@
-// What is known of boxes and destinations before they are written past the caches, or not.
+// Properties of boxes and destinations that decide whether they are written past the cache.
 #include "relayout/reorder/past_cache.h"
 
 #include <algorithm>
@@ -9,39 +9,42 @@
 namespace relayout {
 namespace {
 
-/// Whether a transposition writes short rows of parts of lines here and there. Past the cache each would be put
-/// together for a line or two and two parts of lines, which takes a multiple of the time through the cache, whatever
-/// the size. Halves and quarters of lines that follow each other make lines.
+/// Whether a transposition writes short rows that neither are whole lines nor follow each other. Past the cache, each
+/// row would be a line or two and two partial lines, and partial lines take several times as long there as through the
+/// cache. (Rows of a half or a quarter of a line that follow each other make lines together.)
 bool scatters_rows(const BoxPlan& box) {
-  constexpr int64_t kShort = 8 * kLine;
+  constexpr int64_t kShort = 8 * kCacheLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
-  if (!box.parts.empty() || box.rows.empty()) return false;
-  const bool makes_lines = bytes >= kSmallPiece && kLine % bytes == 0;
+  if (!box.nested.empty() || box.rows.empty()) return false;
+  const bool makes_lines = bytes >= kSmallPiece && kCacheLine % bytes == 0;
   const bool follow = box.rows[0].stride[kDst] == bytes && (box.rows.size() == 1 || makes_lines);
-  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kLine != 0 && !follow;
+  return box.shape == KernelShape::transpose && box.row_run == 0 && bytes < kShort && bytes % kCacheLine != 0 &&
+         !follow;
 }
 
-/// Whether a box that is no tile is transposed, or copied in pieces of less than half a line, in blocks of less than a
-/// few lines.
+/// Whether a box without nested plans has blocks of less than 16 lines that are transposed, or copied in pieces of less
+/// than half a line: starting such a block takes longer than moving it.
 bool in_small_blocks(const BoxPlan& box) {
-  const bool small = box.shape == KernelShape::copy ? !box.long_runs && box.shuffle == 1 && box.piece[kDst] < kLine / 2
-                                                    : box.shape == KernelShape::transpose;
-  return box.parts.empty() && small && box.row_run == 0 &&
-         box.block_rows * box.block_cols * box.piece[kDst] < 16 * kLine;
+  const bool small = box.shape == KernelShape::copy
+                         ? !box.long_runs && box.shuffle == 1 && box.piece[kDst] < kCacheLine / 2
+                         : box.shape == KernelShape::transpose;
+  return box.nested.empty() && small && box.row_run == 0 &&
+         box.block_rows * box.block_cols * box.piece[kDst] < 16 * kCacheLine;
 }
 
-/// Whether a box goes by tiles of registers, which write through the cache, or past it by images of their own: what
-/// else there is would be past it alone. (Planned anew for the cache, a few such boxes have no tiles.)
-bool by_register_tiles(const BoxPlan& box) { return box.parts.empty() && box.row_run > 0; }
+/// Whether a box goes by tiles of registers. These write through the cache, or past it by way of images, whatever the
+/// plan says; so only the other boxes of the plan would be written past the cache. (Planned anew for the cache, a few
+/// such boxes are not done by tiles.)
+bool by_register_tiles(const BoxPlan& box) { return box.nested.empty() && box.row_run > 0; }
 
-/// Whether a box copies pieces of less than half a line, of which no whole number makes one, from here and there: most
-/// of the time goes to putting lines together, which the cache does as well. Or whether it leaves gaps in lines.
+/// Whether a box copies pieces of less than half a line of which no whole number makes a line: most of the time goes to
+/// putting lines together, which the cache does as well. Or whether it leaves gaps in the lines that it writes.
 bool writes_scraps(const BoxPlan& box) {
   const int64_t piece = box.piece[kDst];
   const auto gap = [](const RowSource& source) { return source.from == RowSource::kGap; };
   if (!box.row_sources.empty()) return std::ranges::any_of(box.row_sources, gap);
-  return box.shape == KernelShape::copy && box.parts.empty() && !box.long_runs && box.shuffle == 1 &&
-         piece < kLine / 2 && kLine % piece != 0;
+  return box.shape == KernelShape::copy && box.nested.empty() && !box.long_runs && box.shuffle == 1 &&
+         piece < kCacheLine / 2 && kCacheLine % piece != 0;
 }
 
 }  // namespace
@@ -78,19 +81,19 @@ bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const Tens
   const int64_t elements = src.layout.elements();
   if (tiled.reads_again || 2 * tiled.in_few_sets > elements) return true;
   const bool in_cache =
-      src.span_bytes() <= machine.near_l3() && dst.span_bytes() <= machine.near_l3() - src.span_bytes();
+      src.span_bytes() <= machine.l3_share() && dst.span_bytes() <= machine.l3_share() - src.span_bytes();
   return in_cache ? tiled.started > dst.layout.padded_elements() * units(dst.dtype)
                   : 2 * tiled.in_small_pieces > elements;
 }
 
-bool weaves(const BoxPlan& box) {
+bool by_permuted_lines(const BoxPlan& box) {
   const auto has_sources = [](const BoxPlan& run) { return !run.row_sources.empty(); };
   return box.shape != KernelShape::transpose && box.piece[kDst] <= kSmallPiece && box.stage == 0 &&
-         (has_sources(box) || std::ranges::any_of(box.parts, has_sources));
+         (has_sources(box) || std::ranges::any_of(box.nested, has_sources));
 }
 
 bool apart_by_lines(const TensorDesc& dst) {
-  const int64_t unit = units(dst.dtype), line = bits(dst.dtype) < 8 ? 2 * kLine : kLine;
+  const int64_t unit = units(dst.dtype), line = bits(dst.dtype) < 8 ? 2 * kCacheLine : kCacheLine;
   for (int d = 0; d < dst.layout.ndims(); ++d) {
     for (const Digit& digit : dst.layout.digits(d)) {
       const int64_t apart = std::abs(digit.stride) * unit;
@@ -101,9 +104,9 @@ bool apart_by_lines(const TensorDesc& dst) {
 }
 
 bool fills_lines(const BoxPlan& fill) {
-  const auto by_lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kLine == 0; };
-  const bool overlaps = fill.last_col != std::numeric_limits<int64_t>::max() && fill.last_col % kLine != 0;
-  return fill.fill_mask == ~uint64_t{0} && fill.offset[kDst] % kLine == 0 && !overlaps &&
+  const auto by_lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; };
+  const bool overlaps = fill.last_col != std::numeric_limits<int64_t>::max() && fill.last_col % kCacheLine != 0;
+  return fill.fill_mask == ~uint64_t{0} && fill.offset[kDst] % kCacheLine == 0 && !overlaps &&
          std::ranges::all_of(fill.cols, by_lines) && std::ranges::all_of(fill.rows, by_lines) &&
          std::ranges::all_of(fill.loops, by_lines);
 }
@@ -122,12 +125,12 @@ bool in_few_sets(const BoxPlan& box) {
 }
 
 bool writes_lines(const BoxPlan& box) {
-  if (box.row_run == 0 || !box.parts.empty() || box.offset[kDst] % kLine != 0) return false;
+  if (box.row_run == 0 || !box.nested.empty() || box.offset[kDst] % kCacheLine != 0) return false;
   const auto image = image_of_block(box, box.block_rows, box.block_cols);
-  if (!image || image->run_bytes % kLine != 0 || image->runs > kMaxImageRuns ||
+  if (!image || image->run_bytes % kCacheLine != 0 || image->runs > kMaxImageRuns ||
       image->runs * (image->run_bytes + kImageSkew) > kMaxImageBytes)
     return false;
-  const auto by_lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kLine == 0; };
+  const auto by_lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; };
   const auto in_run = [&](const Axis& a) {
     return a.table < 0 && a.stride[kDst] > 0 && a.stride[kDst] < image->run_bytes;
   };

@@ -21,34 +21,39 @@
 namespace relayout {
 namespace {
 
-/// The table of attribute values.
+/// The most bytes of the table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
-/// Eighths of the last-level cache (Machine::near_l3()) that source and destination together may take before the
-/// destination is written past it. Lines that are written by way of the cache are read first, and what is in the cache
-/// is displaced. More where runs or boxes share lines of the destination: these are put together before they are
-/// written past the cache; lines woven of small pieces are so at once. Padding of whole lines is written past it from
-/// four on, tiles of registers from seven.
+/// How much source and destination together may take of the last-level cache (Machine::l3_share()), in eighths, before
+/// the destination is written past the cache. A line that is written through the cache is read first, and it displaces
+/// another one; but a line that several runs or boxes share must be put together before it can be written past the
+/// cache, which takes time, so that the limit is higher there. (Lines that are made of small pieces by byte
+/// permutations are made whole at once.) These limits are of runs that share lines, of padding of whole lines, and of
+/// tiles of registers. They follow from timings at sizes around each limit; docs/lab has them.
 constexpr int64_t kSharedRunsEighths = 4, kFillEighths = 4, kImageEighths = 7;
-/// Those that differ where the last level is far: of whole lines, of shared boxes, and of tiles of registers whose
-/// lines are in few sets.
+/// The same limits where they depend on whether the last level is slow and shared: of whole lines (`lines`), of boxes
+/// that share lines (`boxes`), and of tiles of registers whose lines compete for few sets of the cache (`crowded`).
 struct Shares {
   int64_t lines, boxes, crowded;
 };
-constexpr Shares kNearShares{2, 6, 4}, kFarShares{1, 4, 1};
-const Shares& shares(const Machine& machine) { return machine.far_l3() ? kFarShares : kNearShares; }
-/// Eighths of it that they take together where blocks that go through the cache are fetched ahead.
+constexpr Shares kFastL3Shares{2, 6, 4}, kSlowSharedL3Shares{1, 4, 1};
+const Shares& shares(const Machine& machine) { return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares; }
+/// From so many eighths of the last level on, the next block is fetched while one is moved, where blocks are written
+/// through the cache.
 constexpr int64_t kFetchEighths = 3;
-/// Where the last level is far: halves of the second level that they take where all transpositions by strides are.
+/// Where the last level is slow and shared: from so many halves of the second level on, all strided transpositions
+/// fetch their next lines.
 constexpr int64_t kFetchHalves = 3;
 
-/// Indices past the end of a dim of the source are read only of tensors of so many bytes (smaller ones would only have
-/// more boxes), and of dims of up to so many elements (tables are made once more).
+/// Limits of reading past the end of a dim of the source (Plan::past_source()). The tensor must have kMinReadPast
+/// bytes: a smaller one would only get more boxes. Its dims may have kMaxReadPast elements, as tables are made once
+/// more.
 constexpr int64_t kMinReadPast = 256 << 10, kMaxReadPast = 1 << 20;
-/// They must save more than this, for what is moved without them has boxes of its own.
+/// Reading past the end must save more than this factor, as the steps that would leave the source's memory are moved by
+/// boxes of their own.
 constexpr double kPastCost = 1.12;
-/// What must be moved without them may be so much of all, one in so many.
+/// Those steps may be one in kRestShare of the dim. Their boxes are fast only if they are at least kFarApart bytes
+/// apart on both sides.
 constexpr int64_t kRestShare = 8;
-/// It is fast where its steps are so many bytes apart on both sides.
 constexpr int64_t kFarApart = 256;
 
 void check_injective(const Layout& layout, const Attributes& attributes) {
@@ -148,14 +153,14 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   plan.dst_ = dst;
   plan.attributes_ = attributes;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
-  plan.far_l3_ = machine.far_l3();
+  plan.slow_shared_l3_ = machine.slow_shared_l3();
   if (dst.layout.empty()) return plan;
   if (attributes.arithmetic())
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
     plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
-  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.near_l3() / 8 * eighths; };
+  const auto over = [&](int64_t eighths) { return plan.bytes_ > machine.l3_share() / 8 * eighths; };
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && over(shares(machine).lines) &&
                    (over(kSharedRunsEighths) || divides_evenly(src, dst)));
@@ -166,7 +171,7 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   const uint32_t filled = plan.plan_boxes(machine, tuning);
   if (!plan.streams_ && over(kFetchEighths)) std::ranges::for_each(plan.boxes_, fetch_next_block);
-  if (!plan.streams_ && machine.far_l3() && plan.bytes_ > machine.l1) {
+  if (!plan.streams_ && machine.slow_shared_l3() && plan.bytes_ > machine.l1) {
     for (BoxPlan& box : plan.boxes_) fetch_next_lines(box, plan.bytes_ > machine.l2 / 2 * kFetchHalves);
   }
   const auto past_cache = [&](int64_t eighths) {
@@ -202,10 +207,13 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const int64_t eighths = !even                  ? shares(machine).boxes
                           : apart_by_lines(dst_) ? shares(machine).lines
                                                  : kSharedRunsEighths;
-  const auto fits = [&](const BoxPlan& most) { return bytes_ <= machine.near_l3() / 8 * eighths && !weaves(most); };
+  const auto fits = [&](const BoxPlan& most) {
+    return bytes_ <= machine.l3_share() / 8 * eighths && !by_permuted_lines(most);
+  };
   if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
-    // Where tiles lose more than lines that are written once gain: boxes of their own, through the cache.
+    // Where tiles cost more than is gained by not reading the destination's lines, the boxes are moved each by itself,
+    // through the cache.
     const BoxPlan* most = tiled ? &*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements) : nullptr;
     const bool loses =
         tiled && (loses_past_cache(*tiled, src_, dst_, machine) || loses_past_cache(*most) || fits(*most));
@@ -252,14 +260,15 @@ Dims Plan::moved_dims(bool past_source) const {
     if (most <= extent) continue;
     const Layout src = src_.layout.canonical(), dst = dst_.layout.canonical();
     const DimRefiner refiner(src, dst, d, 0, 0, extent);
-    // Another piece takes about as long as a quarter of the largest, mostly for lines that are read once more.
-    constexpr double kPiece = 0.25;
-    double least = 1 + kPiece * static_cast<double>(refiner.pieces() - 1);
+    // One more range of indices takes about a quarter of the time that the largest takes, mostly for lines that are
+    // read once more.
+    constexpr double kRange = 0.25;
+    double least = 1 + kRange * static_cast<double>(refiner.ranges() - 1);
     for (const Level& level : refiner.levels()) {
       const int64_t end = ceil_div(extent, level.place) * level.place;
       if (end > most) continue;
-      double time = static_cast<double>(end) / static_cast<double>(extent) - kPiece;
-      refiner.cut(0, end, [&](int64_t, std::size_t, int64_t) { time += kPiece; });
+      double time = static_cast<double>(end) / static_cast<double>(extent) - kRange;
+      refiner.cut(0, end, [&](int64_t, std::size_t, int64_t) { time += kRange; });
       if (end > src_.layout.capacity(d)) time *= kPastCost;
       if (time >= least) continue;
       least = time;
@@ -271,7 +280,7 @@ Dims Plan::moved_dims(bool past_source) const {
 
 std::pair<Dims, Dims> Plan::past_source(const Dims& moved) const {
   const std::pair<Dims, Dims> none{moved, moved};
-  // The tails of larger elements take no longer than what would be read more.
+  // Of larger elements, tails take no longer than moving the additional elements would.
   if ((bits(src_.dtype) != 8 && bits(src_.dtype) != 16) || streams_ || dst_.span_bytes() < kMinReadPast ||
       !dst_.layout.padded())
     return none;
@@ -281,7 +290,8 @@ std::pair<Dims, Dims> Plan::past_source(const Dims& moved) const {
   int64_t over = src.offset0() - (src_.layout.span() - 1);
   for (int d = 0; d < end.size(); ++d) over += reach(src, d, end[d]);
   if (over <= 0) return {end, moved};
-  // The last step of a dim that is far apart on both sides is left out, of the outermost one in the source.
+  // What would be read past the end of the memory belongs to the last step of some dim. So the last step of one dim is
+  // left out, of the dim with the largest steps in the source.
   int last = -1;
   int64_t cut = 0, farthest = 0;
   for (int d = 0; d < end.size(); ++d) {

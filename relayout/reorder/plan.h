@@ -22,8 +22,9 @@ namespace relayout {
 struct Cost {
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  /// A rough time in nanoseconds on one thread, for comparing plans: by the prices of the one of two machines that is
-  /// like the plan's, one whose last level is far or one whose is not.
+  /// A rough time in nanoseconds on one thread, for comparing plans. There are two lists of prices, of a machine whose
+  /// last level is slow and shared by many cores (Machine::slow_shared_l3()) and of one whose is not; the plan's
+  /// machine says which is used.
   double nanoseconds = 0;
 };
 
@@ -37,12 +38,13 @@ struct AttributeValues {
 struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
 
-  /// So much of a last level counts. Larger ones are most often a server's, shared by dozens of cores and *far* from
-  /// each: to read not much faster than memory, and to write slower than past it.
-  static constexpr int64_t kNearL3 = 32 << 20;
-  bool far_l3() const { return l3 > kNearL3; }
-  /// What plans count on.
-  int64_t near_l3() const { return far_l3() ? std::max(l2, kNearL3) : l3; }
+  /// The most of a last level that plans count on. A larger one is most often that of a server, shared by dozens of
+  /// cores and slow to reach from each of them: reading from it is not much faster than reading from memory, and
+  /// writing to it is slower than writing past it.
+  static constexpr int64_t kMaxL3Share = 32 << 20;
+  bool slow_shared_l3() const { return l3 > kMaxL3Share; }
+  /// The bytes of the last level that plans count on.
+  int64_t l3_share() const { return slow_shared_l3() ? std::max(l2, kMaxL3Share) : l3; }
 };
 
 /// Choices that are otherwise made by rule, as they are where `stream` is by_size and a number is 0 or less. For trying
@@ -73,46 +75,49 @@ class Plan {
 
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const { return converts_; }
-  /// Whether both sides together are beyond the caches: then the destination is written past them, line by line.
-  /// Otherwise single boxes, and padding, may be (BoxPlan::by_image, BoxPlan::fill_streams).
+  /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
+  /// this is false, single boxes and padding may still be written so (BoxPlan::by_image, BoxPlan::fill_streams).
   bool streams() const { return streams_; }
-  /// The boxes to move, each with the kernel shape that does it, and those to fill as padding. At most four times
-  /// kMaxBoxes of refine.h, as a few steps of a box, and the last step of a dim, may be cut off, and kMaxBoxes fills a
-  /// dim.
+  /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most four
+  /// times kMaxBoxes (refine.h) of the former, as some steps of a box, and the last step of a dim, may become boxes of
+  /// their own; and kMaxBoxes of the latter for each dim.
   std::span<const BoxPlan> boxes() const { return boxes_; }
   std::span<const BoxPlan> fills() const { return fills_; }
-  /// The only box, where one block of it is all that is to be done and it is strided: small reorders start fast.
+  /// The only box, where one strided block of it is all that there is to do, so that a small reorder starts fast;
+  /// otherwise null.
   const BoxPlan* strided_block() const { return one_strided_block_ ? boxes_.data() : nullptr; }
-  /// Of boxes and fills.
+  /// The tables that axes of boxes and fills refer to.
   const Tables& tables() const { return tables_; }
-  /// The padding's value as the destination's bits, for fills().
+  /// The value of the padding, as bits of the destination's type, for fills().
   uint64_t fill_bits() const { return fill_bits_; }
-  /// What Operand kAttribute points into.
+  /// The attribute values; the offsets of Operand kAttribute are indices into them.
   std::span<const AttributeValues> attribute_values() const { return attribute_values_; }
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.
   std::string explain() const;
-  /// What one of boxes() is done by, with the size of its blocks, as explain() says it.
+  /// The kernel of one of boxes(), with the size of its blocks, in the words of explain().
   std::string kernel(const BoxPlan& box) const;
-  /// What the largest box is done by, e.g. "transpose 4": the shape and the bytes of a piece.
+  /// The kernel of the largest box, e.g. "transpose 4": its shape and the bytes of a piece.
   std::string kernel() const;
   Cost cost() const;
 
  private:
-  /// Returns the dims, by bit, whose padding is filled by the boxes already.
+  /// Plans the boxes. Returns the dims, by bit, whose padding these boxes fill already.
   uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
-  /// The extents that are moved: into the padding of both sides where that makes fewer boxes. What is moved there is
-  /// filled after it. past_source: into the destination's padding only, as if the source went on.
+  /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
+  /// boxes. The destination's padding is filled afterwards. `past_source`: only the destination need have padding, as
+  /// if the source went on after its end.
   Dims moved_dims(bool past_source) const;
-  /// What lies past the end of a dim of a source without gaps is other elements. They are moved into the destination's
-  /// padding, so that there are no tails there, but where they would be past the end of the source's memory: indices up
-  /// to the first result are moved, and then those from the second up to `moved`, if it differs.
+  /// In a source without gaps, other elements lie past the end of a dim. They are moved into the destination's padding,
+  /// so that the dim needs no boxes for its tail, except where they would lie past the end of the source's memory. What
+  /// is moved are the indices up to the first result and then, where the second result is not `moved`, those from it up
+  /// to `moved`.
   std::pair<Dims, Dims> past_source(const Dims& moved) const;
   void plan_fills(uint32_t filled);
 
   TensorDesc src_, dst_;
   Attributes attributes_;
-  bool converts_ = false, streams_ = false, one_strided_block_ = false, far_l3_ = false;
+  bool converts_ = false, streams_ = false, one_strided_block_ = false, slow_shared_l3_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;

@@ -250,12 +250,12 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   EXPECT_GT(narrowed[0].stage, 0);
   EXPECT_LE(narrowed[0].stage, kMaxStageBytes);
   EXPECT_FALSE(narrowed[0].converts_last);
-  ASSERT_EQ(narrowed[0].parts.size(), 2u);
-  EXPECT_TRUE(narrowed[0].parts[0].long_runs);
-  EXPECT_GE(narrowed[0].parts[0].col_count, 64);
+  ASSERT_EQ(narrowed[0].nested.size(), 2u);
+  EXPECT_TRUE(narrowed[0].nested[0].long_runs);
+  EXPECT_GE(narrowed[0].nested[0].col_count, 64);
   // Groups of 4 x 9 bytes are transposed between the two, so that 4 bytes move as one.
   EXPECT_EQ((std::pair{narrowed[0].group_rows, narrowed[0].group_cols}), std::pair(int64_t{4}, int64_t{9}));
-  EXPECT_EQ(narrowed[0].parts[1].piece, (std::array<int64_t, 2>{4, 4}));
+  EXPECT_EQ(narrowed[0].nested[1].piece, (std::array<int64_t, 2>{4, 4}));
   EXPECT_TRUE(boxes("OIhw4i16o4i", DType::s8, "oihw", DType::f32)[0].converts_last);
   // Old values are needed where values are converted, and there dense.
   Attributes sum;

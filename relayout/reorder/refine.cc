@@ -13,11 +13,11 @@ namespace {
 void bound_boxes(std::vector<DimRefiner>& dims, const Tables& tables) {
   int64_t left = kMaxTableEntries - entries_of(tables);
   double boxes = 1;
-  for (const DimRefiner& dim : dims) boxes *= static_cast<double>(dim.pieces());
+  for (const DimRefiner& dim : dims) boxes *= static_cast<double>(dim.ranges());
   while (boxes > kMaxBoxes) {
     DimRefiner* best = nullptr;
     for (DimRefiner& dim : dims) {
-      if (dim.pieces() > 1 && (!best || dim.coarse_entries() < best->coarse_entries())) best = &dim;
+      if (dim.ranges() > 1 && (!best || dim.coarse_entries() < best->coarse_entries())) best = &dim;
     }
     if (best->coarse_entries() > left) {
       const std::string need = std::to_string(boxes), limit = std::to_string(kMaxBoxes);
@@ -25,7 +25,7 @@ void bound_boxes(std::vector<DimRefiner>& dims, const Tables& tables) {
                   "dims", need, limit);
     }
     left -= best->coarse_entries();
-    boxes /= static_cast<double>(best->pieces());
+    boxes /= static_cast<double>(best->ranges());
     best->coarsen();
   }
 }
@@ -45,31 +45,31 @@ std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, cons
   bound_boxes(dims, tables);
 
   Axes axes;
-  Pieces pieces;
-  std::array<std::size_t, kMaxDims + 1> first_piece{};  // by dim
+  DimRanges ranges;
+  std::array<std::size_t, kMaxDims + 1> first_range{};  // by dim
   std::size_t count = 1;
   for (std::size_t d = 0; d < ndims; ++d) {
-    dims[d].make_pieces(tables, axes, pieces);
-    first_piece[d + 1] = pieces.size();
-    count *= pieces.size() - first_piece[d];
+    dims[d].make_ranges(tables, axes, ranges);
+    first_range[d + 1] = ranges.size();
+    count *= ranges.size() - first_range[d];
   }
-  // A box for each choice of one piece a dim, the last dim's pieces changing fastest.
+  // A box for each choice of one range a dim, the last dim's ranges changing fastest.
   std::vector<Box> boxes;
   boxes.reserve(count);
-  std::array<std::size_t, kMaxDims + 1> at = first_piece;
+  std::array<std::size_t, kMaxDims + 1> at = first_range;
   for (std::size_t b = 0; b < count; ++b) {
     Box& box = boxes.emplace_back(Box{{src.offset0(), dst.offset0(), 0}, {}});
     std::size_t box_axes = 0;
-    for (std::size_t d = 0; d < ndims; ++d) box_axes += pieces[at[d]].axes;
+    for (std::size_t d = 0; d < ndims; ++d) box_axes += ranges[at[d]].axes;
     box.axes.reserve(box_axes);
     for (std::size_t d = 0; d < ndims; ++d) {
-      const Piece& piece = pieces[at[d]];
-      for (std::size_t k = 0; k < kOperands; ++k) box.offset[k] += piece.offset[k];
-      for (std::size_t k = 0; k < piece.axes; ++k) box.axes.push_back(axes[piece.first_axis + k]);
+      const DimRange& range = ranges[at[d]];
+      for (std::size_t k = 0; k < kOperands; ++k) box.offset[k] += range.offset[k];
+      for (std::size_t k = 0; k < range.axes; ++k) box.axes.push_back(axes[range.first_axis + k]);
     }
     for (std::size_t d = ndims; d-- > 0;) {
-      if (++at[d] < first_piece[d + 1]) break;
-      at[d] = first_piece[d];
+      if (++at[d] < first_range[d + 1]) break;
+      at[d] = first_range[d];
     }
   }
   return boxes;

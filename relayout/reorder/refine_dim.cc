@@ -17,16 +17,16 @@ DimRefiner::DimRefiner(const Layout& src, const Layout& dst, int d, int64_t attr
     : src_(&src), dst_(&dst), d_(d), attribute_stride_(attribute_stride), begin_(begin), end_(end) {
   find_places();
   find_levels();
-  cut(begin, end, [&](int64_t, std::size_t, int64_t) { ++pieces_; });
+  cut(begin, end, [&](int64_t, std::size_t, int64_t) { ++ranges_; });
 }
 
 void DimRefiner::coarsen() {
   levels_.resize(coarse_level() + 1);
   levels_.back() = {levels_.back().place, kTop, false};
-  pieces_ = 1;
+  ranges_ = 1;
 }
 
-void DimRefiner::make_pieces(Tables& tables, Axes& axes, Pieces& out) {
+void DimRefiner::make_ranges(Tables& tables, Axes& axes, DimRanges& out) {
   cut(begin_, end_, [&](int64_t first, std::size_t top, int64_t count) {
     const std::size_t first_axis = axes.size();
     const auto add = [&](const Axis& axis) {
@@ -107,7 +107,7 @@ int32_t DimRefiner::make_table(int64_t first, int64_t step, int64_t count, Table
   return static_cast<int32_t>(tables.size()) - 1;
 }
 
-/// `count` steps of a level, from index `first`. Full levels share their table.
+/// The axis of `count` steps of a level, from index `first` on. All axes of a full level share one table.
 Axis DimRefiner::axis(std::size_t level, int64_t first, int64_t count, Tables& tables) {
   Level& l = levels_[level];
   if (count == 1) return {};

@@ -17,23 +17,23 @@ namespace relayout {
 inline constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kMaxTableEntries = kMaxTableBytes / static_cast<int64_t>(sizeof(Offsets));
 
-/// One step of the common mixed radix of a dim. Each level's `next` is the place of the one above.
+/// One digit of the common mixed radix of a dim. The `next` of each level is the `place` of the level above.
 struct Level {
-  int64_t place;       // the index's step
-  int64_t next;        // kTop at the top
-  bool affine;         // offsets are multiples of the offset at `place`
-  int32_t table = -1;  // of a full level that is not affine, once made
+  int64_t place;       // how much one step of this digit adds to the index
+  int64_t next;        // kTop for the highest level
+  bool affine;         // step j of the digit adds j times the offset at `place`
+  int32_t table = -1;  // where it is not affine: the table of a full digit, once it is made
 };
 
 using Levels = SmallVector<Level, 8>;
 
-/// A run of indices of one dim: what one box has of it. Its axes are a range of a common list.
-struct Piece {
+/// A range of indices of one dim, that which one box has. Its axes are a range of a list that all ranges share.
+struct DimRange {
   Offsets offset;
   std::size_t first_axis, axes;
 };
 
-using Pieces = SmallVector<Piece, 12>;
+using DimRanges = SmallVector<DimRange, 12>;
 
 int64_t entries_of(const Tables& tables);
 
@@ -46,16 +46,16 @@ class DimRefiner {
   /// What index i adds to the offsets.
   Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), i * attribute_stride_}; }
 
-  int64_t pieces() const { return pieces_; }
-  /// Entries of the table that would make one piece of all.
+  int64_t ranges() const { return ranges_; }
+  /// How many entries the table would have that makes all indices one range.
   int64_t coarse_entries() const { return (end_ - begin_) / levels_[coarse_level()].place; }
-  /// One table for all from the first level that does not cut the range evenly: one piece.
+  /// Makes all indices one range, with one table in place of the levels from the first one that does not divide it.
   void coarsen();
 
-  void make_pieces(Tables& tables, Axes& axes, Pieces& out);
+  void make_ranges(Tables& tables, Axes& axes, DimRanges& out);
 
-  /// Calls f(first index, top level, steps of that level) for each piece of a part of the range: the coarsest level
-  /// that starts at an index and fits is taken as often as it does.
+  /// Calls f(first index, top level, steps of that level) for each range of indices that begin..end-1 is cut into: at
+  /// each index the coarsest level that starts there and fits is taken, as often as it fits.
   template <typename F>
   void cut(int64_t begin, int64_t end, const F& f) const {
     for (int64_t first = begin; first < end;) {
@@ -65,8 +65,8 @@ class DimRefiner {
     }
   }
 
-  /// Calls f(offsets of the first index, axes) for each piece of a part of the range, cut at every place that does not
-  /// nest, so that all are affine.
+  /// Calls f(offsets of the first index, axes) for each range of indices that begin..end-1 is cut into, where cuts are
+  /// also made at the places that do not divide each other, so that no range needs a table.
   template <typename F>
   void cut_affine(int64_t begin, int64_t end, const F& f) const {
     std::size_t nested = 0;
@@ -94,7 +94,8 @@ class DimRefiner {
     std::size_t top;
     int64_t count;
   };
-  /// The coarsest of the first `levels` levels that starts at an index and fits, and its steps.
+  /// The coarsest of the first `levels` levels that starts at index `first` and fits before `end`, and how often it
+  /// fits.
   Longest longest(int64_t first, int64_t end, std::size_t levels) const {
     const std::size_t most = std::min(levels, levels_.size());
     std::size_t top = 0;
@@ -115,7 +116,7 @@ class DimRefiner {
   int64_t attribute_stride_, begin_, end_;
   SmallVector<int64_t, 8> places_;
   Levels levels_;
-  int64_t pieces_ = 0;
+  int64_t ranges_ = 0;
 };
 
 }  // namespace relayout

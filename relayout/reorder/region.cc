@@ -11,16 +11,17 @@
 namespace relayout {
 namespace {
 
-/// Fewer rows than pay for a list of columns of their own.
+/// With fewer rows than this, making a list of where columns start takes longer than it saves in one block.
 constexpr int64_t kFewRows = 32;
-/// Bytes of the source's rows that are most of a line, and of the destination's that are short.
-constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kLine;
-/// Columns of a row that are enough for a list of their own.
+/// A row of the source of at least kMostOfLine bytes uses most of a line that is read; a row of the destination of less
+/// than kShortRow bytes is short: a good part of its lines are shared with other rows.
+constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kCacheLine;
+/// So many columns are enough to be worth a list of where they start.
 constexpr int64_t kFewColumns = 32;
 
-/// The steps of an axis as two, of which the inner one has as many as divide it and are not over `most`; the inner one,
-/// or end() where that is one step. Other iterators, and an end() taken before, are invalid then.
-Axes::iterator part_of(Axes& axes, Axes::iterator axis, int64_t most) {
+/// Splits an axis into an inner one of at most `most` steps, as many as divide its extent, and an outer one. Returns
+/// the inner one, or end() where it would have one step. Other iterators, and an end() taken before, are invalid then.
+Axes::iterator inner_steps(Axes& axes, Axes::iterator axis, int64_t most) {
   int64_t steps = std::clamp<int64_t>(most, 1, axis->extent);
   while (axis->extent % steps != 0) --steps;
   if (steps == 1) return axes.end();
@@ -33,10 +34,10 @@ Axes::iterator part_of(Axes& axes, Axes::iterator axis, int64_t most) {
   return axes.begin() + at;
 }
 
-/// Of a few rows (columns) that the first axis of columns (rows) steps over, that axis alone: the kernels that
-/// (de)interleave have no lists.
+/// Where a few columns are interleaved into rows, or the other way round, keeps as the long side only its first axis
+/// and gives back the others: the kernels that (de)interleave take one stride and no list.
 void keep_interleaved(BoxPlan& plan, Axes& axes) {
-  constexpr int64_t kLeastRun = 2 * kLine;
+  constexpr int64_t kLeastRun = 2 * kCacheLine;
   const int64_t piece = plan.piece[kSrc];
   const auto keep_first = [&](Axes& many, int64_t& count, int64_t few, Operand side) {
     if (many.size() < 2 || many[0].stride[side] != few * piece || many[0].extent * piece < kLeastRun ||
@@ -58,15 +59,16 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   if (const auto first = rows.next(axes); first != axes.end()) rows.add(axes, first);
   while (true) {
     auto col = cols.next(axes);
-    // With few rows, the list of the columns must serve more than one block of some size. Rows that follow each other
-    // in the source are deinterleaved without it.
+    // With few rows, a list of more than kMaxBlockSide columns would be made anew for each block. So the axis is cut,
+    // and the list serves several blocks. Not where the columns follow each other in the source: these are
+    // deinterleaved without a list.
     const bool follow = cols.fused.size() == 1 && cols.fused[0].stride[kSrc] == rows.bytes();
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
-      col = part_of(axes, col, kMaxBlockSide / cols.count);
+      col = inner_steps(axes, col, kMaxBlockSide / cols.count);
     const auto row = rows.next(axes);
-    // An axis that both sides could have goes to short rows of the destination: where those lie apart, they share lines
-    // with what others write. But the source's have most of a line.
+    // An axis that could be rows or columns makes the destination's rows longer where these are short, as short rows
+    // share lines with what other blocks write; but only if the source's rows already use most of a line.
     const bool contested = row == col && rows.bytes() >= kMostOfLine && cols.bytes() < kShortRow;
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes && !contested;
     // All of a permuted group is rows.

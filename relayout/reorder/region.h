@@ -5,16 +5,17 @@
 
 namespace relayout {
 
-/// Steps of a block that are worth its start, where more can be had.
+/// Axes are added to the rows or columns of a block until these have so many steps: fewer are not worth starting it.
 inline constexpr int64_t kEnoughSteps = 256;
 
-/// Rows and columns of a box of pieces: rows along the source, columns along the destination, as dense as they come. An
-/// axis that could be either goes to the side that has less so far; rows of a few lines are enough. `axes` keeps the
-/// others.
+/// Chooses the rows and columns of a box of pieces, out of `axes`, which keeps the rest. Axes along which the source is
+/// dense become rows, axes along which the destination is dense become columns. An axis that could be either goes to
+/// the side that has fewer bytes so far; rows end once they have kRowBytes.
 void choose_region(BoxPlan& plan, Axes& axes);
 
-/// Columns of rows that are not dense are the destination's first axes, so many as have some steps, and rows the next
-/// one: one list of columns then does for many rows.
+/// Where the columns are dense in the destination but no rows are dense in the source: keeps as columns only the
+/// innermost axes, until they have some tens of steps, and makes the next axis the rows. Then one list of where columns
+/// start serves many rows.
 void split_columns(BoxPlan& plan, Axes& axes);
 
 }  // namespace relayout

@@ -1,4 +1,4 @@
-// Rows and columns of tiles.
+// Choosing the rows, columns and blocks of boxes by tiles of registers.
 #include "relayout/reorder/register_tiles.h"
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 namespace relayout {
 namespace {
 
-/// What a tile's rows and columns need at least, multiplied in bytes, to be worth one: as much as a square of 16 bytes
-/// is permuted for any. And the bytes of a tile.
+/// A tile costs the same permutations however little of it is used. It is worth that where the bytes of its row times
+/// the bytes of its column are at least kLeastSquare, and at least kLeastTile times the bytes of an element.
 constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
-/// A block's bytes on each side, about; those that are enough where another axis would make it larger than twice that;
-/// its columns at most: a line of each, and the destination's, should stay in the first-level cache; and the tiles of a
-/// row that are too few.
-constexpr int64_t kBlock = 32 << 10, kEnough = 16 << 10, kBlockCols = 128, kFewTiles = 4;
-/// Rows or columns of a block, before they are rounded up to what tiles need.
+/// A block has about kTiledBlockBytes on each side. kEnoughBlockBytes are enough where one more axis would make it more
+/// than twice as large as that. It has at most kBlockCols columns, as a line of each of them, and of the destination,
+/// should stay in the first-level cache; rows of fewer than kFewTiles tiles still take another axis as columns.
+constexpr int64_t kTiledBlockBytes = 32 << 10, kEnoughBlockBytes = 16 << 10, kBlockCols = 128, kFewTiles = 4;
+/// The most rows or columns of a block, before they are rounded up to what tiles need.
 constexpr int64_t kMostSide = kMaxBlockSide / 2;
 
-/// Adds axes until there are so many bytes.
+/// Adds axes to a side, as long as they are dense, until it has so many bytes.
 void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
   while (side.bytes() < bytes) {
     const auto next = side.next(axes);
@@ -31,21 +31,22 @@ void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
   }
 }
 
-/// Other axes, the shortest steps first, as the loops around a block are ordered, so that tiles go through both sides
-/// nearly as they lie: columns, until there are enough of them, and rows. What makes a block too large waits for axes
-/// whose steps are within its own in the destination; then it is cut: a block has some of its steps.
+/// Adds other axes to a block, the shortest steps first, in the order in which loops are around a block, so that tiles
+/// go through both sides nearly as these lie: as columns, until there are enough of them, and as rows. An axis that
+/// makes the block too large is taken only after those whose steps in the destination are shorter than its own; the
+/// block then has some of its steps.
 void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
-  // A run that fills a block has its side alone.
+  // A run that fills a block by itself leaves no room for other axes on its side.
   const bool rows_open = rows.count <= kMostSide;
   bool cols_open = cols.count <= kBlockCols, cut = false;
   while ((rows_open || cols_open) && !cut) {
     auto next = shortest(axes);
     const int64_t bytes = std::min(rows.count, kMostSide) * std::min(cols.count, kBlockCols) * cols.piece;
-    if (next == axes.end() || bytes >= kBlock) return;
-    const auto too_long = [&] { return bytes * next->extent > 2 * kBlock; };
+    if (next == axes.end() || bytes >= kTiledBlockBytes) return;
+    const auto too_long = [&] { return bytes * next->extent > 2 * kTiledBlockBytes; };
     const auto within = nearest(axes, kDst);
     if (too_long() && std::abs(within->stride[kDst]) < std::min(std::abs(next->stride[kDst]), kPage / 2)) next = within;
-    if (too_long() && bytes >= kEnough) return;
+    if (too_long() && bytes >= kEnoughBlockBytes) return;
     const bool fits = cols.count * next->extent <= kBlockCols;
     const bool in_cols = !rows_open || (cols_open && (fits || cols.count < kFewTiles * tile));
     cut = too_long() && !fits && (!in_cols || !rows_open);
@@ -54,7 +55,8 @@ void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
   }
 }
 
-/// About `most` rows (columns): whole runs, or parts of one that all have a tile at least.
+/// The rows (or columns) of a block, about `most` of `count`: whole runs, or equal shares of a run, of which each has
+/// at least one tile.
 int64_t block_side(int64_t count, int64_t run, int64_t most, int64_t tile) {
   if (run <= most || run < count) return std::min(count, std::max<int64_t>(1, most / run) * run);
   int64_t block = ceil_div(ceil_div(run, ceil_div(run, most)), tile) * tile;
@@ -62,8 +64,9 @@ int64_t block_side(int64_t count, int64_t run, int64_t most, int64_t tile) {
   return block;
 }
 
-/// The bytes that are dense on one side, from pieces of `piece` bytes on, before an axis that cannot be cut into
-/// powers of two up to 16 bytes; that axis, or end().
+/// Goes along the axes that are dense on one side, from pieces of `piece` bytes on, up to 16 bytes. Returns the first
+/// axis whose extent neither fills the 16 bytes nor is a power of two, or end(), and in `bytes` what is dense before
+/// it.
 Axes::iterator first_odd(Axes& axes, Operand side, int64_t piece, int64_t* bytes) {
   for (*bytes = piece; *bytes < kGroup;) {
     const auto axis = stepping(axes, side, *bytes);
@@ -74,7 +77,8 @@ Axes::iterator first_odd(Axes& axes, Operand side, int64_t piece, int64_t* bytes
   return axes.end();
 }
 
-/// Whether a source's groups start at multiples of 16 bytes throughout: then long runs of them are copied as they are.
+/// Whether all groups of 16 bytes of the source start at multiples of 16 bytes from its start: then long runs of them
+/// are copied as they are.
 bool whole_groups(const Box& box, int64_t element) {
   return std::ranges::all_of(box.axes, [&](const Axis& a) {
     return a.table < 0 && (a.stride[kSrc] == element || a.stride[kSrc] % kGroup == 0);
@@ -89,19 +93,20 @@ std::optional<Box> cut_for_tiles(Box& box, int64_t element) {
                                     first_odd(box.axes, kDst, element, &bytes[kDst])};
   if (odd[kSrc] == box.axes.end() || odd[kSrc] != odd[kDst]) return {};
   Axis& axis = *odd[kSrc];
-  // The same before it on both sides: a group that is permuted.
+  // Where the same axes come before it on both sides, they are a group that is permuted, and nothing need be cut.
   const auto before = [&](const Axis& a, Operand side) {
     return a.table < 0 && a.stride[side] > 0 && a.stride[side] < bytes[side];
   };
   if (bytes[kSrc] == bytes[kDst] &&
       std::ranges::all_of(box.axes, [&](const Axis& a) { return before(a, kSrc) == before(a, kDst); }))
     return {};
-  // A side that begins with the axis itself has its 16 bytes; few others are interleaved instead.
+  // A side that begins with the axis itself has 16 bytes of it. Where the other side begins with a few elements, they
+  // are interleaved instead.
   constexpr int64_t kInterleaved = 4;
   int64_t least = std::min(bytes[kSrc], bytes[kDst]);
   if (least == element) {
     least = std::max(bytes[kSrc], bytes[kDst]);
-    if (least <= kInterleaved * element && axis.extent * element >= 4 * kLine) return {};
+    if (least <= kInterleaved * element && axis.extent * element >= 4 * kCacheLine) return {};
   }
   const int64_t steps = kGroup / least, rest = axis.extent % steps;
   if (axis.extent < steps) return {};
@@ -121,7 +126,8 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.dst_pattern = groups.dst;
   if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
     const int64_t bytes = run->extent * element;
-    if (bytes > kGroup && bytes % kGroup == 0 && groups.permuted && (bytes < kLine || !whole_groups(box, element))) {
+    if (bytes > kGroup && bytes % kGroup == 0 && groups.permuted &&
+        (bytes < kCacheLine || !whole_groups(box, element))) {
       run->extent = bytes / kGroup;
       for (int64_t& stride : run->stride) stride *= kGroup / element;
       element = kGroup;
@@ -142,9 +148,9 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   grow(cols, box.axes, kGroup);
   const int64_t square = std::min(kGroup, rows.bytes()) * std::min(kGroup, cols.bytes());
   if (square < std::max(kLeastSquare, kLeastTile * element)) return {};
-  grow(cols, box.axes, kLine);
-  grow(rows, box.axes, 4 * kLine);
-  grow(cols, box.axes, 4 * kLine);
+  grow(cols, box.axes, kCacheLine);
+  grow(rows, box.axes, 4 * kCacheLine);
+  grow(cols, box.axes, 4 * kCacheLine);
   out.row_run = rows.count;
   out.col_run = cols.count;
   const int64_t side = kGroup / element;
@@ -161,10 +167,10 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
     const int64_t before = count / axes.back().extent;
     return block_side(count, before > run && before <= most ? before : run, most, side);
   };
-  // Lines need not stay where one row of tiles is all.
+  // Where a block is one row of tiles, no line is needed again, so that it may have more columns.
   out.block_cols = steps(out.cols, out.col_count, out.col_run, out.row_count <= side ? kMostSide : kBlockCols);
   out.block_rows = steps(out.rows, out.row_count, out.row_run,
-                         std::clamp<int64_t>(kBlock / (element * out.block_cols), side, kMostSide));
+                         std::clamp<int64_t>(kTiledBlockBytes / (element * out.block_cols), side, kMostSide));
   return finish(std::move(out), std::move(box), false, false, {});
 }
 
@@ -177,16 +183,18 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   };
   if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
   const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
-  // Pieces of 16 bytes that no others follow on one side are moved one by one: with less ado by their lists.
+  // Pieces of 16 bytes that no others follow on one side are moved one by one, which the kernels that take lists of
+  // where they start do faster.
   if (piece == kGroup && std::min(plan.row_run, plan.col_run) == 1 && !streams) return false;
-  // Runs of a few bytes, of which several make a line.
-  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kLine; };
+  // Runs of a few bytes of which several lie in a line.
+  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kCacheLine; };
   if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;
   if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
   if (streams) {
-    // Past the cache if lines can be made whole: of a run, or of several that follow each other.
+    // By a plain transposition past the cache, if that can write whole lines: a run is one, or several runs that follow
+    // each other are.
     const Axis& row = plan.rows[0];
-    return run < kLine && (row.stride[kDst] != run || row.extent * run < kLine);
+    return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
   }
   return region * piece < kSmallTiles && region < plan.elements;
 }

@@ -1,4 +1,8 @@
-// Boxes whose runs are short on both sides, by tiles of registers (internal to reorder).
+// Boxes whose runs are short on both sides, moved by tiles of registers (internal to reorder).
+//
+// A tile of registers is a square of 16 bytes by 16: some rows of the source, of which each register holds 16 bytes,
+// are transposed within the registers and stored as 16 bytes of some rows of the destination. So it moves elements of
+// any size at 16 bytes an instruction where both sides are dense for 16 bytes, however these are ordered.
 #pragma once
 
 #include <optional>
@@ -7,19 +11,23 @@
 
 namespace relayout {
 
-/// A region of fewer bytes is better done by tiles that several make together.
+/// A transposition whose region has fewer bytes is better done by tiles of registers, whose blocks hold several
+/// regions.
 inline constexpr int64_t kSmallTiles = 4 << 10;
 
-/// A box of elements of `element` bytes as a transposition by tiles, see BoxPlan::row_run, its blocks chosen; nothing
-/// where runs are so short, also once groups are permuted, that a tile holds only a few pieces.
+/// Plans a box of elements of `element` bytes as a transposition by tiles of registers (BoxPlan::row_run), its blocks
+/// chosen. Nothing where a tile would hold only a few elements, as the runs of both sides are too short even once
+/// groups of bytes are permuted.
 std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element);
 
-/// Whether a box by tiles is better than by a plain transposition: something is permuted, full tiles make only a small
-/// region, or the destination's lines could not be written past the cache as a whole.
+/// Whether a box that plan_register_tiles() planned is better done so than by a plain transposition. It is where bytes
+/// within groups are permuted, where the region of a plain transposition would be small, and where the destination's
+/// lines could not be written past the cache as a whole.
 bool wants_tiles(const BoxPlan& plan, bool streams);
 
-/// Where both sides run along the same axis but one begins with less than 16 bytes of others, tiles need an even number
-/// of its steps (2, 4 or 8 make 16 bytes): cuts `box` to such a number and returns the box of those left over.
+/// Where both sides are dense along the same axis but one side begins with less than 16 bytes of other axes, a tile of
+/// registers takes 2, 4 or 8 steps of that axis to fill 16 bytes. Cuts `box` to a multiple of so many steps and returns
+/// the box of the steps that are left over.
 ///
 ///     src 899d of 1 byte, dst 8b899d: 898 d, of which two make a tile's column of 16 bytes, and 1 d
 std::optional<Box> cut_for_tiles(Box& box, int64_t element);

@@ -11,11 +11,12 @@
 namespace relayout {
 namespace {
 
-/// Bytes from a block's first element to its last, of blocks that are made as a whole.
+/// The most bytes from the first element of a block to its last where blocks are made as a whole.
 constexpr int64_t kMaxStretch = 4096;
-/// Parts of one dim at most.
-constexpr int64_t kMaxParts = 48;
-/// So many blocks that share lines of the source are done together.
+/// The most boxes of one dim.
+constexpr int64_t kMaxSectionBoxes = 48;
+/// Up to kMaxTogether blocks are one bundle where they are less than kSharedBytes apart in the source: they share lines
+/// of it, which then are read once.
 constexpr int64_t kMaxTogether = 8;
 constexpr int64_t kSharedBytes = 256;
 
@@ -40,18 +41,18 @@ class Cutter {
 
   bool whole() const {
     const bool affine = std::ranges::all_of(refiner_.levels(), &Level::affine);
-    return !small_ || (refiner_.pieces() == 1 && capacity_ == end_ && affine);
+    return !small_ || (refiner_.ranges() == 1 && capacity_ == end_ && affine);
   }
 
-  /// The boxes' own pieces, each by itself.
-  DimSections pieces(Tables& tables) {
+  /// Each range of indices that refine() would make, as a bundle of its own.
+  DimSections ranges(Tables& tables) {
     DimSections out;
     Axes axes;
-    Pieces pieces;
-    refiner_.make_pieces(tables, axes, pieces);
-    for (const Piece& piece : pieces) {
-      const auto first = axes.begin() + static_cast<std::ptrdiff_t>(piece.first_axis);
-      out.bundles.push_back({piece.offset, Axes(first, first + static_cast<std::ptrdiff_t>(piece.axes)), {}});
+    DimRanges ranges;
+    refiner_.make_ranges(tables, axes, ranges);
+    for (const DimRange& range : ranges) {
+      const auto first = axes.begin() + static_cast<std::ptrdiff_t>(range.first_axis);
+      out.bundles.push_back({range.offset, Axes(first, first + static_cast<std::ptrdiff_t>(range.axes)), {}});
     }
     return out;
   }
@@ -72,8 +73,8 @@ class Cutter {
     const Offsets start = refiner_.at(0), next = refiner_.at(std::min(block_, end_ - 1));
     const bool shared = std::abs(next[kSrc] - start[kSrc]) * bytes_[kSrc] < kSharedBytes;
     if (blocks <= kMaxTogether && shared && whole < capacity_) whole = 0;
-    if ((period == kTop || whole == 0) && blocks > kMaxParts / 2) return std::nullopt;
-    if (whole > 0 && period / block_ > kMaxParts / 2) return std::nullopt;
+    if ((period == kTop || whole == 0) && blocks > kMaxSectionBoxes / 2) return std::nullopt;
+    if (whole > 0 && period / block_ > kMaxSectionBoxes / 2) return std::nullopt;
     if (nests) {
       refiner_.cut(0, whole, [&](int64_t first, std::size_t top, int64_t count) {
         out.bundles.push_back(steps(0, top, count));
@@ -98,7 +99,7 @@ class Cutter {
       padding.sections.emplace_back();
       fill(at, capacity_, padding.sections.back());
     }
-    if (out.parts() > kMaxParts) return std::nullopt;
+    if (out.boxes() > kMaxSectionBoxes) return std::nullopt;
     return out;
   }
 
@@ -142,15 +143,15 @@ class Cutter {
 
 }  // namespace
 
-int64_t Bundle::parts() const {
+int64_t Bundle::boxes() const {
   int64_t count = sections.empty() ? 1 : 0;
   for (const Section& section : sections) count += static_cast<int64_t>(section.size());
   return count;
 }
 
-int64_t DimSections::parts() const {
+int64_t DimSections::boxes() const {
   int64_t count = 0;
-  for (const Bundle& bundle : bundles) count += bundle.parts();
+  for (const Bundle& bundle : bundles) count += bundle.boxes();
   return count;
 }
 
@@ -166,7 +167,7 @@ DimSections sections_of(const Layout& src, const Layout& dst, int d, int64_t att
   if (!cutter.whole()) {
     if (auto sections = cutter.sections()) return *std::move(sections);
   }
-  return cutter.pieces(tables);
+  return cutter.ranges(tables);
 }
 
 }  // namespace relayout

@@ -43,7 +43,7 @@ TEST(Sections, HoldEveryIndexOnce) {
     for (const Bundle& bundle : sections.bundles) {
       const std::vector<Section> none{Section(1)};
       for (const Section& section : bundle.sections.empty() ? none : bundle.sections) {
-        for (const SectionPart& part : section) {
+        for (const SectionBox& part : section) {
           std::vector<Offsets> all{part.offset};
           for (std::size_t k = 0; k < kOperands; ++k) all[0][k] += bundle.offset[k];
           step(part.axes, all);

@@ -11,8 +11,8 @@ namespace {
 
 using AxisList = SmallVector<Axis*, 16>;
 
-/// Cuts the axes that are dense on one side, from elements of `element` bytes on, at up to 16 bytes; a power of two.
-/// Returns the bytes.
+/// Cuts the axes that are dense on one side, from elements of `element` bytes on, so that they end at 16 bytes, or at
+/// the last power of two before that which is dense. Returns these bytes.
 int64_t cut_group(Axes& axes, Operand side, int64_t element) {
   int64_t bytes = element;
   while (bytes < kGroup) {
@@ -31,8 +31,8 @@ int64_t cut_group(Axes& axes, Operand side, int64_t element) {
   return bytes;
 }
 
-/// Lets a group's axes follow each other in this order on one side. Returns where the bytes of a permuted group
-/// were.
+/// Changes the strides of a group's axes on one side so that the axes follow each other in this order. Returns, for
+/// each byte of the permuted group, where it was before.
 std::array<uint8_t, kGroup> reorder_group(const AxisList& order, Operand side, int64_t element, int64_t bytes) {
   std::array<int64_t, kGroup> from{};  // by element
   std::size_t count = 1;

@@ -1,4 +1,5 @@
-// The chunks of a conversion by stages.
+// What a conversion by stages holds in the cache at a time: here a *chunk* of the tensor, made of *stretches*, which
+// are dense on the side of the wider type and are converted as a whole.
 #include "relayout/reorder/stages.h"
 
 #include <algorithm>
@@ -15,27 +16,29 @@
 namespace relayout {
 namespace {
 
-/// Values of a chunk's stretches before it grows elsewhere, and the fewest that are worth it.
+/// A stretch first grows to kStretch values; with fewer than kShortest, stages are not worth it.
 constexpr int64_t kStretch = 64, kShortest = 2;
-/// What a chunk should have of the other side's neighbourhood.
-constexpr int64_t kNear = 2 * kLine;
-/// The source is fetched so many bytes ahead.
+/// A chunk should have all that lies within so many units of each other on the other side, so that lines there are
+/// completed.
+constexpr int64_t kNearSteps = 2 * kCacheLine;
+/// The next chunk's source is fetched so many bytes ahead.
 constexpr int64_t kAhead = 2 << 10;
 
-/// Bytes that one element is made of, at most.
+/// The most bytes that a group makes one element of.
 constexpr int64_t kMostGrouped = 8;
 
-/// Chunks of fewer bytes are small, and an axis of more steps than a chunk has of it is cut to a multiple of so many.
+/// A chunk of fewer bytes is small; then an axis is cut to a multiple of kRoundSteps steps (cut_for_stages()).
 constexpr int64_t kSmallChunk = 4 << 10, kRoundSteps = 64;
 
-/// Divisors of an extent are looked for among so many; otherwise it is a power of two, or the extent itself.
+/// So many candidates for a divisor of an extent are tried. Where none divides it, the largest power of two that does
+/// is taken, or the extent itself.
 constexpr int64_t kTries = 32;
 
 /// A large divisor of `extent`, at most `most`.
 int64_t divisor_within(int64_t extent, int64_t most) {
   const int64_t first = ceil_div(extent, most);
-  for (int64_t parts = first; parts < first + kTries; ++parts) {
-    if (extent % parts == 0) return extent / parts;
+  for (int64_t pieces = first; pieces < first + kTries; ++pieces) {
+    if (extent % pieces == 0) return extent / pieces;
   }
   return std::min(extent & -extent, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
 }
@@ -43,25 +46,25 @@ int64_t divisor_within(int64_t extent, int64_t most) {
 /// A small divisor of `extent` that is over `least`.
 int64_t divisor_over(int64_t extent, int64_t least) {
   const int64_t first = extent / (least + 1);
-  for (int64_t parts = first; parts > std::max<int64_t>(1, first - kTries); --parts) {
-    if (extent % parts == 0) return extent / parts;
+  for (int64_t pieces = first; pieces > std::max<int64_t>(1, first - kTries); --pieces) {
+    if (extent % pieces == 0) return extent / pieces;
   }
   return extent;
 }
 
-/// Removes an axis, or steps of it that divide it: up to `wanted`, or more where these are few, but no more than
-/// `most`.
-Axis take_part(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
+/// Takes steps of an axis out of the list, as many as divide its extent: up to `wanted`, or, where these would be few,
+/// more, but not over `most`. Where they are all of its steps, the axis is removed.
+Axis take_steps(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
   int64_t steps = divisor_within(at->extent, wanted);
   if (steps < at->extent && steps < wanted / 2) {
     const int64_t more = divisor_over(at->extent, wanted);
     if (more <= most) steps = more;
   }
   if (steps == at->extent) return take(axes, at);
-  const Axis part{steps, at->stride, -1};
+  const Axis taken{steps, at->stride, -1};
   at->extent /= steps;
   for (int64_t& stride : at->stride) stride *= steps;
-  return part;
+  return taken;
 }
 
 /// The axes of a chunk, those that make its stretches first.
@@ -74,7 +77,7 @@ class Chunk {
   void grow() {
     while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
     }
-    add_nearest(kNear);
+    add_nearest(kNearSteps);
     most_ -= most_ / 4;
     while (add_dense(most_)) {
     }
@@ -111,10 +114,10 @@ class Chunk {
 
   bool add(Axes::iterator axis, int64_t wanted) {
     const int64_t room = std::max<int64_t>(1, most_ / count_);
-    const Axis part = take_part(axes_, axis, std::min(wanted, room), room);
-    if (part.extent == 1) return false;
-    taken_.push_back(part);
-    count_ *= part.extent;
+    const Axis steps = take_steps(axes_, axis, std::min(wanted, room), room);
+    if (steps.extent == 1) return false;
+    taken_.push_back(steps);
+    count_ *= steps.extent;
     return true;
   }
 
@@ -125,8 +128,9 @@ class Chunk {
   std::size_t stretch_axes_ = 0;
 };
 
-/// Groups of a chunk of bytes, see BoxPlan::group_rows: rows is the axis that the other side starts with, where an odd
-/// run lies between its steps in the cache. Returns that axis of `taken`, or its size.
+/// Looks for groups (BoxPlan::group_rows) in a chunk of bytes: the axis along which the other side is dense has 2, 4 or
+/// 8 steps that lie an odd number of bytes apart in the cache. Transposing each group makes one larger element of those
+/// steps. Returns the index of that axis in `taken`, or the size of `taken`.
 std::size_t find_groups(const Axes& taken, Operand other, BoxPlan& out) {
   int64_t run = 1;
   for (std::size_t i = 0; i < taken.size(); ++i) {
@@ -143,7 +147,7 @@ std::size_t find_groups(const Axes& taken, Operand other, BoxPlan& out) {
   return taken.size();
 }
 
-/// Stretches, converted as a whole.
+/// The plan of the stage that converts: a copy of stretches.
 BoxPlan plan_stretches(Box box, DType src, DType dst) {
   BoxPlan out;
   out.elements = count_elements(box);
@@ -192,19 +196,19 @@ std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool su
   simplify(stretches);
   simplify(moved);
   auto left = cut_for_tiles(moved, units(between));
-  out.parts.reserve(kMaxStageParts);
-  if (!last) out.parts.push_back(plan_stretches(stretches, src, dst));
-  const BoxPlan& main = out.parts.emplace_back(plan_move(std::move(moved), between, false, {}));
-  if (left) out.parts.push_back(plan_move(*std::move(left), between, false, {}));
-  if (last) out.parts.push_back(plan_stretches(std::move(stretches), src, dst));
+  out.nested.reserve(kMaxStageBoxes);
+  if (!last) out.nested.push_back(plan_stretches(stretches, src, dst));
+  const BoxPlan& main = out.nested.emplace_back(plan_move(std::move(moved), between, false, {}));
+  if (left) out.nested.push_back(plan_move(*std::move(left), between, false, {}));
+  if (last) out.nested.push_back(plan_stretches(std::move(stretches), src, dst));
   out.shape = main.shape;
   out.piece = main.piece;
   out.block_rows = main.block_rows;
   out.block_cols = main.block_cols;
-  // The next chunk's.
+  // What is fetched ahead is the next chunk's source.
   if (!out.loops.empty() && out.loops.back().stride[kSrc] != 0) {
     const int64_t step = out.loops.back().stride[kSrc];
-    out.parts.front().ahead = step * ceil_div(kAhead, std::abs(step));
+    out.nested.front().ahead = step * ceil_div(kAhead, std::abs(step));
   }
   return out;
 }

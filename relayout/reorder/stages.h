@@ -11,12 +11,14 @@
 
 namespace relayout {
 
-/// A box by stages, see BoxPlan::stage; null where the dense side has no long stretches, or what is there is
-/// cut too unevenly. `sums`: old values of the destination are read. Types are of whole bytes.
+/// Plans a conversion by stages (BoxPlan::stage). Nothing where the wider side is not dense for at least two values, or
+/// where its extents have no divisors to cut them by. `sums`: the old values of the destination are read and added.
+/// Elements of both types are whole bytes.
 std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool sums);
 
-/// Chunks have steps that divide the axes. Where one of these has no divisor for it, so that chunks of `plan`, the box
-/// by stages, are small: cuts it to a number of steps that has some, and returns the box of those left over.
+/// What the stages hold in the cache at a time are steps of axes that divide their extents. Where an extent has no
+/// divisor of a good size, that is little, as `plan`, made of `box`, shows. Then this cuts that axis of `box` to a
+/// multiple of 64 steps and returns the box of the steps that are left over.
 std::optional<Box> cut_for_stages(Box& box, const BoxPlan& plan);
 
 }  // namespace relayout

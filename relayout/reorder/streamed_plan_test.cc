@@ -43,13 +43,13 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
   EXPECT_TRUE(p.fills().empty());
   ASSERT_EQ(p.boxes().size(), 3u);
-  EXPECT_TRUE(p.boxes()[0].parts.empty());  // channels 0 to 15
+  EXPECT_TRUE(p.boxes()[0].nested.empty());  // channels 0 to 15
   // 200 = 4 x 48 + 8 blocks of one channel and padding.
   for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 8, 48 * 64}}) {
     const BoxPlan& box = p.boxes()[at];
-    ASSERT_EQ(box.parts.size(), 1u);
-    EXPECT_EQ(box.parts[0].parts.size(), 2u);
-    EXPECT_EQ(box.parts[0].run_bytes, bytes);
+    ASSERT_EQ(box.nested.size(), 1u);
+    EXPECT_EQ(box.nested[0].nested.size(), 2u);
+    EXPECT_EQ(box.nested[0].run_bytes, bytes);
     EXPECT_EQ(box.blocks, at == 1 ? 2 : tiles);
   }
   int64_t moved = 0;
@@ -57,17 +57,18 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   EXPECT_EQ(moved, 2 * 17 * 200);
   EXPECT_EQ(p.cost().bytes_read, 2 * 17 * 200 * 4);
   EXPECT_EQ(p.cost().bytes_written, 2 * 32 * 200 * 4);
-  EXPECT_NE(p.explain().find("the largest of 2 parts of a tile of 3072 bytes"), std::string::npos) << p.explain();
+  EXPECT_NE(p.explain().find("the largest of 2 boxes that make a tile of 3072 bytes"), std::string::npos)
+      << p.explain();
   // Blocks that do not nest need no table; runs with gaps are made where they are.
   const Plan blocks = streamed("aBc16b", "aBc12b", {2, 96, 50});
   EXPECT_TRUE(blocks.tables().empty());
-  ASSERT_FALSE(blocks.boxes()[0].parts.empty());
-  EXPECT_EQ(blocks.boxes()[0].parts.size(), 4u);  // a period of 48
+  ASSERT_FALSE(blocks.boxes()[0].nested.empty());
+  EXPECT_EQ(blocks.boxes()[0].nested.size(), 4u);  // a period of 48
   Attributes keep;
   keep.padding = Padding::keep();
   const Plan gaps = streamed("aBc16b", "aBc12b", {2, 17, 50}, keep);
   for (const BoxPlan& box : gaps.boxes()) {
-    for (const BoxPlan& run : box.parts) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
+    for (const BoxPlan& run : box.nested) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
   }
 }
 
@@ -76,7 +77,7 @@ TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
   const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
                               {.stream = Tuning::Stream::always});
-    return p.boxes().front().parts;
+    return p.boxes().front().nested;
   };
   const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});
   ASSERT_EQ(dense.size(), 1u);
@@ -98,7 +99,6 @@ TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
 
 // Runs that are put together in the cache have room there, and lie within a page if they fit.
 TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
-  constexpr int64_t kLine = 64;
   std::set<std::size_t> counts;
   for (const auto& [from, to] : {std::pair("nChw16c", "nhwc"), std::pair("aBcd16b", "aBcd12b"),
                                  std::pair("aBcd48b", "aBcd32b"), std::pair("aBcd16b", "aBcd6b")}) {
@@ -106,12 +106,12 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
     const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always});
     for (const BoxPlan& box : p.boxes()) {
       int64_t end = 0;
-      if (!box.parts.empty()) counts.insert(box.parts.size());
-      for (const BoxPlan& run : box.parts) {
+      if (!box.nested.empty()) counts.insert(box.nested.size());
+      for (const BoxPlan& run : box.nested) {
         // It may start anywhere in a line.
-        const int64_t last = run.image + run.run_bytes + kLine - 1;
+        const int64_t last = run.image + run.run_bytes + kCacheLine - 1;
         EXPECT_GE(run.image, end) << from << " -> " << to;
-        if (run.run_bytes + kLine <= kPage) {
+        if (run.run_bytes + kCacheLine <= kPage) {
           EXPECT_EQ(run.image / kPage, last / kPage) << from << " -> " << to;
         }
         EXPECT_LT(last, 2 * kMaxTileBytes) << from << " -> " << to;
@@ -156,7 +156,7 @@ TEST(StreamedPlan, LoopsGoOnNearby) {
   EXPECT_EQ(extents, (std::vector<int64_t>{4, 5, 2, 3}));
   const Plan p = Plan::make(desc("aBcd16b", {128, 67, 29, 31}), desc("dcab", {128, 67, 29, 31}));
   const BoxPlan& most = *std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements);
-  ASSERT_FALSE(most.parts.empty()) << p.explain();
+  ASSERT_FALSE(most.nested.empty()) << p.explain();
   EXPECT_EQ(most.loops.back().stride[kSrc], 64) << p.explain();
 }
 
@@ -206,7 +206,8 @@ TEST(StreamedPlan, ImagesAreOfWholeLines) {
 }
 
 // From what share of the last level, 32 MiB here, destinations are written past it: a quarter where runs are apart by
-// whole lines, half where they share some, three quarters where boxes do; woven lines of small pieces from half on.
+// whole lines, half where they share some, three quarters where boxes do; lines made of small pieces by byte
+// permutations from half on.
 TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_FALSE(streams("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
   EXPECT_TRUE(streams("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
@@ -218,15 +219,15 @@ TEST(StreamedPlan, SharesOfTheLastLevel) {
 }
 
 // A last level of many cores is far: 32 MiB of it count, and from an eighth of these on whole lines go past it.
-constexpr Machine kFar{.l1 = 48 << 10, .l2 = 2 << 20, .l3 = int64_t{480} << 20};
+constexpr Machine kSlowSharedL3{.l1 = 48 << 10, .l2 = 2 << 20, .l3 = int64_t{480} << 20};
 
 TEST(StreamedPlan, SharesOfAFarLastLevel) {
   const auto streams_far = [](const Dims& dims) {
-    return Plan::make(desc("abcd", dims), desc("acdb", dims), {}, kFar).streams();
+    return Plan::make(desc("abcd", dims), desc("acdb", dims), {}, kSlowSharedL3).streams();
   };
-  EXPECT_TRUE(kFar.far_l3());
-  EXPECT_FALSE(Machine{}.far_l3());
-  EXPECT_EQ((Machine{.l2 = 64 << 20, .l3 = 96 << 20}).near_l3(), 64 << 20);
+  EXPECT_TRUE(kSlowSharedL3.slow_shared_l3());
+  EXPECT_FALSE(Machine{}.slow_shared_l3());
+  EXPECT_EQ((Machine{.l2 = 64 << 20, .l3 = 96 << 20}).l3_share(), 64 << 20);
   EXPECT_FALSE(streams_far({2, 64, 56, 56}));  // 3.2 MB
   EXPECT_TRUE(streams_far({3, 64, 56, 56}));
   EXPECT_FALSE(streams_far({32, 17, 56, 56}));  // 13.6 MB of odd rows
@@ -242,25 +243,25 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
     EXPECT_TRUE(box.strided && !p.streams());
     return box.ahead_between == between ? box.dst_ahead : -1;
   };
-  EXPECT_EQ(ahead({32, 17, 56, 56}, kFar), 16 * 68);
+  EXPECT_EQ(ahead({32, 17, 56, 56}, kSlowSharedL3), 16 * 68);
   EXPECT_EQ(ahead({32, 17, 56, 56}, {}), 0);
-  EXPECT_EQ(ahead({1, 260, 56, 56}, kFar), 16 * 1040);
-  EXPECT_EQ(ahead({1, 256, 28, 28}, kFar), 0);
-  EXPECT_EQ(ahead({1, 64, 28, 28}, kFar), 16 * 256);
+  EXPECT_EQ(ahead({1, 260, 56, 56}, kSlowSharedL3), 16 * 1040);
+  EXPECT_EQ(ahead({1, 256, 28, 28}, kSlowSharedL3), 0);
+  EXPECT_EQ(ahead({1, 64, 28, 28}, kSlowSharedL3), 16 * 256);
   EXPECT_EQ(ahead({1, 64, 28, 28}, {}), 0);
-  EXPECT_EQ(ahead({1, 64, 8, 8}, kFar), 0);  // 32 KiB
-  EXPECT_EQ(ahead({1, 196, 28, 28}, kFar), 16 * 784);
-  EXPECT_EQ(ahead({1, 300, 28, 28}, kFar), 0);
-  EXPECT_EQ(ahead({1, 300, 28, 28}, kFar, DType::u16), 32 * 600);
-  EXPECT_EQ(ahead({1, 256, 28, 28}, kFar, DType::u16), 0);
-  EXPECT_EQ(ahead({1, 300, 28, 28}, kFar, DType::u8), 0);
+  EXPECT_EQ(ahead({1, 64, 8, 8}, kSlowSharedL3), 0);  // 32 KiB
+  EXPECT_EQ(ahead({1, 196, 28, 28}, kSlowSharedL3), 16 * 784);
+  EXPECT_EQ(ahead({1, 300, 28, 28}, kSlowSharedL3), 0);
+  EXPECT_EQ(ahead({1, 300, 28, 28}, kSlowSharedL3, DType::u16), 32 * 600);
+  EXPECT_EQ(ahead({1, 256, 28, 28}, kSlowSharedL3, DType::u16), 0);
+  EXPECT_EQ(ahead({1, 300, 28, 28}, kSlowSharedL3, DType::u8), 0);
   // Rows of whole lines only where the destination starts between lines.
-  EXPECT_EQ(ahead({1, 320, 28, 28}, kFar, DType::f32, true), 16 * 1280);
-  EXPECT_EQ(ahead({1, 128, 28, 28}, kFar, DType::u16, true), 32 * 256);
+  EXPECT_EQ(ahead({1, 320, 28, 28}, kSlowSharedL3, DType::f32, true), 16 * 1280);
+  EXPECT_EQ(ahead({1, 128, 28, 28}, kSlowSharedL3, DType::u16, true), 32 * 256);
   EXPECT_EQ(ahead({1, 320, 28, 28}, {}), 0);
   // Half bytes are moved one by one; they have no bytes to count lines by.
   const Dims halves{1000, 997, 9};
-  const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kFar);
+  const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kSlowSharedL3);
   EXPECT_FALSE(p.streams());
   for (const BoxPlan& box : p.boxes()) {
     EXPECT_EQ(box.piece[kSrc], 0);
@@ -281,8 +282,8 @@ TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   EXPECT_TRUE(by_image(pages, 48, {}));  // 22 MB
   EXPECT_FALSE(by_image(lines, 48, {}));
   EXPECT_FALSE(by_image(pages, 32, {}));
-  EXPECT_TRUE(by_image(pages, 32, kFar));
-  EXPECT_FALSE(by_image(lines, 32, kFar));
+  EXPECT_TRUE(by_image(pages, 32, kSlowSharedL3));
+  EXPECT_FALSE(by_image(lines, 32, kSlowSharedL3));
 }
 
 // Where it is far, panels of rows at lines have as few columns as hardware fetches ahead, and so have those that are
@@ -295,18 +296,18 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   };
   const Dims square{8192, 8192}, odd{8191, 8193};
   EXPECT_EQ(columns(square, {}, DType::f32, DType::f32), 256);
-  EXPECT_EQ(columns(square, kFar, DType::f32, DType::f32), 32);
-  EXPECT_EQ(columns({4097, 6144}, kFar, DType::f32, DType::f32), 64);  // 8 KiB times three
-  EXPECT_EQ(columns(odd, kFar, DType::f32, DType::f32), columns(odd, {}, DType::f32, DType::f32));
+  EXPECT_EQ(columns(square, kSlowSharedL3, DType::f32, DType::f32), 32);
+  EXPECT_EQ(columns({4097, 6144}, kSlowSharedL3, DType::f32, DType::f32), 64);  // 8 KiB times three
+  EXPECT_EQ(columns(odd, kSlowSharedL3, DType::f32, DType::f32), columns(odd, {}, DType::f32, DType::f32));
   EXPECT_EQ(columns(square, {}, DType::f64, DType::f64), 128);
-  EXPECT_EQ(columns(square, kFar, DType::f64, DType::f64), 32);
-  EXPECT_EQ(columns(square, kFar, DType::f32, DType::f64), 32);
-  EXPECT_EQ(columns({8192, 8191}, kFar, DType::bf16, DType::bf16), 64);
+  EXPECT_EQ(columns(square, kSlowSharedL3, DType::f64, DType::f64), 32);
+  EXPECT_EQ(columns(square, kSlowSharedL3, DType::f32, DType::f64), 32);
+  EXPECT_EQ(columns({8192, 8191}, kSlowSharedL3, DType::bf16, DType::bf16), 64);
   EXPECT_EQ(columns({8192, 8191}, {}, DType::bf16, DType::bf16), 256);
-  EXPECT_EQ(columns(square, kFar, DType::u8, DType::u8), 128);
-  EXPECT_EQ(columns(odd, kFar, DType::f32, DType::bf16), 32);
-  EXPECT_EQ(columns({8193, 8191}, kFar, DType::f32, DType::bf16), 32);
-  EXPECT_EQ(columns({4097, 8192}, kFar, DType::f32, DType::f32), 32);
+  EXPECT_EQ(columns(square, kSlowSharedL3, DType::u8, DType::u8), 128);
+  EXPECT_EQ(columns(odd, kSlowSharedL3, DType::f32, DType::bf16), 32);
+  EXPECT_EQ(columns({8193, 8191}, kSlowSharedL3, DType::f32, DType::bf16), 32);
+  EXPECT_EQ(columns({4097, 8192}, kSlowSharedL3, DType::f32, DType::f32), 32);
   EXPECT_GT(columns(odd, {}, DType::f32, DType::bf16), 32);
 }
 
@@ -354,8 +355,8 @@ TEST(StreamedPlan, NarrowStripsAreNotPacked) {
 TEST(StreamedPlan, TilesEndAtLines) {
   const Plan p = Plan::make(desc("nChw16c", {64, 67, 56, 56}), desc("nhwc", {64, 67, 56, 56}));
   ASSERT_EQ(p.boxes().size(), 1u) << p.explain();
-  ASSERT_EQ(p.boxes()[0].parts.size(), 1u);
-  EXPECT_EQ(p.boxes()[0].parts[0].run_bytes, 16 * 67 * 4);
+  ASSERT_EQ(p.boxes()[0].nested.size(), 1u);
+  EXPECT_EQ(p.boxes()[0].nested[0].run_bytes, 16 * 67 * 4);
 }
 
 }  // namespace

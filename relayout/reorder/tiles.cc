@@ -16,17 +16,18 @@
 namespace relayout {
 namespace {
 
-/// A tile that is made in place, of blocks with gaps or where nothing is written past the cache.
+/// The most bytes of a tile that is not put together in an image first, as it has gaps or is written through the cache.
 constexpr int64_t kPlainTile = 32 << 10;
 
-/// The source is fetched so many bytes ahead, in whole tiles.
+/// The source is fetched at least so many bytes ahead, a whole number of tiles.
 constexpr int64_t kTileAhead = 2 << 10;
 
-/// Lines that the first-level cache holds until they are read again.
+/// The lines that a first-level cache of 32 KiB holds until they are read again.
 constexpr int64_t kNearLines = 512;
 
-/// Lines of the source that some axes read: those that step within lines make one stretch. And, where all others' steps
-/// have a common divisor of several lines, as many more as if they were in all sets of the cache: few sets hold them.
+/// Counts the lines of the source that the boxes of a tile read (`lines`). Where the steps between these lines are all
+/// multiples of some number of lines, only so many sets of the cache hold them; `in_sets` counts a line as that number
+/// of lines, so that it can be compared with a cache of all sets.
 struct LinesRead {
   double lines = 0, in_sets = 0;
 
@@ -34,25 +35,26 @@ struct LinesRead {
     int64_t reach = 0, apart = kPage;
     double count = 1;
     for (const Axis& axis : axes) {
-      const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kLine;
-      if (step < kLine) {
+      const int64_t step = axis.table < 0 ? std::abs(axis.stride[kSrc]) : kCacheLine;
+      if (step < kCacheLine) {
         reach += (axis.extent - 1) * step;
       } else {
         count *= static_cast<double>(axis.extent);
         apart = std::gcd(apart, step);
       }
     }
-    count *= static_cast<double>(reach / kLine + 1);
+    count *= static_cast<double>(reach / kCacheLine + 1);
     lines += count;
-    in_sets += count * static_cast<double>(apart) / kLine;
+    in_sets += count * static_cast<double>(apart) / kCacheLine;
   }
 };
 
-/// Whether the loops around a tile that reads `lines` come back to them when they have left the first-level cache.
+/// Whether the loops around a tile that reads so many lines come back to these only after they have left the
+/// first-level cache.
 bool reads_again(double lines, const Axes& loops) {
   for (auto loop = loops.end(); loop-- != loops.begin();) {
-    const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kLine;
-    if (step == 0 || step >= kLine)
+    const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kCacheLine;
+    if (step == 0 || step >= kCacheLine)
       lines *= static_cast<double>(loop->extent);
     else if (lines > kNearLines)
       return true;
@@ -60,25 +62,26 @@ bool reads_again(double lines, const Axes& loops) {
   return false;
 }
 
-/// Whether a part is moved element by element.
-bool one_by_one(const BoxPlan& part) { return part.shape == KernelShape::gather && part.piece[kDst] < kGroup; }
+/// Whether a nested box is moved element by element.
+bool one_by_one(const BoxPlan& box) { return box.shape == KernelShape::gather && box.piece[kDst] < kGroup; }
 
-/// Whether a part is moved in blocks with lists (copies where `copies`).
-bool in_blocks(const BoxPlan& part, bool copies) {
-  return part.shape == KernelShape::transpose || (part.shape == KernelShape::copy && copies && !part.long_runs);
+/// Whether a nested box is moved in blocks with lists of where their rows and columns start. Copies count only where
+/// `copies` is set.
+bool in_blocks(const BoxPlan& box, bool copies) {
+  return box.shape == KernelShape::transpose || (box.shape == KernelShape::copy && copies && !box.long_runs);
 }
 
-/// Parts that together make a stretch of the destination.
+/// Boxes that together make a stretch of the destination.
 struct Run {
-  std::vector<SectionPart> parts;
+  std::vector<SectionBox> boxes;
   int64_t begin = 0, bytes = 0;  // from the group's offset
 
   void measure(int64_t element) {
     begin = kTop_;
     int64_t end = 0;
-    for (const SectionPart& part : parts) {
-      int64_t low = part.offset[kDst], high = low;
-      for (const Axis& axis : part.axes) {
+    for (const SectionBox& box : boxes) {
+      int64_t low = box.offset[kDst], high = low;
+      for (const Axis& axis : box.axes) {
         const int64_t reach = (axis.extent - 1) * axis.stride[kDst];
         (reach < 0 ? low : high) += reach;
       }
@@ -90,8 +93,8 @@ struct Run {
 
   int64_t elements(bool padding) const {
     int64_t count = 0;
-    for (const SectionPart& part : parts) {
-      if (!part.padding || padding) count += count_elements(part.axes);
+    for (const SectionBox& box : boxes) {
+      if (!box.padding || padding) count += count_elements(box.axes);
     }
     return count;
   }
@@ -112,24 +115,25 @@ class Tiler {
   Tiler(const BoxPlanner& planner, TiledBoxes& out) : planner_(planner), out_(out), element_(units(planner.dst)) {}
 
   void add(Group group) {
-    const std::size_t parts = std::accumulate(group.runs.begin(), group.runs.end(), std::size_t{0},
-                                              [](std::size_t n, const Run& run) { return n + run.parts.size(); });
+    const std::size_t boxes = std::accumulate(group.runs.begin(), group.runs.end(), std::size_t{0},
+                                              [](std::size_t n, const Run& run) { return n + run.boxes.size(); });
     const bool moves = std::ranges::any_of(group.runs, [](const Run& run) {
-      return std::ranges::any_of(run.parts, [](const auto& p) { return !p.padding; });
+      return std::ranges::any_of(run.boxes, [](const auto& box) { return !box.padding; });
     });
-    if (parts == 1 || parts > kMaxTileParts || group.runs.size() > kMaxTileRuns || !moves) return add_apart(group);
+    if (boxes == 1 || boxes > kMaxTileBoxes || group.runs.size() > kMaxTileRuns || !moves) return add_apart(group);
     Box common{group.offset, std::move(group.common)};
     simplify(common);
     group.offset = common.offset;
     group.common = std::move(common.axes);
-    // What steps within a run belongs to its parts.
+    // An axis that steps within a run belongs to the boxes of the run.
     for (Run& run : group.runs) run.measure(element_);
     while (!group.common.empty() && group.common.back().table < 0 &&
            group.common.back().stride[kDst] < longest(group)) {
       for (Run& run : group.runs) {
-        for (SectionPart& part : run.parts) {
-          part.axes.push_back(group.common.back());
-          if (part.padding) part.axes.back().stride[kSrc] = part.axes.back().stride[kAttribute] = 0;
+        for (SectionBox& section_box : run.boxes) {
+          section_box.axes.push_back(group.common.back());
+          if (section_box.padding)
+            section_box.axes.back().stride[kSrc] = section_box.axes.back().stride[kAttribute] = 0;
         }
         run.measure(element_);
       }
@@ -142,11 +146,11 @@ class Tiler {
  private:
   static int64_t longest(const Group& group) { return std::ranges::max_element(group.runs, {}, &Run::bytes)->bytes; }
 
-  static Box box_of(const Offsets& offset, const SectionPart& part, const Axes& more) {
-    Box box{offset, part.axes};
-    for (std::size_t k = 0; k < kOperands; ++k) box.offset[k] += part.offset[k];
+  static Box box_of(const Offsets& offset, const SectionBox& section_box, const Axes& more) {
+    Box box{offset, section_box.axes};
+    for (std::size_t k = 0; k < kOperands; ++k) box.offset[k] += section_box.offset[k];
     box.axes.insert(box.axes.end(), more.begin(), more.end());
-    if (part.padding) {
+    if (section_box.padding) {
       box.offset[kSrc] = box.offset[kAttribute] = 0;
       for (Axis& axis : box.axes) axis.stride[kSrc] = axis.stride[kAttribute] = 0;
     }
@@ -155,9 +159,9 @@ class Tiler {
 
   void add_apart(const Group& group) {
     for (const Run& run : group.runs) {
-      for (const SectionPart& part : run.parts) {
-        Box box = box_of(group.offset, part, group.common);
-        if (part.padding)
+      for (const SectionBox& section_box : run.boxes) {
+        Box box = box_of(group.offset, section_box, group.common);
+        if (section_box.padding)
           out_.fills.push_back(planner_.pad(std::move(box)));
         else
           out_.boxes.push_back(planner_.move(std::move(box), planner_.streams));
@@ -165,21 +169,21 @@ class Tiler {
     }
   }
 
-  /// Bytes of each run that are put together at a time: less than a page of one, or two where whole lines need
-  /// them, half of one of several, so that reading and writing take turns often, and less where all of them would take
-  /// too much of the cache.
+  /// How many bytes of each run are put together at a time, so that reading and writing take turns often: less than a
+  /// page of a single run, half of that of several, and less where all runs together would exceed kMaxTileBytes.
   static int64_t room(int64_t runs) {
-    return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kLine;
+    return kPage / std::max(std::min<int64_t>(runs, 2), ceil_div(runs * kPage, kMaxTileBytes)) - kCacheLine;
   }
 
-  /// Chooses the axes that a tile has, in the order of the destination, and what is left over as another group.
+  /// Chooses which of the common axes a tile has, in the order of the destination; the others are loops around it.
+  /// Where a tile has some steps of an axis that do not divide it, the steps left over are tiles of their own.
   void add_tiles(Group& group) {
     const int64_t run_bytes = group.runs[0].bytes, runs = static_cast<int64_t>(group.runs.size());
     bool dense = planner_.streams && !planner_.sums;
     for (const Run& run : group.runs)
       dense = dense && run.bytes == run_bytes && run.elements(true) * element_ == run_bytes;
     if (dense) {
-      // Blocks that do not follow each other, nor are whole lines, make no lines.
+      // Runs can be put together to lines only where they follow each other.
       const auto next = stepping(group.common, kDst, run_bytes);
       dense = next != group.common.end();
     }
@@ -189,8 +193,9 @@ class Tiler {
     while (!group.common.empty()) {
       const auto next = dense ? stepping(group.common, kDst, bytes) : nearest(group.common, kDst);
       if (next == group.common.end()) break;
-      // Whole lines, of the source, too, where these blocks are next to each other in it.
-      const int64_t whole = kLine / std::min(std::gcd(kLine, bytes), std::gcd(kLine, next->stride[kSrc]));
+      // So many steps are whole lines of the destination, and of the source where they are next to each other there.
+      const int64_t whole =
+          kCacheLine / std::min(std::gcd(kCacheLine, bytes), std::gcd(kCacheLine, next->stride[kSrc]));
       int64_t most = std::max<int64_t>(1, most_bytes / bytes);
       if (planner_.rules.tuning.panel > 0) most = std::min(most, planner_.rules.tuning.panel);
       if (most >= whole)
@@ -222,47 +227,50 @@ class Tiler {
     emit(group, group.offset, tile, group.common, dense);
   }
 
-  /// Parts of a tile, where in the group their runs begin, and their plans.
-  struct PlannedPart {
-    const SectionPart* part;
+  /// A box of a tile whose plan is made: where in the group its run begins, and the plan.
+  struct PlannedBox {
+    const SectionBox* section_box;
     int64_t begin;
     const BoxPlan* plan;
   };
-  using Planned = SmallVector<PlannedPart, 16>;
+  using Planned = SmallVector<PlannedBox, 16>;
 
-  /// A part of a tile, of a run from `begin` on. Of parts with equal axes the plans differ in where they start.
-  BoxPlan plan_part(const SectionPart& part, int64_t begin, const Axes& tile, const Planned& planned) const {
-    const auto like = std::ranges::find_if(planned, [&](const PlannedPart& other) {
-      return other.part->padding == part.padding && std::ranges::equal(other.part->axes, part.axes);
+  /// Plans a box of a tile; its run begins at `begin` in the group. Where a box with the same axes is planned already,
+  /// the plans differ only in where they start.
+  BoxPlan plan_nested(const SectionBox& section_box, int64_t begin, const Axes& tile, const Planned& planned) const {
+    const auto like = std::ranges::find_if(planned, [&](const PlannedBox& other) {
+      return other.section_box->padding == section_box.padding &&
+             std::ranges::equal(other.section_box->axes, section_box.axes);
     });
     if (like == planned.end()) {
-      Box box = box_of({0, -begin, 0}, part, tile);
-      return part.padding ? planner_.pad(std::move(box)) : planner_.move(std::move(box), false);
+      Box box = box_of({0, -begin, 0}, section_box, tile);
+      return section_box.padding ? planner_.pad(std::move(box)) : planner_.move(std::move(box), false);
     }
     BoxPlan out = *like->plan;
     out.offset[kDst] += like->begin - begin;
     for (std::size_t k = 0; k < kOperands; ++k) {
-      if (k == kDst || !part.padding) out.offset[k] += part.offset[k] - like->part->offset[k];
+      if (k == kDst || !section_box.padding) out.offset[k] += section_box.offset[k] - like->section_box->offset[k];
     }
     return out;
   }
 
-  /// See BoxPlan::row_sources; of a run that makes a row of a tile.
+  /// What a run of a tile holds, piece by piece: it is one of the rows that BoxPlan::row_sources describes.
   std::vector<RowSource> row_sources(const Run& run) const {
-    const int64_t lines = run.bytes / std::min(kLine, run.bytes & -run.bytes);
+    const int64_t lines = run.bytes / std::min(kCacheLine, run.bytes & -run.bytes);
     if (planner_.converts || lines > kMaxRowLines) return {};
-    // Where pieces start on both sides, of each part those that its first axes do not make longer.
+    // Where pieces start on both sides. The first axes of a box make a piece longer while both sides follow each other
+    // along them; the other axes make more pieces.
     struct Piece {
       int64_t dst;
       RowSource source;
     };
     SmallVector<Piece, 16> pieces;
-    for (const SectionPart& part : run.parts) {
+    for (const SectionBox& section_box : run.boxes) {
       const std::size_t first = pieces.size();
       int64_t bytes = element_;
-      pieces.push_back({part.offset[kDst] - run.begin, {part.offset[kSrc], 0}});
-      for (const Axis& axis : part.axes) {
-        const bool follows = axis.stride[kDst] == bytes && (part.padding || axis.stride[kSrc] == bytes);
+      pieces.push_back({section_box.offset[kDst] - run.begin, {section_box.offset[kSrc], 0}});
+      for (const Axis& axis : section_box.axes) {
+        const bool follows = axis.stride[kDst] == bytes && (section_box.padding || axis.stride[kSrc] == bytes);
         if (follows && pieces.size() == first + 1) {
           bytes *= axis.extent;
           continue;
@@ -275,7 +283,7 @@ class Tiler {
         }
       }
       for (std::size_t i = first; i < pieces.size(); ++i)
-        pieces[i].source = {part.padding ? RowSource::kPadding : pieces[i].source.from, bytes};
+        pieces[i].source = {section_box.padding ? RowSource::kPadding : pieces[i].source.from, bytes};
     }
     sort_few(pieces, [](const Piece& piece) { return piece.dst; });
     std::vector<RowSource> out;
@@ -284,18 +292,19 @@ class Tiler {
     return out;
   }
 
-  /// What starting the blocks of a part takes, in all tiles. See in_blocks(); `in_line`: its run is less than a line.
-  void weigh(const BoxPlan& part, int64_t tiles, bool copies, bool in_line) {
-    // Blocks of less than this cost more than they move. And what could be written through the cache, in bytes, while
-    // one starts, and for a byte that is moved one by one.
-    constexpr int64_t kSmallBlock = 16 * kLine, kStart = 2 << 10, kOneByOne = 4;
-    if (in_line || one_by_one(part)) {
-      out_.in_small_pieces += part.elements * tiles;
-      out_.started += kOneByOne * part.elements * element_ * tiles;
-    } else if (in_blocks(part, copies)) {
-      if (part.block_rows * part.block_cols * part.piece[kDst] < kSmallBlock)
-        out_.in_small_pieces += part.elements * tiles;
-      out_.started += kStart * part.blocks * tiles;
+  /// Counts the time that the blocks of a nested box take to start, in all tiles. See in_blocks() for `copies`;
+  /// `in_line`: its run is less than a line.
+  void weigh(const BoxPlan& leaf, int64_t tiles, bool copies, bool in_line) {
+    // A block of less than kSmallBlock bytes takes longer to start than to move. While one starts, kStart bytes could
+    // be written through the cache; while one byte is moved by itself, kOneByOne bytes.
+    constexpr int64_t kSmallBlock = 16 * kCacheLine, kStart = 2 << 10, kOneByOne = 4;
+    if (in_line || one_by_one(leaf)) {
+      out_.in_small_pieces += leaf.elements * tiles;
+      out_.started += kOneByOne * leaf.elements * element_ * tiles;
+    } else if (in_blocks(leaf, copies)) {
+      if (leaf.block_rows * leaf.block_cols * leaf.piece[kDst] < kSmallBlock)
+        out_.in_small_pieces += leaf.elements * tiles;
+      out_.started += kStart * leaf.blocks * tiles;
     }
   }
 
@@ -311,12 +320,12 @@ class Tiler {
     if (dense && !loops.empty() && loops.back().stride[kSrc] != 0)
       ahead = loops.back().stride[kSrc] * ceil_div(kTileAhead, std::abs(loops.back().stride[kSrc]));
     Planned planned;
-    out.parts.reserve(group.runs.size());
+    out.nested.reserve(group.runs.size());
     for (const Run& run : group.runs) {
-      BoxPlan& made = out.parts.emplace_back();
+      BoxPlan& made = out.nested.emplace_back();
       made.offset[kDst] = run.begin;
       made.run_bytes = dense ? run.bytes * blocks : 0;
-      const int64_t size = ceil_div(made.run_bytes + kLine, kLine) * kLine;
+      const int64_t size = ceil_div(made.run_bytes + kCacheLine, kCacheLine) * kCacheLine;
       if (size <= kPage && image % kPage + size > kPage) image = ceil_div(image, kPage) * kPage;
       made.image = image;
       if (dense && tile.size() == 1) {
@@ -326,15 +335,15 @@ class Tiler {
       image += size;
       made.elements = run.elements(false) * blocks;
       out.elements += made.elements * tiles;
-      made.parts.reserve(run.parts.size());
-      for (const SectionPart& part : run.parts) {
-        if (!part.padding) read.add(box_of({0, -run.begin, 0}, part, tile).axes);
-        BoxPlan& leaf = made.parts.emplace_back(plan_part(part, run.begin, tile, planned));
+      made.nested.reserve(run.boxes.size());
+      for (const SectionBox& section_box : run.boxes) {
+        if (!section_box.padding) read.add(box_of({0, -run.begin, 0}, section_box, tile).axes);
+        BoxPlan& leaf = made.nested.emplace_back(plan_nested(section_box, run.begin, tile, planned));
         leaf.ahead = ahead;
-        planned.push_back({&part, run.begin, &leaf});
+        planned.push_back({&section_box, run.begin, &leaf});
         const bool copies = made.row_sources.empty() && !planner_.converts;
-        if (!part.padding) weigh(leaf, tiles, copies, dense && made.run_bytes < kLine);
-        if (part.padding || leaf.elements <= most) continue;
+        if (!section_box.padding) weigh(leaf, tiles, copies, dense && made.run_bytes < kCacheLine);
+        if (section_box.padding || leaf.elements <= most) continue;
         most = leaf.elements;
         out.shape = leaf.shape;
         out.piece = leaf.piece;
@@ -360,7 +369,7 @@ void scale(Axes& axes, int64_t src_units, int64_t dst_units) {
   for (Axis& axis : axes) relayout::scale(axis.stride, src_units, dst_units);
 }
 
-/// A bundle of one more dim for all runs of a group.
+/// Extends all runs of a group by a bundle of one more dim: each run becomes as many runs as the bundle has sections.
 void multiply(Group& group, const Bundle& bundle) {
   group.common.insert(group.common.end(), bundle.common.begin(), bundle.common.end());
   for (std::size_t k = 0; k < kOperands; ++k) group.offset[k] += bundle.offset[k];
@@ -370,13 +379,13 @@ void multiply(Group& group, const Bundle& bundle) {
   for (const Run& run : group.runs) {
     for (const Section& section : bundle.sections) {
       Run& out = runs.emplace_back();
-      out.parts.reserve(run.parts.size() * section.size());
-      for (const SectionPart& a : run.parts) {
-        for (const SectionPart& b : section) {
-          SectionPart& part = out.parts.emplace_back(a);
-          for (std::size_t k = 0; k < kOperands; ++k) part.offset[k] += b.offset[k];
-          part.axes.insert(part.axes.end(), b.axes.begin(), b.axes.end());
-          part.padding = a.padding || b.padding;
+      out.boxes.reserve(run.boxes.size() * section.size());
+      for (const SectionBox& a : run.boxes) {
+        for (const SectionBox& b : section) {
+          SectionBox& section_box = out.boxes.emplace_back(a);
+          for (std::size_t k = 0; k < kOperands; ++k) section_box.offset[k] += b.offset[k];
+          section_box.axes.insert(section_box.axes.end(), b.axes.begin(), b.axes.end());
+          section_box.padding = a.padding || b.padding;
         }
       }
     }
@@ -413,7 +422,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   for (int d = 0; d < dst.ndims(); ++d) {
     auto sections = sections_of(src, dst, d, attribute_strides[d], bytes, planner.fill.has_value(), tables);
     mixed = mixed || sections.mixed();
-    boxes *= static_cast<double>(sections.parts());
+    boxes *= static_cast<double>(sections.boxes());
     if (sections.padding) out.filled |= 1u << d;
     dims.push_back(std::move(sections));
   }
@@ -423,9 +432,9 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
       relayout::scale(bundle.offset, bytes[kSrc], bytes[kDst]);
       scale(bundle.common, bytes[kSrc], bytes[kDst]);
       for (Section& section : bundle.sections) {
-        for (SectionPart& part : section) {
-          relayout::scale(part.offset, bytes[kSrc], bytes[kDst]);
-          scale(part.axes, bytes[kSrc], bytes[kDst]);
+        for (SectionBox& section_box : section) {
+          relayout::scale(section_box.offset, bytes[kSrc], bytes[kDst]);
+          scale(section_box.axes, bytes[kSrc], bytes[kDst]);
         }
       }
     }
@@ -437,7 +446,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   std::vector<std::size_t> at(dims.size(), 0);
   while (true) {
     Group group{start, {}, {}};
-    group.runs.emplace_back().parts.emplace_back();
+    group.runs.emplace_back().boxes.emplace_back();
     for (std::size_t d = 0; d < dims.size(); ++d) multiply(group, dims[d].bundles[at[d]]);
     tiler.add(std::move(group));
     std::size_t d = dims.size();

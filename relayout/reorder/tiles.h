@@ -1,5 +1,5 @@
-// Tiles: boxes that write parts of the same lines are done together, a small tile of the destination at a time
-// (internal to reorder).
+// Tiles: boxes that write to the same lines of the destination are done together, a small tile of it at a time, so that
+// each line is written once and whole (internal to reorder).
 //
 //     nchw -> nChw16c, c = 17: channel 16 and its 15 of padding make the second block; a tile is some hundred of such
 //     blocks, put together in the first-level cache and written as one run
@@ -12,7 +12,7 @@
 
 namespace relayout {
 
-/// How the boxes of a reorder are planned.
+/// What the plans of all boxes of a reorder depend on, and the functions that plan one.
 struct BoxPlanner {
   DType src, dst;
   bool converts, streams, sums;
@@ -20,27 +20,30 @@ struct BoxPlanner {
   std::optional<uint64_t> fill;
   const BlockRules& rules;
 
-  /// Of boxes in units; those of the last two are not simplified yet.
+  /// Plans a simplified box; its offsets and strides are in units.
   BoxPlan move_simple(Box box, bool streamed) const;
+  /// The same of a box that is not simplified yet, to be moved or to be filled as padding.
   BoxPlan move(Box box, bool streamed) const;
   BoxPlan pad(Box box) const;
 };
 
 struct TiledBoxes {
   std::vector<BoxPlan> boxes, fills;
-  /// By dim: whether its padding is filled by these.
+  /// The dims, by bit, whose padding these boxes fill.
   uint32_t filled = 0;
-  /// Whether tiles one after the other read the same lines of the source, and so many that they come from far again.
+  /// Whether consecutive tiles read the same lines of the source, but so many lines that these have left the
+  /// first-level cache in between.
   bool reads_again = false;
-  /// Elements of tiles that do so where these lines are in few sets of the first-level cache.
+  /// Elements of tiles that do so only because their lines compete for few sets of the first-level cache.
   int64_t in_few_sets = 0;
-  /// Elements of parts that are moved one by one, in regions of less than a few lines, or to runs of less than a line.
+  /// Elements that are moved one by one, in blocks of less than 16 lines, or to runs of less than a line.
   int64_t in_small_pieces = 0;
-  /// What could be written through the cache, in bytes, while the parts' blocks start.
+  /// The time that it takes to start all blocks in tiles, as the bytes that could be written through the cache in it.
   int64_t started = 0;
 };
 
-/// All boxes of a reorder of types of whole bytes, some of them tiled; null where none would be, or too many were made.
+/// All boxes of a reorder of types of whole bytes, some of them as tiles. Nothing where none would be a tile, or where
+/// there would be too many boxes.
 std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const Dims& attribute_strides,
                                      const BoxPlanner& planner, Tables& tables);
 

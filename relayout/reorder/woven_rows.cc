@@ -11,16 +11,17 @@
 namespace relayout {
 namespace {
 
-/// Bytes of the source that those of a line lie in: four stretches of a line.
-constexpr int64_t kReach = 4 * kLine;
-/// Of rows with gaps, the part that is written at least, one in so many.
+/// The bytes of a line must lie within so many bytes of the source: a kernel reads four stretches of a line each.
+constexpr int64_t kReach = 4 * kCacheLine;
+/// Of rows with gaps, at least one byte in so many must be written.
 constexpr int64_t kSparse = 4;
-/// Rows of a transposition that fill no tile.
-constexpr int64_t kMostWovenRows = 4;
-/// Runs of fewer bytes have no whole line.
-constexpr int64_t kLeastRun = 2 * kLine;
+/// A transposition of at most so many rows does not fill a tile of registers.
+constexpr int64_t kMostPermutedRows = 4;
+/// A run of fewer bytes may have no whole line, wherever it starts.
+constexpr int64_t kLeastRun = 2 * kCacheLine;
 
-/// The pieces of `row`, and the rows' steps: along `next`. Empty where they make no lines.
+/// The pieces of a row whose axes are `row`, in the order of the destination, where the next row is one step of `next`
+/// on. Empty where lines cannot be made of them.
 std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next) {
   struct Piece {
     int64_t dst, src;
@@ -38,10 +39,10 @@ std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next)
   }
   if (row_bytes < static_cast<int64_t>(pieces.size()) * piece) return {};
   if (static_cast<int64_t>(pieces.size()) * piece * kSparse < row_bytes) return {};
-  if (row_bytes / std::gcd(kLine, row_bytes) > kMaxRowLines) return {};
+  if (row_bytes / std::gcd(kCacheLine, row_bytes) > kMaxRowLines) return {};
   sort_few(pieces, [](const Piece& p) { return p.dst; });
   const auto [low, high] = std::ranges::minmax(pieces, {}, &Piece::src);
-  const int64_t rows_of_line = (kLine + row_bytes - 2) / row_bytes;
+  const int64_t rows_of_line = (kCacheLine + row_bytes - 2) / row_bytes;
   if (high.src - low.src + piece + rows_of_line * std::abs(next.stride[kSrc]) > kReach) return {};
   std::vector<RowSource> out;
   int64_t at = 0;
@@ -58,13 +59,14 @@ std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next)
 
 }  // namespace
 
-void note_woven_rows(BoxPlan& plan) {
-  // Rows of a tile, which they would not fill; but those that follow each other are deinterleaved.
-  const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kMostWovenRows &&
+void note_permuted_rows(BoxPlan& plan) {
+  // A transposition of few rows fills no tile of registers, unless its columns follow each other in the source: those
+  // are deinterleaved.
+  const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kMostPermutedRows &&
                         plan.cols.size() == 1 && plan.cols[0].stride[kSrc] != plan.row_count * plan.piece[kSrc];
   const bool small = moves_small_pieces(plan) || few_rows;
   const int64_t piece = plan.piece[kSrc];
-  if (!small || plan.shuffle > 1 || plan.row_run > 0 || piece == 0 || piece >= kLine) return;
+  if (!small || plan.shuffle > 1 || plan.row_run > 0 || piece == 0 || piece >= kCacheLine) return;
   const auto by_table = [](const Axis& axis) { return axis.table >= 0; };
   if (std::ranges::any_of(plan.rows, by_table) || std::ranges::any_of(plan.cols, by_table)) return;
   const auto note = [&](const Axes& row, const Axis& next, int64_t steps, bool of_region) {

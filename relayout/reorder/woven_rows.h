@@ -5,11 +5,12 @@
 
 namespace relayout {
 
-/// Notes the pieces of its rows in a box that moves small pieces one by one, where they follow each other in the
-/// destination, with gaps or without, and those of a line come from a few lines of the source: see
-/// BoxPlan::row_sources. Where there is no kernel for that, the box is done as it was planned. Its blocks are chosen.
+/// Looks whether the lines of a box that moves small pieces one by one can be made by byte permutations instead: its
+/// rows must be alike and follow each other in the destination, with gaps or without, and all that a line holds must
+/// come from a few lines of the source. If so, notes what a row holds in plan.row_sources. Where the instruction set
+/// has no kernel for that, the box is done as it was planned. The blocks of the box must be chosen already.
 ///
 ///     u8 RGB -> BGR: rows of 3 bytes, read at 2, 1 and 0; the next one 3 bytes later
-void note_woven_rows(BoxPlan& plan);
+void note_permuted_rows(BoxPlan& plan);
 
 }  // namespace relayout

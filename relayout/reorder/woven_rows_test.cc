@@ -1,4 +1,4 @@
-// Which boxes have rows of small pieces that lines can be woven of, and what is noted of these.
+// Which boxes have rows of small pieces whose lines can be made by byte permutations, and what is noted of these.
 #include "relayout/reorder/woven_rows.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string text(const BoxPlan& box) {
   return out;
 }
 
-TEST(WovenRows, PiecesOfARow) {
+TEST(PermutedRows, PiecesOfARow) {
   const Dims rgb{2, 3, 40, 50};
   const BoxPlan reversed = first_box("strides:6000,-1,150,3", "nhwc", rgb);
   EXPECT_EQ(text(reversed), "0+1 -1+1 -2+1");
@@ -47,7 +47,7 @@ TEST(WovenRows, PiecesOfARow) {
   EXPECT_EQ(text(first_box("strides:8000,1,200,4", "nchw", rgb)), "0+1");
 }
 
-TEST(WovenRows, NotWhereOthersAreFasterOrLinesComeFromTooFar) {
+TEST(PermutedRows, NotWhereOthersAreFasterOrLinesComeFromTooFar) {
   const Dims dims{2, 16, 40, 50};
   EXPECT_EQ(text(first_box("nhwc", "nchw", {2, 3, 40, 50})), "");                   // deinterleaved
   EXPECT_EQ(text(first_box("nChw16c", "nhwc", dims)), "");                          // pieces of 16 bytes

@@ -1,8 +1,9 @@
-// What all kernels share: loads and stores of anything anywhere, lines, short copies.
+// What all kernels share: loads and stores at any address, copies of lines, short copies.
 //
-// The kernels' source (*-inl.h) is in families, each of which fills its part of the table. scalar.cc has all of them in
-// plain C++; a family's simd_*.cc has it once a target, inside Highway's HWY_NAMESPACE. RELAYOUT_KERNELS_SIMD says
-// which. A file that several families include is included once a target, by such a guard as this one.
+// The source of the kernels (*-inl.h) is in families; each ends with a function that enters its kernels in the table.
+// scalar.cc includes all families, in plain C++. The simd_*.cc include one family each, once for every target, inside
+// Highway's HWY_NAMESPACE. RELAYOUT_KERNELS_SIMD says which of the two it is. A file that several families include is
+// guarded as this one is, so that it is included once for each target.
 #if defined(RELAYOUT_CPU_KERNELS_COMMON) == defined(HWY_TARGET_TOGGLE)
 #ifdef RELAYOUT_CPU_KERNELS_COMMON
 #undef RELAYOUT_CPU_KERNELS_COMMON
@@ -13,7 +14,7 @@
 #ifndef RELAYOUT_INLINE
 #define RELAYOUT_INLINE inline __attribute__((always_inline))
 #endif
-/// Of lambdas that call functions of a target.
+/// The attribute of lambdas that call functions which are compiled for a target.
 #ifndef RELAYOUT_ATTR
 #if RELAYOUT_KERNELS_SIMD
 #define RELAYOUT_ATTR HWY_ATTR
@@ -39,7 +40,7 @@ RELAYOUT_INLINE void store_unaligned(void* at, T value) {
   __builtin_memcpy(at, &value, sizeof value);
 }
 
-/// Element i of a run of T at any address, and of any origin: bytes, whatever type they were made as.
+/// Element i of a run of T at any address. The memory may have been written as any type.
 template <typename T>
 T element(const void* run, int64_t i) {
   return load_unaligned<T>(static_cast<const std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)));
@@ -49,10 +50,7 @@ void set_element(void* run, int64_t i, T value) {
   store_unaligned(static_cast<std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)), value);
 }
 
-/// A line of the cache.
-constexpr int64_t kLine = 64;
-
-/// A hint for what is needed many lines later: into the second level.
+/// Prefetches into the second-level cache what is needed many lines later.
 RELAYOUT_INLINE void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
 #if RELAYOUT_KERNELS_SIMD
@@ -61,7 +59,7 @@ template <typename T>
 using Block16 = hn::Full128<T>;
 template <typename T>
 using Wide = hn::ScalableTag<T>;
-/// Blocks of the widest register.
+/// How many blocks of 16 bytes the widest register has.
 constexpr int kBlocks = HWY_LANES(uint8_t) / 16;
 
 template <typename T>
@@ -73,10 +71,10 @@ HWY_INLINE T* as(std::byte* at) {
   return reinterpret_cast<T*>(at);
 }
 
-/// A line from anywhere to anywhere.
+/// Copies 64 bytes, from any address to any address.
 HWY_INLINE void copy_line(const std::byte* src, std::byte* dst) {
   const Wide<uint8_t> d;
-  for (int64_t i = 0; i < kLine; i += 16 * kBlocks)
+  for (int64_t i = 0; i < kCacheLine; i += 16 * kBlocks)
     hn::StoreU(hn::LoadU(d, as<uint8_t>(src + i)), d, as<uint8_t>(dst + i));
 }
 
@@ -88,24 +86,24 @@ HWY_INLINE void put(hn::Vec<D> v, D d, T* to) {
     hn::StoreU(v, d, to);
 }
 
-/// Whole lines of the destination, from anywhere.
+/// Copies whole lines of the destination past the cache, from any address.
 HWY_INLINE void stream_lines(const std::byte* src, std::byte* dst, int64_t bytes, int64_t ahead) {
   const Wide<uint8_t> d;
   constexpr int64_t kStep = 16 * kBlocks;
-  for (int64_t i = 0; i < bytes; i += kLine) {
+  for (int64_t i = 0; i < bytes; i += kCacheLine) {
     if (ahead != 0) prefetch(src + i + ahead);
-    for (int64_t b = 0; b < kLine; b += kStep)
+    for (int64_t b = 0; b < kCacheLine; b += kStep)
       hn::Stream(hn::LoadU(d, as<uint8_t>(src + i + b)), d, as<uint8_t>(dst + i + b));
   }
 }
 
 #else
 
-RELAYOUT_INLINE void copy_line(const std::byte* src, std::byte* dst) { __builtin_memcpy(dst, src, kLine); }
+RELAYOUT_INLINE void copy_line(const std::byte* src, std::byte* dst) { __builtin_memcpy(dst, src, kCacheLine); }
 
 #endif
 
-/// Up to 64 bytes, by two moves of one size that may overlap.
+/// Copies up to 64 bytes, by two moves of the same size, which may overlap.
 RELAYOUT_INLINE void copy_short(const std::byte* src, std::byte* dst, int64_t n) {
   const auto both = [&]<typename T>(T) __attribute__((always_inline)) {
     const int64_t last = n - static_cast<int64_t>(sizeof(T));

@@ -15,7 +15,7 @@ void store_run(const void* values, std::byte* dst, int64_t n) {
   for (int64_t i = 0; i < n; ++i) set_element<Storage<D>>(dst, i, store<D, C>(element<C>(values, i)));
 }
 
-/// One rounding a step, in the order of the formula in reorder/attributes.h.
+/// Computes the formula of reorder/attributes.h step by step, in its order, with one rounding a step.
 template <typename C>
 void arithmetic_run(void* values, const void* old, const AttributeValues* attributes, int64_t stride, int64_t n,
                     const Arithmetic& a) {

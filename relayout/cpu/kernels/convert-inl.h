@@ -8,15 +8,15 @@ namespace {
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Values of which both sides have whole lines.
+/// So many values are whole lines of both types.
 template <DType S, DType D>
-constexpr int64_t kStep = kLine /
+constexpr int64_t kStep = kCacheLine /
                           static_cast<int64_t>(std::min({sizeof(Storage<S>), sizeof(Storage<D>), sizeof(float)}));
 
-/// kStep values, from `values(i)`: those from i on.
+/// Converts kStep values; `values(i)` gives those of a register from index i on.
 template <DType S, DType D, bool kStream, typename V>
 HWY_INLINE void convert_step(std::byte* to, V values) {
-  constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kLine / kSize;
+  constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kCacheLine / kSize;
   if constexpr (kSize >= 4) {
     for (int64_t i = 0; i < kStep<S, D>; i += kValues) store_values<D, kStream>(values(i), to + i * kSize);
   } else {
@@ -25,20 +25,21 @@ HWY_INLINE void convert_step(std::byte* to, V values) {
       const auto line = narrow_line<D>([&](int64_t k) HWY_ATTR { return values(i + k * kValues); });
       put<kStream>(hn::Vec<Wide<uint8_t>>{line}, Wide<uint8_t>(), as<uint8_t>(to + i * kSize));
 #else
-      alignas(64) std::byte line[kLine];
+      alignas(64) std::byte line[kCacheLine];
       std::byte* at = kStream ? line : to + i * kSize;
       for (int64_t k = 0; k < kPerLine; k += kValues) store_values<D, false>(values(i + k), at + k * kSize);
-      if constexpr (kStream) stream_lines(line, to + i * kSize, kLine, 0);
+      if constexpr (kStream) stream_lines(line, to + i * kSize, kCacheLine, 0);
 #endif
     }
   }
 }
 
-/// Some bytes to memory for kMost, as a whole: what is loaded from there need not wait for several stores.
+/// Loads some bytes into memory that has room for kMost, by one store, so that a load of all kMost bytes need not wait
+/// for several stores.
 template <int64_t kMost>
 HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
-  const uint64_t some = (uint64_t{1} << bytes % kLine) - 1;
+  const uint64_t some = (uint64_t{1} << bytes % kCacheLine) - 1;
   if constexpr (kMost == 16)
     return _mm_store_si128(reinterpret_cast<__m128i*>(all), _mm_maskz_loadu_epi8(static_cast<__mmask16>(some), src));
   if constexpr (kMost == 32) {
@@ -50,11 +51,11 @@ HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
   __builtin_memcpy(all, src, static_cast<std::size_t>(bytes));
 }
 
-/// The other way.
+/// Stores some bytes of such memory.
 template <int64_t kMost>
 HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) {
 #if HWY_TARGET <= HWY_AVX3
-  const uint64_t some = (uint64_t{1} << bytes % kLine) - 1;
+  const uint64_t some = (uint64_t{1} << bytes % kCacheLine) - 1;
   if constexpr (kMost == 16) {
     const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(all));
     return _mm_mask_storeu_epi8(dst, static_cast<__mmask16>(some), v);
@@ -68,14 +69,15 @@ HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) 
   __builtin_memcpy(dst, all, static_cast<std::size_t>(bytes));
 }
 
-/// The source's lines `ahead` bytes on of those that `bytes` bytes from `at` on begin, at `offset` of a run; 0 for none.
-/// Inlined by force: gcc drops calls of what does nothing but prefetch.
+/// Prefetches the source's lines that lie `ahead` bytes behind the `bytes` bytes from `at` on, once a line: where `offset`,
+/// the place of `at` in its run, is a multiple of one. Nothing where `ahead` is 0. Inlined by force, as gcc drops calls of
+/// a function that only prefetches.
 HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, int64_t ahead) {
-  if (ahead == 0 || offset % kLine != 0) return;
-  for (int64_t b = 0; b < bytes; b += kLine) prefetch(at + ahead + b);
+  if (ahead == 0 || offset % kCacheLine != 0) return;
+  for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + ahead + b);
 }
 
-/// The first `count` values of a register, by way of memory that has as many as a register: fewer than kValues.
+/// Converts `count` values, fewer than a register has, by way of memory that has room for a whole register.
 template <DType S, DType D, bool kStream, typename Operate>
 HWY_INLINE void convert_part(const std::byte* src, std::byte* dst, int64_t count, Operate operate) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
@@ -83,14 +85,14 @@ HWY_INLINE void convert_part(const std::byte* src, std::byte* dst, int64_t count
   alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
   load_some<kValues * kSrc>(src, from, count * kSrc);
   store_values<D, false>(operate(load_values<S>(from)), to);
-  // Not by a mask that reaches into a line which passes by the cache.
-  if constexpr (kStream && kValues * kDst <= kLine)
+  // A masked store would also touch the line beside, which is written past the cache.
+  if constexpr (kStream && kValues * kDst <= kCacheLine)
     copy_short(to, dst, count * kDst);
   else
     store_some<kValues * kDst>(to, dst, count * kDst);
 }
 
-/// The steps of a run from value i on as far as whole steps go; the index of the first value that is left.
+/// Converts a run from value i on as far as whole steps go, and returns the index of the first value that is left.
 template <DType S, DType D, bool kStream, typename Operate>
 HWY_INLINE int64_t convert_steps(const std::byte* src, std::byte* dst, int64_t i, int64_t n, int64_t ahead,
                                  Operate operate) {
@@ -101,13 +103,14 @@ HWY_INLINE int64_t convert_steps(const std::byte* src, std::byte* dst, int64_t i
                                 [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
   };
   if constexpr (kStream) {
-    // Long runs in several places at a time: of a few streams side by side the machine fetches more than of one.
+    // Long runs are converted at several places at a time: the processor prefetches more of a few streams side by side
+    // than of one.
     constexpr int64_t kStreams = 4, kMin = 4096;
-    if (const int64_t part = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; part >= kMin) {
-      for (const int64_t end = i + part; i < end; i += kStep<S, D>) {
-        for (int64_t k = 0; k < kStreams; ++k) step(i + k * part);
+    if (const int64_t each = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; each >= kMin) {
+      for (const int64_t end = i + each; i < end; i += kStep<S, D>) {
+        for (int64_t k = 0; k < kStreams; ++k) step(i + k * each);
       }
-      i += (kStreams - 1) * part;
+      i += (kStreams - 1) * each;
     }
   }
   for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
@@ -117,7 +120,7 @@ HWY_INLINE int64_t convert_steps(const std::byte* src, std::byte* dst, int64_t i
   return i;
 }
 
-/// A run of n values through the cache. `operate` is the multiplication, or nothing.
+/// Converts a run of n values through the cache. `operate` multiplies by the scale, or does nothing.
 template <DType S, DType D, typename Operate>
 HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead, Operate operate) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
@@ -129,29 +132,29 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
     one(i);
   }
   if (i == n) return;
-  // The last register's values, some for the second time.
+  // The last register is converted as a whole, some of its values for the second time.
   if (n >= kValues)
     one(n - kValues);
   else
-    convert_part<S, D, false>(src + i * kSrc, dst + i * kDst, n - i, operate);
+    convert_partial<S, D, false>(src + i * kSrc, dst + i * kDst, n - i, operate);
 }
 
-/// As convert_run(), whole lines of the destination past the cache. False, with nothing done, where a run is shorter than
-/// its way to the first line, or an element lies across lines.
+/// Does the same with whole lines of the destination written past the cache. It returns false, with nothing done, where
+/// the run ends before the first line begins or where elements lie across two lines.
 template <DType S, DType D, typename Operate>
 HWY_INLINE bool convert_run_past_cache(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead,
                                        Operate operate) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kLine - 1);
+  const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
   if (head % kDst != 0 || head > n * kDst) return false;
   const int64_t before = head / kDst;
-  // What is left before the first line and behind the last one.
+  // The values before the first whole line and behind the last one.
   const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
     for (; i + kValues <= end; i += kValues) {
       fetch_ahead(src + i * kSrc, i * kSrc, kValues * kSrc, ahead);
       store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst);
     }
-    if (i < end) convert_part<S, D, true>(src + i * kSrc, dst + i * kDst, end - i, operate);
+    if (i < end) convert_partial<S, D, true>(src + i * kSrc, dst + i * kDst, end - i, operate);
   };
   for (int64_t i = 0, end = before;; end = n) {
     edge(i, end);
@@ -164,14 +167,14 @@ template <DType S, DType D, bool kStream>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
              const float* scale, int64_t ahead) {
   const auto each = [&](auto operate) HWY_ATTR {
-    // Short runs, of which there are many.
+    // Runs of one register, of which there are many, have a loop of their own.
     if (n == kValues) {
       constexpr int64_t kBytes = kValues * static_cast<int64_t>(sizeof(Storage<D>));
       for (int64_t r = 0; r < runs; ++r) {
         const std::byte* from = src + src_runs[r];
         std::byte* to = dst + dst_runs[r];
         if (ahead != 0) prefetch(from + ahead);
-        if (kStream && kBytes % kLine == 0 && reinterpret_cast<uintptr_t>(to) % kLine == 0)
+        if (kStream && kBytes % kCacheLine == 0 && reinterpret_cast<uintptr_t>(to) % kCacheLine == 0)
           store_values<D, kStream>(operate(load_values<S>(from)), to);
         else
           store_values<D, false>(operate(load_values<S>(from)), to);
@@ -193,7 +196,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
 
 template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
-  // By way of f64, as the rules ask for, these are the same.
+  // The rules ask for f64 as compute type here; the results are the same by way of f32.
   constexpr bool kWide = (S == DType::f64 && D == DType::f32) || (kExactInF32<S> && D == DType::f64);
   if constexpr (kWide || (kInRegisters<S> && kInRegisters<D> && !(S == DType::s32 && D == DType::s32)))
     return &convert<S, D, kStream>;

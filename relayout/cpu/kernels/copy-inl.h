@@ -6,13 +6,13 @@ namespace {
 
 RELAYOUT_INLINE void copy_one(const std::byte* src, std::byte* dst, int64_t n) {
   if (n <= 64) return copy_short(src, dst, n);
-  // The library knows the machine's best way for long runs.
+  // The C library has the best copy of long runs for this machine.
   if (n >= 1024) return void(__builtin_memcpy(dst, src, static_cast<std::size_t>(n)));
-  for (int64_t i = 0; i + kLine < n; i += kLine) copy_line(src + i, dst + i);
-  copy_line(src + n - kLine, dst + n - kLine);
+  for (int64_t i = 0; i + kCacheLine < n; i += kCacheLine) copy_line(src + i, dst + i);
+  copy_line(src + n - kCacheLine, dst + n - kCacheLine);
 }
 
-/// Every run of a region, by `one`.
+/// Calls `one` for every run of a region.
 template <typename One>
 RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                               Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead, One one) {
@@ -21,14 +21,14 @@ RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_
     std::byte* to = dst + dst_rows[r];
     for (int64_t c = 0; c < cols; ++c) {
       if (ahead != 0) {
-        for (int64_t b = 0; b < bytes; b += kLine) prefetch(from + src_cols[c] + ahead + b);
+        for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(from + src_cols[c] + ahead + b);
       }
       one(from + src_cols[c], to + dst_cols[c]);
     }
   }
 }
 
-/// Runs of so many bytes, by each(one), which gives all of them to `one`.
+/// Copies runs of so many bytes. each(one) must call `one` for every run.
 template <typename Each>
 RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
   const auto whole = [&]<typename T>(T) __attribute__((always_inline)) {
@@ -44,7 +44,7 @@ RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
     case 64: return each([](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
     default: break;
   }
-  // As copy_short(): which moves is the same for all.
+  // As copy_short(), but the moves are chosen once for all runs.
   const auto by = [&]<typename T>(T) __attribute__((always_inline)) {
     const int64_t last = bytes - static_cast<int64_t>(sizeof(T));
     each([=](const std::byte* from, std::byte* to) {
@@ -77,9 +77,9 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
 
 void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps, int64_t rows, int64_t cols,
                   int64_t bytes) {
-  // Rows in the outer loop. The longer side; of parts of lines, which are written one after the other, only where
-  // it reads a few stretches of the source as they lie.
-  if (rows < cols && (bytes >= kLine || (rows <= 32 && src_steps[0] == bytes))) {
+  // The inner loop goes along the columns, or along the rows where these are fewer. Pieces of less than a line, which
+  // are written one after the other, change places only where rows are then read in a few stretches of the source.
+  if (rows < cols && (bytes >= kCacheLine || (rows <= 32 && src_steps[0] == bytes))) {
     std::swap(rows, cols);
     std::swap(src_steps[0], src_steps[1]);
     std::swap(dst_steps[0], dst_steps[1]);
@@ -118,8 +118,8 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
     const Wide<uint64_t> wide;
     const auto value = hn::Set(wide, bits);
     return each([=](std::byte* to) HWY_ATTR {
-      const bool line = reinterpret_cast<uintptr_t>(to) % kLine == 0;
-      for (int64_t i = 0; i < kLine; i += 16 * kBlocks) {
+      const bool line = reinterpret_cast<uintptr_t>(to) % kCacheLine == 0;
+      for (int64_t i = 0; i < kCacheLine; i += 16 * kBlocks) {
         if (line)
           put<true>(value, wide, as<uint64_t>(to + i));
         else
@@ -133,13 +133,13 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
   if (mask == ~uint64_t{0}) return each([=](std::byte* to) HWY_ATTR { _mm512_storeu_si512(to, value); });
   each([=](std::byte* to) HWY_ATTR { _mm512_mask_storeu_epi8(to, mask, value); });
 #else
-  std::byte value[kLine + 8];
-  for (int64_t i = 0; i <= kLine; i += 8) store_unaligned(value + i, bits);
+  std::byte value[kCacheLine + 8];
+  for (int64_t i = 0; i <= kCacheLine; i += 8) store_unaligned(value + i, bits);
   struct {
     int8_t first, bytes;
-  } runs[kLine / 2];
+  } runs[kCacheLine / 2];
   int count = 0;
-  for (int first = 0; first < kLine && mask >> first != 0;) {
+  for (int first = 0; first < kCacheLine && mask >> first != 0;) {
     first += std::countr_zero(mask >> first);
     const int n = std::countr_one(mask >> first);
     runs[count++] = {static_cast<int8_t>(first), static_cast<int8_t>(n)};
@@ -190,7 +190,7 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 
 void flush() { hwy::FlushStream(); }
 
-#include "relayout/cpu/kernels/weave-inl.h"
+#include "relayout/cpu/kernels/permute_lines-inl.h"
 
 #endif
 
@@ -207,7 +207,7 @@ void add_copies(Kernels& k) {
 #if RELAYOUT_KERNELS_SIMD
   k.copy_stream = &copy_stream;
   k.flush = &flush;
-  k.weave = &weave;
-  k.woven_bytes = kWovenBytes;
+  k.permute_lines = &permute_lines;
+  k.permuted_bytes = kPermutedBytes;
 #endif
 }

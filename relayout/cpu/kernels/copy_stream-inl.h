@@ -1,9 +1,10 @@
-// Copies that pass by the cache, for copy-inl.h: runs by lists, of which several can make a line of the destination
-// together. Only where there are such stores.
+// Copies past the cache, for copy-inl.h: runs that start where lists say, of which several may make a line of the
+// destination together. Only for instruction sets that have stores past the cache.
 
 #include "relayout/cpu/kernels/copy_lines-inl.h"
 
-/// The line of the destination that runs are making, one after the other: `from` to `have` are its bytes so far.
+/// A line of the destination that is not complete yet: runs that follow each other add to it, and when it is whole it
+/// is written. So far it has its bytes `from` to `have`.
 class OpenLine {
  public:
   HWY_INLINE OpenLine() {
@@ -11,65 +12,67 @@ class OpenLine {
     bytes_ = _mm512_setzero_si512();
 #endif
   }
-  /// A run that starts at `to`: where no run ended, that is another line.
+  /// Begins a run that starts at `to`. If the run before did not end there, the line is finished and another one begun.
   HWY_INLINE void start(std::byte* to) {
     if (line_ + have_ == to) return;
     finish();
-    from_ = have_ = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) & (kLine - 1));
+    from_ = have_ = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) & (kCacheLine - 1));
     line_ = to - have_;
   }
-  /// The first bytes of a run of n that go into the line; it is written when it is whole.
+  /// Adds the first bytes of a run of n to the line, and writes the line if it is whole. Returns how many bytes it
+  /// took.
   HWY_INLINE int64_t complete(const std::byte* src, int64_t n) {
     if (have_ == 0) return 0;
-    const int64_t count = std::min(n, kLine - have_);
+    const int64_t count = std::min(n, kCacheLine - have_);
     add(src, count);
-    if (have_ < kLine) return count;
+    if (have_ < kCacheLine) return count;
     if (from_ > 0)
       finish();
     else
       write();
-    line_ += kLine;
+    line_ += kCacheLine;
     from_ = have_ = 0;
     return count;
   }
-  /// Whole lines.
+  /// Writes whole lines.
   HWY_INLINE void put(const std::byte* src, int64_t bytes, int64_t ahead) {
     constexpr int64_t kFew = 8;
-    if (bytes > kFew * kLine) {
+    if (bytes > kFew * kCacheLine) {
       stream_lines(src, line_, bytes, ahead);
     } else {
-      // Each by an instruction of its own, which the processor learns to fetch ahead by.
+      // Each line is loaded by an instruction of its own, as the processor learns for each load instruction by how much
+      // its address grows, and prefetches accordingly.
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kFew; ++i) {
-        if (i * kLine >= bytes) break;
-        stream_lines(src + i * kLine, line_ + i * kLine, kLine, 0);
+        if (i * kCacheLine >= bytes) break;
+        stream_lines(src + i * kCacheLine, line_ + i * kCacheLine, kCacheLine, 0);
       }
     }
     line_ += bytes;
   }
-  /// A run, of which so many bytes are there already from its first line on.
+  /// Adds a run, of which `there` bytes, from its first whole line on, are written already.
   HWY_INLINE void copy(const std::byte* src, std::byte* dst, int64_t bytes, int64_t there, int64_t ahead = 0) {
     start(dst);
     int64_t done = complete(src, bytes) + there;
     line_ += there;
-    const int64_t lines = (bytes - done) / kLine * kLine;
+    const int64_t lines = (bytes - done) / kCacheLine * kCacheLine;
     put(src + done, lines, ahead);
     done += lines;
     if (done < bytes) add(src + done, bytes - done);
   }
   HWY_INLINE void add(const std::byte* src, int64_t n) {
 #if HWY_TARGET <= HWY_AVX3
-    bytes_ = _mm512_mask_loadu_epi8(bytes_, part(have_, have_ + n), src - have_);
+    bytes_ = _mm512_mask_loadu_epi8(bytes_, bytes_mask(have_, have_ + n), src - have_);
 #else
     copy_short(src, bytes_ + have_, n);
 #endif
     have_ += n;
   }
-  /// What there is of the line.
+  /// Writes the bytes that the incomplete line has.
   HWY_INLINE void finish() {
     if (from_ == have_) return;
 #if HWY_TARGET <= HWY_AVX3
-    _mm512_mask_storeu_epi8(line_, part(from_, have_), bytes_);
+    _mm512_mask_storeu_epi8(line_, bytes_mask(from_, have_), bytes_);
 #else
     copy_short(bytes_ + from_, line_ + from_, have_ - from_);
 #endif
@@ -77,26 +80,27 @@ class OpenLine {
 
  private:
 #if HWY_TARGET <= HWY_AVX3
-  static HWY_INLINE __mmask64 part(int64_t begin, int64_t end) {
-    return (~uint64_t{0} >> (kLine - (end - begin))) << begin;
+  static HWY_INLINE __mmask64 bytes_mask(int64_t begin, int64_t end) {
+    return (~uint64_t{0} >> (kCacheLine - (end - begin))) << begin;
   }
   HWY_INLINE void write() { _mm512_stream_si512(reinterpret_cast<__m512i*>(line_), bytes_); }
   __m512i bytes_;
 #else
-  HWY_INLINE void write() { stream_lines(bytes_, line_, kLine, 0); }
-  alignas(kLine) std::byte bytes_[kLine];
+  HWY_INLINE void write() { stream_lines(bytes_, line_, kCacheLine, 0); }
+  alignas(kCacheLine) std::byte bytes_[kCacheLine];
 #endif
   std::byte* line_ = nullptr;
   int64_t from_ = 0, have_ = 0;
 };
 
-/// Places that are copied from side by side: memory is read faster so, as what the processor fetches ahead by itself is
-/// a little of each, and the first lines of a page cost less beside others. And the lines of each in turn.
+/// Long runs are copied from kSide places side by side, kTurn lines of each in turn. Memory is read faster so: the
+/// processor prefetches a little at each place, and while it waits for the first lines of a page at one place the
+/// others go on.
 constexpr int kSide = 8, kTurn = 4;
-/// Fewer runs and shorter long runs are not worth it. Runs are fetched so many turns ahead.
-constexpr int64_t kFewRuns = 32, kPage = 4 << 10, kTurnsAhead = 8;
+/// Fewer runs than kFewRuns are not copied side by side. Runs are prefetched kTurnsAhead turns ahead.
+constexpr int64_t kFewRuns = 32, kTurnsAhead = 8;
 
-/// A run of a region so many runs further on.
+/// The row and column of a run some runs further on.
 struct RunAhead {
   int64_t row, col;
   HWY_INLINE void step(int64_t cols) {
@@ -106,8 +110,8 @@ struct RunAhead {
   }
 };
 
-/// kLines lines from each of kStreams places, of which every `apart`-th is in the lists; each by instructions of its
-/// own, which the processor learns to fetch ahead by.
+/// Copies kLines lines from each of kStreams places, which are every `apart`-th entry of the lists. Each place has load
+/// instructions of its own, see OpenLine::put().
 template <int kStreams, int kLines>
 HWY_INLINE void stream_turn(const std::byte* src, Starts src_list, std::byte* dst, Starts dst_list, int64_t apart) {
 #pragma GCC unroll 8
@@ -115,14 +119,15 @@ HWY_INLINE void stream_turn(const std::byte* src, Starts src_list, std::byte* ds
     const std::byte* const from = src + src_list[k * apart];
     std::byte* const to = dst + dst_list[k * apart];
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < kLines; ++i) stream_lines(from + i * kLine, to + i * kLine, kLine, 0);
+    for (int64_t i = 0; i < kLines; ++i) stream_lines(from + i * kCacheLine, to + i * kCacheLine, kCacheLine, 0);
   }
 }
 
-/// Runs of kLines lines, stretches of rows side by side. Returns how many rows.
+/// Copies runs of kLines lines: the rows are cut into as many stretches as are copied side by side. Returns how many
+/// rows are done.
 template <int kLines>
 int64_t stream_line_runs(const Runs& runs) {
-  // Short loops: of more lines the processor has no more in flight.
+  // Of longer runs fewer places: the processor has no more lines in flight than these make.
   constexpr int kStreams = kLines > kTurn ? kSide / 2 : kSide;
   const int64_t apart = runs.rows / kStreams;
   RunAhead next{kTurnsAhead / runs.cols, kTurnsAhead % runs.cols};
@@ -133,8 +138,8 @@ int64_t stream_line_runs(const Runs& runs) {
         for (int64_t k = 0; k < kStreams; ++k) {
           const std::byte* const at = runs.src + runs.src_rows[k * apart + next.row] + runs.src_cols[next.col];
 #pragma GCC unroll 8
-          for (int64_t i = 0; i < kLines; ++i) prefetch(at + i * kLine);
-          prefetch(at + kLines * kLine - 1);
+          for (int64_t i = 0; i < kLines; ++i) prefetch(at + i * kCacheLine);
+          prefetch(at + kLines * kCacheLine - 1);
         }
         next.step(runs.cols);
       }
@@ -145,11 +150,12 @@ int64_t stream_line_runs(const Runs& runs) {
   return apart * kStreams;
 }
 
-/// Runs that make lines one after the other, stretches of rows side by side. Returns how many rows.
+/// Copies runs that make lines together: stretches of rows side by side, each with a line of its own that is
+/// incomplete. Returns how many rows are done.
 int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   constexpr int kStreams = kSide / 2;
-  // Stretches of whole lines, where the first one starts at a line.
-  const int64_t whole = runs.cols > 1 ? 1 : kLine / std::min(kLine, bytes & -bytes);
+  // A stretch has so many rows, or a multiple, that it is whole lines if the first one starts at a line.
+  const int64_t whole = runs.cols > 1 ? 1 : kCacheLine / std::min(kCacheLine, bytes & -bytes);
   const int64_t apart = runs.rows / kStreams / whole * whole;
   OpenLine open[kStreams];
   for (int64_t r = 0; r < apart; ++r) {
@@ -166,89 +172,92 @@ int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   return apart * kStreams;
 }
 
-/// Whole lines of runs of a page and more: of eight runs side by side, or of eight parts of one. Then what is left of
-/// them.
+/// Copies the whole lines of runs of a page and more: of eight runs side by side or, of a run that is left, of eight
+/// places of it. Then it copies what is left of these runs.
 void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Starts dst_list, int64_t count,
                       int64_t bytes) {
   int64_t from[kSide], to[kSide];
   int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst));
   for (int64_t i = 0; i < count; ++i) bits |= dst_list[i];
-  // So many of each, wherever it starts.
-  const int64_t lines = (bits % kLine == 0 ? bytes : bytes - (kLine - 1)) / kLine, part = lines / kSide;
+  // A run has at least so many whole lines, wherever it starts.
+  const int64_t lines = (bits % kCacheLine == 0 ? bytes : bytes - (kCacheLine - 1)) / kCacheLine, each = lines / kSide;
   const int64_t apart = count / kSide;
   const auto start = [&](int64_t k, int64_t run, int64_t line) {
-    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst + dst_list[run])) & (kLine - 1);
-    from[k] = src_list[run] + head + line * kLine;
-    to[k] = dst_list[run] + head + line * kLine;
+    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst + dst_list[run])) & (kCacheLine - 1);
+    from[k] = src_list[run] + head + line * kCacheLine;
+    to[k] = dst_list[run] + head + line * kCacheLine;
   };
   const auto side_by_side = [&](int64_t n) HWY_ATTR {
     int64_t i = 0;
-    for (; i + kTurn <= n; i += kTurn) stream_turn<kSide, kTurn>(src + i * kLine, from, dst + i * kLine, to, 1);
-    for (; i < n; ++i) stream_turn<kSide, 1>(src + i * kLine, from, dst + i * kLine, to, 1);
+    for (; i + kTurn <= n; i += kTurn)
+      stream_turn<kSide, kTurn>(src + i * kCacheLine, from, dst + i * kCacheLine, to, 1);
+    for (; i < n; ++i) stream_turn<kSide, 1>(src + i * kCacheLine, from, dst + i * kCacheLine, to, 1);
   };
   for (int64_t i = 0; i < apart; ++i) {
     for (int64_t k = 0; k < kSide; ++k) start(k, k * apart + i, 0);
     side_by_side(lines);
   }
   for (int64_t i = apart * kSide; i < count; ++i) {
-    for (int64_t k = 0; k < kSide; ++k) start(k, i, k * part);
-    side_by_side(part);
+    for (int64_t k = 0; k < kSide; ++k) start(k, i, k * each);
+    side_by_side(each);
   }
   OpenLine line;
   for (int64_t i = 0; i < count; ++i)
-    line.copy(src + src_list[i], dst + dst_list[i], bytes, (i < apart * kSide ? lines : part * kSide) * kLine);
+    line.copy(src + src_list[i], dst + dst_list[i], bytes, (i < apart * kSide ? lines : each * kSide) * kCacheLine);
   line.finish();
 }
 
-/// Every run of a region, by `one`. Runs that lie apart are fetched by the lists, as what the processor fetches ahead
-/// by itself ends with each of them; so are lines of the destination that are written in parts.
+/// Calls `one` for every run of a region. Runs that do not follow each other in the source are prefetched by the lists,
+/// as the processor's own prefetching ends with each run. So are lines of the destination that are written in several
+/// stores.
 template <typename One>
 HWY_INLINE void stream_each(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, One one) {
-  constexpr int64_t kListAhead = 8 << 10, kPartsAhead = 16, kLong = 2 << 10;
-  const int64_t far = std::max<int64_t>(1, kListAhead / bytes), apart = far * (bytes + kLine);
+  constexpr int64_t kListAhead = 8 << 10, kPartialsAhead = 16, kLong = 2 << 10;
+  const int64_t far = std::max<int64_t>(1, kListAhead / bytes), apart = far * (bytes + kCacheLine);
   const Starts dst_list = cols > 1 ? dst_cols : dst_rows;
-  const bool parts = cols * rows > 1 && dst_list[1] - dst_list[0] != bytes;
+  const bool partial = cols * rows > 1 && dst_list[1] - dst_list[0] != bytes;
   RunAhead next{bytes > kLong ? rows : far / cols, far % cols};
-  RunAhead part{parts ? kPartsAhead / cols : rows, kPartsAhead % cols};
+  RunAhead store{partial ? kPartialsAhead / cols : rows, kPartialsAhead % cols};
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < cols; ++c) {
       const std::byte* const from = src + src_rows[r] + src_cols[c];
       if (next.row < rows) {
         const std::byte* const at = src + src_rows[next.row] + src_cols[next.col];
         if (at - from >= apart || at < from) {
-          for (int64_t b = 0; b < bytes; b += kLine) prefetch(at + b);
+          for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + b);
           prefetch(at + bytes - 1);
         }
         next.step(cols);
       }
-      if (part.row < rows) {
-        std::byte* const at = dst + dst_rows[part.row] + dst_cols[part.col];
-        if (reinterpret_cast<uintptr_t>(at) % kLine != 0) __builtin_prefetch(at, 1, 3);
-        if (reinterpret_cast<uintptr_t>(at + bytes) % kLine != 0) __builtin_prefetch(at + bytes - 1, 1, 3);
-        part.step(cols);
+      if (store.row < rows) {
+        std::byte* const at = dst + dst_rows[store.row] + dst_cols[store.col];
+        if (reinterpret_cast<uintptr_t>(at) % kCacheLine != 0) __builtin_prefetch(at, 1, 3);
+        if (reinterpret_cast<uintptr_t>(at + bytes) % kCacheLine != 0) __builtin_prefetch(at + bytes - 1, 1, 3);
+        store.step(cols);
       }
       one(from, dst + dst_rows[r] + dst_cols[c]);
     }
   }
 }
 
-/// Rows of runs, those at the start side by side where they gain by it; the others are left. Returns how many.
+/// Copies the first rows of a region from several places side by side, where that gains. Returns how many rows are
+/// done.
 int64_t stream_side_by_side(const Runs& runs, int64_t bytes) {
   if (runs.cols == 1 && bytes >= kPage && bytes * runs.rows >= kSide * kPage) {
     stream_long_runs(runs.src + runs.src_cols[0], runs.src_rows, runs.dst + runs.dst_cols[0], runs.dst_rows, runs.rows,
                      bytes);
     return runs.rows;
   }
-  if (runs.rows * runs.cols < kFewRuns || bytes < kLine || bytes >= kSide * kLine) return 0;
+  if (runs.rows * runs.cols < kFewRuns || bytes < kCacheLine || bytes >= kSide * kCacheLine) return 0;
   int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(runs.dst)) | bytes;
   for (int64_t r = 0; r < runs.rows; ++r) bits |= runs.dst_rows[r];
   for (int64_t c = 0; c < runs.cols; ++c) bits |= runs.dst_cols[c];
-  if (bits % kLine == 0) {
+  if (bits % kCacheLine == 0) {
     static constexpr decltype(&stream_line_runs<1>) kByLines[] = {
         &stream_line_runs<1>, &stream_line_runs<2>, &stream_line_runs<3>, &stream_line_runs<4>,
         &stream_line_runs<5>, &stream_line_runs<6>, &stream_line_runs<7>};
-    return kByLines[bytes / kLine - 1](runs);
+    return kByLines[bytes / kCacheLine - 1](runs);
   }
   const Starts inner = runs.cols > 1 ? runs.dst_cols : runs.dst_rows;
   return inner[1] - inner[0] == bytes ? stream_open_runs(runs, bytes) : 0;
@@ -256,7 +265,7 @@ int64_t stream_side_by_side(const Runs& runs, int64_t bytes) {
 
 void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                  Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead) {
-  constexpr int64_t kHalf = kLine / 2, kQuarter = kLine / 4;
+  constexpr int64_t kHalf = kCacheLine / 2, kQuarter = kCacheLine / 4;
   if (bytes == 0) return;
   const auto aligned = [&](int64_t to) {
     int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst));
@@ -270,14 +279,14 @@ void copy_stream(const std::byte* src, Starts src_rows, Starts src_cols, std::by
   const auto each_short = [&](auto one) __attribute__((always_inline)) {
     each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0, one);
   };
-  if (bytes == kLine && rows > 1 && cols > 1 && aligned(kLine)) {
-    // Short loops: the more lines the processor has in flight.
-    each_short([](const std::byte* from, std::byte* to) HWY_ATTR { stream_lines(from, to, kLine, 0); });
+  if (bytes == kCacheLine && rows > 1 && cols > 1 && aligned(kCacheLine)) {
+    // One line at a time: in a short loop the processor has more lines in flight.
+    each_short([](const std::byte* from, std::byte* to) HWY_ATTR { stream_lines(from, to, kCacheLine, 0); });
   } else if (copy_as_lines({src, dst, src_rows, src_cols, dst_rows, dst_cols, rows, cols}, bytes) ||
              copy_as_lines({src, dst, src_cols, src_rows, dst_cols, dst_rows, cols, rows}, bytes)) {
     return;
   } else if (bytes == kHalf && aligned(kHalf)) {
-    // Halves and quarters of lines, one after the other.
+    // Halves and quarters of lines are written one after the other.
     const hn::CappedTag<uint8_t, kHalf> d;
     each_short([=](const std::byte* from, std::byte* to) HWY_ATTR {
       for (int64_t b = 0; b < kHalf; b += static_cast<int64_t>(hn::MaxLanes(d)))

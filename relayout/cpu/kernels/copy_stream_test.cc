@@ -1,5 +1,5 @@
-// Kernels that copy past the cache: right for runs of all sizes, at all misalignments, in any shape that has a way of
-// its own, and not one byte outside.
+// Kernels that copy past the cache: right for runs of all sizes, at all misalignments, in every shape that has code of
+// its own; and not one byte outside is written.
 #include <gtest/gtest.h>
 
 #include <algorithm>

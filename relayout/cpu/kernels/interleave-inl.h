@@ -44,18 +44,18 @@ struct Few {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// For each of K lines which bytes of K registers it has, by pairs of registers: bits 0 to 6 say which of a pair's, bit
-/// k of a byte's mask which pair.
+/// Says, for each of K lines, which bytes of K registers it has. index[line][p] are the bytes within the pair p of
+/// registers (0 to 127), and bit b of second[line] says that byte b comes from the second pair.
 template <int64_t kSize, int kK, bool kBack>
-struct Weave {
+struct InterleaveBytes {
   alignas(64) uint8_t index[kK][2][64] = {};
   uint64_t second[kK] = {};
 
-  constexpr Weave() {
+  constexpr InterleaveBytes() {
     for (int64_t line = 0; line < kK; ++line) {
       for (int64_t b = 0; b < 64; ++b) {
         const int64_t lanes = 64 / kSize;
-        // Element e of the K lines, one after the other.
+        // The byte belongs to element e of the K lines together.
         const int64_t e = (line * 64 + b) / kSize;
         const int64_t from = kBack ? e % lanes * kK + e / lanes : e % kK * lanes + e / kK;
         const int64_t byte = from * kSize + b % kSize, pair = byte / 128;
@@ -68,33 +68,33 @@ struct Weave {
 };
 
 template <int64_t kSize, bool kBack, class D, int kK>
-HWY_INLINE Few<D, kK> weave(D, const Few<D, kK>& in) {
-  static constexpr Weave<kSize, kK, kBack> kWeave;
+HWY_INLINE Few<D, kK> permute_interleaved(D, const Few<D, kK>& in) {
+  static constexpr InterleaveBytes<kSize, kK, kBack> kBytes;
   Few<D, kK> out;
   for (std::size_t i = 0; i < kK; ++i) {
-    out.v[i].raw = _mm512_permutex2var_epi8(in.v[0].raw, _mm512_load_si512(kWeave.index[i][0]), in.v[1].raw);
-    const __m512i index = _mm512_load_si512(kWeave.index[i][1]);
+    out.v[i].raw = _mm512_permutex2var_epi8(in.v[0].raw, _mm512_load_si512(kBytes.index[i][0]), in.v[1].raw);
+    const __m512i index = _mm512_load_si512(kBytes.index[i][1]);
     if constexpr (kK == 3)
-      out.v[i].raw = _mm512_mask_permutexvar_epi8(out.v[i].raw, kWeave.second[i], index, in.v[2].raw);
+      out.v[i].raw = _mm512_mask_permutexvar_epi8(out.v[i].raw, kBytes.second[i], index, in.v[2].raw);
     if constexpr (kK == 4) {
       const __m512i other = _mm512_permutex2var_epi8(in.v[2].raw, index, in.v[3].raw);
-      out.v[i].raw = _mm512_mask_mov_epi8(out.v[i].raw, kWeave.second[i], other);
+      out.v[i].raw = _mm512_mask_mov_epi8(out.v[i].raw, kBytes.second[i], other);
     }
   }
   return out;
 }
 
-/// One register's rows of K columns each.
+/// Stores the rows that one register of each of K columns has.
 template <bool kStream, int kK, class D, typename T>
 HWY_INLINE void store_interleaved(D d, const Few<D, kK>& in, T* to) {
-  const auto out = weave<sizeof(T), false>(d, in);
+  const auto out = permute_interleaved<sizeof(T), false>(d, in);
   for (int i = 0; i < kK; ++i) put<kStream>(out.v[i], d, to + i * static_cast<int64_t>(hn::MaxLanes(d)));
 }
 template <int kK, class D, typename T>
 HWY_INLINE Few<D, kK> load_interleaved(D d, const T* from) {
   Few<D, kK> in;
   for (int i = 0; i < kK; ++i) in.v[i] = hn::LoadU(d, from + i * static_cast<int64_t>(hn::MaxLanes(d)));
-  return weave<sizeof(T), true>(d, in);
+  return permute_interleaved<sizeof(T), true>(d, in);
 }
 
 #else
@@ -122,7 +122,7 @@ HWY_INLINE Few<D, kK> load_interleaved(D d, const T* from) {
 
 #endif
 
-/// Rows [begin, end), whole registers of them; kStream: dst's bytes there are whole lines.
+/// Interleaves rows [begin, end), a whole number of registers. kStream: these are whole lines of the destination.
 template <typename T, int kCols, bool kStream>
 HWY_INLINE void interleave_rows(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t begin,
                                 int64_t end) {
@@ -145,32 +145,32 @@ void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, i
   const int64_t whole = rows / kLanes * kLanes;
   interleave_rows<T, kCols, false>(src, src_cols, dst, 0, whole);
   if (whole == rows) return;
-  // The last register repeats some.
+  // The last register starts earlier and does some rows again.
   if (whole > 0) return interleave_rows<T, kCols, false>(src, src_cols, dst, rows - kLanes, rows);
   interleave_plain<T, kCols>(src, src_cols, dst, 0, rows);
 }
 
-/// The same, lines past the cache. Where no row starts at a line, through it.
+/// As interleave(), with whole lines written past the cache; where no row starts at a line, all goes through it.
 template <typename T, int kCols>
 void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
   constexpr int64_t kRow = kCols * static_cast<int64_t>(sizeof(T));
   int64_t first = 0;
-  while (first < kLine && (reinterpret_cast<intptr_t>(dst) + first * kRow) % kLine != 0) ++first;
-  if (first == kLine || first >= rows) return interleave<T, kCols>(src, src_cols, dst, rows);
+  while (first < kCacheLine && (reinterpret_cast<intptr_t>(dst) + first * kRow) % kCacheLine != 0) ++first;
+  if (first == kCacheLine || first >= rows) return interleave<T, kCols>(src, src_cols, dst, rows);
   const int64_t end = first + (rows - first) / kLanes * kLanes;
   if (kCols > 4 && rows >= kLanes && first <= kLanes) {
-    // Many elements are before the first line and after the last one: those of a register are made elsewhere.
-    alignas(64) std::byte made[kCols * kLine];
-    const auto part = [&](int64_t row, int64_t from, int64_t count) HWY_ATTR {
+    // What comes before the first whole line and after the last one is made in memory, a register of rows, and copied.
+    alignas(64) std::byte made[kCols * kCacheLine];
+    const auto partial = [&](int64_t row, int64_t from, int64_t count) HWY_ATTR {
       int64_t cols[kCols];
       for (int c = 0; c < kCols; ++c) cols[c] = src_cols[c] + row * static_cast<int64_t>(sizeof(T));
       interleave_rows<T, kCols, false>(src, cols, made, 0, kLanes);
       __builtin_memcpy(dst + (row + from) * kRow, made + from * kRow, static_cast<std::size_t>(count * kRow));
     };
-    if (first > 0) part(0, 0, first);
+    if (first > 0) partial(0, 0, first);
     interleave_rows<T, kCols, true>(src, src_cols, dst, first, end);
-    if (end < rows) part(rows - kLanes, kLanes - (rows - end), rows - end);
+    if (end < rows) partial(rows - kLanes, kLanes - (rows - end), rows - end);
     return;
   }
   interleave_plain<T, kCols>(src, src_cols, dst, 0, first);
@@ -178,7 +178,7 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   interleave_plain<T, kCols>(src, src_cols, dst, end, rows);
 }
 
-/// Columns [begin, end), whole registers of them; kStream: each row's bytes there are whole lines.
+/// Deinterleaves columns [begin, end), a whole number of registers. kStream: these are whole lines of each row.
 template <typename T, int kRows, bool kStream>
 HWY_INLINE void deinterleave_cols(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t begin,
                                   int64_t end) {
@@ -207,31 +207,31 @@ void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   deinterleave_plain<T, kRows>(src, dst, dst_rows, 0, cols);
 }
 
-/// The same, for rows that start at lines and are whole lines. Of more than four rows also others: what is lines in all
-/// of them alike passes by the cache.
+/// As deinterleave(), past the cache, for rows that start at lines and are whole lines. More than four rows may be any:
+/// where all of them start at the same byte of a line, their whole lines are written past the cache.
 template <typename T, int kRows>
 void deinterleave_stream(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
   constexpr int64_t kSize = sizeof(T);
   if constexpr (kRows > 4) {
     const auto start = [&](int r) HWY_ATTR { return reinterpret_cast<intptr_t>(dst) + dst_rows[r]; };
-    const int64_t bytes = -start(0) & (kLine - 1), first = bytes / kSize;
+    const int64_t bytes = -start(0) & (kCacheLine - 1), first = bytes / kSize;
     intptr_t unlike = bytes % kSize;
-    for (int r = 1; r < kRows; ++r) unlike |= (start(r) - start(0)) & (kLine - 1);
+    for (int r = 1; r < kRows; ++r) unlike |= (start(r) - start(0)) & (kCacheLine - 1);
     if (unlike != 0 || first > kLanes || first + kLanes > cols) return deinterleave<T, kRows>(src, dst, dst_rows, cols);
     const int64_t end = first + (cols - first) / kLanes * kLanes;
-    // A register's columns made elsewhere, of which some are put.
-    const auto part = [&](int64_t col, int64_t from, int64_t count) HWY_ATTR {
-      alignas(64) std::byte made[kRows * kLine];
+    // Makes a register of columns in memory and copies some of them.
+    const auto partial = [&](int64_t col, int64_t from, int64_t count) HWY_ATTR {
+      alignas(64) std::byte made[kRows * kCacheLine];
       int64_t rows[kRows];
-      for (int r = 0; r < kRows; ++r) rows[r] = r * kLine;
+      for (int r = 0; r < kRows; ++r) rows[r] = r * kCacheLine;
       deinterleave_cols<T, kRows, false>(src + col * kRows * kSize, made, rows, 0, kLanes);
       for (int r = 0; r < kRows; ++r)
         copy_short(made + rows[r] + from * kSize, dst + dst_rows[r] + (col + from) * kSize, count * kSize);
     };
-    if (first > 0) part(0, 0, first);
+    if (first > 0) partial(0, 0, first);
     deinterleave_cols<T, kRows, true>(src, dst, dst_rows, first, end);
-    if (end < cols) part(cols - kLanes, kLanes - (cols - end), cols - end);
+    if (end < cols) partial(cols - kLanes, kLanes - (cols - end), cols - end);
   } else {
     deinterleave_cols<T, kRows, true>(src, dst, dst_rows, 0, cols);
   }

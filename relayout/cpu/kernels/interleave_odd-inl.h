@@ -8,17 +8,18 @@
 // permutation of each row's lanes. Interleaving is the same backwards.
 
 template <typename T, int kK>
-struct OddWeave {
+struct OddInterleave {
   static constexpr int kLanes = HWY_LANES(T), kTurns = 4;
-  /// Whether a lane is turned by 1 << i registers: all bits or none.
+  /// turns[i]: all bits of a lane are set where it is turned by 1 << i registers, none where it is not.
   alignas(64) T turns[kTurns][kLanes] = {};
-  /// The lane in which a row has group c, and the group that it has in lane l.
+  /// lane[row][c]: the lane in which a row has its element of group c; group[row][l]: the group of its element in lane
+  /// l.
   alignas(64) T lane[kK][kLanes] = {}, group[kK][kLanes] = {};
 
-  /// The row that is in register i once lanes are turned.
+  /// The row that register i holds once the lanes are turned.
   static constexpr int row(int i) { return i * kLanes % kK; }
 
-  constexpr OddWeave() {
+  constexpr OddInterleave() {
     static_assert(kK % 2 == 1 && kK > 4 && kK < 1 << kTurns);
     int inverse = 1;
     while (inverse * kLanes % kK != 1) ++inverse;
@@ -35,10 +36,10 @@ struct OddWeave {
   }
 };
 template <typename T, int kK>
-inline constexpr OddWeave<T, kK> kOddWeave;
+inline constexpr OddInterleave<T, kK> kOddInterleave;
 
-/// Lanes of a mask from kStep registers before, or, with kK - kStep, from so many after. The registers are one cycle:
-/// each is blended once the one that needs it has been.
+/// Takes the lanes of a mask from the register kStep before, modulo kK (kK - kStep: from kStep after). The registers
+/// are done along one cycle, so that each is changed only after the one that needs it.
 template <int kK, int kStep, class D, std::size_t... i>
 HWY_INLINE void turn_lanes(D d, const hn::TFromD<D>* lanes, Few<D, kK>& a, std::index_sequence<i...>) {
   const auto mask = hn::MaskFromVec(hn::Load(d, lanes));
@@ -50,7 +51,7 @@ HWY_INLINE void turn_lanes(D d, const hn::TFromD<D>* lanes, Few<D, kK>& a, std::
 template <int kK, bool kBack, class D>
 HWY_INLINE void turn(D d, Few<D, kK>& a) {
   using T = hn::TFromD<D>;
-  constexpr auto& turns = kOddWeave<T, kK>.turns;
+  constexpr auto& turns = kOddInterleave<T, kK>.turns;
   constexpr auto kAll = std::make_index_sequence<kK>();
   turn_lanes<kK, kBack ? kK - 1 : 1>(d, turns[0], a, kAll);
   turn_lanes<kK, kBack ? kK - 2 : 2>(d, turns[1], a, kAll);
@@ -70,19 +71,19 @@ HWY_INLINE hn::Vec<D> permute_lanes(D d, hn::Vec<D> v, const hn::TFromD<D>* lane
 
 template <bool kStream, int kK, class D, typename T, std::size_t... i>
 HWY_INLINE void store_odd(D d, const Few<D, kK>& in, T* to, std::index_sequence<i...>) {
-  using Odd = OddWeave<T, kK>;
+  using Odd = OddInterleave<T, kK>;
   Few<D, kK> out;
-  ((out.v[i] = permute_lanes(d, in.v[Odd::row(i)], kOddWeave<T, kK>.group[Odd::row(i)])), ...);
+  ((out.v[i] = permute_lanes(d, in.v[Odd::row(i)], kOddInterleave<T, kK>.group[Odd::row(i)])), ...);
   turn<kK, true>(d, out);
   (put<kStream>(out.v[i], d, to + i * hn::MaxLanes(d)), ...);
 }
 
 template <int kK, class D, typename T, std::size_t... i>
 HWY_INLINE Few<D, kK> load_odd(D d, const T* from, std::index_sequence<i...>) {
-  using Odd = OddWeave<T, kK>;
+  using Odd = OddInterleave<T, kK>;
   Few<D, kK> in, out;
   ((in.v[i] = hn::LoadU(d, from + i * hn::MaxLanes(d))), ...);
   turn<kK, false>(d, in);
-  ((out.v[Odd::row(i)] = permute_lanes(d, in.v[i], kOddWeave<T, kK>.lane[Odd::row(i)])), ...);
+  ((out.v[Odd::row(i)] = permute_lanes(d, in.v[i], kOddInterleave<T, kK>.lane[Odd::row(i)])), ...);
   return out;
 }

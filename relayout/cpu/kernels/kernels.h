@@ -1,8 +1,11 @@
 // The table of kernels: the inner loops that differ by instruction set.
 //
-// One table an instruction set, all filled from the same source (*-inl.h). The table drives dispatch, the
-// tests (every entry of every table) and the benchmarks. Kernels know where runs start and sizes in bytes, nothing
-// of layouts. They read and write exactly the elements asked for, at any alignment.
+// There is one table for each instruction set, and all are filled from the same source (*-inl.h). The table drives
+// dispatch, the tests (every entry of every table) and the benchmarks. A kernel is told where rows and columns start
+// and how many bytes things have; it knows nothing of layouts. It reads and writes exactly the elements asked for, at
+// any alignment.
+//
+// "Past the cache" means by stores that write whole lines to memory without reading them first (non-temporal stores).
 #pragma once
 
 #include <array>
@@ -20,27 +23,31 @@ namespace relayout::cpu {
 /// Where the columns or rows of a region start, in bytes from its base.
 using Starts = const int64_t*;
 
-/// A region of E-byte elements whose rows are contiguous in the source and whose columns are contiguous in the
-/// destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. `ahead` is the
-/// distance in bytes of what is prefetched into the second-level cache while a line of the source is read; 0 for none.
-/// transpose_stream: rows start at lines (64 bytes) of the destination and are whole lines; its stores pass by the
-/// cache. Or rows of 16 or 32 bytes start at multiples of their size, and should make whole lines one after the other.
+/// Transposes a region of E-byte elements whose rows are contiguous in the source and whose columns are contiguous in
+/// the destination: element (r, c) goes from src + src_cols[c] + r * E to dst + dst_rows[r] + c * E. While a line of
+/// the source is read, the line `ahead` bytes later is prefetched into the second-level cache; 0 for none.
+/// Kernels::transpose_stream writes past the cache. Its rows start at lines of the destination and are whole lines; or
+/// they have 16 or 32 bytes and start at multiples of their size, and should make whole lines one after the other.
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 
-/// The same through the cache for columns and rows that are a fixed distance apart on the other side. Where `ahead` is
-/// not 0, the source's next lines are fetched into the first level, and the destination's so many bytes ahead.
+/// The same through the cache, where columns start src_stride bytes apart and rows dst_stride bytes apart. Where
+/// `ahead` is not 0, the next lines of the source are prefetched into the first level, and the lines of the destination
+/// so many bytes ahead.
 using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
                                         int64_t rows, int64_t cols, int64_t ahead);
 
-/// As transpose_stream for rows that start anywhere, in lines of columns. Of each row the last line made is in `carry`,
-/// a line a row: a line of the destination is written once the next one is made. With `first` there is none before.
+/// As transpose_stream, for rows that start anywhere in lines. It is called for some columns after the others, each
+/// time as many as make whole lines. `carry` has 64 bytes for each row, in which the kernel keeps the last bytes that
+/// it made of the row: a line of the destination is written once the bytes that complete it are made. `first`: this is
+/// the first call, and nothing is in `carry`.
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
-/// A transposition past the cache that takes its source as it is: as transpose_stream where `carry` is null, or, for
-/// two to four columns, as interleave_stream; with a carry as transpose_carried. Any number of rows. `scale` is for
-/// values that are converted, as for ConvertKernel.
+/// A transposition past the cache of elements of 1 and 2 bytes, or of values that it converts, which need not be made
+/// dense first. Where `carry` is null it does what transpose_stream does, or interleave_stream for two to four columns;
+/// otherwise what transpose_carried does. Any number of rows. `scale` is for values that are converted, as for
+/// ConvertKernel.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                  std::byte* carry, bool first, int64_t rows, int64_t cols, const float* scale,
                                  int64_t ahead);
@@ -50,65 +57,69 @@ using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::by
 /// dst[dst_rows[r] + c] = src[c * K + r] for a fixed number K of rows: columns follow each other in the source.
 using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts dst_rows, int64_t cols);
 
-/// A region of runs of `bytes` contiguous bytes: run (r, c) goes from src_rows[r] + src_cols[c] to dst_rows[r] +
-/// dst_cols[c]. copy_stream: whole lines of the destination pass by the cache; runs of 16, 32 and 64 bytes that follow
-/// each other make lines together wherever they start, and others of 16 and 32 that start at multiples of 16 should.
+/// Copies a region of runs of `bytes` contiguous bytes: run (r, c) goes from src_rows[r] + src_cols[c] to dst_rows[r] +
+/// dst_cols[c]. Kernels::copy_stream writes whole lines of the destination past the cache. Runs of 16, 32 and 64 bytes
+/// that follow each other are put together to lines wherever they start; other runs of 16 and 32 bytes that start at
+/// multiples of 16 should make whole lines one after the other.
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 
-/// The same through the cache for rows and columns that are a fixed distance apart, those of `src_steps` and
-/// `dst_steps`: first of rows, then of columns.
+/// The same through the cache, where rows and columns are a fixed distance apart: src_steps[0] and dst_steps[0] bytes
+/// from row to row, [1] from column to column.
 using Steps2 = std::array<int64_t, 2>;
 using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps,
                                    int64_t rows, int64_t cols, int64_t bytes);
 
-/// The same with the bytes of each group of 16 permuted: byte i of a group comes from byte pattern[i], from which
-/// the same follows for a last group that is not whole. `bytes` is a multiple of the pattern's period.
+/// As CopyKernel, but the bytes of each group of 16 are permuted: byte i of a group comes from byte pattern[i]. The
+/// pattern may repeat after fewer bytes than 16; `bytes` is a multiple of these, so that the last group may be shorter.
 using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                                Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
 
-/// What tiles of 16 bytes and more of a region are, see BoxPlan::row_run: rows and columns, those of a run (the numbers
-/// of rows and columns are multiples), and the permutations of both sides; how many bytes ahead of what is read and
-/// written lines are fetched, 0 for not.
+/// A region that is done by tiles of registers (BoxPlan::row_run): its rows and columns, those of a run (of which the
+/// former are multiples), and the permutations of groups of 16 bytes on both sides. Lines are prefetched so many bytes
+/// ahead of where they are read and written; 0 for not.
 struct TileShape {
   int64_t rows, cols, row_run, col_run;
   const uint8_t *src_pattern, *dst_pattern;
   int64_t src_ahead = 0, dst_ahead = 0;
 };
 
-/// A region of runs of rows and columns: element (r, c) goes from src + src_rows[r] + src_cols[c] to dst + dst_rows[r]
-/// + dst_cols[c], but for the permutations.
+/// Moves such a region: apart from the permutations, element (r, c) goes from src + src_rows[r] + src_cols[c] to
+/// dst + dst_rows[r] + dst_cols[c].
 using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, const TileShape& shape);
 
-/// Groups of `bytes` bytes, 64 at most, that follow each other: byte i of each becomes what was its byte pattern[i];
-/// there are 64 of these. Up to 64 bytes past the last group are read, and written: `dst` may be any memory of its own,
-/// or start 64 bytes before `src`.
+/// Permutes groups of `bytes` bytes, 64 at most, that follow each other: byte i of each becomes what was its byte
+/// pattern[i]. `pattern` has 64 entries. Up to 64 bytes past the last group are read, and written: `dst` is memory of
+/// its own, or starts 64 bytes before `src`.
 using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
                                const uint8_t* pattern);
 
-/// Writes 8 bytes of `bits` again and again: of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c], last_col) on
-/// those that `mask` has, by bit. stream: whole lines are written past the cache.
+/// Fills with the 8 bytes of `bits`, again and again. Of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c],
+/// last_col) on, byte i is written where bit i of `mask` is set. `stream`: whole lines are written past the cache.
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
                             int64_t last_col, uint64_t mask, uint64_t bits, bool stream);
 
-/// n elements of 4 bits of each of `count` lines, which start at element first + lines[i] of a side, to or from bytes
-/// at i * step; signed ones are extended. Bytes that lines share with other elements keep these.
+/// Unpacks, or packs, n elements of 4 bits of each of `count` lines: line i starts at element first + lines[i] of the
+/// packed side, and at byte i * step of the other, where each element has a byte; signed ones are extended. Where a
+/// packed byte also has an element of something else, that is kept.
 using UnpackKernel = void (*)(const std::byte* src, int64_t first, Starts lines, int64_t count, int64_t n,
                               std::byte* to, int64_t step);
 using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst, int64_t first, Starts lines,
                             int64_t count, int64_t n);
 
-/// A line of the destination, or 16 bytes of one, out of a few stretches of the source of up to as many bytes each,
-/// from from[k] on.
+/// Says where the bytes of a line of the destination are read (or of 16 bytes of a line, where the instruction set
+/// cannot permute the bytes of two registers at once). They come from up to four *stretches* of the source, each as
+/// long as what is made; stretch k starts at from[k].
 ///
-/// 64 bytes: of a stretch the bytes in mask[k] are read. Byte i is byte index[0][i] of the first two of them, one after
-/// the other, or, where `later` has bit i, byte index[1][i] of the other two; where `filled` has it, it is none of
-/// them. `written`: which bytes a masked store has.
+/// Of 64 bytes: only the bytes of stretch k whose bit is set in mask[k] are read. Byte i of the line is byte
+/// index[0][i] of stretches 0 and 1, which count as one after the other; or, where bit i of `later` is set, byte
+/// index[1][i] of stretches 2 and 3; or padding, where bit i of `filled` is set. `written` says which bytes a masked
+/// store writes.
 ///
-/// 16 bytes: of a stretch all bytes are read. Byte i is byte index[0][16 * k + i] of stretch k where that is under 16,
-/// index[1][i] where it is that of none.
-struct alignas(64) WovenLine {
+/// Of 16 bytes: all bytes of a stretch are read. Byte i is byte index[0][16 * k + i] of the stretch k for which that is
+/// less than 16; where it is not for any stretch, byte i is index[1][i].
+struct alignas(64) PermutedLine {
   static constexpr int kStretches = 4;
   uint8_t index[kStretches / 2][64];
   int64_t from[kStretches];
@@ -116,20 +127,20 @@ struct alignas(64) WovenLine {
   uint64_t later, filled, written;
 };
 
-/// Makes `count` lines from the one at `first` of a list of `period` on, which repeats: each time `step` bytes further
-/// on in the source. All have at most so many stretches, at least one. Bytes that are filled become `fill`. `dst` may
-/// be any address, but past the cache it is at a line (16 bytes: at a multiple of that, and none are masked). From
-/// `end` on nothing is read.
-struct WovenLines {
+/// What a kernel makes lines of: `count` lines, of which the first is lines[first]; after the last line of a period the
+/// list starts again, with the source `step` bytes further on. Every line has 1 to `stretches` stretches. Padding bytes
+/// become `fill`. `dst` may be any address, but lines that go past the cache start at lines (where 16 bytes are made at
+/// a time: at multiples of 16; and then no store is masked). From `end` on nothing is read.
+struct PermutedLines {
   enum class Store : uint8_t { past_cache, whole, masked };
-  const WovenLine* lines;
+  const PermutedLine* lines;
   int64_t first, period, count, step;
   int stretches;
   uint8_t fill;
   Store store;
   const std::byte* end;
 };
-using WeaveKernel = void (*)(const std::byte* src, std::byte* dst, const WovenLines& lines);
+using PermuteLinesKernel = void (*)(const std::byte* src, std::byte* dst, const PermutedLines& lines);
 
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};
@@ -139,23 +150,25 @@ struct Bytes16 {
   uint64_t low, high;
 };
 
-/// n elements, densely stored (4-bit ones a byte each), to n values of a compute type. Values too may have any address.
+/// Loads n elements, densely stored (those of 4 bits in a byte each), as n values of a compute type. Both sides may
+/// have any address.
 using LoadKernel = void (*)(const std::byte* src, void* values, int64_t n);
-/// n values of a compute type to n densely stored elements.
+/// Stores n values of a compute type as n densely stored elements.
 using StoreKernel = void (*)(const void* values, std::byte* dst, int64_t n);
 
-/// Runs of n densely stored elements each to another type by way of f32: run r goes from src + src_runs[r] to dst +
-/// dst_runs[r], times *scale where that is not null; a NaN that was scaled is the positive quiet one. `ahead` as for
-/// TransposeKernel. convert_stream: whole lines of the destination pass by the cache.
+/// Converts runs of n densely stored elements each to another type by way of f32: run r goes from src + src_runs[r] to
+/// dst + dst_runs[r], multiplied by *scale where that is not null; a NaN that was multiplied becomes the positive quiet
+/// one. `ahead` as for TransposeKernel. Kernels::convert_stream writes whole lines of the destination past the cache.
 using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
                                int64_t n, const float* scale, int64_t ahead);
 
-/// Which steps of the arithmetic are done, and with what. Value i uses attributes[i * stride].
+/// Which steps of the arithmetic (reorder/attributes.h) are done.
 struct Arithmetic {
   bool src_scale, dst_scale, src_zero_point, dst_zero_point;
   float beta;
 };
-/// values[i] becomes the value to store; `old` holds the destination's values where beta is not 0.
+/// values[i] becomes the value to store, with the attribute values at attributes[i * stride]. `old` holds the
+/// destination's old values where beta is not 0.
 using ArithmeticKernel = void (*)(void* values, const void* old, const AttributeValues* attributes, int64_t stride,
                                   int64_t n, const Arithmetic& arithmetic);
 
@@ -167,52 +180,54 @@ struct Kernels {
   std::string_view isa;
   std::array<TransposeKernel, kElementSizes> transpose;
   std::array<StridedTransposeKernel, kElementSizes> transpose_strided;
-  /// Null where there is none; then streaming goes through copy_stream.
+  /// Null where there is none: the block is then put together in the cache and written by copy_stream.
   std::array<TransposeKernel, kElementSizes> transpose_stream;
-  /// Null where there is none. Of at least 16 bytes of rows.
+  /// Null where there is none. Rows must have at least 16 bytes together in the source.
   std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
-  /// For elements of 1 and 2 bytes. Null where there is none: then small elements are made dense first.
+  /// For elements of 1 and 2 bytes. Null where there is none: small elements are then made dense first.
   std::array<PipelinedKernel, 2> transpose_pipelined;
-  /// For 2, 3 and 4 columns (rows), and elements of up to 8 bytes; for more, null where there is none. The second ones
-  /// write past the cache: interleave_stream what are whole lines, if any row starts at one; deinterleave_stream rows
-  /// that start at lines and are whole lines, or, for more than four, any.
+  /// [number of columns (rows) - 2][log2 of an element's bytes]. There are kernels for 2, 3 and 4, and for some more;
+  /// null where there is none. The _stream ones write past the cache. interleave_stream writes all whole lines so,
+  /// provided that some row starts at a line. deinterleave_stream takes rows that start at lines and are whole lines;
+  /// those of more than four rows take any.
   std::array<std::array<InterleaveKernel, kElementSizes>, kMostInterleaved - 1> interleave, interleave_stream;
   std::array<std::array<DeinterleaveKernel, kElementSizes>, kMostInterleaved - 1> deinterleave, deinterleave_stream;
-  /// Past the cache, of a source's columns (split) or a destination's rows (join) that follow each other and are lines
-  /// of elements of so many bytes, by log2, or halves of lines, of 4 bytes. A split makes rows of whole lines, a join
-  /// any number of rows from a line on. Null where there is none.
+  /// Transpositions past the cache of which one side is dense and made of lines: the columns of the source, each a
+  /// line, follow each other (split_lines), or the rows of the destination do (join_lines), which then start at a line.
+  /// By log2 of an element's bytes. The _halves ones are for halves of lines and elements of 4 bytes. A split makes
+  /// rows of whole lines. Null where there is none.
   std::array<DeinterleaveKernel, 6> split_lines;
   std::array<InterleaveKernel, 6> join_lines;
   DeinterleaveKernel split_halves;
   InterleaveKernel join_halves;
   CopyKernel copy;
   StridedCopyKernel copy_strided;
-  /// Null where the instruction set has no stores that pass by the cache.
+  /// Null where the instruction set has no stores that write past the cache.
   CopyKernel copy_stream;
   ShuffleKernel shuffle;
-  /// Of WovenLines of so many bytes; 16 where bytes of two registers cannot be permuted by one instruction: those
-  /// cannot be masked. Null in plain C++.
-  WeaveKernel weave;
-  int64_t woven_bytes;
-  /// Of 16 bytes as well.
+  /// Makes lines of permuted_bytes bytes: 64, or 16 where no instruction permutes the bytes of two registers; stores of
+  /// 16 bytes cannot be masked. Null in plain C++.
+  PermuteLinesKernel permute_lines;
+  int64_t permuted_bytes;
+  /// By log2 of an element's bytes: 1 to 16.
   std::array<TileKernel, kElementSizes + 1> tiles;
   RegroupKernel regroup;
   FillKernel fill;
-  /// Of unsigned and of signed elements.
+  /// For unsigned elements, and for signed ones.
   std::array<UnpackKernel, 2> unpack_nibbles;
   PackKernel pack_nibbles;
-  /// Makes such stores visible to other threads, once after them.
+  /// Makes all stores past the cache visible to other threads; to be called once after them. Null where there are none.
   void (*flush)();
   /// [compute type][dtype]; null where that pair is never used.
   std::array<std::array<LoadKernel, kDTypeCount>, kComputeTypes> load;
   std::array<std::array<StoreKernel, kDTypeCount>, kComputeTypes> store;
-  /// [from][to]; null where there is none, then by load and store. Those of a pair whose compute type is not f32 are
-  /// for conversions without a scale.
+  /// [from][to]; null where there is none: values are then converted by load and store. A kernel for a pair whose
+  /// compute type is not f32 must not be given a scale.
   std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
-  /// [from][to]: the same with conversion, from f32 or to it. Columns are whole lines of the narrower type's elements;
-  /// to f32, `carry` is null and rows are whole lines. Null where there is none.
+  /// [from][to]: transpositions that convert, from f32 or to f32. There are whole lines of columns, in elements of the
+  /// narrower type. To f32, `carry` is null and rows are whole lines. Null where there is none.
   std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> convert_pipelined;
-  /// By compute type; i128 has none.
+  /// By compute type; there is none for i128.
   std::array<ArithmeticKernel, 2> arithmetic;
 };
 

@@ -1,7 +1,7 @@
-// Elements of 4 bits to bytes and back, for copy-inl.h: as many as a register has, then eight at a time in a register
-// of 64 bits, then the rest.
+// Elements of 4 bits become bytes, and bytes become elements of 4 bits, for copy-inl.h: as many at a time as a vector
+// register has, then eight in a register of 64 bits, then the rest.
 
-/// In a register of 64 bits.
+/// Elements in a register of 64 bits.
 constexpr int64_t kEight = 8;
 
 /// Each half of 4 bytes to a byte of its own, the low one first.
@@ -11,7 +11,7 @@ RELAYOUT_INLINE uint64_t spread_eight(uint64_t x) {
   return (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
 }
 
-/// The reverse; high halves are dropped.
+/// The low halves of 8 bytes become 4 bytes, the first one in a low half; high halves are dropped.
 RELAYOUT_INLINE uint32_t join_eight(uint64_t x) {
   x &= 0x0f0f0f0f0f0f0f0f;
   x = (x | x >> 4) & 0x00ff00ff00ff00ff;
@@ -25,7 +25,7 @@ RELAYOUT_INLINE uint64_t unpacked_eight(uint64_t x) {
   return kSign ? x | (x & 0x0808080808080808) * 0x1e : x;
 }
 
-/// 1 to 8 bytes, by two moves of one size that may overlap; zeros above them.
+/// Loads 1 to 8 bytes, by two loads of the same size, which may overlap; the bytes above them are 0.
 RELAYOUT_INLINE uint64_t load_few(const std::byte* from, int64_t n) {
   const auto both = [&]<typename T>(T) __attribute__((always_inline)) {
     const int64_t last = n - static_cast<int64_t>(sizeof(T));
@@ -46,7 +46,8 @@ RELAYOUT_INLINE void store_few(uint64_t x, std::byte* to, int64_t n) {
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Does as many elements as registers of D and its halves have of n, each by one(d, elements done); returns how many.
+/// Calls one(d, elements done) for as many of n elements as fill registers of D, of half of D, and so on; returns how
+/// many these are.
 template <class D, typename One>
 HWY_INLINE int64_t by_registers(D d, int64_t n, One one) {
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(d)) * 2;
@@ -61,7 +62,7 @@ HWY_INLINE int64_t by_registers(D d, int64_t n, One one) {
 
 #endif
 
-/// n elements that start with a byte.
+/// Unpacks n elements of which the first starts a byte.
 template <bool kSign>
 RELAYOUT_INLINE void unpack_run(const std::byte* from, int64_t n, std::byte* to) {
   int64_t i = 0;
@@ -83,7 +84,7 @@ RELAYOUT_INLINE void unpack_run(const std::byte* from, int64_t n, std::byte* to)
   if (i < n) store_few(unpacked_eight<kSign>(load_few(from + (i >> 1), (n - i + 1) >> 1)), to + i, n - i);
 }
 
-/// n elements that start with a byte.
+/// Packs n elements of which the first starts a byte.
 RELAYOUT_INLINE void pack_run(const std::byte* from, std::byte* to, int64_t n) {
   int64_t i = 0;
 #if RELAYOUT_KERNELS_SIMD

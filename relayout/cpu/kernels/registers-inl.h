@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Rows or columns a fixed distance apart, in place of a list of them: fewer loads of addresses.
+/// Rows or columns that are a fixed distance apart, in place of a list: their addresses need not be loaded.
 struct Affine {
   int64_t stride;
   RELAYOUT_INLINE int64_t operator[](int64_t i) const { return i * stride; }
@@ -42,7 +42,7 @@ HWY_INLINE void interleave_rounds(D d, Registers<D>& a) {
   }
 }
 
-/// One register of which block b is the 16 bytes at src + cols[first + b * kStep].
+/// Loads a register whose block b is the 16 bytes at src + cols[first + b * kStep].
 template <int kStep, class D, class Columns>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, Columns cols, int first) {
   using T = hn::TFromD<D>;
@@ -71,23 +71,23 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* src, Columns cols, int f
 #if HWY_TARGET <= HWY_AVX2
 
 /// Block b of a register.
-template <int kBlock, class D>
+template <int kIndex, class D>
 HWY_INLINE hn::Vec<Block16<uint8_t>> block_of(D d, hn::Vec<D> v) {
   constexpr std::size_t kCount = hn::MaxLanes(d) / 16;
   const hn::Half<D> half;
   if constexpr (kCount == 1)
     return v;
-  else if constexpr (kBlock < static_cast<int>(kCount / 2))
-    return block_of<kBlock>(half, hn::LowerHalf(half, v));
+  else if constexpr (kIndex < static_cast<int>(kCount / 2))
+    return block_of<kIndex>(half, hn::LowerHalf(half, v));
   else
-    return block_of<kBlock - static_cast<int>(kCount / 2)>(half, hn::UpperHalf(half, v));
+    return block_of<kIndex - static_cast<int>(kCount / 2)>(half, hn::UpperHalf(half, v));
 }
 
 #endif
 
 /// The first `bytes` of 16.
 template <class D>
-HWY_INLINE void store_part(hn::Vec<D> v, D d, std::byte* to, int bytes) {
+HWY_INLINE void store_partial(hn::Vec<D> v, D d, std::byte* to, int bytes) {
 #if HWY_TARGET <= HWY_AVX3
   (void)d;
   _mm_mask_storeu_epi8(to, static_cast<__mmask16>((1u << bytes) - 1), v.raw);
@@ -110,7 +110,7 @@ HWY_INLINE bool even(const int64_t* list, int64_t count) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Blocks of four registers: block b of register g to block g of register b.
+/// Transposes the blocks of four registers: block b of register g becomes block g of register b.
 template <class V>
 HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& d) {
   const __m512i t0 = _mm512_shuffle_i32x4(a.raw, b.raw, 0x88), t1 = _mm512_shuffle_i32x4(a.raw, b.raw, 0xdd);

@@ -10,12 +10,12 @@ void regroup(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes
 
 #elif RELAYOUT_KERNELS_SIMD
 
-/// Groups of up to kCount times 16 bytes: each 16 out of all.
+/// Permutes groups of up to kCount times 16 bytes: each 16 bytes are made of all of the group.
 template <int kCount>
 HWY_INLINE void regroup_of(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
                            const uint8_t* pattern) {
   const Block16<uint8_t> d;
-  // What comes from another block is 0.
+  // Of block k of the group, the bytes of a block of the result that come from other blocks are 0.
   alignas(16) uint8_t index[kCount][kCount][16];
   for (int to = 0; to < kCount; ++to) {
     for (int from = 0; from < kCount; ++from) {

@@ -1,6 +1,6 @@
-// A table of kernels, joined from the parts of the families; included by scalar.cc and, once a target, by simd.cc.
+// Fills a table of kernels, family by family; included by scalar.cc and, once for each target, by simd.cc.
 
-/// Each is the end of a family's file.
+/// Each of these functions enters the kernels of one family; it stands at the end of the family's file.
 void add_copies(Kernels& k);
 void add_transpositions(Kernels& k);
 void add_pipelines(Kernels& k);

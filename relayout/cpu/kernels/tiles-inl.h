@@ -1,12 +1,13 @@
-// A family of kernels (common-inl.h): transposition by tiles whose 16-byte groups are permuted on both sides.
+// A family of kernels (common-inl.h): transposition by tiles of registers (TileShape), with the bytes of groups of 16
+// permuted as they are read and as they are written.
 
 #include "relayout/cpu/kernels/common-inl.h"
 #include "relayout/cpu/kernels/registers-inl.h"
 
 namespace {
 
-/// Calls start(row) for each tile of at most `height` rows, and after it one(col) for each of at most `width` columns.
-/// The last tile of a run repeats some.
+/// Calls start(row) for each stretch of `height` rows, and after it one(col) for each tile of `width` columns. The last
+/// tile of a run starts earlier and does some rows or columns again.
 template <typename Start, typename One>
 RELAYOUT_INLINE void each_tile(const TileShape& shape, int64_t height, int64_t width, Start start, One one) {
   const int64_t last_row = std::max<int64_t>(0, shape.row_run - height);
@@ -23,7 +24,7 @@ RELAYOUT_INLINE void each_tile(const TileShape& shape, int64_t height, int64_t w
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// The first `bytes` of 16, of fewer than 16; the others are anything.
+/// Loads `bytes` bytes, fewer than 16, without reading others. The other bytes of the register hold anything.
 HWY_INLINE hn::Vec<Block16<uint8_t>> load_first(const std::byte* from, int bytes) {
   const Block16<uint8_t> d;
 #if HWY_TARGET <= HWY_AVX3
@@ -44,7 +45,7 @@ HWY_INLINE hn::Vec<Block16<uint8_t>> load_first(const std::byte* from, int bytes
 #endif
 }
 
-/// load_blocks() where columns have fewer than 16 bytes.
+/// As load_blocks(), where columns have fewer than 16 bytes.
 template <int kStep, class D>
 HWY_INLINE hn::Vec<D> load_short_blocks(D d, const std::byte* src, Starts cols, int first, int bytes) {
   using T = hn::TFromD<D>;
@@ -63,7 +64,7 @@ HWY_INLINE hn::Vec<D> load_short_blocks(D d, const std::byte* src, Starts cols, 
 #endif
 }
 
-/// Where some rows of the destination start: in registers, where there are few, or else in their list.
+/// Where some rows of the destination start: kept in registers where there are few of them, otherwise in their list.
 template <int kRows>
 struct RowStarts {
   static constexpr bool kFew = kRows <= 4;
@@ -86,8 +87,8 @@ struct RowStarts {
   }
 };
 
-/// Tiles of as many columns as a register of D has. kShort: rows, or, with registers of 16 bytes, columns come in runs
-/// of fewer than 16 bytes. kFetch: lines are fetched ahead.
+/// Does a region by tiles of as many columns as a register of D has elements. kShort: rows come in runs of fewer than
+/// 16 bytes; or columns do, in registers of 16 bytes. kFetch: lines are prefetched.
 template <int kSize, bool kShort, bool kFetch, class D>
 HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                          Starts dst_cols, const TileShape& shape) {
@@ -126,7 +127,7 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
       if (kShort && i >= height) break;
       const auto v = hn::TableLookupBytes(a.v[i], written);
       if constexpr (kShort && kWidth == kN)
-        store_part(v, d, to_rows[i] + to, width * kSize);
+        store_partial(v, d, to_rows[i] + to, width * kSize);
       else
         hn::StoreU(v, d, as<T>(to_rows[i] + to));
     }
@@ -135,8 +136,8 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
 
 #if HWY_TARGET <= HWY_AVX2
 
-/// Tiles of 16 bytes of columns whose rows fill a register of D: block b of a register has other rows of the same
-/// columns, and each block is stored by itself.
+/// Does a region by tiles of 16 bytes of columns and as many rows as fill a register of D: each block of a register has
+/// other rows of the same columns, and each is stored by itself.
 template <int kSize, bool kFetch, class D>
 HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                            Starts dst_cols, const TileShape& shape) {
@@ -177,7 +178,7 @@ HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts sr
 
 #endif
 
-/// By the widest registers that a run of columns fills.
+/// Chooses the widest registers that a run of columns fills.
 template <int kSize, bool kFetch, typename T>
 HWY_INLINE void tiles_by(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                          Starts dst_cols, const TileShape& shape) {
@@ -205,7 +206,7 @@ HWY_INLINE void tiles_by(const std::byte* src, Starts src_rows, Starts src_cols,
 template <int kSize, typename T>
 void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
            const TileShape& shape) {
-  // Kernels of their own: what fetches nothing is 4 % slower where it asks for each tile.
+  // Kernels with and without prefetching are compiled apart, as asking for each tile costs time (docs/lab).
   if (shape.src_ahead != 0 || shape.dst_ahead != 0)
     tiles_by<kSize, true, T>(src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
   else

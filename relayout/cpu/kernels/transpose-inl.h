@@ -6,7 +6,7 @@
 
 namespace {
 
-/// The plain transposition.
+/// The plain transposition, one element at a time.
 template <typename T, class Columns, class Targets>
 void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
                      int64_t cols, int64_t) {
@@ -22,7 +22,7 @@ void transpose_plain(const std::byte* src, Columns src_cols, std::byte* dst, Tar
 
 #include "relayout/cpu/kernels/transpose_lines-inl.h"
 
-/// The rows from `skip` on of N rows of as many columns as a register of D has elements of a row.
+/// Transposes a tile of N rows and as many columns as a register of D has elements, and writes its rows from `skip` on.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To to, int skip, int64_t ahead) {
   constexpr int kN = 16 / sizeof(T), kCols = static_cast<int>(HWY_MIN(hn::MaxLanes(d), 64 / sizeof(T)));
@@ -39,14 +39,14 @@ HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To t
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// A square of 64 bytes by 64 bytes, read as whole lines; elements of 4 and 8 bytes. Of the 16 registers that it has
-/// at most, g * N + i is column g * N + i before and row g * N + i after.
+/// Transposes a square of 64 bytes by 64 bytes of elements of 4 or 8 bytes, read as whole lines. It has 16 or 8
+/// registers; register g * N + i is column g * N + i before and row g * N + i after.
 template <typename T, class Lines, class To>
 HWY_INLINE void transpose_square(Lines lines, To to) {
   constexpr int kN = 16 / sizeof(T);
   const Wide<T> d;
   Registers<Wide<T>> group[4];
-  // Unrolled, so that registers need not go by way of memory.
+  // The loops are unrolled so that the array stays in registers.
 #pragma GCC unroll 4
   for (int g = 0; g < 4; ++g) {
 #pragma GCC unroll 4
@@ -63,26 +63,27 @@ HWY_INLINE void transpose_square(Lines lines, To to) {
 
 #endif
 
-/// Rows from r on, of at least N, of the columns of a register of D. What is left is done by a tile that repeats some.
+/// Transposes the rows from r on, of the columns that a register of D has; there are at least N rows. The last tile
+/// starts earlier and does some rows again.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_tiles(D d, const std::byte* src, Columns src_cols, To to, int64_t r, int64_t rows,
                                 int64_t ahead) {
   constexpr int64_t kN = 16 / sizeof(T), kSize = sizeof(T);
   while (r < rows) {
     const int64_t from = std::min(r, rows - kN);
-    // One prefetch a line is enough.
-    const int64_t far = r * kSize % kLine == 0 ? ahead : 0;
+    // One prefetch for each line is enough.
+    const int64_t far = r * kSize % kCacheLine == 0 ? ahead : 0;
     transpose_tile<T>(d, src + from * kSize, src_cols, to.from(from), static_cast<int>(r - from), far);
     r = from + kN;
   }
 }
 
-/// All rows, at least N, of the columns of a register of D.
+/// Transposes all rows, at least N, of the columns that a register of D has.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
   if constexpr ((kSize == 4 || kSize == 8) && static_cast<int64_t>(hn::MaxLanes(d)) == kSquare) {
     for (; r + kSquare <= rows; r += kSquare) {
       const std::byte* const from = src + r * kSize;
@@ -93,7 +94,7 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   transpose_tiles<T>(d, src, src_cols, to, r, rows, ahead);
 }
 
-/// The same, by the list or, where they are a fixed distance apart, by a stride.
+/// The same; columns that are a fixed distance apart are found by a stride instead of the list.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, To to, int64_t rows,
                                   int64_t ahead) {
@@ -107,52 +108,52 @@ HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// How the columns of a region are aligned to lines and pages of memory, and to each other.
+/// How the columns of a region lie in memory.
 struct ColumnAlignment {
-  /// Whether all start at lines.
+  /// All columns start at lines.
   bool at_lines;
-  /// Whether the first ones are whole lines apart, so that they all start alike.
+  /// The first two columns are whole lines apart, so that all of them start at the same byte of a line.
   bool by_lines;
-  /// Whether they are within a page of each other: a few pages have them all.
+  /// Columns are less than a page apart, so that a few pages have them all.
   bool near;
-  /// Whether a little more than a multiple of a page apart, so that the two lines of each that a square reads do not
-  /// stay in the few sets of the first level which they share.
+  /// Columns are a little more than a multiple of a page apart. The two lines of each that a square reads then compete
+  /// for few sets of the first-level cache and do not stay in it.
   bool crowded;
 };
 
 template <typename T>
 HWY_INLINE ColumnAlignment column_alignment(const std::byte* src, const int64_t* src_cols, int64_t cols) {
-  constexpr int64_t kSquare = kLine / sizeof(T), kWays = 8;
+  constexpr int64_t kSquare = kCacheLine / sizeof(T), kWays = 8;
   const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
   int64_t starts = start(0) | start(1);
-  // Those of a list need not be looked at if the first ones do not.
-  if (starts % kLine == 0) {
+  // The whole list is looked at only if the first columns start at lines.
+  if (starts % kCacheLine == 0) {
     for (int64_t c = 2; c < cols; ++c) starts |= start(c);
   }
   const int64_t apart = src_cols[1] - src_cols[0], over = apart & (kPage - 1), drift = std::min(over, kPage - over);
-  const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kLine + 2);
-  return {starts % kLine == 0, apart % kLine == 0, std::abs(apart) < kPage, crowded};
+  const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kCacheLine + 2);
+  return {starts % kCacheLine == 0, apart % kCacheLine == 0, std::abs(apart) < kPage, crowded};
 }
 
-/// kLines + 1 squares side by side past the cache.
+/// Transposes kLines + 1 squares that lie side by side, past the cache.
 template <typename T, int kLines, class Lines, class To>
 HWY_INLINE void transpose_beside(Lines lines, To to) {
-  constexpr int64_t kSquare = kLine / sizeof(T);
+  constexpr int64_t kSquare = kCacheLine / sizeof(T);
   for (int line = 0; line < kLines; ++line)
-    transpose_square<T>(lines.from(line * kSquare), Image<kLines>{to.image.lines + line * kLine});
+    transpose_square<T>(lines.from(line * kSquare), Image<kLines>{to.image.lines + line * kCacheLine});
   transpose_square<T>(lines.from(kLines * kSquare), to);
 }
 
-/// Rows of whole squares of as many columns.
+/// Transposes all whole squares of kLines + 1 squares of columns, row after row.
 template <typename T, int kLines, class To>
 HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, bool at_lines, To to, int64_t rows,
                                  int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
   int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3_DL
   constexpr int64_t kCols = (kLines + 1) * kSquare;
   if (!at_lines && rows > kSquare) {
-    alignas(64) std::byte kept[kCols * kLine];
+    alignas(64) std::byte kept[kCols * kCacheLine];
     AlignedLines<false>{src, src_cols, kept, ahead}.start(kCols);
     for (; r + kSquare < rows; r += kSquare)
       transpose_beside<T, kLines>(AlignedLines<false>{src + r * kSize, src_cols, kept, ahead}, to.from(r));
@@ -165,23 +166,25 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
     transpose_beside<T, kLines>(ColumnLines<const int64_t*>{src + r * kSize, src_cols, ahead}, to.from(r));
 }
 
-/// Any rows and whole lines of columns by kSquares squares side by side: memory is written much faster where several
-/// lines of a row follow each other, and read faster where a line of all these columns is read before the next one of
-/// any of them. What is left goes by half as many, and square by square.
+/// Transposes any number of rows and whole lines of columns, kSquares squares side by side. Memory is written much
+/// faster where several lines of a row are written one after the other, and read faster where a line of each of these
+/// columns is read before the next line of any of them. The columns left over go by half as many squares side by side,
+/// and so on.
 template <typename T, template <int> class To, int kSquares, class... More>
 HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize, kCols = kSquares * kSquare;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize, kCols = kSquares * kSquare;
   int64_t c = 0;
   if constexpr (kSquares > 1) {
     constexpr int kLines = kSquares - 1;
     const int64_t whole = rows / kSquare * kSquare;
-    alignas(64) std::byte lines[kSquare * kLines * kLine];
+    alignas(64) std::byte lines[kSquare * kLines * kCacheLine];
     for (; c + kCols <= cols; c += kCols) {
       const To<kLines> to{dst + c * kSize, dst_rows, more..., {lines}};
       if (whole > 0) transpose_beside<T, kLines>(src, src_cols + c, at_lines, to, whole, ahead);
       for (int line = 0; line < kSquares && whole < rows; ++line)
-        transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kLine), whole, rows, ahead);
+        transpose_tiles<T>(Wide<T>(), src, src_cols + c + line * kSquare, to.column(line * kCacheLine), whole, rows,
+                           ahead);
     }
     if (c < cols)
       transpose_squares<T, To, kSquares / 2>(src, src_cols + c, at_lines, dst + c * kSize, dst_rows, rows, cols - c,
@@ -194,11 +197,12 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// transpose_stream() by single squares, some rows' lines one after the other: for columns in a few pages.
+/// As transpose_stream(), by single squares that go along the rows, so that the lines of a row are written one after
+/// the other: for columns that lie in a few pages.
 template <typename T>
 void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                             int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kSquare = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kSquare = kCacheLine / kSize;
   FetchColumns fetch{src, src_cols, rows * kSize, ahead};
   const int64_t whole = rows / kSquare * kSquare;
   for (int64_t r = 0; r < whole; r += kSquare) {
@@ -215,12 +219,12 @@ void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::
 
 #endif
 
-/// As transpose(), with rows that start at lines of the destination and whole lines of columns; or with rows of 16 or
-/// 32 bytes that start at multiples of their size.
+/// As transpose(), past the cache: rows start at lines of the destination and are whole lines, or have 16 or 32 bytes
+/// and start at multiples of their size.
 template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kWhole = kCacheLine / kSize;
   constexpr int64_t kN = 16 / kSize, kWidth = kN * kBlocks;
   if (rows < kN) return transpose_small<T>(src, src_cols, dst, dst_rows, rows, cols);
   if (cols == kN) return transpose_columns<T>(Block16<T>(), src, src_cols, Rows<true>{dst, dst_rows}, rows, ahead);
@@ -244,9 +248,9 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if constexpr (kWidth == kWhole) {
       transpose_columns<T>(d, src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
     } else {
-      // Narrower registers: a line's parts follow each other at once.
+      // Registers are narrower than a line: the stores that make a line follow each other at once.
       for (int64_t r = 0; r < rows;) {
-        const int64_t from = std::min(r, rows - kN), far = r * kSize % kLine == 0 ? ahead : 0;
+        const int64_t from = std::min(r, rows - kN), far = r * kSize % kCacheLine == 0 ? ahead : 0;
         for (int64_t part = c; part < std::min(cols, c + kWhole); part += kWidth) {
           transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<true>{dst + part * kSize, dst_rows + from},
                             static_cast<int>(r - from), far);
@@ -257,13 +261,13 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   }
 }
 
-/// As transpose_stream(), with rows that start anywhere.
+/// As transpose_stream(), for rows that start anywhere in lines.
 template <typename T>
 void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kSize = sizeof(T), kWhole = kLine / kSize;
+  constexpr int64_t kSize = sizeof(T), kWhole = kCacheLine / kSize;
 #if HWY_TARGET <= HWY_AVX3_DL
-  // Of 8 bytes one after the other was faster.
+  // For elements of 8 bytes, single squares were faster.
   if constexpr (kSize == 4) {
     if (const ColumnAlignment columns = column_alignment<T>(src, src_cols, cols);
         !first && ((columns.at_lines && !columns.near) || columns.crowded)) {
@@ -277,32 +281,32 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 #if HWY_TARGET <= HWY_AVX3_DL
     transpose_columns<T>(d, src, src_cols + c, CarriedRows<0>{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
 #else
-    // Some rows' lines beside their last ones, in memory.
+    // For some rows at a time: in memory, the line that is made beside the last one before it.
     constexpr int64_t kMost = 32, kStep = 16 * kBlocks;
     const Wide<uint8_t> bytes;
-    alignas(64) std::byte pairs[kMost * 2 * kLine];
+    alignas(64) std::byte pairs[kMost * 2 * kCacheLine];
     int64_t starts[kMost];
-    for (int64_t r = 0; r < kMost; ++r) starts[r] = (2 * r + 1) * kLine;
+    for (int64_t r = 0; r < kMost; ++r) starts[r] = (2 * r + 1) * kCacheLine;
     for (int64_t r = 0; r < rows;) {
       const int64_t rest = rows - r, count = rest < kMost ? rest : rest < kMost + 16 ? kMost / 2 : kMost;
       const auto move_line = [&](const std::byte* from, std::byte* to) HWY_ATTR {
-        for (int64_t b = 0; b < kLine; b += kStep)
+        for (int64_t b = 0; b < kCacheLine; b += kStep)
           hn::Store(hn::Load(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + b));
       };
-      std::byte* const last = carry + r * kLine;
-      for (int64_t i = 0; i < count && !first; ++i) move_line(last + i * kLine, pairs + 2 * i * kLine);
-      for (int64_t part = 0; part < kLine; part += kStep) {
+      std::byte* const last = carry + r * kCacheLine;
+      for (int64_t i = 0; i < count && !first; ++i) move_line(last + i * kCacheLine, pairs + 2 * i * kCacheLine);
+      for (int64_t part = 0; part < kCacheLine; part += kStep) {
         transpose_columns<T>(d, src + r * kSize, src_cols + c + part / kSize, Rows<false>{pairs + part, starts}, count,
                              part == 0 ? ahead : 0);
       }
       for (int64_t i = 0; i < count; ++i) {
-        move_line(pairs + starts[i], last + i * kLine);
+        move_line(pairs + starts[i], last + i * kCacheLine);
         if (first) continue;
         std::byte* const to = dst + dst_rows[r + i] + c * kSize;
-        const int64_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
-        const std::byte* const from = pairs + 2 * i * kLine + skip;
-        for (int64_t b = 0; b < kLine; b += kStep)
-          hn::Stream(hn::LoadU(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + skip - kLine + b));
+        const int64_t skip = -reinterpret_cast<intptr_t>(to) & (kCacheLine - 1);
+        const std::byte* const from = pairs + 2 * i * kCacheLine + skip;
+        for (int64_t b = 0; b < kCacheLine; b += kStep)
+          hn::Stream(hn::LoadU(bytes, as<uint8_t>(from + b)), bytes, as<uint8_t>(to + skip - kCacheLine + b));
       }
       r += count;
     }
@@ -316,7 +320,7 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 
 }  // namespace
 
-/// By extent and size of the elements.
+/// The kernels by the number of columns (rows) and the size of elements.
 #define RELAYOUT_FEW(kernel)                                                                       \
   {                                                                                                \
     {                                                                                              \

@@ -16,7 +16,7 @@ using test::Guarded;
 using test::randomize;
 using test::steps;
 
-constexpr int64_t kLine = 64, kMostRows = 67;
+constexpr int64_t kMostRows = 67;
 
 class TranspositionOfColumnsApart : public testing::TestWithParam<const Kernels*> {};
 
@@ -29,7 +29,7 @@ void each_region(std::mt19937& rng, const Check& check) {
     for (const int64_t lines : {4, 5, 9}) {
       for (const int64_t apart : {4096, 4096 + 4, 4096 - 4, 8192 + 1, 4096 + 192, 5000}) {
         for (const int64_t rows : {16, 17, 32, 48, int{kMostRows}}) {
-          const int64_t cols = lines * kLine / size;
+          const int64_t cols = lines * kCacheLine / size;
           Guarded src((cols - 1) * apart + rows * size, Guarded::Side::end);
           const auto columns = steps(cols, apart);
           for (const int64_t at : columns)
@@ -54,7 +54,7 @@ TEST_P(TranspositionOfColumnsApart, Streams) {
                        const std::vector<int64_t>& columns) {
     const auto kernel = GetParam()->transpose_stream[log2];
     if (!kernel) return;
-    const int64_t stride = (lines + 1) * kLine, bytes = lines * kLine;
+    const int64_t stride = (lines + 1) * kCacheLine, bytes = lines * kCacheLine;
     Guarded dst((rows - 1) * stride + bytes, Guarded::Side::end);
     std::ranges::fill(dst.bytes(), std::byte{0x3c});
     kernel(src, columns.data(), dst.data(), steps(rows, stride).data(), rows, bytes / size, 256);
@@ -63,7 +63,8 @@ TEST_P(TranspositionOfColumnsApart, Streams) {
       const auto row = row_of(src, columns, r, size);
       ASSERT_TRUE(std::equal(row.begin(), row.end(), dst.data() + r * stride)) << size << " bytes, row " << r;
       if (r + 1 == rows) break;
-      ASSERT_EQ(kLine, std::count(dst.data() + r * stride + bytes, dst.data() + (r + 1) * stride, std::byte{0x3c}));
+      ASSERT_EQ(kCacheLine,
+                std::count(dst.data() + r * stride + bytes, dst.data() + (r + 1) * stride, std::byte{0x3c}));
     }
   });
 }
@@ -75,22 +76,22 @@ TEST_P(TranspositionOfColumnsApart, Carries) {
                        const std::vector<int64_t>& columns) {
     const auto kernel = GetParam()->transpose_carried[log2];
     if (!kernel) return;
-    const int64_t first = kLine / size, stride = lines * kLine + 5;
-    Guarded dst(rows * stride + kLine, Guarded::Side::start, 7);
+    const int64_t first = kCacheLine / size, stride = lines * kCacheLine + 5;
+    Guarded dst(rows * stride + kCacheLine, Guarded::Side::start, 7);
     std::ranges::fill(dst.bytes(), std::byte{0x3c});
-    alignas(64) std::byte carry[kMostRows * kLine];
+    alignas(64) std::byte carry[kMostRows * kCacheLine];
     const auto starts = steps(rows, stride);
     kernel(src, columns.data(), dst.data(), starts.data(), carry, true, rows, first, 256);
-    kernel(src, columns.data() + first, dst.data() + kLine, starts.data(), carry, false, rows,
+    kernel(src, columns.data() + first, dst.data() + kCacheLine, starts.data(), carry, false, rows,
            static_cast<int64_t>(columns.size()) - first, 256);
     GetParam()->flush();
     std::vector<std::byte> expected(dst.bytes().size(), std::byte{0x3c});
     for (int64_t r = 0; r < rows; ++r) {
       const auto row = row_of(src, columns, r, size);
       const std::byte* const to = dst.data() + r * stride;
-      const int64_t skip = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kLine - 1);
-      std::copy_n(row.begin() + skip, (lines - 1) * kLine, expected.begin() + r * stride + skip);
-      ASSERT_TRUE(std::equal(row.end() - kLine, row.end(), carry + r * kLine)) << size << " bytes, row " << r;
+      const int64_t skip = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kCacheLine - 1);
+      std::copy_n(row.begin() + skip, (lines - 1) * kCacheLine, expected.begin() + r * stride + skip);
+      ASSERT_TRUE(std::equal(row.end() - kCacheLine, row.end(), carry + r * kCacheLine)) << size << " bytes, row " << r;
     }
     ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << size << " bytes, " << rows << " rows";
     ASSERT_TRUE(dst.intact());

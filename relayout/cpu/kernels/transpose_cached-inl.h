@@ -1,16 +1,17 @@
-// Transposition in registers through the cache, for transpose-inl.h: of rows and columns by lists, and of those that
-// are a fixed distance apart. Addresses cost more than the shuffles: they are computed wherever there is a distance.
+// Transposition in registers through the cache, for transpose-inl.h: of rows and columns whose starts are in lists, and
+// of those that are a fixed distance apart. Loading addresses costs more time than the shuffles do, so that addresses
+// are computed wherever the distance is fixed.
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Keeps the compiler from computing what follows from a pointer in advance: it would have more addresses than
+/// Keeps the compiler from computing addresses that follow from a pointer in advance: there would be more of them than
 /// registers.
 template <typename P>
 HWY_INLINE void here(P*& at) {
   asm("" : "+r"(at));
 }
 
-/// Where tiles are put: rows a fixed distance apart. See Rows.
+/// Where tiles are stored: rows that are a fixed distance apart. See Rows.
 struct StridedRows {
   std::byte* dst;
   int64_t stride;
@@ -22,7 +23,7 @@ struct StridedRows {
   }
 };
 
-/// N rows of as many columns as a register of D has elements of a row.
+/// Transposes a tile of N rows and as many columns as a register of D has elements.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols, To to) {
   constexpr int kN = 16 / sizeof(T);
@@ -44,14 +45,15 @@ HWY_INLINE void transpose_cached_tile(D d, const std::byte* src, Affine src_cols
   }
 }
 
-/// Whether a line of rows of a register's width is a square: of 8-byte elements tiles are faster.
+/// Whether a line of rows by a register of columns is moved as a square. For 8-byte elements, tiles are faster.
 template <typename T, class D>
 constexpr bool by_squares() {
-  return HWY_TARGET <= HWY_AVX3 && sizeof(T) == 4 && hn::MaxLanes(D()) == kLine / sizeof(T);
+  return HWY_TARGET <= HWY_AVX3 && sizeof(T) == 4 && hn::MaxLanes(D()) == kCacheLine / sizeof(T);
 }
 
-/// A line of the source's rows: a square, where there is one for D. Else each load of the four tiles is an instruction
-/// of its own, with its own stride from line to line, which the processor learns and fetches ahead by.
+/// Transposes a line of rows of the source: as a square, where there is one for D; otherwise by four tiles, of which
+/// each has load instructions of its own, as the processor learns for each load instruction by how much its address
+/// grows, and prefetches accordingly.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols, To to) {
   constexpr int64_t kN = 16 / sizeof(T);
@@ -67,8 +69,8 @@ HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols
   transpose_cached_tile<T>(d, src + 48, src_cols, to.from(3 * kN));
 }
 
-/// Tiles of D over columns of which there are enough for one, and over at least as many rows; the last tiles repeat
-/// some.
+/// Does a region by tiles of D; there are enough columns for one, and at least as many rows as it has. The last tiles
+/// start earlier and do some rows or columns again.
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
                              const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
@@ -91,7 +93,7 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// The rows from `done` on, less than a line of them.
+/// Does the rows from `done` on, which are less than a line.
 template <typename T, class D>
 HWY_INLINE void transpose_last_rows(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
                                     int64_t done, int64_t rows, int64_t cols) {
@@ -106,12 +108,13 @@ HWY_INLINE void transpose_last_rows(D d, const std::byte* src, Affine src_cols, 
   }
 }
 
-/// By strides, while both sides' next lines are fetched into the first level, the destination's `ahead` bytes on: of
-/// some columns at a time row after row, so that the destination is written as it lies.
+/// The transposition by strides, with the next lines of both sides prefetched into the first level; those of the
+/// destination `ahead` bytes ahead. It does some columns at a time, and of these row after row, so that the destination
+/// is written in its own order.
 template <typename T, class D>
 HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
                                      int64_t rows, int64_t cols, int64_t ahead) {
-  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kRows = kLine / kSize;
+  constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kRows = kCacheLine / kSize;
   constexpr int64_t kColumns = HWY_MAX(128, kWidth);
   int64_t done = 0;
   for (int64_t first = 0; first < cols; first += kColumns) {
@@ -120,7 +123,7 @@ HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols,
         const int64_t col = std::min(c, cols - kWidth);
         const std::byte* const from = src + src_cols[col] + done * kSize;
         std::byte* const to = dst + dst_rows[done] + col * kSize;
-        for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kLine);
+        for (int64_t i = 0; i < kWidth; ++i) __builtin_prefetch(from + src_cols[i] + kCacheLine);
         for (int64_t i = 0; i < kRows; ++i) __builtin_prefetch(to + dst_rows[i] + ahead, 1);
         transpose_cached_line<T>(d, from, src_cols, StridedRows{to, dst_rows.stride});
       }
@@ -129,15 +132,16 @@ HWY_NOINLINE void transpose_fetching(D d, const std::byte* src, Affine src_cols,
   transpose_last_rows<T>(d, src, src_cols, dst, dst_rows, done, rows, cols);
 }
 
-/// By strides.
+/// The transposition by strides.
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows, int64_t rows,
                              int64_t cols, int64_t ahead) {
   if (ahead != 0) return transpose_fetching<T>(d, src, src_cols, dst, dst_rows, rows, cols, ahead);
   constexpr int64_t kWidth = static_cast<int64_t>(hn::MaxLanes(d)), kSize = sizeof(T), kN = 16 / kSize;
   const int64_t lines = rows / (4 * kN), panels = ceil_div(cols, kWidth);
-  // Along the side whose lines are farther apart: its few pages stay known to the processor. Squares of few and of many
-  // columns row after row, so that the destination is written as it lies: few ones' pages stay known all the same.
+  // The inner loop goes along the side whose lines are nearer each other, so that the few pages of the other side stay
+  // in the TLB. Squares of few columns, and of many, go row after row, so that the destination is written in its own
+  // order; the pages of few columns stay in the TLB all the same.
   constexpr int64_t kFewColumns = 32, kManyColumns = 128;
   const bool down = by_squares<T, D>() ? src_cols.stride > dst_rows.stride && cols > kFewColumns && cols <= kManyColumns
                                        : src_cols.stride >= dst_rows.stride;
@@ -152,7 +156,7 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, Affine src_cols, std::by
   transpose_last_rows<T>(d, src, src_cols, dst, dst_rows, lines * 4 * kN, rows, cols);
 }
 
-/// By the widest tiles that the columns fill.
+/// Chooses the widest tiles that the columns fill.
 template <typename T, class Columns, class Targets>
 HWY_INLINE void transpose_cached(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead) {

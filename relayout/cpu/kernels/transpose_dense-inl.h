@@ -1,49 +1,50 @@
-// Transpositions past the cache of which one side is lines, or halves of lines, that follow each other: channel blocks.
-// For transpose-inl.h. That side is read or written as it lies, by so few instructions that the processor has many
-// lines in flight. Nothing is fetched ahead: the processor does that best itself.
+// Transpositions past the cache of which one side is dense and made of lines, or halves of lines: blocks of channels.
+// For transpose-inl.h. That side is read or written in its own order, by so few instructions that the processor has
+// many lines in flight. Nothing is prefetched: the processor does that best by itself.
 
 HWY_INLINE __m512i line_at(const std::byte* at) { return _mm512_loadu_si512(at); }
 HWY_INLINE void stream_line(std::byte* at, __m512i line) { _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line); }
 
-/// Columns of a line each to rows anywhere.
+/// Transposes columns of one line each into rows that start anywhere.
 template <typename T>
 void split_lines(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   constexpr int64_t kSize = sizeof(T);
-  for (int64_t c = 0; c < cols; c += kLine / kSize)
-    transpose_square<T>(ColumnLines<Affine>{src + c * kLine, {kLine}, 0}, Rows<true>{dst + c * kSize, dst_rows});
+  for (int64_t c = 0; c < cols; c += kCacheLine / kSize)
+    transpose_square<T>(ColumnLines<Affine>{src + c * kCacheLine, {kCacheLine}, 0},
+                        Rows<true>{dst + c * kSize, dst_rows});
 }
 
-/// The same of two pieces of half a line each.
+/// The same where a column has two pieces of half a line each.
 void split_pairs(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   std::byte *const first = dst + dst_rows[0], *const second = dst + dst_rows[1];
   for (int64_t c = 0; c < cols; c += 2) {
-    const __m512i a = line_at(src + c * kLine), b = line_at(src + (c + 1) * kLine);
-    stream_line(first + c * kLine / 2, _mm512_shuffle_i64x2(a, b, 0x44));
-    stream_line(second + c * kLine / 2, _mm512_shuffle_i64x2(a, b, 0xee));
+    const __m512i a = line_at(src + c * kCacheLine), b = line_at(src + (c + 1) * kCacheLine);
+    stream_line(first + c * kCacheLine / 2, _mm512_shuffle_i64x2(a, b, 0x44));
+    stream_line(second + c * kCacheLine / 2, _mm512_shuffle_i64x2(a, b, 0xee));
   }
 }
 
-/// Two columns of such pieces to rows of a line each.
+/// Joins two columns of such pieces into rows of a line each.
 void join_pairs(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
   const std::byte *const first = src + src_cols[0], *const second = src + src_cols[1];
   const int64_t whole = rows / 2 * 2;
   for (int64_t r = 0; r < whole; r += 2) {
-    const __m512i a = line_at(first + r * kLine / 2), b = line_at(second + r * kLine / 2);
-    stream_line(dst + r * kLine, _mm512_shuffle_i64x2(a, b, 0x44));
-    stream_line(dst + (r + 1) * kLine, _mm512_shuffle_i64x2(a, b, 0xee));
+    const __m512i a = line_at(first + r * kCacheLine / 2), b = line_at(second + r * kCacheLine / 2);
+    stream_line(dst + r * kCacheLine, _mm512_shuffle_i64x2(a, b, 0x44));
+    stream_line(dst + (r + 1) * kCacheLine, _mm512_shuffle_i64x2(a, b, 0xee));
   }
   if (whole == rows) return;
-  store_unaligned(dst + whole * kLine, load_unaligned<Bytes32>(first + whole * kLine / 2));
-  store_unaligned(dst + whole * kLine + kLine / 2, load_unaligned<Bytes32>(second + whole * kLine / 2));
+  store_unaligned(dst + whole * kCacheLine, load_unaligned<Bytes32>(first + whole * kCacheLine / 2));
+  store_unaligned(dst + whole * kCacheLine + kCacheLine / 2, load_unaligned<Bytes32>(second + whole * kCacheLine / 2));
 }
 
-/// Columns of half a line each, elements of 4 bytes, to rows anywhere.
+/// Transposes columns of half a line each, of elements of 4 bytes, into rows that start anywhere.
 void split_halves(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   using T = uint32_t;
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += 16) {
-    const auto line = [&](int i) HWY_ATTR { return hn::LoadU(d, as<T>(src + c * kLine / 2 + i * kLine)); };
-    // Block q of register i of one: four rows of column 4 * q + i.
+    const auto line = [&](int i) HWY_ATTR { return hn::LoadU(d, as<T>(src + c * kCacheLine / 2 + i * kCacheLine)); };
+    // Block q of register i of each: four rows of column 4 * q + i.
     Registers<Wide<T>> upper, lower;
 #pragma GCC unroll 2
     for (int i = 0; i < 4; i += 2) {
@@ -63,7 +64,7 @@ void split_halves(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   }
 }
 
-/// Eight columns of elements of 4 bytes to rows of half a line each.
+/// Transposes eight columns of elements of 4 bytes into rows of half a line each.
 void join_halves(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
   using T = uint32_t;
   const Wide<T> d;
@@ -75,18 +76,19 @@ void join_halves(const std::byte* src, const int64_t* src_cols, std::byte* dst, 
     for (int i = 0; i < 4; ++i) left.v[i] = columns.read(d, i);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) right.v[i] = columns.read(d, 4 + i);
-    // Block q of register i of one: four columns of row 4 * q + i.
+    // Block q of register i of each: four columns of row 4 * q + i.
     interleave_rounds<4>(d, left);
     interleave_rounds<4>(d, right);
 #pragma GCC unroll 2
     for (int i = 0; i < 4; i += 2) {
       transpose_blocks(left.v[i], right.v[i], left.v[i + 1], right.v[i + 1]);
-      std::byte* const to = dst + r * kLine / 2 + i / 2 * kLine;
+      std::byte* const to = dst + r * kCacheLine / 2 + i / 2 * kCacheLine;
       stream_line(to, left.v[i].raw);
-      stream_line(to + 2 * kLine, right.v[i].raw);
-      stream_line(to + 4 * kLine, left.v[i + 1].raw);
-      stream_line(to + 6 * kLine, right.v[i + 1].raw);
+      stream_line(to + 2 * kCacheLine, right.v[i].raw);
+      stream_line(to + 4 * kCacheLine, left.v[i + 1].raw);
+      stream_line(to + 6 * kCacheLine, right.v[i + 1].raw);
     }
   }
-  transpose_plain<T>(src + whole * 4, src_cols, dst + whole * kLine / 2, Affine{kLine / 2}, rows - whole, 8, 0);
+  transpose_plain<T>(src + whole * 4, src_cols, dst + whole * kCacheLine / 2, Affine{kCacheLine / 2}, rows - whole, 8,
+                     0);
 }

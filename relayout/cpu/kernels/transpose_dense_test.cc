@@ -15,8 +15,6 @@ using test::Guarded;
 using test::randomize;
 using test::steps;
 
-constexpr int64_t kLine = 64;
-
 class DenseTransposition : public testing::TestWithParam<const Kernels*> {};
 
 /// n columns of `height` elements each, one after the other, from any address, to rows of lines; what is between these
@@ -25,8 +23,9 @@ void expect_split(const Kernels& kernels, DeinterleaveKernel split, int64_t size
   if (!split) return;
   for (const int64_t lines : {1, 2, 3, 5, 8, 17}) {
     for (const int64_t shift : {0, 4, 60}) {
-      const int64_t cols = lines * kLine / size, stride = (lines + 1) * kLine;
-      Guarded src(cols * height * size, Guarded::Side::start, shift), dst(height * stride - kLine, Guarded::Side::end);
+      const int64_t cols = lines * kCacheLine / size, stride = (lines + 1) * kCacheLine;
+      Guarded src(cols * height * size, Guarded::Side::start, shift),
+          dst(height * stride - kCacheLine, Guarded::Side::end);
       randomize(src.bytes(), rng);
       std::ranges::fill(dst.bytes(), std::byte{0x3c});
       std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
@@ -67,7 +66,7 @@ TEST_P(DenseTransposition, Splits) {
   std::mt19937 rng(41);
   const Kernels& k = *GetParam();
   for (std::size_t log2 = 0; log2 < k.split_lines.size(); ++log2)
-    expect_split(k, k.split_lines[log2], int64_t{1} << log2, kLine >> log2, rng);
+    expect_split(k, k.split_lines[log2], int64_t{1} << log2, kCacheLine >> log2, rng);
   expect_split(k, k.split_halves, 4, 8, rng);
 }
 
@@ -75,7 +74,7 @@ TEST_P(DenseTransposition, Joins) {
   std::mt19937 rng(43);
   const Kernels& k = *GetParam();
   for (std::size_t log2 = 0; log2 < k.join_lines.size(); ++log2)
-    expect_join(k, k.join_lines[log2], int64_t{1} << log2, kLine >> log2, rng);
+    expect_join(k, k.join_lines[log2], int64_t{1} << log2, kCacheLine >> log2, rng);
   expect_join(k, k.join_halves, 4, 8, rng);
 }
 

@@ -1,7 +1,7 @@
-// Lines that squares and tiles are made of, for transpose-inl.h: of columns, as they are read, and of rows, as they are
-// written.
+// How squares and tiles read lines of columns and write lines of rows, for transpose-inl.h. Classes whose names begin
+// with Rows say where tiles and squares are stored.
 
-/// Where tiles are put: rows of a destination, through the cache or past it.
+/// Rows of the destination, through the cache or past it.
 template <bool kStream>
 struct Rows {
   std::byte* dst;
@@ -20,25 +20,26 @@ struct Rows {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Squares that are put side by side: as many lines of a row are written one after the other.
+/// So many squares lie side by side, and as many lines of a row are written one after the other.
 constexpr int kBeside = 4;
 
-/// Where squares that lie side by side are put but for the last: kLines of each row.
+/// Memory for all squares that lie side by side but the last one: kLines lines of each row.
 template <int kLines>
 struct Image {
   std::byte* lines;
 
   template <class D>
   HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
-    hn::Store(v, d, as<hn::TFromD<D>>(lines + i * kLines * kLine));
+    hn::Store(v, d, as<hn::TFromD<D>>(lines + i * kLines * kCacheLine));
   }
   template <class D>
   HWY_INLINE hn::Vec<D> get(D d, int i, int line) const {
-    return hn::Load(d, as<hn::TFromD<D>>(lines + (i * kLines + line) * kLine));
+    return hn::Load(d, as<hn::TFromD<D>>(lines + (i * kLines + line) * kCacheLine));
   }
 };
 
-/// Where the last of them is put: rows of whole lines, each with those of the image before it.
+/// Where the last of these squares is stored: rows of whole lines. With each of its lines, the lines of that row in the
+/// image are written before it.
 template <int kLines>
 struct RowsOfLines {
   std::byte* dst;
@@ -52,8 +53,8 @@ struct RowsOfLines {
     std::byte* const to = dst + starts[i];
 #pragma GCC unroll 4
     for (int line = 0; line < kLines; ++line)
-      hn::Stream(image.get(d, i, line), d, as<hn::TFromD<D>>(to + line * kLine));
-    hn::Stream(v, d, as<hn::TFromD<D>>(to + kLines * kLine));
+      hn::Stream(image.get(d, i, line), d, as<hn::TFromD<D>>(to + line * kCacheLine));
+    hn::Stream(v, d, as<hn::TFromD<D>>(to + kLines * kCacheLine));
   }
 };
 
@@ -61,7 +62,7 @@ struct RowsOfLines {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// 64 bytes of two lines, from byte `skip` of the first one on; its bytes by number.
+/// For a permutation of two lines: the numbers of the 64 bytes from byte `skip` of the first line on.
 HWY_INLINE __m512i bytes_from(int64_t skip) {
   alignas(64) static constexpr auto kCount = [] {
     std::array<int8_t, 64> out{};
@@ -71,8 +72,8 @@ HWY_INLINE __m512i bytes_from(int64_t skip) {
   return _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
 }
 
-/// Rows of whole lines that start anywhere: each line of a row is put together from the last one made and this one,
-/// in registers. As RowsOfLines, with an image of kLines of each before the one that is put.
+/// Rows of whole lines that start anywhere: each line of the destination is put together, in registers, of the line of
+/// the row made before and the one made now. As RowsOfLines, with an image of kLines lines of each row.
 template <int kLines>
 struct CarriedRows {
   std::byte* dst;
@@ -81,18 +82,18 @@ struct CarriedRows {
   bool first;
   Image<kLines> image = {};
 
-  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kLine, first, image}; }
+  HWY_INLINE CarriedRows from(int64_t r) const { return {dst, starts + r, carry + r * kCacheLine, first, image}; }
   HWY_INLINE CarriedRows<0> column(int64_t bytes) const { return {dst + bytes, starts, carry, first}; }
   template <class D>
   HWY_INLINE void put(D d, int i, hn::Vec<D> v) const {
-    std::byte* const last = carry + i * kLine;
+    std::byte* const last = carry + i * kCacheLine;
     __m512i before = _mm512_load_si512(last);
     _mm512_store_si512(last, v.raw);
     if (first) return;
     std::byte* const to = dst + starts[i];
-    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kLine - 1);
+    const intptr_t skip = -reinterpret_cast<intptr_t>(to) & (kCacheLine - 1);
     const __m512i index = bytes_from(skip);
-    auto* const lines = reinterpret_cast<__m512i*>(to + skip - kLine);
+    auto* const lines = reinterpret_cast<__m512i*>(to + skip - kCacheLine);
 #pragma GCC unroll 4
     for (int line = 0; line < kLines; ++line) {
       const __m512i now = image.get(d, i, line).raw;
@@ -107,8 +108,8 @@ struct CarriedRows {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// A line of each column, from anywhere. As it is read, what lies `ahead` bytes further is fetched, where that is not
-/// 0. (Not a lambda: gcc drops calls of what does nothing but prefetch, unless they are inlined by force.)
+/// Reads a line of each column, from any address. With each line, the one `ahead` bytes later is prefetched, where that
+/// is not 0. (Not a lambda, as gcc drops calls of a function that only prefetches unless they are inlined by force.)
 template <class Columns>
 struct ColumnLines {
   const std::byte* src;
@@ -127,9 +128,9 @@ struct ColumnLines {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// The same for columns that start anywhere, one line after the other: each is put together from two lines of the
-/// source, of which the first is kept from the one before. So every line is read once, though columns that lie a little
-/// more than a power of two apart share a few sets of the first level.
+/// The same for columns that start anywhere in lines, one line after the other: each is put together of two lines of
+/// the source, of which the first one is kept from the time before. So every line of the source is read once, even
+/// where columns a little more than a power of two apart compete for few sets of the first-level cache.
 template <bool kLast>
 struct AlignedLines {
   const std::byte* src;
@@ -137,23 +138,23 @@ struct AlignedLines {
   std::byte* kept;  // a line of each column
   int64_t ahead;
 
-  HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kLine, ahead}; }
-  /// Reads only bytes asked for: of the first line, and of the last one, some.
+  HWY_INLINE AlignedLines from(int64_t c) const { return {src, src_cols + c, kept + c * kCacheLine, ahead}; }
+  /// Reads the first lines. Only bytes of the columns are read, which are a part of the first line and of the last one.
   HWY_INLINE void start(int64_t cols) const {
     for (int64_t c = 0; c < cols; ++c) {
       const std::byte* const at = src + src_cols[c];
-      const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kLine - 1);
-      _mm512_store_si512(kept + c * kLine, _mm512_maskz_loadu_epi8(~uint64_t{0} << skip, at - skip));
+      const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kCacheLine - 1);
+      _mm512_store_si512(kept + c * kCacheLine, _mm512_maskz_loadu_epi8(~uint64_t{0} << skip, at - skip));
     }
   }
   template <class D>
   HWY_INLINE hn::Vec<D> read(D, int i) const {
     const std::byte* const at = src + src_cols[i];
-    const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kLine - 1);
-    const std::byte* const next = at - skip + kLine;
-    const __m512i before = _mm512_load_si512(kept + i * kLine);
+    const intptr_t skip = reinterpret_cast<intptr_t>(at) & (kCacheLine - 1);
+    const std::byte* const next = at - skip + kCacheLine;
+    const __m512i before = _mm512_load_si512(kept + i * kCacheLine);
     const __m512i now = kLast ? _mm512_maskz_loadu_epi8((uint64_t{1} << skip) - 1, next) : _mm512_load_si512(next);
-    _mm512_store_si512(kept + i * kLine, now);
+    _mm512_store_si512(kept + i * kCacheLine, now);
     if (ahead != 0) prefetch(next + ahead);
     return {_mm512_permutex2var_epi8(before, bytes_from(skip), now)};
   }
@@ -161,8 +162,9 @@ struct AlignedLines {
 
 #endif
 
-/// What is read next, `ahead` bytes further where that is not 0, line by line of one column after the other: memory is
-/// read faster in stretches, and of many prefetches at once the processor drops some.
+/// Prefetches what lies `ahead` bytes later, where that is not 0: the lines of one column, then those of the next.
+/// Memory is read faster in stretches; and as the processor drops some of many prefetches at once, there is one at a
+/// time.
 struct FetchColumns {
   const std::byte* src;
   const int64_t* src_cols;
@@ -171,14 +173,14 @@ struct FetchColumns {
   HWY_INLINE void next() {
     if (ahead == 0) return;
     prefetch(src + *src_cols + ahead + at);
-    at += kLine;
+    at += kCacheLine;
     if (at < bytes) return;
     at = 0;
     ++src_cols;
   }
 };
 
-/// Lines of columns, each of which fetches the next of those.
+/// Reads lines of columns; with each of them, one line of FetchColumns is prefetched.
 struct FetchingLines {
   const std::byte* src;
   const int64_t* src_cols;

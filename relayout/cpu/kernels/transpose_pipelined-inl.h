@@ -1,10 +1,10 @@
-// A family of kernels (common-inl.h): transposition past the cache of elements of 1 and 2 bytes, and of what is
-// converted from or to them: reading, transposing and writing at the same time.
+// A family of kernels (common-inl.h): transposition past the cache of elements of 1 and 2 bytes, and of values that are
+// converted from or to them. Reading, transposing and writing go on at the same time.
 //
-// A *tile* is one or two lines of columns by a line of rows. Its columns are read line by line and interleaved in
-// groups of 8 bytes, which stay in the first-level cache; from there rows are put together, 16 bytes of a group at a
-// time. The groups of the next tile are made between the rows of this one: stores past the cache that come in bursts
-// keep everything else waiting.
+// A *tile* is one or two lines of columns by one line of rows. Its columns are read line by line and interleaved in
+// *groups* of 8 bytes of columns, which stay in the first-level cache. From there rows are put together, 16 bytes of a
+// group at a time. The groups of the next tile are made in between the rows of this one, as stores past the cache that
+// come in bursts hold up everything else.
 
 #include "relayout/cpu/kernels/common-inl.h"
 #include "relayout/cpu/kernels/interleave-inl.h"
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Elements of kSize bytes in turns of two registers, by blocks of 16 bytes.
+/// Interleaves elements of kSize bytes of two registers, within blocks of 16 bytes.
 template <int64_t kSize>
 HWY_INLINE __m512i interleave_low(__m512i a, __m512i b) {
   return kSize == 1 ? _mm512_unpacklo_epi8(a, b) : _mm512_unpacklo_epi16(a, b);
@@ -25,18 +25,18 @@ HWY_INLINE __m512i interleave_high(__m512i a, __m512i b) {
   return kSize == 1 ? _mm512_unpackhi_epi8(a, b) : _mm512_unpackhi_epi16(a, b);
 }
 
-/// Columns of T as they are.
+/// Columns of T, which are not converted.
 template <typename T>
 struct PlainColumns {
   static constexpr int64_t kSize = sizeof(T), kFrom = sizeof(T);
 
   HWY_INLINE __m512i line(const std::byte* from) const { return _mm512_loadu_si512(from); }
-  HWY_INLINE __m512i part(const std::byte* from, int64_t rows) const {
+  HWY_INLINE __m512i partial(const std::byte* from, int64_t rows) const {
     return _mm512_maskz_loadu_epi8((uint64_t{1} << (rows * kSize)) - 1, from);
   }
 };
 
-/// Columns of S converted to D, which is narrower; see with_scale() for `operate`.
+/// Columns of S that are converted to D, which is narrower, as they are read; see with_scale() for `operate`.
 template <DType S, DType D, class Operate>
 struct NarrowedColumns {
   static constexpr int64_t kSize = sizeof(Storage<D>), kFrom = sizeof(Storage<S>);
@@ -45,7 +45,7 @@ struct NarrowedColumns {
   HWY_INLINE __m512i line(const std::byte* from) const {
     return narrow_line<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); });
   }
-  /// Of a type of 1 byte: up to 16 values as integers, and what packs two registers of 2-byte ones of them.
+  /// Where D has 1 byte: up to 16 values rounded to integers; and packs two registers of 2-byte integers.
   HWY_INLINE __m512i rounded(const std::byte* from, int64_t rows) const {
     const auto mask = static_cast<__mmask16>((1u << rows) - 1);
     return integers<D>(operate({_mm512_maskz_loadu_ps(mask, from)})).raw;
@@ -53,16 +53,16 @@ struct NarrowedColumns {
   HWY_INLINE static __m512i pack(__m512i low, __m512i high) {
     return D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
   }
-  // Rarely called, so not inlined.
-  HWY_NOINLINE __m512i part(const std::byte* from, int64_t rows) const {
-    alignas(64) std::byte all[kLine / kSize * kFrom] = {};
+  // This is called rarely, so that it is not inlined.
+  HWY_NOINLINE __m512i partial(const std::byte* from, int64_t rows) const {
+    alignas(64) std::byte all[kCacheLine / kSize * kFrom] = {};
     __builtin_memcpy(all, from, static_cast<std::size_t>(rows * kFrom));
     return line(all);
   }
 };
 
-/// Rows that start at lines of the destination. As all targets here: put() takes what follows of row i, one or two
-/// lines.
+/// Rows that start at lines of the destination. As of all targets in this file, put() takes the next one or two lines
+/// of row i.
 struct LineRows {
   static constexpr int64_t kWiden = 1;
   std::byte* dst;
@@ -72,11 +72,11 @@ struct LineRows {
   template <int kLines>
   HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
     std::byte* const to = dst + starts[i];
-    for (int k = 0; k < kLines; ++k) _mm512_stream_si512(reinterpret_cast<__m512i*>(to + k * kLine), lines[k]);
+    for (int k = 0; k < kLines; ++k) _mm512_stream_si512(reinterpret_cast<__m512i*>(to + k * kCacheLine), lines[k]);
   }
 };
 
-/// The same, converted to D, which is wider.
+/// The same, for rows that are converted to D, which is wider.
 template <DType S, DType D, class Operate>
 struct WidenedRows {
   static constexpr int64_t kSize = sizeof(Storage<S>), kWiden = sizeof(Storage<D>) / kSize;
@@ -87,15 +87,15 @@ struct WidenedRows {
   HWY_INLINE WidenedRows at(int64_t row, int64_t bytes) const { return {dst + bytes, starts + row, operate}; }
   template <int kLines>
   HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
-    alignas(64) std::byte narrow[kLines * kLine];
+    alignas(64) std::byte narrow[kLines * kCacheLine];
     std::byte* const to = dst + starts[i];
-    for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kLine, lines[k]);
-    for (int64_t b = 0; b < kLines * kLine; b += kValues * kSize)
+    for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kCacheLine, lines[k]);
+    for (int64_t b = 0; b < kLines * kCacheLine; b += kValues * kSize)
       store_values<D, true>(operate(load_values<S>(narrow + b)), to + b * kWiden);
   }
 };
 
-/// Rows that start anywhere, see CarriedRows.
+/// Rows that start anywhere in lines, see CarriedRows.
 struct CarriedLineRows {
   static constexpr int64_t kWiden = 1;
   std::byte* dst;
@@ -104,22 +104,22 @@ struct CarriedLineRows {
   bool first;
 
   HWY_INLINE CarriedLineRows at(int64_t row, int64_t bytes) const {
-    return {dst + bytes, starts + row, carry + row * kLine, first && bytes == 0};
+    return {dst + bytes, starts + row, carry + row * kCacheLine, first && bytes == 0};
   }
   template <int kLines>
   HWY_INLINE void put(int64_t i, const __m512i (&lines)[2]) const {
-    std::byte* const last = carry + i * kLine;
+    std::byte* const last = carry + i * kCacheLine;
     const __m512i before = _mm512_load_si512(last);
     _mm512_store_si512(last, lines[kLines - 1]);
     std::byte* to = dst + starts[i];
-    const int64_t skip = -static_cast<int64_t>(reinterpret_cast<intptr_t>(to)) & (kLine - 1);
-    to += skip - kLine;
+    const int64_t skip = -static_cast<int64_t>(reinterpret_cast<intptr_t>(to)) & (kCacheLine - 1);
+    to += skip - kCacheLine;
     if (!first) write(to, skip, before, lines[0]);
-    if constexpr (kLines == 2) write(to + kLine, skip, lines[0], lines[1]);
+    if constexpr (kLines == 2) write(to + kCacheLine, skip, lines[0], lines[1]);
   }
 
  private:
-  /// 64 bytes from `skip` on of a line and the next one.
+  /// Writes the 64 bytes from byte `skip` on of a line and the next one.
   HWY_INLINE static void write(std::byte* to, int64_t skip, __m512i line, __m512i next) {
 #if HWY_TARGET <= HWY_AVX3_DL
     alignas(64) static constexpr auto kCount = [] {
@@ -130,9 +130,9 @@ struct CarriedLineRows {
     const __m512i index = _mm512_add_epi8(_mm512_load_si512(kCount.data()), _mm512_set1_epi8(static_cast<char>(skip)));
     const __m512i both = _mm512_permutex2var_epi8(line, index, next);
 #else
-    alignas(64) std::byte pair[2 * kLine];
+    alignas(64) std::byte pair[2 * kCacheLine];
     _mm512_store_si512(pair, line);
-    _mm512_store_si512(pair + kLine, next);
+    _mm512_store_si512(pair + kCacheLine, next);
     const __m512i both = _mm512_loadu_si512(pair + skip);
 #endif
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
@@ -142,10 +142,11 @@ struct CarriedLineRows {
 /// Transposes `rows` rows of `columns`, which start at src + src_cols[c], into whole lines of columns.
 template <class Columns, class To>
 struct PipelinedTransposition {
-  /// Of the elements that are transposed. A group has so many columns, a line of columns kGroups groups.
-  static constexpr int64_t kSize = Columns::kSize, kRows = kLine / kSize, kCols = 8 / kSize, kGroups = 8;
-  /// Groups an odd number of lines apart, against conflicts in the cache.
-  static constexpr int64_t kPitch = kCols * kLine + kLine;
+  /// The bytes of an element that is transposed; the rows of a tile; the columns of a group; the groups of a line of
+  /// columns.
+  static constexpr int64_t kSize = Columns::kSize, kRows = kCacheLine / kSize, kCols = 8 / kSize, kGroups = 8;
+  /// Groups lie an odd number of lines apart, so that they do not compete for few sets of the cache.
+  static constexpr int64_t kPitch = kCols * kCacheLine + kCacheLine;
 
   const Columns& columns;
   const std::byte* src;
@@ -153,11 +154,12 @@ struct PipelinedTransposition {
   To to;
   int64_t rows, cols, ahead;
 
-  /// Lines of a strip. Columns that start anywhere, or are converted, are fetched a line (tile) at a time.
+  /// The lines of each column in a strip, which is prefetched together. Columns that do not start at lines, or are
+  /// converted, are prefetched a tile at a time.
   static constexpr int64_t kStripLines = 4;
   static constexpr bool kStrips = Columns::kFrom == kSize;
   const bool strips = kStrips && start_at_lines();
-  /// Pairs of rows that are put for a group that is made.
+  /// While one group is made, so many pairs of rows are written.
   static constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
 
   struct Tile {
@@ -167,7 +169,7 @@ struct PipelinedTransposition {
   bool start_at_lines() const {
     int64_t starts = reinterpret_cast<intptr_t>(src);
     for (int64_t c = 0; c < cols; ++c) starts |= src_cols[c];
-    return starts % kLine == 0;
+    return starts % kCacheLine == 0;
   }
 
   HWY_INLINE Tile tile(int64_t row, int64_t col) const {
@@ -178,8 +180,8 @@ struct PipelinedTransposition {
     return col < cols ? tile(t.row, col) : tile(t.row + kRows, 0);
   }
 
-  /// What is fetched while a tile is read: of the next *strip*, a few lines of each column, one column's lines after
-  /// the other. Memory is read faster so than by a line of each.
+  /// What is prefetched while a tile is read: lines of the next *strip*, which is a few lines of each column; first the
+  /// lines of one column, then of the next. Memory is read faster so than by one line of each column in turn.
   struct Ahead {
     const std::byte* src;
     Starts cols;
@@ -187,36 +189,37 @@ struct PipelinedTransposition {
   };
   HWY_INLINE Ahead ahead_of(const Tile& t) const {
     const int64_t index = t.row / kRows, at = index % kStripLines;
-    // The last strip may be short.
+    // The last strip may have fewer lines.
     const bool strip = kStrips && strips && (index - at + kStripLines - 1) * kRows < rows;
     if (!strip) return {src + t.row * Columns::kFrom + ahead, src_cols + t.col, 1};
     return {src + (t.row - at * kRows) * kSize + ahead, src_cols + (at * cols + t.col) / kStripLines, kStripLines};
   }
-  /// A group's part of that.
+  /// Prefetches the lines that go with group g.
   HWY_INLINE void fetch(const Ahead& next, int64_t g) const {
     if (ahead == 0) return;
     if (kStrips && next.lines == kStripLines) {
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kCols; ++i)
-        prefetch(next.src + next.cols[(g * kCols + i) / kStripLines] + i % kStripLines * kLine);
+        prefetch(next.src + next.cols[(g * kCols + i) / kStripLines] + i % kStripLines * kCacheLine);
     } else {
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kCols; ++i) {
 #pragma GCC unroll 8
-        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kLine) prefetch(next.src + next.cols[g * kCols + i] + k);
+        for (int64_t k = 0; k < kRows * Columns::kFrom; k += kCacheLine)
+          prefetch(next.src + next.cols[g * kCols + i] + k);
       }
     }
   }
 
-  /// Group g of a tile: rows 2 * p and the next are the 16 bytes at pair_at(p).
+  /// Makes group g of a tile: rows 2 * p and 2 * p + 1 are the 16 bytes at pair_at(p).
   template <bool kWhole>
   HWY_INLINE void make_group(const std::byte* base, Starts starts, int64_t count, std::byte* group) const {
     __m512i a[kCols], b[kCols];
-    // Unrolled, so that arrays stay in registers.
+    // The loops are unrolled so that the arrays stay in registers.
 #pragma GCC unroll 8
     for (int64_t i = 0; i < kCols; ++i) {
       const std::byte* const from = base + starts[i];
-      a[i] = kWhole ? columns.line(from) : columns.part(from, count);
+      a[i] = kWhole ? columns.line(from) : columns.partial(from, count);
     }
 #pragma GCC unroll 4
     for (int64_t round = 1; round < kCols; round *= 2) {
@@ -229,9 +232,9 @@ struct PipelinedTransposition {
       for (int64_t i = 0; i < kCols; ++i) a[i] = b[i];
     }
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(group + i * kLine, a[i]);
+    for (int64_t i = 0; i < kCols; ++i) _mm512_store_si512(group + i * kCacheLine, a[i]);
   }
-  /// The same where the code of one more copy is not worth it.
+  /// The same, not inlined: for calls that are too rare to be worth one more copy of the code.
   HWY_NOINLINE void make_group_apart(const Tile& t, int64_t g, std::byte* groups) const {
     const std::byte* const base = src + t.row * Columns::kFrom;
     const Starts starts = src_cols + t.col + g * kCols;
@@ -241,9 +244,9 @@ struct PipelinedTransposition {
     else
       make_group<false>(base, starts, t.rows, groups + g * kPitch);
   }
-  HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kLine + pair / kCols * 16; }
+  HWY_INLINE static int64_t pair_at(int64_t pair) { return pair % kCols * kCacheLine + pair / kCols * 16; }
 
-  /// 16 bytes each of four groups, every second one.
+  /// Loads 16 bytes of each of four groups, which are every second one.
   HWY_INLINE static __m512i four_groups(const std::byte* at) {
     const auto group = [&](int64_t i)
                            HWY_ATTR { return _mm_load_si128(reinterpret_cast<const __m128i*>(at + 2 * i * kPitch)); };
@@ -268,7 +271,8 @@ struct PipelinedTransposition {
     if (kWhole || 2 * pair + 1 < count) to.template put<kLines>(2 * pair + 1, second);
   }
 
-  /// Puts a tile's rows from its groups, and makes those of the next one. kWhole: both have kRows rows, as most have.
+  /// Writes the rows of a tile from its groups, and in between makes the groups of the next tile. kWhole: both tiles
+  /// have kRows rows, as most have.
   template <int kLines, bool kWhole>
   HWY_NOINLINE void step(const Tile& now, const std::byte* groups, const Tile& then, std::byte* next_groups) const {
     const To at = to.at(now.row, now.col * kSize * To::kWiden);
@@ -309,8 +313,8 @@ struct PipelinedTransposition {
 #include "relayout/cpu/kernels/transpose_quartered-inl.h"
 #include "relayout/cpu/kernels/transpose_short-inl.h"
 
-/// The transposition of `columns`: into rows that start anywhere where there is a carry, else of whole lines, of 16 or
-/// 32 bytes, or of two to four elements.
+/// Transposes `columns`: where there is a carry, into rows that start anywhere in lines; otherwise into rows of whole
+/// lines, of 16 or 32 bytes, or of two to four elements.
 template <class Columns>
 HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::byte* src, Starts src_cols,
                                             std::byte* dst, Starts dst_rows, std::byte* carry, bool first, int64_t rows,
@@ -336,14 +340,14 @@ HWY_INLINE void transpose_columns_pipelined(const Columns& columns, const std::b
   }
 }
 
-/// Of elements of T.
+/// The kernel for elements of T.
 template <typename T>
 void transpose_pipelined(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
                          bool first, int64_t rows, int64_t cols, const float*, int64_t ahead) {
   transpose_columns_pipelined(PlainColumns<T>(), src, src_cols, dst, dst_rows, carry, first, rows, cols, ahead);
 }
 
-/// Of S to D, which is narrower.
+/// The kernel that converts S to D, which is narrower.
 template <DType S, DType D>
 void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte* carry,
                          bool first, int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
@@ -353,7 +357,7 @@ void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, 
   });
 }
 
-/// Of S to D, which is wider: rows are whole lines, and start at lines.
+/// The kernel that converts S to D, which is wider: rows are whole lines and start at lines.
 template <DType S, DType D>
 void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
                         int64_t rows, int64_t cols, const float* scale, int64_t ahead) {

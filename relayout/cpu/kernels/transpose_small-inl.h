@@ -1,6 +1,7 @@
-// Transposition of fewer rows or columns than a block has, for transpose-inl.h. Only where there is SIMD.
+// Transposition of fewer rows or columns than a block of 16 bytes has elements, for transpose-inl.h. Only where there
+// is SIMD.
 
-/// Two to four columns, rows anywhere: interleaved in the cache, then put row by row.
+/// Two to four columns and rows that start anywhere: interleaved in the cache, then copied row by row.
 template <typename T, int kCols, class Columns, class Targets>
 void transpose_few_columns(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t rows) {
   constexpr int64_t kMost = 64, kSize = sizeof(T);
@@ -14,7 +15,7 @@ void transpose_few_columns(const std::byte* src, Columns src_cols, std::byte* ds
   }
 }
 
-/// Two to four rows of columns anywhere: gathered in the cache, then deinterleaved.
+/// Two to four rows of columns that start anywhere: gathered in the cache, then deinterleaved.
 template <typename T, int kRows, class Columns, class Targets>
 void transpose_few_rows(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows, int64_t cols) {
   constexpr int64_t kMost = 64, kSize = sizeof(T);
@@ -28,8 +29,8 @@ void transpose_few_rows(const std::byte* src, Columns src_cols, std::byte* dst, 
   }
 }
 
-/// 5 to 8, or up to 16 bytes, as two halves that may overlap: the last bytes are in the upper half of 8 or 16. Each
-/// half is loaded by itself, so that no load waits for several stores.
+/// Loads 5 to 8 bytes, or up to 16, as two halves that may overlap: the last bytes are in the upper half of 8 or 16
+/// bytes. No bytes go by way of memory, where a load would wait for several stores.
 template <typename Half>
 HWY_INLINE hn::Vec<Block16<uint8_t>> load_halves(const std::byte* from, int64_t bytes) {
   const Block16<uint8_t> d8;
@@ -45,7 +46,7 @@ HWY_INLINE hn::Vec<Block16<uint8_t>> load_halves(const std::byte* from, int64_t 
   }
 }
 
-/// One register of blocks, see load_blocks(), of columns of which only a part of 16 bytes is there.
+/// Loads one register of blocks, as load_blocks() does, of columns that have fewer than 16 bytes.
 template <int kStep, typename Half, class D, class Columns>
 HWY_INLINE hn::Vec<D> load_half_blocks(D d, const std::byte* src, Columns cols, int first, int64_t bytes) {
   const auto at = [&](int b) HWY_ATTR { return load_halves<Half>(src + cols[first + b * kStep], bytes); };
@@ -64,8 +65,8 @@ HWY_INLINE hn::Vec<D> load_half_blocks(D d, const std::byte* src, Columns cols, 
   if constexpr (hn::MaxLanes(d8) == 16) return hn::BitCast(d, at(0));
 }
 
-/// 5 to 15 rows of elements of 1 byte, or 5 to 7 of 2 bytes, of all columns, at least N. Half: 4 bytes for up to 8
-/// bytes of rows, or 8.
+/// Transposes 5 to 15 rows of elements of 1 byte, or 5 to 7 of 2 bytes, and any number of columns, at least N. Half: a
+/// type of 4 bytes where rows have up to 8 bytes together, otherwise of 8.
 template <typename T, typename Half, class Columns, class Targets>
 HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                     int64_t rows, int64_t cols) {
@@ -79,7 +80,7 @@ HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std:
         a.v[i] = load_half_blocks<kN, Half>(d, src, src_cols + c, i, rows * static_cast<int64_t>(sizeof(T)));
     }
     interleave_rounds<kN>(d, a);
-    // Of the upper half, what the lower one does not have.
+    // Of the upper half, only the rows that the lower half does not have.
     const int upper = static_cast<int>(rows) - 2 * kHalf;
     for (int i = 0; i < 2 * kHalf; ++i) {
       const int row = i < kHalf ? i : i + upper;
@@ -96,8 +97,8 @@ HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std:
   all(Block16<T>());
 }
 
-/// 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, of all rows, at least N: whole rows are made, and
-/// put by masks, or in the cache and by two halves.
+/// Transposes 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, and any number of rows, at least N: rows are
+/// made whole, and stored by masks or, without these, as two halves that may overlap.
 template <typename T, typename Half, class Columns, class Targets>
 HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                        int64_t rows, int64_t cols) {
@@ -113,7 +114,7 @@ HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, s
     const hn::Repartition<uint8_t, decltype(d)> bytes;
     const Block16<uint8_t> block;
     const auto put = [&](hn::Vec<Block16<uint8_t>> v, int64_t row)
-                         HWY_ATTR { store_part(v, block, dst + dst_rows[r + row], static_cast<int>(cols * kSize)); };
+                         HWY_ATTR { store_partial(v, block, dst + dst_rows[r + row], static_cast<int>(cols * kSize)); };
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) {
       const auto v = hn::BitCast(bytes, a.v[i]);
@@ -145,7 +146,7 @@ HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, s
   all(Block16<T>());
 }
 
-/// Fewer rows or columns than a tile has; nothing beyond them is touched.
+/// Transposes fewer rows or columns than a tile has, and touches nothing beyond them.
 template <typename T, class Columns, class Targets>
 HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                   int64_t rows, int64_t cols) {

@@ -1,5 +1,5 @@
-// Values in registers: from and to f32, one load, one multiplication where it is asked for, one store. They equal the
-// loops over reorder/cast.h bit by bit.
+// Values in registers: elements are loaded as f32, multiplied where that is asked for, and stored as another type. The
+// results equal those of loops over reorder/cast.h, bit for bit.
 #if defined(RELAYOUT_CPU_KERNELS_VALUES) == defined(HWY_TARGET_TOGGLE)
 #ifdef RELAYOUT_CPU_KERNELS_VALUES
 #undef RELAYOUT_CPU_KERNELS_VALUES
@@ -21,8 +21,8 @@ constexpr int64_t kValues = HWY_LANES(float);
 template <DType D>
 constexpr bool kInRegisters = D == DType::f32 || D == DType::bf16 || D == DType::u8 || D == DType::s8 ||
                               D == DType::s32 || (D == DType::f16 && HWY_TARGET <= HWY_AVX2);
-/// Whether all values of a type are values of f32: then what is no arithmetic may go by f32 though its compute type is
-/// another.
+/// Whether f32 holds all values of a type exactly. A conversion without arithmetic may then go by way of f32 even where
+/// its compute type is another one.
 template <DType D>
 constexpr bool kExactInF32 = kInRegisters<D>&& D != DType::s32;
 
@@ -52,7 +52,7 @@ HWY_INLINE Values load_values(const std::byte* from) {
   }
 }
 
-/// f32_to_bf16() of core/float.h, in the upper halves; the lower ones hold anything.
+/// f32_to_bf16() of core/float.h: results are in the upper halves of the lanes; the lower halves hold anything.
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> upper_bf16(Values v) {
   const hn::RebindToUnsigned<F32> u32;
   const auto bits = hn::BitCast(u32, v);
@@ -61,13 +61,13 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> upper_bf16(Values v) {
   return hn::IfThenElse(hn::RebindMask(u32, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(u32, 0x400000)));
 }
 
-/// Rounded to an integer type's values: NaN is 0, the others are saturated; from below that may be left to the
-/// saturating conversions that follow.
+/// Rounds to the values of an integer type: NaN becomes 0, other values are saturated. What is too small may be left to
+/// the saturating conversions that follow.
 template <DType D>
 HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
   constexpr float kHigh = D == DType::s8 ? 127.0f : D == DType::u8 ? 255.0f : 2147483520.0f;
 #if HWY_TARGET <= HWY_AVX3
-  // What is too small becomes the smallest of all.
+  // A value that is too small becomes the smallest 32-bit integer, which the conversions that follow saturate.
   const __mmask16 number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
   return {_mm512_cvtps_epi32(_mm512_maskz_min_ps(number, v.raw, _mm512_set1_ps(kHigh)))};
 #else
@@ -78,7 +78,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
 #endif
 }
 
-/// One register of values; types of 4 and 8 bytes past the cache where that is wanted.
+/// Stores one register of values as D; with kStream past the cache, for types of 4 and 8 bytes.
 template <DType D, bool kStream>
 HWY_INLINE void store_values(Values v, std::byte* to) {
   const F32 d;
@@ -117,7 +117,7 @@ HWY_INLINE void store_values(Values v, std::byte* to) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// A line of a type of 1 or 2 bytes, from registers values(0), values(1) and so on.
+/// Makes a line of a type of 1 or 2 bytes out of the registers values(0), values(1) and so on.
 template <DType D, typename V>
 HWY_INLINE __m512i narrow_line(V values) {
   if constexpr (D == DType::bf16) {
@@ -130,7 +130,7 @@ HWY_INLINE __m512i narrow_line(V values) {
     const auto low = hn::DemoteTo(half, values(0)), high = hn::DemoteTo(half, values(1));
     return _mm512_inserti64x4(_mm512_castsi256_si512(low.raw), high.raw, 1);
   } else {
-    // Packs work within blocks of 16 bytes: block b has the b-th four values of each register.
+    // The instructions that pack work within blocks of 16 bytes: block b gets the b-th four values of each register.
     alignas(64) static constexpr uint32_t kOrder[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
     const __m512i low = _mm512_packs_epi32(integers<D>(values(0)).raw, integers<D>(values(1)).raw);
     const __m512i high = _mm512_packs_epi32(integers<D>(values(2)).raw, integers<D>(values(3)).raw);
@@ -141,7 +141,8 @@ HWY_INLINE __m512i narrow_line(V values) {
 
 #endif
 
-/// Calls each(operate) with what is done to a register of values before they become D's. Of integers NaN is 0 anyway.
+/// Calls each(operate) with the function that is applied to a register of values before it becomes one of D: it
+/// multiplies by the scale and makes NaNs the quiet one. For integers the latter is left out, as NaN becomes 0.
 template <DType D, typename Each>
 HWY_INLINE void with_scale(const float* scale, Each each) {
   const F32 d;

@@ -76,8 +76,8 @@ Calibration measured_speeds(const graph::Backend& backend, cpu::Stopwatch& stopw
   return {.threads = threads,
           .flops_per_us = convolution_flops_per_us(in_situ, backend),
           .near_bytes_per_us = copied(machine.l2 / 2 * threads),
-          .cache_bytes_per_us = copied(std::max(machine.near_l3() / 4, machine.l2)),
-          .memory_bytes_per_us = copied(3 * machine.near_l3()),
+          .cache_bytes_per_us = copied(std::max(machine.l3_share() / 4, machine.l2)),
+          .memory_bytes_per_us = copied(3 * machine.l3_share()),
           .call_us = call_us(in_situ, backend),
           .step_us = measured_step_us(backend, stopwatch).value_or(0),
           .machine = machine};

@@ -95,7 +95,7 @@ class AnalyticCosts : public Costs {
     const Machine& machine = calibration_.machine;
     // A quarter of what counts of the last cache: what is read, was written before and comes next shares it.
     const double second = static_cast<double>(machine.l2) * calibration_.threads;
-    const double last = std::max(second, static_cast<double>(machine.near_l3()) / 4);
+    const double last = std::max(second, static_cast<double>(machine.l3_share()) / 4);
     return {.near = std::min(bytes, second) / calibration_.near_bytes_per_us +
                     std::clamp(bytes - second, 0.0, last - second) / calibration_.cache_bytes_per_us,
             .far = std::max(0.0, bytes - last) / calibration_.memory_bytes_per_us};
