@@ -17,8 +17,6 @@ EXCEPTIONS = {
     ("file", "relayout/cpu/kernels/transpose_test.cc"): "one line too many; it is split with its kernels",
     ("file", "relayout/cpu/stream_test.cc"): "it is split with the runners that it tests",
     ("file", "relayout/reorder/tiles.cc"): "it becomes a method with files of its own",
-    ("function", "relayout/cpu/kernels/convert-inl.h convert_run"):
-        "its lambdas share the run's state, and moving them out changes what the compiler inlines",
     ("function", "relayout/reorder/blocks.cc choose_streamed_blocks"): "each method comes to choose its own blocks",
     ("function", "relayout/reorder/box_plan.cc plan_elements"): "it becomes one file a method",
     ("line", "relayout/cpu/CMakeLists.txt"): "a generator expression; the file changes with the build of the kernels",

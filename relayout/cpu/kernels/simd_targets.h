@@ -9,7 +9,7 @@
 // Byte permutations of AVX-512 are a target that older Highways make only when asked.
 #define HWY_WANT_AVX3_DL 1
 
-// By Highway's numbers (hwy/detect_targets.h), as versions before 1.0.7 have no names for some: SSE2 is bit 14, SSSE3 12,
-// AVX3_ZEN4 6, AVX3_SPR 4 and AVX10_2 3. No target of another architecture has these bits.
+// By Highway's numbers (hwy/detect_targets.h), as versions before 1.0.7 have no names for some: SSE2 is bit 14, SSSE3
+// bit 12, AVX3_ZEN4 bit 6, AVX3_SPR bit 4 and AVX10_2 bit 3. No target of another architecture has these bits.
 #define RELAYOUT_DISABLED_TARGETS ((1 << 14) | (1 << 12) | (1 << 6) | (1 << 4) | (1 << 3))
 #define HWY_DISABLED_TARGETS RELAYOUT_DISABLED_TARGETS
