@@ -1,4 +1,4 @@
-// relayout bench: how long one conversion takes, beside a copy of as many bytes.
+// relayout bench: the time of a conversion, compared with the time of copying as many bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,17 +62,17 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
                                      m.gbps, bench::time_text(m.min_ns), size_text(m.bytes)));
   out += labelled(
       "copy", fmt::format("{}: memcpy {}, non-temporal {}", bench::time_text(m.copy_ns), bench::time_text(m.memcpy_ns),
-                          m.nt_copy_ns ? bench::time_text(*m.nt_copy_ns) : "not for so few bytes"));
+                          m.nt_copy_ns ? bench::time_text(*m.nt_copy_ns) : "not measured for so few bytes"));
   out += labelled("ratio", fmt::format("{:.2f}; best against best {:.2f}", m.ratio, m.min_ratio));
   out += labelled(
       "plan", fmt::format("{} to make; predicts {}", bench::time_text(m.plan_ns), bench::time_text(m.predicted_ns)));
   if (m.tuned) {
     const cpu::Tuned& tuned = m.tuned->tuned;
-    out +=
-        labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(m.tuned->median_ns), cpu::to_text(tuned.tuning),
-                                      tuned.remembered        ? "as remembered"
-                                      : tuned.candidates == 0 ? "as there was nothing to choose, or no time to"
-                                                              : fmt::format("of {} candidates", tuned.candidates)));
+    out += labelled(
+        "tuned", fmt::format("{} by {}, {}", bench::time_text(m.tuned->median_ns), cpu::to_text(tuned.tuning),
+                             tuned.remembered        ? "as remembered"
+                             : tuned.candidates == 0 ? "the default, as there was nothing to choose or no time for it"
+                                                     : fmt::format("the fastest of {} candidates", tuned.candidates)));
   }
   out += labelled("kernel", m.kernel);
   out += labelled("by",
@@ -80,7 +80,7 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   if (m.verified)
     out += labelled("verified", *m.verified ? "yes" : "no, the result is wrong");
   else if (m.too_large_to_verify)
-    out += labelled("verified", fmt::format("not, as there are over {} elements", bench::kMostVerified));
+    out += labelled("verified", fmt::format("no, because there are more than {} elements", bench::kMostVerified));
   return out;
 }
 
@@ -93,11 +93,13 @@ bench::MeasureOptions measure_options(const Options& options) {
 }
 
 [[noreturn]] void no_match(const Options& options) {
-  usage_error(fmt::format("--filter \"{}\": no name has that in it", escaped(options.filter)), "--filter",
+  usage_error(fmt::format("--filter \"{}\": no name contains that text", escaped(options.filter)), "--filter",
               escaped(options.filter));
 }
 
-[[noreturn]] void wrong_result() { throw Error(ErrorCode::internal, "bench: the result differs from the reference's"); }
+[[noreturn]] void wrong_result() {
+  throw Error(ErrorCode::internal, "bench: the result differs from that of the reference implementation");
+}
 
 int run_pair(const Options& options, bool json) {
   const Pair pair = pair_of(options);
@@ -141,30 +143,32 @@ int run_sweep(const Options& options, bool json) {
   return kOk;
 }
 
-/// One pair, the suite, or the sweep: each has flags of its own.
+/// What is measured is one pair of layouts, the suite or the sweep. Each of the three takes flags of its own.
 void check_mode(const Options& options) {
   const ValueOptions& values = options.values;
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.padding != "zero";
   const bool pair_flags = value_flags || options.src || options.dst || options.dims || options.dtype ||
                           options.to_dtype || options.misalign != 0;
-  if (options.suite && options.sweep) usage_error("--suite and --sweep are two things; give one", "--sweep");
-  if (options.sweep && !options.tune.empty()) usage_error("--tune is for a conversion or --suite", "--tune");
+  if (options.suite && options.sweep) usage_error("--suite and --sweep cannot be given together", "--sweep");
+  if (options.sweep && !options.tune.empty())
+    usage_error("--tune goes with a conversion or with --suite, not with --sweep", "--tune");
   if (options.suite || options.sweep) {
     if (!pair_flags) return;
-    usage_error(fmt::format("--{} has conversions of its own", options.suite ? "suite" : "sweep"),
+    usage_error(fmt::format("--{} measures its own conversions; flags that name a conversion do not go with it",
+                            options.suite ? "suite" : "sweep"),
                 options.suite ? "--suite" : "--sweep");
   }
   if (!options.src || !options.dst || !options.dims) {
-    usage_error("--src, --dst and --dims name a conversion; --suite and --sweep have their own", "--src");
+    usage_error("give --src, --dst and --dims to name a conversion, or --suite, or --sweep", "--src");
   }
   if (options.quick || !options.filter.empty()) {
-    usage_error(fmt::format("{} chooses from --suite or --sweep", options.quick ? "--quick" : "--filter"),
+    usage_error(fmt::format("{} goes only with --suite or --sweep", options.quick ? "--quick" : "--filter"),
                 options.quick ? "--quick" : "--filter");
   }
 }
 
-/// Before minutes are spent on what goes into it.
+/// Checks that --out can be written before minutes are spent on measuring.
 void check_out(const Options& options) {
   if (!options.out) return;
   std::error_code ignored;
@@ -180,7 +184,8 @@ int run(const Options& options, bool json) {
   check_threads(options.threads);
   check_mode(options);
   if (options.repeat < 1) {
-    usage_error(fmt::format("--repeat {}: 1 or more", options.repeat), "--repeat", std::to_string(options.repeat), "1");
+    usage_error(fmt::format("--repeat {}: at least 1 repetition is needed", options.repeat), "--repeat",
+                std::to_string(options.repeat), "1");
   }
   check_out(options);
   if (options.suite) return run_suite(options, json);
@@ -192,32 +197,37 @@ int run(const Options& options, bool json) {
 
 Verb add_bench(CLI::App& app) {
   auto [command, json] = add_verb(
-      app, "bench", "Measure a conversion beside a copy of as many bytes",
+      app, "bench", "Measure the time of a conversion, and of copying as many bytes",
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56\n"
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --to-dtype u8 --scale 255 --threads 2 --json\n"
       "  relayout bench --suite --filter transpose\n"
-      "The copy is the faster of memcpy and a loop of non-temporal stores, in turns with the conversion; times\n"
-      "are medians. What fits in the caches is measured there. The flags about values are those of convert.");
+      "The copy is the faster of memcpy and a loop of non-temporal stores. It runs in turns with the conversion, and\n"
+      "times are medians. Tensors that fit into the caches are measured in the caches. The flags for scales, zero\n"
+      "points and padding are those of convert.");
   auto options = std::make_shared<Options>();
   command->add_option("--src", options->src, "Layout to convert from");
   command->add_option("--dst", options->dst, "Layout to convert to");
-  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4");
-  command->add_option("--dtype", options->dtype, "Element type (f32)");
-  command->add_option("--to-dtype", options->to_dtype, "Type to convert to (the same)");
+  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4");
+  command->add_option("--dtype", options->dtype, "Element type; f32 unless given");
+  command->add_option("--to-dtype", options->to_dtype, "Element type to convert to; the same unless given");
   add_value_options(*command, options->values);
   command
-      ->add_option("--misalign", options->misalign, "Bytes past a page where both tensors start; malloc's 16, say (0)")
+      ->add_option("--misalign", options->misalign,
+                   "Both tensors start this many bytes after the start of a page; 0 unless given")
       ->check(CLI::Range(int64_t{0}, bench::kMostMisaligned));
-  command->add_option("--threads", options->threads, "Threads (1; 0: all)");
-  command->add_option("--repeat", options->repeat, "Repetitions (15)");
-  command->add_flag("--verify", options->verify, "Compare the result with the reference's, up to 4 Mi elements");
-  add_tune_option(*command, options->tune, "Tune the plan by measuring, and show both; --tune=FILE remembers in FILE");
-  command->add_flag("--suite", options->suite, "Measure the project's own list of conversions, each with its goal");
+  command->add_option("--threads", options->threads, "Number of threads; 1 unless given, 0 is all");
+  command->add_option("--repeat", options->repeat, "Number of repetitions; 15 unless given");
+  command->add_flag("--verify", options->verify,
+                    "Compare the result with the reference implementation; up to 4 Mi elements");
+  add_tune_option(*command, options->tune,
+                  "Time several plans and show the fastest as well; --tune=FILE remembers it in FILE");
+  command->add_flag("--suite", options->suite, "Measure the project's own list of conversions, each against its goal");
   command->add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
-  command->add_option("--filter", options->filter, "Of --suite or --sweep, only names that have this in them");
-  command->add_flag("--quick", options->quick, "A short form of --suite or --sweep");
-  command->add_option("--out", options->out, "Write the JSON to this file too");
-  command->add_flag("-f,--force", options->force, "Overwrite a file that exists");
+  command->add_option("--filter", options->filter,
+                      "Measure only those of --suite or --sweep whose names contain this text");
+  command->add_flag("--quick", options->quick, "Measure a shorter form of --suite or --sweep");
+  command->add_option("--out", options->out, "Write the JSON to this file as well");
+  command->add_flag("-f,--force", options->force, "Replace a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

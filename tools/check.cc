@@ -27,7 +27,8 @@ void check_model(const JsonItem& plan, const check::CertificateFile& file, Model
 void check_flags(const Options& options) {
   if (!options.model.path.empty()) return;
   const char* flag = options.model.batch != 0 ? "--batch" : options.model.random_weights ? "--random-weights" : nullptr;
-  if (flag != nullptr) usage_error(std::string(flag) + ": of the model, and there is no --model", flag, "", "--model");
+  if (flag != nullptr)
+    usage_error(std::string(flag) + ": it describes the model, so it goes only with --model", flag, "", "--model");
 }
 
 int run(const Options& options, bool json) {
@@ -35,7 +36,8 @@ int run(const Options& options, bool json) {
   const FileJson content = read_plan_json(options.path, "primitives");
   const JsonItem plan{content, ""};
   if (!plan.has("certificate")) {
-    bad_item("certificate", escaped(options.path, 4096) + " has none; relayout plan --policy optimal -o writes one");
+    bad_item("certificate",
+             escaped(options.path, 4096) + " has no certificate; relayout plan --policy optimal -o writes one");
   }
   const check::CertificateFile file = check::read_certificate(plan["certificate"]);
   const check::Verdict verdict = from_data([&] { return check::prove(plan, file); });
@@ -45,7 +47,8 @@ int run(const Options& options, bool json) {
   const int left_out = plan.has("left_out") ? plan["left_out"].index(kMostLeftOut) : 0;
   std::string of = of_model ? "; the model's" : "";
   if (left_out > 0) {
-    of += fmt::format("; among the layouts listed: the planner says that it left out {} beyond its limits", left_out);
+    of += fmt::format("; this holds for the layouts that are listed, and the planner says that it left out {} others",
+                      left_out);
   }
   if (json) {
     write_stdout(json_text({{"valid", true},
@@ -68,20 +71,23 @@ int run(const Options& options, bool json) {
 
 Verb add_check(CLI::App& app) {
   auto [command, json] = add_verb(
-      app, "check", "Check that a saved plan is the cheapest, by its certificate",
+      app, "check", "Check by its certificate that a saved plan is the cheapest",
       "  relayout plan net.onnx -o plan.json\n"
       "  relayout check plan.json\n"
       "  relayout check plan.json --model net.onnx\n"
-      "Proven: the plan is among what the certificate lists, costs what it says, and nothing listed costs less.\n"
-      "With --model also: what is listed are ways of this model's primitives, and the plan can run. What each\n"
-      "way costs, and that no way is missing, is the planner's word.\n"
-      "A plan that is not what its certificate proves is bad data; the message says where.");
+      "The certificate lists every choice that the planner had, with its cost. The check proves that the plan is one "
+      "of\n"
+      "these choices, costs what it claims, and that no other choice costs less. With --model it also proves that the\n"
+      "choices are ones of this model's primitives and that the plan can run. It cannot prove that the costs are\n"
+      "right and that no choice is missing.\n"
+      "A plan that does not agree with its certificate is bad data (exit code 3); the message says where it differs.");
   auto options = std::make_shared<Options>();
-  command->add_option("PLAN", options->path, "Plan, a .json file")->required();
-  command->add_option("--model", options->model.path, "The model that it is of, an .onnx file or model:NAME");
-  command->add_option("--batch", options->model.batch, "Its batch size (as the file says)")
+  command->add_option("PLAN", options->path, "The plan, a .json file")->required();
+  command->add_option("--model", options->model.path,
+                      "The model that the plan was made for, an .onnx file or model:NAME");
+  command->add_option("--batch", options->model.batch, "Batch size of the plan; that of the model's file unless given")
       ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--random-weights", options->model.random_weights, "As the plan was made with");
+  command->add_option("--random-weights", options->model.random_weights, "The seed that the plan was made with");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -37,7 +37,7 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
-/// An error that knows the exit code it means.
+/// An error with the exit code that it ends the command with.
 class Failure : public std::exception {
  public:
   Failure(int exit_code, Error error) : exit_code_(exit_code), error_(std::move(error)) {}
@@ -50,11 +50,11 @@ class Failure : public std::exception {
   Error error_;
 };
 
-/// The exit code of an error: io, unsupported and internal speak for themselves, the others mean
-/// what `otherwise` says.
+/// The exit code of an error. The codes io, unsupported and internal have an exit code of their own; all others give
+/// `otherwise`.
 int exit_code(const Error& error, int otherwise);
 
-/// Runs f; an error about a value is a usage error.
+/// Runs f, whose values come from the command line: an error about one is a usage error.
 template <typename F>
 auto from_command_line(F&& f) {
   try {
@@ -64,7 +64,7 @@ auto from_command_line(F&& f) {
   }
 }
 
-/// Runs f; an error about a value is bad data.
+/// Runs f, whose values come from a file: an error about one is bad data.
 template <typename F>
 auto from_data(F&& f) {
   try {
@@ -102,7 +102,7 @@ std::pair<CLI::App*, std::shared_ptr<bool>> add_verb(CLI::App& app, const std::s
 
 /// Writes to standard output at once. Error{io} where it does not take the text.
 void write_stdout(std::string_view text);
-/// Where that does not work nothing can be said.
+/// Writes to standard error. A failure is ignored, as there is nowhere else to report it.
 void write_stderr(std::string_view text);
 /// "relayout: message", or an {"error": ...} object, as a line.
 std::string error_text(const Error& error, bool json);

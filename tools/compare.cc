@@ -1,7 +1,7 @@
 // relayout compare: whether two files hold the same logical tensor, whatever their layouts and types.
 //
-// Values are compared exactly: each side is widened to f64, or to s64 or u64 where it holds 64-bit
-// integers, and two of these are compared as real numbers. NaN equals NaN, -0 equals 0.
+// Values are compared exactly. Each side is converted to f64, or to s64 or u64 where it holds 64-bit integers, and two
+// such values are compared as real numbers. NaN equals NaN, and -0 equals 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ struct Options {
   int threads = 0;
 };
 
-/// The type that a side is widened to, without loss.
+/// The wider type that a side is converted to, without loss.
 DType carrier(DType dtype) {
   if (dtype == DType::s64 || dtype == DType::u64) return dtype;
   return DType::f64;
 }
 
-/// Spellings of one value, each as exact as the one before or more so.
+/// Texts of one value; each is at least as exact as the one before.
 using Spellings = std::array<std::string, 3>;
 
 struct Difference {
@@ -127,7 +127,7 @@ void add(Difference& to, const Difference& from) {
   to.nan |= from.nan;
 }
 
-/// A part, in one range a thread.
+/// Compares one part. Each thread compares one range of it.
 template <typename A, typename B>
 void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType type_b, int threads, Difference& out) {
   static constexpr int64_t kLeastRange = 1 << 16;  // under which a thread costs more than it brings
@@ -147,7 +147,7 @@ void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType 
   for (const Difference& one : found) add(out, one);
 }
 
-/// One side's part, widened and row-major.
+/// One of the two files. load() gives its part in the wider type, in row-major order.
 class Side {
  public:
   Side(TensorInput input, int threads) : input_(std::move(input)), threads_(threads) {}
@@ -209,7 +209,7 @@ Difference differences(Side& a, Side& b, int64_t max_memory) {
   return out;
 }
 
-/// JSON has no infinity and no NaN: these are texts.
+/// JSON has no number for infinity and NaN, so they are written as strings.
 Json json_number(const std::string& text) {
   return text.ends_with("inf") || text == "nan" ? Json(text) : Json::parse(text);
 }
@@ -283,24 +283,25 @@ int run(const Options& options, bool json) {
 
 Verb add_compare(CLI::App& app) {
   auto [command, json] =
-      add_verb(app, "compare", "Compare two files as logical tensors, whatever their layouts and types",
+      add_verb(app, "compare", "Compare the tensors of two files, whatever their layouts and types are",
                "  relayout compare x.npy y.npy --from-a nchw --from-b nhwc\n"
                "  relayout compare x.npy y.npy --from-a nchw --from-b nChw16c --dims 2,17,5,4\n"
                "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
-               "Exit code 0: equal; 1: they differ. Values are compared exactly; NaN equals NaN, -0 equals 0.");
+               "The exit code is 0 where the tensors are equal and 1 where they differ. Values are compared exactly;\n"
+               "NaN equals NaN, and -0 equals 0.");
   auto options = std::make_shared<Options>();
-  command->add_option("A", options->a, "First file, or - (standard input)")->required();
-  command->add_option("B", options->b, "Second file, or -")->required();
-  command->add_option("--from-a", options->from_a, "Layout of A, where the file does not say");
-  command->add_option("--from-b", options->from_b, "Layout of B");
-  command->add_option("--dims", options->dims, "Logical extents of both");
-  command->add_option("--dtype-a", options->dtype_a, "Type of A, where the file does not say");
-  command->add_option("--dtype-b", options->dtype_b, "Type of B");
+  command->add_option("A", options->a, "First file; - is standard input")->required();
+  command->add_option("B", options->b, "Second file; - is standard input")->required();
+  command->add_option("--from-a", options->from_a, "Layout of A; needed where the file does not record it");
+  command->add_option("--from-b", options->from_b, "Layout of B, likewise");
+  command->add_option("--dims", options->dims, "Logical extents of both tensors");
+  command->add_option("--dtype-a", options->dtype_a, "Element type of A; needed where the file does not record it");
+  command->add_option("--dtype-b", options->dtype_b, "Element type of B, likewise");
   command->add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
   command->add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
-  command->add_option("--threads", options->threads, "Threads (0: all)");
+  command->add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
   command->add_option("--max-memory", options->max_memory,
-                      "Compare in parts that take about this much (64M); at least 1M");
+                      "Compare in parts that take about this much memory, for example 64M; at least 1M");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -1,4 +1,4 @@
-// relayout convert: a file's tensor in another layout and type, as another file.
+// relayout convert: writes the tensor of a file in another layout, element type or file format.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct Options {
   bool force = false, explain = false;
 };
 
-/// The array that the file will hold: the layout's physical shape, else a flat run.
+/// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none.
 Dims output_shape(const Format& to, const TensorDesc& dst) {
   return to.physical_shape(dst.layout.dims()).value_or(Dims{dst.layout.span()});
 }
@@ -38,7 +38,8 @@ TensorSpec output_spec(const Options& options, const Format& to, const TensorDes
   spec.name = options.tensor;
   spec.dtype = dst.dtype;
   spec.shape = output_shape(to, dst);
-  // In letters where they suffice: a domain name means something only with its dims' order.
+  // The file records the tag in letters a to l where that says all, because nchw and its like mean something only
+  // together with an order of the dims.
   const std::optional<std::string> tag = to.generic_tag(dst.layout.ndims());
   const bool tag_says_all = tag && Format::parse(*tag).bind(dst.layout.dims()) == dst.layout;
   spec.layout = tag_says_all ? Format::parse(*tag) : to;
@@ -46,7 +47,7 @@ TensorSpec output_spec(const Options& options, const Format& to, const TensorDes
   return spec;
 }
 
-/// What is in memory whatever the parts are. Failure where that is over the cap.
+/// Bytes that are in memory whatever the size of the parts is. Failure where they exceed --max-memory.
 int64_t held_bytes(const InputOptions& options, const TensorInput& input, const TensorDesc& dst, const Output& output) {
   const int64_t held_input = input.mapped ? 0 : static_cast<int64_t>(input.bytes.size());
   const int64_t held_output = output.mapped() ? 0 : dst.span_bytes();
@@ -103,7 +104,7 @@ void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc&
 void check_bytes(const char* side, const TensorDesc& desc, std::size_t have) {
   if (static_cast<int64_t>(have) >= desc.span_bytes()) return;
   throw Error(ErrorCode::buffer_too_small,
-              fmt::format("convert: the {} has {} bytes, {} are needed", side, have, desc.span_bytes()), side,
+              fmt::format("convert: the {} has {} bytes, but {} are needed", side, have, desc.span_bytes()), side,
               std::to_string(have), std::to_string(desc.span_bytes()));
 }
 
@@ -115,7 +116,7 @@ Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<st
   const cpu::Tuned tuned = cpu::tune(input.desc, dst, attributes, input.bytes.data(), dst_bytes.data(),
                                      *tune_options(options.tune, options.threads));
   report_tune_file(tuned);
-  // Where something was measured, the result is there.
+  // Where several plans were timed, those runs have written the result already.
   if (tuned.candidates == 0) cpu::run(tuned.plan, input.bytes.data(), dst_bytes.data(), {.threads = options.threads});
   return tuned.plan;
 }
@@ -139,12 +140,12 @@ Json summary(const Options& options, const TensorInput& input, const Format& to,
   return out;
 }
 
-/// --tensor names the input's tensor; the output's too, or alone where the input's have no names.
+/// --tensor names the tensor in the input and in the output. Where the input has no names, it names the output alone.
 void check_tensor_name(const Options& options, const TensorInput& input) {
   if (options.tensor.empty() || input.named) return;
   const std::optional<FileFormat> format = format_of_path(options.output);
   if (format == FileFormat::npz || format == FileFormat::safetensors) return;
-  usage_error(fmt::format("--tensor {}: neither {} nor {} has names for tensors", escaped(options.tensor),
+  usage_error(fmt::format("--tensor {}: neither {} nor {} can hold names of tensors", escaped(options.tensor),
                           escaped(options.input), escaped(options.output)),
               "--tensor", escaped(options.tensor));
 }
@@ -194,7 +195,7 @@ int run(const Options& options, bool json) {
   if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
   std::string text = options.explain ? explanation + "\n" : "";
   if (json) text = json_text(summary(options, input, to, dst, parts, written, seconds, explanation));
-  // Text must not run into a tensor that went to standard output.
+  // Text must not follow a tensor that was written to standard output.
   if (writer.takes_stdout()) {
     write_stderr(text);
   } else {
@@ -206,39 +207,40 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_convert(CLI::App& app) {
-  auto [command, json] =
-      add_verb(app, "convert", "Convert a tensor file to another layout, type or file format",
-               "  relayout convert x.npy y.npy --from nchw --to nhwc\n"
-               "  relayout convert photo.png photo.npy --to nChw16c --to-dtype f32 --scale 0.00392157\n"
-               "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
-               "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
-               "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
-               "Formats by extension: .npy .npz .safetensors .bin .raw; .png and .jpg are read. A file's shape is\n"
-               "the physical array, outermost axis first. The output appears whole or not at all.\n"
-               "- is standard input or output, which carries .npy; --explain and --json then go to standard error.\n"
-               "dst = S * src + Z where dst is an integer type (Z 0 unless given), else S * (src - Z);\n"
-               "of each side's own: dst = SS * (src - SZ) / DS + DZ, rounded and saturated.\n"
-               "--max-memory bounds the memory of both files' mapped pages and of scratch, not that of the program\n"
-               "itself (some 10M), as well as the system lets it; what is read from pipes or decoded must fit.");
+  auto [command, json] = add_verb(
+      app, "convert", "Convert a tensor file to another layout, element type or file format",
+      "  relayout convert x.npy y.npy --from nchw --to nhwc\n"
+      "  relayout convert photo.png photo.npy --to nChw16c --to-dtype f32 --scale 0.00392157\n"
+      "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
+      "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
+      "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
+      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png and .jpg can only be read.\n"
+      "A file's shape is that of the physical array, outermost axis first.\n"
+      "The output appears whole or not at all, even if the command is killed.\n"
+      "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
+      "With --scale S and --zero-point Z: dst = S * src + Z where dst is an integer type, else S * (src - Z).\n"
+      "With the flags of each side: dst = SS * (src - SZ) / DS + DZ. Results are rounded and saturated.\n"
+      "--max-memory limits the mapped pages of both files and the scratch memory, not the program itself\n"
+      "(some 10M). What is read from a pipe or decoded must fit into the limit as a whole.");
   auto options = std::make_shared<Options>();
-  command->add_option("IN", options->input, "Input file, or - (standard input)")->required();
-  command->add_option("OUT", options->output, "Output file, or - (standard output)")->required();
+  command->add_option("IN", options->input, "Input file; - is standard input")->required();
+  command->add_option("OUT", options->output, "Output file; - is standard output")->required();
   command->add_option("--to", options->to, "Layout of the output")->required();
-  command->add_option("--from", options->from, "Layout of the input, where the file does not say");
-  command->add_option("--dims", options->dims, "Logical extents, where the file's shape does not say");
-  command->add_option("--dtype", options->dtype,
-                      "Type of the input, where the file does not say; to convert: --to-dtype");
-  command->add_option("--to-dtype", options->to_dtype, "Type of the output (the input's)");
+  command->add_option("--from", options->from, "Layout of the input; needed where the file does not record it");
+  command->add_option("--dims", options->dims,
+                      "Logical extents; needed where the file's shape does not determine them");
+  command->add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
+  command->add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
   add_value_options(*command, options->values);
   command->add_option("--tensor", options->tensor,
-                      "Name of the tensor: of the input, and of an .npz or .safetensors output");
-  command->add_option("--threads", options->threads, "Threads (0: all)");
+                      "Name of the tensor, in the input and in an .npz or .safetensors output");
+  command->add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
   command->add_option("--max-memory", options->max_memory,
-                      "Convert in parts that take about this much, as 64M; at least 1M");
+                      "Convert in parts that take about this much memory, for example 64M; at least 1M");
   add_tune_option(*command, options->tune,
-                  "Find the best plan by measuring, which takes a second; --tune=FILE remembers in FILE");
-  command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
-  command->add_flag("--explain", options->explain, "Say how it is done");
+                  "Time several plans for about a second and use the fastest; --tune=FILE remembers it in FILE");
+  command->add_flag("-f,--force", options->force, "Replace an output file that exists");
+  command->add_flag("--explain", options->explain, "Print how the conversion is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

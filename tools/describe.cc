@@ -18,7 +18,7 @@ struct InnerBlock {
   int64_t size, stride;
 };
 
-/// Everything that is said of a layout, gathered once for both kinds of output.
+/// Everything that describe reports of a layout, gathered once for its text and its JSON.
 struct Description {
   Format format;
   TensorDesc desc;
@@ -45,7 +45,7 @@ std::vector<InnerBlock> inner_blocks_of(const Layout& layout) {
   return out;
 }
 
-/// The tag in letters a..l. An image keeps its row break, which the layout alone does not show.
+/// The layout's tag in letters a to l. An image keeps its row break, which the layout alone does not show.
 std::optional<std::string> tag_for(const Format& format, const Layout& layout) {
   if (format.is_image()) {
     const auto tag = format.generic_tag(layout.ndims());
@@ -107,7 +107,7 @@ Json to_json(const Description& about) {
   return out;
 }
 
-/// The dims side by side: letters, extents, padded extents, strides, blocks.
+/// A table with a column for each dim: its letter, extent, padded extent, stride and blocks.
 std::string dim_table(const Description& about) {
   static constexpr std::size_t kColumns = 80, kLabel = 10;
   const Layout& layout = about.layout();
@@ -146,7 +146,7 @@ std::string dim_table(const Description& about) {
   return out;
 }
 
-/// `text` with no line break inside any `glue`.
+/// `text` where no line may be broken inside a `glue`.
 std::string unbroken(std::string text, std::string_view glue) {
   for (std::size_t at = 0; (at = text.find(glue, at)) != std::string::npos; at += glue.size()) {
     for (std::size_t i = at; i < at + glue.size(); ++i) {
@@ -177,7 +177,7 @@ std::string list_text(const std::vector<std::string>& items) {
   return out;
 }
 
-/// Cells a row of the picture: whole runs of the innermost digit, so that blocks and pixels line up.
+/// How many cells a row of the picture has: whole runs of the innermost digit, so that blocks and pixels line up.
 int picture_columns(const Layout& layout, int fit) {
   std::vector<int64_t> strides;
   for (int d = 0; d < layout.ndims(); ++d) {
@@ -205,12 +205,12 @@ std::string picture_text(const Description& about) {
   for (int d = 0; d < layout.ndims(); ++d) {
     legend += (d > 0 ? "," : "") + about.letters.substr(static_cast<std::size_t>(d), 1);
   }
-  // One cell a line shows how wide cells are.
+  // A picture with one cell in each line shows how wide a cell is.
   const std::size_t cell = memory_picture(layout, 1, 8 * kRows).find('\n') + 2;
   const int columns = picture_columns(layout, static_cast<int>(std::max<std::size_t>(1, (kRoom + 2) / cell)));
   const std::string picture = memory_picture(layout, columns, kRows);
   std::string out =
-      labelled("memory", "at each offset: the index " + legend + (layout.padded() ? "; a dot is padding" : ""));
+      labelled("memory", "the index at each offset, " + legend + (layout.padded() ? "; a dot stands for padding" : ""));
   int64_t offset = 0;
   for (std::size_t at = 0; at < picture.size(); offset += columns) {
     const std::size_t end = std::min(picture.find('\n', at), picture.size());
@@ -270,14 +270,15 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_describe(CLI::App& app) {
-  auto [command, json] = add_verb(app, "describe", "Show what a layout does: strides, blocks, padding, size, offsets",
-                                  "  relayout describe nChw8c --dims 2,17,5,4\n"
-                                  "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
-                                  "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
+  auto [command, json] =
+      add_verb(app, "describe", "Show a layout: its strides, blocks, padding, size, offsets and memory",
+               "  relayout describe nChw8c --dims 2,17,5,4\n"
+               "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
+               "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
   auto options = std::make_shared<Options>();
   command->add_option("LAYOUT", options->layout, "Layout expression")->required();
-  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
-  command->add_option("--dtype", options->dtype, "Element type (f32)");
+  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4")->required();
+  command->add_option("--dtype", options->dtype, "Element type; f32 unless given");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

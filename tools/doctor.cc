@@ -93,7 +93,7 @@ std::string to_text(const std::string& problem) {
   text += labelled("", problem.empty() ? "this machine runs" + available : problem);
   text +=
       labelled("threads", fmt::format("{} on {} cores{}", cpu::default_threads(), std::thread::hardware_concurrency(),
-                                      cpu::has_threads() ? "" : "; this build has no thread pool"));
+                                      cpu::has_threads() ? "" : "; this build lacks oneTBB and so has no thread pool"));
   std::string cache_text;
   for (const Cache& cache : caches()) {
     cache_text += fmt::format("{}{} {}", cache_text.empty() ? "" : ", ", cache.name, size_text(cache.bytes));
@@ -113,7 +113,7 @@ std::string to_text(const std::string& problem) {
   }
   text += fmt::format("  {:<15}{:<12}command line\n  {:<15}{:<12}text\n  {:<15}{:<12}JSON\n", "CLI11",
                       std::string(CLI11_VERSION), "fmt", kFmtVersion, "nlohmann_json", kJsonVersion);
-  if (!packages.empty()) text += "\n  To add what is missing: apt-get install" + packages + ", and build again.\n";
+  if (!packages.empty()) text += "\n  To add what is missing, run apt-get install" + packages + ", and build again.\n";
   return text;
 }
 
@@ -127,8 +127,9 @@ int run(bool json) {
 }  // namespace
 
 Verb add_doctor(CLI::App& app) {
-  auto [command, json] = add_verb(app, "doctor", "Show what this build has and what this machine gives it",
-                                  "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json");
+  auto [command, json] = add_verb(
+      app, "doctor", "Show the libraries of this build, and the instruction sets, cores and caches of this machine",
+      "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json");
   return {command, [json = json] { return run(*json); }, json};
 }
 

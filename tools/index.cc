@@ -1,4 +1,4 @@
-// relayout index: what lies at an offset.
+// relayout index: the index that lies at each offset.
 #include <fmt/format.h>
 
 #include "tools/common.h"
@@ -34,14 +34,16 @@ int run(const Options& options, bool json) {
 
 Verb add_index(CLI::App& app) {
   auto [command, json] =
-      add_verb(app, "index", "Print the index at each element offset, or padding, or gap",
+      add_verb(app, "index", "Print the index that lies at each element offset, or that it is padding or a gap",
                "  relayout index nChw8c --dims 2,17,5,4 --offset 408              prints 0,16,2,3\n"
                "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6\n"
-               "A gap is an offset that no index reaches; those outside of the buffer are gaps too.");
+               "A gap is an offset at which no index lies. Offsets outside the buffer are gaps too.");
   auto options = std::make_shared<Options>();
   command->add_option("LAYOUT", options->layout, "Layout expression")->required();
-  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
-  command->add_option("--offset", options->offsets, "Element offset; repeatable")->required()->allow_extra_args(false);
+  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4")->required();
+  command->add_option("--offset", options->offsets, "Element offset; may be given several times")
+      ->required()
+      ->allow_extra_args(false);
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -1,5 +1,5 @@
-// Interrupts: Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end the command with 130 and leave no temporary file. Nor does the
-// SIGBUS of a mapped file that another process shortens: it is an error of that file, exit code 4.
+// Signals that end the command. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end it with the exit code 130. The SIGBUS that comes
+// where another process shortens a mapped file ends it as an error of that file, exit code 4. No signal leaves a file.
 #pragma once
 
 #include <csignal>

@@ -40,13 +40,14 @@ Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
   std::getline(words, wanted, ',');
   const auto found = std::ranges::find(graph::models(), wanted, &graph::ModelBuilder::name);
   if (found == graph::models().end()) {
-    usage_error(fmt::format("{}: the models are {}", escaped(flags.path), names), "MODEL", escaped(wanted), names);
+    usage_error(fmt::format("{}: the models of the project are {}", escaped(flags.path), names), "MODEL",
+                escaped(wanted), names);
   }
   graph::ModelBuildOptions options{.batch = std::max<int64_t>(flags.batch, 1), .image = 64, .channels = 16};
   // getline() would pass over an empty last one.
   if (flags.path.ends_with(',')) {
-    usage_error(escaped(flags.path) + ": ends with a comma; NAME[,image=N][,channels=N]", "MODEL", escaped(flags.path),
-                "image=N, channels=N");
+    usage_error(escaped(flags.path) + ": it ends with a comma; the form is NAME[,image=N][,channels=N]", "MODEL",
+                escaped(flags.path), "image=N, channels=N");
   }
   while (std::getline(words, word, ',')) {
     const std::size_t equals = word.find('=');
@@ -58,7 +59,7 @@ Graph own_model(const ModelFlags& flags, std::optional<uint64_t> seed) {
     (key == "image" ? options.image : options.channels) = own_number(value, key);
   }
   if (std::max(options.image, options.channels) > 1 << 14) {
-    usage_error(escaped(flags.path) + ": at most 16384", "MODEL", escaped(flags.path), "16384");
+    usage_error(escaped(flags.path) + ": image and channels are at most 16384", "MODEL", escaped(flags.path), "16384");
   }
   if (seed) options.seed = *seed;
   options.pass = pass_of(flags);
@@ -69,7 +70,9 @@ Graph graph_of(const ModelFlags& flags) {
   std::optional<uint64_t> seed;
   if (flags.random_weights) {
     const int64_t given = from_command_line([&] { return parse_int(*flags.random_weights, "--random-weights"); });
-    if (given <= 0) usage_error("--random-weights: a seed over 0", "--random-weights", std::to_string(given), "1...");
+    if (given <= 0)
+      usage_error("--random-weights: the seed must be greater than 0", "--random-weights", std::to_string(given),
+                  "1...");
     seed = static_cast<uint64_t>(given);
   }
   if (flags.path.starts_with(kOwn)) return own_model(flags, seed);
@@ -84,13 +87,16 @@ Graph graph_of(const ModelFlags& flags) {
 }  // namespace
 
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
-  command.add_option("MODEL", flags.path, "Model, an .onnx file or model:NAME")->required();
-  command.add_option("--batch", flags.batch, "Batch size (as the file says)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("MODEL", flags.path, "The model, an .onnx file or model:NAME")->required();
+  command.add_option("--batch", flags.batch, "Batch size; that of the model's file unless given")
+      ->check(CLI::Range(1, 1 << 20));
   command
       .add_flag("--training{step}", flags.training,
-                "Of the forward pass in training layouts (--training=forward), or with its backward pass (--training)")
+                "Plan for training: the forward and backward pass (--training), or the forward pass alone "
+                "(--training=forward)")
       ->check(CLI::IsMember({std::string(kForwardTraining), std::string(kTrainingStep)}));
-  command.add_option("--random-weights", flags.random_weights, "Random weights by this seed, in place of the file's");
+  command.add_option("--random-weights", flags.random_weights,
+                     "Use random weights of this seed in place of the file's");
 }
 
 Graph load_model(const ModelFlags& flags) {

@@ -1,4 +1,4 @@
-// relayout offset: where an index lies.
+// relayout offset: the offset at which each index lies.
 #include <fmt/format.h>
 
 #include "tools/common.h"
@@ -18,8 +18,8 @@ int run(const Options& options, bool json) {
   for (const std::string& argument : options.indices) {
     const Dims index = dims_argument(argument, "--index");
     if (index.size() != layout.ndims()) {
-      usage_error(fmt::format("--index {}: {} numbers for {} dims ({})", escaped(argument), index.size(),
-                              layout.ndims(), dims_text(layout.dims())),
+      usage_error(fmt::format("--index {}: it has {} numbers, but the tensor has {} dims ({})", escaped(argument),
+                              index.size(), layout.ndims(), dims_text(layout.dims())),
                   "--index", escaped(argument), std::to_string(layout.ndims()));
     }
     const int64_t offset = from_command_line([&] { return layout.offset(index); });
@@ -40,8 +40,10 @@ Verb add_offset(CLI::App& app) {
                                   "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0");
   auto options = std::make_shared<Options>();
   command->add_option("LAYOUT", options->layout, "Layout expression")->required();
-  command->add_option("--dims", options->dims, "Logical extents, as 2,17,5,4")->required();
-  command->add_option("--index", options->indices, "Logical index, also in the padding; repeatable")
+  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4")->required();
+  command
+      ->add_option("--index", options->indices,
+                   "Logical index, which may lie in the padding; may be given several times")
       ->required()
       ->allow_extra_args(false);
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -20,8 +20,8 @@ void check_output_path(const std::string& path);
 
 class Output {
  public:
-  /// "-", /dev/stdout and /dev/fd/1 are this process's standard output, whatever it is connected to; it is
-  /// written at commit(), from where it stands. All else is TensorWriter's.
+  /// "-", /dev/stdout and /dev/fd/1 are this process's standard output, whatever it is connected to. commit() writes to
+  /// it from its present position. TensorWriter handles all other paths.
   static Output create(const std::string& path, const TensorSpec& spec, bool overwrite);
 
   Output(Output&&) noexcept = default;

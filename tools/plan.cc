@@ -21,8 +21,8 @@ struct Options {
 };
 
 constexpr const char* kCutShort =
-    "interrupted: this is the best plan so far; what was not reached of explanations, other policies, --tune and "
-    "--what-if is left out";
+    "interrupted: this is the best plan so far; explanations, other policies, --tune and --what-if are left out as far "
+    "as they were not reached";
 
 /// Further plans that are tried beside the cheapest one.
 constexpr int kTuned = 4;
@@ -34,31 +34,32 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
   for (const std::string& text : texts) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) {
-      usage_error(fmt::format("--what-if {}: TENSOR=LAYOUT; there is no layout", escaped(text, 200)), "--what-if",
-                  escaped(text, 200), "TENSOR=LAYOUT");
+      usage_error(fmt::format("--what-if {}: it must be TENSOR=LAYOUT, but there is no layout", escaped(text, 200)),
+                  "--what-if", escaped(text, 200), "TENSOR=LAYOUT");
     }
     const std::string name = text.substr(0, equals);
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
       std::vector<std::string_view> known(names.begin(), names.end());
       const std::string_view near = nearest(name, known);
-      usage_error(fmt::format("--what-if {}: TENSOR=LAYOUT; the model has no tensor \"{}\"{}", escaped(text, 200),
-                              escaped(name, 200), near.empty() ? "" : "; did you mean " + escaped(near, 200) + "?"),
+      usage_error(fmt::format("--what-if {}: the model has no tensor \"{}\"{}", escaped(text, 200), escaped(name, 200),
+                              near.empty() ? "" : "; did you mean " + escaped(near, 200) + "?"),
                   "--what-if", escaped(text, 200));
     }
     const auto tensor = static_cast<TensorId>(found - names.begin());
     if (graph.tensor(tensor).constant() || graph.tensor(tensor).layout) {
-      usage_error(fmt::format("--what-if {}: the layout of \"{}\" is given, as that of inputs, outputs and weights; of "
-                              "tensors that primitives make it is chosen",
-                              escaped(text, 200), escaped(name, 200)),
-                  "--what-if", escaped(text, 200));
+      usage_error(
+          fmt::format("--what-if {}: the layout of \"{}\" is given, like that of all inputs, outputs and weights; a "
+                      "plan chooses only the layouts of tensors that primitives compute",
+                      escaped(text, 200), escaped(name, 200)),
+          "--what-if", escaped(text, 200));
     }
     out.emplace_back(tensor, bind_argument(layout_argument(text.substr(equals + 1)), graph.tensor(tensor).dims));
   }
   return out;
 }
 
-/// After an interrupt none but the wanted one.
+/// Adds the plan of each policy. After an interrupt only that of the wanted policy is made.
 void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candidate>& out) {
   for (int p = 0; p < graph::kPolicyCount; ++p) {
     const auto policy = static_cast<graph::Policy>(p);
@@ -71,8 +72,8 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
       candidate.cost_us = cost.total();
       if (cost.impossible != graph::kNone) {
         const graph::Node& node = planner.graph().node(cost.impossible);
-        candidate.problem = fmt::format("{} \"{}\" cannot be run as {} there", name(node.kind), escaped(node.name),
-                                        implementation_of(*candidate.plan, cost.impossible).name);
+        candidate.problem = fmt::format("{} \"{}\" cannot be run as {} in these layouts", name(node.kind),
+                                        escaped(node.name), implementation_of(*candidate.plan, cost.impossible).name);
       }
     } catch (const Error& error) {
       if (candidate.name == wanted) throw;
@@ -98,7 +99,7 @@ void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candida
   }
 }
 
-/// Wishes that cannot be had are an error after all else is said.
+/// Plans with the layouts of --what-if. If that is impossible, the failure is returned, so that the report comes first.
 std::optional<Failure> add_what_if(const Options& options, const std::vector<std::pair<TensorId, Layout>>& wishes,
                                    Planner& planner, PlanReport& report) {
   if (wishes.empty() || planner.interrupted()) return {};
@@ -121,8 +122,8 @@ int run(const Options& options, bool json) {
   require_isa();
   check_plan_flags(options.plan);
   if (options.tune && options.plan.policy != "optimal") {
-    usage_error("--policy " + options.plan.policy + ": --tune chooses the policy", "--policy", options.plan.policy,
-                "--tune alone");
+    usage_error("--policy " + options.plan.policy + ": it cannot be given with --tune, which chooses the policy",
+                "--policy", options.plan.policy, "--tune alone");
   }
   const Graph graph = load_model(options.model);
   const auto wishes = wishes_of(options.what_if, graph);
@@ -133,7 +134,7 @@ int run(const Options& options, bool json) {
                     .training = options.model.training,
                     .threads = planner.backend().threads()};
   OptimalPlan best = planner.optimal();
-  // Where the search was stopped, another one would be no faster.
+  // Explaining a plan takes further searches. Where the first one was stopped, they would be stopped too.
   if (best.optimal) planner.explain(best);
   report.candidates.push_back({.name = "optimal",
                                .plan = best.plan,
@@ -168,28 +169,32 @@ int run(const Options& options, bool json) {
 
 Verb add_plan(CLI::App& app) {
   auto [command, json] = add_verb(
-      app, "plan", "Plan the layouts of a model, and say where reorders are and why",
+      app, "plan", "Plan the layouts of a model, and explain where and why it needs reorders",
       "  relayout plan net.onnx\n"
       "  relayout plan net.onnx --policy nhwc --batch 8 --json\n"
       "  relayout plan net.onnx --training -o plan.json\n"
       "  relayout plan net.onnx --tune -o plan.json && relayout run net.onnx --plan plan.json --input x.npy\n"
       "  relayout plan model:small_cnn --what-if convolution_0=nhwc\n"
-      "The optimal plan is the cheapest of all, by predicted times in which what moves counts twice; the others are "
-      "what frameworks do: any (compute-\n"
-      "bound primitives choose, the others follow), one layout everywhere (nchw, nhwc, 8c, 16c, and blocked for this\n"
-      "machine's), openvino, ort. Analytic costs come from this machine's speeds, which are measured once; measured\n"
-      "ones run each primitive in each layout twice and are kept (--remeasure takes them anew). Ctrl-C gives the\n"
-      "best plan so far, and how far it may be from the cheapest; before there is one, while ways are listed and\n"
-      "costs are measured, it ends the command, and what was found is kept.\n"
-      "Inputs and outputs are row-major; with --training weights are inputs whose layouts are chosen.\n"
-      "model:NAME is one of the project's own networks with random weights: see the error of model:?.");
+      "The plan of the policy optimal has the lowest cost of all. The cost is the predicted time, in which moved "
+      "bytes\n"
+      "count twice. The other policies are what frameworks do: with any, the compute-bound primitives choose their\n"
+      "layouts and the others follow; nchw, nhwc, 8c, 16c and blocked (the block that suits this machine) use one\n"
+      "layout everywhere; openvino and ort do as these two do.\n"
+      "Analytic costs are computed from this machine's speeds, which are measured once. Measured costs run every\n"
+      "primitive in every layout and are kept in a file; --remeasure measures them again.\n"
+      "Ctrl-C during the search prints the best plan so far and how far it may be from the cheapest one. Before there\n"
+      "is a plan it ends the command, and what was measured until then is kept.\n"
+      "Inputs and outputs are row-major. With --training, weights are inputs whose layouts are chosen, too.\n"
+      "model:NAME is one of the project's own networks with random weights; model:? lists their names.");
   auto options = std::make_shared<Options>();
   add_model_flags(*command, options->model);
   add_plan_flags(*command, options->plan);
-  command->add_flag("--tune", options->tune, "Run the best plans and all policies in turns, and keep the fastest");
-  command->add_option("--what-if", options->what_if, "TENSOR=LAYOUT: what the plan would cost with it; repeatable");
+  command->add_flag("--tune", options->tune,
+                    "Run the cheapest plans and those of all policies in turns, and choose the fastest");
+  command->add_option("--what-if", options->what_if,
+                      "TENSOR=LAYOUT: show what a plan with this layout would cost; may be given several times");
   command->add_option("-o,--out", options->out, "Write the plan as JSON to this file; - is standard output");
-  command->add_flag("-f,--force", options->force, "Overwrite a file that exists");
+  command->add_flag("-f,--force", options->force, "Replace a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

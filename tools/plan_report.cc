@@ -17,24 +17,25 @@ using graph::CopyId;
 using graph::kNone;
 using graph::LayoutPlan;
 
-/// With its sign.
+/// A time with its sign.
 std::string difference_text(double us) { return (us < 0 ? "" : "+") + time_text(us); }
 
-/// Infinity is no number of JSON.
+/// JSON has no number for infinity, so it is written as null.
 Json time_json(double us) { return std::isfinite(us) ? Json(us) : Json(); }
 
 std::string proof_text(const graph::OptimalPlan& plan) {
   std::string out =
       plan.optimal ? "proven the cheapest" : fmt::format("at most {:.2g}% from the cheapest", 100 * plan.gap);
   if (plan.space.left_out > 0)
-    out += fmt::format(" among the layouts considered ({} beyond the limits were left out)", plan.space.left_out);
+    out += fmt::format(" among the layouts that were considered ({} were left out because there were too many)",
+                       plan.space.left_out);
   return out;
 }
 
-/// Characters of a layout's name in tables; longer ones are listed below them.
+/// The most characters that a layout's name takes in tables. Longer names are listed below the tables.
 constexpr std::size_t kLongName = 28;
 
-/// Tensor, from, to: of each reorder at run time.
+/// The tensor, the layout before and the layout after, of each reorder at run time.
 using Reorders = std::multiset<std::array<std::string, 3>>;
 
 class Writer {
@@ -95,11 +96,11 @@ class Writer {
     out += "\n" + bold("Policies") + "\n" + table(policy_rows());
     if (report_.optimal != nullptr) {
       const graph::OptimalPlan& best = *report_.optimal;
-      out +=
-          "\n" + labelled("plan", fmt::format("{} predicted, cost {} (moves count twice, {} costs), {}; planned in {}",
-                                              time_text(report_.candidates[report_.chosen].predicted_us),
-                                              time_text(best.cost_us), report_.cost, proof_text(best),
-                                              time_text(best.planning_ms * 1e3)));
+      out += "\n" +
+             labelled("plan",
+                      fmt::format("predicted time {}, cost {} ({} costs; moved bytes count twice), {}; planned in {}",
+                                  time_text(report_.candidates[report_.chosen].predicted_us), time_text(best.cost_us),
+                                  report_.cost, proof_text(best), time_text(best.planning_ms * 1e3)));
     }
     out += saved_text();
     return report_.what_if ? out + "\n" + what_if_text() : out;
@@ -228,7 +229,7 @@ class Writer {
     return rows;
   }
 
-  /// Beside greedy propagation, by measured times where there are any.
+  /// The comparison with greedy propagation, by measured times where there are any.
   std::string saved_text() const {
     const auto any = std::ranges::find(report_.candidates, "any", &Candidate::name);
     const Candidate& chosen = report_.candidates[report_.chosen];
@@ -238,12 +239,13 @@ class Writer {
     const double greedy = measured ? *any->measured_us : any->predicted_us;
     const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
     if (!std::isfinite(mine) || !std::isfinite(greedy)) return "";
-    return labelled(mine <= greedy ? "saves" : "loses",
-                    fmt::format("{:.1f}% of the time of any (greedy propagation) as {}; {} of {} in place of {} "
-                                "of {}",
-                                100 * std::abs(1 - mine / greedy), measured ? "measured" : "predicted",
-                                counted(less.reorders, "reorder"), size_text(less.reorder_bytes), more.reorders,
-                                size_text(more.reorder_bytes)));
+    return labelled(
+        mine <= greedy ? "saves" : "loses",
+        fmt::format("{:.1f}% of the {} time of the policy any (greedy propagation); it has {} of {} instead of {} "
+                    "of {}",
+                    100 * std::abs(1 - mine / greedy), measured ? "measured" : "predicted",
+                    counted(less.reorders, "reorder"), size_text(less.reorder_bytes), more.reorders,
+                    size_text(more.reorder_bytes)));
   }
 
   Reorders reorders_of(const LayoutPlan& plan) const {
@@ -255,7 +257,7 @@ class Writer {
     return out;
   }
 
-  /// What `more` has that `less` has not.
+  /// The reorders in `more` that `less` lacks.
   static Reorders without(Reorders more, const Reorders& less) {
     for (const auto& one : less) {
       if (const auto found = more.find(one); found != more.end()) more.erase(found);
@@ -289,7 +291,7 @@ class Writer {
   std::string what_if_text() const {
     const Reorders before = reorders_of(*cheapest().plan), after = reorders_of(report_.what_if->plan.plan);
     std::string out = bold("What if " + escaped(report_.what_if->wishes, 400)) + "\n";
-    out += fmt::format("  {} predicted, {}; cost {}, {}\n", time_text(report_.what_if->predicted_us),
+    out += fmt::format("  predicted time {} ({}); cost {} ({})\n", time_text(report_.what_if->predicted_us),
                        difference_text(what_if_us()), time_text(report_.what_if->plan.cost_us),
                        difference_text(what_if_cost()));
     std::vector<std::vector<std::string>> rows;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::chrono::seconds kSolveLimit{30}, kExplainLimit{3}, kCheapestLimit{10};
 constexpr const char* kDisturbed =
-    "this machine's speeds could not be measured well, as other work runs on it; they will be measured again";
+    "the speeds of this machine could not be measured well because other work runs on it; the next run measures them "
+    "again";
 
 /// Of a file of costs or ways.
 std::string warning_of(const Error& error) {
@@ -34,30 +35,35 @@ std::string policy_names() {
 
 void add_plan_flags(CLI::App& command, PlanFlags& flags) {
   command.add_option("--policy", flags.policy, policy_names());
-  command.add_option("--cost", flags.cost, "analytic (by this machine's speeds) or measured (each primitive is run)");
-  command.add_option("--threads", flags.threads, "Threads (0: all)");
-  command.add_option("--runs", flags.runs, "Runs that pay for reorders of weights at load (0: they cost nothing)")
+  command.add_option(
+      "--cost", flags.cost,
+      "Where costs come from: analytic (computed from this machine's speeds) or measured (every primitive is run)");
+  command.add_option("--threads", flags.threads, "Number of threads; 0, the default, is all");
+  command
+      .add_option("--runs", flags.runs,
+                  "Number of runs over which reorders of weights at load are paid off; with 0 they cost nothing")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  command.add_flag("--remeasure", flags.remeasure, "Measure costs, or this machine's speeds, anew and keep those");
+  command.add_flag("--remeasure", flags.remeasure,
+                   "Measure the costs, or this machine's speeds, again and keep the new values");
 }
 
 void check_plan_flags(const PlanFlags& flags) {
   check_threads(flags.threads);
   constexpr int kMostThreads = 1024;
   if (flags.threads > kMostThreads) {
-    usage_error(fmt::format("--threads {}: {} at most", flags.threads, kMostThreads), "--threads",
+    usage_error(fmt::format("--threads {}: at most {} are allowed", flags.threads, kMostThreads), "--threads",
                 std::to_string(flags.threads), std::to_string(kMostThreads));
   }
   if (flags.policy != "optimal") {
     try {
       graph::parse_policy(flags.policy);
     } catch (const Error&) {
-      usage_error(fmt::format("--policy {}: none of {}", escaped(flags.policy), policy_names()), "--policy",
+      usage_error(fmt::format("--policy {}: it must be one of {}", escaped(flags.policy), policy_names()), "--policy",
                   escaped(flags.policy), policy_names());
     }
   }
   if (flags.cost != "analytic" && flags.cost != "measured") {
-    usage_error("--cost " + escaped(flags.cost) + ": analytic or measured", "--cost", escaped(flags.cost),
+    usage_error("--cost " + escaped(flags.cost) + ": it must be analytic or measured", "--cost", escaped(flags.cost),
                 "analytic, measured");
   }
 }

@@ -68,7 +68,7 @@ Input open_input(const Options& options, const Graph& graph, TensorId t, const s
   if (out.desc.layout.dims() != tensor.dims) {
     throw Failure(kBadData,
                   Error(ErrorCode::invalid_argument,
-                        fmt::format("{}: dims {}, and the model's input {} has {}", escaped(path),
+                        fmt::format("{}: the dims are {}, but those of the model's input {} are {}", escaped(path),
                                     dims_text(out.desc.layout.dims()), escaped(tensor.name), dims_text(tensor.dims)),
                         escaped(tensor.name), dims_text(out.desc.layout.dims()), dims_text(tensor.dims)));
   }
@@ -90,7 +90,7 @@ Input random_input(const Graph& graph, TensorId t, std::mt19937_64& rng) {
   return out;
 }
 
-/// One input a graph input, in its order.
+/// The inputs of the graph, in its order.
 std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   std::vector<std::string> paths(graph.inputs.size());
   std::size_t next = 0;
@@ -106,8 +106,9 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
     const std::string path = i < graph.inputs.size() ? text.substr(equals + 1) : text;
     if (i == graph.inputs.size()) i = next++;
     if (i >= graph.inputs.size() || !paths[i].empty()) {
-      usage_error(fmt::format("--input {}: the model's inputs are {}", escaped(text), input_names(graph)), "--input",
-                  escaped(text), input_names(graph));
+      usage_error(fmt::format("--input {}: there is no further input for it; the model's inputs are {}", escaped(text),
+                              input_names(graph)),
+                  "--input", escaped(text), input_names(graph));
     }
     paths[i] = path;
   }
@@ -119,8 +120,8 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   std::vector<Input> out;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (paths[i].empty() && !options.random_inputs) {
-      usage_error(fmt::format("--input is missing for {}; inputs: {}", escaped(graph.tensor(graph.inputs[i]).name),
-                              input_names(graph)),
+      usage_error(fmt::format("give --input for {}; the model's inputs are {}",
+                              escaped(graph.tensor(graph.inputs[i]).name), input_names(graph)),
                   "--input", "", input_names(graph));
     }
     out.push_back(paths[i].empty() ? random_input(graph, graph.inputs[i], rng)
@@ -159,8 +160,8 @@ void check_out(const Options& options, const Graph& graph) {
   if (!options.out) return;
   check_output_path(*options.out);
   if (graph.outputs.size() > 1 && format_of_path(*options.out) != FileFormat::npz) {
-    usage_error(fmt::format("-o {}: the model has {} outputs, which go to one .npz", escaped(*options.out),
-                            graph.outputs.size()),
+    usage_error(fmt::format("-o {}: the model has {} outputs, and only an .npz file can hold several tensors",
+                            escaped(*options.out), graph.outputs.size()),
                 "-o", escaped(*options.out), ".npz");
   }
 }
@@ -201,7 +202,7 @@ struct Result {
   std::vector<int64_t> nanoseconds;
   execute::Profile profile;
   std::optional<OutputCheck> check;
-  /// Where the plan was made for another number.
+  /// Set where the plan was made for another number of threads.
   std::optional<int> plan_threads;
   int threads = 0;
   std::vector<std::string> warnings;
@@ -240,11 +241,12 @@ std::string to_text(const Options& options, const execute::Model& model, const R
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   std::string out;
   if (options.profile) out += profile_text(result.profile) + "\n";
-  out += labelled("time", fmt::format("{:.3f} ms, {}",
-                                      static_cast<double>(result.nanoseconds[result.nanoseconds.size() / 2]) * 1e-6,
-                                      result.nanoseconds.size() == 1
-                                          ? "the first run, which is slower; --repeat reports the median of later ones"
-                                          : fmt::format("median of {}", result.nanoseconds.size())));
+  out += labelled(
+      "time",
+      fmt::format("{:.3f} ms, {}", static_cast<double>(result.nanoseconds[result.nanoseconds.size() / 2]) * 1e-6,
+                  result.nanoseconds.size() == 1
+                      ? "of the first run, which is slower than later ones; --repeat reports their median"
+                      : fmt::format("median of {}", result.nanoseconds.size())));
   out += labelled("plan", fmt::format("policy {}: {} of {}, {}", escaped(model.plan().policy, 100),
                                       counted(totals.reorders, "reorder"), size_text(totals.reorder_bytes),
                                       counted(totals.reference_primitives, "slow reference primitive")));
@@ -262,7 +264,7 @@ std::string to_text(const Options& options, const execute::Model& model, const R
                                          result.check->equal ? "equal" : "DIFFERS", result.check->difference,
                                          escaped(result.check->output)));
     if (result.check->zero > 0) {
-      out += labelled("zero", fmt::format("throughout in {} of {} in the reference, which show little",
+      out += labelled("zero", fmt::format("{} of {} are 0 throughout in the reference, so equality shows little there",
                                           result.check->zero, counted(std::ssize(model.graph().outputs), "output")));
     }
     if (result.check->by_rounding > 0) {
@@ -299,11 +301,12 @@ int run(const Options& options, bool json) {
   Result result{.threads = planner.backend().threads(), .warnings = planner.warnings()};
   if (model.plan().threads != result.threads) {
     result.plan_threads = model.plan().threads;
-    write_stderr(fmt::format("relayout: note: {} is for --threads {} and runs with {}: another plan may be faster\n",
-                             escaped(*options.plan_file, 4096), model.plan().threads, result.threads));
+    write_stderr(
+        fmt::format("relayout: note: {} is for --threads {} and runs with {}; a plan for this number may be faster\n",
+                    escaped(*options.plan_file, 4096), model.plan().threads, result.threads));
   }
   write_warnings(result.warnings);
-  // Of several runs one before them is not timed: it finds caches cold and threads asleep.
+  // With --repeat a run before the others is not timed, because it finds cold caches and sleeping threads.
   if (options.repeat > 1) model.run(sources, destinations);
   for (int r = 0; r < options.repeat; ++r) {
     const auto start = std::chrono::steady_clock::now();
@@ -323,30 +326,37 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_run(CLI::App& app) {
-  auto [command, json] =
-      add_verb(app, "run", "Run a model in the layouts that are chosen for it",
-               "  relayout run net.onnx --input x.npy -o y.npy\n"
-               "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
-               "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
-               "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
-               "Inputs of any layout and type are converted. Several outputs go to one .npz. --check compares with a\n"
-               "slow float64 reference: exit code 0 equal, 1 different.");
+  auto [command, json] = add_verb(
+      app, "run", "Run a model on inputs, in the layouts of a plan",
+      "  relayout run net.onnx --input x.npy -o y.npy\n"
+      "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
+      "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
+      "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
+      "Inputs may have any layout and element type; they are converted. Several outputs go to one .npz file.\n"
+      "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
+      "1 where they differ.");
   auto options = std::make_shared<Options>();
   add_model_flags(*command, options->model);
-  command->add_option("--input", options->inputs, "Input file, or NAME=FILE; once an input, in the model's order");
-  command->add_option("--input-layout", options->input_layout, "Layout of the inputs, where the files do not say");
-  command->add_option("--input-scale", options->input_scale, "Multiplies the inputs' values");
-  command->add_option("--random-inputs", options->random_inputs, "Random values by this seed for inputs not given");
-  command->add_option("-o,--out", options->out, "Output file; row-major");
-  command->add_flag("-f,--force", options->force, "Overwrite an output that exists");
+  command->add_option("--input", options->inputs,
+                      "FILE or NAME=FILE, once for each input of the model; without names in the model's order");
+  command->add_option("--input-layout", options->input_layout,
+                      "Layout of the inputs; needed where the files do not record it");
+  command->add_option("--input-scale", options->input_scale, "Multiply the values of all inputs by this number");
+  command->add_option("--random-inputs", options->random_inputs,
+                      "Fill the inputs that are not given with random values of this seed");
+  command->add_option("-o,--out", options->out, "Output file; its tensors are row-major");
+  command->add_flag("-f,--force", options->force, "Replace an output file that exists");
   add_plan_flags(*command, options->plan);
-  command->add_option("--plan", options->plan_file, "Run by this plan, which relayout plan -o wrote for the model")
+  command->add_option("--plan", options->plan_file, "Run this plan, which relayout plan -o has written for the model")
       ->excludes("--policy");
-  command->add_option("--repeat", options->repeat, "Timed runs, for the median; before several, one is not timed")
+  command
+      ->add_option("--repeat", options->repeat,
+                   "Number of timed runs, whose median is shown; before several runs there is one that is not timed")
       ->check(CLI::Range(1, 1000000));
-  command->add_flag("--profile", options->profile, "Time of each primitive and reorder, in one more run");
+  command->add_flag("--profile", options->profile,
+                    "Show the time of each primitive and reorder, measured in one more run");
   command->add_flag("--check", options->check, "Compare the outputs with a float64 reference");
-  command->add_flag("--check-padding", options->check_padding, "Check after each step that padding holds zero");
+  command->add_flag("--check-padding", options->check_padding, "Check after each step that all padding is zero");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

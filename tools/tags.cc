@@ -1,5 +1,5 @@
-// relayout tags: the names that layouts go by. All of them come from the grammar; the few blocked
-// ones are examples of a rule that makes any.
+// relayout tags: the names of layouts. All of them come from the grammar of tags. The blocked ones are examples, as the
+// grammar has no end of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ constexpr std::pair<std::string_view, std::string_view> kOtherForms[] = {
     {"contiguous", "row-major, any rank"},
     {"channels_last", "4-D, channels innermost"},
     {"channels_last_3d", "5-D, channels innermost"},
-    {"strides:15,1,5,1", "a stride a dim, in elements"},
-    {"nhwc@64", "any of them, element 0 at an offset"},
-    {"nh|Cw4c;pitch=64", "an RGBA image: rows | columns, row pitch in texels"},
-    {"undef any", "no layout; a placeholder"},
+    {"strides:15,1,5,1", "the stride of each dim, in elements"},
+    {"nhwc@64", "any layout; its first element lies at offset 64"},
+    {"nh|Cw4c;pitch=64", "an RGBA image: dims of rows | of columns; pitch in texels"},
+    {"undef any", "placeholders that stand for no layout yet"},
 };
 
 /// Name, letters and dims of a format at a rank, or nothing where it has no such rank.
@@ -79,7 +79,7 @@ Json json_list(const std::vector<Entry>& entries) {
 int run(const Options& options, bool json) {
   static constexpr int kNamedRanks = 6;
   if (options.rank && (*options.rank < 0 || *options.rank > kMaxDims)) {
-    usage_error(fmt::format("--rank {}: a tensor has 0 to {} dims", *options.rank, kMaxDims), "--rank",
+    usage_error(fmt::format("--rank {}: the rank of a tensor is 0 to {}", *options.rank, kMaxDims), "--rank",
                 std::to_string(*options.rank), std::to_string(kMaxDims));
   }
   const int first = options.rank.value_or(1), last = options.rank.value_or(kNamedRanks);
@@ -113,10 +113,12 @@ int run(const Options& options, bool json) {
     return kOk;
   }
   if (!blocked.empty()) {
-    text += bold("Blocked") + " (examples: a capital is a blocked dim, number + letter a block)\n" + columns(blocked);
+    text +=
+        bold("Blocked") + " (examples; a capital letter is a blocked dim, 16c a block of 16 of c)\n" + columns(blocked);
   }
   if (!rank_free.empty()) {
-    text += bold("Any rank") + fmt::format(" (x is all other dims; here at rank {})\n", options.rank.value_or(4)) +
+    text += bold("Any rank") +
+            fmt::format(" (x stands for all other dims; shown here for rank {})\n", options.rank.value_or(4)) +
             columns(rank_free);
   }
   if (!mace.empty()) text += bold("RGBA images of MACE") + " (rows | columns)\n" + columns(mace);
@@ -129,10 +131,10 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_tags(CLI::App& app) {
-  auto [command, json] = add_verb(app, "tags", "List the names of layouts with their tags in letters a to l",
+  auto [command, json] = add_verb(app, "tags", "List the names of layouts, each with its tag in the letters a to l",
                                   "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
   auto options = std::make_shared<Options>();
-  command->add_option("--rank", options->rank, "Only this rank, 0 to 12");
+  command->add_option("--rank", options->rank, "List only the names for tensors of this rank, 0 to 12");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -14,7 +14,7 @@ using Text = std::optional<std::string>;
 
 void exclude(const Text& a, std::string_view flag_a, const Text& b, std::string_view flag_b) {
   if (a && b) {
-    usage_error(fmt::format("{} and {} say the same thing twice; give one", flag_a, flag_b), std::string(flag_a),
+    usage_error(fmt::format("{} and {} set the same value; give one of them", flag_a, flag_b), std::string(flag_a),
                 escaped(*a));
   }
 }
@@ -24,9 +24,9 @@ void set_scale(PerMask<float>& scale, const Text& text, std::string_view flag) {
   const double value = number_argument(*text, flag);
   const auto narrow = static_cast<float>(value);
   if (std::isfinite(value) && (std::isinf(narrow) || (narrow == 0 && value != 0))) {
-    usage_error(
-        fmt::format("{} {}: scales are f32, in which this is {}", flag, escaped(*text), narrow == 0 ? "0" : "infinite"),
-        std::string(flag), escaped(*text));
+    usage_error(fmt::format("{} {}: scales are f32 numbers, and as such this one is {}", flag, escaped(*text),
+                            narrow == 0 ? "0" : "infinite"),
+                std::string(flag), escaped(*text));
   }
   scale.values = {narrow};
 }
@@ -34,14 +34,15 @@ void set_scale(PerMask<float>& scale, const Text& text, std::string_view flag) {
 void set_zero_point(PerMask<int32_t>& zero_point, const Text& text, std::string_view flag, DType dtype) {
   if (!text) return;
   const int64_t value = from_command_line([&] { return parse_int(*text, flag); });
-  // Of a type that is no integer the library says so.
+  // For a type that is not an integer the library throws the error.
   const bool is_signed = kind(dtype) == DTypeKind::signed_integer;
   const int magnitude = std::min(bits(dtype) - (is_signed ? 1 : 0), 31);
   const int64_t highest = (int64_t{1} << magnitude) - 1;
   const int64_t lowest = is_signed || !is_integer(dtype) ? -highest - 1 : 0;
   if (value < lowest || value > highest) {
-    usage_error(fmt::format("{} {}: a zero point of {} is {} to {}", flag, value, name(dtype), lowest, highest),
-                std::string(flag), std::to_string(value), fmt::format("{} to {}", lowest, highest));
+    usage_error(
+        fmt::format("{} {}: a zero point of {} lies between {} and {}", flag, value, name(dtype), lowest, highest),
+        std::string(flag), std::to_string(value), fmt::format("{} to {}", lowest, highest));
   }
   zero_point.values = {static_cast<int32_t>(value)};
 }
@@ -79,14 +80,16 @@ Attributes attributes_for(const ValueOptions& options, DType src, DType dst) {
 }
 
 void add_value_options(CLI::App& command, ValueOptions& options) {
-  command.add_option("--scale", options.scale, "S below; the same as --src-scale");
-  command.add_option("--zero-point", options.zero_point, "Z below: of dst if dst is an integer type, else of src");
-  command.add_option("--src-scale", options.src_scale, "SS below");
-  command.add_option("--dst-scale", options.dst_scale, "DS below");
-  command.add_option("--src-zero-point", options.src_zero_point, "SZ below; src is an integer type");
-  command.add_option("--dst-zero-point", options.dst_zero_point, "DZ below; dst is an integer type");
-  command.add_option("--pad", options.padding,
-                     "Padding of blocks, not gaps of strides: zero, VALUE, or keep (of a new file: zero)");
+  command.add_option("--scale", options.scale, "Scale; S in the formula below. The same as --src-scale");
+  command.add_option("--zero-point", options.zero_point,
+                     "Zero point; Z below. That of dst if dst is an integer type, else of src");
+  command.add_option("--src-scale", options.src_scale, "Scale of src; SS below");
+  command.add_option("--dst-scale", options.dst_scale, "Scale of dst; DS below");
+  command.add_option("--src-zero-point", options.src_zero_point, "Zero point of src, an integer type; SZ below");
+  command.add_option("--dst-zero-point", options.dst_zero_point, "Zero point of dst, an integer type; DZ below");
+  command.add_option(
+      "--pad", options.padding,
+      "What the padding of blocks is filled with: zero (the default), a VALUE, or keep, which leaves it as it is");
 }
 
 }  // namespace relayout::tools

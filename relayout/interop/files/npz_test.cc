@@ -264,7 +264,8 @@ for shape in [(), (0,), (2, 3), (300, 300)]:
     with np.load('ours' + 'x'.join(map(str, shape)) + '.npz') as got:
         assert list(got.keys()) == ['t'], list(got.keys())
         assert got['t'].dtype == want.dtype and got['t'].shape == want.shape and (got['t'] == want).all()
-arrays = dict(a=np.arange(6, dtype='<i4').reshape(2, 3), b=np.zeros((0, 4)), big=np.zeros((100, 1000), '>f8'), s=np.float32(3))
+arrays = dict(a=np.arange(6, dtype='<i4').reshape(2, 3), b=np.zeros((0, 4)), big=np.zeros((100, 1000), '>f8'),
+              s=np.float32(3))
 np.savez('theirs.npz', *[np.arange(5)], **arrays)
 np.savez_compressed('packed.npz', *[np.arange(5)], **arrays)
 )");

@@ -2,7 +2,6 @@
 #include "relayout/interop/files/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include "relayout/core/error.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/json_walk.h"
+#include "relayout/interop/files/safetensors_types.h"
 
 namespace relayout {
 namespace {
@@ -17,26 +17,6 @@ namespace {
 using Kind = JsonEvent::Kind;
 
 constexpr std::string_view kMetadata = "__metadata__", kLayoutKey = "relayout";
-
-struct TypeName {
-  DType dtype;
-  std::string_view name;
-};
-constexpr std::array<TypeName, 15> kTypes{{{DType::f64, "F64"},
-                                           {DType::f32, "F32"},
-                                           {DType::f16, "F16"},
-                                           {DType::bf16, "BF16"},
-                                           {DType::f8_e5m2, "F8_E5M2"},
-                                           {DType::f8_e4m3, "F8_E4M3"},
-                                           {DType::s64, "I64"},
-                                           {DType::s32, "I32"},
-                                           {DType::s16, "I16"},
-                                           {DType::s8, "I8"},
-                                           {DType::u64, "U64"},
-                                           {DType::u32, "U32"},
-                                           {DType::u16, "U16"},
-                                           {DType::u8, "U8"},
-                                           {DType::boolean, "BOOL"}}};
 
 [[noreturn]] void fail(ErrorCode code, std::string_view tensor, const std::string& what, std::string value = {}) {
   throw Error(code, "safetensors: tensor \"" + escaped(tensor) + "\": " + what, escaped(tensor), std::move(value));
@@ -133,8 +113,8 @@ class HeaderReader {
   void read_dtype(Entry& entry, const JsonEvent& event) {
     const std::string& name = entry.tensor.name;
     if (event.kind != Kind::string) corrupt(name, "dtype is no string");
-    const auto type = std::ranges::find(kTypes, event.text, &TypeName::name);
-    if (type == kTypes.end()) {
+    const auto type = std::ranges::find(kSafeTensorsTypes, event.text, &SafeTensorsType::name);
+    if (type == kSafeTensorsTypes.end()) {
       fail(ErrorCode::unsupported, name, "unknown dtype \"" + escaped(event.text) + "\"", escaped(event.text));
     }
     entry.tensor.dtype = type->dtype;
@@ -369,8 +349,8 @@ std::string safetensors_head(const TensorSpec& spec) {
     refuse("layout \"" + escaped(spec.layout->text()) + "\" of dims [" + join(*spec.dims) + "] is no array [" +
            join(spec.shape) + "]");
   }
-  const auto type = std::ranges::find(kTypes, spec.dtype, &TypeName::dtype);
-  const bool flat = type == kTypes.end();
+  const auto type = std::ranges::find(kSafeTensorsTypes, spec.dtype, &SafeTensorsType::dtype);
+  const bool flat = type == kSafeTensorsTypes.end();
   const std::string quoted = json_quoted(tensor_name), bytes = std::to_string(spec_bytes(spec));
 
   std::string json = "{";

@@ -1,0 +1,31 @@
+// The element types of .safetensors files and the names that the format gives them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "relayout/core/dtype.h"
+
+namespace relayout {
+
+struct SafeTensorsType {
+  DType dtype;
+  std::string_view name;
+};
+inline constexpr std::array<SafeTensorsType, 15> kSafeTensorsTypes{{{DType::f64, "F64"},
+                                                                    {DType::f32, "F32"},
+                                                                    {DType::f16, "F16"},
+                                                                    {DType::bf16, "BF16"},
+                                                                    {DType::f8_e5m2, "F8_E5M2"},
+                                                                    {DType::f8_e4m3, "F8_E4M3"},
+                                                                    {DType::s64, "I64"},
+                                                                    {DType::s32, "I32"},
+                                                                    {DType::s16, "I16"},
+                                                                    {DType::s8, "I8"},
+                                                                    {DType::u64, "U64"},
+                                                                    {DType::u32, "U32"},
+                                                                    {DType::u16, "U16"},
+                                                                    {DType::u8, "U8"},
+                                                                    {DType::boolean, "BOOL"}}};
+
+}  // namespace relayout
