@@ -9,7 +9,7 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// By copy: whether a node or an output reads it, itself or through views and reorders of it.
+/// By copy: whether a node or an output reads it, directly or through views and reorders of it.
 std::vector<bool> read_copies(const LayoutPlan& plan) {
   std::vector<bool> out(plan.copies.size());
   const auto read = [&](CopyId id) {

@@ -1,4 +1,4 @@
-// Keys by mixing numbers into two words with multiplications of 64 by 64 bits.
+// Keys are hashes: each number is mixed into two words by multiplications of 64 by 64 bits.
 #include "relayout/graph/plan/cost_key.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ uint64_t folded_product(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Fields of attributes, one after the other.
+/// Adds the fields of attributes to a key, one after the other.
 struct Fields {
   KeyMaker& maker;
 
@@ -38,7 +38,8 @@ struct Fields {
     (add(values), ...);
   }
 
-  // The names must be as many as there are fields: one that is added later cannot be forgotten.
+  // A structured binding must name every field, so that a field that is added later does not compile without being
+  // added here.
   void operator()(const ConvolutionAttributes& x) const {
     const auto& [strides, dilations, begin, end, groups, output_padding] = x;
     all(strides, dilations, begin, end, groups, output_padding);
@@ -128,7 +129,7 @@ struct Fields {
   }
 };
 
-/// `context` is null where only the node and its operands count.
+/// `context` is null if nothing but the node and its operands may matter.
 void add_operands(KeyMaker& maker, const Graph& graph, const CostContext* context,
                   const std::vector<TensorId>& operands) {
   maker.add(uint64_t{operands.size()});
@@ -208,7 +209,7 @@ KeyMaker& KeyMaker::add(const Layout& layout) {
 
 namespace {
 
-/// By tensor: made by a forward node, read by a backward one.
+/// By tensor: whether a forward node writes it and a backward node reads it.
 std::vector<bool> kept_by_forward_pass(const Graph& graph) {
   std::vector<bool> made(graph.tensors.size()), out(graph.tensors.size());
   for (const Node& node : graph.nodes) {
