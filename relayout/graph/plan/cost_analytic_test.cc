@@ -41,11 +41,11 @@ class AnalyticCostsTest : public testing::Test {
   /// The first node of a graph, all operands in the layouts of these tags ("" is absent).
   double cost(const Graph& graph, const char* name, const std::vector<const char*>& tags, bool in_place = false) {
     const Node& node = graph.node(0);
-    Implementation way{.name = name};
+    Implementation implementation{.name = name};
     std::size_t next = 0;
-    for (const TensorId t : node.src) way.src.push_back(request(graph, t, tags[next++]));
-    for (const TensorId t : node.dst) way.dst.push_back(request(graph, t, tags[next++]));
-    return costs_->primitive(CostContext(graph), 0, way, nullptr, in_place);
+    for (const TensorId t : node.src) implementation.src.push_back(request(graph, t, tags[next++]));
+    for (const TensorId t : node.dst) implementation.dst.push_back(request(graph, t, tags[next++]));
+    return costs_->primitive(CostContext(graph), 0, implementation, nullptr, in_place);
   }
   static Graph convolution(int64_t channels, int64_t kernel, int64_t groups = 1) {
     Graph graph;

@@ -162,7 +162,7 @@ void add_layouts(KeyMaker& maker, std::span<const std::optional<Layout>> layouts
   }
 }
 
-void add_way(KeyMaker& maker, const Implementation& implementation) {
+void add_implementation(KeyMaker& maker, const Implementation& implementation) {
   maker.add(std::string_view(implementation.name));
   add_layouts(maker, implementation.src);
   add_layouts(maker, implementation.dst);
@@ -248,10 +248,10 @@ bool follows_forward(Kind kind) {
 CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place) {
   KeyMaker maker(context.node_key(node));
-  add_way(maker, implementation);
+  add_implementation(maker, implementation);
   const NodeId hint = context.graph().node(node).hint;
   if (hint != kNone) maker.add(context.node_key(hint).high).add(context.node_key(hint).low);
-  if (forward && hint != kNone && follows_forward(context.graph().node(node).kind)) add_way(maker, *forward);
+  if (forward && hint != kNone && follows_forward(context.graph().node(node).kind)) add_implementation(maker, *forward);
   return maker.add(1 + uint64_t{in_place}).key();
 }
 
@@ -264,7 +264,7 @@ CostKey question_key(const Graph& graph, NodeId node, std::span<const LayoutRequ
   const NodeId hint = graph.node(node).hint;
   if (forward && hint != kNone) {
     add_node(maker, graph, nullptr, graph.node(hint));
-    add_way(maker, *forward);
+    add_implementation(maker, *forward);
   }
   return maker.key();
 }

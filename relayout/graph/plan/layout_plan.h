@@ -61,7 +61,8 @@ bool runs_in_place(const LayoutPlan& plan, NodeId node);
 /// layouts, then for the layouts of its data, then for any, because layouts of weights can be spelled in many ways.
 /// `forward` is the implementation of the node's hint, else null.
 std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
-                                                      const Implementation& way, const Implementation* forward);
+                                                      const Implementation& implementation,
+                                                      const Implementation* forward);
 
 /// Whether a node computes each element of its destination from the elements at the same index of its sources, so that
 /// it may write over its first source.

@@ -180,12 +180,12 @@ class Propagation {
     std::optional<Implementation> best;
     std::pair<int, int> best_rank;
     for (std::size_t i = 0; i < list.preferred; ++i) {
-      for (Implementation& way :
+      for (Implementation& implementation :
            backend_.implementations(graph_, id, list.requests[i].src, list.requests[i].dst, forward)) {
-        const std::pair<int, int> rank = {family(id, way), -matching_sources(id, way)};
+        const std::pair<int, int> rank = {family(id, implementation), -matching_sources(id, implementation)};
         if (best && rank >= best_rank) continue;
         best_rank = rank;
-        best = std::move(way);
+        best = std::move(implementation);
       }
     }
     return best && !best->reference ? std::move(best) : std::nullopt;
@@ -198,12 +198,12 @@ class Propagation {
   }
 
   /// Sources that are in the layouts of an implementation already. Constants always count.
-  int matching_sources(NodeId id, const Implementation& way) const {
+  int matching_sources(NodeId id, const Implementation& implementation) const {
     const Node& node = graph_.node(id);
     int out = 0;
     for (std::size_t i = 0; i < node.src.size(); ++i) {
       const TensorId t = node.src[i];
-      if (t != kNone) out += context_.is_weights(t) || current(t) == *way.src[i];
+      if (t != kNone) out += context_.is_weights(t) || current(t) == *implementation.src[i];
     }
     return out;
   }

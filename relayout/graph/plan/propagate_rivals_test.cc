@@ -21,7 +21,7 @@ class FormatsBackend : public Backend {
     const bool convolution = node.kind == Kind::convolution;
     std::vector<Implementation> out;
     const auto add = [&](const char* name, const char* from, const char* to) {
-      Implementation way{.name = name};
+      Implementation implementation{.name = name};
       bool fits = true;
       const auto operand = [&](TensorId t, const LayoutRequest& request, bool plain,
                                const char* format) -> std::optional<Layout> {
@@ -32,10 +32,11 @@ class FormatsBackend : public Backend {
         return layout;
       };
       for (std::size_t i = 0; i < src.size(); ++i) {
-        way.src.emplace_back(operand(node.src[i], src[i], convolution && i > 0, from));
+        implementation.src.emplace_back(operand(node.src[i], src[i], convolution && i > 0, from));
       }
-      for (std::size_t i = 0; i < dst.size(); ++i) way.dst.emplace_back(operand(node.dst[i], dst[i], false, to));
-      if (fits) out.push_back(std::move(way));
+      for (std::size_t i = 0; i < dst.size(); ++i)
+        implementation.dst.emplace_back(operand(node.dst[i], dst[i], false, to));
+      if (fits) out.push_back(std::move(implementation));
     };
     for (const char* format : {"axb", "aBx8b", "aBx16b"}) add("generated", format, format);
     if (convolution) add("generated", "abx", "aBx16b");

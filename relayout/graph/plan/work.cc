@@ -35,16 +35,17 @@ struct ConvolutionSides {
 };
 
 template <typename F>
-auto with_sides(const Graph& graph, const Node& node, const Implementation& way, F&& f) {
+auto with_sides(const Graph& graph, const Node& node, const Implementation& implementation, F&& f) {
   const auto side = [&](TensorId id, const std::optional<Layout>& layout) {
     return Side{graph.tensor(id).dims, layout.value()};
   };
   const bool forward = node.forward(), to_weights = node.pass == Pass::backward_weights;
   const TensorId weights = to_weights ? node.dst[0] : node.src[1];
-  Side src = forward || to_weights ? side(node.src[0], way.src[0]) : side(node.dst[0], way.dst[0]);
-  Side dst = forward      ? side(node.dst[0], way.dst[0])
-             : to_weights ? side(node.src[1], way.src[1])
-                          : side(node.src[0], way.src[0]);
+  Side src =
+      forward || to_weights ? side(node.src[0], implementation.src[0]) : side(node.dst[0], implementation.dst[0]);
+  Side dst = forward      ? side(node.dst[0], implementation.dst[0])
+             : to_weights ? side(node.src[1], implementation.src[1])
+                          : side(node.src[0], implementation.src[0]);
   const Side &made = forward || to_weights ? dst : src, &read = forward || to_weights ? src : dst;
   const ConvolutionSides sides = node.kind == Kind::deconvolution
                                      ? ConvolutionSides{dst, src, graph.tensor(weights).dims, made, read}
@@ -66,10 +67,10 @@ double taps(int64_t src, int64_t dst, int64_t kernel, int64_t stride, int64_t di
   return static_cast<double>(out);
 }
 
-void add_convolution(const Graph& graph, const Node& node, const Implementation& way, const Performance& performance,
-                     Work& work) {
+void add_convolution(const Graph& graph, const Node& node, const Implementation& implementation,
+                     const Performance& performance, Work& work) {
   const double element = bits(graph.tensor(node.src[0]).dtype) / 8.0;
-  with_sides(graph, node, way, [&](const ConvolutionSides& c) {
+  with_sides(graph, node, implementation, [&](const ConvolutionSides& c) {
     const int spatial = c.src.dims.size() - 2;
     const ConvolutionAttributes a = filled(node.as<ConvolutionAttributes>(), spatial);
     const auto groups = static_cast<double>(a.groups);
@@ -143,14 +144,14 @@ double operations(const Node& node) {
   }
 }
 
-double flops_of(const Graph& graph, const Node& node, const Implementation& way) {
+double flops_of(const Graph& graph, const Node& node, const Implementation& implementation) {
   switch (node.kind) {
     case Kind::inner_product: return product(graph, node);
     case Kind::matmul:
       return 2 * elements(graph, node.dst[0]) * static_cast<double>(graph.tensor(node.src[0]).dims.back());
     case Kind::rnn: return recurrent(graph, node);
     case Kind::pooling: return window(graph, node);
-    default: return operations(node) * std::max(padded(way.src[0]), padded(way.dst[0]));
+    default: return operations(node) * std::max(padded(implementation.src[0]), padded(implementation.dst[0]));
   }
 }
 
