@@ -12,7 +12,7 @@ Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(di
 
 const Dims kDims{1, 32, 14, 14};
 
-/// A convolution, in two layouts.
+/// A convolution with its implementation.
 struct Convolution {
   Graph graph;
   Implementation implementation;
@@ -52,11 +52,11 @@ TEST(CostKey, DiffersInEachPart) {
   other = Convolution();
   other.graph.tensors[1].data = std::make_shared<std::vector<std::byte>>(1024);
   keys.push_back(other.key());
-  // Weights that a node makes, in place of those that are there before a run.
+  // Weights that a node computes, rather than weights that exist before a run.
   other = Convolution();
   other.graph.inputs.pop_back();
   keys.push_back(other.key());
-  // The same node of a training step.
+  // The same node in a training step.
   other = Convolution();
   other.graph.nodes.push_back({.kind = Kind::convolution, .pass = Pass::backward_data});
   keys.push_back(other.key());
@@ -73,14 +73,14 @@ TEST(CostKey, IsTheSameForEqualLayoutsAndOtherNames) {
   Convolution other;
   other.graph.tensors[0].name = "another";
   other.graph.nodes[0].name = "yet another";
-  // nhwc once more, with a digit that says nothing.
+  // The same layout nhwc, its channels written as two digits instead of one.
   const std::vector<Digits> digits = {{{2, 1024}}, {{4, 1}, {4, 4}}, {{8, 128}}, {{8, 16}}};
   other.implementation.src[0] = Layout::from_digits({2, 16, 8, 8}, digits);
   EXPECT_EQ(other.key(), Convolution().key());
 }
 
 TEST(CostKey, IsTheSameInEveryBuild) {
-  // Files of costs are found by it: whoever changes it must count up the version of their format.
+  // Files of costs keep these keys. Whoever changes how keys are made must increase the version of the file format.
   const CostKey key = KeyMaker().add("relayout").add(uint64_t{17}).add(Dims{2, 3}).key();
   EXPECT_EQ(key, (CostKey{0xa1b430bba4b3dc7d, 0xfc2de62114120865}));
 }

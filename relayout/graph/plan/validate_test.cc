@@ -1,4 +1,4 @@
-// Plans of a graph are valid; plans that were tampered with are not.
+// Plans of a graph are accepted; plans that were changed by hand are refused, with the reason.
 #include "relayout/graph/plan/validate.h"
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST(Validate, WhatWasTamperedWithIsNamed) {
   }
 }
 
-/// x -> nodes one after the other, each in place of its source but for the first.
+/// x -> nodes one after the other. All but the first write over their source.
 std::pair<Graph, LayoutPlan> chain(int count, TensorId (*node)(Graph&, TensorId)) {
   std::pair<Graph, LayoutPlan> out;
   auto& [graph, plan] = out;
