@@ -1,4 +1,4 @@
-// Reorders of one tensor: the cheapest arborescence over groups of its placements.
+// Shortest paths between placements, and the recurrence of Dreyfus and Wagner over sets of groups.
 #include "relayout/solve/arborescences.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ const Arborescences::Row& Arborescences::row(uint64_t wanted) {
                             " placements wanted of one tensor, at most " + std::to_string(kMaxWanted) +
                             " are possible");
   }
-  // Subsets in increasing order, so that those of each subset are there before it.
+  // In increasing order, every subset comes after its own subsets, whose rows it needs.
   for (uint64_t subset = (0 - wanted) & wanted; subset != 0; subset = (subset - wanted) & wanted) {
     if (!rows_.contains(subset)) rows_.emplace(subset, make_row(subset));
   }
@@ -60,7 +60,7 @@ Arborescences::Row Arborescences::make_row(uint64_t wanted) const {
       if ((groups_[static_cast<std::size_t>(lowest(wanted))] >> p & 1) != 0) out.branch[p] = 0;
     }
   }
-  // Two branches: one has the first group and, besides, any of the others but not all.
+  // Divide the groups between two branches. One has the first group and possibly others, but not all.
   for (uint64_t left = others; left != 0;) {
     left = (left - 1) & others;
     const Row& a = rows_.at(left | first);
@@ -86,7 +86,7 @@ std::vector<PlacementReorder> Arborescences::reorders(int from, uint64_t wanted)
 void Arborescences::walk(int from, int to, PlacementSet& made, std::vector<PlacementReorder>& out) const {
   while (from != to) {
     const int next = next_[index(from, to)];
-    // Branches meet where reorders cost nothing.
+    // Where reorders cost nothing, another branch may have made this placement already.
     if ((made >> next & 1) == 0) out.push_back({from, next});
     made |= PlacementSet{1} << next;
     from = next;

@@ -21,8 +21,9 @@ double value_of(const CostNetwork& network, const std::vector<int>& values) {
   return sum;
 }
 
-/// Every bucket is a clique. What it sends is cut at a value above the cost, as nothing infinite can be taken away;
-/// tables are not negative, so that what held more is still above the cost afterwards.
+/// Every bucket becomes a clique, and what it sends a message. Values of messages are limited to one that is above the
+/// cost, because infinity cannot be subtracted. As tables are not negative, entries that were larger stay above the
+/// cost.
 Certificate certificate_of(Elimination elimination, const CostNetwork& network, double cost) {
   Certificate out;
   out.bound = elimination.bound;

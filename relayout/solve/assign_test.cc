@@ -1,4 +1,4 @@
-// The solver against a brute force that knows choices and reorders alone, and its proofs.
+// The solver is compared with a brute force that tries all choices and reorders, and its proofs are checked.
 #include "relayout/solve/assign.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(a)); }
 
-/// What a certificate proves by its own numbers: every table counts once, every message adds nothing in all.
+/// The lower bound that a certificate proves by its own numbers. Checks that every table is in one clique.
 double proven(const CostNetwork& network, const Certificate& certificate) {
   std::vector<int> seen(network.tables.size(), 0);
   double bound = 0;
@@ -56,7 +56,7 @@ double proven(const CostNetwork& network, const Certificate& certificate) {
   return bound;
 }
 
-/// The sum of a network's tables.
+/// The sum of a network's tables at given values of the variables.
 double value_of(const CostNetwork& network, const std::vector<int>& values) {
   double sum = 0;
   for (const CostTable& table : network.tables) {
@@ -67,7 +67,7 @@ double value_of(const CostNetwork& network, const std::vector<int>& values) {
   return sum;
 }
 
-/// Nothing where no assignment is possible.
+/// The solution, or nothing if no assignment is possible.
 std::optional<Solution> try_solve(const LayoutProblem& problem, const SolveOptions& options = {}) {
   try {
     return solve(problem, options);
@@ -159,7 +159,7 @@ TEST(Assign, TheCheapestAssignmentsStopWhenAsked) {
     for (int after : {0, 1, 10, 100, 1000, 10000, 100000}) {
       int asked = 0;
       const auto some = cheapest(problem, 5, {.table_budget = budget, .stop = [&] { return asked++ >= after; }});
-      // No more questions than it takes to leave.
+      // After stop() has returned true, the solver only asks as often as it takes to return.
       EXPECT_LE(asked, after + 20);
       ASSERT_LE(some.size(), all.size());
       found.insert(some.size());

@@ -1,5 +1,5 @@
-// The cheapest assignments that differ in the operations' choices: elimination with lists in place of numbers, and
-// where that would be too large, a partition of what is left after each assignment.
+// The cheapest assignments that differ in the operations' choices. Elimination passes on lists of the best sums instead
+// of the best sum alone. If its tables would be too large, the problem is split into subproblems after each assignment.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -12,8 +12,8 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// One of the best completions below a bucket. Those of equal `choices` (a hash of 64 bits of what the operations below
-/// choose) differ in tensors alone.
+/// One of the best assignments of the variables below a bucket. `choices` is a 64-bit hash of what the operations among
+/// them choose: entries with the same hash differ in tensors only.
 struct Entry {
   double cost = kImpossible;
   uint64_t choices = 0;
@@ -26,8 +26,8 @@ uint64_t hash_of(int variable, int value) {
   return h ^ h >> 31;
 }
 
-/// Messages of elimination with the `count` best in place of the least, where they can be part of an assignment that
-/// costs at most so much.
+/// The messages of an elimination, with lists of the `count` best sums instead of the least sum. Entries that are part
+/// of no assignment below a given cost are left out.
 class BestLists {
  public:
   BestLists(const CostNetwork& network, const Elimination& elimination, int operations, int count)
@@ -47,7 +47,7 @@ class BestLists {
     for (std::size_t b = lists_.size(); b-- > 0;) send_back(b);
   }
 
-  /// The operations' choices of those that cost at most `most`, cheapest first; none where a limit is reached.
+  /// The operations' choices of the assignments that cost at most `most`, cheapest first; none if a limit is reached.
   std::vector<std::vector<int>> choices(double most, const Limits& limits) {
     most_ = most;
     pool_.assign(count_, Entry{});
@@ -82,7 +82,7 @@ class BestLists {
     Entry entry;
     int value = 0, trace = -1;
   };
-  /// Which entry of the list that was joined last, and the trace of those before.
+  /// The entry that was taken from the list that was joined last, and the trace of those taken before.
   struct Trace {
     std::size_t rank;
     int before;
@@ -95,14 +95,14 @@ class BestLists {
     }
   }
 
-  /// What the tables over no variable cost.
+  /// The sum of the tables that depend on no variable.
   double constant() const {
     double out = elimination_.bound;
     for (int root : roots_) out -= elimination_.buckets[at(root)].message.values[0];
     return out;
   }
 
-  /// What the cheapest assignment costs through each entry of what the bucket received.
+  /// Computes, for each entry of the messages that a bucket received, the cost of the cheapest assignment that uses it.
   void send_back(std::size_t b) {
     const Bucket& bucket = elimination_.buckets[b];
     for (std::size_t i = 0; i < through_[b].size(); ++i, next(bucket.message.scope)) {
@@ -123,7 +123,7 @@ class BestLists {
 
   void make_lists(std::size_t b) {
     const Bucket& bucket = elimination_.buckets[b];
-    // The first list of the pool is empty.
+    // Index 0 stands for no list: the first list of the pool is empty.
     lists_[b].assign(through_[b].size(), 0);
     for (std::size_t i = 0; i < lists_[b].size(); ++i, next(bucket.message.scope)) {
       if (through_[b][i] == kImpossible || through_[b][i] > most_) continue;
@@ -147,7 +147,7 @@ class BestLists {
     return out;
   }
 
-  /// The best sums of one of each, none dearer than the first by more than `slack`.
+  /// The best sums of one entry of each list, without those that cost over `slack` more than the best.
   std::vector<Found> joined(const std::vector<Found>& a, const Entry* b, double slack = kImpossible) {
     std::vector<Found> out;
     if (a.empty() || b[0].cost == kImpossible) return out;
@@ -171,7 +171,7 @@ class BestLists {
     if (list.size() > count_) list.resize(count_);
   }
 
-  /// The sums of a bucket's tables and messages, by its variable's value.
+  /// Adds up a bucket's tables and messages, for each value of its variable.
   void add_up(const Bucket& bucket) {
     values_[at(bucket.variable)] = 0;
     sums_.assign(at(network_.sizes[at(bucket.variable)]), 0);
@@ -179,7 +179,8 @@ class BestLists {
     for (int r : bucket.received) add(elimination_.buckets[at(r)].message);
   }
 
-  /// The best of a bucket for the values of its scope, which stand at `entry` of its message; sets found_ and traces_.
+  /// Finds the best entries of a bucket for the present values of its scope, which are at `entry` of its message. Sets
+  /// found_ and traces_.
   void find(const Bucket& bucket, std::size_t entry) {
     const int v = bucket.variable;
     const double outside =
@@ -193,7 +194,7 @@ class BestLists {
     for (int x : order_) {
       const double least = sums_[at(x)];
       if (least == kImpossible || least + outside > most_ * (1 + 1e-9)) break;
-      // The least of this value is no better than the last that is kept.
+      // Even the best entry of this value costs more than the last one that is kept.
       if (found_.size() == count_ && least > found_.back().entry.cost) break;
       values_[at(v)] = x;
       add_value(bucket, x);
@@ -214,7 +215,7 @@ class BestLists {
     }
     const bool operation = bucket.variable < operations_;
     std::vector<Found> best = {{{cost, operation ? hash_of(bucket.variable, x) : 0}, x, -1}};
-    // Dearer than the last that is kept is of no use, with room for rounding.
+    // Entries that cost more than the last one that is kept are dropped, with some room for rounding.
     const double slack =
         found_.size() < count_ ? kImpossible : (found_.back().entry.cost - sums_[at(x)]) + 1e-9 * sums_[at(x)];
     for (int r : bucket.received) {
@@ -241,7 +242,7 @@ class BestLists {
   // By bucket and entry of its message: the cost of the cheapest assignment through it, and where its list begins.
   std::vector<std::vector<double>> through_;
   std::vector<std::vector<std::size_t>> lists_;
-  std::vector<Entry> pool_;  // count_ a list, impossible from where there are no more
+  std::vector<Entry> pool_;  // count_ entries a list, the unused ones at the end impossible
   std::vector<int> roots_;
   std::vector<double> sums_;
   std::vector<int> order_;
@@ -249,12 +250,12 @@ class BestLists {
   std::vector<Trace> traces_;
 };
 
-/// What is left of a problem: choices that some operations have, or must not have.
+/// A problem in which some operations must make a given choice, or must not make one.
 struct Subproblem {
   LayoutProblem problem;
   Assignment best;
   double cost = kImpossible;
-  /// Operations before this one are fixed.
+  /// The choices of operations before this one are fixed.
   std::size_t first = 0;
 };
 struct Dearer {
@@ -263,19 +264,19 @@ struct Dearer {
 
 void forbid(ProblemOperation& op, int choice) { op.choices[at(choice)].cost = kImpossible; }
 
-/// Lawler, "A procedure for computing the k best solutions to discrete optimization problems", 1972: what is left
-/// without the best assignment falls into subproblems by the first operation that chooses otherwise.
+/// Lawler, "A procedure for computing the k best solutions to discrete optimization problems", 1972: all assignments
+/// but the best one are divided into subproblems by the first operation that chooses differently.
 std::vector<Assignment> by_subproblems(const LayoutProblem& problem, int count, const Limits& limits) {
   std::multiset<Subproblem, Dearer> subproblems;
   std::vector<Assignment> out;
   const auto add = [&](LayoutProblem rest, std::size_t first) {
     try {
       Solution best = solve(rest, limits.rest());
-      // Not the cheapest of its part where it was stopped.
+      // If the solver was stopped, its result need not be the cheapest of the subproblem.
       if (best.optimal) subproblems.insert({std::move(rest), std::move(best.assignment), best.cost, first});
     } catch (const Infeasible&) {  // this subproblem has no assignment
     }
-    // Those after that many others are never taken.
+    // At most so many more are returned: the others are dropped.
     if (subproblems.size() > at(count) - out.size()) subproblems.erase(std::prev(subproblems.end()));
   };
   add(problem, 0);
@@ -312,7 +313,8 @@ std::vector<Assignment> cheapest(const LayoutProblem& problem, int count, const 
   if (elimination.buckets.size() > order.size()) return by_subproblems(problem, count, limits);
   const int operations = static_cast<int>(problem.operations.size());
   BestLists lists(encoded.network, elimination, operations, count);
-  // Few entries matter for what is near the optimum, so that a few attempts cost less than one without a limit.
+  // Few entries are part of assignments near the optimum. So several attempts with a growing limit on the cost take
+  // less time than one without a limit.
   std::vector<std::vector<int>> choices;
   double margin = 1e-4;
   for (; choices.size() < at(count) && !limits.reached(); margin *= 8) {

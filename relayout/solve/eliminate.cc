@@ -1,4 +1,4 @@
-// Bucket elimination: which tables meet in which bucket, and what each sends on.
+// Bucket elimination: which tables are added in which bucket, and the message that each bucket sends to a later one.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -11,7 +11,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Counts are cut here: no table of so many entries is made.
+/// Sizes of tables stop counting here, which avoids overflow: no table of so many entries is made.
 constexpr int64_t kMany = int64_t{1} << 50;
 
 class Buckets {
@@ -61,7 +61,8 @@ class Buckets {
 
   void split(int variable) {
     std::vector<Item> items = std::move(items_[at(variable)]);
-    // One bucket where it is not too large, else the largest tables first, each where it still fits.
+    // All tables go into one bucket if that is small enough. Otherwise each goes into the first bucket with room for
+    // it, the largest tables first.
     std::ranges::stable_sort(items, [&](const Item& a, const Item& b) { return count(a.scope) > count(b.scope); });
     const std::size_t first = buckets.size();
     for (const Item& item : items) {
@@ -95,7 +96,7 @@ class Buckets {
   std::vector<std::vector<Item>> items_;
 };
 
-/// The same table with its dims in another order.
+/// The same table with its dimensions in another order.
 CostTable reordered(const CostTable& table, std::vector<int> scope, const std::vector<int>& sizes) {
   if (scope == table.scope) return table;
   std::vector<std::size_t> extent, stride;
@@ -120,7 +121,7 @@ CostTable reordered(const CostTable& table, std::vector<int> scope, const std::v
   return out;
 }
 
-/// The least of a[x] + b[x], four by four: one minimum waits for the one before.
+/// The least of a[x] + b[x]. Four minima are kept, as each one would wait for the one before it.
 double least_sum(const double* a, const double* b, std::size_t count) {
   std::array<double, 4> least;
   least.fill(kImpossible);
@@ -132,8 +133,9 @@ double least_sum(const double* a, const double* b, std::size_t count) {
   return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
 }
 
-/// Computes a bucket's message. A table's row is what it holds for each value of the bucket's variable. Rows are added
-/// up as soon as the values of the other variables that they depend on are known: few additions are left innermost.
+/// Computes a bucket's message. The row of a table holds its entries for each value of the bucket's variable. Rows are
+/// added as soon as the values of the other variables that they depend on are fixed, so that the innermost loop adds
+/// few rows.
 class Sender {
  public:
   Sender(const Bucket& bucket, const Elimination& elimination, const std::vector<int>& sizes)
@@ -155,8 +157,8 @@ class Sender {
 
  private:
   struct Row {
-    const double* data;                // of the values of the others as they are now
-    std::vector<std::size_t> strides;  // by other
+    const double* data;                // the row at the present values of the other variables
+    std::vector<std::size_t> strides;  // by other variable
   };
 
   void add(const CostTable& table, const std::vector<int>& sizes) {
@@ -173,7 +175,7 @@ class Sender {
     rows_[depth].push_back(std::move(row));
   }
 
-  /// With `depth` others known; `sum` is of the rows that depend on fewer.
+  /// Fixes the other variables from number `depth` on; `sum` holds the rows that depend on earlier ones alone.
   void send(std::size_t depth, const double* sum) {
     const std::vector<Row>& rows = rows_[depth];
     const bool innermost = depth == others_.size();
@@ -202,7 +204,7 @@ class Sender {
   std::vector<int> others_;
   std::vector<std::size_t> extents_;
   std::size_t values_;
-  std::vector<std::vector<Row>> rows_;     // by how many of the others must be known
+  std::vector<std::vector<Row>> rows_;     // by how many of the other variables must be fixed
   std::vector<std::vector<double>> sums_;  // the same
   std::vector<double> zeros_;
   std::vector<double> values_sent_;

@@ -1,4 +1,4 @@
-// A layout problem as a network of tables over two variables, and what an assignment of it costs.
+// Writes a layout problem as a network of tables over two variables, and computes what an assignment costs.
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
@@ -12,14 +12,15 @@ constexpr std::size_t kMaxGroups = 64, kMaxValues = std::size_t{1} << 16;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// What a choice wants of one tensor, closed: a group that another wanted one is part of is wanted too.
+/// The groups that each choice of a reader needs of one tensor. Whoever needs a group also needs every group that
+/// contains it; these are included.
 struct Reader {
   int operation = 0;
   /// By choice.
   std::vector<uint64_t> wanted;
 };
 
-/// One tensor's part of the network.
+/// Adds the variable of one tensor and its tables to the network.
 class TensorEncoder {
  public:
   TensorEncoder(const LayoutProblem& problem, int tensor) : problem_(problem), tensor_(tensor) {}
@@ -43,7 +44,7 @@ class TensorEncoder {
  private:
   const ProblemTensor& tensor() const { return problem_.tensors[at(tensor_)]; }
 
-  /// The placements from which a reorder that costs nothing makes one of the group: they are as good.
+  /// The group with the placements from which a reorder without cost leads into it, as these are as good.
   PlacementSet widened(PlacementSet group) const {
     PlacementSet out = group;
     for (bool more = true; more;) {
@@ -90,7 +91,7 @@ class TensorEncoder {
     return out;
   }
 
-  /// Every union of one want a reader, in increasing order.
+  /// Every union that takes one needed set from each reader, in increasing order.
   std::vector<uint64_t> wanted_together(const std::vector<Reader>& readers) const {
     std::vector<uint64_t> out = {0};
     for (const Reader& r : readers) {
@@ -122,7 +123,7 @@ class TensorEncoder {
     network.tables.push_back(std::move(table));
   }
 
-  /// Groups that are wanted with another of which they are a superset ask for nothing more.
+  /// `wanted` without the groups that contain another wanted group, because these are reached with it.
   static uint64_t least(uint64_t wanted, const std::vector<PlacementSet>& groups) {
     uint64_t out = wanted;
     for (uint64_t a = wanted; a != 0; a &= a - 1) {
@@ -145,7 +146,7 @@ class TensorEncoder {
       std::vector<double>& costs = by_placement[at(choice.dst[dst])];
       if (costs.empty()) {
         for (uint64_t value : values.values) {
-          // What is there already needs no branch.
+          // A group that contains the written placement needs no reorder.
           uint64_t left = least(value, values.groups);
           for (uint64_t g = left; g != 0; g &= g - 1) {
             if ((values.groups[at(std::countr_zero(g))] >> choice.dst[dst] & 1) != 0) left &= ~(g & (0 - g));
@@ -177,7 +178,7 @@ void add_hint(const LayoutProblem& problem, int operation, CostNetwork& network)
   network.tables.push_back(std::move(table));
 }
 
-/// Variables of one value go from the scopes, tables that say nothing from the network; each variable keeps one.
+/// Removes variables of one value from the scopes, and tables of zeros from the network. Each variable keeps one table.
 void tidy(EncodedProblem& encoded) {
   const std::vector<int>& sizes = encoded.network.sizes;
   std::vector<CostTable> tables = std::move(encoded.network.tables);

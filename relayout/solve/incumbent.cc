@@ -1,5 +1,5 @@
-// A first assignment, for the search to improve on: operations choose one after the other what is cheapest beside the
-// choices made, then each once more as long as that helps.
+// Finds a first assignment, which the search then improves. The operations choose one after the other what is cheapest
+// given the choices before; then each chooses again, as long as that makes the whole cheaper.
 #include <algorithm>
 
 #include "relayout/solve/elimination.h"
@@ -21,7 +21,7 @@ class Descent {
     }
   }
 
-  /// Nothing where an operation finds no choice beside those before it.
+  /// Nothing if an operation has no choice that is possible with those before it.
   std::optional<std::vector<int>> run() {
     for (std::size_t o = 0; o < operations_; ++o) {
       if (choose(o) == kImpossible) return std::nullopt;
@@ -42,7 +42,7 @@ class Descent {
  private:
   static constexpr int kNotYet = -1;
 
-  /// Of a table over one operation, one tensor or both, or two operations; nothing is paid for what is not chosen yet.
+  /// The entry of a table at the present values; 0 if it depends on an operation that has not chosen yet.
   double entry(const CostTable& table) const {
     std::size_t index = 0;
     for (int v : table.scope) {
@@ -52,7 +52,7 @@ class Descent {
     return table.values[index];
   }
 
-  /// The least for a tensor beside the choices, and its value.
+  /// The least cost of a tensor with the present choices, and the value that has it.
   double tensor_cost(std::size_t t, int& best) {
     double least = kImpossible;
     int found = 0;
@@ -78,7 +78,7 @@ class Descent {
     return sum;
   }
 
-  /// What it has stays where nothing is cheaper.
+  /// An operation keeps its choice if no other is cheaper.
   double choose(std::size_t o) {
     int best = values_[o];
     double least = best == kNotYet ? kImpossible : cost(o);

@@ -1,4 +1,4 @@
-// The solver against an integer program of the same problems, written from their choices and reorders alone.
+// The solver finds the same optima as an integer program, which is written from the same choices and reorders.
 #include "tests/support/integer_program.h"
 
 #include <gtest/gtest.h>

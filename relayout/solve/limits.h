@@ -1,4 +1,4 @@
-// Limits: the time limit and the stop of SolveOptions, shared by several calls of the solver.
+// Limits: one time limit and stop request (SolveOptions) for several calls of the solver.
 //
 //     const Limits limits(options);
 //     while (!limits.reached()) solve(problem, limits.rest());   // each call has the time that the ones before it left
@@ -10,7 +10,7 @@
 
 namespace relayout::solve {
 
-/// The limits of SolveOptions over several steps.
+/// Counts the time from its construction on.
 class Limits {
  public:
   explicit Limits(const SolveOptions& options) : options_(options), start_(Clock::now()) {}
@@ -18,7 +18,7 @@ class Limits {
     if (options_.stop && options_.stop()) return true;
     return options_.time_limit && Clock::now() - start_ >= *options_.time_limit;
   }
-  /// For the next step, which has the rest of the time.
+  /// The options for the next call, with the time that is left.
   SolveOptions rest() const {
     SolveOptions out = options_;
     if (out.time_limit) {

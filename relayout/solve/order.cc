@@ -44,7 +44,7 @@ class MinFill {
     return out;
   }
 
-  /// Of all tables that the order makes.
+  /// Entries of all tables that the order makes.
   double entries = 0;
 
  private:
@@ -78,7 +78,7 @@ class MinFill {
 
   void eliminate(int v) {
     const std::vector<int> around = std::move(neighbours_[at(v)]);
-    // Whose fill changes: the neighbours, and those who see both ends of a new edge.
+    // The fill changes for the neighbours, and for the variables that are neighbours of both ends of a new edge.
     std::set<int> touched(around.begin(), around.end());
     for (int a : around) std::erase(neighbours_[at(a)], v);
     for (int a : around) {

@@ -1,15 +1,15 @@
 // Layout problem: the choice of layouts as numbers alone, without graphs, layouts or backends.
 //
-// A tensor can exist in several *placements*: a layout, alone in memory or inside another tensor's (a part of a
-// concat). An operation runs in one of several ways; each reads any of some placements of each source, and writes one
-// placement of each destination. What an operation wrote, reorders copy to further placements; they cost what the
-// cheapest arborescence from the written placement over all placements made costs, so that readers share copies and
-// copies are made in chains. Inputs and constants are operations without sources, outputs are operations without
-// destinations.
+// A tensor can exist in several *placements*: a placement is a layout, in memory of its own or inside another tensor's
+// memory (as a part of a concat). An operation makes one of several choices. Each choice reads any one of some
+// placements of each source, and writes one placement of each destination. Reorders copy a tensor from the written
+// placement to further ones. They cost what the cheapest arborescence costs that connects the written placement with
+// all others: so readers share copies, and a copy may be made from another copy. Inputs and constants are operations
+// without sources, outputs are operations without destinations.
 //
 //     The cost of an assignment = sum of its choices' costs + sum of its reorders' costs
 //
-// Costs are microseconds, none below zero; infinity means impossible.
+// Costs are in microseconds and not negative. Infinity stands for what is impossible.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace relayout::solve {
 
-/// Thrown where no assignment of a problem has a finite cost. What a problem must hold is std::invalid_argument's, what
-/// is too large to solve std::length_error's.
+/// Thrown if no assignment of a problem has a finite cost. Other errors are std::invalid_argument, for a problem that
+/// breaks the rules of this file, and std::length_error, for one that is too large to solve.
 class Infeasible : public std::runtime_error {
  public:
   explicit Infeasible(std::size_t operations)
@@ -30,31 +30,31 @@ class Infeasible : public std::runtime_error {
 };
 
 inline constexpr double kImpossible = std::numeric_limits<double>::infinity();
-/// Placements of one tensor at most: a set of them is a word.
+/// The most placements that a tensor can have: a set of them is one word.
 inline constexpr int kMaxPlacements = 32;
-/// A set of placements of a tensor, placement p being bit p.
+/// A set of placements of a tensor; bit p stands for placement p.
 using PlacementSet = uint32_t;
 
 struct ProblemChoice {
-  /// One a source: the placements of which it reads any. One a destination: the placement it writes.
+  /// For each source, the placements of which it reads any one; for each destination, the placement that it writes.
   std::vector<PlacementSet> src;
   std::vector<int> dst;
   double cost = 0;
-  /// The choices of the operation's `hint` with which it is possible; empty is all of them.
+  /// The choices of the operation's `hint` with which this one is possible; empty means all of them.
   std::vector<int> with_hint{};
 };
 
 struct ProblemOperation {
-  /// Tensors; each tensor that is read is the destination of one operation, which stands before its readers.
+  /// Indices of tensors. Each tensor that is read is the destination of one operation, which stands before its readers.
   std::vector<int> src, dst;
   std::vector<ProblemChoice> choices;
-  /// An earlier operation (the forward one of a backward one), or -1.
+  /// For a backward operation, the index of its forward operation, which stands before it; else -1.
   int hint = -1;
 };
 
 struct ProblemTensor {
   int placements = 0;
-  /// Of the reorder from placement i to placement j at [i * placements + j]; 0 on the diagonal.
+  /// The cost of the reorder from placement i to placement j is at [i * placements + j]; the diagonal is 0.
   std::vector<double> reorder;
 
   double reorder_cost(int from, int to) const {
@@ -74,13 +74,13 @@ struct PlacementReorder {
   friend bool operator==(const PlacementReorder&, const PlacementReorder&) = default;
 };
 
-/// Throws std::invalid_argument where a problem does not hold what is said above.
+/// Throws std::invalid_argument if a problem breaks the rules above.
 void check(const LayoutProblem& problem);
 
 struct Assignment {
-  /// Of each operation.
+  /// The choice of each operation.
   std::vector<int> choice;
-  /// Of each tensor, each after the one that makes its `from`.
+  /// The reorders of each tensor, each one after the reorder that makes its `from`.
   std::vector<std::vector<PlacementReorder>> reorders;
 };
 

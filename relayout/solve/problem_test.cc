@@ -1,4 +1,5 @@
-// What a layout problem must hold, what assignments cost, and the cheapest reorders of a tensor.
+// Malformed layout problems are refused; assignments cost what their choices and reorders do; a tensor's reorders are
+// the cheapest.
 #include "relayout/solve/problem.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace relayout::solve {
 namespace {
 
-/// An input in placement 0, a convolution that is dear there, an output that wants placement 0 again.
+/// An input in placement 0, a convolution that is expensive in placement 0, and an output that needs placement 0.
 LayoutProblem small_problem() {
   const ProblemTensor tensor{2, {0, 2, 3, 0}};
   return {.tensors = {tensor, tensor},
@@ -35,7 +36,7 @@ TEST(LayoutProblem, ReordersArePaidWhereTheyPayOff) {
 }
 
 TEST(LayoutProblem, CopiesAreSharedAndMadeInChains) {
-  // Placement 2 is dear from placement 0, but not by way of placement 1, which another reader wants.
+  // A reorder from placement 0 to placement 2 is expensive, but not by way of placement 1, which another reader needs.
   const LayoutProblem problem = {.tensors = {{3, {0, 3, 9, 1, 0, 2, 1, 1, 0}}},
                                  .operations = {{.dst = {0}, .choices = {{.dst = {0}}}},
                                                 {.src = {0}, .choices = {{.src = {2}}}},
@@ -52,7 +53,7 @@ TEST(LayoutProblem, AnAssignmentMustMakeWhatIsRead) {
   EXPECT_EQ(cost_of(problem, {{0, 1, 0}, {{{0, 1}}, {{1, 0}}}}), 9);
   EXPECT_EQ(cost_of(problem, {{0, 1, 0}, {{{0, 1}}, {}}}), kImpossible);
   EXPECT_EQ(cost_of(problem, {{0, 1, 0}, {{}, {{1, 0}}}}), kImpossible);
-  // Its source is not made.
+  // No reorder makes the source of this one.
   EXPECT_EQ(cost_of(problem, {{0, 0, 0}, {{{1, 0}}, {}}}), kImpossible);
   EXPECT_THROW(cost_of(problem, {{0, 2, 0}, {{}, {}}}), std::invalid_argument);
   EXPECT_THROW(cost_of(problem, {{0, 0}, {{}, {}}}), std::invalid_argument);
@@ -107,7 +108,7 @@ TEST(LayoutProblem, CheapestReordersAreThoseOfAnyOrderOfReorders) {
     }
     const int from = below(tensor.placements);
     for (PlacementSet placements = 0; placements < PlacementSet{1} << tensor.placements; ++placements) {
-      // As a problem of single choices, which the brute force knows how to make.
+      // The same as a problem whose operations have one choice each, so that the brute force tries reorders only.
       LayoutProblem problem{.tensors = {tensor}, .operations = {{.dst = {0}, .choices = {{.dst = {from}}}}}};
       for (int p = 0; p < tensor.placements; ++p) {
         if ((placements >> p & 1) != 0)

@@ -8,7 +8,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Costs that are nearer to each other than rounding are the same.
+/// Costs that differ by a smaller share than this are equal but for rounding.
 constexpr double kRounding = 1e-11;
 
 class Search {
@@ -42,7 +42,7 @@ class Search {
       }
       if (!returned) expand(level);
       std::vector<Branch>& open = open_[level];
-      // The branch taken last stands first.
+      // The branch that was taken last is the first one.
       if (returned) open.erase(open.begin());
       returned = open.empty() || open[0].bound * (1 + kRounding) >= out.cost;
       if (!returned) {
@@ -68,15 +68,15 @@ class Search {
 
   int variable(std::size_t level) const { return elimination_.buckets[levels_[level].first].variable; }
 
-  /// The values of a table along its last dim, all others being assigned.
+  /// The entries of a table along its last dimension, at the values of the others.
   const double* row(const CostTable& table) const {
     std::size_t index = 0;
     for (int v : table.scope) index = index * at(network_.sizes[at(v)]) + at(values_[at(v)]);
     return table.values.data() + index - values_[at(table.scope.back())];
   }
 
-  /// Values by what their best completion is thought to cost: in place of what the variable's buckets sent, what they
-  /// hold.
+  /// Lists the values of a level's variable by a lower bound of what their best completion costs: the bound so far,
+  /// with the messages that the variable's buckets sent replaced by the tables in these buckets.
   void expand(std::size_t level) {
     std::vector<Branch>& open = open_[level];
     const double so_far = bound(level);
@@ -103,10 +103,10 @@ class Search {
     std::ranges::stable_sort(open, {}, &Branch::bound);
   }
 
-  /// Of the branches taken before a level.
+  /// The lower bound of the branches that were taken before a level.
   double bound(std::size_t level) const { return level == 0 ? elimination_.bound : open_[level - 1][0].bound; }
 
-  /// Below no branch that is not done is anything cheaper.
+  /// The least bound of all branches that are not finished: no assignment among them costs less.
   double least_open(std::size_t level) const {
     double out = bound(level);
     for (std::size_t l = 0; l < level; ++l) {

@@ -1,4 +1,5 @@
-// The solver's certificates, by the checker: tables that both build apart must agree, on random problems of any shape.
+// The checker accepts the solver's certificates, on random problems of every shape. Both build the tables
+// independently, so these must agree.
 #include "tools/check_proof.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +62,7 @@ TEST(CheckProof, ProvesWhatTheSolverFinds) {
   EXPECT_GT(possible, 10000);
 }
 
-/// Where buckets are split a certificate proves less: never more than the least cost, and what the solver says it does.
+/// If buckets are split, a certificate proves a lower bound below the least cost: the one that the solver says.
 TEST(CheckProof, NeverProvesMoreThanTheLeastCost) {
   int less = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
@@ -77,7 +78,7 @@ TEST(CheckProof, NeverProvesMoreThanTheLeastCost) {
   EXPECT_GT(less, 10);
 }
 
-/// Other messages, other tables and cheaper problems: what is still proven is true.
+/// Whatever is changed in a certificate or a problem, a bound that the checker accepts is true.
 TEST(CheckProof, ChangedCertificatesProveNothingFalse) {
   std::mt19937_64 random(1);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };

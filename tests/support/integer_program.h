@@ -1,10 +1,10 @@
-// A layout problem as an integer linear program, for a solver that shares nothing with the library's: a binary
-// variable a choice and a reorder, and a flow from the written placement to each reader.
+// A layout problem as an integer linear program, for a solver that has nothing in common with the library's. There is a
+// binary variable for each choice and each reorder, and a flow from the written placement to each reader.
 //
 //     program.lp:  x<o>_<c>       operation o chooses c
 //                  e<t>_<i>_<j>   tensor t is reordered from placement i to j
-//                  f<r>_<i>_<j>   what reader r gets by that reorder: at most e
-//                  d<r>_<p>       reader r reads placement p: at most its choices that may
+//                  f<r>_<i>_<j>   the flow to reader r by that reorder: at most e
+//                  d<r>_<p>       reader r reads placement p: at most the sum of its choices that may
 #pragma once
 
 #include <unistd.h>
@@ -121,7 +121,7 @@ class IntegerProgram {
   int count_ = 0, reader_ = 0;
 };
 
-/// The least cost by the program `cbc` (COIN-OR branch and cut); nothing where it finds none.
+/// The least cost by the program `cbc` (COIN-OR branch and cut); nothing if there is no solution.
 inline std::optional<double> solve_with_cbc(const solve::LayoutProblem& problem, const std::string& cbc) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("relayout-cbc-" + std::to_string(getpid()));

@@ -10,8 +10,9 @@
 
 namespace relayout::solve::cases {
 
-/// Every tensor exists in some layouts, alone and as a part of each concat that reads it. Convolutions like few layouts
-/// and have two implementations in each, the others take any; concats copy, or have their sources written in place.
+/// Every tensor exists in some layouts, in memory of its own and as a part of each concat that reads it. Convolutions
+/// run in few layouts, with two implementations in each; other nodes run in all layouts. Concats copy their sources, or
+/// have them written into their destination.
 class NetProblem {
  public:
   explicit NetProblem(uint64_t seed, int layouts = 5) : random_(seed), layouts_(layouts) {}
@@ -65,7 +66,7 @@ class NetProblem {
     return out;
   }
 
-  /// Where a kernel reads a layout: alone or in any concat.
+  /// The placements in which a kernel reads a layout: in memory of its own, or as a part of any concat.
   PlacementSet any(int t, int layout) const {
     PlacementSet out = 0;
     for (int p = layout; p < placements(t); p += layouts_) out |= PlacementSet{1} << p;
@@ -100,7 +101,7 @@ class NetProblem {
     return out;
   }
 
-  /// The destination alone, or as a part of a concat.
+  /// The destination in memory of its own, or as a part of a concat.
   void write(ProblemChoice choice, int n, int layout, ProblemOperation& out) const {
     if (nodes_[at(n)].type == Type::output) {
       out.choices.push_back(std::move(choice));
@@ -126,7 +127,7 @@ inline LayoutProblem chain(int length, int layouts = 5) {
   return net.make();
 }
 
-/// Blocks of three convolutions beside a shortcut, every fourth with a convolution on it.
+/// Blocks of three convolutions beside a shortcut; every fourth block has a convolution on the shortcut.
 inline LayoutProblem residual(int blocks, int layouts = 5) {
   NetProblem net(2, layouts);
   int t = net.relu(net.conv(net.input()));
@@ -138,7 +139,7 @@ inline LayoutProblem residual(int blocks, int layouts = 5) {
   return net.make();
 }
 
-/// Blocks of four branches that a concat joins.
+/// Blocks of four branches whose results are joined by a concat.
 inline LayoutProblem inception(int blocks, int layouts = 5) {
   NetProblem net(3, layouts);
   int t = net.relu(net.conv(net.input()));
@@ -152,7 +153,7 @@ inline LayoutProblem inception(int blocks, int layouts = 5) {
   return net.make();
 }
 
-/// Each layer's destination is appended to all before it.
+/// The destination of each layer is concatenated with those of all layers before it.
 inline LayoutProblem dense(int layers, int layouts = 5) {
   NetProblem net(4, layouts);
   int t = net.relu(net.conv(net.input()));
@@ -161,7 +162,7 @@ inline LayoutProblem dense(int layers, int layouts = 5) {
   return net.make();
 }
 
-/// Down and up again; each level's tensor is joined with what comes up.
+/// A U-shaped net: on the way up, each level is joined with the tensor of the same level on the way down.
 inline LayoutProblem u_net(int levels, int layouts = 5) {
   NetProblem net(5, layouts);
   std::vector<int> down;

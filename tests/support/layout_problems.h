@@ -1,4 +1,4 @@
-// Layout problems for tests: random small ones, and the cost of every assignment of one, computed without the solver.
+// Layout problems for tests: random small ones, and the costs of all assignments of one, computed without the solver.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace relayout::solve::cases {
 struct ProblemShape {
   int operations = 10;
   int choices = 4, placements = 5;
-  /// Combinations of choices at most; operations beyond have one choice.
+  /// The most combinations of choices; further operations have one choice each.
   int64_t combinations = 1024;
 };
 
 /// Random operations (inputs, outputs, several sources and destinations, the same source twice, hints, single choices,
-/// concats that read parts in place), random reorders (some free, some impossible). Not each has an assignment.
+/// concats without a copy), and random reorders (some without cost, some impossible). Some have no possible assignment.
 class RandomProblem {
  public:
   RandomProblem(uint64_t seed, const ProblemShape& shape) : random_(seed), shape_(shape) { style_ = below(3); }
@@ -31,7 +31,7 @@ class RandomProblem {
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   bool chance(int percent) { return below(100) < percent; }
-  /// Small whole numbers make ties, others none.
+  /// Small whole numbers make assignments of equal cost; other numbers make none.
   double cost() { return style_ == 0 ? below(4) : style_ == 1 ? below(1000) * 0.37 : std::ldexp(below(1 << 20), -14); }
 
   int add_tensor() {
@@ -70,8 +70,8 @@ class RandomProblem {
     problem_.operations.push_back(std::move(op));
   }
 
-  /// In place: each source is read where it is part of the destination, the last of its placements, and nothing is
-  /// copied.
+  /// With `in_place` each source is read as a part of the destination, which is the last of its placements, and nothing
+  /// is copied.
   ProblemChoice make_choice(const ProblemOperation& op, bool in_place) {
     ProblemChoice out;
     for (int t : op.src)
@@ -99,8 +99,8 @@ struct Combination {
   std::vector<int> choice;
 };
 
-/// Every possible combination of choices with the cheapest reorders for it, cheapest first. For each tensor, any order
-/// of reorders is tried.
+/// Every possible combination of choices with the cheapest reorders for it, cheapest first. For each tensor, reorders
+/// are tried in every order.
 class BruteForce {
  public:
   explicit BruteForce(const LayoutProblem& problem) : problem_(problem) {

@@ -1,4 +1,4 @@
-// Costs for tests, which need no machine: bytes that are moved, and numbers drawn from names and layouts.
+// Costs for tests that do not depend on a machine: the number of bytes moved, or random numbers.
 #pragma once
 
 #include "relayout/graph/plan/cost.h"
@@ -6,7 +6,8 @@
 
 namespace relayout::test {
 
-/// Bytes of all operands in microseconds, ten times as many for slow ways; a reorder as many as it reads and writes.
+/// One microsecond for each byte: of all operands of a primitive, times ten for reference implementations; of what a
+/// reorder reads and writes.
 class ByteCosts : public graph::Costs {
  public:
   std::string name() const override { return "bytes"; }
@@ -30,7 +31,8 @@ class ByteCosts : public graph::Costs {
   static int64_t elements(const Dims& dims) { return checked_product(dims).value_or(0); }
 };
 
-/// By chance in [0, 1), for a reorder up to `reorders`: the same for one kind, way and layouts.
+/// Random costs in [0, 1) for primitives and in [0, reorders) for reorders. Equal kinds, implementations and layouts
+/// cost the same.
 class RandomCosts : public graph::Costs {
  public:
   RandomCosts(unsigned seed, double reorders) : seed_(seed), reorders_(reorders) {}

@@ -1,4 +1,4 @@
-// Models built with Graph calls: a few layers that all share, then a function a network.
+// Models built with calls of Graph: first the layers that several models share, then one function for each model.
 #include "relayout/graph/models/models.h"
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace relayout::graph {
 namespace {
 
-/// A graph under construction. Weights are zeros until finish() draws them.
+/// A graph that is being built. Weights are zero until finish() draws random ones.
 class Builder {
  public:
   explicit Builder(const ModelBuildOptions& options) : options_(options) {
@@ -27,7 +27,8 @@ class Builder {
 
   TensorId image() { return graph.input("image", {options_.batch, 3, options_.image, options_.image}); }
   int64_t channels(TensorId x) const { return graph.tensor(x).dims[1]; }
-  /// A share of what the paper has where the first layer has `base` channels; a multiple of 4, so that groups fit.
+  /// Channels of a layer, in proportion to the paper's, whose first layer has `base` channels. A multiple of 4, so that
+  /// groups divide it.
   int64_t scaled(int64_t paper, int64_t base) const {
     return std::max<int64_t>(4, paper * options_.channels / base / 4 * 4);
   }
@@ -41,7 +42,7 @@ class Builder {
     int64_t kernel = 3, stride = 1, groups = 1;
     bool bias = false;
   };
-  /// Padded so that stride 1 keeps the extents.
+  /// A convolution that is padded so that stride 1 keeps the height and width.
   TensorId convolution(TensorId x, int64_t out, Window window) {
     const int number = ++convolutions_;
     const int64_t in = channels(x), pad = window.kernel / 2;
@@ -56,7 +57,7 @@ class Builder {
                               .groups = window.groups});
   }
 
-  /// In training, statistics are those of the batch.
+  /// In training, the mean and variance are those of the batch.
   TensorId normalized(TensorId x) {
     const std::string number = std::to_string(++normalizations_);
     std::vector<TensorId> src = {x, weights("scale" + number, {channels(x)}), weights("shift" + number, {channels(x)})};
@@ -88,7 +89,7 @@ class Builder {
     return pool(x, PoolingAlgorithm::max, kernel, stride, pad);
   }
 
-  /// Mean of each channel, then scores.
+  /// The mean of each channel, then the scores of the classes.
   TensorId scores(TensorId x) {
     const TensorId mean = graph.pooling(x, {.algorithm = PoolingAlgorithm::average_include_padding});
     return dense(graph.reshape(mean, {options_.batch, channels(x)}), options_.classes);
@@ -118,7 +119,8 @@ TensorId inverted_residual(Builder& b, TensorId x, int64_t expansion, int64_t ou
   return stride == 1 && in == out ? b.graph.binary(x, y) : y;
 }
 
-/// Halves the extents where it widens the channels: then the shortcut is a mean, and concatenated.
+/// A unit that has more channels in its result than in its source also halves the height and width. Its shortcut is
+/// then an average pooling, which is concatenated rather than added.
 TensorId shuffle_unit(Builder& b, TensorId x, int64_t out, int64_t groups) {
   const int64_t in = b.channels(x);
   const bool down = in != out;
@@ -197,7 +199,7 @@ Graph unet(const ModelBuildOptions& options) {
       const TensorId w = b.weights("up" + std::to_string(level), {channels, 2 * channels, 2, 2});
       x = b.graph.deconvolution(x, w, kNone, {.strides = {2, 2}});
     } else {
-      // Extents that were odd on the way down come back too.
+      // Upsampled to the extents of the same level on the way down, which may have been odd.
       x = b.graph.add(Kind::resampling,
                       ResamplingAttributes{.algorithm = ResamplingAlgorithm::linear, .sizes = {dims[2], dims[3]}},
                       {x})[0];
@@ -233,7 +235,7 @@ Graph ssd(const ModelBuildOptions& options) {
     x = leaky(leaky(x, b.channels(x) / 2, {.kernel = 1}), b.channels(x), {});
     const Dims& dims = b.graph.tensor(x).dims;
     const int64_t places = dims[2] * dims[3] * kAnchors;
-    // A row an anchor: places first, then what is said of each.
+    // One row for each anchor: the boxes or scores of the pixels one after the other.
     const auto rows = [&](int64_t each) {
       const TensorId head = b.convolution(x, kAnchors * each, {.bias = true});
       return b.graph.reshape(b.graph.transpose(head, {0, 2, 3, 1}), {options.batch, places, each});

@@ -1,7 +1,8 @@
 // Models: networks of the kinds people run, built with Graph calls and random weights, of any size.
 //
-// For tests, examples and measurements that need no file. Their shapes are those of the papers they are named after
-// (like, not equal: fewer layers, where more of the same would show nothing new); weights are random by seed.
+// They serve tests, examples and measurements that should not need a file. Their structure is that of the papers that
+// they are named after, with fewer layers where more layers of the same kind would show nothing new. Weights are
+// random.
 //
 //     Graph g = mobilenet_v2({.batch = 8, .image = 224, .channels = 32, .classes = 1000});     // the paper's size
 //     for (const ModelBuilder& model : models()) model.build({.image = 64});
@@ -15,7 +16,8 @@ struct ModelBuildOptions {
   int64_t batch = 1;
   /// Height and width of the source, or the steps of a sequence: 32 or more.
   int64_t image = 32;
-  /// Of the first layer, all others in proportion: 8 or more. Multiples of 16 have no padding when blocked.
+  /// Channels of the first layer, 8 or more; all other layers are in proportion. Multiples of 16 need no padding in
+  /// blocked layouts.
   int64_t channels = 8;
   int64_t classes = 10;
   uint64_t seed = 1;
@@ -25,11 +27,11 @@ struct ModelBuildOptions {
 
 /// Sandler et al. 2018: inverted residuals, depthwise convolutions, bounded relu. Scores of classes.
 Graph mobilenet_v2(const ModelBuildOptions& options = {});
-/// Ronneberger et al. 2015: down and up again, with concats across. Probabilities of classes at each place.
+/// Ronneberger et al. 2015: down and up again, with concats across. Probabilities of classes at each pixel.
 Graph unet(const ModelBuildOptions& options = {});
 /// Zhang et al. 2017: grouped convolutions and channel shuffles. Probabilities of classes.
 Graph shufflenet(const ModelBuildOptions& options = {});
-/// Liu et al. 2016: heads on three scales. Three outputs: boxes N x places x 4, scores N x places x classes, and the
+/// Liu et al. 2016: heads on three scales. Three outputs: boxes N x anchors x 4, scores N x anchors x classes, and the
 /// coarsest features.
 Graph ssd(const ModelBuildOptions& options = {});
 /// Huang et al. 2016: each layer reads all those before it in its block. Scores of classes.
@@ -41,11 +43,12 @@ Graph lstm(const ModelBuildOptions& options = {});
 /// Three convolutions, small enough to train in a test. Scores of classes. Its weights are called w1 b1 w2 b2 ....
 Graph small_cnn(const ModelBuildOptions& options = {});
 
+/// A model's name, and the function that makes its graph.
 struct ModelBuilder {
   std::string_view name;
   Graph (*build)(const ModelBuildOptions& options);
 };
-/// All of them.
+/// All models of this file.
 std::span<const ModelBuilder> models();
 
 }  // namespace relayout::graph

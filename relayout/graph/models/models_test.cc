@@ -1,4 +1,5 @@
-// The project's own models: their shapes and sizes, that values neither die nor grow, and that a seed decides the rest.
+// The project's own models: their shapes and sizes; their values neither vanish nor overflow; equal seeds give equal
+// weights.
 #include "relayout/graph/models/models.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ TEST(Models, OutputsAndTheirDims) {
   EXPECT_EQ(dims_of(inception(options)), (std::vector<Dims>{{2, 5}}));
   EXPECT_EQ(dims_of(lstm(options)), (std::vector<Dims>{{2, 5}}));
   EXPECT_EQ(dims_of(small_cnn(options)), (std::vector<Dims>{{2, 5}}));
-  // Odd extents come back after halving.
+  // Odd extents are restored after having been halved.
   EXPECT_EQ(dims_of(unet({.image = 45})), (std::vector<Dims>{{1, 10, 45, 45}}));
 }
 
@@ -83,7 +84,7 @@ TEST(Models, ValuesNeitherDieNorGrow) {
       const Node& last = graph.node(producers(graph)[static_cast<std::size_t>(graph.outputs[i])]);
       double most = 0;
       for (const double value : out[i]) most = std::max(most, std::abs(value));
-      // A softmax that has decided would hide what came before it.
+      // If one class had all the probability, errors in the layers before the softmax would not show.
       EXPECT_LT(most, last.kind == Kind::softmax ? 0.99 : 30);
       EXPECT_GT(mean_square(out[i]), 1e-3);
       EXPECT_LT(mean_square(out[i]), 10);

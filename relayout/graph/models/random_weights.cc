@@ -1,4 +1,4 @@
-// Random weights: values from a counter and a hash, sized by a walk that estimates mean and mean square of every
+// Random weights: values from a counter and a hash, scaled by estimates of the mean and the mean square of every
 // tensor.
 #include "relayout/graph/models/random_weights.h"
 
@@ -28,7 +28,7 @@ bool has_random(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// Over all elements of a tensor, taken as independent and normal.
+/// Estimates over all elements of a tensor, which are assumed to be independent and normally distributed.
 struct Moments {
   double mean = 0, square = 1;
   double variance() const { return std::max(square - mean * mean, 0.0); }
@@ -38,13 +38,13 @@ Moments of_variance(double mean, double variance) { return {mean, mean * mean + 
 
 Moments uniform(double low, double high) { return {(low + high) / 2, (low * low + low * high + high * high) / 3}; }
 
-/// What an elementwise function makes of them, by a sum over the density.
+/// The estimates after an elementwise function, by a sum over the density.
 Moments transformed(const EltwiseAttributes& attributes, const Moments& in) {
   double weights = 0;
   Moments out{0, 0};
   for (double z = -4; z <= 4; z += 0.0625) {
     const double value = reference::eltwise_forward(attributes, in.mean + z * std::sqrt(in.variance()));
-    // Where it has no value, as the logarithm below 0.
+    // The function has no value here, as the logarithm below 0.
     if (!std::isfinite(value * value)) continue;
     const double weight = std::exp(-z * z / 2);
     weights += weight;
@@ -82,7 +82,7 @@ class Randomizer {
     return tensor.constant() && has_random(tensor.dtype) ? &tensor : nullptr;
   }
 
-  /// The first use of a constant decides.
+  /// If a constant has several uses, the first one decides.
   void fill(const Node& node, std::size_t i, double low, double high) {
     if (constant(node, i) == nullptr) return;
     const auto id = static_cast<std::size_t>(node.src[i]);
@@ -104,7 +104,7 @@ class Randomizer {
     return std::max(out, 1.0);
   }
 
-  /// Products that each element of the destination sums.
+  /// The number of products that are added up in each element of the destination.
   static double fan_in(const Node& node, const Dims& weights) {
     switch (node.kind) {
       case Kind::convolution: return product_from(weights, node.as<ConvolutionAttributes>().groups > 1 ? 2 : 1);
@@ -121,7 +121,7 @@ class Randomizer {
 
   void weights(const Node& node) {
     const Moments in = source(node, 0);
-    // A source of zeros gives zeros whatever the weights are.
+    // A source of zeros gives zeros, whatever the weights are.
     const double square = in.square > 0 ? in.square : 1, variance = in.variance() > 0 ? in.variance() : 1;
     const Tensor* second = constant(node, 1);
     switch (node.kind) {
@@ -164,7 +164,8 @@ class Randomizer {
     fill_around_zero(node, 5, 0.01);
   }
 
-  /// Factors near 1, addends small: a scale or a bias written as an operation of its own. Scalars stay.
+  /// Constants of a binary node: factors near 1 and small addends, as a scale or a bias that is an operation of its
+  /// own. Scalars stay as they are.
   void combined(const Node& node) {
     const BinaryAlgorithm algorithm = node.as<BinaryAttributes>().algorithm;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -188,7 +189,7 @@ class Randomizer {
     }
   }
 
-  /// Parts in proportion to their elements.
+  /// Of a concat: each source counts in proportion to its elements.
   Moments of_concat(const Node& node) const {
     Moments out{0, 0};
     double total = 0;
@@ -210,8 +211,8 @@ class Randomizer {
     return of_variance(mean, variance);
   }
 
-  /// Neighbours are alike, so that a window counts for few independent values: a mean halves the variance, and a
-  /// maximum is that of about three.
+  /// Of pooling. Neighbouring values are alike, so that a window counts as few independent values: a mean halves the
+  /// variance, and a maximum is that of about three values.
   Moments of_pooling(const Node& node) const {
     const Moments in = source(node, 0);
     if (node.as<PoolingAttributes>().algorithm != PoolingAlgorithm::max) return of_variance(in.mean, in.variance() / 2);
@@ -264,7 +265,7 @@ ConstantData random_data(const Dims& dims, DType dtype, std::string_view key, ui
   if (!bytes) throw Error(ErrorCode::overflow, "random values: bytes of dims " + join(dims, "x") + " overflow int64");
   const uint64_t hash = hash_of(key, seed);
   std::vector<std::byte> out(static_cast<std::size_t>(*bytes));
-  // By parts, as values pass through doubles.
+  // In chunks, because all values are computed as doubles first.
   constexpr int64_t kPart = 4096;
   std::vector<double> part;
   for (int64_t begin = 0; begin < *count; begin += kPart) {

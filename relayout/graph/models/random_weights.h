@@ -1,7 +1,8 @@
-// Random weights: what stands in for training where a model's weights are missing, or too equal to show a mistake.
+// Random weights: they replace trained weights that a model lacks, or that are too alike to show a mistake.
 //
-// All-equal weights cannot show a permuted channel, and weights of a fixed size make deep models die or overflow. Here
-// each weight is drawn so that its primitive gives values of about unit size, from an estimate of what comes in:
+// With equal weights a permuted channel would not show. With weights of one size everywhere, the values of deep models
+// would vanish or overflow. So each weight is drawn such that the results of its primitive are of about unit size, by
+// an estimate of the size of its source:
 //
 //     randomize_weights(graph, 1);      // convolutions: variance 1 / (fan-in * mean square of the source)
 #pragma once

@@ -1,4 +1,5 @@
-// Asking the backend for each node, following views, and finding where concats can move nothing: see alternatives.h.
+// Collects the alternatives: asks for the candidates of each node, follows views, and finds the concats that need not
+// move data. See alternatives.h.
 #include "relayout/graph/optimize/alternatives.h"
 
 #include <algorithm>
@@ -10,10 +11,11 @@
 namespace relayout::graph {
 namespace {
 
-/// Layouts of a tensor by itself; parts of concats come on top, and what ways to make a wanted layout need.
+/// The most layouts of a tensor in memory of its own. Placements as parts of concats, and the layouts that candidates
+/// need to make a required layout, come on top.
 constexpr std::size_t kMaxLayouts = 20;
-/// Concats that one tensor may be written into: where each layer reads all earlier ones, the sets of its placements
-/// would double with each. The last ones come first.
+/// The most concats into which one tensor may be written. If each layer reads all earlier ones, as in DenseNet, every
+/// further concat would double the sets of placements. Later concats are taken first.
 constexpr std::size_t kMaxWholes = 3;
 
 class Collector {
@@ -39,7 +41,8 @@ class Collector {
       if (out_.placements[t].empty()) add_layout(static_cast<TensorId>(t), plain(static_cast<TensorId>(t)));
     }
     if (options_.concat_in_place) {
-      // A part's placements follow from its destination's, which may be parts of a later one.
+      // The placements of a part follow from those of the concat's destination, which may itself be part of a later
+      // concat: so concats are taken from the last to the first.
       for (std::size_t n = graph_.nodes.size(); n-- > 0;) add_part_placements(static_cast<NodeId>(n));
     }
     out_.left_out = left_out_.size();
@@ -61,7 +64,7 @@ class Collector {
     }
   }
 
-  /// Constants are given row-major, inputs in their fixed layout.
+  /// Constants are given row-major, and inputs in their fixed layout.
   void add_given_placements() {
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto t = static_cast<TensorId>(i);
@@ -73,7 +76,7 @@ class Collector {
     }
   }
 
-  /// What plans must have stands before what they may have, so that no limit leaves it out.
+  /// Layouts that a plan must have are added before those that it may have, so that no limit leaves them out.
   void add_wanted_placements() {
     for (const auto& [t, layout] : options_.fixed) wanted_.emplace(t, finder_.layouts().id(layout));
     for (TensorId t : graph_.outputs) {
@@ -104,7 +107,7 @@ class Collector {
     for (const NumberedPlacement& placement : out_.placements[at(node.src[0])]) {
       const bool of_view =
           producers_[at(node.src[0])] != kNone && is_view(graph_.node(producers_[at(node.src[0])]).kind);
-      // Kernels know padding of channels only, those of prelu no other orders of dims than the usual ones.
+      // Kernels accept padding of channels only, and kernels of prelu accept no unusual order of dims.
       const bool known = node.kind != Kind::prelu && !finder_.layouts().layout(placement.layout).padded();
       if (of_view && known && std::ranges::find(usual, placement.layout) == usual.end())
         leads.push_back(placement.layout);
@@ -140,7 +143,7 @@ class Collector {
     }
   }
 
-  /// Ways that go with several forward ones stand once.
+  /// A candidate that is possible with several forward candidates is listed once, with all of them.
   void collect_backward(NodeId id) {
     std::vector<ImplementationAlternative>& alternatives = out_.implementations[at(id)];
     for (const ImplementationAlternative& forward : out_.implementations[at(graph_.node(id).hint)]) {
@@ -175,8 +178,8 @@ class Collector {
     }
   }
 
-  /// Where the destination may be written over the first source: nothing reads that afterwards, and its memory is
-  /// no other tensor's.
+  /// Whether the destination may be written over the first source: if nothing reads the source afterwards, and its
+  /// memory is not shared with another tensor.
   bool may_run_in_place(NodeId id) const {
     const Node& node = graph_.node(id);
     if (!options_.in_place || !can_overwrite_source(graph_, node)) return false;
@@ -190,7 +193,8 @@ class Collector {
            std::ranges::none_of(readers, [&](NodeId n) { return is_view(graph_.node(n).kind); });
   }
 
-  /// Parts are distinct tensors that are made anew in each run.
+  /// Whether a concat can have its sources written into its destination: they must be distinct tensors, and none
+  /// constant.
   bool may_move_nothing(const Node& node) const {
     if (node.kind != Kind::concat) return false;
     return std::ranges::all_of(
@@ -198,8 +202,9 @@ class Collector {
            !Layout::contiguous(tensor(node.dst[0]).dims).empty();
   }
 
-  /// Of channels-last layouts and of several images parts have gaps between them, which reorders write and few
-  /// primitives do; row-major and blocked ones of one image are as dense as by themselves.
+  /// Adds the placements of a concat's sources as parts of its destination. With channels last, or with several images,
+  /// such a part has gaps, which reorders can write but few primitives. In row-major or blocked layouts of one image it
+  /// is as dense as in memory of its own.
   void add_part_placements(NodeId id) {
     const Node& node = graph_.node(id);
     if (!may_move_nothing(node)) return;
@@ -242,9 +247,10 @@ class Collector {
   const std::vector<NodeId> producers_;
   const std::vector<std::vector<NodeId>> consumers_;
   Alternatives out_;
-  /// Layouts that are fixed, and that outputs leave in.
+  /// The layouts that are fixed, and those in which outputs are returned.
   std::set<std::pair<TensorId, int>> wanted_;
-  /// Of a tensor a layout by itself, or the one in which a concat would move nothing.
+  /// Layouts that were left out: of a tensor in memory of its own, or of a concat's destination that its sources would
+  /// be written into.
   std::set<std::tuple<TensorId, int, NodeId>> left_out_;
 };
 

@@ -1,4 +1,4 @@
-// RequestedLayouts for a node's operands, and the backend's answers to them: see candidates.h.
+// Which layouts are requested for a node's operands, and the backend's answers: see candidates.h.
 #include "relayout/graph/optimize/candidates.h"
 
 #include <algorithm>
@@ -8,24 +8,24 @@
 namespace relayout::graph {
 namespace {
 
-/// Sources of so few channels are read as they are by primitives that write blocks.
+/// Primitives that write blocks may read sources of so few channels as they are.
 constexpr int64_t kFewChannels = 4;
 
 void add_number(KeyMaker& maker, int number) { maker.add(static_cast<uint64_t>(number)); }
 
-/// Of a node's operand, sources first.
+/// The tensor of a node's operand; sources come first.
 TensorId operand(const Node& node, std::size_t i) {
   return i < node.src.size() ? node.src[i] : node.dst[i - node.src.size()];
 }
 
-/// Weights and their gradients, which a primitive lays out for itself.
+/// Whether an operand is weights or their gradient, whose layout a primitive chooses itself.
 bool is_weights(const Node& node, std::size_t i) {
   if (!compute_bound(node.kind) || node.kind == Kind::matmul) return false;
   if (node.kind == Kind::rnn) return true;
   return node.pass == Pass::backward_weights ? i >= node.src.size() : i > 0 && i < node.src.size();
 }
 
-/// Kinds that only move elements, from any layout to any other.
+/// Kinds that only move elements, and can do so from any layout to any other.
 bool moves(Kind kind) { return kind == Kind::shuffle || kind == Kind::pad || kind == Kind::reorder; }
 
 /// Nodes whose destination may be in another layout than their sources.
@@ -86,7 +86,7 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
     }
     return out;
   };
-  /// Family f of the operand's dims, or its only one.
+  /// The usual layout number f of the operand, or its last one.
   const auto family = [&](std::size_t i, std::size_t f) {
     const std::vector<int>& all = families(dims(i));
     return all[std::min(f, all.size() - 1)];
@@ -103,14 +103,14 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
   if (compute_bound(node.kind)) add(each([](std::size_t) { return kNone; }));
   if (node.kind == Kind::rnn) kinds = 1;
   for (std::size_t f = 0; f < kinds; ++f) {
-    // A tensor of fewer dims has its one layout beside those of the others.
+    // An operand of few dims has one layout, whatever those of the others.
     add(each([&](std::size_t i) { return families(dims(i)).size() == 1 ? families(dims(i))[0] : family(i, f); }));
   }
   const bool few = node.kind == Kind::convolution && node.pass != Pass::backward_data && dims(0)[1] <= kFewChannels;
   if (few || may_move(node)) {
     for (std::size_t f = 0; f < kinds; ++f) {
       for (std::size_t g = 0; g < kinds; ++g) {
-        // The few channels are those of the first source.
+        // It is the first source that has few channels.
         add(each([&](std::size_t i) { return family(i, (few ? i == 0 : is_src(i)) ? f : g); }));
       }
     }
@@ -118,7 +118,7 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
   for (int lead : leads) {
     add(each([&](std::size_t i) { return dims(i) == layouts_.layout(lead).dims() ? lead : kNone; }));
   }
-  // Where a destination's layout is asked for.
+  // The layouts that the graph asks for.
   for (TensorId t : node.dst) {
     if (t == kNone || !graph_.tensor(t).layout) continue;
     const int asked = layouts_.id(*graph_.tensor(t).layout);
@@ -129,7 +129,7 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
 
 void CandidateFinder::check_stop() const {
   if (!options_.solve.stop || !options_.solve.stop()) return;
-  throw Error(ErrorCode::interrupted, "optimize: stopped while ways were listed, before there was a plan");
+  throw Error(ErrorCode::interrupted, "optimize: stopped while implementations were listed, before there was a plan");
 }
 
 std::vector<Candidate> CandidateFinder::found(NodeId id, const std::vector<RequestedLayouts>& list,
@@ -152,7 +152,7 @@ std::vector<Candidate> CandidateFinder::found(NodeId id, const std::vector<Reque
       const auto same = [&](const Candidate& other) {
         return other.src == candidate.src && other.dst == candidate.dst && other.implementation->name == each.name;
       };
-      // A destination that follows a source may repeat, as that one does.
+      // If a source is broadcast (stride 0), a destination of the same layout would write one element several times.
       const auto repeats = [&](int layout) {
         return layout != kNone && !layouts_.layout(layout).injective_with_padding();
       };
@@ -207,7 +207,7 @@ const std::vector<Candidate>& CandidateFinder::candidates(NodeId id, const std::
   if (!is_new) return out;
   out = found(id, requests_of(id, leads), forward);
   if (std::ranges::all_of(out, [](const Candidate& candidate) { return candidate.implementation->reference; })) {
-    // Whatever there is in plain layouts, too.
+    // All answers are slow references: other implementations may exist for row-major operands.
     RequestedLayouts plain;
     for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {
       const TensorId t = operand(node, i);
@@ -225,8 +225,8 @@ const std::vector<Candidate>& CandidateFinder::candidates_with(NodeId id, const 
   std::vector<Candidate>& out = remembered(KeyMaker(keys_[static_cast<std::size_t>(id)]), &forward, is_new);
   if (!is_new) return out;
   std::vector<RequestedLayouts> requests{RequestedLayouts(node.src.size() + node.dst.size(), kNone)};
-  // What only moves elements needs nothing of the forward one: between any layouts, else it stands between two
-  // reorders.
+  // Nodes that only move elements need nothing that the forward node left. They may read and write any layouts, which
+  // saves the reorders before and after them.
   if (moves(node.kind)) std::ranges::copy(requests_of(id, {}), std::back_inserter(requests));
   out = found(id, requests, &forward);
   finish(id, &forward, false, out);

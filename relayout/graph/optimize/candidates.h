@@ -1,8 +1,9 @@
-// Ways: what a backend offers for each node of a graph, asked once for nodes that are the same (internal to graph).
+// Candidates: the implementations that a backend has for each node of a graph, with their costs (internal to graph).
 //
-// A backend names implementations for requests. Which requests to have is known here: all `any`, each layout that
-// activations may have for all of them, mixes where primitives have them. Layouts are numbers; equal layouts have one,
-// wherever in memory they begin.
+// A backend answers requests for layouts; here is decided which requests to make. For each node these are: any layout
+// for all operands, each usual layout of activations for all operands, and mixes of layouts for the kinds whose
+// primitives have such implementations. The backend is asked once for nodes that are the same. Layouts are handled as
+// numbers. Equal layouts have the same number, wherever in memory they begin.
 #pragma once
 
 #include <map>
@@ -14,12 +15,12 @@
 
 namespace relayout::graph {
 
-/// Layouts by number.
+/// Numbers of layouts, from 0 on.
 class LayoutTable {
  public:
   /// The number of that layout from offset 0.
   int id(const Layout& layout);
-  /// With offset 0, as it was spelled when it came first.
+  /// From offset 0, with the digits that it had when it was numbered.
   const Layout& layout(int id) const { return layouts_[static_cast<std::size_t>(id)]; }
 
  private:
@@ -27,12 +28,13 @@ class LayoutTable {
   std::unordered_map<CostKey, int, CostKeyHash> ids_;
 };
 
-/// An implementation, its layouts also as numbers (kNone where absent), with its cost.
+/// An implementation that could run a node, with its cost. Its layouts also stand as numbers, kNone for absent
+/// operands.
 struct Candidate {
   std::shared_ptr<const Implementation> implementation;
   std::vector<int> src, dst;
   double cost = 0;
-  /// Where the first destination may lie in place of the first source, else kImpossible.
+  /// The cost of writing the first destination over the first source, or kImpossible if that is not possible.
   double in_place_cost = kImpossible;
 };
 
@@ -41,23 +43,24 @@ class CandidateFinder {
   CandidateFinder(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options);
 
   LayoutTable& layouts() { return layouts_; }
-  /// `leads` are layouts that the first source may have besides the usual ones. `forward` is the way of the hint, or
-  /// null. `in_place`: costs in place are wanted. Slow ways are left out where there are others.
+  /// The candidates of a node. `leads` are layouts that the first source may have besides the usual ones. `forward` is
+  /// the candidate of the hint, or null. `in_place` asks for costs in place too. Slow reference implementations are
+  /// left out if there are others.
   const std::vector<Candidate>& candidates(NodeId node, const std::vector<int>& leads, const Candidate* forward,
                                            bool in_place);
-  /// Of a backward node in the layouts of its forward candidate.
+  /// The candidates of a backward node that go with this candidate of its forward node.
   const std::vector<Candidate>& candidates_with(NodeId node, const Candidate& forward);
-  /// Of a reorder between two layouts of a tensor, which may be the same in other memory; kImpossible where the second
-  /// one is no destination.
+  /// The cost of a reorder of a tensor between two layouts. They may be the same layout in other memory. kImpossible if
+  /// a reorder cannot write the second one.
   double reorder_cost(TensorId tensor, int from, int to);
-  /// The layouts that activations of these dims may have: row-major, and from three dims on channels last and blocks.
+  /// The usual layouts of activations of these dims: row-major and, from three dims on, channels last and blocked.
   const std::vector<int>& families(const Dims& dims);
 
  private:
   using RequestedLayouts = std::vector<int>;  // sources, then destinations; kNone is any
   std::vector<RequestedLayouts> requests_of(NodeId node, const std::vector<int>& leads);
   std::vector<Candidate>& remembered(KeyMaker question, const Candidate* forward, bool& is_new);
-  /// Error{interrupted} where the options' stop asks for it.
+  /// Throws Error{interrupted} if the options' stop says so.
   void check_stop() const;
   void finish(NodeId node, const Candidate* forward, bool in_place, std::vector<Candidate>& candidates);
   std::vector<Candidate> found(NodeId node, const std::vector<RequestedLayouts>& requests, const Candidate* forward);

@@ -1,4 +1,5 @@
-// The choices of a graph as a problem: placements of tensors, ways of nodes, and what they cost. See optimize.h.
+// The choices of a graph as a layout problem for the solver: placements of tensors, choices of nodes, and their costs.
+// See optimize.h.
 #include <algorithm>
 #include <bit>
 
@@ -7,7 +8,7 @@
 namespace relayout::graph {
 namespace {
 
-/// What a reorder of a constant costs that is not counted, so that needless ones are not made.
+/// Reorders of constants whose time is not counted cost this little, so that none is made without need.
 constexpr double kUncounted = 1e-6;
 class SpaceBuilder {
  public:
@@ -59,7 +60,7 @@ class SpaceBuilder {
   double reorder_cost(TensorId t, int from, int to) {
     if (!tensor(t).constant()) return finder_.reorder_cost(t, from, to);
     if (options_.runs <= 0) return kUncounted;
-    // Done once, not in every run: its time alone.
+    // It is done once at load, so it costs its share of the time, and no margin for the noise of a run.
     return finder_.reorder_cost(t, from, to) / (1 + kMoveMargin) / static_cast<double>(options_.runs);
   }
 
@@ -141,7 +142,8 @@ class SpaceBuilder {
                view_choice(layouts, alternatives_.placements[at(node.dst[0])][at(alternative.dst)].layout), nullptr);
   }
 
-  /// The first destination may lie anywhere in its layout, by itself or as a part.
+  /// One choice for each placement of the first destination that has its layout: in memory of its own, or as a part of
+  /// a concat.
   void add_implementation(NodeId id, const ImplementationAlternative& alternative) {
     const Node& node = graph_.node(id);
     solve::ProblemChoice choice{.cost = alternative.candidate.cost};
@@ -173,7 +175,7 @@ class SpaceBuilder {
     add_choice(choice, {.implementation = alternative.candidate.implementation, .in_place = true}, &alternative);
   }
 
-  /// The forward choices it goes with; false where none of them is left.
+  /// Sets the forward choices with which a choice is possible; false if none of them is left.
   bool add_hint(NodeId id, const ImplementationAlternative& alternative, solve::ProblemChoice& choice) {
     const NodeId hint = graph_.node(id).hint;
     if (alternative.forward.empty() || alternative.forward.size() == alternatives_.implementations[at(hint)].size())
@@ -189,12 +191,13 @@ class SpaceBuilder {
     return !choice.with_hint.empty();
   }
 
-  /// Choices that are nothing but dearer than another go, and those that make no fixed layout.
+  /// Removes choices that another choice makes superfluous, as it allows as much and costs no more, and choices that do
+  /// not write a fixed layout.
   void tidy(NodeId id) {
     const Node& node = graph_.node(id);
     solve::ProblemOperation& op = last();
     std::vector<std::size_t> kept;
-    // A forward way may be dearer for what comes back.
+    // A dearer forward choice may allow a cheaper backward one, so choices of a hint are compared within one candidate.
     const auto covers = [&](std::size_t i, std::size_t j) {
       const solve::ProblemChoice &a = op.choices[i], &b = op.choices[j];
       if (a.cost > b.cost || a.dst != b.dst || a.with_hint != b.with_hint) return false;
@@ -204,7 +207,7 @@ class SpaceBuilder {
       }
       return true;
     };
-    // Only those that make the same placement of the first destination are compared.
+    // Only choices that write the same placement of the first destination need comparing.
     const auto first = [](const solve::ProblemChoice& choice) { return choice.dst.empty() ? 0 : at(choice.dst[0]); };
     std::vector<std::vector<std::size_t>> alike(solve::kMaxPlacements);
     for (std::size_t c = 0; c < op.choices.size(); ++c) alike[first(op.choices[c])].push_back(c);
@@ -240,7 +243,7 @@ class SpaceBuilder {
     return true;
   }
 
-  /// An input or constant: an input without a fixed layout arrives in any.
+  /// Adds the operation of an input or constant. An input without a fixed layout may arrive in any.
   void add_source(TensorId t) {
     solve::ProblemOperation op{.dst = {t}};
     const std::vector<int> wanted = fixed(t);
@@ -255,7 +258,7 @@ class SpaceBuilder {
     space_.problem.operations.push_back(std::move(op));
   }
 
-  /// In memory of its own, so that it leaves without another copy.
+  /// Adds the operation of an output. It must have memory of its own, so that it can be returned without a copy.
   void add_output(TensorId t) {
     solve::PlacementSet any = 0;
     for (std::size_t p = 0; p < alternatives_.placements[at(t)].size(); ++p) {

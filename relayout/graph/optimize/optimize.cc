@@ -20,8 +20,8 @@ std::string microseconds(double us) {
   return text.data();
 }
 
-/// What the cheapest plan costs that has no reorder of a tensor between two layouts; kImpossible where there is none,
-/// nothing where that was not proven in time.
+/// The cost of the cheapest plan without a reorder of this tensor between these layouts; kImpossible if there is no
+/// such plan, nothing if it was not found in time.
 std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vector<Placement>& placements, TensorId t,
                                    const Layout& from, const Layout& to, const solve::SolveOptions& options) {
   solve::ProblemTensor& tensor = problem.tensors[static_cast<std::size_t>(t)];
@@ -45,7 +45,7 @@ std::optional<double> cost_without(solve::LayoutProblem& problem, const std::vec
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// Digit by digit, which equal layouts need not be.
+/// Whether two layouts have the same digits. Equal layouts may have different ones.
 bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& b) {
   if (!a || !b) return !a && !b;
   if (a->dims() != b->dims() || a->offset0() != b->offset0()) return false;
@@ -55,8 +55,9 @@ bool spelled_alike(const std::optional<Layout>& a, const std::optional<Layout>& 
   return true;
 }
 
-/// The nodes that cannot be made as planned. Alternatives are of layouts that begin at offset 0, as they were spelled
-/// when they came first: what is planned otherwise, as parts of concats and views are, is asked for.
+/// The nodes that the backend cannot make as planned. Candidates were asked for with layouts that begin at offset 0,
+/// with the digits that each had when it was numbered. Parts of concats and views have other offsets or digits in the
+/// plan, so the backend is asked again about nodes that use them.
 std::vector<NodeId> unmakeable(const Graph& graph, const Backend& backend, const OptimalPlan& plan) {
   const auto is_as_chosen = [&](NodeId id, const Implementation& implementation) {
     const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
@@ -78,7 +79,8 @@ std::vector<NodeId> unmakeable(const Graph& graph, const Backend& backend, const
   return out;
 }
 
-/// Of those placements of a tensor, the one that plan_of() reads: what its producer wrote, if that is one.
+/// The one of `placements` from which plan_of() reads the tensor: the one that its producer wrote, if that is among
+/// them.
 int placement_read(const solve::LayoutProblem& problem, const solve::Assignment& assignment, int tensor,
                    solve::PlacementSet placements) {
   solve::PlacementSet made = 0;
@@ -94,8 +96,8 @@ int placement_read(const solve::LayoutProblem& problem, const solve::Assignment&
   return std::countr_zero(placements & made);
 }
 
-/// Takes the choice of a node out as it is in an assignment: it stays possible from other placements, and with other
-/// choices of the hint.
+/// Makes the choice of a node impossible in the combination that an assignment has. The same choice stays possible with
+/// sources in other placements, and with other choices of the hint.
 void forbid(const Graph& graph, NodeId id, const solve::Assignment& assignment, ChoiceSpace& space) {
   const int self = space.first_node + id, chosen = assignment.choice[at(self)];
   solve::ProblemOperation& op = space.problem.operations[at(self)];
@@ -118,7 +120,7 @@ void forbid(const Graph& graph, NodeId id, const solve::Assignment& assignment, 
   }
   op.choices[at(chosen)].cost = kImpossible;
   for (solve::ProblemChoice& other : rest) {
-    // Backward ways that go with the choice go with what is left of it.
+    // Backward choices that are possible with this choice are possible with its replacements too.
     for (solve::ProblemOperation& reader : space.problem.operations) {
       if (reader.hint != self) continue;
       for (solve::ProblemChoice& choice : reader.choices) {
@@ -137,7 +139,7 @@ void forbid(const Graph& graph, NodeId id, const solve::Assignment& assignment, 
               "node", escaped(graph.node(id).name));
 }
 
-/// The cheapest plan that can be made.
+/// Finds the cheapest plan of which the backend can make every node.
 void find_plan(const Graph& graph, const Backend& backend, Costs& costs, const OptimizeOptions& options,
                OptimalPlan& out) {
   out.space = choice_space(graph, backend, costs, options);

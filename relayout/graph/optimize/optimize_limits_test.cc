@@ -1,4 +1,5 @@
-// Where there are limits: what is wanted is never left out, what is left out is counted, and what takes long stops.
+// Limits and errors of the planner: required layouts are never left out, layouts that are left out are counted, long
+// searches can be stopped, and errors of the solver reach the caller.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,10 +14,10 @@ namespace {
 
 const Dims kDims{4, 8};
 
-/// Columns, with a gap after each.
+/// Column-major, with a gap after each column.
 Layout columns(int64_t gap) { return Layout::strided(kDims, {1, 4 + gap}); }
 
-/// Runs a matmul from any of some layouts to the same one.
+/// Runs a matmul whose source and destination have the same layout, which may be any one of several.
 class ManyImplementations : public Backend {
  public:
   /// Layouts columns(first) to columns(first + count - 1).
@@ -50,7 +51,7 @@ class ManyImplementations : public Backend {
   int count_, first_;
 };
 
-/// Both ends are row-major.
+/// Two products one after the other. Input and output are row-major.
 Graph two_products() {
   Graph graph;
   TensorId x = graph.input("x", kDims);
@@ -74,7 +75,7 @@ TEST(OptimizeLimits, WhatIsLeftOutIsCounted) {
   test::ByteCosts costs;
   const OptimalPlan plan = optimize(two_products(), ManyImplementations(60), costs);
   EXPECT_TRUE(plan.optimal);
-  // Of each of three tensors some.
+  // Some layouts of each of three tensors.
   EXPECT_GE(plan.space.left_out, 3 * 20u);
 }
 
@@ -85,7 +86,7 @@ TEST(OptimizeLimits, FixedLayoutsAreNeverLeftOut) {
   for (int i = 0; i < 60; ++i) {
     const OptimalPlan plan = optimize(graph, ManyImplementations(60), costs, {.fixed = {{middle, columns(i)}}});
     EXPECT_EQ(plan.plan.copy(plan.plan.nodes[0].dst[0]).layout, columns(i)) << i;
-    // The output's own, too, which stands in the graph.
+    // So is the layout of the output, which the graph fixes.
     EXPECT_EQ(plan.plan.copy(plan.plan.outputs[0]).layout, Layout::contiguous(kDims)) << i;
   }
   OptimizeOptions options;
@@ -94,7 +95,7 @@ TEST(OptimizeLimits, FixedLayoutsAreNeverLeftOut) {
   EXPECT_EQ(error.code(), ErrorCode::limit) << error.message();
 }
 
-/// Whether a plan is found where stop() says so when it is asked for the `after`th time.
+/// Whether optimize() finds a plan if stop() returns true from the call number `after` on.
 bool finds_plan(const Graph& graph, int implementations, int after) {
   test::ByteCosts costs;
   int left = after;
@@ -107,7 +108,7 @@ bool finds_plan(const Graph& graph, int implementations, int after) {
   }
 }
 
-// Each question to the backend and each cost asks whether to go on; with what the solver needs there is a plan.
+// stop() is asked before each question to the backend and before each cost. Once the solver runs, there is a plan.
 TEST(OptimizeLimits, ListingWaysStops) {
   const Graph graph = two_products();
   EXPECT_FALSE(finds_plan(graph, 5, 0));
@@ -134,7 +135,7 @@ TEST(OptimizeLimits, ExplainingStops) {
   EXPECT_TRUE(explained(reorders[1]));
 }
 
-/// Costs in which one kind of cost is not by bytes.
+/// Costs by bytes, in which all costs of one kind may be replaced by a number.
 class OddCosts : public test::ByteCosts {
  public:
   OddCosts(std::optional<double> primitive, std::optional<double> reorder) : primitive_(primitive), reorder_(reorder) {}
@@ -152,7 +153,7 @@ class OddCosts : public test::ByteCosts {
 
 // The solver throws the standard library's exceptions; those who call the planner get an Error.
 TEST(OptimizeErrors, APlanThatIsNotPossibleIsUnsupported) {
-  // The input is row-major, the products take none of it, and no reorder is possible.
+  // The input is row-major, no product can read that, and no reorder is possible.
   OddCosts costs({}, kImpossible);
   const Error error = test::error_of([&] { optimize(two_products(), ManyImplementations(3, 1), costs); });
   EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.message();
@@ -165,7 +166,7 @@ TEST(OptimizeErrors, CostsThatAreNoneAreInvalidArguments) {
 }
 
 TEST(OptimizeErrors, TooManyCombinationsOfLayoutsAreALimit) {
-  // Eighteen readers of one tensor, each in one of eighteen layouts: 2^18 sets of layouts can be wanted of it.
+  // Eighteen readers of one tensor, each in one of eighteen layouts: its readers can need 2^18 sets of layouts.
   Graph graph;
   const TensorId x = graph.input("x", kDims);
   const std::vector<float> weights(64, 1.0f);

@@ -1,4 +1,4 @@
-// An assignment as a layout plan: copies for placements, reorders with their reasons, whose memory is whose.
+// Turns an assignment into a layout plan: which copies there are, in whose memory, and the reason of each reorder.
 #include <algorithm>
 #include <bit>
 
@@ -41,7 +41,7 @@ class PlanMaker {
   const Placement& placement(TensorId t, int p) const { return space_.placements[at(t)][at(p)]; }
   CopyId copy_at(TensorId t, int p) const { return copies_[at(t)][at(p)]; }
 
-  /// One for each placement in which a tensor exists.
+  /// Makes one copy for each placement in which a tensor exists.
   void make_copies() {
     for (std::size_t t = 0; t < copies_.size(); ++t) copies_[t].resize(space_.placements[t].size(), kNone);
     for (std::size_t i = 0; i < space_.problem.operations.size(); ++i) {
@@ -65,7 +65,7 @@ class PlanMaker {
     plan_.copies.push_back({.tensor = t, .layout = placement(t, p).layout, .from = from});
   }
 
-  /// Of those placements, one where the tensor is: what its producer wrote, if that is one.
+  /// One of `placements` in which the tensor exists: the one that its producer wrote, if that is among them.
   int pick(TensorId t, solve::PlacementSet placements) const {
     const int written = written_[at(t)];
     if (written != kNone && (placements >> written & 1) != 0) return written;
@@ -121,7 +121,7 @@ class PlanMaker {
     }
   }
 
-  /// Reorders that cost nothing may be in an assignment without a reader.
+  /// Removes copies that nothing reads: an assignment may contain reorders that cost nothing and have no reader.
   void drop_unread() {
     for (bool more = true; more;) {
       more = false;

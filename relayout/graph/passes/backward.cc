@@ -1,8 +1,9 @@
-// Backward: from the last node to the first, each node's gradients from that of its destinations.
+// Backward: walks from the last node to the first and computes the gradients of each node's sources from those of its
+// destinations.
 //
-// Primitives with backward passes follow one rule, that of their operands' names (signature() in ops.h): "diff_x" is
-// the gradient of the forward's x, and any other name is the forward's operand. The rest, algebra and movement, is in
-// backward_rules.cc.
+// Kinds that have backward primitives follow one rule, by the names of their operands (signature() in ops.h): "diff_x"
+// is the gradient of the forward node's x, and any other name is the forward node's operand of that name. All other
+// kinds are in backward_rules.cc.
 #include "relayout/graph/passes/backward.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ std::string_view without_diff(std::string_view name) {
   return name.starts_with("diff_") ? name.substr(std::string_view("diff_").size()) : name;
 }
 
-/// Place of a name in a list of operands, or nothing.
+/// The index of a name in a list of operands, or nothing.
 std::optional<std::size_t> find(std::string_view words, std::string_view operand) {
   const std::vector<OperandName> names = operand_names(words);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -72,7 +73,8 @@ class Builder {
     if (part != kNone && wanted(tensor)) parts_[static_cast<std::size_t>(tensor)].push_back(part);
   }
 
-  /// The sum of what the readers of a tensor gave; all of them have run.
+  /// The sum of the gradients that the readers of a tensor computed. It is asked for when all readers have been
+  /// visited.
   TensorId gradient(TensorId tensor) {
     if (tensor == kNone) return kNone;
     std::vector<TensorId>& parts = parts_[static_cast<std::size_t>(tensor)];
@@ -112,7 +114,7 @@ class Builder {
     if (node.pass != Pass::forward_training) refuse_backward(node, std::string(name(node.pass)));
   }
 
-  /// The node of one backward pass, where the kind has it and somebody wants one of its results.
+  /// Adds the node of one backward pass, if the kind has this pass and one of its results is needed.
   void add_pass(int n, const Node& node, Pass pass, const std::vector<TensorId>& diff_dst) {
     const Signature words = signature(node.kind, pass);
     if (words.dst.empty()) return;
@@ -142,7 +144,7 @@ class Builder {
     for (std::size_t i = 0; i < dst.size(); ++i) add_part(diff_of[i], dst[i]);
   }
 
-  /// A source of a backward node by its name. Marks the gradients that it uses.
+  /// The source of a backward node of that name. Marks the gradients that are used.
   static TensorId operand_of(const Node& node, const Signature& forward, std::string_view operand,
                              const std::vector<TensorId>& diff_dst, std::vector<bool>& used) {
     const std::optional<std::size_t> dst = find(forward.dst, without_diff(operand));
@@ -150,7 +152,7 @@ class Builder {
       if (dst && *dst < used.size()) used[*dst] = true;
       return at(diff_dst, dst);
     }
-    // Algorithms whose backward takes the destination have it in the source's place.
+    // Some algorithms compute their gradient from the destination, which is then passed as the source.
     const bool from_dst =
         node.kind == Kind::eltwise && node.as<EltwiseAttributes>().algorithm >= EltwiseAlgorithm::relu_dst;
     if (from_dst) return node.dst[0];

@@ -1,5 +1,5 @@
-// Gradients of matmul, sum, binary, concat, reorder, reduction and of what only moves elements, as nodes of the same
-// few kinds.
+// Gradients of matmul, sum, binary, concat, reorder, reduction, and of the kinds that only move elements, computed by
+// nodes of these same kinds.
 #include "relayout/graph/passes/backward_rules.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace relayout::graph {
 namespace {
 
-/// Adds nodes in the place of one forward node.
+/// Adds the nodes that compute the gradients of one forward node.
 class Rule {
  public:
   Rule(Graph& graph, const Node& node, const std::function<bool(std::size_t)>& wanted)
@@ -61,7 +61,7 @@ class Rule {
     return dims(t) == to ? t : add(Kind::reshape, ReshapeAttributes{to}, {t});
   }
 
-  /// Summed over what was repeated to make dims `to` those of t.
+  /// `t` summed over the dims along which a tensor of dims `to` was repeated to get the dims of t.
   TensorId reduced(TensorId t, const Dims& to) {
     const Dims from = dims(t);
     const int added = from.size() - to.size();
@@ -183,12 +183,12 @@ class Rule {
     return add(Kind::slice, inner, {diff});
   }
 
-  /// Elements go back to the places they were taken from, among zeros.
+  /// The gradient of a slice: elements return to the positions from which they were taken; all others are zero.
   TensorId slice(TensorId diff) {
     const auto& a = node_.as<SliceAttributes>();
     const Dims src = dims(node_.src[0]), taken = dims(diff);
     TensorId out = diff;
-    Dims first = a.starts;  // the lowest place in the source
+    Dims first = a.starts;  // the lowest index in the source
     SliceAttributes upwards{Dims(src.size(), 0), taken, Dims(src.size(), 1)};
     for (int d = 0; d < src.size(); ++d) {
       if (taken[d] == 0) first[d] = 0;
@@ -204,7 +204,7 @@ class Rule {
     return add(Kind::pad, around, {out});
   }
 
-  /// `step` - 1 zeros between neighbours along dim d.
+  /// Inserts `step` - 1 zeros between neighbours along dim d.
   TensorId spread(TensorId t, int d, int64_t step) {
     Dims split = dims(t), joined = split;
     if (step == 1 || split[d] <= 1) return t;

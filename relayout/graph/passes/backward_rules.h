@@ -1,4 +1,5 @@
-// Gradients of the kinds that have no backward pass of their own: algebra and movement. Private to relayout/graph.
+// Backward rules: the gradients of kinds that have no backward primitive, computed by other kinds of nodes (algebra and
+// movement of data). Private to relayout/graph.
 #pragma once
 
 #include <functional>
@@ -7,8 +8,9 @@
 
 namespace relayout::graph {
 
-/// Adds the nodes that give the gradient of each source of `node` from `diff`, that of its destination. kNone where
-/// wanted(i) is false or the gradient is zero everywhere (comparisons). Error{unsupported} as in append_backward.
+/// Adds the nodes that compute the gradient of each source of `node` from `diff`, the gradient of its destination. The
+/// result is kNone for source i if wanted(i) is false, or if the gradient is zero everywhere (comparisons). Errors:
+/// unsupported, as append_backward().
 std::vector<TensorId> backward_rule(Graph& graph, const Node& node, TensorId diff,
                                     const std::function<bool(std::size_t)>& wanted);
 

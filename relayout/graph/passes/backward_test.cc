@@ -1,4 +1,4 @@
-// Gradients of whole graphs: random ones against central differences, and a small network that learns.
+// Gradients of whole graphs: those of random graphs equal central differences, and a small network learns.
 #include "relayout/graph/passes/backward.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using test::random_values;
 using test::RandomGraph;
 using test::SmallNet;
 
-/// The outputs times their weights.
+/// The sum of all output values, each multiplied by a weight.
 double loss(const Graph& graph, const std::vector<Values>& inputs, const std::vector<Values>& weights) {
   const std::vector<Values> out = evaluate(graph, inputs);
   double sum = 0;
@@ -100,7 +100,7 @@ TEST(Backward, OnlyWhatIsAskedFor) {
   const TensorId unused = net.graph.input("unused", {2});
   const TensorId wrt[] = {bias, unused, bias};
   const Gradients g = append_backward(net.graph, wrt);
-  // The last layer's bias needs the gradients of softmax and inner product alone.
+  // The gradient of the last layer's bias needs those of the softmax and the inner product only.
   EXPECT_EQ(net.graph.nodes.size(), before + 2);
   EXPECT_EQ(net.graph.node(static_cast<int>(before) + 1).hint, static_cast<int>(before) - 2);
   EXPECT_EQ(g.of[1], kNone);
@@ -108,7 +108,7 @@ TEST(Backward, OnlyWhatIsAskedFor) {
   EXPECT_EQ(net.graph.tensor(g.of[0]).dims, net.graph.tensor(bias).dims);
   EXPECT_EQ(g.diff_outputs.size(), 1u);
   EXPECT_EQ(net.graph.tensor(g.diff_outputs[0]).dims, (Dims{SmallNet::kBatch, SmallNet::kClasses}));
-  // Its own batch of images gets one where it is asked for.
+  // The input gets a gradient if it is asked for.
   SmallNet other;
   const Gradients of_images = append_backward(other.graph, std::span(&images, 1));
   EXPECT_EQ(other.graph.tensor(of_images.of[0]).dims, (Dims{SmallNet::kBatch, 1, 8, 8}));

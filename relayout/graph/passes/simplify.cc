@@ -1,4 +1,4 @@
-// Simplify: constants are folded, what no output needs goes, and the order of the passes.
+// Simplify: folds constants, removes what no output needs, and applies the passes in their order.
 #include "relayout/graph/passes/simplify.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace relayout::graph {
 namespace {
 
-/// The reference computes in float64, which does not hold all of 64-bit integers.
+/// Whether a constant can be folded without a change: the reference computes in float64, which cannot hold every 64-bit
+/// integer.
 bool held_by_float64(const Tensor& constant) {
   if (bits(constant.dtype) < 64 || is_floating(constant.dtype)) return true;
   return store(values_of(constant), constant.dtype) == *constant.data;
@@ -22,12 +23,12 @@ bool foldable(const Graph& graph, const Node& node) {
   });
 }
 
-/// A reshape shares its source's values.
+/// Whether the result shares the memory of the source, as that of a reshape does.
 bool shares_data(const Graph& graph, const Node& node) {
   return node.kind == Kind::reshape && graph.tensor(node.src[0]).dtype == graph.tensor(node.dst[0]).dtype;
 }
 
-/// Bytes of the node's destinations as constants of their own.
+/// Bytes of new constants that folding a node makes.
 int64_t new_bytes(const Graph& graph, const Node& node) {
   int64_t out = 0;
   for (TensorId t : node.dst) {

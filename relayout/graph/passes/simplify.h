@@ -1,30 +1,31 @@
-// Simplify: what a graph does not need to compute at run time. What the outputs hold stays the same up to rounding;
-// forward nodes that are hints stay as they are. Node ids change, tensor ids only where said.
+// Simplify: removes from a graph what need not be computed in each run. The values of the outputs stay the same but for
+// rounding. Forward nodes that are the hint of a backward node stay as they are. Node ids change; tensor ids change
+// only in functions that say so.
 #pragma once
 
 #include "relayout/graph/ir/graph.h"
 
 namespace relayout::graph {
 
-/// What nodes make whose sources are all constants becomes constant, and the nodes go. Up to `max_bytes` of new
-/// constants; those that only folded nodes read stay until prune(). Weights that only a view or reorder separates from
-/// their constant are folded too. Not folded are 64-bit integers beyond what float64 holds.
+/// Computes nodes whose sources are all constants: their results become constants, and the nodes are removed. At most
+/// `max_bytes` of new constants are made. Constants that only folded nodes read stay until prune(). Views and reorders
+/// of constant weights are folded like other nodes. 64-bit integers that float64 cannot hold are not folded.
 void fold_constants(Graph& graph, int64_t max_bytes = int64_t{1} << 30);
 
-/// Inference batch normalization with constant scale, shift, mean and variance after a convolution, deconvolution or
-/// inner product with constant weights, whose result nobody else reads, goes into the weights and the bias. A
-/// multiplication or addition of a constant a channel likewise. Only in f32 and f64: narrower weights would be rounded
-/// anew.
+/// Multiplies a batch normalization into the weights and the bias of the convolution, deconvolution or inner product
+/// before it. The normalization must be of inference, all its parameters and the weights constant, and nothing else may
+/// read the result between. A multiplication or addition of one constant for each channel is treated alike. Only f32
+/// and f64 are changed, as narrower weights would be rounded a second time.
 void fold_batch_normalization(Graph& graph);
 
-/// Neighbours that undo each other, reshapes to the same dims, transposes that keep the order, sums of one. A node
-/// whose destination is an output, or has a fixed layout, stays.
+/// Removes nodes that return their source: pairs that undo each other, reshapes to the same dims, transposes that keep
+/// the order, sums of one tensor. A node whose destination is an output, or has a fixed layout, stays.
 void remove_identities(Graph& graph);
 
-/// All of them, until nothing changes.
+/// Applies the functions of this file until nothing changes. Ids of tensors change.
 void simplify(Graph& graph);
 
-/// Drops nodes and tensors that no output needs; ids change. Inputs stay.
+/// Removes the nodes and tensors that no output needs. Inputs stay. Ids of nodes and tensors change.
 void prune(Graph& graph);
 
 }  // namespace relayout::graph

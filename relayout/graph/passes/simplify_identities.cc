@@ -1,4 +1,4 @@
-// Simplify: nodes that give back what they take, and views of views.
+// Simplify: removes nodes that return their source unchanged, and joins views of views.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ bool all_zero(const Dims& list) {
 
 bool keeps_order(const std::vector<int>& order) { return std::is_sorted(order.begin(), order.end()); }
 
-/// Whether the values of the destination are those of the source, apart from its dims.
+/// Whether the destination has the values of the source in the same order, though perhaps other dims.
 bool same_values(const Graph& graph, const Node& node) {
   const Dims& src = graph.tensor(node.src[0]).dims;
   switch (node.kind) {
@@ -44,14 +44,14 @@ bool same_values(const Graph& graph, const Node& node) {
   }
 }
 
-/// A destination of another type, or whose layout a user fixed, is not its source.
+/// Whether a node can be removed: a destination of another type, or whose layout a user fixed, must stay.
 bool is_identity(const Graph& graph, const Node& node) {
   if (!node.forward() || node.src.empty() || node.src[0] == kNone) return false;
   const Tensor &src = graph.tensor(node.src[0]), &dst = graph.tensor(node.dst[0]);
   return src.dims == dst.dims && src.dtype == dst.dtype && !dst.layout && same_values(graph, node);
 }
 
-/// A reshape of a reshape or a transpose of a transpose is one of what the first one takes.
+/// Replaces a reshape of a reshape, or a transpose of a transpose, by one that reads the source of the first.
 void join_with(Node& node, const Node& before) {
   if (node.kind == Kind::transpose) {
     const std::vector<int>& first = before.as<TransposeAttributes>().order;

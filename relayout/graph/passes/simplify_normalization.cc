@@ -1,6 +1,6 @@
-// Simplify: what scales and shifts channels after a convolution goes into its weights and bias.
+// Simplify: multiplies a scale and a shift of channels after a convolution into its weights and bias.
 //
-// y = W x + b, then s y + t for each channel, is (s W) x + (s b + t).
+// If y = W x + b, then s y + t = (s W) x + (s b + t), for each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace relayout::graph {
 namespace {
 
-/// dst = scale * src + shift, one of each a channel.
+/// dst = scale * src + shift, with one scale and one shift for each channel.
 struct Affine {
   Values scale, shift;
 
@@ -52,7 +52,8 @@ std::optional<Affine> batch_normalization(const Graph& graph, const Node& node, 
   return out;
 }
 
-/// A constant with one value a channel, or one for all; its dims are those of `src` but for ones.
+/// The values of a constant that has one value for each channel, or one for all, so that all its dims but dim 1 are 1;
+/// nothing for other tensors.
 std::optional<Values> channel_values(const Graph& graph, TensorId t, int64_t channels) {
   const Tensor& tensor = graph.tensor(t);
   if (!tensor.constant() || tensor.dims.size() < 2) return std::nullopt;
@@ -87,7 +88,7 @@ std::optional<Affine> binary(const Graph& graph, const Node& node, TensorId src,
   return out;
 }
 
-/// What a node does to the channels of `src`, where that is a scale and a shift of constants.
+/// The scale and shift that a node applies to the channels of `src`; nothing if it does something else.
 std::optional<Affine> affine_of(const Graph& graph, const Node& node, TensorId src) {
   const Tensor &from = graph.tensor(src), &to = graph.tensor(node.dst[0]);
   if (!node.forward() || from.dims != to.dims || from.dtype != to.dtype) return std::nullopt;
@@ -108,7 +109,8 @@ TensorId add_constant(Graph& graph, std::string name, const Dims& dims, DType dt
                         std::make_shared<const std::vector<std::byte>>(store(values, dtype)));
 }
 
-/// Weights lead with the channels of the destination, in groups or not, so that each owns a run of values.
+/// Applies a scale and shift to the weights and bias of a convolution. The outer dims of weights are the channels of
+/// the destination, so that the weights of each channel are consecutive values.
 void scale_weights(Graph& graph, Node& node, const Affine& affine, const std::string& name) {
   const Tensor weights = graph.tensor(node.src[1]);
   Values values = values_of(weights);
@@ -124,7 +126,7 @@ void scale_weights(Graph& graph, Node& node, const Affine& affine, const std::st
   node.src[2] = add_constant(graph, name + ":bias", {static_cast<int64_t>(channels)}, dtype, bias);
 }
 
-/// Narrow types would round the new weights more than the model's author chose.
+/// Whether the weights of a node may be changed. Weights of narrow types would be rounded a second time.
 bool scalable(const Graph& graph, const Node& node) {
   if (node.kind != Kind::convolution && node.kind != Kind::deconvolution && node.kind != Kind::inner_product) {
     return false;

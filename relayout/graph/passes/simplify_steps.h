@@ -1,4 +1,4 @@
-// What the passes of simplify share (internal).
+// Steps that several passes of simplify take (internal to passes).
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace relayout::graph {
 
-/// Drops the marked nodes; nobody may need what they make. Node ids change, tensor ids do not.
+/// Removes the marked nodes, whose results nothing may read. Node ids change, tensor ids do not.
 void drop_nodes(Graph& graph, const std::vector<bool>& dropped);
-/// Forward nodes that some backward node has as its hint: they stay as they are.
+/// By node: whether a backward node has it as its hint, so that no pass may change it.
 std::vector<bool> hints(const Graph& graph);
 
 }  // namespace relayout::graph

@@ -9,7 +9,7 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// By copy: whether a node or an output reads it, itself or through views and reorders of it.
+/// By copy: whether a node or an output reads it, directly or through views and reorders of it.
 std::vector<bool> read_copies(const LayoutPlan& plan) {
   std::vector<bool> out(plan.copies.size());
   const auto read = [&](CopyId id) {
@@ -27,21 +27,21 @@ std::vector<bool> read_copies(const LayoutPlan& plan) {
 PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
   PredictedCost out;
   const CostContext context(graph);
-  const auto way_of = [&](NodeId node) {
-    Implementation way = implementation_of(plan, node);
-    for (auto* layouts : {&way.src, &way.dst}) {
+  const auto implementation_at = [&](NodeId node) {
+    Implementation implementation = implementation_of(plan, node);
+    for (auto* layouts : {&implementation.src, &implementation.dst}) {
       for (std::optional<Layout>& layout : *layouts) layout = layout ? std::optional(from_zero(*layout)) : layout;
     }
-    return way;
+    return implementation;
   };
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const auto id = static_cast<NodeId>(n);
     const std::string& name = plan.nodes[n].implementation;
     if (name == "view" || name == "barrier") continue;
     const NodeId hint = graph.node(id).hint;
-    const Implementation forward = hint == kNone ? Implementation() : way_of(hint);
-    const double us =
-        costs.primitive(context, id, way_of(id), hint == kNone ? nullptr : &forward, runs_in_place(plan, id));
+    const Implementation forward = hint == kNone ? Implementation() : implementation_at(hint);
+    const double us = costs.primitive(context, id, implementation_at(id), hint == kNone ? nullptr : &forward,
+                                      runs_in_place(plan, id));
     if (std::isinf(us) && out.impossible == kNone) out.impossible = id;
     out.primitives += us;
     if (margin_of(graph.node(id)) > 0) out.margin += margin_of(graph.node(id)) * us;

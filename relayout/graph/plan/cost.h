@@ -1,4 +1,4 @@
-// Cost: what a primitive and a reorder take, in microseconds, for those who compare plans.
+// Cost: the predicted time of a primitive and of a reorder, in microseconds, by which plans are compared.
 //
 //     double us = predict(graph, plan, costs).time();
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace relayout::graph {
 
-/// The cost of what cannot be made.
+/// The cost of a primitive or a reorder that is not possible.
 inline constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 class Costs {
@@ -21,53 +21,56 @@ class Costs {
   virtual ~Costs() = default;
   /// "analytic", "measured".
   virtual std::string name() const = 0;
-  /// One run of a node in these layouts as a step of a model: its sources were just written by the step before it, but
-  /// for what is there before a run (CostContext::is_given()) and what a forward pass left. `forward` is the way of the
-  /// node's hint, else null; what it costs depends on that for kinds of follows_forward() only. `in_place`: the first
-  /// destination is a source's memory. Infinity where it cannot be made. Errors: the backend's, where costs are
-  /// measured.
+  /// The time of one run of a node in these layouts, as one step of a model. Its sources are in the caches, as the step
+  /// before has just written them; except those that exist before a run (CostContext::is_given()), and what the forward
+  /// pass left. `forward` is the implementation of the node's hint, else null; it matters only for the kinds of
+  /// follows_forward(). `in_place` says that the first destination uses the memory of a source. Infinity if the
+  /// primitive cannot be made. Errors: the backend's, where costs are measured.
   virtual double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
-  /// One reorder of a tensor, whose memory was touched last as CostContext::reorder_setting() says.
+  /// The time of one reorder of a tensor. When its memory was last touched is what CostContext::reorder_setting() says.
   virtual double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) = 0;
-  /// Called when all of a problem have been asked for: whether to ask once more, as what was new may come out better.
+  /// Called when all costs of a problem have been asked for. True asks the caller to ask for all of them once more,
+  /// because new measurements have made some costs more accurate.
   virtual bool again() { return false; }
 };
 
-/// What reorders, and concats that move data, count beside what they take, as a share of it: plans that differ by less
-/// than times err should not differ by reorders. One is worth it where it saves that much more than it takes.
+/// Predicted times are noisy, so the planner adds a reorder, or a concat that moves data, only for a gain larger than
+/// the error. When plans are compared, each of them costs this share of its time on top of its time.
 inline constexpr double kMoveMargin = 1;
 
-/// As a share of a node's time, too.
+/// The same margin for a node, as a share of its time.
 inline double margin_of(const Node& node) { return node.kind == Kind::concat ? kMoveMargin : 0; }
 
 struct PredictedCost {
-  /// What they take, and what reorders and concats that move count beside it.
+  /// The times of all primitives and of all reorders, and the margins (kMoveMargin) that are added for comparing.
   double primitives = 0, reorders = 0, margin = 0;
-  /// A run's share of reorders at load.
+  /// One run's share of the reorders at load.
   double load = 0;
-  /// The first node that costs infinity, as it cannot be made as planned; kNone where there is none.
+  /// The first node that cannot be made as planned, so that its time is infinite; kNone if there is none.
   NodeId impossible = kNone;
   double time() const { return primitives + reorders; }
-  /// What plans are compared by.
+  /// The cost by which plans are compared.
   double total() const { return time() + margin + load; }
 };
-/// Of one run of a plan, by the costs of layouts that begin at offset 0, as those of choices are. Views (concats whose
-/// sources lie in their destination among them) and barriers cost nothing; reorders that nothing reads are not run,
-/// those of constants are at load, paid by `runs` (0: by none).
+/// The predicted cost of one run of a plan. Each layout is priced as if it began at offset 0, as the planner prices it.
+/// Views and barriers cost nothing, nor do concats whose sources are written into their destination. Reorders whose
+/// result nothing reads are not run. Reorders of constants run once at load: their time is divided by `runs`, and 0
+/// leaves it out.
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs = 0);
 
-/// Speeds of this machine with that many threads.
+/// The speeds of this machine with so many threads, as analytic costs need them.
 struct Calibration {
   int threads = 1;
-  /// Of a convolution that suits the machine, in f32.
+  /// f32 operations of a convolution that suits the machine.
   double flops_per_us = 0;
-  /// Bytes read + written by a copy that stays in the second cache, in what counts of the last one, and goes past that.
+  /// Bytes read and written by a copy that stays in the second-level cache, by one that stays in the last level, and by
+  /// one that goes to memory.
   double near_bytes_per_us = 0, cache_bytes_per_us = 0, memory_bytes_per_us = 0;
-  /// A call of a primitive.
+  /// The time of a call of a primitive that does next to nothing.
   double call_us = 0;
-  /// What each step of a run, a primitive or a reorder, takes beside what it takes alone: its code and descriptors have
-  /// left the caches.
+  /// What a primitive or a reorder takes longer as a step of a model than when it is run repeatedly by itself, because
+  /// its code and descriptors have left the caches.
   double step_us = 0;
   /// The caches, as one thread sees them.
   Machine machine{};

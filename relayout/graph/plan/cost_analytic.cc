@@ -11,21 +11,24 @@
 namespace relayout::graph {
 namespace {
 
-/// Of a matrix that is unfolded, which is written and read in short pieces.
+/// The share of the second cache's bandwidth at which a convolution unfolds its source: the matrix is written and read
+/// in short pieces.
 constexpr double kUnfolding = 0.13;
-/// What in place saves: lines of the destination are there.
+/// In place, memory traffic takes this share of its time, because the lines of the destination are in the cache.
 constexpr double kInPlace = 0.6;
-/// What is left where the channels of a group are few.
+/// Direct convolutions reach this share of their arithmetic if a group has fewer channels than this.
 constexpr int64_t kFewChannels = 16;
 constexpr double kGrouped = 0.4;
-/// Pixels of so many bytes of channels share sets of the first cache, and what is left where kernels walk over them.
+/// Direct convolutions reach this share of their arithmetic if pixels are a multiple of so many bytes apart, because
+/// neighbouring pixels then compete for the same sets of the first-level cache.
 constexpr int64_t kSameSets = 2048;
 constexpr double kConflicts = 0.55;
 
-/// What is left of a normalization's share where rows of places are gathered from channels, or spread to them.
+/// A batch normalization reaches this share of its bandwidth if it also changes the order of the channels: to
+/// row-major, and from row-major.
 constexpr double kToRows = 0.85, kFromRows = 0.65;
 
-/// Operands of fewer bits run at more operations.
+/// How many times as many operations run in the same time on narrower types.
 double speed_of(DType dtype) { return bits(dtype) <= 8 ? 3 : bits(dtype) <= 16 ? 1.7 : 1; }
 
 bool is_convolution(const Node& node) { return node.kind == Kind::convolution || node.kind == Kind::deconvolution; }
@@ -52,7 +55,8 @@ class AnalyticCosts : public Costs {
         (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
     const Traffic traffic = traffic_of(work.bytes);
     const double arithmetic = work.flops / speed + unfolding;
-    // Channels last, a convolution's rows are far apart: what memory gives is waited for.
+    // With channels last, the rows that a convolution reads are far apart in memory. They are not fetched ahead, so the
+    // time that memory takes is added.
     const bool waits = is_convolution(node) && channels == Channels::last;
     const double far = traffic.far * share_us, near = traffic.near * share_us;
     return calibration_.step_us + calibration_.call_us +
@@ -69,14 +73,14 @@ class AnalyticCosts : public Costs {
   }
 
  private:
-  /// What another order of the destination leaves of a normalization's share.
+  /// The share of the bandwidth that is left if a normalization changes the order of the channels.
   static double order_share(const Node& node, const Implementation& implementation, Channels channels) {
     if (node.kind != Kind::batch_normalization || !implementation.dst[0]) return 1;
     const bool rows = channels_of(*implementation.dst[0]) == Channels::plain;
     return rows == (channels == Channels::plain) ? 1 : rows ? kToRows : kFromRows;
   }
 
-  /// What a convolution's shape leaves of its family's share.
+  /// The share of the arithmetic that the shape of a direct convolution leaves.
   static double shape_share(const Graph& graph, const Node& node, const Performance& performance, Channels channels) {
     if (!is_convolution(node) || performance.algorithm != ConvolutionAlgorithm::direct) return 1;
     const Tensor& src = graph.tensor(node.src[0]);
@@ -87,13 +91,13 @@ class AnalyticCosts : public Costs {
     return out;
   }
 
-  /// Microseconds that bytes take from the caches, and those beyond them from memory.
+  /// Microseconds of the traffic that stays in the caches, and of the traffic beyond them, to memory.
   struct Traffic {
     double near = 0, far = 0;
   };
   Traffic traffic_of(double bytes) const {
     const Machine& machine = calibration_.machine;
-    // A quarter of what counts of the last cache: what is read, was written before and comes next shares it.
+    // A node has a quarter of the last-level cache, which it shares with what was written before and what is read next.
     const double second = static_cast<double>(machine.l2) * calibration_.threads;
     const double last = std::max(second, static_cast<double>(machine.l3_share()) / 4);
     return {.near = std::min(bytes, second) / calibration_.near_bytes_per_us +
@@ -101,9 +105,9 @@ class AnalyticCosts : public Costs {
             .far = std::max(0.0, bytes - last) / calibration_.memory_bytes_per_us};
   }
 
-  /// Plan::cost is of one thread; more are no faster than their caches or memory.
+  /// Plan::cost is the time of one thread. Several threads share the bandwidth of the caches and of memory.
   double reorder_us(const ReorderSetting& setting, const Cost& cost) const {
-    // At least what memory takes for what has left the caches.
+    // What has left the caches takes at least the time of memory.
     const double far = (setting.far_source ? static_cast<double>(cost.bytes_read) : 0) +
                        (setting.far_destination ? static_cast<double>(cost.bytes_written) : 0);
     const double one = cost.nanoseconds / 1000, least = far / calibration_.memory_bytes_per_us;

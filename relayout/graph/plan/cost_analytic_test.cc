@@ -41,11 +41,11 @@ class AnalyticCostsTest : public testing::Test {
   /// The first node of a graph, all operands in the layouts of these tags ("" is absent).
   double cost(const Graph& graph, const char* name, const std::vector<const char*>& tags, bool in_place = false) {
     const Node& node = graph.node(0);
-    Implementation way{.name = name};
+    Implementation implementation{.name = name};
     std::size_t next = 0;
-    for (const TensorId t : node.src) way.src.push_back(request(graph, t, tags[next++]));
-    for (const TensorId t : node.dst) way.dst.push_back(request(graph, t, tags[next++]));
-    return costs_->primitive(CostContext(graph), 0, way, nullptr, in_place);
+    for (const TensorId t : node.src) implementation.src.push_back(request(graph, t, tags[next++]));
+    for (const TensorId t : node.dst) implementation.dst.push_back(request(graph, t, tags[next++]));
+    return costs_->primitive(CostContext(graph), 0, implementation, nullptr, in_place);
   }
   static Graph convolution(int64_t channels, int64_t kernel, int64_t groups = 1) {
     Graph graph;
@@ -89,7 +89,7 @@ TEST_F(AnalyticCostsTest, DepthwiseConvolutionsAreSlowByUnfolding) {
   const double unfolding = cost(graph, "unfolding", {"nchw", "abcde", "", "nchw"});
   const double vectors = cost(graph, "depthwise", {"nhwc", "abcde", "", "nhwc"});
   EXPECT_GT(unfolding, 4 * vectors);
-  // A direct kernel fills a vector with one channel.
+  // A direct kernel has one channel in each vector.
   EXPECT_GT(cost(graph, "direct", {"nhwc", "abcde", "", "nhwc"}), 4 * vectors);
 }
 
@@ -103,7 +103,7 @@ TEST_F(AnalyticCostsTest, PaddedChannelsAreWork) {
 }
 
 TEST_F(AnalyticCostsTest, PaddingIsNotWork) {
-  // A pixel and its padding: one of nine taps meets it.
+  // The source is one pixel in padding, so that only one of nine taps meets it.
   Graph pixel;
   const TensorId x = pixel.input("x", {1, 256, 1, 1});
   pixel.convolution(x, pixel.input("w", {256, 256, 3, 3}), kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
@@ -148,7 +148,7 @@ TEST_F(AnalyticCostsTest, ReordersOfWhatHasLeftTheCachesTakeItsBytesTime) {
   EXPECT_DOUBLE_EQ(read, std::max(near, bytes / kSpeeds.memory_bytes_per_us));
   EXPECT_DOUBLE_EQ(both, std::max(near, 2 * bytes / kSpeeds.memory_bytes_per_us));
   EXPECT_GT(both, near);
-  // Threads share the memory.
+  // All threads share the bandwidth of memory.
   Calibration speeds = kSpeeds;
   speeds.threads = 4;
   costs_ = analytic_costs(speeds, backend_);

@@ -1,4 +1,4 @@
-// Keys by mixing numbers into two words with multiplications of 64 by 64 bits.
+// Keys are hashes: each number is mixed into two words by multiplications of 64 by 64 bits.
 #include "relayout/graph/plan/cost_key.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ uint64_t folded_product(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Fields of attributes, one after the other.
+/// Adds the fields of attributes to a key, one after the other.
 struct Fields {
   KeyMaker& maker;
 
@@ -38,7 +38,8 @@ struct Fields {
     (add(values), ...);
   }
 
-  // The names must be as many as there are fields: one that is added later cannot be forgotten.
+  // A structured binding must name every field, so that a field that is added later does not compile without being
+  // added here.
   void operator()(const ConvolutionAttributes& x) const {
     const auto& [strides, dilations, begin, end, groups, output_padding] = x;
     all(strides, dilations, begin, end, groups, output_padding);
@@ -128,7 +129,7 @@ struct Fields {
   }
 };
 
-/// `context` is null where only the node and its operands count.
+/// `context` is null if nothing but the node and its operands may matter.
 void add_operands(KeyMaker& maker, const Graph& graph, const CostContext* context,
                   const std::vector<TensorId>& operands) {
   maker.add(uint64_t{operands.size()});
@@ -161,7 +162,7 @@ void add_layouts(KeyMaker& maker, std::span<const std::optional<Layout>> layouts
   }
 }
 
-void add_way(KeyMaker& maker, const Implementation& implementation) {
+void add_implementation(KeyMaker& maker, const Implementation& implementation) {
   maker.add(std::string_view(implementation.name));
   add_layouts(maker, implementation.src);
   add_layouts(maker, implementation.dst);
@@ -208,7 +209,7 @@ KeyMaker& KeyMaker::add(const Layout& layout) {
 
 namespace {
 
-/// By tensor: made by a forward node, read by a backward one.
+/// By tensor: whether a forward node writes it and a backward node reads it.
 std::vector<bool> kept_by_forward_pass(const Graph& graph) {
   std::vector<bool> made(graph.tensors.size()), out(graph.tensors.size());
   for (const Node& node : graph.nodes) {
@@ -247,10 +248,10 @@ bool follows_forward(Kind kind) {
 CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place) {
   KeyMaker maker(context.node_key(node));
-  add_way(maker, implementation);
+  add_implementation(maker, implementation);
   const NodeId hint = context.graph().node(node).hint;
   if (hint != kNone) maker.add(context.node_key(hint).high).add(context.node_key(hint).low);
-  if (forward && hint != kNone && follows_forward(context.graph().node(node).kind)) add_way(maker, *forward);
+  if (forward && hint != kNone && follows_forward(context.graph().node(node).kind)) add_implementation(maker, *forward);
   return maker.add(1 + uint64_t{in_place}).key();
 }
 
@@ -263,7 +264,7 @@ CostKey question_key(const Graph& graph, NodeId node, std::span<const LayoutRequ
   const NodeId hint = graph.node(node).hint;
   if (forward && hint != kNone) {
     add_node(maker, graph, nullptr, graph.node(hint));
-    add_way(maker, *forward);
+    add_implementation(maker, *forward);
   }
   return maker.key();
 }

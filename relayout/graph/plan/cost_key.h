@@ -3,11 +3,12 @@
 //     const CostContext context(graph);                      // once a graph
 //     CostKey key = primitive_key(context, node, implementation, nullptr, false);
 //
-// Everything that the time can depend on is in it: kind, pass, attributes; dims, types and layouts of the operands,
-// which of them are constants, which are there before a run, and which are the same tensor; the implementation's name,
-// in place or not; whether the graph is a training step, and where a reorder's memory was touched last; and the same of
-// the forward node that a backward one is made with. Names of nodes and tensors are not. Equal layouts have equal keys
-// however they are spelt. It is the same in every process, so that it can be kept in files.
+// The key depends on everything that the time can depend on: kind, pass and attributes of the node; dims, types and
+// layouts of its operands, which of them are constants, which exist before a run, and which are the same tensor; the
+// name of the implementation, and whether it runs in place; whether the graph is a training step; when the memory of a
+// reorder was last touched; and, for a backward node, all this of its forward node. Names of nodes and tensors do not
+// matter. Equal layouts have equal keys, whatever their digits. Keys are the same in every process, so that files can
+// keep them.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,11 @@ struct CostKeyHash {
   std::size_t operator()(const CostKey& key) const { return static_cast<std::size_t>(key.low); }
 };
 
-/// A key of numbers and texts in their order.
+/// Makes a key of a sequence of numbers and texts.
 class KeyMaker {
  public:
   KeyMaker() = default;
-  /// Goes on from another key.
+  /// Continues another key.
   explicit KeyMaker(const CostKey& start) : high_(start.high), low_(start.low) {}
 
   KeyMaker& add(uint64_t value);
@@ -44,32 +45,32 @@ class KeyMaker {
   uint64_t high_ = 0x243f6a8885a308d3, low_ = 0x13198a2e03707344;
 };
 
-/// Where what a reorder reads and writes was touched last: just before, as most activations are in inference, or
-/// megabytes ago.
+/// Whether the memory that a reorder reads and writes is still in the caches, as most activations are in inference, or
+/// "far": last touched megabytes of other traffic ago.
 struct ReorderSetting {
-  /// What is there before a run, and what a forward pass leaves for the backward one (also for its own readers: it is
-  /// not known yet which of them a reorder is for).
+  /// True for tensors that exist before a run, and for those that a forward pass leaves for the backward pass. (It is
+  /// not known yet which reader a reorder is for, so that readers in the forward pass count as far too.)
   bool far_source = false;
-  /// Of a training step, which keeps what it makes and so does not use memory by turns.
+  /// True in a training step, which keeps what it computes and therefore always writes to other memory.
   bool far_destination = false;
   friend bool operator==(const ReorderSetting&, const ReorderSetting&) = default;
 };
 
-/// What costs depend on of a whole graph, found once for all its nodes. The graph must stay, as it is.
+/// What costs depend on beyond a single node, computed once for a graph. The graph must outlive it and must not change.
 class CostContext {
  public:
   explicit CostContext(const Graph& graph);
 
   const Graph& graph() const { return *graph_; }
-  /// Whether it is a training step: what its forward nodes make is kept until backward ones read it.
+  /// Whether the graph is a training step, in which results of forward nodes are kept until backward nodes read them.
   bool is_step() const { return is_step_; }
-  /// Whether a tensor is there before a run: a constant or an input, as weights are in training.
+  /// Whether a tensor exists before a run: a constant, or an input (weights are inputs in training).
   bool is_given(TensorId tensor) const { return is_given_[static_cast<std::size_t>(tensor)]; }
-  /// Of reorders of a tensor.
+  /// The setting of all reorders of a tensor.
   ReorderSetting reorder_setting(TensorId tensor) const {
     return {is_given(tensor) || is_kept_[static_cast<std::size_t>(tensor)], is_step_};
   }
-  /// Of a node whatever its way and layouts.
+  /// The key of a node alone, without an implementation and layouts.
   const CostKey& node_key(NodeId node) const { return node_keys_[static_cast<std::size_t>(node)]; }
 
  private:
@@ -80,15 +81,16 @@ class CostContext {
   std::vector<CostKey> node_keys_;  // by node
 };
 
-/// Kinds whose backward pass takes what the forward one left in a layout of its own, or is made for its layouts alone.
-/// What others cost does not depend on the forward implementation.
+/// Whether the cost of a backward node of this kind depends on the implementation of its forward node: it reads what
+/// the forward implementation left in a layout of its own, or is made for that implementation's layouts only.
 bool follows_forward(Kind kind);
 
-/// As Costs::primitive() is asked.
+/// The key of what Costs::primitive() is asked with these arguments.
 CostKey primitive_key(const CostContext& context, NodeId node, const Implementation& implementation,
                       const Implementation* forward, bool in_place);
 CostKey reorder_key(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to);
-/// Of what Backend::implementations() is asked: nothing of the graph beside the node, its operands and its hint.
+/// The key of what Backend::implementations() is asked with these arguments. Of the graph, it depends on the node, its
+/// operands and its hint alone.
 CostKey question_key(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
                      std::span<const LayoutRequest> dst, const Implementation* forward);
 

@@ -12,10 +12,10 @@ Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(di
 
 const Dims kDims{1, 32, 14, 14};
 
-/// A convolution, in two layouts.
+/// A convolution with its implementation.
 struct Convolution {
   Graph graph;
-  Implementation way;
+  Implementation implementation;
 
   explicit Convolution(Dims dims = {2, 16, 8, 8}, ConvolutionAttributes attributes = {}, DType dtype = DType::f32,
                        Pass pass = Pass::forward_inference) {
@@ -23,11 +23,13 @@ struct Convolution {
     const TensorId x = graph.input("x", dims, dtype);
     graph.convolution(x, graph.input("w", {16 / attributes.groups, 16 / attributes.groups, 1, 1}, dtype), kNone,
                       attributes);
-    way = {.name = "first",
-           .src = {in("nhwc", dims), in("abcd", graph.tensor(1).dims), std::nullopt},
-           .dst = {in("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
+    implementation = {.name = "first",
+                      .src = {in("nhwc", dims), in("abcd", graph.tensor(1).dims), std::nullopt},
+                      .dst = {in("nhwc", graph.tensor(graph.node(0).dst[0]).dims)}};
   }
-  CostKey key(bool in_place = false) const { return primitive_key(CostContext(graph), 0, way, nullptr, in_place); }
+  CostKey key(bool in_place = false) const {
+    return primitive_key(CostContext(graph), 0, implementation, nullptr, in_place);
+  }
 };
 
 TEST(CostKey, DiffersInEachPart) {
@@ -39,22 +41,22 @@ TEST(CostKey, DiffersInEachPart) {
   keys.push_back(Convolution({2, 16, 8, 8}, {}, DType::bf16).key());
   keys.push_back(Convolution({2, 16, 8, 8}, {}, DType::f32, Pass::forward_training).key());
   Convolution other;
-  other.way.name = "second";
+  other.implementation.name = "second";
   keys.push_back(other.key());
   other = Convolution();
-  other.way.src[0] = in("nchw", {2, 16, 8, 8});
+  other.implementation.src[0] = in("nchw", {2, 16, 8, 8});
   keys.push_back(other.key());
   other = Convolution();
-  other.way.dst[0] = in("nChw8c", {2, 16, 8, 8});
+  other.implementation.dst[0] = in("nChw8c", {2, 16, 8, 8});
   keys.push_back(other.key());
   other = Convolution();
   other.graph.tensors[1].data = std::make_shared<std::vector<std::byte>>(1024);
   keys.push_back(other.key());
-  // Weights that a node makes, in place of those that are there before a run.
+  // Weights that a node computes, rather than weights that exist before a run.
   other = Convolution();
   other.graph.inputs.pop_back();
   keys.push_back(other.key());
-  // The same node of a training step.
+  // The same node in a training step.
   other = Convolution();
   other.graph.nodes.push_back({.kind = Kind::convolution, .pass = Pass::backward_data});
   keys.push_back(other.key());
@@ -71,14 +73,14 @@ TEST(CostKey, IsTheSameForEqualLayoutsAndOtherNames) {
   Convolution other;
   other.graph.tensors[0].name = "another";
   other.graph.nodes[0].name = "yet another";
-  // nhwc once more, with a digit that says nothing.
+  // The same layout nhwc, its channels written as two digits instead of one.
   const std::vector<Digits> digits = {{{2, 1024}}, {{4, 1}, {4, 4}}, {{8, 128}}, {{8, 16}}};
-  other.way.src[0] = Layout::from_digits({2, 16, 8, 8}, digits);
+  other.implementation.src[0] = Layout::from_digits({2, 16, 8, 8}, digits);
   EXPECT_EQ(other.key(), Convolution().key());
 }
 
 TEST(CostKey, IsTheSameInEveryBuild) {
-  // Files of costs are found by it: whoever changes it must count up the version of their format.
+  // Files of costs keep these keys. Whoever changes how keys are made must increase the version of the file format.
   const CostKey key = KeyMaker().add("relayout").add(uint64_t{17}).add(Dims{2, 3}).key();
   EXPECT_EQ(key, (CostKey{0xa1b430bba4b3dc7d, 0xfc2de62114120865}));
 }

@@ -1,4 +1,4 @@
-// Predicted costs add up over what a plan runs; reorders are priced by where their memory was touched last.
+// Predicted costs are the sum over all that a plan runs; reorders are priced by when their memory was last touched.
 #include "relayout/graph/plan/cost.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ Layout in(const char* tag, const Dims& dims) { return Format::parse(tag).bind(di
 
 const Dims kDims{1, 32, 14, 14};
 
-/// conv - relu - concat(relu, relu's source) - output, with a reorder, in place and with the concat in place.
+/// A convolution, whose result a relu (in place) and a pooling read, and a concat of both without a copy; its input and
+/// its weights are reordered.
 struct Planned {
   Graph graph;
   LayoutPlan plan;
@@ -49,7 +50,7 @@ struct Planned {
   }
 };
 
-/// Costs that are known, and what was asked.
+/// Fixed costs; records what it was asked for.
 class Table : public Costs {
  public:
   std::string name() const override { return "table"; }
@@ -100,7 +101,8 @@ TEST(ReorderSetting, SaysWhatHasLeftTheCaches) {
   const CostContext inference(graph);
   for (TensorId given : {x, w}) EXPECT_EQ(inference.reorder_setting(given), (ReorderSetting{.far_source = true}));
   for (TensorId made : {y, z}) EXPECT_EQ(inference.reorder_setting(made), ReorderSetting{});
-  // In a training step what a backward node reads of the forward pass was made long before; gradients just were.
+  // In a training step, what a backward node reads of the forward pass was written long before; gradients were just
+  // written.
   Graph step;
   step.pass = Pass::forward_training;
   const TensorId image = step.input("x", {1, 8}), weights = step.input("w", {8, 8});

@@ -39,14 +39,16 @@ bool runs_in_place(const LayoutPlan& plan, NodeId node) {
 }
 
 std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
-                                                      const Implementation& way, const Implementation* forward) {
+                                                      const Implementation& implementation,
+                                                      const Implementation* forward) {
   for (int open = 0; open < 3; ++open) {
-    std::vector<LayoutRequest> src = way.src, dst = way.dst;
+    std::vector<LayoutRequest> src = implementation.src, dst = implementation.dst;
     for (auto* requests : {&src, &dst}) {
       for (std::size_t i = open == 1 ? 1 : 0; i < requests->size() && open > 0; ++i) (*requests)[i].reset();
     }
     for (Implementation& found : backend.implementations(graph, node, src, dst, forward)) {
-      if (found.name == way.name && found.src == way.src && found.dst == way.dst) return std::move(found);
+      if (found.name == implementation.name && found.src == implementation.src && found.dst == implementation.dst)
+        return std::move(found);
     }
   }
   return std::nullopt;

@@ -1,7 +1,7 @@
 // LayoutPlan: a layout for every tensor of a graph, every reorder between them, and how each node is computed.
 //
-// A tensor may exist in several layouts. Each is a *copy*: what a node wrote, what a reorder made of another copy, or
-// a view of another copy's memory. A plan says nothing of time or memory addresses; execute/ runs it.
+// A tensor may exist in several layouts. Each of these is a *copy*: what a node wrote, what a reorder made from another
+// copy, or a view of another copy's memory. A plan does not say when things run or at which addresses; execute/ does.
 //
 //     LayoutPlan plan = propagate(graph, *backend, {.policy = Policy::any});
 //     for (CopyId reorder : plan.reorders(graph)) plan.copy(reorder).reason;  // what was inserted, and why
@@ -19,18 +19,18 @@ using CopyId = int;
 struct Copy {
   TensorId tensor = kNone;
   Layout layout;
-  /// The copy that a reorder makes it from; kNone of a graph input, a constant, a view, or what a node writes.
+  /// The copy from which a reorder makes this one; kNone for graph inputs, constants, views and what a node writes.
   CopyId from = kNone;
-  /// The copy whose memory it is; its layout counts from that memory's element 0. What a view node gives is a view of
-  /// its source; what an elementwise node writes in place, too; the sources of a concat that moves nothing are views of
-  /// its destination, and a node or a reorder writes them there.
+  /// The copy in whose memory this one is, or kNone if it has its own; the layout then counts from element 0 of that
+  /// memory. The result of a view node is a view of its source, and so is what an elementwise node writes in place. The
+  /// sources of a concat that moves no data are views of its destination: a node or a reorder writes them there.
   CopyId view_of = kNone;
-  /// Of a reorder: why it is there.
+  /// For a reorder: why it is there.
   std::string reason{};
 };
 
 struct PlannedNode {
-  /// The backend's name of the way, "view" for one that costs nothing, "barrier" for one that cannot run.
+  /// The backend's name of the implementation; "view" for a node that costs nothing, "barrier" for one that cannot run.
   std::string implementation;
   bool reference = false;
   /// The copy of each operand; kNone where absent.
@@ -39,31 +39,33 @@ struct PlannedNode {
 
 struct LayoutPlan {
   std::string policy, backend;
-  /// Threads of the backend that it was made for; 0 where that is not known.
+  /// The number of threads of the backend that it was made for; 0 if that is not known.
   int threads = 0;
   std::vector<Copy> copies;
-  /// One a node of the graph, in its order.
+  /// One for each node of the graph, in the same order.
   std::vector<PlannedNode> nodes;
-  /// The copies that graph inputs arrive in and outputs leave in.
+  /// The copies in which graph inputs arrive, and in which outputs are returned.
   std::vector<CopyId> inputs, outputs;
 
   const Copy& copy(CopyId id) const { return copies[static_cast<std::size_t>(id)]; }
-  /// Copies that reorders make at run time; those of constants are made once, at load, and not among them.
+  /// Copies that reorders make in each run. Those of constants are not among them: they are made once, at load.
   std::vector<CopyId> reorders(const Graph& graph) const;
   /// Reorders of constants.
   std::vector<CopyId> load_reorders(const Graph& graph) const;
 };
 
-/// The way of a planned node, and whether it writes into the memory of a source.
+/// The implementation of a planned node, and whether the node writes into the memory of a source.
 Implementation implementation_of(const LayoutPlan& plan, NodeId node);
 bool runs_in_place(const LayoutPlan& plan, NodeId node);
-/// That way as the backend offers it, or nothing where it cannot be made: asked for in all its layouts, in those of its
-/// data, and for any, as weights have many spellings. `forward` is the way of the node's hint, else null.
+/// The backend's implementation that equals this one, or nothing if it has none. The backend is asked for all of its
+/// layouts, then for the layouts of its data, then for any, because layouts of weights can be spelled in many ways.
+/// `forward` is the implementation of the node's hint, else null.
 std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
-                                                      const Implementation& way, const Implementation* forward);
+                                                      const Implementation& implementation,
+                                                      const Implementation* forward);
 
-/// Whether a node computes each element of its destination from the same ones of its sources, so that it may be written
-/// over the first of them.
+/// Whether a node computes each element of its destination from the elements at the same index of its sources, so that
+/// it may write over its first source.
 bool can_overwrite_source(const Graph& graph, const Node& node);
 
 /// How the channels (dim 1) of an activation are stored: as an outer dim (row-major), as the innermost dim, or in
@@ -71,9 +73,9 @@ bool can_overwrite_source(const Graph& graph, const Node& node);
 enum class Channels : uint8_t { plain, last, blocked };
 Channels channels_of(const Layout& layout);
 
-/// The least offset of an element or padding place.
+/// The least offset of an element or of padding.
 int64_t first_offset(const Layout& layout);
-/// The same, moved so that its first element or padding place lies at offset 0.
+/// The same layout, moved so that its least offset is 0.
 Layout from_zero(const Layout& layout);
 
 /// Bytes that a reorder of this copy reads and writes.
@@ -84,10 +86,10 @@ struct PlanTotals {
 };
 PlanTotals totals(const Graph& graph, const LayoutPlan& plan);
 
-/// A layout as an expression that Format::parse reads: a tag in letters a..l, or strides; where there is none, its
-/// digits.
+/// A layout as an expression that Format::parse reads: a tag in letters a..l, or strides. A layout that has neither is
+/// given by its digits, which Format::parse does not read.
 std::string expression_of(const Layout& layout);
-/// The same with the letters people use where they fit: "nhwc" for an activation, "OIhw16i16o" for weights.
+/// The same with the letters that people use, if they fit: "nhwc" for an activation, "OIhw16i16o" for weights.
 std::string display_name(const Layout& layout, bool weights);
 
 }  // namespace relayout::graph

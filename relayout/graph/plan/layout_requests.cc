@@ -1,4 +1,4 @@
-// LayoutRequests by policy: see layout_requests.h; propagate.h says where the rules come from.
+// Layout requests by policy: see layout_requests.h. propagate.h says where the rules come from.
 #include "relayout/graph/plan/layout_requests.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace relayout::graph {
 namespace {
 
-/// The layout of that tag for other dims, where it has one and they are of its rank; else `otherwise`.
+/// The layout of the same tag for other dims; `otherwise` if `layout` has no tag or the dims are of another rank.
 Layout same_order(const Layout& layout, const Dims& dims, const Layout& otherwise) {
   if (layout.dims() == dims) return layout;
   const auto tag = tag_of(layout);
   return tag && layout.ndims() == dims.size() ? Format::parse(*tag).bind(dims) : otherwise;
 }
 
-/// The requests for one node, while they are collected.
+/// Collects the requests for one node.
 class RequestMaker {
  public:
   RequestMaker(const RequestContext& context, NodeId id)
@@ -27,7 +27,7 @@ class RequestMaker {
 
   RequestList make() {
     RequestList out;
-    // Sequences have T N C and no spatial dims.
+    // Recurrent nodes have sequences (T N C), which have no spatial dims and so no channels-last or blocked layouts.
     if (context_.options.policy == Policy::any || node_.kind == Kind::rnn) {
       add(by_rule());
     } else if (context_.options.policy == Policy::openvino) {
@@ -39,7 +39,7 @@ class RequestMaker {
       add(blocked_destination(layouts));
     }
     out.preferred = requests_.size();
-    // Where formats disagree, the largest operand's is taken.
+    // If the sources have different formats, that of the largest one is tried.
     if (const TensorId largest = largest_activation(); largest != kNone) add(in_order_of(largest));
     add(by_rule());
     add(each([&](TensorId t, OperandRule rule, bool) -> LayoutRequest {
@@ -61,7 +61,8 @@ class RequestMaker {
     return out;
   }
 
-  /// Where a fixed destination is refused, the primitive writes what it likes and a reorder follows.
+  /// Adds the requests, then the same without those for destinations: if the backend refuses a destination's layout,
+  /// the primitive writes the layout that it likes and a reorder follows.
   void add(LayoutRequests requests) {
     LayoutRequests free = requests;
     for (std::size_t i = 0; i < node_.dst.size(); ++i) {
@@ -74,7 +75,7 @@ class RequestMaker {
 
   Layout plain(TensorId t) const { return Layout::contiguous(graph_.tensor(t).dims); }
 
-  /// The specification's: compute-bound primitives choose, the others take what comes.
+  /// The rule of the oneAPI specification: compute-bound primitives choose, the others use the layouts that are there.
   LayoutRequest by_rule(TensorId t, OperandRule rule, bool is_src) const {
     if (t == kNone) return std::nullopt;
     if (rule == OperandRule::plain) return plain(t);
@@ -104,7 +105,8 @@ class RequestMaker {
     });
   }
 
-  /// A first convolution reads a few channels as they are.
+  /// The policy's layout for destinations alone; sources stay as they are. A first convolution reads its few channels
+  /// so.
   LayoutRequests blocked_destination(const PropagateOptions& layouts) const {
     LayoutRequests out = uniform(layouts);
     for (std::size_t i = 0; i < node_.src.size(); ++i) {
@@ -127,7 +129,7 @@ class RequestMaker {
     }
   }
 
-  /// The layouts that a uniform policy has; ONNX Runtime's are this node's.
+  /// The policy with one layout for all that applies to this node. Under ONNX Runtime's rules it depends on the node.
   PropagateOptions uniform_options() const {
     PropagateOptions out = context_.options;
     if (out.policy == Policy::ort) out.policy = blocked_by_ort(node_) ? Policy::blocked : Policy::nchw;
@@ -149,7 +151,7 @@ class RequestMaker {
     return dims.size() == 4 && context_.current(t) == uniform_layout(dims, layouts);
   }
 
-  /// The rules of its NCHWc transformer. A backward node does as its forward one.
+  /// Whether ONNX Runtime's NCHWc transformer would block this node. A backward node follows its forward node.
   bool blocked_by_ort(const Node& node) const {
     if (node.hint != kNone) return blocked_by_ort(graph_.node(node.hint));
     const Tensor& first = graph_.tensor(node.src[0]);

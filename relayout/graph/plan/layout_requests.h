@@ -1,4 +1,5 @@
-// Requests: what a policy asks of the layouts of a node's operands, first choice first (internal to propagate).
+// Layout requests: which layouts a policy asks the backend for, for each operand of a node, in the order of preference
+// (internal to propagate).
 #pragma once
 
 #include <functional>
@@ -7,28 +8,29 @@
 
 namespace relayout::graph {
 
-/// What a node's operands should be.
+/// A request for each operand of a node.
 struct LayoutRequests {
   std::vector<LayoutRequest> src, dst;
   friend bool operator==(const LayoutRequests&, const LayoutRequests&) = default;
 };
 
-/// By tensor: weights and their gradients, the operands that a primitive lays out for itself.
+/// By tensor: whether it is weights or their gradient, whose layout a primitive chooses itself.
 std::vector<bool> weights_of(const Graph& graph);
 
-/// A walk's state, as far as requests depend on it.
+/// What requests depend on, while the nodes are walked.
 struct RequestContext {
   const Graph& graph;
   const PropagateOptions& options;
   const std::vector<bool>& weights;
-  /// The layout that a tensor was made in, or would be given in.
+  /// The layout in which a tensor was written, or in which it is given.
   std::function<Layout(TensorId)> current;
 
   bool is_weights(TensorId t) const { return graph.tensor(t).constant() || weights[static_cast<std::size_t>(t)]; }
   bool activation(TensorId t) const { return graph.tensor(t).dims.size() >= 3 && !is_weights(t); }
 };
 
-/// What the policy asks for, then ever less of it. The first `preferred` ones are what the policy has to offer.
+/// The requests to try one after the other. The first `preferred` ones satisfy the policy; each later one asks for
+/// less.
 struct RequestList {
   std::vector<LayoutRequests> requests;
   std::size_t preferred = 1;

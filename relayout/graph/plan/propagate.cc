@@ -46,7 +46,7 @@ class Propagation {
  private:
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-  /// An input or constant, in its fixed layout or row-major.
+  /// The copy of an input or constant, in its fixed layout or row-major.
   CopyId given(TensorId t) {
     if (main_[at(t)] == kNone) {
       main_[at(t)] = add({.tensor = t, .layout = current(t)});
@@ -54,10 +54,10 @@ class Propagation {
     return main_[at(t)];
   }
 
-  /// The copy a tensor was made as.
+  /// The copy that the producer of a tensor wrote.
   CopyId main(TensorId t) { return main_[at(t)] != kNone ? main_[at(t)] : given(t); }
 
-  /// The layout it was made in, or would be given in.
+  /// The layout of that copy, also before there is one.
   Layout current(TensorId t) const {
     if (main_[at(t)] != kNone) return plan_.copy(main_[at(t)]).layout;
     const Tensor& tensor = graph_.tensor(t);
@@ -71,8 +71,8 @@ class Propagation {
     return id;
   }
 
-  /// A copy of that tensor in that layout: one that there is, or a new reorder. An input of no fixed layout arrives as
-  /// its first reader wants it.
+  /// A copy of that tensor in that layout: an existing one, or one that a new reorder makes. An input without a fixed
+  /// layout arrives in the layout that its first reader needs.
   CopyId copy_in(TensorId t, const Layout& layout, std::string reason) {
     const Tensor& tensor = graph_.tensor(t);
     if (main_[at(t)] == kNone && !tensor.layout && !tensor.constant())
@@ -105,7 +105,7 @@ class Propagation {
     chosen_[at(id)] = found;
   }
 
-  /// A view of the source as it is; else of a row-major copy. False where even that has to move data.
+  /// Plans a view of the source as it is, or else of a row-major copy. False if even that would have to move data.
   bool plan_view(NodeId id) {
     const Node& node = graph_.node(id);
     const TensorId src = node.src[0], dst = node.dst[0];
@@ -146,8 +146,9 @@ class Propagation {
     }
   }
 
-  /// By what the policy asks for, then by ever less of it, until the backend has a way that is no slow one: its own
-  /// first choice where the policy is met, else the one that has the least reordered before it.
+  /// The first implementation that is not a slow reference, for the policy's requests in their order. If the first
+  /// request is met, this is the backend's first choice; for later ones, it is the implementation whose sources need
+  /// the least reordering.
   Implementation implementation_for(NodeId id, const Implementation* forward) {
     const RequestList list = requests_of(context_, id);
     if (options_.policy == Policy::openvino) {
@@ -173,40 +174,41 @@ class Propagation {
                 escaped(graph_.node(id).name));
   }
 
-  /// OpenVINO's choice: the best family of implementations, in it the most sources that match, then the first way.
+  /// OpenVINO's choice: an implementation of the best family; of these, one with the most sources that are in its
+  /// layouts already; of these, the first.
   std::optional<Implementation> most_matching(NodeId id, const RequestList& list, const Implementation* forward) {
     std::optional<Implementation> best;
     std::pair<int, int> best_rank;
     for (std::size_t i = 0; i < list.preferred; ++i) {
-      for (Implementation& way :
+      for (Implementation& implementation :
            backend_.implementations(graph_, id, list.requests[i].src, list.requests[i].dst, forward)) {
-        const std::pair<int, int> rank = {family(id, way), -matching_sources(id, way)};
+        const std::pair<int, int> rank = {family(id, implementation), -matching_sources(id, implementation)};
         if (best && rank >= best_rank) continue;
         best_rank = rank;
-        best = std::move(way);
+        best = std::move(implementation);
       }
     }
     return best && !best->reference ? std::move(best) : std::nullopt;
   }
 
-  /// Generated code before a matrix multiplication of unfolded data, references last.
+  /// The rank of an implementation's family: generated code, then general matrix multiplication, then references.
   int family(NodeId id, const Implementation& implementation) const {
     if (implementation.reference) return 2;
     return backend_.performance(graph_, id, implementation).multiplies_matrices ? 1 : 0;
   }
 
-  /// Constants match whatever is asked of them.
-  int matching_sources(NodeId id, const Implementation& way) const {
+  /// Sources that are in the layouts of an implementation already. Constants always count.
+  int matching_sources(NodeId id, const Implementation& implementation) const {
     const Node& node = graph_.node(id);
     int out = 0;
     for (std::size_t i = 0; i < node.src.size(); ++i) {
       const TensorId t = node.src[i];
-      if (t != kNone) out += context_.is_weights(t) || current(t) == *way.src[i];
+      if (t != kNone) out += context_.is_weights(t) || current(t) == *implementation.src[i];
     }
     return out;
   }
 
-  /// Elements of the sources that are not there in the layouts of an implementation.
+  /// Elements of the sources that exist in no copy of the layout that an implementation needs.
   int64_t reordered_elements(NodeId id, const Implementation& implementation) const {
     const Node& node = graph_.node(id);
     int64_t out = 0;

@@ -2,10 +2,10 @@
 //
 //     LayoutPlan plan = propagate(graph, *backend, {.policy = Policy::nhwc});
 //
-// Each walks the nodes once, from the first to the last, and never goes back on a choice.
+// Each policy walks over the nodes once, from the first to the last, and never changes an earlier choice.
 //
-//     any        the specification's own (oneAPI, "Memory formats"): compute-bound primitives choose, the others take
-//                the layout of the primitive before them, reorders stand where formats disagree
+//     any        the rule of the oneAPI specification ("Memory formats"): compute-bound primitives choose layouts, the
+//                others use the layout of the primitive before them, and a reorder is added where these disagree
 //     nchw nhwc  one layout for every activation with spatial dims; a first convolution may read few channels as they
 //     8c 16c     are. `blocked` is the block of the machine's registers.
 //     blocked
@@ -18,10 +18,11 @@
 //                do; elementwise ones, normalizations, sums and concats stay blocked where all their sources are and
 //                channels fit. Everything else is row-major, with a reorder to it and, after it, from it.
 //
-// Not taken over are what these systems fuse, and zero-copy concats. Weights are each primitive's own choice under all
-// of them; those that are inputs, as in training, are in the layout that their first reader chose, and a reader of
-// another choice has a reorder in every run. Slow reference implementations are avoided even where that takes a
-// reorder. Backward nodes, which the last two do not know, follow the same rules; under `ort` their forward node's.
+// The fusions of these systems and their concats without a copy are not modelled. Under every policy each primitive
+// chooses the layout of its weights. Weights that are inputs, as in training, have the layout that their first reader
+// chose, and a reader that chose another one needs a reorder in every run. Slow reference implementations are avoided,
+// even if that takes a reorder. `openvino` and `ort` know no backward nodes: these follow the same rules here, and
+// under `ort` those of their forward node.
 #pragma once
 
 #include "relayout/graph/plan/layout_plan.h"
@@ -37,14 +38,16 @@ Policy parse_policy(std::string_view text);
 
 struct PropagateOptions {
   Policy policy = Policy::any;
-  /// Channels of a block of Policy::blocked, openvino and ort: 16 for 512-bit registers, 8 for 256-bit ones.
+  /// The channels of a block under Policy::blocked, openvino and ort: 16 for 512-bit registers, 8 for 256-bit ones.
   int block = 16;
 };
 
-/// Errors: unsupported (a node that the backend has no way to run, named with its operands), what the views throw.
+/// Errors: unsupported (the backend has no implementation of a node, which is named with its operands), and what the
+/// views throw.
 LayoutPlan propagate(const Graph& graph, const Backend& backend, const PropagateOptions& options = {});
 
-/// The layout that a uniform policy gives an activation: row-major below three dims, and under the other policies.
+/// The layout that a policy of one layout for all gives an activation. Row-major below three dims, and under the
+/// policies that are not of that kind.
 Layout uniform_layout(const Dims& dims, const PropagateOptions& options);
 
 }  // namespace relayout::graph

@@ -1,4 +1,4 @@
-// The policies of other systems, over a backend that offers every format for every primitive.
+// The policies of other systems, with a backend that has every format for every primitive.
 #include <gtest/gtest.h>
 
 #include "relayout/graph/plan/propagate.h"
@@ -21,7 +21,7 @@ class FormatsBackend : public Backend {
     const bool convolution = node.kind == Kind::convolution;
     std::vector<Implementation> out;
     const auto add = [&](const char* name, const char* from, const char* to) {
-      Implementation way{.name = name};
+      Implementation implementation{.name = name};
       bool fits = true;
       const auto operand = [&](TensorId t, const LayoutRequest& request, bool plain,
                                const char* format) -> std::optional<Layout> {
@@ -32,10 +32,11 @@ class FormatsBackend : public Backend {
         return layout;
       };
       for (std::size_t i = 0; i < src.size(); ++i) {
-        way.src.emplace_back(operand(node.src[i], src[i], convolution && i > 0, from));
+        implementation.src.emplace_back(operand(node.src[i], src[i], convolution && i > 0, from));
       }
-      for (std::size_t i = 0; i < dst.size(); ++i) way.dst.emplace_back(operand(node.dst[i], dst[i], false, to));
-      if (fits) out.push_back(std::move(way));
+      for (std::size_t i = 0; i < dst.size(); ++i)
+        implementation.dst.emplace_back(operand(node.dst[i], dst[i], false, to));
+      if (fits) out.push_back(std::move(implementation));
     };
     for (const char* format : {"axb", "aBx8b", "aBx16b"}) add("generated", format, format);
     if (convolution) add("generated", "abx", "aBx16b");
@@ -67,7 +68,7 @@ struct Net {
   TensorId relu(TensorId x) { return graph.eltwise(x, {}); }
 
   LayoutPlan plan(Policy policy) const { return propagate(graph, FormatsBackend(), {.policy = policy}); }
-  /// Of the node that makes a tensor: its implementation, the formats of its first source and destination.
+  /// For the node that writes a tensor: its implementation, and the formats of its first source and its destination.
   std::string made(const LayoutPlan& plan, TensorId t) const {
     const PlannedNode& node = plan.nodes[static_cast<std::size_t>(producers(graph)[static_cast<std::size_t>(t)])];
     return node.implementation + " " + expression_of(plan.copy(node.src[0]).layout) + " " +
@@ -95,7 +96,7 @@ TEST(Rivals, OpenVinoTakesTheWayWhoseSourcesMatch) {
   Net net;
   const TensorId x = net.input(32), a = net.convolution(x, 32), b = net.relu(a), c = net.convolution(b, 32);
   const TensorId d = net.relu(x);
-  // Two sources of one format, one of another: the many win.
+  // Two sources have one format and the third another: the format of the two is chosen.
   const TensorId e = net.graph.sum({d, a, c});
   net.graph.output(e);
   const LayoutPlan plan = net.plan(Policy::openvino);
@@ -115,7 +116,7 @@ TEST(Rivals, OpenVinoCountsSourcesNotBytes) {
   const TensorId smaller = net.graph.input("t", {1, 1, 8, 1}, DType::f32, Format::parse("nchw"));
   const TensorId sum = net.graph.binary(big, net.graph.binary(small, smaller));
   net.graph.output(sum);
-  // One source matches either way; the first format that is offered is blocked, whatever it reorders.
+  // Either format matches one source. The first one that the backend lists is chosen, which is blocked.
   EXPECT_EQ(net.made(net.plan(Policy::openvino), sum), "generated aBcd16b aBcd16b");
 }
 
@@ -124,7 +125,7 @@ TEST(Rivals, OrtBlocksConvolutionsWhoseChannelsFillBlocks) {
   const TensorId x = net.input(3), a = net.convolution(x, 24), b = net.relu(a), c = net.convolution(b, 32);
   net.graph.output(c);
   const LayoutPlan plan = net.plan(Policy::ort);
-  EXPECT_EQ(net.made(plan, a), "generated abcd aBcd16b");  // few channels are read as they are
+  EXPECT_EQ(net.made(plan, a), "generated abcd aBcd16b");  // a source of few channels is read as it is
   EXPECT_EQ(net.made(plan, b), "generated aBcd16b aBcd16b");
   EXPECT_EQ(net.made(plan, c), "product abcd abcd");  // 24 channels fill no block
   EXPECT_EQ(plan.reorders(net.graph).size(), 1U);
@@ -158,7 +159,7 @@ TEST(Rivals, OrtKeepsBlocksWhereAllSourcesHaveThem) {
   EXPECT_EQ(net.made(plan, whole), "generated aBcd16b aBcd16b");
   EXPECT_EQ(net.made(plan, unaligned), "generated abcd abcd");
   EXPECT_EQ(net.made(plan, lrn), "generated abcd abcd");
-  // Pooling alone asks for blocks; without spatial extents the layouts are the same afterwards.
+  // Only the pooling asks for blocks. Its result has one pixel, so that its layouts are equal afterwards.
   EXPECT_EQ(net.made(plan, pooled), "generated aBcd16b " + expression_of(Format::parse("aBcd16b").bind({1, 32, 1, 1})));
 }
 

@@ -1,5 +1,5 @@
-// The policies over a backend made for the test, whose convolutions know nhwc only and whose other primitives take any
-// layout as long as it is the same everywhere.
+// The policies, with a backend whose convolutions run in nhwc only and whose other primitives run in any layout that
+// all operands share.
 #include "relayout/graph/plan/propagate.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class TestBackend : public Backend {
   struct Refused {};
 };
 
-/// x -> conv -> relu, and x + relu: the sum's operands disagree under `any`.
+/// x -> conv -> relu, and x + relu. Under `any`, the operands of the addition have different layouts.
 struct Net {
   Graph graph;
   TensorId x, w, y, z, sum;
@@ -65,7 +65,7 @@ TEST(Propagate, AnyFollowsTheConvolution) {
   const LayoutPlan plan = propagate(net.graph, TestBackend());
   EXPECT_EQ(plan.policy, "any");
   EXPECT_EQ(plan.backend, "test");
-  // The input once, shared by the convolution and the addition; the weights at load.
+  // The input is reordered once, for the convolution and the addition; the weights are reordered at load.
   ASSERT_EQ(plan.reorders(net.graph).size(), 1U);
   const Copy& reorder = plan.copy(plan.reorders(net.graph)[0]);
   EXPECT_EQ(reorder.tensor, net.x);
@@ -82,7 +82,7 @@ TEST(Propagate, AnyFollowsTheConvolution) {
 TEST(Propagate, UniformNchwReordersAroundTheConvolution) {
   const Net net;
   const LayoutPlan plan = propagate(net.graph, TestBackend(), {.policy = Policy::nchw});
-  // To the convolution, and from it.
+  // One reorder before the convolution, and one after it.
   EXPECT_EQ(plan.reorders(net.graph).size(), 2U);
   EXPECT_EQ(expression_of(plan.copy(plan.outputs[0]).layout), "abcd");
 }
@@ -100,7 +100,7 @@ TEST(Propagate, AFixedOutputIsReordered) {
   const LayoutPlan plan = propagate(net.graph, TestBackend());
   ASSERT_EQ(plan.reorders(net.graph).size(), 2U);
   EXPECT_EQ(expression_of(plan.copy(plan.outputs[0]).layout), "aBcd16b");
-  // Padding is written: 16 channels of 8.
+  // Padding is written: 16 channels where the tensor has 8.
   EXPECT_EQ(reorder_bytes(net.graph, plan, plan.outputs[0]), 4 * 2 * 30 * (8 + 16));
 }
 

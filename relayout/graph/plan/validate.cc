@@ -8,9 +8,10 @@
 namespace relayout::graph {
 namespace {
 
-/// Reorders from a tensor's first copy to its last at most: layouts that planners try are fewer.
+/// The longest chain of reorders of one tensor that is accepted; planners try fewer layouts.
 constexpr std::size_t kMostReorders = 64;
-/// A buffer's elements per element and padding place of its layout, for layouts with gaps.
+/// A buffer may have so many times the elements of its layout (padding counted), and so many more, as layouts may have
+/// gaps.
 constexpr int64_t kMostGaps = 4, kSmallGaps = 4096;
 
 class Validation {
@@ -30,7 +31,8 @@ class Validation {
     check_operands("the outputs", plan_.outputs, graph_.outputs);
     for (std::size_t c = 0; c < plan_.copies.size(); ++c) {
       if (plan_.copies[c].view_of != kNone && !explained_[c]) {
-        refuse(named(static_cast<CopyId>(c)) + " lies in another's memory for no reason");
+        refuse(named(static_cast<CopyId>(c)) +
+               " is in the memory of another copy, but no view, concat or in-place node puts it there");
       }
     }
   }
@@ -60,7 +62,7 @@ class Validation {
       refuse(named(id) + " is a reorder of another tensor");
     }
     follow(id, &Copy::from, kMostReorders);
-    // Each is the work of another node.
+    // Each link of such a chain belongs to another node.
     follow(id, &Copy::view_of, graph_.nodes.size());
   }
 
@@ -78,7 +80,8 @@ class Validation {
     const Copy& copy = plan_.copy(id);
     const Layout& layout = copy.layout;
     const bool given = copy.from == kNone && copy.view_of == kNone && graph_.tensor(copy.tensor).constant();
-    if (given && layout != Layout::contiguous(layout.dims())) refuse(named(id) + " is a constant, which are row-major");
+    if (given && layout != Layout::contiguous(layout.dims()))
+      refuse(named(id) + " is a constant, and constants must be row-major");
     if (layout.empty()) return;
     if (copy.view_of != kNone) {
       CopyId root = id;
@@ -86,13 +89,13 @@ class Validation {
       const DType dtype = graph_.tensor(copy.tensor).dtype, other = graph_.tensor(plan_.copy(root).tensor).dtype;
       if (bits(dtype) != bits(other) || layout.offset_range().first < 0 ||
           layout.span() > plan_.copy(root).layout.span()) {
-        refuse(named(id) + " does not lie in the memory of " + named(root));
+        refuse(named(id) + " does not fit in the memory of " + named(root));
       }
       return;
     }
-    if (!layout.injective_with_padding()) refuse(named(id) + " has a layout in which places share memory");
+    if (!layout.injective_with_padding()) refuse(named(id) + " has a layout in which several elements share memory");
     if (layout.span() / kMostGaps > layout.padded_elements() + kSmallGaps) {
-      refuse(named(id) + " takes memory of " + std::to_string(layout.span()) + " elements");
+      refuse(named(id) + " would take memory for " + std::to_string(layout.span()) + " elements");
     }
   }
 

@@ -1,4 +1,4 @@
-// Plans of a graph are valid; plans that were tampered with are not.
+// Plans of a graph are accepted; plans that were changed by hand are refused, with the reason.
 #include "relayout/graph/plan/validate.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(Validate, WhatWasTamperedWithIsNamed) {
       {[](Planned& p) {
          p.copy(4).layout = Layout::strided({1, 16, 4, 4}, {512, 16, 4, 1}, 300);
        },
-       "does not lie in"},
+       "does not fit in the memory of"},
       {[](Planned& p) {
          p.copy(4).layout = Layout::strided({1, 16, 4, 4}, {512, 16, 4, 1}, 128);
        },
@@ -93,7 +93,7 @@ TEST(Validate, WhatWasTamperedWithIsNamed) {
          p.copy(3).view_of = 0, p.copy(3).layout = Format::parse("nhwc").bind({1, 16, 4, 4});
        },
        "is not in place of"},
-      {[](Planned& p) { p.copy(3).view_of = 1; }, "for no reason"},
+      {[](Planned& p) { p.copy(3).view_of = 1; }, "but no view, concat or in-place node puts it there"},
       {[](Planned& p) { p.plan.nodes[0].src[0] = 1; }, "another tensor"},
       {[](Planned& p) { p.plan.nodes[0].dst[0] = -1; }, "another tensor"},
       {[](Planned& p) { p.plan.nodes[0].src.clear(); }, "are 0, the model has 1"},
@@ -109,7 +109,7 @@ TEST(Validate, WhatWasTamperedWithIsNamed) {
   }
 }
 
-/// x -> nodes one after the other, each in place of its source but for the first.
+/// x -> nodes one after the other. All but the first write over their source.
 std::pair<Graph, LayoutPlan> chain(int count, TensorId (*node)(Graph&, TensorId)) {
   std::pair<Graph, LayoutPlan> out;
   auto& [graph, plan] = out;

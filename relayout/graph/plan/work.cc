@@ -1,4 +1,4 @@
-// Arithmetic by kind, from the sizes of weights as they are laid out; traffic from the operands.
+// The arithmetic of each kind of node, from the sizes of its operands in their layouts; the traffic, from their bytes.
 #include "relayout/graph/plan/work.h"
 
 #include <algorithm>
@@ -25,25 +25,27 @@ struct Side {
   const Layout& layout;
 };
 
-/// What the three tensors of a convolution are in any pass: a deconvolution is one from its destination to its source.
+/// The three tensors of a convolution, named as in its forward pass, whatever the pass of the node. A deconvolution
+/// counts as a convolution from its destination to its source.
 struct ConvolutionSides {
   Side src, dst;
   const Dims& weights;
-  /// What is computed, and what is read to do so.
+  /// Of the two, the one that the node computes and the one that it reads.
   const Side &made, &read;
 };
 
 template <typename F>
-auto with_sides(const Graph& graph, const Node& node, const Implementation& way, F&& f) {
+auto with_sides(const Graph& graph, const Node& node, const Implementation& implementation, F&& f) {
   const auto side = [&](TensorId id, const std::optional<Layout>& layout) {
     return Side{graph.tensor(id).dims, layout.value()};
   };
   const bool forward = node.forward(), to_weights = node.pass == Pass::backward_weights;
   const TensorId weights = to_weights ? node.dst[0] : node.src[1];
-  Side src = forward || to_weights ? side(node.src[0], way.src[0]) : side(node.dst[0], way.dst[0]);
-  Side dst = forward      ? side(node.dst[0], way.dst[0])
-             : to_weights ? side(node.src[1], way.src[1])
-                          : side(node.src[0], way.src[0]);
+  Side src =
+      forward || to_weights ? side(node.src[0], implementation.src[0]) : side(node.dst[0], implementation.dst[0]);
+  Side dst = forward      ? side(node.dst[0], implementation.dst[0])
+             : to_weights ? side(node.src[1], implementation.src[1])
+                          : side(node.src[0], implementation.src[0]);
   const Side &made = forward || to_weights ? dst : src, &read = forward || to_weights ? src : dst;
   const ConvolutionSides sides = node.kind == Kind::deconvolution
                                      ? ConvolutionSides{dst, src, graph.tensor(weights).dims, made, read}
@@ -51,7 +53,8 @@ auto with_sides(const Graph& graph, const Node& node, const Implementation& way,
   return f(sides);
 }
 
-/// Taps that meet the source, over all places of one dim.
+/// The number of pairs of a position along one dim of the destination and a tap of the kernel there that meets the
+/// source rather than padding.
 double taps(int64_t src, int64_t dst, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad) {
   int64_t out = 0;
   for (int64_t k = 0; k < kernel; ++k) {
@@ -64,10 +67,10 @@ double taps(int64_t src, int64_t dst, int64_t kernel, int64_t stride, int64_t di
   return static_cast<double>(out);
 }
 
-void add_convolution(const Graph& graph, const Node& node, const Implementation& way, const Performance& performance,
-                     Work& work) {
+void add_convolution(const Graph& graph, const Node& node, const Implementation& implementation,
+                     const Performance& performance, Work& work) {
   const double element = bits(graph.tensor(node.src[0]).dtype) / 8.0;
-  with_sides(graph, node, way, [&](const ConvolutionSides& c) {
+  with_sides(graph, node, implementation, [&](const ConvolutionSides& c) {
     const int spatial = c.src.dims.size() - 2;
     const ConvolutionAttributes a = filled(node.as<ConvolutionAttributes>(), spatial);
     const auto groups = static_cast<double>(a.groups);
@@ -91,7 +94,7 @@ void add_convolution(const Graph& graph, const Node& node, const Implementation&
       work.flops = 2 * met * fraction_up(groups, lanes);
       return;
     }
-    // Vectors are along the channels that are made; blocks narrower than a vector leave the rest of it unused.
+    // Vectors hold channels of the result. Blocks that are narrower than a vector leave the rest of it unused.
     made = fraction_up(made, lanes) * (block(c.made) > 1 ? std::max(1.0, lanes / block(c.made)) : 1);
     work.flops = 2 * met * groups * made * fraction_up(read, block(c.read));
   });
@@ -106,7 +109,7 @@ double recurrent(const Graph& graph, const Node& node) {
   const Dims& src = graph.tensor(node.src[0]).dims;  // T N C
   const double steps = static_cast<double>(src[0]) * static_cast<double>(src[1]);
   const double once = 2 * steps * (elements(graph, node.src[3]) + elements(graph, node.src[4]));
-  // The gradients of data and of weights are a product each.
+  // Backward, the gradients of data and of weights take one product each.
   return node.forward() ? once : 2 * once;
 }
 
@@ -118,7 +121,7 @@ double window(const Graph& graph, const Node& node) {
   return elements(graph, reduced) * static_cast<double>(checked_product(kernel).value_or(0));
 }
 
-/// Operations an element of what is not linear, about.
+/// Operations for each element, roughly: functions such as exp take several.
 double operations(const Node& node) {
   constexpr double kPlain = 1, kExponential = 12;
   if (node.kind == Kind::lrn) return static_cast<double>(node.as<LrnAttributes>().size) + kExponential;
@@ -141,14 +144,14 @@ double operations(const Node& node) {
   }
 }
 
-double flops_of(const Graph& graph, const Node& node, const Implementation& way) {
+double flops_of(const Graph& graph, const Node& node, const Implementation& implementation) {
   switch (node.kind) {
     case Kind::inner_product: return product(graph, node);
     case Kind::matmul:
       return 2 * elements(graph, node.dst[0]) * static_cast<double>(graph.tensor(node.src[0]).dims.back());
     case Kind::rnn: return recurrent(graph, node);
     case Kind::pooling: return window(graph, node);
-    default: return operations(node) * std::max(padded(way.src[0]), padded(way.dst[0]));
+    default: return operations(node) * std::max(padded(implementation.src[0]), padded(implementation.dst[0]));
   }
 }
 
