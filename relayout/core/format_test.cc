@@ -72,20 +72,25 @@ TEST(Format, PyTorchStorageOrder) {
 // XLA's tiled layout F32[3,5]{1,0:T(2,2)}: element (2,3) is at 17.
 TEST(Format, XlaTile) { EXPECT_EQ(bound("AB2a2b", {3, 5}).offset(Dims{2, 3}), 17); }
 
-// MACE's image tables, element by element: the image's size and pixel (x, y), lane k of each element.
-TEST(Format, MaceImages) {
-  struct Pixel {
-    int64_t x, y, k;
-  };
-  struct Case {
-    const char* name;
-    Dims dims;
-    int64_t width, height;
-    Pixel (*pixel)(const Dims& i, const Dims& e);
-  };
+struct Pixel {
+  int64_t x, y, k;
+};
+
+/// One of MACE's images: its size, and for an element's index i within extents e its pixel (x, y) and lane k.
+struct MaceImage {
+  const char* name;
+  Dims dims;
+  int64_t width, height;
+  Pixel (*pixel)(const Dims& i, const Dims& e);
+};
+
+const Dims kMaceActivation{2, 6, 5, 3};
+
+/// As MACE's documentation has them.
+std::vector<MaceImage> mace_images() {
   const auto up = [](int64_t v) { return (v + 3) / 4; };
-  const Dims act{2, 6, 5, 3}, filter{6, 5, 3, 2}, depthwise{1, 6, 3, 2};
-  const Case cases[] = {
+  const Dims act = kMaceActivation, filter{6, 5, 3, 2}, depthwise{1, 6, 3, 2};
+  return {
       {"mace:in_out_channel", act, 3 * up(6), 2 * 5,
        [](const Dims& i, const Dims& e) {
          return Pixel{i[1] / 4 * e[3] + i[3], i[0] * e[2] + i[2], i[1] % 4};
@@ -122,7 +127,10 @@ TEST(Format, MaceImages) {
          return Pixel{(i[2] * e[3] + i[3]) * ((e[1] + 3) / 4) + i[1] / 4, i[0], i[1] % 4};
        }},
   };
-  for (const Case& c : cases) {
+}
+
+TEST(Format, MaceImages) {
+  for (const MaceImage& c : mace_images()) {
     for (const char* pitch : {"", ";pitch=64"}) {
       const Format format = Format::parse(std::string(c.name) + pitch);
       const ImageExtent image = format.image(c.dims);
@@ -137,9 +145,9 @@ TEST(Format, MaceImages) {
       });
     }
   }
-  EXPECT_EQ(bound("mace:in_out_channel", act), bound("nh|Cw4c", act));
+  EXPECT_EQ(bound("mace:in_out_channel", kMaceActivation), bound("nh|Cw4c", kMaceActivation));
   EXPECT_NE(bind_error("mace:dw_conv2d_filter", {2, 6, 3, 2}).find("M = 2"), std::string::npos);
-  EXPECT_NE(bind_error("nh|Cw4c;pitch=5", act).find("pitch"), std::string::npos);
+  EXPECT_NE(bind_error("nh|Cw4c;pitch=5", kMaceActivation).find("pitch"), std::string::npos);
 }
 
 TEST(Format, DomainNamesMeanTheirLetters) {

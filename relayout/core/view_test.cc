@@ -191,6 +191,9 @@ TEST(View, ReshapeIsExactlyWhatStridesCanSay) {
   }
   EXPECT_GT(views, 100);
   EXPECT_GT(copies, 100);
+}
+
+TEST(View, ReshapeFindsAMissingExtentAndNamesTheAxesThatNeedACopy) {
   const Layout nhwc = Format::parse("nhwc").bind({2, 3, 4, 5});
   try {
     view(nhwc, {2, 60});

@@ -36,7 +36,9 @@ USERS = ("tools", "tests", "examples", "bench", "python", "docs")
 # are written with one class, and random layout problems are made by one.
 INSIDERS = {"bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},
             "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},
-            "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"}}
+            "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},
+            "tests/support/measured_costs_fixture.h": {"relayout/execute/measure/step.h"},
+            "tests/support/node_check.cc": {"relayout/execute/onednn/descriptor.h"}}
 
 # Folders that are pure arithmetic: the standard library, without threads, streams and files.
 PURE = ("core", "reorder", "solve")

@@ -179,7 +179,7 @@ TEST(ReorderProperty, MoreColumnsThanABlockHas) {
                               "dcba", "ABcd16a16b", "ABcd16b16a", "aBcd16b", "Abcd8a"};
   const Dims shapes[] = {{32, 512, 3, 3}, {16, 5, 40, 30}, {8, 25, 40, 28}, {64, 16, 64, 7}, {4, 50, 144, 16}};
   for (const Dims& dims : shapes) {
-    for (int i = 0; i < (slow_tests() ? 12 : 4) && !HasFatalFailure(); ++i) {
+    for (int i = 0; i < (slow_tests() ? 8 : 4) && !HasFatalFailure(); ++i) {
       run("ABcd16b16a", "abcd", dims, i);
       run("abcd", "bdac", dims, i);
       run(tags[pick(rng, 0, 9)], tags[pick(rng, 0, 9)], dims, i);

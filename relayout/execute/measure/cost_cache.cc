@@ -1,4 +1,4 @@
-// The memory of measured times, and its file's reader and writer.
+// Measured times by key, and the reader and writer of their file.
 #include "relayout/execute/measure/cost_cache.h"
 
 #include <algorithm>
@@ -152,7 +152,7 @@ fs::path default_cost_file() {
     return fs::path(value ? value : "");
   };
   if (const fs::path file = variable("RELAYOUT_COST_FILE"); !file.empty()) return file;
-  // The specification of these folders wants absolute paths.
+  // The XDG specification says that relative paths are to be ignored.
   fs::path folder = variable("XDG_CACHE_HOME");
   if (!folder.is_absolute()) {
     const fs::path home = variable("HOME");

@@ -1,4 +1,4 @@
-// What measuring has found on this machine: times by key, in memory and, if asked, in a file.
+// Cost cache: times that were measured on this machine, by key, in memory and, if asked, in a file.
 //
 //     CostCache cache;
 //     cache.load(default_cost_file());                       // what earlier runs have found
@@ -6,8 +6,9 @@
 //     cache.save(default_cost_file());                       // joined with what is there by now
 //
 // The file is lines of text: "relayout-costs 1", one "KEY VALUE" an entry (32 hexadecimal digits, a number that is not
-// negative, "inf" for what cannot be made), "end COUNT". Keys tell everything apart that a time depends on, the machine
-// and the library's code among it, so entries from elsewhere lie beside one's own and are never found.
+// negative, "inf" for what cannot be made), "end COUNT". A key is made of everything that a time depends on, including
+// the machine and the library's code. So a file may also have times of other machines and revisions: they are never
+// found.
 #pragma once
 
 #include <chrono>
@@ -22,15 +23,15 @@ namespace relayout::execute {
 
 class CostCache {
  public:
-  /// Limits of the memory and of a file.
+  /// Limits of the entries in memory and of a file's size.
   static constexpr std::size_t kMaxEntries = std::size_t{1} << 20;
   static constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
   std::optional<double> find(const graph::CostKey& key) const;
-  /// Remembers, in place of what was there. False where it is full. Error{invalid_argument}: a value that is negative
-  /// or no number.
+  /// Remembers the value, and replaces the one that the key had. False where the cache is full.
+  /// Error{invalid_argument}: a value that is negative or no number.
   bool insert(const graph::CostKey& key, double value);
-  /// Has no such entry from now on, nor has a file that it is saved to.
+  /// Removes the entry, here and, by the next save(), from the file.
   void forget(const graph::CostKey& key);
   std::size_t size() const { return entries_.size(); }
 
@@ -57,8 +58,8 @@ class CostCache {
 /// .cache in HOME); empty where neither is set.
 std::filesystem::path default_cost_file();
 
-/// What every measured time depends on beside what it is of: the library's code, the processor's name and caches, the
-/// instruction set in use, the backend with its settings and the number of threads.
+/// The key of everything that all times depend on: the library's code, the processor's name and caches, the instruction
+/// set in use, the backend with its settings, and the number of threads.
 graph::CostKey environment_key(const graph::Backend& backend);
 
 }  // namespace relayout::execute

@@ -1,4 +1,4 @@
-// Answers of a backend as text, read when they are asked for: see remembering_backend.h.
+// A backend's answers as lines of text, each parsed when its question is asked: see remembering_backend.h.
 #include "relayout/execute/measure/remembering_backend.h"
 
 #include <charconv>
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The limit of entries is that of bytes.
+/// The size of the file limits the entries as well.
 constexpr cpu::EntryFile kFile{"file of ways", "relayout-ways", "1", std::size_t{1} << 30};
 constexpr std::string_view kHeader = "relayout-ways 1\n";
 constexpr std::size_t kKeyDigits = 32;
@@ -57,7 +57,7 @@ std::string text_of(const std::vector<Implementation>& answer) {
   return out;
 }
 
-/// Words of a line, one after the other; what is no number is -2.
+/// The words of a line, one after the other; a word that should be a number and is not counts as -2.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}
@@ -79,7 +79,8 @@ class Words {
   std::string_view rest_;
 };
 
-/// The layout of a tensor of these dims, or nothing where it is another's or none. `digits` is memory for it.
+/// The layout that the words say, for a tensor of these dims; nothing where they say none or one of other dims.
+/// `digits` is memory to work in.
 std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Digits>& digits) {
   if (words.number() != dims.size()) return std::nullopt;
   digits.resize(static_cast<std::size_t>(dims.size()));
@@ -98,14 +99,14 @@ std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Di
   return Layout::from_digits(dims, digits, words.number());
 }
 
-/// Nothing where the text is no answer for that node.
+/// The answer that the text has for a node; nothing where it has none for this node.
 std::optional<std::vector<Implementation>> answer_of(std::string_view text, const Graph& graph, const Node& node) {
   Words words(text);
   std::vector<Implementation> out;
   std::vector<Digits> digits;
   const int64_t count = words.number();
   if (count < 0 || count > static_cast<int64_t>(text.size())) return std::nullopt;
-  // Layouts are large: none is moved.
+  // Layouts are large, so each is made where it stays.
   out.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     Implementation& way = out.emplace_back(Implementation{.name = std::string(words.word())});
@@ -136,7 +137,7 @@ std::string text_of(const CostKey& key) {
   return out;
 }
 
-/// Lines by key; they point into the text.
+/// Lines of the file's text by key.
 using Lines = std::unordered_map<std::string_view, std::string_view>;
 
 Lines lines_of(std::string_view text, const fs::path& path) {
@@ -165,8 +166,8 @@ struct RememberingBackend::Impl {
     }
   }
 
-  /// What was answered to the question of that key, here or in the file. Layouts are large in memory: lines are kept,
-  /// and read when they are asked for.
+  /// The line that answers the question of that key, from this process or the file. Lines are kept instead of layouts,
+  /// which are large in memory.
   std::optional<std::string_view> line(const std::string& key) const {
     if (const auto found = fresh.find(key); found != fresh.end()) return found->second;
     if (const auto found = saved.find(key); found != saved.end()) return found->second;
@@ -174,7 +175,7 @@ struct RememberingBackend::Impl {
     return std::nullopt;
   }
 
-  /// What is new, joined with what the file has by now.
+  /// New answers together with those that the file has by now.
   void write();
 
   const graph::Backend& backend;

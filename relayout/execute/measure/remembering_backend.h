@@ -1,14 +1,15 @@
-// Remembering backend: what a backend offers, asked once for every machine.
+// Remembering backend: a backend whose answers are kept, so that each question is asked once on a machine.
 //
 //     auto onednn = onednn_backend(2);
 //     auto backend = remembering_backend(*onednn, default_ways_file());
 //     optimize(graph, *backend, costs);                      // milliseconds where all is known
 //
-// A backend finds its implementations by making descriptors, which takes the time of planning. The file is lines of
-// text: "relayout-ways 1", one "KEY ANSWER" a question, "end COUNT". Keys tell everything apart that an answer depends
-// on, as those of costs do (cost_cache.h); an answer that does not fit the question is asked anew. Requests that are
-// equal are one question, however they are spelt: layouts of an answer are spelt as those that were asked first had it.
-// Threads may ask at the same time, one after the other gets its answer; make() is as the backend's own.
+// A backend finds a node's implementations by making descriptors, which takes most of the time of planning. The file is
+// lines of text: "relayout-ways 1", one "KEY ANSWER" a question, "end COUNT". A key is made of everything that an
+// answer depends on, as keys of costs are (cost_cache.h). An answer of the file that does not fit its question is asked
+// for again. Questions with equal layouts are one question, whatever the strides of dims of extent 1; the layouts of
+// its answer have the strides that were asked for first. Several threads may ask at the same time and are answered one
+// after the other. make() is the backend's own.
 #pragma once
 
 #include <filesystem>
@@ -22,12 +23,12 @@ namespace relayout::execute {
 
 class RememberingBackend : public graph::Backend {
  public:
-  /// Of a file; fewer answers are kept where they would be more.
+  /// The largest size of a file; answers that would make it larger are not kept.
   static constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
   /// Reads the file, if there is one; an empty path: nothing is kept. `backend` must stay.
   RememberingBackend(const graph::Backend& backend, std::filesystem::path file);
-  /// Saves, and keeps quiet where that fails.
+  /// Saves; an error is not reported.
   ~RememberingBackend() override;
 
   std::string name() const override;
@@ -44,13 +45,13 @@ class RememberingBackend : public graph::Backend {
                                           const graph::Implementation* forward_implementation,
                                           graph::Executable* forward) const override;
 
-  /// Writes what is new, joined with what the file has by now; a damaged file is replaced. Errors: io, and those of a
-  /// file that is another's (unsupported) or too large (limit).
+  /// Writes new answers together with those that the file has by now; a damaged file is replaced. Errors: io,
+  /// unsupported (the file is not one of answers), limit (it is too large).
   void save();
-  /// What went wrong with reading the file (corrupt, unsupported, limit, io), or with writing it last: answers are good
-  /// nevertheless, but are not kept, other than in place of a corrupt one.
+  /// What went wrong when the file was read (corrupt, unsupported, limit, io), or written last. Answers are good
+  /// nevertheless, but are not kept unless the file was corrupt and can be replaced.
   const std::optional<Error>& file_error() const;
-  /// Questions that were answered from memory, and those that were not.
+  /// How many questions were answered from memory or the file, and how many the backend was asked.
   int64_t remembered() const;
   int64_t asked() const;
 
@@ -61,7 +62,7 @@ class RememberingBackend : public graph::Backend {
 
 std::unique_ptr<RememberingBackend> remembering_backend(const graph::Backend& backend, std::filesystem::path file = {});
 
-/// Beside default_cost_file(): "ways.txt"; empty where that is.
+/// "ways.txt" in the folder of default_cost_file(); empty where that is empty.
 std::filesystem::path default_ways_file();
 
 }  // namespace relayout::execute

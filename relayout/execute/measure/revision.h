@@ -5,8 +5,8 @@
 
 namespace relayout::execute {
 
-/// 16 hexadecimal digits of the library's sources, compiler and flags (cmake/SourceRevision.cmake): times and ways that
-/// another revision has found are not this one's.
+/// 16 hexadecimal digits of the library's sources, compiler and flags (cmake/SourceRevision.cmake). Times and
+/// implementations that another revision has found may be different ones.
 std::string_view source_revision();
 
 }  // namespace relayout::execute

@@ -1,4 +1,4 @@
-// The backend: implementations are found by walking the library's, and made by finding the same one again.
+// The backend: it finds implementations by going through all that the library lists, and makes one by finding it again.
 #include "relayout/execute/onednn/backend.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const La
   const Arguments args = arguments(graph, node);
   Layouts out = attempt;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    // What was asked for is kept in its own spelling.
+    // An operand whose layout was asked for keeps the strides that it was asked with.
     if (operand(node, i) == kNone || out[i]) continue;
     const int arg = i < node.src.size() ? args.src[i] : args.dst[i - node.src.size()];
     out[i] = layout_of(desc.query_md(dnnl::query::exec_arg_md, arg));
@@ -39,8 +39,8 @@ std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const La
   return out;
 }
 
-/// The same from offset 0 on, as primitives see them: where an operand begins in memory is no matter of theirs. One
-/// with strides below zero, which has no descriptor, stays.
+/// The same layouts with offset 0: where an operand begins in memory does not matter to a primitive. A layout with
+/// negative strides, which has no descriptor, is left as it is.
 Layouts from_zero(Layouts layouts) {
   for (std::optional<Layout>& layout : layouts) {
     if (layout && !layout->empty() && layout->offset_range().first == layout->offset0()) layout = moved(*layout, 0);
@@ -146,7 +146,7 @@ class OneDnnBackend : public Backend {
     if (!known) list.push_back(std::move(implementation));
   }
 
-  /// Where only reference implementations take padded layouts, others over all of the padding.
+  /// Adds implementations that compute over padding as well, where only reference ones accept the padded layouts.
   void add_whole(const Graph& graph, const Node& node, const Implementation* forward,
                  std::vector<Implementation>& list) const {
     const std::vector<Implementation> before = list;
@@ -184,7 +184,7 @@ class OneDnnBackend : public Backend {
                                              " in the layouts that are planned");
   }
 
-  /// Calls visit(found, layouts) for every implementation of every attempt, until it says true. `whole` as in
+  /// Calls visit(found, layouts) for every implementation of every attempt, until it returns true. `whole` is as in
   /// descriptors().
   template <typename Visit>
   bool walk(const Graph& graph, const Node& node, const Implementation* forward, const std::vector<Layouts>& list,
@@ -217,8 +217,8 @@ class OneDnnBackend : public Backend {
     return false;
   }
 
-  /// Whether a backward primitive reads what its forward one leaves in the workspace. The library does not ask for
-  /// that of LRN, whose kernels each leave something else.
+  /// Whether a backward primitive reads what its forward one leaves in the workspace. For LRN the library does not ask
+  /// for the same implementation on both sides, although each leaves something different there.
   static bool continues(const Node& node, const dnnl::primitive_desc& backward, const dnnl::primitive_desc& forward) {
     const dnnl::memory::desc wanted = backward.workspace_desc();
     if (wanted.get_size() == 0) return true;
@@ -226,8 +226,8 @@ class OneDnnBackend : public Backend {
     return node.kind != graph::Kind::lrn || std::string_view(backward.impl_info_str()) == forward.impl_info_str();
   }
 
-  /// The forward primitive that a backward one is made with: the planned one, or where that is an own kernel any in its
-  /// layouts, else in those of its sources.
+  /// The forward primitive that a backward one is made with: the planned one. Where that is an own kernel, any
+  /// primitive in its layouts, else any in the layouts of its sources.
   Found find_hint(const Graph& graph, NodeId id, const Implementation* forward) const {
     const Node& node = graph.node(id);
     if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr);
@@ -244,8 +244,8 @@ class OneDnnBackend : public Backend {
     return out;
   }
 
-  /// The implementation of that name in the planned layouts. Which ones there are may depend on the number of threads:
-  /// then the first one in these layouts, if possible no reference.
+  /// The implementation of that name in the planned layouts. Which implementations there are may depend on the number
+  /// of threads. Where this one is missing, the first one in these layouts is taken, preferably not a reference.
   Found find(const Graph& graph, const Node& node, const Implementation& wanted, const Implementation* forward) const {
     const Layouts planned = from_zero(joined(wanted.src, wanted.dst));
     Found out;

@@ -1,8 +1,8 @@
 // Descriptor: a Layout and a type as oneDNN's memory descriptor, and back (internal to execute/onednn).
 //
-// Both ways are exact, or nothing: a descriptor has strides >= 0 and blocks that are dense and innermost; a Layout has
-// no Winograd transform, no packed RNN weights and no compensation terms. Where an element 0 lies is no part of a
-// descriptor here: offset0 of a layout is added to the data pointer.
+// Both conversions are exact or give nothing. A descriptor can only have strides >= 0 and blocks that are dense and
+// innermost; a Layout has no Winograd transform, no packed RNN weights and no compensation terms. A descriptor does not
+// say where element 0 lies: offset0 of a layout is added to the data pointer.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -21,15 +21,16 @@ std::optional<dnnl::memory::data_type> data_type_of(DType dtype);
 std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype);
 /// A descriptor whose layout a primitive chooses.
 std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype);
-/// Where the descriptor says more than a layout can, or is empty: nothing.
+/// The layout of a descriptor; nothing where it says more than a layout can, or is empty.
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
 
-/// The same elsewhere in memory.
+/// The same layout with another offset0.
 Layout moved(const Layout& layout, int64_t offset0);
 
-/// Layouts equal to this one as a family of tags spells it, wherever they begin, or nothing where it is none of them.
-/// Strides of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags it knows.
-/// `unblocked`: dims of one block without it, as gemm wants weights that other kernels have in blocks.
+/// An equal layout whose strides are those of a tag of the family, or nothing where no tag of it is this layout.
+/// Strides of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags that it knows.
+/// `unblocked`: a dim that is a single block is written without it, as gemm wants weights that other kernels have in
+/// blocks.
 enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4, unblocked };
 inline constexpr int kSpellingCount = 7;
 std::optional<Layout> spelled(const Layout& layout, Spelling spelling);

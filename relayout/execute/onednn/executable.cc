@@ -45,7 +45,8 @@ class PrimitiveExecutable : public Executable {
         zeros_.push_back(
             {i - node.src.size(), cpu::make_plan({Layout::strided(dims, Dims(dims.size(), 0)), DType::f32}, to)});
       }
-      // Reference implementations and softmax leave padding as it is, those over all of it do not know it.
+      // Reference implementations and softmax leave padding as it is, and a primitive that computes over padding as
+      // well writes other values there.
       const bool leaves_padding = is_reference(desc.impl_info_str()) || node.kind == graph::Kind::softmax || whole;
       if (is_src || !layouts[i] || !leaves_padding) continue;
       paddings_.push_back({i - node.src.size(), ZeroPadding(*layouts[i], graph.tensor(operand(node, i)).dtype)});
@@ -82,7 +83,7 @@ class PrimitiveExecutable : public Executable {
   int64_t scratch_bytes() const override { return own_bytes_; }
 
  private:
-  /// An operand's memory object, and where its element 0 lies after what the run is given.
+  /// An operand's memory object, and how far its element 0 lies from the pointer that a run is given.
   struct Slot {
     dnnl::memory memory{};
     int64_t offset = 0;
@@ -120,7 +121,7 @@ class PrimitiveExecutable : public Executable {
     return arg == DNNL_ARG_DIFF_SCALE && has_scale && wants_shift;
   }
 
-  /// What the primitive computes and the graph does not ask for.
+  /// Memory for a result that the primitive computes and the graph does not use.
   static std::vector<int> unused_results(const Graph& graph, const Node& node) {
     Node all = node;
     const Arguments asked = arguments(graph, node);
@@ -135,7 +136,7 @@ class PrimitiveExecutable : public Executable {
     return out;
   }
 
-  /// A result of the forward primitive that its graph did not ask for.
+  /// A result of the forward primitive that its graph does not use.
   static const dnnl::memory* unused_result(Executable* forward, int arg) {
     const auto* hint = dynamic_cast<const PrimitiveExecutable*>(forward);
     const bool is_result = arg == DNNL_ARG_DST_ITER || arg == DNNL_ARG_DST_ITER_C;
@@ -168,7 +169,7 @@ class PrimitiveExecutable : public Executable {
   Node node_;
   static constexpr float kZero = 0;
   std::vector<Slot> src_{}, dst_{};
-  /// Destinations that the library adds to.
+  /// Destinations to which the library adds, so that they must be zero before a run.
   std::vector<std::pair<std::size_t, Plan>> zeros_{};
   std::vector<std::pair<std::size_t, ZeroPadding>> paddings_{};
   std::vector<std::pair<int, dnnl::memory>> own_{};

@@ -35,7 +35,7 @@ std::optional<Layout> vectors(const Layout& layout, int axis) {
   try {
     Layout out = merge(layout, axis, layout.ndims() - 1);
     out = (axis == 0 ? unsqueeze(out, 0) : merge(out, 0, axis - 1)).canonical();
-    // Only rows of values that follow each other: more digits would pass for blocks.
+    // Only where the values of a row follow each other: further digits would look like blocks.
     if (out.digits(0).size() > 1 || out.digits(1).size() > 1) return std::nullopt;
     return out;
   } catch (const Error& error) {
@@ -44,7 +44,7 @@ std::optional<Layout> vectors(const Layout& layout, int axis) {
   }
 }
 
-/// Statistics have one dim here and the outer dims of the data there; both are row-major.
+/// Statistics have one dim in a graph, and the outer dims of the data in oneDNN; both are row-major.
 std::optional<Layout> statistics(const Graph& graph, const Node& node, const Layout& layout) {
   if (layout.offset0() != 0 || !layout.contiguous_in(MemoryFormat::contiguous)) return std::nullopt;
   Dims outer = graph.tensor(node.src[0]).dims;
@@ -68,7 +68,8 @@ void add(std::vector<Layouts>& list, Layouts attempt) {
   if (!known) list.push_back(std::move(attempt));
 }
 
-/// All operands in one family of tags, where they are in it; equal layouts in one spelling.
+/// Gives operands that are in a family of tags the strides that its tags have, so that equal layouts have equal
+/// strides.
 Layouts spelled_as(const Layouts& layouts, Spelling spelling) {
   Layouts out = layouts;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -90,7 +91,7 @@ bool may_be_any(const Graph& graph, const Node& node, std::size_t i) {
   return compute_bound(node.kind) || i >= node.src.size();
 }
 
-/// The same digits, all of whose places are elements.
+/// The same digits with padding counted as elements.
 Layout unpadded(const Layout& layout) {
   std::vector<Digits> digits;
   for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
@@ -98,7 +99,7 @@ Layout unpadded(const Layout& layout) {
 }
 
 std::optional<Layout> lead_of(const Node& node, const Layouts& requests) {
-  // Data comes first in every list; what leads is the first operand of the highest rank.
+  // Data comes first in every list. The others follow the first operand of the highest rank.
   std::optional<Layout> lead;
   for (std::size_t i = 0; i < operand_count(node); ++i) {
     if (requests[i] && (!lead || requests[i]->ndims() > lead->ndims())) lead = requests[i];
@@ -125,7 +126,7 @@ bool is_presented(const Graph& graph, const Node& node, std::size_t i) {
 }
 
 std::optional<Layout> presented(const Graph& graph, const Node& node, std::size_t i, const Layout& layout) {
-  // Cells and the reference of softmax take strides for lengths of rows, also those of dims of extent 1.
+  // Recurrent cells and the reference of softmax compute lengths of rows from strides, also those of dims of extent 1.
   const bool by_rows = node.kind == Kind::softmax || (node.kind == Kind::rnn && layout.ndims() <= 4);
   if (by_rows) return spelled(layout, Spelling::plain).value_or(layout);
   if (!is_presented(graph, node, i)) return layout;
@@ -165,7 +166,8 @@ std::vector<Layouts> attempts(const Graph& graph, const Node& node, const Layout
 std::vector<Layouts> attempts_for(const Graph& graph, const Node& node, const Layouts& layouts) {
   std::vector<Layouts> spellings, out;
   for (int s = 0; s < kSpellingCount; ++s) add(spellings, spelled_as(layouts, static_cast<Spelling>(s)));
-  // First as the library itself spells weights, which have many spellings; then as they are; then all is left to it.
+  // Equal weights can have different strides, so they are tried with those of the library's tags first, then as they
+  // are; at last the library chooses all layouts.
   for (int open = 0; open < 3; ++open) {
     for (const Layouts& spelling : spellings) {
       Layouts attempt = spelling;

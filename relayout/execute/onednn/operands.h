@@ -8,7 +8,7 @@
 
 namespace relayout::execute {
 
-/// Both lists as one.
+/// Sources and destinations in one list.
 Layouts joined(std::span<const graph::LayoutRequest> src, std::span<const graph::LayoutRequest> dst);
 
 /// The tensor of operand i (sources, then destinations), or kNone.
@@ -22,20 +22,21 @@ std::optional<Layout> presented(const graph::Graph& graph, const graph::Node& no
 /// Whether presented() changes the dims: then oneDNN cannot choose the layout.
 bool is_presented(const graph::Graph& graph, const graph::Node& node, std::size_t i);
 
-/// The layouts to ask the library for, so that what comes out has the requested ones: in each spelling that the
-/// requests have, and with `any` resolved where oneDNN takes none. `lead` is what operands of memory-bound primitives
-/// follow where no request says it.
+/// The layouts to try the library with, so that operands get the layouts that are asked for: one attempt for each
+/// spelling that these have, with `any` replaced where oneDNN does not accept it. `lead` is the layout that operands of
+/// memory-bound primitives follow where none is asked for.
 std::vector<Layouts> attempts(const graph::Graph& graph, const graph::Node& node, const Layouts& requests,
                               const std::optional<Layout>& lead);
-/// The same for layouts that are all known.
+/// The same where all layouts are known.
 std::vector<Layouts> attempts_for(const graph::Graph& graph, const graph::Node& node, const Layouts& layouts);
 
-/// Memory descriptors for an attempt; nothing where oneDNN cannot say one of them. `whole`: padding counts as elements.
+/// Memory descriptors for an attempt; nothing where oneDNN cannot express one of them. `whole`: padding counts as
+/// elements.
 std::optional<OperandDescs> descriptors(const graph::Graph& graph, const graph::Node& node, const Layouts& attempt,
                                         bool whole = false);
 
-/// Whether a node may be computed over padding too, as all its operands have one padded layout: then the library need
-/// not mind tails, and the padding is written zero afterwards.
+/// Whether a node may be computed over padding as well, because all its operands have the same padded layout. The
+/// library then has no tails to treat, and the padding is set to zero afterwards.
 bool takes_whole(const graph::Node& node, const Layouts& layouts);
 
 }  // namespace relayout::execute

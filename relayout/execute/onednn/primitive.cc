@@ -10,7 +10,21 @@ using graph::Pass;
 
 namespace {
 
-/// In the order of the table of graph.h, as if nothing were absent.
+Arguments rnn_arguments(bool forward) {
+  Arguments out{{DNNL_ARG_SRC_LAYER, DNNL_ARG_SRC_ITER, DNNL_ARG_SRC_ITER_C, DNNL_ARG_WEIGHTS_LAYER,
+                 DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS},
+                {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C}};
+  if (forward) return out;
+  for (int arg : {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C, DNNL_ARG_DIFF_DST_LAYER,
+                  DNNL_ARG_DIFF_DST_ITER, DNNL_ARG_DIFF_DST_ITER_C}) {
+    out.src.push_back(arg);
+  }
+  out.dst = {DNNL_ARG_DIFF_SRC_LAYER,     DNNL_ARG_DIFF_SRC_ITER,     DNNL_ARG_DIFF_SRC_ITER_C,
+             DNNL_ARG_DIFF_WEIGHTS_LAYER, DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS};
+  return out;
+}
+
+/// In the order of the table of graph.h, with an argument for each operand, also where the node has none.
 Arguments all_arguments(const Node& node) {
   const bool forward = node.forward();
   switch (node.kind) {
@@ -23,19 +37,7 @@ Arguments all_arguments(const Node& node) {
         return {{DNNL_ARG_SRC, DNNL_ARG_DIFF_DST}, {DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS}};
       }
       return {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS}, {DNNL_ARG_DST}};
-    case Kind::rnn: {
-      Arguments rnn{{DNNL_ARG_SRC_LAYER, DNNL_ARG_SRC_ITER, DNNL_ARG_SRC_ITER_C, DNNL_ARG_WEIGHTS_LAYER,
-                     DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS},
-                    {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C}};
-      if (forward) return rnn;
-      for (int arg : {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C, DNNL_ARG_DIFF_DST_LAYER,
-                      DNNL_ARG_DIFF_DST_ITER, DNNL_ARG_DIFF_DST_ITER_C}) {
-        rnn.src.push_back(arg);
-      }
-      rnn.dst = {DNNL_ARG_DIFF_SRC_LAYER,     DNNL_ARG_DIFF_SRC_ITER,     DNNL_ARG_DIFF_SRC_ITER_C,
-                 DNNL_ARG_DIFF_WEIGHTS_LAYER, DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS};
-      return rnn;
-    }
+    case Kind::rnn: return rnn_arguments(node.forward());
     case Kind::batch_normalization:
     case Kind::layer_normalization:
       if (!forward) {

@@ -1,8 +1,9 @@
 // Batch normalization of f32 in training, forward and backward, at the speed of memory in any layout of activations.
 //
-// oneDNN's kernels reach that in blocks alone, and write past the caches what the next primitive reads. Here a group of
-// channels is summed up and then normalized, while it is near; the destination may have another layout than the
-// sources, which saves a reorder behind it. With d = x - centre of a channel, both passes are one:
+// oneDNN's kernels reach that speed only in blocked layouts, and write past the caches although the next primitive
+// reads their results. Here a group of channels is summed up and then normalized while it is in the caches. The
+// destination may have another layout than the sources, which saves a reorder after it. With d = x - centre of a
+// channel, forward and backward are the same two passes:
 //
 //     forward     sums of d and d d, centre = any element;     dst = a d + c, centre = the mean
 //                 (again, from the mean, where that element lies so far from it that digits of the variance are lost)
@@ -27,14 +28,14 @@ using graph::Pass;
 
 namespace {
 
-/// Channels that are normalized together.
+/// So many channels are normalized together.
 constexpr int64_t kGroup = 16;
 /// Places that are done before the next group's: channels last, where groups take turns, what stays in the first cache;
 /// so is what is moved to another order. Else what single precision may add up.
 constexpr int64_t kTurnTile = 32, kMoveTile = 256, kLongTile = 4096;
-/// Between the rows of a tile, so that they do not share sets of the cache.
+/// Elements between the rows of a tile, so that rows do not share sets of the cache.
 constexpr int64_t kTileRow = kMoveTile + 16;
-/// Elements that are worth a thread.
+/// So many elements are worth a thread.
 constexpr int64_t kGrain = 1 << 15;
 
 using Four = float __attribute__((vector_size(16)));
@@ -49,7 +50,7 @@ Four load(const float* at) {
 }
 void store(float* at, const Four& value) { std::memcpy(at, &value, sizeof value); }
 
-/// Per lane.
+/// Sums of each lane.
 struct Factors {
   const float *centre, *a, *b, *c;
 };
@@ -163,7 +164,7 @@ class BatchNormalizationExecutable : public Executable {
     BatchNormalizationExecutable* self;
     const float *x, *diff;
     float* y;
-    /// Sources and destinations behind the first ones.
+    /// The sources and destinations after the first ones.
     std::array<const float*, 4> parameters;
     std::array<float*, 2> results;
   };
@@ -224,8 +225,9 @@ class BatchNormalizationExecutable : public Executable {
     }
   }
 
-  /// Whether the sums must be made again, from centres nearer to the means: squares of an outlier's distance, of which
-  /// the distance's square is taken away, leave less of the variance the larger they are.
+  /// Whether the sums must be computed again, with centres nearer to the means. The variance is the mean of d d less
+  /// the square of the mean of d; where the centre is far from the mean both are large, and their difference loses
+  /// digits.
   bool recentre(int64_t begin, int64_t end) {
     constexpr double kFar = 16;
     const auto count = static_cast<double>(images_ * places_);
@@ -257,7 +259,7 @@ class BatchNormalizationExecutable : public Executable {
     }
   }
 
-  /// Places side by side as lanes.
+  /// For layouts whose places of a channel are side by side: each lane has a place.
   void sum_row(const float* x, const float* diff, int64_t places, int64_t c) {
     std::array<float, kGroup> centre;
     centre.fill(centre_[at(c)]);
@@ -351,7 +353,7 @@ class BatchNormalizationExecutable : public Executable {
   std::vector<double> sum_, product_;
 };
 
-/// Groups of channels begin at blocks.
+/// Groups of channels begin where blocks do.
 bool takes_groups(const ChannelGrid& grid, int64_t channels) {
   return grid.block >= channels || grid.block % kGroup == 0 || kGroup % grid.block == 0;
 }

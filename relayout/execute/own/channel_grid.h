@@ -1,4 +1,5 @@
-// Channel grid: a layout of activations as blocks of channels at places at equal distances (internal to execute).
+// Channel grid: a layout of activations whose pixels are at equal distances and whose channels are in blocks (internal
+// to execute).
 #pragma once
 
 #include <optional>
@@ -13,19 +14,19 @@ struct ChannelGrid {
   int64_t first = 0, image = 0, place = 0, block = 1, block_stride = 0;
 
   int64_t channel(int64_t c) const { return c / block * block_stride + c % block; }
-  /// The places of a channel are side by side.
+  /// Whether the places of a channel are side by side.
   bool lengthwise() const { return block == 1 && place == 1; }
-  /// The same apart from where it begins.
+  /// Whether the other grid differs at most in where it begins.
   bool same_steps(const std::optional<ChannelGrid>& other) const {
     return other && image == other->image && place == other->place && block == other->block &&
            block_stride == other->block_stride;
   }
-  /// Channels from c on that are side by side.
+  /// How many channels from c on are side by side.
   int64_t run(int64_t c) const { return block - c % block; }
 };
 
-/// Of (n, c, ...). Nothing where a layout is none: dims with several digits or padding beside the channels, channels in
-/// blocks of blocks.
+/// The grid of a layout of dims (n, c, ...). Nothing where it has none: where another dim than the channels has several
+/// digits or padding, or where channels are in blocks of blocks.
 std::optional<ChannelGrid> channel_grid(const Layout& layout);
 
 }  // namespace relayout::execute

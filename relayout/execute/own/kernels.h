@@ -5,7 +5,7 @@
 
 namespace relayout::execute {
 
-/// What a kernel is made for: `layouts` are all given, sources then destinations.
+/// The node that a kernel is made for, and the layouts of all its operands, sources then destinations.
 struct OwnRequest {
   const graph::Graph& graph;
   const graph::Node& node;
@@ -18,7 +18,7 @@ struct OwnRequest {
   const graph::Tensor& dst_tensor(std::size_t i = 0) const { return graph.tensor(node.dst[i]); }
 };
 
-// Each gives null where it cannot do the node in these layouts.
+// Each returns null where its kernel cannot run the node in these layouts.
 
 /// batch_normalization of training, forward and backward: f32, src and diff_dst in one layout, diff_src in any.
 std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& request);

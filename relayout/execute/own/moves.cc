@@ -17,7 +17,7 @@ namespace {
 
 using Moves = std::optional<std::vector<Move>>;
 
-/// What a view function gives, or nothing where a copy is needed.
+/// The layout that a view function returns, or nothing where it says that a copy is needed.
 template <typename View>
 std::optional<Layout> tried(View&& view) {
   try {
@@ -30,8 +30,8 @@ std::optional<Layout> tried(View&& view) {
 
 int counted(int axis, int ndims) { return axis < 0 ? axis + ndims : axis; }
 
-/// `count` indices of dim d, from `from_start` on of one layout to `to_start` on of another. Where blocks stand in the
-/// way, it is cut: as far as both sides are whole blocks, else to the next border of a block.
+/// Moves `count` indices of dim d, from `from_start` on in one layout to `to_start` on in another. A range that cuts
+/// blocks is moved in parts: whole blocks of both sides where possible, else up to the next border of a block.
 bool add_range(std::vector<Move>& moves, int src, const Layout& from, const Layout& to, int d, int64_t from_start,
                int64_t to_start, int64_t count) {
   for (int64_t done = 0; done < count;) {
@@ -68,7 +68,7 @@ Moves concat(const Node& node, const std::vector<Layout>& src, const Layout& dst
   return moves;
 }
 
-/// Dim `axis` seen as rows x columns, transposed.
+/// The view that splits dim `axis` into rows x columns and swaps these.
 std::optional<Layout> transposed_within(const Layout& layout, int axis, int64_t rows) {
   return tried([&] {
     const Layout parts = split(layout, axis, {rows, layout.dim(axis) / rows});
@@ -82,7 +82,7 @@ Moves shuffle(const Node& node, const Layout& src, const Layout& dst) {
   const int64_t rest = src.dim(axis) / std::max<int64_t>(a.groups, 1);
   const int64_t rows = node.forward() ? a.groups : rest;
   if (src.dim(axis) == 0) return std::vector<Move>{};
-  // From a view of the source, or into one of the destination: blocks may allow one of them.
+  // Either from a view of the source or into a view of the destination: blocks may rule out one of the two.
   if (const auto view = transposed_within(src, axis, rows)) return std::vector<Move>{{0, *view, dst}};
   const auto view = transposed_within(dst, axis, src.dim(axis) / rows);
   if (!view) return std::nullopt;
@@ -92,7 +92,7 @@ Moves shuffle(const Node& node, const Layout& src, const Layout& dst) {
 Moves view(const Graph& graph, const Node& node, const Layout& src, const Layout& dst) {
   if (const auto from = tried([&] { return view_of(graph, node, src); })) return std::vector<Move>{{0, *from, dst}};
   if (node.kind == Kind::reshape) {
-    // The other way round: the destination seen with the dims of the source.
+    // The destination is viewed with the dims of the source instead.
     Graph back;
     back.tensors.push_back({.name = {}, .dims = dst.dims()});
     back.tensors.push_back({.name = {}, .dims = src.dims()});
@@ -106,7 +106,7 @@ Moves view(const Graph& graph, const Node& node, const Layout& src, const Layout
     return std::vector<Move>{{0, src, *to}};
   }
   if (node.kind != Kind::slice) return std::nullopt;
-  // One blocked dim whose range cuts blocks is taken in parts, after all the others.
+  // A blocked dim whose range cuts blocks is moved in parts, after all other dims are sliced.
   const auto& a = node.as<graph::SliceAttributes>();
   int cut = kNone;
   for (int d = 0; d < src.ndims(); ++d) {
@@ -127,8 +127,8 @@ Moves view(const Graph& graph, const Node& node, const Layout& src, const Layout
   return moves;
 }
 
-/// Along one dim of a padded tensor: `count` indices of the destination from `start` on, and the source's indices that
-/// they take. Step 0 repeats one; without `inside`, the constant stands there.
+/// A segment along one dim of a padded tensor: `count` indices of the destination from `start` on, and the source's
+/// indices that they take. Step 0 repeats one index; where `inside` is false, the segment holds the constant.
 struct Segment {
   int64_t start, count;
   int64_t first, step;
@@ -173,7 +173,7 @@ bool add_pads(std::vector<Move>& moves, const std::vector<std::vector<Segment>>&
   }
   const auto& list = dims[static_cast<std::size_t>(d)];
   for (const Segment& s : list) {
-    // A dim that stays as it is may be blocked.
+    // A dim that is not padded may be blocked.
     const bool whole = list.size() == 1 && s.step == 1;
     const auto to = tried([&] { return whole ? dst : narrow(dst, d, s.start, s.count); });
     const auto from = tried([&] { return whole || !s.inside ? src : taken(src, d, s); });

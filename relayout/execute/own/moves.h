@@ -16,8 +16,8 @@ struct Move {
   Layout from, to;
 };
 
-/// The moves that make a node's destination, or nothing where views cannot say them in these layouts. Together they
-/// write every element; padding is left to the caller.
+/// The moves that make a node's destination; nothing where views cannot express them in these layouts. Together they
+/// write every element. The caller writes the padding.
 std::optional<std::vector<Move>> moves_of(const graph::Graph& graph, const graph::Node& node,
                                           const std::vector<Layout>& src, const Layout& dst);
 

@@ -44,7 +44,7 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
   }
 }
 
-/// `any` in the way of the first operand that has a layout, else row-major.
+/// Replaces `any` by a layout that follows the first operand that has one, else by row-major.
 Layouts resolved(const Graph& graph, const Node& node, const Layouts& requests) {
   Layouts out = requests;
   const auto lead = std::ranges::find_if(requests, [](const auto& request) { return request.has_value(); });

@@ -1,9 +1,9 @@
 // Own kernels: what this project computes itself, beside a backend (internal to execute). Names begin "relayout:".
 //
-// Whatever only moves elements is a few reorders between views: channel shuffle, concat into any layout, slices,
-// reshapes that are no views, broadcast, padding. Gather, resampling at other places than a backend's, and a reorder
-// with a shift are small kernels; batch normalization of training is one that is fast in every layout. They take any
-// layouts that views and offset tables can say, and keep padding zero.
+// Nodes that only move elements are a few reorders between views: channel shuffle, concat into any layout, slices,
+// reshapes that are not views, broadcast, padding. The others have kernels: gather, resampling at positions that a
+// backend does not have, a reorder that adds a constant, and batch normalization of training, which is fast in every
+// layout. Own kernels work in any layout that views and tables of offsets can express, and keep padding zero.
 //
 //     for (Implementation& own : own_implementations(graph, node, requests)) ...
 //     make_own(graph, node, own, threads)->run(src, dst);
@@ -15,10 +15,10 @@
 
 namespace relayout::execute {
 
-/// A layout an operand, sources then destinations; nothing is `any`, or absent.
+/// A layout for each operand, sources then destinations; nothing for `any` layout or an absent operand.
 using Layouts = std::vector<std::optional<Layout>>;
 
-/// The ways to run a node by own kernels in the requested layouts; `any` is what the first source has, else row-major.
+/// The own implementations of a node in the given layouts. `any` becomes the layout of the first source, or row-major.
 std::vector<graph::Implementation> own_implementations(const graph::Graph& graph, const graph::Node& node,
                                                        const Layouts& requests);
 /// Error{unsupported} where own_implementations() does not offer it.
@@ -26,8 +26,7 @@ std::unique_ptr<graph::Executable> make_own(const graph::Graph& graph, const gra
                                             const graph::Implementation& implementation, int threads);
 bool is_own(std::string_view name);
 
-/// The layout of other dims in the way of `lead`: in its family of tags (row-major, channels last, blocked), else
-/// row-major.
+/// A layout for other dims that follows `lead`: row-major, channels last or blocked if that is, else row-major.
 Layout following(const Dims& dims, const Layout& lead);
 
 }  // namespace relayout::execute

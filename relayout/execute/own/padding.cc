@@ -21,7 +21,7 @@ ZeroPadding::ZeroPadding(const Layout& layout, DType dtype) {
     }
     if (part.runs.empty()) continue;
     for (Run& run : part.runs) run.offset += layout.offset0() * size;
-    // Places of dims before this one that are padding themselves have their zeros already.
+    // The padding of the dims before this one has its zeros already.
     for (int other = 0; other < layout.ndims(); ++other) {
       for (const Digit& digit : layout.digits(other)) {
         if (other != d && digit.extent > 1) part.axes.push_back({digit.extent, digit.stride * size});

@@ -8,19 +8,19 @@
 
 namespace relayout::execute {
 
-/// Zeros for the padding of a layout: made once, run often. Elements of 1 to 8 bytes.
+/// Writes zeros to a layout's padding; made once, and run often. Elements have 1 to 8 bytes.
 class ZeroPadding {
  public:
   ZeroPadding() = default;
   ZeroPadding(const Layout& layout, DType dtype);
-  /// `data` is what the layout's offsets count from.
+  /// The layout's offsets count from `data`.
   void run(void* data) const noexcept;
 
  private:
   struct Run {
     int64_t offset, bytes;
   };
-  /// The padding of one dim: runs of bytes, at each place of the other dims.
+  /// The padding of one dim: runs of bytes, which repeat at each place of the other dims.
   struct Part {
     std::vector<Run> runs{};
     /// Digits of the other dims, strides in bytes.

@@ -1,7 +1,7 @@
 // Resampling of f32 in any layouts, at any of the places that resampling.h knows: forward, and backward by scattering.
 //
-// Every index is looked up in a table of offsets a dim. Channels that follow each other in memory on both sides (nhwc,
-// blocks) are a run, which is the innermost loop; else (nchw) the places of a row are.
+// Each dim has a table of offsets by index. Where channels follow each other in memory on both sides (nhwc, blocks),
+// the innermost loop runs over them; else (nchw) over the places of a row.
 #include <algorithm>
 
 #include "relayout/execute/own/kernels.h"
@@ -14,7 +14,7 @@ using graph::Executable;
 
 namespace {
 
-/// A place of the source that counts for one of the destination.
+/// A place of the source that contributes to one of the destination.
 struct Corner {
   int64_t offset;
   float weight;
@@ -35,7 +35,7 @@ class ResamplingExecutable : public Executable {
       batches_.push_back({src.offset0() + src.dim_offset(0, n), dst.offset0() + dst.dim_offset(0, n)});
     }
     for (int64_t c = 0; c < src.dim(1); ++c) add_channel(src.dim_offset(1, c), dst.dim_offset(1, c));
-    // One to three spatial dims as three, the missing ones outermost with one place.
+    // One to three spatial dims are treated as three: the missing ones are outermost and have extent 1.
     const int missing = 5 - src.ndims();
     for (int d = 0; d < 3; ++d) {
       std::vector<Place>& places = places_[static_cast<std::size_t>(d)];
@@ -136,7 +136,7 @@ class ResamplingExecutable : public Executable {
     }
   }
 
-  /// Zeros in every element of the source's gradient.
+  /// Sets every element of the source's gradient to zero.
   void clear(float* diff_src) const {
     for (const auto& [n, unused] : batches_) {
       for (const ChannelRun& run : channels_) {

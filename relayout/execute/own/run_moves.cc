@@ -1,5 +1,5 @@
-// Moves as an executable: one reorder a part, then zeros in the padding. A reorder node's shift is added where the
-// reorder itself cannot do it.
+// Moves as an executable: one reorder for each part, then zeros in the padding. The constant that a reorder node adds
+// is added afterwards where the reorder cannot do it.
 #include <cmath>
 
 #include "relayout/cpu/reorder.h"
@@ -48,7 +48,7 @@ class MovesExecutable : public Executable {
       const DType from = move.src == kNone ? DType::f32 : r.src_tensor(static_cast<std::size_t>(move.src)).dtype;
       plans_.push_back({move.src, cpu::make_plan({move.from, from}, {move.to, type}, scaling.attributes)});
     }
-    // One reorder into all of the destination fills the padding itself.
+    // A single reorder that writes the whole destination also fills its padding.
     const bool filled = plans_.size() == 1 && plans_[0].second.dst().layout == r.dst() && shift_ == 0;
     if (!filled) padding_ = ZeroPadding(r.dst(), type);
     if (r.node.kind == Kind::pad) constant_ = static_cast<float>(r.node.as<graph::PadAttributes>().value);
@@ -71,7 +71,7 @@ class MovesExecutable : public Executable {
   ZeroPadding padding_{};
   int threads_;
   float constant_ = 0, shift_;
-  /// The destination's range, for the shift: it is without gaps then.
+  /// Where the constant is added: all elements of the destination, which has no gaps then.
   int64_t first_, count_;
 };
 

@@ -31,13 +31,13 @@ struct Step {
   std::optional<Plan> reorder;
 };
 
-/// The reorder between a caller's tensor and a copy, kept while descriptors stay.
+/// The reorder between a caller's tensor and a copy, kept for the next run with the same descriptor.
 struct Edge {
   CopyId copy = kNone;
   std::optional<Plan> reorder;
 };
 
-/// All bits of the elements and the padding of a part of a buffer.
+/// Sets all bits of the elements and the padding of a copy, and no other bytes of its buffer.
 void fill_ones(const TensorDesc& desc, void* data) {
   const Layout& layout = desc.layout;
   std::vector<Digits> digits;
@@ -118,7 +118,7 @@ struct Model::Impl {
             .dst = planned.dst};
   }
 
-  /// Row-major constants are read where the graph keeps them; the reordered ones lie here.
+  /// Memory of reordered constants; row-major ones are read where the graph keeps them.
   void load_constants() {
     for (std::size_t i = 0; i < plan.copies.size(); ++i) {
       const auto id = static_cast<CopyId>(i);
@@ -171,7 +171,7 @@ struct Model::Impl {
     cpu::run(reorder, src, dst, run_options(threads));
   }
 
-  /// Buffers of a caller take the place of the arena's for one run.
+  /// For one run, buffers of the caller replace those of the arena.
   void bind(CopyId id, void* at) {
     const auto i = static_cast<std::size_t>(id);
     if (!external[i]) external[i] = base[i];
@@ -183,7 +183,8 @@ struct Model::Impl {
     }
   }
 
-  /// Whether a copy is all of its buffer: itself, what was computed in its place, or another view of all elements.
+  /// Whether a copy covers all of its buffer: it is the buffer's own copy, was computed in its place, or is another
+  /// view of all its elements.
   bool fills_its_buffer(CopyId id) const {
     const TensorDesc own = desc(id), all = desc(root(id));
     return id == root(id) || own == all ||
@@ -191,7 +192,7 @@ struct Model::Impl {
             own.layout.offset_range() == all.layout.offset_range());
   }
 
-  /// An output that nodes and reorders write as the caller wants it.
+  /// An output that nodes and reorders can write directly into the caller's memory.
   bool direct(std::size_t output, const TensorDesc& wanted) const {
     const CopyId id = plan.outputs[output];
     const auto is_it = [&](CopyId other) { return root(other) == root(id); };
@@ -239,7 +240,7 @@ struct Model::Impl {
   void take_input(std::size_t i, const Source& source, One& one) {
     const CopyId id = plan.inputs[i];
     if (source.desc == desc(id) && options.input_scale == 1 && !source.desc.layout.padded()) {
-      // Nothing writes an input's copy.
+      // No step writes into an input's copy, so the caller's memory can serve as such.
       return bind(id, const_cast<void*>(source.data));
     }
     std::optional<Plan>& reorder = inputs[i].reorder;
@@ -280,7 +281,8 @@ struct Model::Impl {
     if (options.check_padding) check_padding(step);
   }
 
-  /// Ones where a step will write, elements and padding; not over the source that a node in place reads.
+  /// Sets all bits of what a step will write, elements and padding, except where a node in place still reads its
+  /// source.
   void poison(const Step& step, CopyId id) const {
     const auto is_its_place = [&](CopyId src) { return src != kNone && is_in_place(plan, src, id); };
     if (std::ranges::any_of(step.src, is_its_place)) return;
@@ -359,7 +361,7 @@ std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data) {
     if (width < 8) return (bytes[offset / 2] >> (offset % 2 * 4) & 15) == 0;
     return std::all_of(bytes + offset * (width / 8), bytes + (offset + 1) * (width / 8), [](auto b) { return b == 0; });
   };
-  // Dim by dim: the indices that are padding in it, all those of the others.
+  // Dim by dim: indices that are padding in this dim, with all indices of the other dims.
   for (int d = 0; d < layout.ndims(); ++d) {
     if (padded[d] == layout.dim(d) || layout.empty()) continue;
     Dims index(layout.ndims(), 0);

@@ -28,10 +28,10 @@ struct Destination {
 };
 
 struct ModelOptions {
-  /// For finding errors: every buffer is filled with ones before it is written, and after each primitive and reorder
-  /// its padding must hold zero, else run() throws Error{internal} with the node, the tensor and the index.
+  /// For tests: fills every buffer with ones before it is written, and checks after each primitive and reorder that its
+  /// padding holds zero. Where it does not, run() throws Error{internal} with the node, the tensor and the index.
   bool check_padding = false;
-  /// Scale of inputs whose type is not the graph's (u8 photos): value * scale.
+  /// Values of inputs whose type is not the graph's, such as photos in u8, are multiplied by it.
   float input_scale = 1;
 };
 
@@ -44,13 +44,13 @@ struct StepTime {
 
 struct Profile {
   std::vector<StepTime> steps;
-  /// Of the whole run, measured around it.
+  /// The time of the whole run, which is more than the sum of its steps.
   int64_t nanoseconds = 0;
 };
 
 /// Bytes that a model holds beside the graph's own constants.
 struct ModelMemory {
-  /// Of activations: what is allocated, and what it would be without sharing.
+  /// Bytes of activations: as allocated, and as they would be if buffers did not share memory.
   int64_t activations = 0, activations_unshared = 0;
   /// Constants in their planned layouts.
   int64_t constants = 0;
@@ -61,19 +61,19 @@ struct ModelMemory {
 
 class Model {
  public:
-  /// Makes all primitives and reorders ready, for the backend's number of threads. `backend` may go afterwards. Errors:
-  /// unsupported (an unknown operator, a primitive that the backend cannot make), invalid_argument (a plan that reads
-  /// what is not there), those of Plan::make.
+  /// Makes all primitives and reorders, for the backend's number of threads. The backend is not needed afterwards.
+  /// Errors: unsupported (an unknown operator, a primitive that the backend cannot make), invalid_argument (a plan that
+  /// reads what is not there), those of Plan::make.
   Model(graph::Graph graph, graph::LayoutPlan plan, const graph::Backend& backend, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  /// One an input and one an output of the graph. An input in the planned layout is read where it is, an output in it
-  /// written there. Errors: invalid_argument (count or dims; names the tensor), internal (the backend failed). Not from
-  /// two threads at once.
+  /// Takes a source for each input of the graph and a destination for each output. Those in the planned layout are read
+  /// and written where they are; others are reordered. Errors: invalid_argument (count or dims; names the tensor),
+  /// internal (the backend failed). Only one thread at a time may run a model.
   void run(std::span<const Source> inputs, std::span<const Destination> outputs);
-  /// The same, timing each step.
+  /// Runs as run() does, and times each step.
   Profile profile(std::span<const Source> inputs, std::span<const Destination> outputs);
 
   const graph::Graph& graph() const;
@@ -88,7 +88,7 @@ class Model {
 /// Channels of a block that fill a register of the instruction set in use, for Policy::blocked: 16 or 8.
 int channel_block();
 
-/// The first padding place of a tensor's memory that does not hold zero, by its index; nothing where all do.
+/// The index of the first place in a tensor's padding that does not hold zero; nothing where all do.
 std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data);
 
 }  // namespace relayout::execute

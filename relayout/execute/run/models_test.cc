@@ -36,7 +36,7 @@ class ModelsUnder : public testing::TestWithParam<Policy> {
 
 TEST_P(ModelsUnder, EqualTheReference) {
   for (const graph::ModelBuilder& each : graph::models()) {
-    // Channels that are no multiples of a block, and some that are; threads likewise.
+    // Channels that are no multiples of a block, on one thread; and some that are, on two.
     for (int threads : {1, 2}) {
       const int64_t channels = 8 + 4 * threads;
       SCOPED_TRACE(std::string(each.name) + ", channels " + std::to_string(channels));

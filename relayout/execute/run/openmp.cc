@@ -44,7 +44,8 @@ class OpenMpPool : public cpu::ThreadPool {
     struct Call {
       void (*body)(void*, int, int);
       void* state;
-      // For checkers that cannot look into the runtime.
+      // Tells the thread sanitizer, which cannot look into OpenMP's runtime, that the call was written before it is
+      // read.
       std::atomic<bool> ready = false;
     } call{body, state};
     call.ready.store(true, std::memory_order_release);

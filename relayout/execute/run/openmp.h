@@ -3,19 +3,19 @@
 // oneDNN's usual builds run on OpenMP. Its threads spin for a while after each primitive, so a reorder on a pool of its
 // own would share their cores with them: it runs on the same threads instead. The runtime is found at run time, as it
 // is the one that the library brought: GNU's, or LLVM's, which has GNU's entry points too. Where there is none (oneDNN
-// sequential, or on oneTBB), nothing is set, and reorders run on oneTBB. What else in the process brings OpenMP is not
-// told apart.
+// sequential, or on oneTBB), nothing is set, and reorders run on oneTBB. OpenMP is also used where something else than
+// oneDNN has brought it into the process.
 #pragma once
 
 #include "relayout/cpu/threads.h"
 
 namespace relayout::execute {
 
-/// What steps run with: up to so many threads, of OpenMP where it is there.
+/// Options to run reorders with: up to so many threads, which are OpenMP's where it is there.
 cpu::RunOptions run_options(int threads);
 
-/// How many threads OpenMP uses, for as long as a scope lasts: oneDNN takes the calling thread's setting, both where a
-/// primitive is made and where it runs.
+/// Sets how many threads OpenMP uses until the end of the scope. oneDNN takes the calling thread's setting, both when a
+/// primitive is made and when it runs.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);

@@ -1,5 +1,5 @@
-// A net of two thousand nodes: its cheapest plan is found and proven, and the backend is asked about each different node
-// once. (bench/propagation says how long planning takes.)
+// A net of two thousand nodes: its cheapest plan is found and proven, and the backend is asked about each different
+// node once. (bench/propagation says how long planning takes.)
 #include <gtest/gtest.h>
 
 #include "relayout/execute/measure/remembering_backend.h"

@@ -11,7 +11,6 @@
 #include "tests/support/optimize_fixture.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/simple_costs.h"
-#include "tests/support/slow_tests.h"
 
 namespace relayout::execute {
 namespace {

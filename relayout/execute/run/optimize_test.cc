@@ -11,7 +11,6 @@
 #include "tests/support/optimize_fixture.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/simple_costs.h"
-#include "tests/support/slow_tests.h"
 
 namespace relayout::execute {
 namespace {
@@ -28,7 +27,7 @@ using solve::Assignment;
 /// memory, a destination would follow a source that repeats, resampling goes backward in its forward one's layouts,
 /// PReLU reads padded blocks and a view of them, LRN and PReLU go backward over views that begin within memory.
 std::vector<unsigned> seeds() {
-  std::vector<unsigned> out(test::slow_tests() ? 60 : 20);
+  std::vector<unsigned> out(60);
   std::iota(out.begin(), out.end(), 0U);
   out.insert(out.end(), {495, 662, 791, 918, 1052, 1620, 3263});
   return out;

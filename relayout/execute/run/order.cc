@@ -55,7 +55,7 @@ class Ordering {
     contents(id) = Contents::values;
   }
 
-  /// Inserts the reorders that make a copy.
+  /// Inserts the reorders that make a copy before it is read.
   void read(CopyId id, const std::string& reader) {
     const Copy& copy = plan_.copy(id);
     if (contents(id) == Contents::nothing && copy.from != kNone) {
@@ -75,7 +75,7 @@ class Ordering {
     contents(id) = Contents::values;
   }
 
-  /// Whether one lies in the other, or both are the same.
+  /// Whether one copy lies in the memory of the other, or both are the same.
   bool related(CopyId a, CopyId b) const {
     const auto lies_in = [&](CopyId inner, CopyId outer) {
       while (inner != kNone && inner != outer) inner = plan_.copy(inner).view_of;
@@ -128,7 +128,7 @@ class Ordering {
   const LayoutPlan& plan_;
   PlanOrder out_;
   std::vector<Contents> contents_;
-  std::vector<bool> given_;  // by roots of inputs and constants
+  std::vector<bool> given_;  // by copy: an input, or a constant as the graph has it
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Order: the nodes and reorders of a plan in the order in which they run.
 //
-// Nodes stand in the graph's order, a reorder before the first node that reads what it makes. A copy whose memory is
-// another's is ready when a node or reorder wrote it there, or, for what a view node gives, when the other one is; the
-// destination of a concat that moves nothing is ready when all its parts are.
+// Nodes run in the graph's order. A reorder runs just before the first node that reads its result. A copy that lies in
+// another one's memory (view_of) can be read once a node or reorder has written it there; the result of a view node can
+// be read as soon as the other copy can. A concat whose sources were written into its destination moves nothing: its
+// destination can be read when all these parts can.
 #pragma once
 
 #include <vector>
@@ -11,14 +12,14 @@
 
 namespace relayout::execute {
 
-/// One of the two.
+/// A node or a reorder: the other one is kNone.
 struct PlanStep {
   graph::NodeId node = graph::kNone;
   graph::CopyId reorder = graph::kNone;
 };
 
 struct PlanOrder {
-  /// Reorders of constants, once; and each run's steps.
+  /// Reorders of constants, which run once when the model is made; and the steps of each run.
   std::vector<PlanStep> load, run;
 };
 

@@ -1,9 +1,9 @@
-// Plan tensors: memory for what a plan takes and gives, for those who time it.
+// Plan tensors: memory for a plan's inputs and outputs, to time runs of the plan with.
 //
 //     PlanTensors tensors(graph, plan);
 //     model.run(tensors.sources(), tensors.destinations());
 //
-// Each is in the layout that the plan gives it: inputs and outputs whose layouts are free are a part of the plan.
+// Each has the layout that the plan has chosen for it.
 #pragma once
 
 #include "relayout/execute/run/execute.h"
