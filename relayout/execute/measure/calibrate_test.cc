@@ -158,7 +158,7 @@ TEST_F(CalibrateTest, SpeedsAreWorkOverTime) {
   EXPECT_DOUBLE_EQ(found.speeds.flops_per_us, 2.0 * 64 * 64 * 3 * 3 * 56 * 56 / kUs);
   // A copy reads half of the bytes and writes the other half, each rounded to whole floats.
   EXPECT_NEAR(found.speeds.near_bytes_per_us, static_cast<double>(machine.l2 / 2) / kUs, 8 / kUs);
-  EXPECT_NEAR(found.speeds.memory_bytes_per_us, static_cast<double>(3 * machine.near_l3()) / kUs, 8 / kUs);
+  EXPECT_NEAR(found.speeds.memory_bytes_per_us, static_cast<double>(3 * machine.l3_share()) / kUs, 8 / kUs);
   EXPECT_EQ(found.speeds.call_us, kUs);
   EXPECT_EQ(found.speeds.step_us, 0);
 }
