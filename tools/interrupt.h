@@ -1,5 +1,6 @@
-// Signals that end the command. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end it with the exit code 130. The SIGBUS that comes
-// where another process shortens a mapped file ends it as an error of that file, exit code 4. No signal leaves a file.
+// Signals that end the command. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT end it with the exit code 130. The SIGBUS that
+// comes where another process shortens a mapped file ends it as an error of that file, exit code 4. No signal leaves a
+// file.
 #pragma once
 
 #include <csignal>

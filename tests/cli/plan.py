@@ -308,7 +308,7 @@ def plan_messages(command):
     expect(json.loads(command.ok("check", "plan.json", "--json"))["left_out"], 5, "left_out")
     for flag in ("--batch", "--random-weights"):
         result = command.run("check", "plan.json", flag, "2")
-        assert result.returncode == 2 and "there is no --model" in result.stderr, result.stderr
+        assert result.returncode == 2 and "goes only with --model" in result.stderr, result.stderr
     command.ok("check", "plan.json", "--model", model)
     operations = plan["certificate"]["operations"]
     for i in (0, len(operations) - 1):

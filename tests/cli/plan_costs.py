@@ -70,7 +70,11 @@ def plan_files(command):
     os.mkdir(command.path("folder/.costs.txt.lock"))
     result = command.run(*measured, more_env={"RELAYOUT_COST_FILE": command.path("folder/costs.txt")})
     expect((result.returncode, len(told(result))), (0, 1), "a file that cannot be written: " + result.stderr)
-    # Ways that the file has, and the backend has not: their plans are left out, with the reason.
+    return plan_unknown_ways(command, model, costs, measured)
+
+
+def plan_unknown_ways(command, model, costs, measured):
+    """Ways that the file has and the backend has not: their plans are left out, with the reason."""
     def used(policy):
         text = command.ok("plan", model, "--threads", "1", "--policy", policy, "--json", more_env=costs)
         return {one["implementation"] for one in json.loads(text)["primitives"]}
