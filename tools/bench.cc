@@ -195,9 +195,9 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_bench(CLI::App& app) {
+Verb add_bench(CommandLine& line) {
   auto [command, json] = add_verb(
-      app, "bench", "Measure the time of a conversion, and of copying as many bytes",
+      line, "bench", "Measure the time of a conversion, and of copying as many bytes",
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56\n"
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --to-dtype u8 --scale 255 --threads 2 --json\n"
       "  relayout bench --suite --filter transpose\n"
@@ -205,29 +205,29 @@ Verb add_bench(CLI::App& app) {
       "times are medians. Tensors that fit into the caches are measured in the caches. The flags for scales, zero\n"
       "points and padding are those of convert.");
   auto options = std::make_shared<Options>();
-  command->add_option("--src", options->src, "Layout to convert from");
-  command->add_option("--dst", options->dst, "Layout to convert to");
-  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4");
-  command->add_option("--dtype", options->dtype, "Element type; f32 unless given");
-  command->add_option("--to-dtype", options->to_dtype, "Element type to convert to; the same unless given");
-  add_value_options(*command, options->values);
+  command.add_option("--src", options->src, "Layout to convert from");
+  command.add_option("--dst", options->dst, "Layout to convert to");
+  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4");
+  command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
+  command.add_option("--to-dtype", options->to_dtype, "Element type to convert to; the same unless given");
+  add_value_options(command, options->values);
   command
-      ->add_option("--misalign", options->misalign,
-                   "Both tensors start this many bytes after the start of a page; 0 unless given")
-      ->check(CLI::Range(int64_t{0}, bench::kMostMisaligned));
-  command->add_option("--threads", options->threads, "Number of threads; 1 unless given, 0 is all");
-  command->add_option("--repeat", options->repeat, "Number of repetitions; 15 unless given");
-  command->add_flag("--verify", options->verify,
-                    "Compare the result with the reference implementation; up to 4 Mi elements");
-  add_tune_option(*command, options->tune,
+      .add_option("--misalign", options->misalign,
+                  "Both tensors start this many bytes after the start of a page; 0 unless given")
+      .between(0, bench::kMostMisaligned);
+  command.add_option("--threads", options->threads, "Number of threads; 1 unless given, 0 is all");
+  command.add_option("--repeat", options->repeat, "Number of repetitions; 15 unless given");
+  command.add_flag("--verify", options->verify,
+                   "Compare the result with the reference implementation; up to 4 Mi elements");
+  add_tune_option(command, options->tune,
                   "Time several plans and show the fastest as well; --tune=FILE remembers it in FILE");
-  command->add_flag("--suite", options->suite, "Measure the project's own list of conversions, each against its goal");
-  command->add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
-  command->add_option("--filter", options->filter,
-                      "Measure only those of --suite or --sweep whose names contain this text");
-  command->add_flag("--quick", options->quick, "Measure a shorter form of --suite or --sweep");
-  command->add_option("--out", options->out, "Write the JSON to this file as well");
-  command->add_flag("-f,--force", options->force, "Replace a file that exists");
+  command.add_flag("--suite", options->suite, "Measure the project's own list of conversions, each against its goal");
+  command.add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
+  command.add_option("--filter", options->filter,
+                     "Measure only those of --suite or --sweep whose names contain this text");
+  command.add_flag("--quick", options->quick, "Measure a shorter form of --suite or --sweep");
+  command.add_option("--out", options->out, "Write the JSON to this file as well");
+  command.add_flag("-f,--force", options->force, "Replace a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

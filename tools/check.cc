@@ -69,9 +69,9 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_check(CLI::App& app) {
+Verb add_check(CommandLine& line) {
   auto [command, json] = add_verb(
-      app, "check", "Check by its certificate that a saved plan is the cheapest",
+      line, "check", "Check by its certificate that a saved plan is the cheapest",
       "  relayout plan net.onnx -o plan.json\n"
       "  relayout check plan.json\n"
       "  relayout check plan.json --model net.onnx\n"
@@ -82,12 +82,12 @@ Verb add_check(CLI::App& app) {
       "right and that no choice is missing.\n"
       "A plan that does not agree with its certificate is bad data (exit code 3); the message says where it differs.");
   auto options = std::make_shared<Options>();
-  command->add_option("PLAN", options->path, "The plan, a .json file")->required();
-  command->add_option("--model", options->model.path,
-                      "The model that the plan was made for, an .onnx file or model:NAME");
-  command->add_option("--batch", options->model.batch, "Batch size of the plan; that of the model's file unless given")
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--random-weights", options->model.random_weights, "The seed that the plan was made with");
+  command.add_option("PLAN", options->path, "The plan, a .json file").required();
+  command.add_option("--model", options->model.path,
+                     "The model that the plan was made for, an .onnx file or model:NAME");
+  command.add_option("--batch", options->model.batch, "Batch size of the plan; that of the model's file unless given")
+      .between(1, 1 << 20);
+  command.add_option("--random-weights", options->model.random_weights, "The seed that the plan was made with");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

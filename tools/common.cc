@@ -33,12 +33,11 @@ void usage_error(std::string message, std::string field, std::string value, std:
                               std::move(limit)));
 }
 
-std::pair<CLI::App*, std::shared_ptr<bool>> add_verb(CLI::App& app, const std::string& verb,
-                                                     const std::string& description, const std::string& examples) {
-  CLI::App* command = app.add_subcommand(verb, description);
-  command->footer("Examples:\n" + examples);
+std::pair<Command, std::shared_ptr<bool>> add_verb(CommandLine& line, const std::string& verb,
+                                                   const std::string& description, const std::string& examples) {
+  Command command = line.add_verb(verb, description, "Examples:\n" + examples);
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print JSON, errors included");
+  command.add_flag("--json", *json, "Print JSON, errors included");
   return {command, json};
 }
 

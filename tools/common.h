@@ -3,13 +3,12 @@
 //
 // A verb is a function that adds a subcommand and says how to run it:
 //
-//     Verb add_describe(CLI::App& app);
+//     Verb add_describe(CommandLine& line);
 //
 // Errors carry an exit code by where the value came from: the same Error{overflow} is a usage error for
 // --dims and bad data for a file's shape. from_command_line() and from_data() say which it is.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "relayout/core/format.h"
+#include "tools/command_line.h"
 
 namespace relayout::tools {
 
@@ -79,26 +79,26 @@ auto from_data(F&& f) {
 
 /// One subcommand: how to run it, and whether --json was given (its errors are then JSON too).
 struct Verb {
-  CLI::App* command = nullptr;
+  Command command{};
   std::function<int()> run;
   std::shared_ptr<bool> json;
 };
 
-Verb add_describe(CLI::App& app);
-Verb add_offset(CLI::App& app);
-Verb add_index(CLI::App& app);
-Verb add_convert(CLI::App& app);
-Verb add_compare(CLI::App& app);
-Verb add_bench(CLI::App& app);
-Verb add_plan(CLI::App& app);
-Verb add_check(CLI::App& app);
-Verb add_run(CLI::App& app);
-Verb add_tags(CLI::App& app);
-Verb add_doctor(CLI::App& app);
+Verb add_describe(CommandLine& line);
+Verb add_offset(CommandLine& line);
+Verb add_index(CommandLine& line);
+Verb add_convert(CommandLine& line);
+Verb add_compare(CommandLine& line);
+Verb add_bench(CommandLine& line);
+Verb add_plan(CommandLine& line);
+Verb add_check(CommandLine& line);
+Verb add_run(CommandLine& line);
+Verb add_tags(CommandLine& line);
+Verb add_doctor(CommandLine& line);
 
 /// A subcommand with its description, examples and --json.
-std::pair<CLI::App*, std::shared_ptr<bool>> add_verb(CLI::App& app, const std::string& verb,
-                                                     const std::string& description, const std::string& examples);
+std::pair<Command, std::shared_ptr<bool>> add_verb(CommandLine& line, const std::string& verb,
+                                                   const std::string& description, const std::string& examples);
 
 /// Writes to standard output at once. Error{io} where it does not take the text.
 void write_stdout(std::string_view text);

@@ -281,27 +281,27 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_compare(CLI::App& app) {
+Verb add_compare(CommandLine& line) {
   auto [command, json] =
-      add_verb(app, "compare", "Compare the tensors of two files, whatever their layouts and types are",
+      add_verb(line, "compare", "Compare the tensors of two files, whatever their layouts and types are",
                "  relayout compare x.npy y.npy --from-a nchw --from-b nhwc\n"
                "  relayout compare x.npy y.npy --from-a nchw --from-b nChw16c --dims 2,17,5,4\n"
                "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
                "The exit code is 0 where the tensors are equal and 1 where they differ. Values are compared exactly;\n"
                "NaN equals NaN, and -0 equals 0.");
   auto options = std::make_shared<Options>();
-  command->add_option("A", options->a, "First file; - is standard input")->required();
-  command->add_option("B", options->b, "Second file; - is standard input")->required();
-  command->add_option("--from-a", options->from_a, "Layout of A; needed where the file does not record it");
-  command->add_option("--from-b", options->from_b, "Layout of B, likewise");
-  command->add_option("--dims", options->dims, "Logical extents of both tensors");
-  command->add_option("--dtype-a", options->dtype_a, "Element type of A; needed where the file does not record it");
-  command->add_option("--dtype-b", options->dtype_b, "Element type of B, likewise");
-  command->add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
-  command->add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
-  command->add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
-  command->add_option("--max-memory", options->max_memory,
-                      "Compare in parts that take about this much memory, for example 64M; at least 1M");
+  command.add_option("A", options->a, "First file; - is standard input").required();
+  command.add_option("B", options->b, "Second file; - is standard input").required();
+  command.add_option("--from-a", options->from_a, "Layout of A; needed where the file does not record it");
+  command.add_option("--from-b", options->from_b, "Layout of B, likewise");
+  command.add_option("--dims", options->dims, "Logical extents of both tensors");
+  command.add_option("--dtype-a", options->dtype_a, "Element type of A; needed where the file does not record it");
+  command.add_option("--dtype-b", options->dtype_b, "Element type of B, likewise");
+  command.add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
+  command.add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
+  command.add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
+  command.add_option("--max-memory", options->max_memory,
+                     "Compare in parts that take about this much memory, for example 64M; at least 1M");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -206,9 +206,9 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_convert(CLI::App& app) {
+Verb add_convert(CommandLine& line) {
   auto [command, json] = add_verb(
-      app, "convert", "Convert a tensor file to another layout, element type or file format",
+      line, "convert", "Convert a tensor file to another layout, element type or file format",
       "  relayout convert x.npy y.npy --from nchw --to nhwc\n"
       "  relayout convert photo.png photo.npy --to nChw16c --to-dtype f32 --scale 0.00392157\n"
       "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
@@ -223,24 +223,23 @@ Verb add_convert(CLI::App& app) {
       "--max-memory limits the mapped pages of both files and the scratch memory, not the program itself\n"
       "(some 10M). What is read from a pipe or decoded must fit into the limit as a whole.");
   auto options = std::make_shared<Options>();
-  command->add_option("IN", options->input, "Input file; - is standard input")->required();
-  command->add_option("OUT", options->output, "Output file; - is standard output")->required();
-  command->add_option("--to", options->to, "Layout of the output")->required();
-  command->add_option("--from", options->from, "Layout of the input; needed where the file does not record it");
-  command->add_option("--dims", options->dims,
-                      "Logical extents; needed where the file's shape does not determine them");
-  command->add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
-  command->add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
-  add_value_options(*command, options->values);
-  command->add_option("--tensor", options->tensor,
-                      "Name of the tensor, in the input and in an .npz or .safetensors output");
-  command->add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
-  command->add_option("--max-memory", options->max_memory,
-                      "Convert in parts that take about this much memory, for example 64M; at least 1M");
-  add_tune_option(*command, options->tune,
+  command.add_option("IN", options->input, "Input file; - is standard input").required();
+  command.add_option("OUT", options->output, "Output file; - is standard output").required();
+  command.add_option("--to", options->to, "Layout of the output").required();
+  command.add_option("--from", options->from, "Layout of the input; needed where the file does not record it");
+  command.add_option("--dims", options->dims, "Logical extents; needed where the file's shape does not determine them");
+  command.add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
+  command.add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
+  add_value_options(command, options->values);
+  command.add_option("--tensor", options->tensor,
+                     "Name of the tensor, in the input and in an .npz or .safetensors output");
+  command.add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
+  command.add_option("--max-memory", options->max_memory,
+                     "Convert in parts that take about this much memory, for example 64M; at least 1M");
+  add_tune_option(command, options->tune,
                   "Time several plans for about a second and use the fastest; --tune=FILE remembers it in FILE");
-  command->add_flag("-f,--force", options->force, "Replace an output file that exists");
-  command->add_flag("--explain", options->explain, "Print how the conversion is done");
+  command.add_flag("-f,--force", options->force, "Replace an output file that exists");
+  command.add_flag("--explain", options->explain, "Print how the conversion is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

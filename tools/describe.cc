@@ -269,16 +269,16 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_describe(CLI::App& app) {
+Verb add_describe(CommandLine& line) {
   auto [command, json] =
-      add_verb(app, "describe", "Show a layout: its strides, blocks, padding, size, offsets and memory",
+      add_verb(line, "describe", "Show a layout: its strides, blocks, padding, size, offsets and memory",
                "  relayout describe nChw8c --dims 2,17,5,4\n"
                "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
                "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
   auto options = std::make_shared<Options>();
-  command->add_option("LAYOUT", options->layout, "Layout expression")->required();
-  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4")->required();
-  command->add_option("--dtype", options->dtype, "Element type; f32 unless given");
+  command.add_option("LAYOUT", options->layout, "Layout expression").required();
+  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4").required();
+  command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -126,9 +126,9 @@ int run(bool json) {
 
 }  // namespace
 
-Verb add_doctor(CLI::App& app) {
+Verb add_doctor(CommandLine& line) {
   auto [command, json] = add_verb(
-      app, "doctor", "Show the libraries of this build, and the instruction sets, cores and caches of this machine",
+      line, "doctor", "Show the libraries of this build, and the instruction sets, cores and caches of this machine",
       "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json");
   return {command, [json = json] { return run(*json); }, json};
 }

@@ -32,18 +32,18 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_index(CLI::App& app) {
+Verb add_index(CommandLine& line) {
   auto [command, json] =
-      add_verb(app, "index", "Print the index that lies at each element offset, or that it is padding or a gap",
+      add_verb(line, "index", "Print the index that lies at each element offset, or that it is padding or a gap",
                "  relayout index nChw8c --dims 2,17,5,4 --offset 408              prints 0,16,2,3\n"
                "  relayout index strides:6,1 --dims 2,3 --offset 3 --offset 6\n"
                "A gap is an offset at which no index lies. Offsets outside the buffer are gaps too.");
   auto options = std::make_shared<Options>();
-  command->add_option("LAYOUT", options->layout, "Layout expression")->required();
-  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4")->required();
-  command->add_option("--offset", options->offsets, "Element offset; may be given several times")
-      ->required()
-      ->allow_extra_args(false);
+  command.add_option("LAYOUT", options->layout, "Layout expression").required();
+  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4").required();
+  command.add_option("--offset", options->offsets, "Element offset; may be given several times")
+      .required()
+      .one_value_each();
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

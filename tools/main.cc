@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <sstream>
 
 #include "tools/common.h"
 #include "tools/interrupt.h"
@@ -26,29 +25,16 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
-/// Prints the help or the version where that was asked for. All other outcomes of the parser are usage errors.
-int parser_result(const CLI::App& app, const CLI::ParseError& error, std::string_view first_argument, bool json) {
-  std::ostringstream out, err;
-  if (error.get_exit_code() == 0) {
-    app.exit(error, out, err);
-    write_stdout(out.str());
-    return kOk;
-  }
-  std::string verb = "relayout";
-  for (const CLI::App* command : app.get_subcommands()) verb += " " + command->get_name();
-  std::string message = printable(error.what()) + "; see " + verb + " --help";
-  if (app.get_subcommands().empty() && !first_argument.empty() && !first_argument.starts_with('-')) {
-    message = "\"" + escaped(first_argument) + "\" is not a verb";
-    std::string advice = "see relayout --help";
-    std::vector<std::string> names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(command->get_name());
-    }
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    if (const std::string_view near = nearest(first_argument, views); !near.empty()) {
-      advice = "did you mean " + std::string(near) + "?";
-    }
-    message += "; " + advice;
+/// Says what is wrong with the arguments, and where help is.
+int usage_result(const CommandLine& line, const Parsed& parsed, std::string_view first_argument, bool json) {
+  const std::vector<std::string> verbs = line.verbs();
+  std::string message = printable(parsed.error) + "; see relayout ";
+  message += parsed.verb ? verbs[*parsed.verb] + " --help" : "--help";
+  if (!parsed.verb && !first_argument.empty() && !first_argument.starts_with('-')) {
+    const std::vector<std::string_view> names(verbs.begin(), verbs.end());
+    const std::string_view near = nearest(first_argument, names);
+    const std::string advice = near.empty() ? "see relayout --help" : "did you mean " + std::string(near) + "?";
+    message = "\"" + escaped(first_argument) + "\" is not a verb; " + advice;
   }
   print_error(Error(ErrorCode::invalid_argument, message, "arguments"), json);
   return kUsage;
@@ -61,35 +47,29 @@ Error with_flag(const Error& error) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(
+  CommandLine line(
       "Describes tensor memory layouts, converts tensors between any two of them, and plans the layouts of a model.",
-      "relayout");
-  app.set_version_flag("--version", "relayout " RELAYOUT_VERSION);
-  app.get_formatter()->column_width(30);
-  app.require_subcommand(1);
-  app.footer(
+      "relayout", "relayout " RELAYOUT_VERSION,
       "LAYOUT is a tag (nchw, nChw16c, OIhw4i16o4i, acdb), contiguous, channels_last,\n"
       "strides:15,1,5,1, or an image such as mace:in_out_channel or 'nh|Cw4c;pitch=64'.\n"
       "relayout tags lists the names of layouts. relayout VERB --help shows examples.\n"
       "Exit codes: 0 success, 1 the compared values differ, 2 wrong usage, 3 bad data,\n"
       "4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
-  const Verb verbs[] = {add_describe(app), add_offset(app), add_index(app), add_convert(app),
-                        add_compare(app),  add_bench(app),  add_plan(app),  add_check(app),
-                        add_run(app),      add_tags(app),   add_doctor(app)};
+  const Verb verbs[] = {add_describe(line), add_offset(line), add_index(line), add_convert(line),
+                        add_compare(line),  add_bench(line),  add_plan(line),  add_check(line),
+                        add_run(line),      add_tags(line),   add_doctor(line)};
   bool json = wants_json(argc, argv), in_parts = false;
   try {
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return parser_result(app, error, argc > 1 ? argv[1] : "", json);
+    const Parsed parsed = line.parse(argc, argv);
+    if (!parsed.error.empty()) return usage_result(line, parsed, argc > 1 ? argv[1] : "", json);
+    if (!parsed.answer.empty()) {
+      write_stdout(parsed.answer);
+      return kOk;
     }
-    for (const Verb& verb : verbs) {
-      if (!app.got_subcommand(verb.command)) continue;
-      json = *verb.json;
-      in_parts = verb.command->get_option_no_throw("--max-memory") != nullptr;
-      return verb.run();
-    }
-    return kInternal;
+    const Verb& verb = verbs[parsed.verb.value()];
+    json = *verb.json;
+    in_parts = verb.command.has("--max-memory");
+    return verb.run();
   } catch (const Failure& failure) {
     print_error(with_flag(failure.error()), json);
     return failure.exit_code();

@@ -86,15 +86,14 @@ Graph graph_of(const ModelFlags& flags) {
 
 }  // namespace
 
-void add_model_flags(CLI::App& command, ModelFlags& flags) {
-  command.add_option("MODEL", flags.path, "The model, an .onnx file or model:NAME")->required();
-  command.add_option("--batch", flags.batch, "Batch size; that of the model's file unless given")
-      ->check(CLI::Range(1, 1 << 20));
+void add_model_flags(Command& command, ModelFlags& flags) {
+  command.add_option("MODEL", flags.path, "The model, an .onnx file or model:NAME").required();
+  command.add_option("--batch", flags.batch, "Batch size; that of the model's file unless given").between(1, 1 << 20);
   command
       .add_flag("--training{step}", flags.training,
                 "Plan for training: the forward and backward pass (--training), or the forward pass alone "
                 "(--training=forward)")
-      ->check(CLI::IsMember({std::string(kForwardTraining), std::string(kTrainingStep)}));
+      .one_of({std::string(kForwardTraining), std::string(kTrainingStep)});
   command.add_option("--random-weights", flags.random_weights,
                      "Use random weights of this seed in place of the file's");
 }

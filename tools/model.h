@@ -25,7 +25,7 @@ struct ModelFlags {
 /// Values of `training`.
 inline constexpr std::string_view kForwardTraining = "forward", kTrainingStep = "step";
 
-void add_model_flags(CLI::App& command, ModelFlags& flags);
+void add_model_flags(Command& command, ModelFlags& flags);
 
 /// The graph, simplified. Inputs and outputs are row-major, as ONNX has them. Of a training step: all weights are
 /// inputs of layouts that the plan chooses, and their gradients are outputs. Warnings go to standard error.

@@ -34,18 +34,18 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_offset(CLI::App& app) {
-  auto [command, json] = add_verb(app, "offset", "Print the element offset of each index",
+Verb add_offset(CommandLine& line) {
+  auto [command, json] = add_verb(line, "offset", "Print the element offset of each index",
                                   "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
                                   "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0");
   auto options = std::make_shared<Options>();
-  command->add_option("LAYOUT", options->layout, "Layout expression")->required();
-  command->add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4")->required();
+  command.add_option("LAYOUT", options->layout, "Layout expression").required();
+  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4").required();
   command
-      ->add_option("--index", options->indices,
-                   "Logical index, which may lie in the padding; may be given several times")
-      ->required()
-      ->allow_extra_args(false);
+      .add_option("--index", options->indices,
+                  "Logical index, which may lie in the padding; may be given several times")
+      .required()
+      .one_value_each();
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

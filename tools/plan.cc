@@ -167,9 +167,9 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_plan(CLI::App& app) {
+Verb add_plan(CommandLine& line) {
   auto [command, json] = add_verb(
-      app, "plan", "Plan the layouts of a model, and explain where and why it needs reorders",
+      line, "plan", "Plan the layouts of a model, and explain where and why it needs reorders",
       "  relayout plan net.onnx\n"
       "  relayout plan net.onnx --policy nhwc --batch 8 --json\n"
       "  relayout plan net.onnx --training -o plan.json\n"
@@ -187,14 +187,14 @@ Verb add_plan(CLI::App& app) {
       "Inputs and outputs are row-major. With --training, weights are inputs whose layouts are chosen, too.\n"
       "model:NAME is one of the project's own networks with random weights; model:? lists their names.");
   auto options = std::make_shared<Options>();
-  add_model_flags(*command, options->model);
-  add_plan_flags(*command, options->plan);
-  command->add_flag("--tune", options->tune,
-                    "Run the cheapest plans and those of all policies in turns, and choose the fastest");
-  command->add_option("--what-if", options->what_if,
-                      "TENSOR=LAYOUT: show what a plan with this layout would cost; may be given several times");
-  command->add_option("-o,--out", options->out, "Write the plan as JSON to this file; - is standard output");
-  command->add_flag("-f,--force", options->force, "Replace a file that exists");
+  add_model_flags(command, options->model);
+  add_plan_flags(command, options->plan);
+  command.add_flag("--tune", options->tune,
+                   "Run the cheapest plans and those of all policies in turns, and choose the fastest");
+  command.add_option("--what-if", options->what_if,
+                     "TENSOR=LAYOUT: show what a plan with this layout would cost; may be given several times");
+  command.add_option("-o,--out", options->out, "Write the plan as JSON to this file; - is standard output");
+  command.add_flag("-f,--force", options->force, "Replace a file that exists");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

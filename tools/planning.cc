@@ -33,7 +33,7 @@ std::string policy_names() {
   return out;
 }
 
-void add_plan_flags(CLI::App& command, PlanFlags& flags) {
+void add_plan_flags(Command& command, PlanFlags& flags) {
   command.add_option("--policy", flags.policy, policy_names());
   command.add_option(
       "--cost", flags.cost,
@@ -42,7 +42,7 @@ void add_plan_flags(CLI::App& command, PlanFlags& flags) {
   command
       .add_option("--runs", flags.runs,
                   "Number of runs over which reorders of weights at load are paid off; with 0 they cost nothing")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+      .between(0, int64_t{1} << 40);
   command.add_flag("--remeasure", flags.remeasure,
                    "Measure the costs, or this machine's speeds, again and keep the new values");
 }

@@ -4,6 +4,7 @@
 #include "relayout/execute/measure/measured_costs.h"
 #include "relayout/execute/measure/remembering_backend.h"
 #include "relayout/graph/optimize/optimize.h"
+#include "tools/command_line.h"
 #include "tools/model.h"
 
 namespace relayout::tools {
@@ -17,7 +18,7 @@ struct PlanFlags {
   /// Costs are measured anew, in place of what is remembered.
   bool remeasure = false;
 };
-void add_plan_flags(CLI::App& command, PlanFlags& flags);
+void add_plan_flags(Command& command, PlanFlags& flags);
 /// Errors: usage.
 void check_plan_flags(const PlanFlags& flags);
 

@@ -325,9 +325,9 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_run(CLI::App& app) {
+Verb add_run(CommandLine& line) {
   auto [command, json] = add_verb(
-      app, "run", "Run a model on inputs, in the layouts of a plan",
+      line, "run", "Run a model on inputs, in the layouts of a plan",
       "  relayout run net.onnx --input x.npy -o y.npy\n"
       "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
       "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
@@ -336,27 +336,27 @@ Verb add_run(CLI::App& app) {
       "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
       "1 where they differ.");
   auto options = std::make_shared<Options>();
-  add_model_flags(*command, options->model);
-  command->add_option("--input", options->inputs,
-                      "FILE or NAME=FILE, once for each input of the model; without names in the model's order");
-  command->add_option("--input-layout", options->input_layout,
-                      "Layout of the inputs; needed where the files do not record it");
-  command->add_option("--input-scale", options->input_scale, "Multiply the values of all inputs by this number");
-  command->add_option("--random-inputs", options->random_inputs,
-                      "Fill the inputs that are not given with random values of this seed");
-  command->add_option("-o,--out", options->out, "Output file; its tensors are row-major");
-  command->add_flag("-f,--force", options->force, "Replace an output file that exists");
-  add_plan_flags(*command, options->plan);
-  command->add_option("--plan", options->plan_file, "Run this plan, which relayout plan -o has written for the model")
-      ->excludes("--policy");
+  add_model_flags(command, options->model);
+  command.add_option("--input", options->inputs,
+                     "FILE or NAME=FILE, once for each input of the model; without names in the model's order");
+  command.add_option("--input-layout", options->input_layout,
+                     "Layout of the inputs; needed where the files do not record it");
+  command.add_option("--input-scale", options->input_scale, "Multiply the values of all inputs by this number");
+  command.add_option("--random-inputs", options->random_inputs,
+                     "Fill the inputs that are not given with random values of this seed");
+  command.add_option("-o,--out", options->out, "Output file; its tensors are row-major");
+  command.add_flag("-f,--force", options->force, "Replace an output file that exists");
+  add_plan_flags(command, options->plan);
+  command.add_option("--plan", options->plan_file, "Run this plan, which relayout plan -o has written for the model")
+      .excludes("--policy");
   command
-      ->add_option("--repeat", options->repeat,
-                   "Number of timed runs, whose median is shown; before several runs there is one that is not timed")
-      ->check(CLI::Range(1, 1000000));
-  command->add_flag("--profile", options->profile,
-                    "Show the time of each primitive and reorder, measured in one more run");
-  command->add_flag("--check", options->check, "Compare the outputs with a float64 reference");
-  command->add_flag("--check-padding", options->check_padding, "Check after each step that all padding is zero");
+      .add_option("--repeat", options->repeat,
+                  "Number of timed runs, whose median is shown; before several runs there is one that is not timed")
+      .between(1, 1000000);
+  command.add_flag("--profile", options->profile,
+                   "Show the time of each primitive and reorder, measured in one more run");
+  command.add_flag("--check", options->check, "Compare the outputs with a float64 reference");
+  command.add_flag("--check-padding", options->check_padding, "Check after each step that all padding is zero");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -130,11 +130,11 @@ int run(const Options& options, bool json) {
 
 }  // namespace
 
-Verb add_tags(CLI::App& app) {
-  auto [command, json] = add_verb(app, "tags", "List the names of layouts, each with its tag in the letters a to l",
+Verb add_tags(CommandLine& line) {
+  auto [command, json] = add_verb(line, "tags", "List the names of layouts, each with its tag in the letters a to l",
                                   "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
   auto options = std::make_shared<Options>();
-  command->add_option("--rank", options->rank, "List only the names for tensors of this rank, 0 to 12");
+  command.add_option("--rank", options->rank, "List only the names for tensors of this rank, 0 to 12");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

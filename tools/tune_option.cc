@@ -9,7 +9,7 @@
 
 namespace relayout::tools {
 
-void add_tune_option(CLI::App& command, TuneFlag& flag, const std::string& description) {
+void add_tune_option(Command& command, TuneFlag& flag, const std::string& description) {
   command.add_flag("--tune", flag, description);
 }
 

@@ -1,11 +1,11 @@
 // --tune: choosing a plan by measuring, for the verbs that move data.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "relayout/cpu/tune.h"
+#include "tools/command_line.h"
 
 namespace relayout::tools {
 
@@ -13,7 +13,7 @@ namespace relayout::tools {
 using TuneFlag = std::string;
 
 /// --tune[=FILE]; FILE must follow "=", so that none of the verb's own files is taken for it.
-void add_tune_option(CLI::App& command, TuneFlag& flag, const std::string& description);
+void add_tune_option(Command& command, TuneFlag& flag, const std::string& description);
 
 /// What the flag asks for. Results are kept in its FILE, else in that of RELAYOUT_TUNE_FILE in the environment, else
 /// not. Nothing where it is not given.

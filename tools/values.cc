@@ -79,7 +79,7 @@ Attributes attributes_for(const ValueOptions& options, DType src, DType dst) {
   return out;
 }
 
-void add_value_options(CLI::App& command, ValueOptions& options) {
+void add_value_options(Command& command, ValueOptions& options) {
   command.add_option("--scale", options.scale, "Scale; S in the formula below. The same as --src-scale");
   command.add_option("--zero-point", options.zero_point,
                      "Zero point; Z below. That of dst if dst is an integer type, else of src");

@@ -1,11 +1,11 @@
 // Flags about values: scales, zero points and what padding holds.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "relayout/reorder/attributes.h"
+#include "tools/command_line.h"
 
 namespace relayout::tools {
 
@@ -14,7 +14,7 @@ struct ValueOptions {
   std::string padding = "zero";
 };
 
-void add_value_options(CLI::App& command, ValueOptions& options);
+void add_value_options(Command& command, ValueOptions& options);
 
 /// The attributes of a conversion from src to dst. Failure (usage): flags that exclude each other, a scale
 /// that f32 does not hold, a zero point that its side's type does not hold.

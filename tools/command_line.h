@@ -1,0 +1,95 @@
+// The command line, as the verbs see it: what they add to it, and nothing of the library that parses it.
+//
+//     Command command = line.add_verb("offset", "Print the element offset of each index", "  relayout offset ...");
+//     command.add_option("--dims", options->dims, "Logical extents, as 2,17,5,4").required();
+//
+// CLI11 is headers alone, and each file that includes them compiles all of it: that is command_line.cc only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace relayout::tools {
+
+/// A flag or an operand that was added.
+class CommandOption {
+ public:
+  explicit CommandOption(CLI::Option* option) : option_(option) {}
+
+  CommandOption& required();
+  /// Of a list: each value is given with the flag of its own.
+  CommandOption& one_value_each();
+  /// Only integers from `least` to `most`.
+  CommandOption& between(int64_t least, int64_t most);
+  CommandOption& one_of(std::vector<std::string> values);
+  /// Not together with that other flag, which is there.
+  CommandOption& excludes(const std::string& other);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A verb's flags and operands. Names are as in "-o,--out" and, of operands, "MODEL". What is parsed is written to
+/// `value`, which must live until then; where the flag is not given, it keeps what it holds.
+class Command {
+ public:
+  explicit Command(CLI::App* app = nullptr) : app_(app) {}
+
+  CommandOption add_option(const std::string& name, std::string& value, const std::string& help);
+  CommandOption add_option(const std::string& name, std::optional<std::string>& value, const std::string& help);
+  CommandOption add_option(const std::string& name, std::vector<std::string>& value, const std::string& help);
+  CommandOption add_option(const std::string& name, int& value, const std::string& help);
+  CommandOption add_option(const std::string& name, int64_t& value, const std::string& help);
+  CommandOption add_option(const std::string& name, double& value, const std::string& help);
+  CommandOption add_option(const std::string& name, std::optional<int>& value, const std::string& help);
+  CommandOption add_option(const std::string& name, std::optional<int64_t>& value, const std::string& help);
+  CommandOption add_flag(const std::string& name, bool& value, const std::string& help);
+  /// Whose value may follow "="; "true", or what the name has in braces, where none does.
+  CommandOption add_flag(const std::string& name, std::string& value, const std::string& help);
+
+  /// Whether such a flag was added.
+  bool has(const std::string& name) const;
+
+ private:
+  friend class CommandLine;
+  CLI::App* app_;
+};
+
+/// What parse() came to.
+struct Parsed {
+  /// The verb that was asked for, by its number; nothing where there is none.
+  std::optional<std::size_t> verb{};
+  /// What --help and --version print.
+  std::string answer{};
+  /// Else what is wrong with the arguments.
+  std::string error{};
+};
+
+/// All of it: verbs, in the order in which they were added.
+class CommandLine {
+ public:
+  CommandLine(const std::string& description, const std::string& name, const std::string& version,
+              const std::string& footer);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  Command add_verb(const std::string& verb, const std::string& description, const std::string& footer);
+  std::vector<std::string> verbs() const;
+  Parsed parse(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+  std::vector<Command> commands_;
+};
+
+}  // namespace relayout::tools
