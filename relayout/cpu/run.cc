@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "relayout/cpu/nibbles.h"
+#include "relayout/cpu/permuted_run.h"
 #include "relayout/cpu/steps.h"
-#include "relayout/cpu/woven_run.h"
 
 namespace relayout::cpu {
 namespace {

@@ -3,7 +3,7 @@
 // A box is run block by block. A *block* is what the kernels see: base pointers and lists of where its rows and columns
 // start. It is moved by move_block.cc (elements of 4 bits with the help of nibbles.cc) or converted by cast_block.cc.
 // Where the destination is written past the cache, stream_block.cc writes it line by line. Some boxes are run as a
-// whole by a file of their own: tiles.cc, image_tiles.cc, stages.cc and woven_run.cc.
+// whole by a file of their own: tiles.cc, image_tiles.cc, stages.cc and permuted_run.cc.
 #pragma once
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "relayout/cpu/permuted_run.h"
 #include "relayout/cpu/steps.h"
-#include "relayout/cpu/woven_run.h"
 
 namespace relayout::cpu {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/blocks.h"
+#include "relayout/reorder/permuted_rows.h"
 #include "relayout/reorder/region.h"
 #include "relayout/reorder/register_tiles.h"
 #include "relayout/reorder/shuffle.h"
 #include "relayout/reorder/stages.h"
-#include "relayout/reorder/woven_rows.h"
 
 namespace relayout {
 namespace {

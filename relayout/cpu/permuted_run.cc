@@ -1,5 +1,5 @@
 // Finding out where the bytes of each line of a run are read, and making the lines.
-#include "relayout/cpu/woven_run.h"
+#include "relayout/cpu/permuted_run.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // Lines made by byte permutations: the kernel reads the bytes of its masks alone, and runs of tiles
 // and of boxes are the reference's at any address, with any padding, in any parts.
-#include "relayout/cpu/woven_run.h"
+#include "relayout/cpu/permuted_run.h"
 
 #include <gtest/gtest.h>
 

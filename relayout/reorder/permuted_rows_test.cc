@@ -1,5 +1,5 @@
 // Which boxes have rows of small pieces whose lines can be made by byte permutations, and what is noted of these.
-#include "relayout/reorder/woven_rows.h"
+#include "relayout/reorder/permuted_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Rows of small pieces: what a row has, and whether a few lines of the source make one of the destination.
-#include "relayout/reorder/woven_rows.h"
+#include "relayout/reorder/permuted_rows.h"
 
 #include <algorithm>
 #include <cstdlib>
