@@ -6,6 +6,7 @@
 #include "relayout/core/extents.h"
 #include "relayout/core/float.h"
 #include "relayout/core/format.h"
+#include "relayout/core/inverse.h"
 #include "relayout/core/layout.h"
 #include "relayout/core/print.h"
 #include "relayout/core/view.h"
