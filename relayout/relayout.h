@@ -24,6 +24,7 @@
 #include "relayout/graph/plan/propagate.h"
 #include "relayout/graph/reference/reference.h"
 #include "relayout/interop/files/tensor_file.h"
+#include "relayout/interop/mdspan.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/plan.h"
 #include "relayout/reorder/reference.h"
