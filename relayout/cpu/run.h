@@ -11,13 +11,13 @@
 #include <cstdint>
 
 #include "relayout/cpu/kernels/kernels.h"
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/plan_data.h"
 
 namespace relayout::cpu {
 
 /// Everything a box needs that does not change from block to block.
 struct RunContext {
-  const Plan& plan;
+  const PlanData& plan;
   const Kernels& kernels;
   const std::byte* src;
   std::byte* dst;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/testing.h"
@@ -183,7 +184,7 @@ TEST(Stream, WhatStagesMoveLast) {
           for (const int64_t past : {0, 64, 16, 37}) {
             expected.expect_of(plan, past, {1, 3});
             if (HasFatalFailure()) return set_isa("");
-            cases += plan.boxes()[0].stage > 0;
+            cases += plan.data().boxes()[0].stage > 0;
           }
         }
       }
@@ -199,7 +200,7 @@ TEST(Stream, LongColumnsToShortRows) {
   const Dims dims{1, 208, 40, 40};
   const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("acdb", dims, DType::f32);
   const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-  const BoxPlan& box = plan.boxes()[0];
+  const BoxPlan& box = plan.data().boxes()[0];
   EXPECT_GT(box.panels, 1);
   EXPECT_GT(box.strips, 1);
   EXPECT_GT(box.block_rows, 512);
@@ -221,7 +222,7 @@ TEST(Stream, FetchesTheNextPanel) {
     const Dims dims{40, 3, extent, 65};
     const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("dbca", dims, DType::f32);
     const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-    const BoxPlan& box = plan.boxes()[0];
+    const BoxPlan& box = plan.data().boxes()[0];
     ASSERT_EQ(box.cols.size(), 2u);
     ASSERT_EQ(box.cols[1].stride[kSrc], 65 * 4);
     const int64_t next = box.block_cols / 40 * 65 * 4;
@@ -297,7 +298,7 @@ TEST(Stream, TilesThatShareLines) {
     const Expected expected(src, dst);
     for (const int64_t panel : {0, 4, 16}) {
       const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = panel});
-      tiled += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.parts.size() > 0; });
+      tiled += std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.parts.size() > 0; });
       for (const std::string_view isa : available_isas()) {
         set_isa(isa);
         for (int64_t past = 0; past < 64; past += isa == available_isas().back() ? 1 : 9) {
@@ -365,7 +366,7 @@ TEST(Stream, RunsOfShortRows) {
         for (const int64_t strip : {0, 26}) {
           const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .strip = strip});
           ASSERT_TRUE(plan.streams());
-          several += strip == 0 && plan.boxes()[0].strips > 1;
+          several += strip == 0 && plan.data().boxes()[0].strips > 1;
           for (const int64_t past : {int64_t{0}, int64_t{16}, 1 + cases % 63}) {
             set_isa(past == 16 ? isas.back() : isas[static_cast<std::size_t>(cases) % isas.size()]);
             expected.expect_of(plan, past, {1, 3});
@@ -454,7 +455,7 @@ TEST(Stream, PermutedPieces) {
     const TensorDesc src = desc("abcde", dims, DType::u8), dst = desc("baced", dims, DType::u8);
     SCOPED_TRACE(describe(src, dst));
     const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-    ASSERT_GT(plan.boxes()[0].shuffle, 1);
+    ASSERT_GT(plan.data().boxes()[0].shuffle, 1);
     for (const int64_t past : {0, 5, 63}) Expected(src, dst).expect_of(plan, past, {1});
   }
 }

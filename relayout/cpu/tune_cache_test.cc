@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/nest.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {

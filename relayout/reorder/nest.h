@@ -36,6 +36,12 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
+/// The attributes of one element, at its defaults where they are not given.
+struct AttributeValues {
+  float src_scale = 1, dst_scale = 1;
+  int32_t src_zero_point = 0, dst_zero_point = 0;
+};
+
 /// The most axes a box can have: a digit of either side can start one.
 inline constexpr int kMaxAxes = 96;
 /// Rows or columns of a block at most.

@@ -3,9 +3,10 @@
 
     check.py ROOT       exit 1 and one line a finding where ROOT breaks a rule
 
-The rules are the table ALLOWED and the functions below; ARCHITECTURE.md says why they hold. What is
-public is what a folder's CMakeLists.txt installs (HEADERS). The check first tries itself on small
-wrong examples. Standard library only.
+The rules are the table ALLOWED and the functions below; ARCHITECTURE.md says why they hold. A folder's CMakeLists.txt
+says which of its headers are public (HEADERS: they are installed, and relayout/relayout.h includes them all) and which
+are internal (INTERNAL: not installed, but for all folders of the library). The others are the folder's own. The check
+first tries itself on small wrong examples. Standard library only.
 """
 import re
 import sys
@@ -21,14 +22,40 @@ ALLOWED = {
     "graph": {"core", "reorder", "solve"},
     "execute": {"core", "reorder", "cpu", "graph"},
 }
-# Folders outside relayout/ that see public headers only.
+# Folders outside relayout/. They see public headers, and what INSIDERS names.
 USERS = ("tools", "tests", "examples", "bench", "python", "docs")
 
-# Files outside relayout/ that may see a header that is not public: the kernels are timed one by one, models for tests are
-# written with one class, and random layout problems are made by one.
-INSIDERS = {"bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},
-            "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},
-            "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"}}
+# Headers that are not public, and the files outside relayout/ that may include them all the same, each with the reason.
+# A path that ends with a slash stands for all files of that folder.
+INSIDERS = {
+    # The command offers more than the library promises to its users.
+    "tools/": {"relayout/core/print.h",  # `describe` draws memory
+               "relayout/cpu/machine.h",  # `doctor` shows the caches
+               "relayout/cpu/tune.h",  # `--tune` of convert and bench
+               "relayout/execute/measure/cost_cache.h",  # `plan` keeps what was measured
+               "relayout/execute/measure/remembering_backend.h",
+               "relayout/execute/run/order.h",  # the order of steps that a saved plan has
+               "relayout/execute/run/plan_tensors.h",  # `plan --tune` times plans
+               "relayout/graph/models/models.h",  # models by name
+               "relayout/graph/passes/backward.h",  # `--training`
+               "relayout/graph/plan/propagate.h",  # `--policy`
+               "relayout/graph/plan/validate.h",  # `check`
+               "relayout/graph/reference/reference.h"},  # `run --check`
+    # What is measured or compared with is a part of the library, not what it offers.
+    "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune.h", "relayout/execute/measure/cost_cache.h",
+               "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
+               "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/graph/passes/backward.h",
+               "relayout/graph/plan/propagate.h", "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
+    "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
+    # The oracles that tests compare with, and what a plan holds.
+    "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/graph/reference/reference.h",
+               "relayout/reorder/cast.h", "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
+               "relayout/reorder/reference.h"},
+    "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
+    "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
+    "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
+    "tests/fuzz/safetensors_fuzz.cc": {"relayout/interop/files/safetensors.h"},
+}
 
 # Folders that are pure arithmetic: the standard library, without threads, streams and files.
 PURE = ("core", "reorder", "solve")
@@ -48,6 +75,7 @@ FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
 # Systems that only one subfolder may use.
 FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/onednn/"}
 
+UMBRELLA = "relayout/relayout.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 HEADERS = re.compile(r"relayout_library\(\s*(\w+)(.*?)\)", re.DOTALL)
 CODE = (".h", ".cc", ".cpp", ".inc")
@@ -58,31 +86,48 @@ def foreign_system(include):
     return next((system for start, system in FOREIGN.items() if include.startswith(start)), None)
 
 
-def public_headers(files):
-    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, and the umbrella."""
-    public = {"relayout/relayout.h"}
+def listed_headers(files, keyword):
+    """Headers that CMakeLists.txt files list under a keyword of relayout_library()."""
+    found = set()
     for path, text in files.items():
         if not (path.startswith("relayout/") and path.endswith("CMakeLists.txt")):
             continue
         for folder, arguments in HEADERS.findall(text):
-            words = iter(arguments.split())
             listed = False
-            for word in words:
+            for word in arguments.split():
                 if word.isupper():
-                    listed = word == "HEADERS"
+                    listed = word == keyword
                 elif listed:
-                    public.add(f"relayout/{folder}/{word}")
-    return public
+                    found.add(f"relayout/{folder}/{word}")
+    return found
 
 
-def check_library_include(path, folder, include, quoted, public):
+def public_headers(files):
+    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, and the umbrella."""
+    return listed_headers(files, "HEADERS") | {UMBRELLA}
+
+
+def check_umbrella(files, public):
+    """Findings where the umbrella lacks a public header (one that is not public is check_file()'s finding)."""
+    included = {include for _, include in INCLUDE.findall(files.get(UMBRELLA, ""))}
+    for header in sorted(public - included - {UMBRELLA}):
+        yield f"{UMBRELLA}: lacks {header}, which is public"
+
+
+def seen_by(path):
+    """What INSIDERS lets a file outside relayout/ include."""
+    return set().union(*(headers for start, headers in INSIDERS.items()
+                         if path == start or (start.endswith("/") and path.startswith(start))))
+
+
+def check_library_include(path, folder, include, quoted, public, internal):
     """Findings for one include of a file of relayout/`folder`."""
     if include.startswith("relayout/"):
         target = include.split("/")[1]
         if target != folder and target not in ALLOWED[folder]:
             yield f"{folder} must not include {target}"
-        if target != folder and include not in public:
-            yield "not a public header of its folder"
+        if target != folder and include not in public | internal:
+            yield "neither a public nor an internal header of its folder"
         if path in public and include not in public:
             yield "a public header includes a private one"
         return
@@ -103,7 +148,7 @@ def check_library_include(path, folder, include, quoted, public):
         yield f"only {FOREIGN_FOLDERS[system]} uses {system}"
 
 
-def check_file(path, text, public):
+def check_file(path, text, public, internal):
     """Findings for one file: lines of text without the path."""
     first = text.split("\n")
     lines = first[1:] if first[0].startswith("#!") else first
@@ -122,22 +167,22 @@ def check_file(path, text, public):
     for quote, include in INCLUDE.findall(text):
         where = f'#include "{include}"'
         if library:
-            for finding in check_library_include(path, parts[1], include, quote == '"', public):
+            for finding in check_library_include(path, parts[1], include, quote == '"', public, internal):
                 yield f"{where}: {finding}"
             systems.add(foreign_system(include))
-        elif (include.startswith("relayout/") and include not in public
-              and include not in INSIDERS.get(path, ())):
-            yield f"{where}: {parts[0]} sees public headers only"
+        elif include.startswith("relayout/") and include not in public | seen_by(path):
+            yield f"{where}: not public, and INSIDERS does not name it for {parts[0]}"
     systems.discard(None)
     if library and parts[1] == "interop" and len(systems) > 1 and not path.endswith("_test.cc"):
         yield f"one foreign system a file, here {', '.join(sorted(systems))}"
 
 
 def check(files):
-    public = public_headers(files)
+    public, internal = public_headers(files), listed_headers(files, "INTERNAL")
     # The consumer is a user's project and has its own way to write includes.
-    return [f"{path}: {finding}" for path, text in sorted(files.items()) if is_source(path)
-            for finding in check_file(path, text, public)]
+    found = [f"{path}: {finding}" for path, text in sorted(files.items()) if is_source(path)
+             for finding in check_file(path, text, public, internal)]
+    return found + list(check_umbrella(files, public))
 
 
 def is_source(path):
@@ -157,10 +202,13 @@ def read_tree(root):
 def self_test():
     """Each wrong example gives exactly one finding; the right ones give none."""
     cmake = {"relayout/core/CMakeLists.txt": "relayout_library(core SOURCES a.cc HEADERS a.h)",
-             "relayout/cpu/CMakeLists.txt": "relayout_library(cpu HEADERS r.h DEPENDS core reorder)"}
+             "relayout/cpu/CMakeLists.txt": "relayout_library(cpu HEADERS r.h INTERNAL run.h DEPENDS core reorder)",
+             UMBRELLA: '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'}
     right = {"relayout/core/a.h": "// A.\n#include <vector>\n",
              "relayout/graph/onnx/read.cc": "// O.\n#include <onnx/onnx_pb.h>\n",
              "tools/t.cc": '// T.\n#include "relayout/core/a.h"\n',
+             "tools/d.cc": '// D.\n#include "relayout/cpu/machine.h"\n',
+             "relayout/execute/e.cc": '// E.\n#include "relayout/cpu/run.h"\n',
              "relayout/cpu/kernels/k.cc": '// K.\n#include "relayout/cpu/kernels/k.h"\n#include "hwy/highway.h"\n',
              "relayout/cpu/r.cc": '// R.\n#include "relayout/core/a.h"\n#include <tbb/parallel_for.h>\n'}
     wrong = {"relayout/core/a.h": ["#include <vector>\n", '// A.\n#include "relayout/cpu/r.h"\n',
@@ -172,6 +220,11 @@ def self_test():
              "relayout/cpu/r.h": ["// R.\n#include <hwy/base.h>\n"],
              "relayout/graph/g.cc": ["// G.\n#include <onnx/onnx_pb.h>\n"],
              "relayout/new/n.cc": ["// N.\n"],
+             "relayout/execute/x.cc": ['// X.\n#include "relayout/cpu/threads_part.h"\n'],
+             UMBRELLA: ['// U.\n#include "relayout/core/a.h"\n',
+                        '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'
+                        '#include "relayout/cpu/run.h"\n'],
+             "examples/e.cc": ['// E.\n#include "relayout/cpu/machine.h"\n'],
              "bench/reorder.cc": ['// R.\n#include "relayout/cpu/run.h"\n'],
              "bench/other.cc": ['// O.\n#include "relayout/cpu/kernels/kernels.h"\n'],
              "tests/t.cc": ['// T.\n#include "relayout/cpu/kernels/k.h"\n'],

@@ -1,6 +1,6 @@
 // Calibrate: the speeds that analytic costs are made of, measured in under a second.
 //
-//     Calibrated machine = calibrate(*backend, {.file = default_cost_file()});
+//     Calibrated machine = calibrate(*backend, {.file = "costs.txt"});
 //     auto costs = graph::analytic_costs(machine.speeds);
 #pragma once
 
