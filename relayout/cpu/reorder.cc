@@ -69,7 +69,7 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
 
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
              std::span<std::byte> dst, const Attributes& attributes, const RunOptions& options) {
-  const Plan plan = make_plan(src_desc, dst_desc, attributes);
+  const Plan plan = cached_plan(src_desc, dst_desc, attributes);
   check_size("source", src_desc, src.size());
   check_size("destination", dst_desc, dst.size());
   // Only the bytes that the tensors have matter.
