@@ -166,6 +166,7 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
     key.values = &attributes;
     key.hash ^= hash_of_values(attributes) >> 8;
   }
+  key.hash &= hash_mask_;
   Shard& shard = shard_of(key.hash);
   {
     const std::lock_guard lock(shard.mutex);

@@ -33,7 +33,10 @@ class PlanCache {
   /// the default capacity take 64 MiB.
   static constexpr int64_t kMaxPlanBytes = 256 << 10;
 
-  explicit PlanCache(int64_t capacity) { set_capacity(capacity); }
+  /// `hash_mask` is for tests: with 0 all hashes are equal, so that entries are told apart by comparing alone.
+  explicit PlanCache(int64_t capacity, uint64_t hash_mask = ~uint64_t{0}) : hash_mask_(hash_mask) {
+    set_capacity(capacity);
+  }
 
   /// make_plan(src, dst, attributes), or the same from before. Errors: those of make_plan(), each time anew.
   Plan plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes);
@@ -91,6 +94,7 @@ class PlanCache {
 
   Shard& shard_of(uint64_t hash) { return shards_[hash >> 32 & shard_mask_.load(std::memory_order_relaxed)]; }
 
+  const uint64_t hash_mask_;
   std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> shard_mask_ = 0;
   std::atomic<int64_t> capacity_ = 0;

@@ -111,8 +111,21 @@ std::vector<Asked> one_field_apart() {
   with_dst({Format::parse("nChw4c@3").bind(dims), DType::s8});
   out.push_back({desc("nchw", {2, 5, 5, 4}, DType::s8), desc("nChw4c", {2, 5, 5, 4}, DType::s8), {}});
   // Equal digits, other extents: the last channel is padding or not.
-  out.push_back({first.src, first.dst, {}});
-  out.back().src.layout = slice(desc("nchw", {2, 8, 5, 4}, DType::s8).layout, 1, 0, 6);
+  for (const int64_t channels : {5, 6}) {
+    const Dims padded{2, channels, 5, 4};
+    out.push_back({desc("nChw8c", padded, DType::s8), desc("nChw16c", padded, DType::s8), {}});
+  }
+  // Equal numbers in the same order, dealt to dims otherwise.
+  const std::vector<Digits> two_and_one{Digits{{2, 1}, {2, 4}}, Digits{{2, 2}}};
+  const std::vector<Digits> one_and_two{Digits{{2, 1}}, Digits{{4, 2}, {2, 2}}};
+  for (const auto& digits : {two_and_one, one_and_two}) {
+    out.push_back({{Layout::from_digits({2, 2}, digits), DType::s8}, desc("ab", {2, 2}, DType::s8), {}});
+  }
+  // Equal scales, one a row or one a column.
+  for (const uint32_t mask : {1u, 2u}) {
+    out.push_back({desc("ab", {2, 2}, DType::s8), desc("ba", {2, 2}, DType::s8), {}});
+    out.back().attributes.src_scale = {{2, 3}, mask};
+  }
   with([](Attributes& a) { a.padding = Padding::keep(); });
   with([](Attributes& a) { a.padding = Padding::of(1); });
   with([](Attributes& a) { a.padding = Padding::of(-0.0); });
@@ -129,8 +142,9 @@ std::vector<Asked> one_field_apart() {
 
 TEST(PlanCache, APlanIsFoundOnlyWhereEveryFieldIsEqual) {
   const auto all = one_field_apart();
-  for (const int64_t capacity : {40, 1000}) {  // one shard, and several
-    PlanCache cache(capacity);
+  // One shard, several, and all with the same hash.
+  for (const auto& [capacity, hash_mask] : {std::pair{40, ~uint64_t{0}}, {1000, ~uint64_t{0}}, {1000, uint64_t{0}}}) {
+    PlanCache cache(capacity, hash_mask);
     std::vector<Plan> plans;
     for (const Asked& asked : all) plans.push_back(cache.plan(asked.src, asked.dst, asked.attributes));
     EXPECT_EQ(cache.statistics().misses, static_cast<int64_t>(all.size()));
@@ -143,6 +157,17 @@ TEST(PlanCache, APlanIsFoundOnlyWhereEveryFieldIsEqual) {
     }
     EXPECT_EQ(cache.statistics().hits, static_cast<int64_t>(all.size()));
   }
+}
+
+TEST(PlanCache, EntriesOfOneHashGoInTheirOrder) {
+  PlanCache cache(3, 0);
+  for (int64_t n = 1; n <= 9; ++n) of_size(cache, n);
+  EXPECT_EQ(cache.statistics().entries, 3);
+  for (const int64_t n : {7, 9, 8}) of_size(cache, n);
+  EXPECT_EQ(cache.statistics().hits, 3);
+  of_size(cache, 1);  // in place of 7
+  for (const int64_t n : {8, 9, 1}) of_size(cache, n);
+  EXPECT_EQ(cache.statistics().hits, 6);
 }
 
 TEST(PlanCache, AValueThatIsNoNumberIsFoundToo) {
