@@ -4,7 +4,10 @@
 //
 // This is for work on a kernel; `relayout bench` says how long a whole reorder takes beside a copy. Names are
 // ISA/kernel/parameters; rates count bytes read and written. Kernels that write past the cache do so here as well, so
-// that their rates are those of memory. Each member of Kernels is here with at least one shape.
+// that their rates are those of memory. Each member of Kernels is here with at least one shape. Beside them stands what
+// cpu::reorder() takes before it runs a plan: plan_cache/hit finds one, plan_cache/miss makes it.
+#include "relayout/cpu/reorder.h"
+
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "bench/buffer.h"
+#include "relayout/core/format.h"
 #include "relayout/cpu/kernels/kernels.h"
 
 namespace relayout::bench {
@@ -344,11 +348,26 @@ void add_table(const Kernels& k) {
   add_conversions(k);
 }
 
+/// Plans of nchw to nChw16c, from a cache that keeps `capacity` of them.
+void add_plan_cache(const char* name, int64_t capacity) {
+  benchmark::RegisterBenchmark(name, [capacity](benchmark::State& state) {
+    const Dims dims{32, 67, 56, 56};
+    const TensorDesc src(Format::parse("nchw").bind(dims), DType::f32);
+    const TensorDesc dst(Format::parse("nChw16c").bind(dims), DType::f32);
+    cpu::set_plan_cache_capacity(capacity);
+    cpu::cached_plan(src, dst);
+    for (auto _ : state) benchmark::DoNotOptimize(cpu::cached_plan(src, dst));
+    cpu::set_plan_cache_capacity(cpu::kPlanCacheCapacity);
+  });
+}
+
 }  // namespace
 }  // namespace relayout::bench
 
 int main(int argc, char** argv) {
   for (const relayout::cpu::Kernels* kernels : relayout::cpu::all_kernels()) relayout::bench::add_table(*kernels);
+  relayout::bench::add_plan_cache("plan_cache/hit", relayout::cpu::kPlanCacheCapacity);
+  relayout::bench::add_plan_cache("plan_cache/miss", 0);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -10,6 +10,7 @@
 
 #include "bench/measure.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 
 namespace relayout::bench {
@@ -37,13 +38,13 @@ double least_median(const std::vector<Timing>& times) {
 /// A plan in one line: its two largest boxes with their share of the elements.
 std::string plan_text(const Plan& plan) {
   std::vector<const BoxPlan*> boxes;
-  for (const BoxPlan& box : plan.boxes()) boxes.push_back(&box);
+  for (const BoxPlan& box : plan.data().boxes()) boxes.push_back(&box);
   std::ranges::stable_sort(boxes, std::greater(), &BoxPlan::elements);
   std::string out = std::to_string(boxes.size()) + (boxes.size() == 1 ? " box" : " boxes");
   const auto all = static_cast<double>(plan.src().layout.elements());
   for (std::size_t i = 0; i < std::min<std::size_t>(boxes.size(), 2); ++i) {
     const int percent = static_cast<int>(100 * static_cast<double>(boxes[i]->elements) / all + 0.5);
-    out += (i == 0 ? ": " : "; ") + std::to_string(percent) + " % " + plan.kernel(*boxes[i]);
+    out += (i == 0 ? ": " : "; ") + std::to_string(percent) + " % " + plan.data().kernel(*boxes[i]);
   }
   return out;
 }
@@ -51,7 +52,7 @@ std::string plan_text(const Plan& plan) {
 /// The kernel that moves most elements.
 std::string main_kernel(const Plan& plan) {
   std::map<std::string, int64_t> elements;
-  for (const BoxPlan& box : plan.boxes()) elements[plan.kernel(box)] += box.elements;
+  for (const BoxPlan& box : plan.data().boxes()) elements[plan.data().kernel(box)] += box.elements;
   const auto most = std::ranges::max_element(elements, {}, [](const auto& entry) { return entry.second; });
   return most == elements.end() ? "nothing" : most->first;
 }

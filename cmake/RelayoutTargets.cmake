@@ -1,10 +1,11 @@
 # How every folder of the library becomes a target:
 #
-#   relayout_library(core SOURCES a.cc b.cc HEADERS a.h b.h DEPENDS other PRIVATE_LIBS foreign::lib)
+#   relayout_library(core SOURCES a.cc b.cc HEADERS a.h b.h INTERNAL c.h DEPENDS other PRIVATE_LIBS foreign::lib)
 #   relayout_tests(core TESTS a_test.cc LIBS foreign::lib)
 #
-# Targets are relayout_<folder>, exported as relayout::<folder>. What a folder may link is what it
-# may include; the include check in tests/ enforces the rest.
+# Targets are relayout_<folder>, exported as relayout::<folder>. HEADERS are installed. INTERNAL ones are not: they are
+# for the other folders of the library. What a folder may link is what it may include; the test `layers` enforces the
+# rest.
 include(GNUInstallDirs)
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

@@ -1,5 +1,6 @@
 // Plans and runs a small graph: two convolutions around an elementwise operation and a sum, between tensors that come
-// and go as nchw. The README shows the middle of this file.
+// and go as nchw. The plan is the cheapest by the predicted times, and says why each of its reorders is there. The
+// README shows the middle of this file.
 #include <relayout/relayout.h>
 
 #include <cmath>
@@ -23,14 +24,20 @@ int main() {
       g.convolution(b, g.constant("w2", {16, 16, 3, 3}, w2), graph::kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
   g.output(g.binary(b, c), Format::parse("nchw"));
 
+  // The speeds of this machine, which predicted times are made of, take less than a second to measure.
   const auto backend = execute::onednn_backend();
-  const graph::LayoutPlan plan = propagate(g, *backend, {.policy = graph::Policy::any});
-  for (graph::CopyId reorder : plan.reorders(g)) std::puts(plan.copy(reorder).reason.c_str());
+  const execute::Calibrated machine = execute::calibrate(*backend);
+  if (machine.doubtful) std::puts("the machine is busy, so the predicted times are rough");
+  const auto costs = graph::analytic_costs(machine.speeds);
+  graph::OptimalPlan best = optimize(g, *backend, *costs);
+  explain_reorders(g, best);  // adds what it would cost to avoid each
+  std::printf("%.1f us a run, %s\n", best.cost_us, best.optimal ? "proven the least" : "the best that was found");
+  for (graph::CopyId reorder : best.plan.reorders(g)) std::puts(best.plan.copy(reorder).reason.c_str());
 
   std::vector<float> in(3 * 32 * 32, 1.0f), out(16 * 32 * 32);
   const TensorDesc in_desc(Layout::contiguous({1, 3, 32, 32}), DType::f32);
   const TensorDesc out_desc(Layout::contiguous({1, 16, 32, 32}), DType::f32);
-  execute::Model model(g, plan, *backend);
+  execute::Model model(g, best.plan, *backend);
   model.run({{{in_desc, in.data()}}}, {{{out_desc, out.data()}}});
 
   // In the middle: 27 products of 0.1, and 144 of 0.01 times those.

@@ -121,8 +121,8 @@ timings() {
   printf '  %5d  together\n' "$total"
 }
 
-# build FOLDER [TARGET...]: on a terminal with ninja's own counter, elsewhere with a line every 20 s. Where it fails, what
-# the compiler said is shown.
+# build FOLDER [TARGET...]: on a terminal with ninja's own counter, elsewhere with a line every 20 s. Where it fails,
+# what the compiler said is shown.
 build() {
   local folder=$1 log pid status=0
   shift

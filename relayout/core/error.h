@@ -1,8 +1,8 @@
 // Errors: one exception type with a code, for the whole library.
 //
 // A message names the operation, the offending value and what was allowed. The same facts are kept
-// apart (`field`, `value`, `limit`), so that a program can act on them. The command's JSON errors are
-// made of them.
+// apart (`field`, `value`, `limit`), so that a program can act on them without reading the message, and can show them
+// in its own words.
 //
 //     throw Error(ErrorCode::overflow, "layout: elements of dims 4611686018427387904x4 overflow int64",
 //                 "dims[1]", "4", "9223372036854775807");

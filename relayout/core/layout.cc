@@ -26,10 +26,11 @@ int64_t product_or_throw(const Dims& dims, const char* what) {
   return product;
 }
 
-/// Smallest and largest f_d over indices 0..extent-1, which need not fill the top digit.
+/// Smallest and largest f_d over indices 0..extent-1, which need not fill the top digit. An index is either below the
+/// last one in some digit, and then free in all digits inside it, or equal to the last index down to there.
 std::pair<int64_t, int64_t> dim_range(std::span<const Digit> digits, int64_t extent) {
-  int64_t place = 1, low = 0, high = 0;  // over the digits so far, all of them full
-  int64_t cut_low = 0, cut_high = 0;     // over indices up to (extent - 1) mod place
+  int64_t place = 1, low = 0, high = 0;  // over all values of the digits so far
+  int64_t cut_low = 0, cut_high = 0;     // over those up to the last index, modulo place
   for (const Digit& digit : digits) {
     const int64_t top = (extent - 1) / place % digit.extent;
     const int64_t below = (top - 1) * digit.stride, at = top * digit.stride;

@@ -96,13 +96,14 @@ struct Group {
   int old_begin, old_end, new_begin, new_end;
 };
 
-/// What keeps the old dims of a group from being one mixed radix of single strides whose borders are borders of the
-/// new dims too: "1 and 2, 3 (blocked)"; empty where nothing does. Dims of extent 1 never stand in the way.
+/// Which old dims of a group cannot be viewed as the new ones, as text for the error: "1 and 2, 3 (blocked)"; empty
+/// where all can. A dim with blocks or padding cannot. Two neighbours of which one does not continue the other in
+/// memory can only where a new dim ends between them. Dims of extent 1 never stand in the way.
 std::string blocking_axes(const Layout& simple, const Dims& want, const Group& group) {
   std::string out;
   const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
   int64_t inner = 1;  // elements of the old dims inside d
-  int64_t next = 0;   // the stride that would continue the run
+  int64_t next = 0;   // the stride with which dim d would continue run_dim in memory
   int run_dim = -1;
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
     if (simple.dim(d) == 1) continue;
@@ -121,7 +122,7 @@ std::string blocking_axes(const Layout& simple, const Dims& want, const Group& g
   return out;
 }
 
-/// The new dims of a group, each with one stride. Nothing stands in the way.
+/// Adds the new dims of a group in which nothing stands in the way, each with one stride.
 void split_group(const Layout& simple, const Dims& want, const Group& group, Parts& out) {
   Digits digits;  // of the whole group, innermost first
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
@@ -159,7 +160,7 @@ Layout view(const Layout& layout, const Dims& dims) {
   const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
   const auto new_is = [&](int k, bool unit) { return k < want.size() && (want[k] == 1) == unit; };
   for (int from = 0, to = 0; from < layout.ndims() || to < want.size();) {
-    if (new_is(to, true)) {  // a unit dim stays as it is where there is one, else it comes from nowhere
+    if (new_is(to, true)) {  // a new dim of 1 takes the place of an old one where that is next, else it is added
       const bool stays = old_is(from, true);
       out.insert(out.dims.size(), 1, stays ? layout.digits_of(from) : Digits{{1, 1}});
       from += stays, ++to;

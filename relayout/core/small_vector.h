@@ -72,7 +72,7 @@ class SmallVector {
     heap_ = std::move(more);
   }
   void push_back(const T& value) {
-    const T copy = value;  // it may be one of these
+    const T copy = value;  // as `value` may be an element of this vector, which growth moves
     reserve(size_ + 1);
     data()[size_++] = copy;
   }
@@ -83,7 +83,7 @@ class SmallVector {
   }
   void pop_back() { --size_; }
   void clear() { size_ = 0; }
-  /// The first ones stay.
+  /// The elements up to the smaller of both sizes stay, new ones are T{}.
   void resize(std::size_t size) {
     reserve(size);
     for (std::size_t i = size_; i < size; ++i) data()[i] = T{};
@@ -100,7 +100,7 @@ class SmallVector {
     size_ -= count;
     return first;
   }
-  /// At the end; from elsewhere.
+  /// Only at the end, as std::vector has no append, and not elements of this vector itself.
   template <std::forward_iterator It>
   void insert(const T* at_end, It first, It last) {
     static_cast<void>(at_end);
@@ -111,7 +111,7 @@ class SmallVector {
   }
 
  private:
-  // Leaves what is not used as it is.
+  // A union does not construct its member, so places that hold no element cost nothing.
   union Storage {
     Storage() {}
     T at[N];

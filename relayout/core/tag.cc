@@ -175,49 +175,58 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
       if (lower.size() < outer.size()) lower += order[d];
       text += static_cast<char>(upper ? order[d] - 'a' + 'A' : order[d]);
     }
-    // Nobody blocks layers or directions.
+    // Weights of recurrent networks have no blocks of layers or of directions in any system, so no name either.
     if (text.starts_with('L') || (order[0] == 'l' && text.find('D') == 1)) return;
     if (lower.size() == outer.size() && !misplaced_letter(lower, order)) out.push_back(text);
   });
   return out;
 }
 
-std::optional<std::string> tag_of(const Layout& layout) {
-  if (layout.offset0() != 0 || layout.ndims() == 0) return std::nullopt;
-  struct Inner {
-    int64_t stride;
-    int dim;
-    int64_t extent;
-  };
-  std::vector<Inner> inner;
-  std::array<int64_t, kMaxDims> outer_stride{};
-  const int ndims = layout.ndims();
-  std::vector<Inner> outer;  // a dim's last digit, unless it can only be a block
-  for (int d = 0; d < ndims; ++d) {
+namespace {
+
+/// A digit of a layout, and the dim that it belongs to.
+struct PlacedDigit {
+  int64_t stride;
+  int dim;
+  int64_t extent;
+};
+
+/// The digits of a layout dealt to what a tag has: an outer dim each, and blocks inside all of them.
+struct OuterAndInner {
+  std::vector<PlacedDigit> outer, inner;
+};
+
+OuterAndInner deal_digits(const Layout& layout) {
+  OuterAndInner out;
+  for (int d = 0; d < layout.ndims(); ++d) {
     const auto digits = layout.digits(d);
     int64_t block = 1;
     for (const Digit& digit : digits.first(digits.size() - 1)) {
       block *= digit.extent;
-      if (digit.extent > 1) inner.push_back({digit.stride, d, digit.extent});
+      if (digit.extent > 1) out.inner.push_back({digit.stride, d, digit.extent});
     }
-    const Inner last{digits.back().stride, d, digits.back().extent};
+    // An outer dim has no padding but that of its blocks, so a last digit that reaches farther must be a block.
+    const PlacedDigit last{digits.back().stride, d, digits.back().extent};
     const bool overfull = last.extent > ceil_div(layout.dim(d), block);
-    (overfull ? inner : outer).push_back(last);
+    (overfull ? out.inner : out.outer).push_back(last);
   }
-  // Blocks lie inside all outer strides, so a last digit with a smaller stride than some block is one too.
-  for (bool moved = true; moved;) {
-    const auto inside = [&](const Inner& o) {
-      return o.extent > 1 && std::ranges::any_of(inner, [&](const Inner& i) { return i.stride > o.stride; });
+  // All blocks lie inside all outer dims. So a last digit whose stride is smaller than that of some block is a block.
+  for (;;) {
+    const auto inside = [&](const PlacedDigit& o) {
+      return o.extent > 1 && std::ranges::any_of(out.inner, [&](const PlacedDigit& i) { return i.stride > o.stride; });
     };
-    const auto it = std::ranges::find_if(outer, inside);
-    moved = it != outer.end();
-    if (moved) inner.push_back(*it), outer.erase(it);
+    const auto it = std::ranges::find_if(out.outer, inside);
+    if (it == out.outer.end()) return out;
+    out.inner.push_back(*it), out.outer.erase(it);
   }
-  for (const Inner& o : outer) outer_stride[static_cast<std::size_t>(o.dim)] = o.stride;
-  std::ranges::stable_sort(inner, [](const Inner& a, const Inner& b) { return a.stride < b.stride; });
-  std::vector<std::pair<int, int64_t>> blocks;  // outermost first
+}
+
+/// The blocks (dim, size) of these digits, outermost first; nothing where they leave gaps, or a tag can have none such.
+std::optional<std::vector<std::pair<int, int64_t>>> blocks_of(std::vector<PlacedDigit> inner) {
+  std::ranges::stable_sort(inner, {}, &PlacedDigit::stride);
+  std::vector<std::pair<int, int64_t>> blocks;
   int64_t size = 1;
-  for (const Inner& digit : inner) {
+  for (const PlacedDigit& digit : inner) {
     const auto next = checked_mul(size, digit.extent);
     if (digit.stride != size || digit.extent > kMaxBlock || !next ||
         blocks.size() == static_cast<std::size_t>(kMaxBlocks))
@@ -225,19 +234,33 @@ std::optional<std::string> tag_of(const Layout& layout) {
     size = *next;
     blocks.insert(blocks.begin(), {digit.dim, digit.extent});
   }
+  return blocks;
+}
+
+}  // namespace
+
+std::optional<std::string> tag_of(const Layout& layout) {
+  if (layout.offset0() != 0 || layout.ndims() == 0) return std::nullopt;
+  const auto [outer, inner] = deal_digits(layout);
+  const auto blocks = blocks_of(inner);
+  if (!blocks) return std::nullopt;
+  const int ndims = layout.ndims();
+  std::array<int64_t, kMaxDims> outer_stride{};
+  for (const PlacedDigit& o : outer) outer_stride[static_cast<std::size_t>(o.dim)] = o.stride;
 
   std::vector<int> row_major(static_cast<std::size_t>(ndims));
   std::iota(row_major.begin(), row_major.end(), 0);
   std::vector<int> channels_last = row_major, by_stride = row_major;
   if (ndims > 2) std::rotate(channels_last.begin() + 1, channels_last.begin() + 2, channels_last.end());
-  std::ranges::stable_sort(by_stride, [&](int a, int b) {  // of two equal strides, one of extent 1 lies inside
+  // Where two dims have the same stride, the one of extent 1 stands inside the other.
+  std::ranges::stable_sort(by_stride, [&](int a, int b) {
     const auto stride = [&](int d) { return outer_stride[static_cast<std::size_t>(d)]; };
     const auto repeats = [&](int d) { return layout.digits(d).back().extent > 1; };
     return std::pair(stride(a), repeats(a)) > std::pair(stride(b), repeats(b));
   });
   std::optional<std::string> equal;
   for (const auto& order : {row_major, channels_last, by_stride}) {
-    const std::string tag = spell(order, blocks);
+    const std::string tag = spell(order, *blocks);
     const Layout bound = Format::parse(tag).bind(layout.dims());
     if (!(bound == layout)) continue;
     if (bound.outer_strides() == layout.outer_strides()) return tag;

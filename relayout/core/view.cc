@@ -29,7 +29,7 @@ std::vector<int> checked_order(const char* view, std::span<const int> order, int
 }
 
 /// Digits of indices start, start + 1, ... (`length` of them) of a dim whose extent is `extent`; `base`
-/// grows by the offset of start. Nothing where they are no mixed radix of their own.
+/// grows by the offset of start. Nothing where no digits count them, as the range begins or ends inside a block.
 std::optional<Digits> range_digits(Digits digits, int64_t extent, int64_t start, int64_t length, int64_t* base) {
   if (digits.size() == 1) {
     *base += start * digits[0].stride;
@@ -95,7 +95,7 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
     return out.layout();
   }
   if (start == 0 && stop == extent && step == 1) return layout;
-  // Split off the places below the step; the start fixes them.
+  // Every index of the slice has the same digits below the step, those of `start`: they only add to the offset.
   Digits below, above;
   const Digits simple = layout.canonical().digits_of(d);
   const std::string where = "slice: " + range + " of dim " + std::to_string(d) + " cuts its blocks; copy it first";
@@ -104,7 +104,7 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
   if (length == 1) {
     base = digits_offset(simple, start);
     result = Digits{{1, 0}};
-  } else if (simple.size() == 1) {  // nothing can be cut
+  } else if (simple.size() == 1) {  // one digit, which any step can walk
     base = start * simple[0].stride;
     const auto stride = checked_mul(simple[0].stride, step);
     if (!stride)
@@ -157,7 +157,8 @@ Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
     const bool border = offsets[d] + dims[d] == layout.dim(d);
     const int64_t start = layout.empty() ? 0 : digits_offset(digits, offsets[d]);
     if (!border && dims[d] % block != 0) {
-      // A part of one block is fine where it is a run of its own; elsewhere the block's rest would pass for padding.
+      // A part of one block must be indices with one stride. Otherwise the submemory would keep the whole block, and
+      // the elements of its rest would count as padding.
       int64_t base = 0;
       const auto part =
           dims[d] < block ? range_digits(digits, layout.dim(d), offsets[d], dims[d], &base) : std::nullopt;
@@ -166,7 +167,7 @@ Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
                dims[d], block);
       digits = *part;
     } else {
-      // oneDNN keeps what padding the tensor has beyond its right border.
+      // As in oneDNN, the padding behind the tensor's right border belongs to the submemory.
       digits.back().extent = border ? digits.back().extent - offsets[d] / block : dims[d] / block;
     }
     out.dims[d] = dims[d];

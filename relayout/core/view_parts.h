@@ -38,7 +38,7 @@ inline int checked_dim(const char* view, int d, int ndims) {
   return out;
 }
 
-/// Refuses an argument about dim d.
+/// Throws Error{invalid_argument} about dim d.
 [[noreturn]] inline void refuse(const std::string& why, int d, const std::string& value, const std::string& limit) {
   throw Error(ErrorCode::invalid_argument, why, "dims[" + std::to_string(d) + "]", value, limit);
 }
@@ -50,8 +50,8 @@ inline int checked_dim(const char* view, int d, int ndims) {
   throw Error(ErrorCode::needs_copy, message, "dims", axes, "a view");
 }
 
-/// Splits digits so that a digit border lies at place value `at`: the digits below and from there on. False
-/// where that would cut a digit unevenly; the outermost may be cut so if `ragged`.
+/// Splits digits in two, at place value `at`: `below` counts the indices 0 to at - 1, `above` the multiples of `at`.
+/// False where a digit would have to be cut into unequal parts; with `ragged` the outermost may be.
 inline bool cut(const Digits& digits, int64_t at, Digits* below, Digits* above, bool ragged = false) {
   int64_t place = 1;
   for (const Digit& digit : digits) {

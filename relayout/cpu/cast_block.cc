@@ -41,7 +41,7 @@ struct Converter {
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
   explicit Converter(const RunContext& c) : context(c) {
-    const Plan& plan = c.plan;
+    const PlanData& plan = c.plan;
     arithmetic = plan.attributes().arithmetic();
     const DType src = plan.src().dtype, dst = plan.dst().dtype;
     compute = compute_type(src, dst, arithmetic);

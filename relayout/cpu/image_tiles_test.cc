@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/scoped_isa.h"
@@ -36,11 +37,11 @@ TEST(ImageTiles, EqualTheReference) {
         // As on a machine whose caches have none of it.
         const Plan plan = Plan::make(src, dst, {}, {.l3 = 8});
         SCOPED_TRACE(std::string(from) + " -> " + to + "\n" + plan.explain());
-        for (const BoxPlan& box : plan.boxes()) {
+        for (const BoxPlan& box : plan.data().boxes()) {
           images += box.by_image;
           shorter += box.by_image && (box.row_count % box.block_rows != 0 || box.col_count % box.block_cols != 0);
         }
-        for (const BoxPlan& fill : plan.fills()) padding += fill.fill_streams;
+        for (const BoxPlan& fill : plan.data().fills()) padding += fill.fill_streams;
         Guarded from_memory(src.span_bytes(), Guarded::Side::end);
         std::ranges::copy(counting(src.span_bytes()), from_memory.data());
         std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "relayout/cpu/threads.h"
+#include "relayout/reorder/in_place_data.h"
 
 namespace relayout::cpu {
 namespace {
@@ -249,14 +250,14 @@ void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, co
   auto* bytes = static_cast<std::byte*>(buffer);
   const int all = default_threads();
   const int threads = options.threads <= 0 ? all : std::min(options.threads, all);
-  for (const InPlaceStep& step : plan.steps()) {
+  for (const InPlaceStep& step : plan.data().steps) {
     StepRun state{step, bytes, scratch.data(), scratch_bytes(step), 1, parallel_parts(step), options};
     const int64_t room = static_cast<int64_t>(scratch.size()) / std::max<int64_t>(1, state.slot_bytes);
     state.slots = std::clamp<int64_t>(std::min<int64_t>(threads, room), 1, state.parts);
     parallel_for({.threads = threads, .pool = options.pool}, state.slots, 1, run_slots, &state);
   }
-  const uint64_t value = plan.fill_bits();
-  for (const Plan& fill : plan.fills()) run(fill, &value, bytes, options);
+  const uint64_t value = plan.data().fill_bits;
+  for (const Plan& fill : plan.data().fills) run(fill, &value, bytes, options);
 }
 
 void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, std::span<std::byte> buffer,

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "relayout/core/view.h"
+#include "relayout/reorder/in_place_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/testing.h"
@@ -92,7 +93,8 @@ TEST(InPlace, MethodAndScratch) {
 
 TEST(InPlace, PartsInTheOnlyOrder) {
   const auto step = [](DType src, DType dst) {
-    return std::get<StagedStep>(InPlacePlan::make(desc("a", {200'000}, src), desc("a", {200'000}, dst)).steps()[0]);
+    return std::get<StagedStep>(
+        InPlacePlan::make(desc("a", {200'000}, src), desc("a", {200'000}, dst)).data().steps[0]);
   };
   EXPECT_FALSE(step(DType::f32, DType::bf16).backwards);
   EXPECT_TRUE(step(DType::bf16, DType::f32).backwards);
@@ -191,7 +193,7 @@ TEST(InPlace, LessScratchFewerThreads) {
   const TensorDesc src = desc("abcd", {6, 33, 31, 32}), dst = desc("acdb", {6, 33, 31, 32});
   const InPlacePlan plan = InPlacePlan::make(src, dst);
   EXPECT_GT(plan.scratch_bytes(3), plan.scratch_bytes());
-  EXPECT_EQ(plan.scratch_bytes(1000), plan.scratch_bytes() * parallel_parts(plan.steps()[0]));
+  EXPECT_EQ(plan.scratch_bytes(1000), plan.scratch_bytes() * parallel_parts(plan.data().steps[0]));
   const std::vector<std::byte> before = counting(plan.buffer_bytes());
   std::vector<std::byte> expected = before, buffer = before;
   run(Plan::make(src, dst), before.data(), expected.data());

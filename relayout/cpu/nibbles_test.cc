@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/scoped_isa.h"
@@ -71,7 +72,8 @@ TEST(NibbleBlocks, FitTheirTile) {
     for (const int64_t cols : {1, 3, 5, 8, 33, 64, 67, 130, 511, 1024, 3001}) {
       const Dims dims{rows, cols};
       const Plan plan = Plan::make(desc("ab", dims, DType::u4), desc("ba", dims, DType::u4));
-      for (const BoxPlan& box : plan.boxes()) EXPECT_LE(box.block_rows * box.block_cols, kMaxNibbles) << join(dims);
+      for (const BoxPlan& box : plan.data().boxes())
+        EXPECT_LE(box.block_rows * box.block_cols, kMaxNibbles) << join(dims);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/regions.h"
 #include "tests/support/scoped_isa.h"
@@ -119,7 +120,7 @@ TEST(PermutedRun, EqualsTheReference) {
           const TensorDesc src = desc(from, dims, type), dst = desc(to, dims, type);
           const Plan plan = Plan::make(src, dst, attributes, {}, {.stream = Tuning::Stream::always});
           SCOPED_TRACE(plan.explain());
-          for (const BoxPlan& box : plan.boxes())
+          for (const BoxPlan& box : plan.data().boxes())
             permuted += std::ranges::any_of(box.nested, [](const BoxPlan& run) { return !run.row_sources.empty(); });
           const auto bytes = counting(src.span_bytes());
           std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
@@ -181,7 +182,7 @@ TEST(PermutedRun, RowsOfSmallPieces) {
         for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
           const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
           SCOPED_TRACE(std::string(c.what) + "\n" + plan.explain());
-          permuted += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
+          permuted += std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
           for (const std::string_view isa : available_isas()) {
             const test::ScopedIsa isa_scope(isa);
             for (const Guarded::Side side : kSides) {
@@ -224,8 +225,8 @@ TEST(PermutedRun, PartsOfBoxes) {
     for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
       const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
       SCOPED_TRACE(plan.explain());
-      ASSERT_EQ(plan.boxes().size(), 1u);
-      const BoxPlan& box = plan.boxes()[0];
+      ASSERT_EQ(plan.data().boxes().size(), 1u);
+      const BoxPlan& box = plan.data().boxes()[0];
       ASSERT_GT(box.blocks, 3);
       for (const Kernels* kernels : all_kernels()) {
         if (!kernels->permute_lines || (pair.gaps && kernels->permuted_bytes < 64)) continue;
@@ -234,9 +235,9 @@ TEST(PermutedRun, PartsOfBoxes) {
           Guarded out(dst.span_bytes(), kSides[static_cast<std::size_t>(runs % 2)], runs * 5 % 64);
           std::ranges::copy(bytes, in.data());
           std::ranges::fill(out.bytes(), std::byte{0x5c});
-          const RunContext context{plan, *kernels, in.data(), out.data()};
-          ASSERT_TRUE(run_permuted(context, box, plan.tables(), part, box.blocks)) << kernels->isa;
-          ASSERT_TRUE(run_permuted(context, box, plan.tables(), 0, part)) << kernels->isa;
+          const RunContext context{plan.data(), *kernels, in.data(), out.data()};
+          ASSERT_TRUE(run_permuted(context, box, plan.data().tables(), part, box.blocks)) << kernels->isa;
+          ASSERT_TRUE(run_permuted(context, box, plan.data().tables(), 0, part)) << kernels->isa;
           ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << kernels->isa << ", " << part;
           ASSERT_TRUE(in.intact() && out.intact());
           ++runs;

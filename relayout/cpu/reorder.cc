@@ -57,18 +57,19 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 }
 
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options) noexcept {
-  const RunContext context{plan, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
-  if (const BoxPlan* box = plan.strided_block()) {
+  const PlanData& data = plan.data();
+  const RunContext context{data, kernels(), static_cast<const std::byte*>(src), static_cast<std::byte*>(dst)};
+  if (const BoxPlan* box = data.strided_block()) {
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->row_count, box->col_count);
   }
-  for (const BoxPlan& box : plan.boxes()) run_box(context, box, plan.tables(), options);
-  for (const BoxPlan& fill : plan.fills()) run_box(context, fill, plan.tables(), options);
+  for (const BoxPlan& box : data.boxes()) run_box(context, box, data.tables(), options);
+  for (const BoxPlan& fill : data.fills()) run_box(context, fill, data.tables(), options);
 }
 
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
              std::span<std::byte> dst, const Attributes& attributes, const RunOptions& options) {
-  const Plan plan = make_plan(src_desc, dst_desc, attributes);
+  const Plan plan = cached_plan(src_desc, dst_desc, attributes);
   check_size("source", src_desc, src.size());
   check_size("destination", dst_desc, dst.size());
   // Only the bytes that the tensors have matter.

@@ -29,10 +29,36 @@ Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
 /// cannot do the work, the calling thread does. A cancelled oneTBB group around the call leaves nothing out.
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options = {}) noexcept;
 
-/// The checked form: makes the plan and runs it. Error{buffer_too_small} gives need and have in
-/// bytes; Error{overlap} where the buffers share memory; errors of Plan::make.
+/// The checked form: takes the plan from the plan cache (below), which makes it the first time, and runs it.
+/// Error{buffer_too_small} gives need and have in bytes; Error{overlap} where the buffers share memory; errors of
+/// Plan::make.
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,
              std::span<std::byte> dst, const Attributes& attributes = {}, const RunOptions& options = {});
+
+// The plan cache: reorder() keeps the plans that it made last, so that calling it in a loop does not plan again. It is
+// one for the whole process and may be used from any thread. A plan is used again only for sides and attributes that
+// are equal in every field, under the same instruction set; a hit takes less than 100 ns.
+
+/// Plans that are kept unless set_plan_cache_capacity() says otherwise. When there are more, those go that were not
+/// used for longest. A typical plan takes a few KiB; one of more than 256 KiB is not kept.
+inline constexpr int64_t kPlanCacheCapacity = 256;
+
+/// make_plan() with the default Tuning, or the same plan from the cache. Errors: those of Plan::make.
+Plan cached_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {});
+
+/// Drops all plans of the cache and sets its counts of hits and misses to 0. Plans that somebody holds stay valid.
+void clear_plan_cache();
+/// Drops all plans, and keeps up to so many from now on; 0 or less turns the cache off.
+void set_plan_cache_capacity(int64_t plans);
+int64_t plan_cache_capacity();
+
+struct PlanCacheStatistics {
+  /// Plans that were found, and those that had to be made.
+  int64_t hits = 0, misses = 0;
+  /// Plans that are kept.
+  int64_t entries = 0;
+};
+PlanCacheStatistics plan_cache_statistics();
 
 /// The instruction set in use, e.g. "avx512". The best this machine has, unless RELAYOUT_ISA
 /// (or set_isa) names another; RELAYOUT_ISA=scalar forces plain C++.

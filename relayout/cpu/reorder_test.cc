@@ -9,6 +9,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/machine.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
@@ -89,7 +90,7 @@ TEST(Reorder, ConvertsByStages) {
         }
         std::vector<std::byte> expected = out;
         const Plan plan = Plan::make(a, b, attributes);
-        EXPECT_TRUE(std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.stage > 0; }))
+        EXPECT_TRUE(std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.stage > 0; }))
             << plan.explain();
         run(plan, in.data(), out.data(), {.threads = 2});
         reference_reorder(a, in.data(), b, expected.data(), attributes);
@@ -108,7 +109,7 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
                                    {"OIhw2i8o4i", {24, 32, 4, 3}}}) {
     const TensorDesc a = desc(from, dims, DType::s8), b = desc("oihw", dims, DType::f32);
     const Plan plan = Plan::make(a, b, {}, small);
-    EXPECT_TRUE(plan.streams() && plan.boxes()[0].stage > 0) << plan.explain();
+    EXPECT_TRUE(plan.streams() && plan.data().boxes()[0].stage > 0) << plan.explain();
     const std::vector<std::byte> in = counting(a.span_bytes());
     const auto bytes = static_cast<std::size_t>(b.span_bytes());
     std::vector<std::byte> expected(bytes);
@@ -148,7 +149,7 @@ TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
     }
     std::vector<std::byte> expected = out;
     const Plan plan = Plan::make(a, b);
-    EXPECT_TRUE(std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) {
+    EXPECT_TRUE(std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) {
       return std::ranges::any_of(box.nested, [](const BoxPlan& part) { return part.panels > 1 && !part.dense_cols; });
     })) << plan.explain();
     run(plan, in.data(), out.data());
@@ -258,7 +259,7 @@ TEST(Reorder, ManyTailsGoByTable) {
          {std::pair(DType::u8, DType::u8), {DType::bf16, DType::f32}, {DType::u4, DType::u4}}) {
       const TensorDesc plain = desc(plain_tag, dims, plain_type), blocked = desc(blocked_tag, dims, blocked_type);
       const Plan forth = Plan::make(plain, blocked), back = Plan::make(blocked, plain);
-      ASSERT_FALSE(forth.tables().empty());
+      ASSERT_FALSE(forth.data().tables().empty());
       const auto src = counting(plain.span_bytes());
       std::vector<std::byte> there(static_cast<std::size_t>(blocked.span_bytes()), std::byte{0xcc}), expected = there;
       run(forth, src.data(), there.data());
@@ -295,7 +296,7 @@ TEST(Reorder, ConvertsByStagesOfOddExtents) {
       reference_reorder(a, in.data(), b, expected.data(), scale);
       for (const Machine& machine : {Machine{}, small}) {
         const Plan plan = Plan::make(a, b, scale, machine);
-        for (const BoxPlan& box : plan.boxes()) EXPECT_LT(box.blocks, 200) << plan.explain();
+        for (const BoxPlan& box : plan.data().boxes()) EXPECT_LT(box.blocks, 200) << plan.explain();
         for (const int threads : {1, 3}) {
           std::vector<std::byte> out(expected.size() + 3);
           run(plan, in.data(), out.data() + 3, {.threads = threads});

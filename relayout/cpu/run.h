@@ -12,13 +12,13 @@
 #include <cstdint>
 
 #include "relayout/cpu/kernels/kernels.h"
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/plan_data.h"
 
 namespace relayout::cpu {
 
 /// What all blocks of a box have in common.
 struct RunContext {
-  const Plan& plan;
+  const PlanData& plan;
   const Kernels& kernels;
   const std::byte* src;
   std::byte* dst;

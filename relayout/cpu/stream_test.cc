@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "relayout/reorder/plan_data.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/slow_tests.h"
 #include "tests/support/streamed.h"
@@ -141,7 +142,7 @@ TEST(Stream, WhatStagesMoveLast) {
           for (const int64_t past : {0, 64, 16, 37}) {
             expected.expect_of(plan, past, {1, 3});
             if (HasFatalFailure()) return;
-            cases += plan.boxes()[0].stage > 0;
+            cases += plan.data().boxes()[0].stage > 0;
           }
         }
       }
@@ -156,7 +157,7 @@ TEST(Stream, LongColumnsToShortRows) {
   const Dims dims{1, 208, 40, 40};
   const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("acdb", dims, DType::f32);
   const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-  const BoxPlan& box = plan.boxes()[0];
+  const BoxPlan& box = plan.data().boxes()[0];
   EXPECT_GT(box.panels, 1);
   EXPECT_GT(box.strips, 1);
   EXPECT_GT(box.block_rows, 512);
@@ -177,7 +178,7 @@ TEST(Stream, FetchesTheNextPanel) {
     const Dims dims{40, 3, extent, 65};
     const TensorDesc src = desc("abcd", dims, DType::f32), dst = desc("dbca", dims, DType::f32);
     const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-    const BoxPlan& box = plan.boxes()[0];
+    const BoxPlan& box = plan.data().boxes()[0];
     ASSERT_EQ(box.cols.size(), 2u);
     ASSERT_EQ(box.cols[1].stride[kSrc], 65 * 4);
     const int64_t next = box.block_cols / 40 * 65 * 4;

@@ -8,6 +8,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
+#include "relayout/reorder/plan_data.h"
 
 namespace relayout::cpu {
 namespace {
@@ -18,7 +19,7 @@ constexpr int64_t kMostRunsATurn = 4096;
 /// Rounds that a decision needs.
 constexpr int kFewestRounds = 3;
 
-bool same_blocks(const Plan& a, const Plan& b) {
+bool same_blocks(const PlanData& a, const PlanData& b) {
   return a.streams() == b.streams() && std::ranges::equal(a.boxes(), b.boxes(), [](const BoxPlan& x, const BoxPlan& y) {
            return x.block_rows == y.block_rows && x.block_cols == y.block_cols && x.ahead == y.ahead &&
                   x.blocks == y.blocks;
@@ -42,11 +43,12 @@ std::vector<Candidate> make_candidates(const TensorDesc& src, const TensorDesc& 
                                        const Machine& machine) {
   std::vector<Candidate> out;
   out.push_back({{}, Plan::make(src, dst, attributes, machine)});
-  const Plan first = out[0].plan;
+  const Plan plan_by_rules = out[0].plan;
+  const PlanData& first = plan_by_rules.data();
   if (first.boxes().empty()) return out;
   const auto add = [&](const Tuning& tuning) {
     Plan plan = Plan::make(src, dst, attributes, machine, tuning);
-    if (std::ranges::none_of(out, [&](const Candidate& c) { return same_blocks(c.plan, plan); })) {
+    if (std::ranges::none_of(out, [&](const Candidate& c) { return same_blocks(c.plan.data(), plan.data()); })) {
       out.push_back({tuning, std::move(plan)});
     }
   };

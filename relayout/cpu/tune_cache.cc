@@ -10,6 +10,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/revision.h"
 #include "relayout/cpu/text_file.h"
+#include "relayout/reorder/nest.h"
 
 namespace relayout::cpu {
 namespace {

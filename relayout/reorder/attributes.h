@@ -50,9 +50,9 @@ struct Attributes {
   }
 };
 
-/// Error{invalid_argument} that names the attribute: counts that do not fit the masks (a mask that asks for values has
-/// them all), a mask bit over the rank, a scale that is not finite or a dst scale of 0, a zero point on a type that is
-/// no integer.
+/// Error{invalid_argument} that names the attribute: it does not have as many values as its mask asks for, its mask has
+/// the bit of a dim that the tensors lack, a scale is not finite, a dst scale is 0, or a zero point belongs to a type
+/// that is no integer.
 void check_attributes(const Attributes& attributes, const TensorDesc& src, const TensorDesc& dst);
 
 }  // namespace relayout

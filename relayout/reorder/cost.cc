@@ -14,7 +14,7 @@
 #include "relayout/core/extents.h"
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/blocks.h"
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/plan_data.h"
 
 namespace relayout {
 namespace {
@@ -135,7 +135,7 @@ double listed(const BoxPlan& box) {
 /// The sum over a plan's boxes.
 class Price {
  public:
-  Price(const Plan& plan, const Prices& prices)
+  Price(const PlanData& plan, const Prices& prices)
       : prices_(prices),
         streams_(plan.streams()),
         converts_(plan.converts()),
@@ -250,7 +250,7 @@ class Price {
 
 }  // namespace
 
-Cost Plan::cost() const {
+Cost PlanData::cost() const {
   Price price(*this, slow_shared_l3_ ? kSlowSharedL3 : kFastL3);
   for (const BoxPlan& box : boxes_) price.add(box);
   for (const BoxPlan& fill : fills_) price.add(fill);

@@ -4,7 +4,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/print.h"
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/plan_data.h"
 
 namespace relayout {
 namespace {
@@ -48,7 +48,7 @@ std::string axis_text(const BoxPlan& box, const Axis& axis) {
          unit_text(box.unit_bits[1], axis.stride[kDst]);
 }
 
-std::string box_text(const Plan& plan, const BoxPlan& box) {
+std::string box_text(const PlanData& plan, const BoxPlan& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
   int64_t boxes = 0, run_bytes = 0;
   for (const BoxPlan& run : box.nested) {
@@ -70,7 +70,7 @@ std::string box_text(const Plan& plan, const BoxPlan& box) {
   return out;
 }
 
-std::string arithmetic_text(const Plan& plan) {
+std::string arithmetic_text(const PlanData& plan) {
   const Attributes& a = plan.attributes();
   if (!plan.converts()) return "  bits are moved, no value changes\n";
   std::string value = "src";
@@ -85,7 +85,7 @@ std::string arithmetic_text(const Plan& plan) {
 
 }  // namespace
 
-std::string Plan::kernel(const BoxPlan& box) const {
+std::string PlanData::kernel(const BoxPlan& box) const {
   const int64_t bytes = box.piece[kSrc];
   const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
   std::string out;
@@ -104,7 +104,7 @@ std::string Plan::kernel(const BoxPlan& box) const {
   return out + ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
 }
 
-std::string Plan::explain() const {
+std::string PlanData::explain() const {
   const Dims& dims = src_.layout.dims();
   std::string out = "reorder of " + (dims.empty() ? "a scalar" : join(dims, "x")) + " (" +
                     plural(src_.layout.elements(), "element") + ")\n";

@@ -104,6 +104,11 @@ std::vector<InPlaceStep> choose_steps(const TensorDesc& src, const TensorDesc& d
 
 }  // namespace
 
+InPlacePlan::InPlacePlan() {
+  static const auto kNothing = std::make_shared<const InPlaceData>();
+  data_ = kNothing;
+}
+
 InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
                               const InPlaceOptions& options) {
   if (attributes.beta != 0) {
@@ -111,27 +116,28 @@ InPlacePlan InPlacePlan::make(const TensorDesc& src, const TensorDesc& dst, cons
                 "beta", std::to_string(attributes.beta), "0");
   }
   const bool converts = Plan::make(src, dst, attributes).converts();  // and its errors
-  InPlacePlan plan;
-  plan.src_ = src;
-  plan.dst_ = dst;
-  if (dst.layout.empty()) return plan;
+  auto made = std::make_shared<InPlaceData>();
+  InPlaceData& plan = *made;
+  plan.src = src;
+  plan.dst = dst;
+  if (dst.layout.empty()) return InPlacePlan(std::move(made));
   const bool fills = attributes.padding.kind == Padding::Kind::value && dst.layout.padded();
   const bool whole_bytes = bits(dst.dtype) >= 8;
   if (!converts && (whole_bytes || !fills) && same_places(src, dst)) {
     // Nothing moves.
   } else {
-    plan.steps_ = choose_steps(src, dst, attributes, converts, options.max_scratch_bytes);
-    const auto* staged = std::get_if<StagedStep>(&plan.steps_[0]);
-    if (staged && staged->pads) return plan;
+    plan.steps = choose_steps(src, dst, attributes, converts, options.max_scratch_bytes);
+    const auto* staged = std::get_if<StagedStep>(&plan.steps[0]);
+    if (staged && staged->pads) return InPlacePlan(std::move(made));
   }
-  if (!fills) return plan;
-  plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
+  if (!fills) return InPlacePlan(std::move(made));
+  plan.fill_bits = encode(dst.dtype, attributes.padding.value);
   auto regions = make_fills(dst);
   if (!regions) {
     throw Error(ErrorCode::unsupported, "in-place reorder: the padding of " + text_of(dst) + " is in too many pieces");
   }
-  plan.fills_ = std::move(*regions);
-  return plan;
+  plan.fills = std::move(*regions);
+  return InPlacePlan(std::move(made));
 }
 
 int64_t turns(std::span<const InPlaceLoop> loops) {
@@ -165,9 +171,13 @@ int64_t parallel_parts(const InPlaceStep& step) {
                     step);
 }
 
+const TensorDesc& InPlacePlan::src() const { return data_->src; }
+const TensorDesc& InPlacePlan::dst() const { return data_->dst; }
+int64_t InPlacePlan::buffer_bytes() const { return std::max(src().span_bytes(), dst().span_bytes()); }
+
 int64_t InPlacePlan::scratch_bytes(int threads) const {
   int64_t most = 0;
-  for (const InPlaceStep& step : steps_) {
+  for (const InPlaceStep& step : data_->steps) {
     const int64_t at_once = std::clamp<int64_t>(threads, 1, parallel_parts(step));
     most = std::max(most, relayout::scratch_bytes(step) * at_once);
   }
@@ -176,7 +186,7 @@ int64_t InPlacePlan::scratch_bytes(int threads) const {
 
 std::string InPlacePlan::method() const {
   std::string out;
-  for (const InPlaceStep& step : steps_) {
+  for (const InPlaceStep& step : data_->steps) {
     static constexpr const char* kNames[] = {"staged", "swap", "cycles", "merge"};
     out += (out.empty() ? "" : ", ") + std::string(kNames[step.index()]);
   }
@@ -184,13 +194,13 @@ std::string InPlacePlan::method() const {
 }
 
 std::string InPlacePlan::explain() const {
-  std::string out = "in-place reorder of " + shape_text(src_.layout.dims()) + "\n  from  " + text_of(src_) +
-                    "\n  to    " + text_of(dst_) + "\n";
+  std::string out = "in-place reorder of " + shape_text(src().layout.dims()) + "\n  from  " + text_of(src()) +
+                    "\n  to    " + text_of(dst()) + "\n";
   const auto number = [](int64_t n) { return std::to_string(n); };
   const auto parts = [&](std::span<const InPlaceLoop> loops) {
     return number(turns(loops)) + (turns(loops) == 1 ? " part" : " parts");
   };
-  for (const InPlaceStep& step : steps_) {
+  for (const InPlaceStep& step : data_->steps) {
     const std::string bytes = number(relayout::scratch_bytes(step));
     out += std::visit(Overloaded{[&](const StagedStep& s) {
                                    const char* order = s.independent || turns(s.loops) == 1 ? ""
@@ -214,8 +224,8 @@ std::string InPlacePlan::explain() const {
                       step);
     out += "; scratch " + bytes + " bytes a thread\n";
   }
-  if (steps_.empty()) out += "  nothing moves\n";
-  if (!fills_.empty()) out += "  padding is set last\n";
+  if (data_->steps.empty()) out += "  nothing moves\n";
+  if (!data_->fills.empty()) out += "  padding is set last\n";
   return out + "  buffer " + number(buffer_bytes()) + " bytes, scratch " + number(scratch_bytes());
 }
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "relayout/reorder/in_place.h"
+#include "relayout/reorder/in_place_data.h"
 
 namespace relayout {
 

@@ -51,6 +51,12 @@ struct Axis {
 /// Bytes of a line of the cache. The plans and the kernels are made for lines of this size, as those of all x86-64
 /// processors and most others are; on a processor with longer lines they are right, but slower.
 inline constexpr int64_t kCacheLine = 64;
+/// The attributes of one element, at its defaults where they are not given.
+struct AttributeValues {
+  float src_scale = 1, dst_scale = 1;
+  int32_t src_zero_point = 0, dst_zero_point = 0;
+};
+
 /// The most axes a box can have: a digit of either side can start one.
 inline constexpr int kMaxAxes = 96;
 /// The most rows, or columns, that a block has.

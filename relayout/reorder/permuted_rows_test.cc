@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "relayout/reorder/plan.h"
+#include "relayout/reorder/plan_data.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -12,7 +13,7 @@ namespace {
 using test::desc;
 
 BoxPlan first_box(std::string_view src, std::string_view dst, const Dims& dims, DType dtype = DType::u8) {
-  return Plan::make(desc(src, dims, dtype), desc(dst, dims, dtype)).boxes()[0];
+  return Plan::make(desc(src, dims, dtype), desc(dst, dims, dtype)).data().boxes()[0];
 }
 
 /// The pieces of a row as "from+bytes", a gap as "-+bytes".

@@ -1,6 +1,4 @@
 // Making a plan: checks, refinement, and a box plan for each box.
-#include "relayout/reorder/plan.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -12,6 +10,7 @@
 #include "relayout/reorder/box_plan.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/past_cache.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/refine.h"
 #include "relayout/reorder/refine_dim.h"
 #include "relayout/reorder/register_tiles.h"
@@ -139,8 +138,9 @@ bool readable(const Layout& src) {
 
 }  // namespace
 
-Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
-                const Tuning& tuning) {
+std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const TensorDesc& dst,
+                                               const Attributes& attributes, const Machine& machine,
+                                               const Tuning& tuning) {
   if (!(src.layout.dims() == dst.layout.dims())) {
     throw Error(ErrorCode::invalid_argument,
                 "reorder: dims differ: source " + join(src.layout.dims()) + ", destination " + join(dst.layout.dims()),
@@ -148,13 +148,11 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   }
   check_attributes(attributes, src, dst);
   check_injective(dst.layout, attributes);
-  Plan plan;
-  plan.src_ = src;
-  plan.dst_ = dst;
-  plan.attributes_ = attributes;
+  auto made = std::make_shared<PlanData>(src, dst, attributes);
+  PlanData& plan = *made;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
   plan.slow_shared_l3_ = machine.slow_shared_l3();
-  if (dst.layout.empty()) return plan;
+  if (dst.layout.empty()) return made;
   if (attributes.arithmetic())
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
   else
@@ -190,10 +188,10 @@ Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& 
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }
-  return plan;
+  return made;
 }
 
-uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
+uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
   const BlockRules rules{machine, tuning};
   BoxPlanner planner{src_.dtype,
@@ -251,7 +249,7 @@ uint32_t Plan::plan_boxes(const Machine& machine, const Tuning& tuning) {
   return 0;
 }
 
-Dims Plan::moved_dims(bool past_source) const {
+Dims PlanData::moved_dims(bool past_source) const {
   Dims moved = src_.layout.dims();
   if (converts_ || attributes_.padding.kind != Padding::Kind::value) return moved;
   for (int d = 0; d < moved.size(); ++d) {
@@ -278,7 +276,7 @@ Dims Plan::moved_dims(bool past_source) const {
   return moved;
 }
 
-std::pair<Dims, Dims> Plan::past_source(const Dims& moved) const {
+std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
   const std::pair<Dims, Dims> none{moved, moved};
   // Of larger elements, tails take no longer than moving the additional elements would.
   if ((bits(src_.dtype) != 8 && bits(src_.dtype) != 16) || streams_ || dst_.span_bytes() < kMinReadPast ||
@@ -315,7 +313,7 @@ std::pair<Dims, Dims> Plan::past_source(const Dims& moved) const {
   return {end, rest};
 }
 
-void Plan::plan_fills(uint32_t filled) {
+void PlanData::plan_fills(uint32_t filled) {
   for (Box& box : refine_padding(dst_.layout, filled, tables_)) {
     scale(box, units(dst_.dtype), units(dst_.dtype));
     simplify(box);
@@ -323,11 +321,30 @@ void Plan::plan_fills(uint32_t filled) {
   }
 }
 
-std::string Plan::kernel() const {
+std::string PlanData::kernel() const {
   if (boxes_.empty()) return "none";
   const BoxPlan& box = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
   return std::string(name(box.shape)) + " " + std::to_string(box.piece[kSrc]) + (converts_ ? " convert" : "") +
          (streams_ ? " stream" : "");
 }
+
+Plan::Plan() {
+  static const auto kNothing = std::make_shared<const PlanData>(TensorDesc(), TensorDesc(), Attributes());
+  data_ = kNothing;
+}
+
+Plan Plan::make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const Machine& machine,
+                const Tuning& tuning) {
+  return Plan(PlanData::make(src, dst, attributes, machine, tuning));
+}
+
+const TensorDesc& Plan::src() const { return data_->src(); }
+const TensorDesc& Plan::dst() const { return data_->dst(); }
+const Attributes& Plan::attributes() const { return data_->attributes(); }
+bool Plan::converts() const { return data_->converts(); }
+bool Plan::streams() const { return data_->streams(); }
+std::string Plan::explain() const { return data_->explain(); }
+std::string Plan::kernel() const { return data_->kernel(); }
+Cost Plan::cost() const { return data_->cost(); }
 
 }  // namespace relayout

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "relayout/reorder/plan_data.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -19,17 +20,17 @@ Plan plan(std::string_view from, std::string_view to, const Dims& dims, DType dt
 
 TEST(Plan, EqualLayoutsAreOneCopy) {
   const Plan p = plan("nchw", "nchw", {2, 3, 4, 5});
-  ASSERT_EQ(p.boxes().size(), 1u);
-  EXPECT_EQ(p.boxes()[0].shape, KernelShape::copy);
-  EXPECT_EQ(p.boxes()[0].col_count, 480);
-  EXPECT_TRUE(p.boxes()[0].loops.empty());
+  ASSERT_EQ(p.data().boxes().size(), 1u);
+  EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::copy);
+  EXPECT_EQ(p.data().boxes()[0].col_count, 480);
+  EXPECT_TRUE(p.data().boxes()[0].loops.empty());
   EXPECT_FALSE(p.converts());
 }
 
 TEST(Plan, AxesFuseIntoATranspose) {
   const Plan p = plan("nchw", "nhwc", {2, 64, 4, 5});
-  ASSERT_EQ(p.boxes().size(), 1u);
-  const BoxPlan& box = p.boxes()[0];
+  ASSERT_EQ(p.data().boxes().size(), 1u);
+  const BoxPlan& box = p.data().boxes()[0];
   EXPECT_EQ(box.shape, KernelShape::transpose);
   EXPECT_EQ(box.piece[kSrc], 4);
   EXPECT_EQ(box.row_count, 20);  // h and w together
@@ -39,46 +40,46 @@ TEST(Plan, AxesFuseIntoATranspose) {
 
 TEST(Plan, ShortRunsBecomeLargerElements) {
   const Plan p = plan("abc", "bac", {7, 9, 2});
-  EXPECT_EQ(p.boxes()[0].piece[kSrc], 8);
+  EXPECT_EQ(p.data().boxes()[0].piece[kSrc], 8);
   const Plan bytes = plan("abc", "bac", {7, 9, 16}, DType::u8);
-  EXPECT_EQ(bytes.boxes()[0].piece[kSrc], 16);
+  EXPECT_EQ(bytes.data().boxes()[0].piece[kSrc], 16);
   const Plan nibbles = plan("abc", "bac", {7, 9, 4}, DType::s4);
-  EXPECT_EQ(nibbles.boxes()[0].piece[kSrc], 2);
-  EXPECT_EQ(plan("abc", "bac", {7, 9, 3}, DType::s4).boxes()[0].piece[kSrc], 0);
+  EXPECT_EQ(nibbles.data().boxes()[0].piece[kSrc], 2);
+  EXPECT_EQ(plan("abc", "bac", {7, 9, 3}, DType::s4).data().boxes()[0].piece[kSrc], 0);
 }
 
 TEST(Plan, WhatBothSidesStartWithIsOneElement) {
   // 16 bytes of both: b of 8 and a of 2.
-  const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).boxes()[0];
+  const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
   EXPECT_EQ(both.shape, KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
   // b of 4 within the destination's 2a4b, and two steps along d.
-  const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).boxes()[0];
+  const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).data().boxes()[0];
   EXPECT_EQ(one.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
   EXPECT_EQ(one.dst_pattern, a_first);
   // Nothing.
-  EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).boxes()[0].piece[kSrc], 1);
+  EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).data().boxes()[0].piece[kSrc], 1);
 }
 
 TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
   // One channel of a block: bytes that are apart on both sides; all axes are rows and columns.
   const Plan p = plan("nChw16c", "nhwc", {4, 17, 8, 8}, DType::u8);
-  ASSERT_EQ(p.boxes().size(), 2u);
-  EXPECT_EQ(p.boxes()[1].shape, KernelShape::gather);
-  EXPECT_TRUE(p.boxes()[1].loops.empty());
-  EXPECT_EQ(p.boxes()[1].row_count * p.boxes()[1].col_count, 4 * 64);
+  ASSERT_EQ(p.data().boxes().size(), 2u);
+  EXPECT_EQ(p.data().boxes()[1].shape, KernelShape::gather);
+  EXPECT_TRUE(p.data().boxes()[1].loops.empty());
+  EXPECT_EQ(p.data().boxes()[1].row_count * p.data().boxes()[1].col_count, 4 * 64);
 }
 
 // Long runs that step over a few elements need no tiles, where groups could be permuted neither.
 TEST(Plan, FewAreInterleaved) {
   for (const auto& [from, to] : {std::pair("Abcd4a", "ABcd4a2b"), {"ABcd4a2b", "Abcd4a"}}) {
     const Plan p = plan(from, to, {8, 4, 29, 31}, DType::u8);
-    ASSERT_EQ(p.boxes().size(), 1u);
-    EXPECT_EQ(p.boxes()[0].shape, KernelShape::transpose);
-    EXPECT_EQ(p.boxes()[0].row_run, 0);
-    EXPECT_EQ(p.boxes()[0].shuffle, 1);
-    EXPECT_EQ(std::min(p.boxes()[0].row_count, p.boxes()[0].col_count), 2);
+    ASSERT_EQ(p.data().boxes().size(), 1u);
+    EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::transpose);
+    EXPECT_EQ(p.data().boxes()[0].row_run, 0);
+    EXPECT_EQ(p.data().boxes()[0].shuffle, 1);
+    EXPECT_EQ(std::min(p.data().boxes()[0].row_count, p.data().boxes()[0].col_count), 2);
   }
 }
 
@@ -90,8 +91,8 @@ TEST(Plan, FewAreInterleavedRowByRow) {
                                  {"nchw", "strides:172032,1,768,3"},
                                  {"nchw", "strides:150528,1,-672,3"}}) {
     const Plan p = plan(from, to, dims, DType::u8);
-    ASSERT_EQ(p.boxes().size(), 1u);
-    const BoxPlan& box = p.boxes()[0];
+    ASSERT_EQ(p.data().boxes().size(), 1u);
+    const BoxPlan& box = p.data().boxes()[0];
     EXPECT_EQ(box.shape, KernelShape::transpose) << p.explain();
     EXPECT_EQ(std::min(box.row_count, box.col_count), 3) << p.explain();
     EXPECT_EQ(std::max(box.row_count, box.col_count), 224) << p.explain();
@@ -103,38 +104,38 @@ TEST(Plan, FewAreInterleavedRowByRow) {
 TEST(Plan, PermutedGroupsAreCopied) {
   for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {
     const Plan p = plan(from, to, {8, 64, 32, 5}, DType::s8);
-    ASSERT_EQ(p.boxes().size(), 1u) << from;
-    EXPECT_EQ(p.boxes()[0].shape, KernelShape::copy) << p.explain();
-    EXPECT_EQ(p.boxes()[0].shuffle, 16) << from;
+    ASSERT_EQ(p.data().boxes().size(), 1u) << from;
+    EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::copy) << p.explain();
+    EXPECT_EQ(p.data().boxes()[0].shuffle, 16) << from;
   }
   // Where that makes no runs, the larger element is transposed.
   const Plan p = plan("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
-  EXPECT_EQ(p.boxes()[0].shape, KernelShape::transpose) << p.explain();
-  EXPECT_EQ(p.boxes()[0].shuffle, 1);
+  EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::transpose) << p.explain();
+  EXPECT_EQ(p.data().boxes()[0].shuffle, 1);
 }
 
 // Gathers have blocks of some size, whichever axes are short; few rows take more columns.
 TEST(Plan, SmallAxesMakeNoSmallBlocks) {
   for (const auto& [from, to] : {std::pair("ABcd4a4b", "BAcd2b8a16b2a"), std::pair("ABcd8b8a", "ABcd4b16a4b")}) {
     const Plan p = plan(from, to, {32, 67, 29, 31}, DType::s8);
-    for (const BoxPlan& box : p.boxes()) {
+    for (const BoxPlan& box : p.data().boxes()) {
       if (box.shape == KernelShape::gather) {
         EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
       }
     }
   }
   const Plan few = plan("ABcd4b16a4b", "bcda", {32, 67, 29, 31});
-  EXPECT_GE(few.boxes()[0].block_rows * few.boxes()[0].block_cols, 1024) << few.explain();
+  EXPECT_GE(few.data().boxes()[0].block_rows * few.data().boxes()[0].block_cols, 1024) << few.explain();
 }
 
 // 16 rows by 9 x 16 columns would be many small blocks: four steps of the next 32 are columns as well. The other eight
 // do not follow the rows in the source: they are a loop.
 TEST(Plan, FewRowsTakeAPartOfAnAxis) {
   const Plan p = plan("OIhw16i16o", "oihw", {512, 512, 3, 3});
-  ASSERT_EQ(p.boxes().size(), 1u);
-  EXPECT_EQ(p.boxes()[0].col_count, 4 * 16 * 9);
-  EXPECT_EQ(p.boxes()[0].row_count, 16);
-  EXPECT_EQ(p.boxes()[0].elements, 512 * 512 * 3 * 3);
+  ASSERT_EQ(p.data().boxes().size(), 1u);
+  EXPECT_EQ(p.data().boxes()[0].col_count, 4 * 16 * 9);
+  EXPECT_EQ(p.data().boxes()[0].row_count, 16);
+  EXPECT_EQ(p.data().boxes()[0].elements, 512 * 512 * 3 * 3);
 }
 
 // A block of 256 bytes, 8 x 2 pieces of 16, would take longer to start than to copy.
@@ -142,7 +143,7 @@ TEST(Plan, SmallRegionsOfPiecesGrow) {
   const Dims dims{32, 67, 29, 31};
   const Plan p = Plan::make(desc("ABcd4b32a4b", dims), desc("ABcd8a8b", dims));
   ASSERT_FALSE(p.streams());
-  const BoxPlan& box = p.boxes()[0];
+  const BoxPlan& box = p.data().boxes()[0];
   EXPECT_EQ(box.shape, KernelShape::copy);
   EXPECT_EQ(box.piece[kDst], 16);
   EXPECT_GE(box.block_rows * box.block_cols * 16, 2 << 10) << p.explain();
@@ -150,23 +151,23 @@ TEST(Plan, SmallRegionsOfPiecesGrow) {
 
 TEST(Plan, OddAxesAreCutForTiles) {
   const Plan p = plan("nchw", "nChw8c", {2, 16, 29, 31}, DType::u8);
-  ASSERT_EQ(p.boxes().size(), 2u);
-  EXPECT_EQ(p.boxes()[0].elements, 2 * 16 * 898);
-  EXPECT_EQ(p.boxes()[0].piece[kSrc], 2);
-  EXPECT_EQ(p.boxes()[1].elements, 2 * 16);
+  ASSERT_EQ(p.data().boxes().size(), 2u);
+  EXPECT_EQ(p.data().boxes()[0].elements, 2 * 16 * 898);
+  EXPECT_EQ(p.data().boxes()[0].piece[kSrc], 2);
+  EXPECT_EQ(p.data().boxes()[1].elements, 2 * 16);
 }
 
 TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
   const Plan p = plan("nchw", "nChw8c", {2, 17, 5, 4});
-  EXPECT_EQ(p.boxes().size(), 2u);
+  EXPECT_EQ(p.data().boxes().size(), 2u);
   int64_t moved = 0, filled = 0;
-  for (const BoxPlan& box : p.boxes()) moved += box.elements;
-  for (const BoxPlan& box : p.fills()) filled += box.elements;
+  for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
+  for (const BoxPlan& box : p.data().fills()) filled += box.elements;
   EXPECT_EQ(moved, 680);
   EXPECT_EQ(filled, 280);
   Attributes keep;
   keep.padding = Padding::keep();
-  EXPECT_TRUE(Plan::make(p.src(), p.dst(), keep).fills().empty());
+  EXPECT_TRUE(Plan::make(p.src(), p.dst(), keep).data().fills().empty());
   EXPECT_EQ(p.cost().bytes_read, 680 * 4);
   EXPECT_EQ(p.cost().bytes_written, 960 * 4);
   EXPECT_GT(p.cost().nanoseconds, 0);
@@ -175,33 +176,33 @@ TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
 // Where both sides are padded it is moved too, as far as that makes fewer boxes, and filled after that.
 TEST(Plan, PaddingOfBothSidesIsMoved) {
   const Plan p = plan("nChw16c", "nChw8c", {2, 29, 5, 4});
-  ASSERT_EQ(p.boxes().size(), 1u);
-  EXPECT_EQ(p.boxes()[0].elements, 2 * 32 * 20);
-  ASSERT_EQ(p.fills().size(), 1u);
-  EXPECT_EQ(p.fills()[0].elements, 2 * 3 * 20);
+  ASSERT_EQ(p.data().boxes().size(), 1u);
+  EXPECT_EQ(p.data().boxes()[0].elements, 2 * 32 * 20);
+  ASSERT_EQ(p.data().fills().size(), 1u);
+  EXPECT_EQ(p.data().fills()[0].elements, 2 * 3 * 20);
   // Not to keep what is there; not beyond either side's; not where little of a block is data.
   Attributes keep;
   keep.padding = Padding::keep();
-  EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).boxes()[0].elements, 2 * 16 * 20);
-  EXPECT_EQ(plan("nChw16c", "nhwc", {2, 29, 5, 4}).boxes()[0].elements, 2 * 16 * 20);
-  EXPECT_EQ(plan("aBcd16b", "aBcd32b", {2, 17, 5, 4}).boxes().size(), 2u);
+  EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).data().boxes()[0].elements, 2 * 16 * 20);
+  EXPECT_EQ(plan("nChw16c", "nhwc", {2, 29, 5, 4}).data().boxes()[0].elements, 2 * 16 * 20);
+  EXPECT_EQ(plan("aBcd16b", "aBcd32b", {2, 17, 5, 4}).data().boxes().size(), 2u);
 }
 
 // Where the source has no padding, other elements are moved in its place, but where that is past its memory.
 TEST(Plan, TailsReadPastTheSourcesDims) {
   const Dims dims{32, 67, 29, 31};
   const Plan p = plan("acdb", "aBCd8b8c", dims, DType::u8);
-  EXPECT_EQ(p.boxes()[0].elements, 31 * 72 * 32 * 31);
+  EXPECT_EQ(p.data().boxes()[0].elements, 31 * 72 * 32 * 31);
   int64_t moved = 0, filled = 0;
-  for (const BoxPlan& box : p.boxes()) moved += box.elements;
-  for (const BoxPlan& box : p.fills()) filled += box.elements;
+  for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
+  for (const BoxPlan& box : p.data().fills()) filled += box.elements;
   EXPECT_EQ(moved, 31 * 72 * 32 * 31 + 67 * 29 * 31);
   EXPECT_EQ(filled, 32 * (72 * 32 - 67 * 29) * 31);
   // What of the source there is: 96 of b, 30 of c.
-  EXPECT_EQ(plan("aBdC48b2c", "aBCd16b16c", dims, DType::u8).boxes()[0].elements % (31 * 32), 0);
+  EXPECT_EQ(plan("aBdC48b2c", "aBCd16b16c", dims, DType::u8).data().boxes()[0].elements % (31 * 32), 0);
   // Not of sources with gaps, to keep what is there, of larger elements, or where it is little.
   const auto largest = [](const Plan& plan) {
-    return std::ranges::max_element(plan.boxes(), {}, &BoxPlan::elements)->elements;
+    return std::ranges::max_element(plan.data().boxes(), {}, &BoxPlan::elements)->elements;
   };
   Attributes keep;
   keep.padding = Padding::keep();
@@ -214,8 +215,8 @@ TEST(Plan, TailsReadPastTheSourcesDims) {
 TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   // 3 of 16 bytes of 25 blocks: four by one store, the seventh of which starts at block 21.
   const Plan p = plan("nchw", "nChw16c", {2, 29, 5, 5}, DType::u8);
-  ASSERT_EQ(p.fills().size(), 1u);
-  const BoxPlan& fill = p.fills()[0];
+  ASSERT_EQ(p.data().fills().size(), 1u);
+  const BoxPlan& fill = p.data().fills()[0];
   EXPECT_EQ(fill.fill_mask, uint64_t{0x0007000700070007});
   EXPECT_EQ(fill.col_count, 7);
   EXPECT_EQ(fill.last_col, 21 * 16);
@@ -225,7 +226,10 @@ TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
 TEST(Plan, EvenRegionsAreStrided) {
   const auto strided = [](std::string_view from, std::string_view to, const Dims& dims, DType type, bool streams) {
     const auto stream = streams ? Tuning::Stream::always : Tuning::Stream::never;
-    return Plan::make(desc(from, dims, type), desc(to, dims, type), {}, {}, {.stream = stream}).boxes()[0].strided;
+    return Plan::make(desc(from, dims, type), desc(to, dims, type), {}, {}, {.stream = stream})
+        .data()
+        .boxes()[0]
+        .strided;
   };
   const Dims dims{2, 64, 8, 8};
   for (const DType type : {DType::u8, DType::f32}) {
@@ -243,7 +247,7 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
     const Plan p = Plan::make(desc(from, {64, 32, 3, 3}, src), desc(to, {64, 32, 3, 3}, dst), a);
     EXPECT_EQ(p.cost().bytes_read, 64 * 32 * 9 * bits(src) / 8 + (a.beta != 0 ? 64 * 32 * 9 * bits(dst) / 8 : 0));
     EXPECT_EQ(p.cost().bytes_written, 64 * 32 * 9 * bits(dst) / 8);
-    return std::vector(p.boxes().begin(), p.boxes().end());
+    return std::vector(p.data().boxes().begin(), p.data().boxes().end());
   };
   const auto narrowed = boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8);
   ASSERT_EQ(narrowed.size(), 1u);
@@ -262,7 +266,8 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   sum.beta = 1;
   EXPECT_TRUE(boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8, sum)[0].converts_last);
   // Long rows are converted as they are.
-  EXPECT_EQ(Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8)).boxes()[0].stage, 0);
+  EXPECT_EQ(Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8)).data().boxes()[0].stage,
+            0);
 }
 
 TEST(Plan, ExplainSaysWhatIsDone) {
@@ -287,11 +292,11 @@ TEST(Plan, ExplainSaysWhatIsDone) {
 TEST(Plan, ManyTailsMakeNoManyBoxes) {
   const Dims dims(12, 7);
   const Plan p = plan("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);
-  EXPECT_LE(p.boxes().size(), 512u);
-  EXPECT_LE(p.fills().size(), 12 * 512u);
+  EXPECT_LE(p.data().boxes().size(), 512u);
+  EXPECT_LE(p.data().fills().size(), 12 * 512u);
   int64_t moved = 0, filled = 0;
-  for (const BoxPlan& box : p.boxes()) moved += box.elements;
-  for (const BoxPlan& box : p.fills()) filled += box.elements;
+  for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
+  for (const BoxPlan& box : p.data().fills()) filled += box.elements;
   EXPECT_EQ(moved, 13'841'287'201);             // 7^12
   EXPECT_EQ(moved + filled, int64_t{1} << 36);  // 8^12
 }
@@ -322,7 +327,7 @@ TEST(Plan, ExtremeStridesDoNotOverflow) {
   for (const auto& [src, dst] : {std::pair(extreme, plain), std::pair(plain, extreme), std::pair(extreme, extreme)}) {
     const Plan p = Plan::make(src, dst);
     int64_t moved = 0;
-    for (const BoxPlan& box : p.boxes()) moved += box.elements;
+    for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
     EXPECT_EQ(moved, 8);
     EXPECT_FALSE(p.explain().empty());
   }
@@ -336,7 +341,7 @@ TEST(Plan, ExtremeStridesDoNotOverflow) {
   // Many elements without memory for them: plans are priced, not run.
   const Dims huge{int64_t{1} << 30, int64_t{1} << 29};
   const TensorDesc all(Layout::contiguous(huge), DType::f64), one(Layout::strided(huge, {0, 0}), DType::f64);
-  EXPECT_EQ(Plan::make(one, all).boxes()[0].elements, int64_t{1} << 59);
+  EXPECT_EQ(Plan::make(one, all).data().boxes()[0].elements, int64_t{1} << 59);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "relayout/reorder/axes.h"
 #include "relayout/reorder/plan.h"
+#include "relayout/reorder/plan_data.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -20,7 +21,7 @@ bool streams(const char* from, const char* to, const Dims& dims, DType dtype) {
 TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   const auto streamed = [](std::string_view from, std::string_view to) {
     const Dims dims{32, 64, 8, 8};
-    return Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always}).boxes()[0];
+    return Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always}).data().boxes()[0];
   };
   EXPECT_GT(streamed("BAcd8a16b2a", "aBdC48b4c").row_run, 0);
   EXPECT_EQ(streamed("nchw", "nChw8c").row_run, 0);
@@ -41,19 +42,19 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
     return Plan::make(desc(from, dims), desc(to, dims), a, {}, {.stream = Tuning::Stream::always});
   };
   const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
-  EXPECT_TRUE(p.fills().empty());
-  ASSERT_EQ(p.boxes().size(), 3u);
-  EXPECT_TRUE(p.boxes()[0].nested.empty());  // channels 0 to 15
+  EXPECT_TRUE(p.data().fills().empty());
+  ASSERT_EQ(p.data().boxes().size(), 3u);
+  EXPECT_TRUE(p.data().boxes()[0].nested.empty());  // channels 0 to 15
   // 200 = 4 x 48 + 8 blocks of one channel and padding.
   for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 8, 48 * 64}}) {
-    const BoxPlan& box = p.boxes()[at];
+    const BoxPlan& box = p.data().boxes()[at];
     ASSERT_EQ(box.nested.size(), 1u);
     EXPECT_EQ(box.nested[0].nested.size(), 2u);
     EXPECT_EQ(box.nested[0].run_bytes, bytes);
     EXPECT_EQ(box.blocks, at == 1 ? 2 : tiles);
   }
   int64_t moved = 0;
-  for (const BoxPlan& box : p.boxes()) moved += box.elements;
+  for (const BoxPlan& box : p.data().boxes()) moved += box.elements;
   EXPECT_EQ(moved, 2 * 17 * 200);
   EXPECT_EQ(p.cost().bytes_read, 2 * 17 * 200 * 4);
   EXPECT_EQ(p.cost().bytes_written, 2 * 32 * 200 * 4);
@@ -61,13 +62,13 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
       << p.explain();
   // Blocks that do not nest need no table; runs with gaps are made where they are.
   const Plan blocks = streamed("aBc16b", "aBc12b", {2, 96, 50});
-  EXPECT_TRUE(blocks.tables().empty());
-  ASSERT_FALSE(blocks.boxes()[0].nested.empty());
-  EXPECT_EQ(blocks.boxes()[0].nested.size(), 4u);  // a period of 48
+  EXPECT_TRUE(blocks.data().tables().empty());
+  ASSERT_FALSE(blocks.data().boxes()[0].nested.empty());
+  EXPECT_EQ(blocks.data().boxes()[0].nested.size(), 4u);  // a period of 48
   Attributes keep;
   keep.padding = Padding::keep();
   const Plan gaps = streamed("aBc16b", "aBc12b", {2, 17, 50}, keep);
-  for (const BoxPlan& box : gaps.boxes()) {
+  for (const BoxPlan& box : gaps.data().boxes()) {
     for (const BoxPlan& run : box.nested) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
   }
 }
@@ -77,7 +78,7 @@ TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
   const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
                               {.stream = Tuning::Stream::always});
-    return p.boxes().front().nested;
+    return p.data().boxes().front().nested;
   };
   const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});
   ASSERT_EQ(dense.size(), 1u);
@@ -104,7 +105,7 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
                                  std::pair("aBcd48b", "aBcd32b"), std::pair("aBcd16b", "aBcd6b")}) {
     const Dims dims{2, 197, 20, 30};
     const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always});
-    for (const BoxPlan& box : p.boxes()) {
+    for (const BoxPlan& box : p.data().boxes()) {
       int64_t end = 0;
       if (!box.nested.empty()) counts.insert(box.nested.size());
       for (const BoxPlan& run : box.nested) {
@@ -130,7 +131,7 @@ TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   const TensorDesc src = desc("cdBa2b", dims), dst = desc("aBdC16b4c", dims);
   EXPECT_FALSE(Plan::make(src, dst).streams());
   const Plan always = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always});
-  EXPECT_GT(std::ranges::max_element(always.boxes(), {}, &BoxPlan::elements)->row_run, 0) << always.explain();
+  EXPECT_GT(std::ranges::max_element(always.data().boxes(), {}, &BoxPlan::elements)->row_run, 0) << always.explain();
 }
 
 // Nibbles have no size in bytes to divide by.
@@ -155,7 +156,7 @@ TEST(StreamedPlan, LoopsGoOnNearby) {
   for (const Axis& axis : loops) extents.push_back(axis.extent);
   EXPECT_EQ(extents, (std::vector<int64_t>{4, 5, 2, 3}));
   const Plan p = Plan::make(desc("aBcd16b", {128, 67, 29, 31}), desc("dcab", {128, 67, 29, 31}));
-  const BoxPlan& most = *std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements);
+  const BoxPlan& most = *std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements);
   ASSERT_FALSE(most.nested.empty()) << p.explain();
   EXPECT_EQ(most.loops.back().stride[kSrc], 64) << p.explain();
 }
@@ -163,7 +164,7 @@ TEST(StreamedPlan, LoopsGoOnNearby) {
 // Where a region is one block, the next one is fetched, if it is near.
 TEST(StreamedPlan, NextRegionsAreFetched) {
   const auto box = [](const Dims& dims, Tuning::Stream stream) {
-    return Plan::make(desc("OIhw16i16o", dims), desc("oihw", dims), {}, {}, {.stream = stream}).boxes()[0];
+    return Plan::make(desc("OIhw16i16o", dims), desc("oihw", dims), {}, {}, {.stream = stream}).data().boxes()[0];
   };
   for (const int64_t inputs : {512, 64}) {
     const BoxPlan streamed = box({512, inputs, 3, 3}, Tuning::Stream::always);
@@ -179,7 +180,7 @@ TEST(StreamedPlan, NextRegionsAreFetched) {
 TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
   const auto box = [](const Dims& dims, Tuning::Stream stream) {
     const Plan p = Plan::make(desc("AcdB16b16a2b", dims), desc("BAcd16b16a", dims), {}, {}, {.stream = stream});
-    return *std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements);
+    return *std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements);
   };
   const Dims much{64, 64, 56, 56};
   const BoxPlan large = box(much, Tuning::Stream::never), small = box({16, 32, 16, 16}, Tuning::Stream::never);
@@ -198,7 +199,7 @@ TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
 TEST(StreamedPlan, ImagesAreOfWholeLines) {
   const auto by_image = [](std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc("ABcd4a4b", dims), desc(to, dims));
-    return std::ranges::max_element(p.boxes(), {}, &BoxPlan::elements)->by_image;
+    return std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements)->by_image;
   };
   EXPECT_TRUE(by_image("AcdB16b48a2b", {128, 67, 29, 31}));
   EXPECT_FALSE(by_image("abcd", {128, 67, 29, 31}));
@@ -239,7 +240,7 @@ TEST(StreamedPlan, SharesOfAFarLastLevel) {
 TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   const auto ahead = [](const Dims& dims, const Machine& machine, DType dtype = DType::f32, bool between = false) {
     const Plan p = Plan::make(desc("abcd", dims, dtype), desc("acdb", dims, dtype), {}, machine);
-    const BoxPlan& box = p.boxes()[0];
+    const BoxPlan& box = p.data().boxes()[0];
     EXPECT_TRUE(box.strided && !p.streams());
     return box.ahead_between == between ? box.dst_ahead : -1;
   };
@@ -263,7 +264,7 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   const Dims halves{1000, 997, 9};
   const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kSlowSharedL3);
   EXPECT_FALSE(p.streams());
-  for (const BoxPlan& box : p.boxes()) {
+  for (const BoxPlan& box : p.data().boxes()) {
     EXPECT_EQ(box.piece[kSrc], 0);
     EXPECT_EQ(box.dst_ahead, 0);
   }
@@ -275,8 +276,8 @@ TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   const auto by_image = [](std::string_view to, int64_t batch, const Machine& machine) {
     const Dims dims{batch, 64, 29, 31};
     const Plan p = Plan::make(desc("ABcd4a2b", dims), desc(to, dims), {}, machine, {});
-    EXPECT_GT(p.boxes()[0].row_run, 0);
-    return p.boxes()[0].by_image;
+    EXPECT_GT(p.data().boxes()[0].row_run, 0);
+    return p.data().boxes()[0].by_image;
   };
   const std::string_view pages = "BAcd4b8a8b4a", lines = "BAcd8b4a";
   EXPECT_TRUE(by_image(pages, 48, {}));  // 22 MB
@@ -292,7 +293,7 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   const auto columns = [](const Dims& dims, const Machine& machine, DType from, DType to) {
     const Plan p =
         Plan::make({Format::parse("ab").bind(dims), from}, {Format::parse("ba").bind(dims), to}, {}, machine);
-    return p.boxes()[0].block_cols;
+    return p.data().boxes()[0].block_cols;
   };
   const Dims square{8192, 8192}, odd{8191, 8193};
   EXPECT_EQ(columns(square, {}, DType::f32, DType::f32), 256);
@@ -315,7 +316,7 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
 TEST(StreamedPlan, PaddingOfWholeLines) {
   const auto streamed = [](std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc("adbc", dims), desc(to, dims));
-    return std::ranges::count_if(p.fills(), [](const BoxPlan& fill) { return fill.fill_streams; });
+    return std::ranges::count_if(p.data().fills(), [](const BoxPlan& fill) { return fill.fill_streams; });
   };
   EXPECT_GT(streamed("ABcd16b64a4b", {32, 67, 29, 31}), 0);
   EXPECT_EQ(streamed("ABcd16b64a4b", {8, 67, 9, 31}), 0);
@@ -345,7 +346,7 @@ TEST(StreamedPlan, SmallBlocksAreWeighedInTheLastLevel) {
 // Small elements of less than a line of rows are not worth tiles of a line by a line.
 TEST(StreamedPlan, NarrowStripsAreNotPacked) {
   const auto packs = [](std::string_view from, const Dims& dims) {
-    return Plan::make(desc(from, dims, DType::s8), desc("dcab", dims, DType::s8)).boxes()[0].pack;
+    return Plan::make(desc(from, dims, DType::s8), desc("dcab", dims, DType::s8)).data().boxes()[0].pack;
   };
   EXPECT_FALSE(packs("abDc32d", {256, 67, 29, 31}));
   EXPECT_TRUE(packs("abcd", {256, 67, 29, 67}));
@@ -354,9 +355,9 @@ TEST(StreamedPlan, NarrowStripsAreNotPacked) {
 // Tiles have whole lines, though their images take more than a page then.
 TEST(StreamedPlan, TilesEndAtLines) {
   const Plan p = Plan::make(desc("nChw16c", {64, 67, 56, 56}), desc("nhwc", {64, 67, 56, 56}));
-  ASSERT_EQ(p.boxes().size(), 1u) << p.explain();
-  ASSERT_EQ(p.boxes()[0].nested.size(), 1u);
-  EXPECT_EQ(p.boxes()[0].nested[0].run_bytes, 16 * 67 * 4);
+  ASSERT_EQ(p.data().boxes().size(), 1u) << p.explain();
+  ASSERT_EQ(p.data().boxes()[0].nested.size(), 1u);
+  EXPECT_EQ(p.data().boxes()[0].nested[0].run_bytes, 16 * 67 * 4);
 }
 
 }  // namespace

@@ -121,6 +121,25 @@ void count_make(const Case& c) {
   count(std::string("make: ") + c.what, [&] { Plan::make(src, dst, attributes); });
 }
 
+/// A plan that is found in the plan cache among others; and the whole call that finds it and runs it.
+void count_hits() {
+  const Case many{"nchw to nChw16c", "nchw", "nChw16c", {32, 67, 56, 56}}, tiny{"tiny", "nchw", "nhwc", {1, 8, 4, 4}};
+  for (int64_t n = 1; n <= 100; ++n) {
+    const Case other{"other", "ab", "ba", {n, 3}};
+    cpu::cached_plan(other.src_desc(), other.dst_desc());
+  }
+  for (const Case& c : {many, tiny}) {
+    const TensorDesc src = c.src_desc(), dst = c.dst_desc();
+    count(std::string("found in the plan cache: ") + c.what, [&] { cpu::cached_plan(src, dst); });
+  }
+  const TensorDesc src = tiny.src_desc(), dst = tiny.dst_desc();
+  const auto in = pages(src.span_bytes()), out = pages(dst.span_bytes());
+  const std::span from(in.get(), static_cast<std::size_t>(src.span_bytes()));
+  const std::span to(out.get(), static_cast<std::size_t>(dst.span_bytes()));
+  cpu::set_isa("scalar");  // one count for every machine
+  count("reorder() with a plan from the cache: tiny", [&] { cpu::reorder(src, from, dst, to, {}, {1}); });
+}
+
 void count_run(const Case& c, const std::string& isa, const Machine& machine = {}) {
   const Plan plan = Plan::make(c.src_desc(), c.dst_desc(), c.attributes(), machine);
   const auto src = pages(plan.src().span_bytes()), dst = pages(plan.dst().span_bytes());
@@ -139,6 +158,7 @@ void count_in_place(const std::string& isa) {
 
 int main() {
   for (const Case& c : kMake) count_make(c);
+  count_hits();
   for (const std::string_view isa : cpu::available_isas()) {
     const test::ScopedIsa isa_scope(isa);
     for (const Case& c : kRun) count_run(c, std::string(isa));

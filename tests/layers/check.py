@@ -5,9 +5,11 @@
 
 The rules: which folder may include which (the table ALLOWED) and which foreign system it may use; which subfolder may
 include which, and that no modules include each other in a circle (cycles.py); how long functions, files and lines may
-be (functions.py); and that each source file opens with a comment that says what it is for. What is public is what a
-folder's CMakeLists.txt installs (HEADERS). exceptions.py lists what breaks a rule today; an exception that is no longer
-needed is a finding itself. The check first tries itself on small wrong examples. Standard library only.
+be (functions.py); and that each source file opens with a comment that says what it is for. A folder's CMakeLists.txt
+says which of its headers are public (HEADERS: they are installed, and relayout/relayout.h includes them all) and which
+are internal (INTERNAL: not installed, but for all folders of the library); the others are the folder's own.
+exceptions.py lists what breaks a rule today; an exception that is no longer needed is a finding itself. The check first
+tries itself on small wrong examples. Standard library only.
 """
 import re
 import sys
@@ -29,16 +31,45 @@ ALLOWED = {
     "graph": {"core", "reorder", "solve"},
     "execute": {"core", "reorder", "cpu", "graph"},
 }
-# Folders outside relayout/ that see public headers only.
+# Folders outside relayout/. They see public headers, and what INSIDERS names.
 USERS = ("tools", "tests", "examples", "bench", "python", "docs")
 
-# Files outside relayout/ that may see a header that is not public: the kernels are timed one by one, models for tests
-# are written with one class, and random layout problems are made by one.
-INSIDERS = {"bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},
-            "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},
-            "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},
-            "tests/support/measured_costs_fixture.h": {"relayout/execute/measure/step.h"},
-            "tests/support/node_check.cc": {"relayout/execute/onednn/descriptor.h"}}
+# Headers that are not public, and the files outside relayout/ that may include them all the same, each with the reason.
+# A path that ends with a slash stands for all files of that folder.
+INSIDERS = {
+    # The command offers more than the library promises to its users.
+    "tools/": {"relayout/core/print.h",  # `describe` draws memory
+               "relayout/cpu/machine.h",  # `doctor` shows the caches
+               "relayout/cpu/tune.h",  # `--tune` of convert and bench
+               "relayout/execute/measure/cost_cache.h",  # `plan` keeps what was measured
+               "relayout/execute/measure/remembering_backend.h",
+               "relayout/execute/run/order.h",  # the order of steps that a saved plan has
+               "relayout/execute/run/plan_tensors.h",  # `plan --tune` times plans
+               "relayout/graph/models/models.h",  # models by name
+               "relayout/graph/passes/backward.h",  # `--training`
+               "relayout/graph/plan/propagate.h",  # `--policy`
+               "relayout/graph/plan/validate.h",  # `check`
+               "relayout/graph/reference/reference.h"},  # `run --check`
+    # What is measured or compared with is a part of the library, not what it offers.
+    "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune.h", "relayout/execute/measure/cost_cache.h",
+               "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
+               "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/graph/passes/backward.h",
+               "relayout/graph/plan/propagate.h", "relayout/reorder/nest.h", "relayout/reorder/plan_data.h",
+               "relayout/reorder/reference.h"},
+    "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
+    # The oracles that tests compare with, and what a plan holds.
+    "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/graph/reference/reference.h",
+               "relayout/reorder/cast.h", "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
+               "relayout/reorder/reference.h"},
+    "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
+    "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
+    "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
+    "tests/fuzz/safetensors_fuzz.cc": {"relayout/interop/files/safetensors.h"},
+    "tests/support/fake_stopwatch.h": {"relayout/cpu/stopwatch.h"},  # time that a test sets
+    "tests/support/measured_costs_fixture.h": {"relayout/execute/measure/cost_cache.h",
+                                               "relayout/execute/measure/step.h"},
+    "tests/support/node_check.cc": {"relayout/execute/onednn/descriptor.h"},
+}
 
 # Folders that are pure arithmetic: the standard library, without threads, streams and files.
 PURE = ("core", "reorder", "solve")
@@ -62,6 +93,7 @@ FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/o
 # read a meaning out of what a backend calls its implementations, so the words stand in no line of it.
 BACKEND_WORDS = re.compile(r"brg(conv|emm)|brdgmm|\bjit|avx|sse41|dnnl|_dw\b|nspc|ncsp|\bwino|\"gemm")
 
+UMBRELLA = "relayout/relayout.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 HEADERS = re.compile(r"relayout_library\(\s*(\w+)(.*?)\)", re.DOTALL)
 CODE = (".h", ".cc", ".cpp", ".inc")
@@ -72,31 +104,48 @@ def foreign_system(include):
     return next((system for start, system in FOREIGN.items() if include.startswith(start)), None)
 
 
-def public_headers(files):
-    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, and the umbrella."""
-    public = {"relayout/relayout.h"}
+def listed_headers(files, keyword):
+    """Headers that CMakeLists.txt files list under a keyword of relayout_library()."""
+    found = set()
     for path, text in files.items():
         if not (path.startswith("relayout/") and path.endswith("CMakeLists.txt")):
             continue
         for folder, arguments in HEADERS.findall(text):
-            words = iter(arguments.split())
             listed = False
-            for word in words:
+            for word in arguments.split():
                 if word.isupper():
-                    listed = word in ("HEADERS", "INTERNAL")
+                    listed = word == keyword
                 elif listed:
-                    public.add(f"relayout/{folder}/{word}")
-    return public
+                    found.add(f"relayout/{folder}/{word}")
+    return found
 
 
-def check_library_include(path, folder, include, quoted, public):
+def public_headers(files):
+    """Headers that are installed: those in HEADERS of each folder's CMakeLists.txt, and the umbrella."""
+    return listed_headers(files, "HEADERS") | {UMBRELLA}
+
+
+def check_umbrella(files, public):
+    """Findings where the umbrella lacks a public header (one that is not public is check_file()'s finding)."""
+    included = {include for _, include in INCLUDE.findall(files.get(UMBRELLA, ""))}
+    for header in sorted(public - included - {UMBRELLA}):
+        yield f"lacks {header}, which is public"
+
+
+def seen_by(path):
+    """What INSIDERS lets a file outside relayout/ include."""
+    return set().union(*(headers for start, headers in INSIDERS.items()
+                         if path == start or (start.endswith("/") and path.startswith(start))))
+
+
+def check_library_include(path, folder, include, quoted, public, internal):
     """Findings for one include of a file of relayout/`folder`."""
     if include.startswith("relayout/"):
         target = include.split("/")[1]
         if target != folder and target not in ALLOWED[folder]:
             yield f"{folder} must not include {target}"
-        if target != folder and include not in public:
-            yield "not a public header of its folder"
+        if target != folder and include not in public | internal:
+            yield "neither a public nor an internal header of its folder"
         if path in public and include not in public:
             yield "a public header includes a private one"
         return
@@ -126,7 +175,7 @@ def check_opening(text):
         yield "does not open with a comment that says what the file is for"
 
 
-def check_includes(path, text, public):
+def check_includes(path, text, public, internal):
     """Findings for the includes of one C++ file: lines of text without the path."""
     parts = path.split("/")
     library = parts[0] == "relayout" and len(parts) > 2
@@ -139,12 +188,11 @@ def check_includes(path, text, public):
     for quote, include in INCLUDE.findall(text):
         where = f'#include "{include}"'
         if library:
-            for finding in check_library_include(path, parts[1], include, quote == '"', public):
+            for finding in check_library_include(path, parts[1], include, quote == '"', public, internal):
                 yield f"{where}: {finding}"
             systems.add(foreign_system(include))
-        elif (include.startswith("relayout/") and include not in public
-              and include not in INSIDERS.get(path, ())):
-            yield f"{where}: {parts[0]} sees public headers only"
+        elif include.startswith("relayout/") and include not in public | seen_by(path):
+            yield f"{where}: not public, and INSIDERS does not name it for {parts[0]}"
     systems.discard(None)
     if library and parts[1] == "interop" and len(systems) > 1 and not path.endswith("_test.cc"):
         yield f"one foreign system a file, here {', '.join(sorted(systems))}"
@@ -152,15 +200,17 @@ def check_includes(path, text, public):
 
 def find(files):
     """All findings: (rule, what it is about, text). What it is about is a path, with a name in it, or some modules."""
-    public = public_headers(files)
+    public, internal = public_headers(files), listed_headers(files, "INTERNAL")
     for path, text in sorted(files.items()):
         if is_source(path):
             for finding in check_opening(text):
                 yield "opening", path, finding
             if path.endswith(CODE):
-                for finding in check_includes(path, text, public):
+                for finding in check_includes(path, text, public, internal):
                     yield "include", path, finding
         yield from functions.check_lengths(path, text)
+    for finding in check_umbrella(files, public):
+        yield "umbrella", UMBRELLA, finding
     yield from cycles.check_subfolders(files)
     yield from cycles.check_cycles(files)
 
@@ -202,13 +252,17 @@ def read_tree(root):
 
 
 CMAKE_EXAMPLE = {"relayout/core/CMakeLists.txt": "relayout_library(core SOURCES a.cc HEADERS a.h)",
-                 "relayout/cpu/CMakeLists.txt": "relayout_library(cpu HEADERS r.h DEPENDS core reorder)"}
+                 "relayout/cpu/CMakeLists.txt":
+                     "relayout_library(cpu HEADERS r.h INTERNAL run.h DEPENDS core reorder)",
+                 UMBRELLA: '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'}
 RIGHT_EXAMPLE = {
     "relayout/core/a.h": "// A.\n#include <vector>\n",
     "relayout/core/a.cc": '// A.\n#include "relayout/core/a.h"\n',
     "relayout/graph/onnx/read.cc": "// O.\n#include <onnx/onnx_pb.h>\n",
     "relayout/graph/plan/p.h": '// P.\n#include "relayout/graph/ir/g.h"\n',
     "tools/t.cc": '// T.\n#include "relayout/core/a.h"\n',
+    "tools/d.cc": '// D.\n#include "relayout/cpu/machine.h"\n',
+    "relayout/execute/run/e.cc": '// E.\n#include "relayout/cpu/run.h"\n',
     "relayout/cpu/kernels/k.cc": '// K.\n#include "relayout/cpu/kernels/k.h"\n#include "hwy/highway.h"\n',
     "relayout/cpu/r.cc": '// R.\n#include "relayout/core/a.h"\n#include <tbb/parallel_for.h>\n'}
 WRONG_EXAMPLES = {
@@ -227,6 +281,11 @@ WRONG_EXAMPLES = {
     "relayout/graph/g.cc": ["// G.\n"],
     "relayout/graph/other/g.cc": ["// G.\n"],
     "relayout/new/n.cc": ["// N.\n"],
+    "relayout/execute/run/x.cc": ['// X.\n#include "relayout/cpu/threads_part.h"\n'],
+    UMBRELLA: ['// U.\n#include "relayout/core/a.h"\n',
+               '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'
+               '#include "relayout/cpu/run.h"\n'],
+    "examples/e.cc": ['// E.\n#include "relayout/cpu/machine.h"\n'],
     "bench/reorder.cc": ['// R.\n#include "relayout/cpu/run.h"\n'],
     "bench/other.cc": ['// O.\n#include "relayout/cpu/kernels/kernels.h"\n'],
     "bench/CMakeLists.txt": ["# " + "B" * 119 + "\n"],

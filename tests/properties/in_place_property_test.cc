@@ -10,6 +10,7 @@
 #include "random_case.h"
 #include "relayout/core/view.h"
 #include "relayout/cpu/in_place.h"
+#include "relayout/reorder/in_place_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/guarded.h"
 #include "tests/support/scoped_isa.h"
@@ -38,9 +39,9 @@ void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, C
     ASSERT_LE(plan.scratch_bytes(), options.max_scratch_bytes) << c.text;
   }
   static constexpr const char* kKinds[] = {"staged", "swap", "cycles", "merge"};
-  for (const InPlaceStep& step : plan.steps()) ++counts[kKinds[step.index()]];
-  ++counts[plan.steps().empty() ? "nothing" : plan.steps().size() == 1 ? "one step" : "several steps"];
-  if (c.src.dtype != c.dst.dtype && !plan.steps().empty()) ++counts["converting"];
+  for (const InPlaceStep& step : plan.data().steps) ++counts[kKinds[step.index()]];
+  ++counts[plan.data().steps.empty() ? "nothing" : plan.data().steps.size() == 1 ? "one step" : "several steps"];
+  if (c.src.dtype != c.dst.dtype && !plan.data().steps.empty()) ++counts["converting"];
   std::vector<std::byte> before(static_cast<std::size_t>(plan.buffer_bytes()));
   const auto values = random_bytes(rng, c.src.dtype, c.src.span_bytes());
   for (std::byte& b : before) b = static_cast<std::byte>(rng());

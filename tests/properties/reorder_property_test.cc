@@ -9,6 +9,7 @@
 
 #include "random_case.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/slow_tests.h"
@@ -72,7 +73,7 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   ++counts.cases;
   counts.converting += cached.converts();
   counts.padded += c.dst.layout.padded();
-  counts.tables += !cached.tables().empty();
+  counts.tables += !cached.data().tables().empty();
   counts.empty += c.src.layout.empty();
 }
 

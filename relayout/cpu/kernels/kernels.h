@@ -16,7 +16,7 @@
 
 #include "relayout/core/dtype.h"
 #include "relayout/reorder/cast.h"
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/nest.h"
 
 namespace relayout::cpu {
 

@@ -13,6 +13,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/cpu/run.h"
+#include "relayout/reorder/plan_data.h"
 #include "tests/support/regions.h"
 
 namespace relayout::cpu {
@@ -34,7 +35,7 @@ void gather(const std::byte* src, const Offsets& offset, const Axis& row, const 
   box.cols = {col};
   const auto src_rows = steps(row.extent, row.stride[kSrc]), dst_rows = steps(row.extent, row.stride[kDst]);
   const auto src_cols = steps(col.extent, col.stride[kSrc]), dst_cols = steps(col.extent, col.stride[kDst]);
-  const RunContext context{plan, kernels(), src, dst};
+  const RunContext context{plan.data(), kernels(), src, dst};
   move_block(
       context, box,
       {src, dst, offset, src_rows.data(), src_cols.data(), dst_rows.data(), dst_cols.data(), row.extent, col.extent});
@@ -290,7 +291,7 @@ TEST_P(EveryTable, FillsAtEveryMisalignment) {
     const Layout layout = Format::parse("aBc4b").bind(dims);
     const TensorDesc to(layout, dtype);
     const Plan plan = Plan::make(TensorDesc(Layout::contiguous(dims), dtype), to, seven);
-    ASSERT_FALSE(plan.fills().empty());
+    ASSERT_FALSE(plan.data().fills().empty());
     const uint64_t element = encode(dtype, 7);
     for (int64_t shift = 0; shift < 64; ++shift) {
       for (const Guarded::Side at : kSides) {
@@ -302,8 +303,8 @@ TEST_P(EveryTable, FillsAtEveryMisalignment) {
           with_dtype(dtype,
                      [&](auto type) { write_element<type()>(expected.data(), i, read_element<type()>(&element, 0)); });
         }
-        const RunContext context{plan, *GetParam(), nullptr, dst.data()};
-        for (const BoxPlan& fill : plan.fills()) run_blocks(context, fill, plan.tables(), 0, fill.blocks);
+        const RunContext context{plan.data(), *GetParam(), nullptr, dst.data()};
+        for (const BoxPlan& fill : plan.data().fills()) run_blocks(context, fill, plan.data().tables(), 0, fill.blocks);
         ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << name(dtype);
         ASSERT_TRUE(dst.intact());
       }

@@ -1,6 +1,6 @@
 // Calibrate: the machine's speeds, from which analytic costs are computed, measured in under a second.
 //
-//     Calibrated machine = calibrate(*backend, {.file = default_cost_file()});
+//     Calibrated machine = calibrate(*backend, {.file = "costs.txt"});
 //     auto costs = graph::analytic_costs(machine.speeds, *backend);
 #pragma once
 

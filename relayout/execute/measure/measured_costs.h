@@ -1,6 +1,6 @@
 // Measured costs: each primitive and reorder is run as it would be in a model, once for every machine.
 //
-//     auto costs = measured_costs(*backend, {.file = default_cost_file()});
+//     auto costs = measured_costs(*backend, {.file = "costs.txt"});
 //     double us = graph::predict(graph, plan, *costs).time();
 //     costs->save();                                         // what was new; else it is saved in the end
 //

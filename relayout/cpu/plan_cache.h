@@ -1,0 +1,103 @@
+// PlanCache: the plans of reorders that were asked for lately, so that the same reorder is not planned again (internal
+// to cpu; its public face is cached_plan() and what stands beside it in reorder.h).
+//
+//     PlanCache cache(256);
+//     Plan plan = cache.plan(src, dst, attributes);   // made
+//     Plan same = cache.plan(src, dst, attributes);   // found, in less than 100 ns
+//
+// A plan is found where all that it was made from is the same, field by field: both sides' dims, digits, offset0 and
+// types, every attribute, and the instruction set in use. Two spellings of one layout are two entries, as explain()
+// shows the spelling. What is the same for the whole process (the sizes of the caches) and what a plan does not depend
+// on (the number of threads) are not compared.
+//
+// Entries are dealt to shards by their hash, each shard with a lock and an order of use of its own; a full shard drops
+// the plan that it has not used for longest. A small cache has one shard, so that its order of use is exact.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "relayout/cpu/reorder.h"
+
+namespace relayout::cpu {
+
+/// All calls may come from any thread.
+class PlanCache {
+ public:
+  /// A plan that holds more bytes of boxes, tables and attribute values than this is made anew each time: so many of
+  /// the default capacity take 64 MiB.
+  static constexpr int64_t kMaxPlanBytes = 256 << 10;
+
+  /// `hash_mask` is for tests: with 0 all hashes are equal, so that entries are told apart by comparing alone.
+  explicit PlanCache(int64_t capacity, uint64_t hash_mask = ~uint64_t{0}) : hash_mask_(hash_mask) {
+    set_capacity(capacity);
+  }
+
+  /// make_plan(src, dst, attributes), or the same from before. Errors: those of make_plan(), each time anew.
+  Plan plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes);
+
+  /// Drops all plans and sets the counts of hits and misses to 0.
+  void clear();
+  /// Drops all plans. With 0 or less none are kept.
+  void set_capacity(int64_t capacity);
+  int64_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
+  PlanCacheStatistics statistics() const;
+
+  /// The one that reorder() and cached_plan() use.
+  static PlanCache& shared();
+
+ private:
+  struct Entry {
+    uint64_t hash;
+    std::vector<uint64_t> words;  // Key::words
+    bool has_values;
+    Plan plan;
+    std::list<Entry>::iterator place{};  // of itself
+    Entry* next = nullptr;               // in its bucket
+  };
+  using Entries = std::list<Entry>;
+  /// What is asked for: all of it as words, but for the values of attributes, which are null where there are none.
+  struct Key {
+    std::span<const uint64_t> words;
+    const Attributes* values;
+    uint64_t hash;
+  };
+  /// Its own cache lines, so that threads that use different shards do not wait for each other.
+  struct alignas(128) Shard {
+    mutable std::mutex mutex;
+    std::size_t capacity = 0;
+    int64_t hits = 0, misses = 0;
+    Entries entries;  // those used last first
+    /// A power of two of chains, by the lowest bits of the hash; empty where the capacity is 0.
+    std::vector<Entry*> buckets;
+
+    Entry*& bucket(uint64_t hash) { return buckets[hash & (buckets.size() - 1)]; }
+
+    /// The plan of that key, which is then the one used last, or null.
+    const Plan* find(const Key& key);
+    /// Keeps a plan, the only element of `made`, as the one used last.
+    void insert(Entries& made);
+    /// Drops the plan that was not used for longest.
+    void drop_last();
+    void drop_all();
+  };
+
+  /// Shards of a cache of at least kShards * kLeastShare plans; a smaller one has one.
+  static constexpr std::size_t kShards = 8, kLeastShare = 8;
+  /// Buckets of one shard at most: a larger cache has longer chains.
+  static constexpr std::size_t kMaxBuckets = 1 << 16;
+
+  Shard& shard_of(uint64_t hash) { return shards_[hash >> 32 & shard_mask_.load(std::memory_order_relaxed)]; }
+
+  const uint64_t hash_mask_;
+  std::array<Shard, kShards> shards_;
+  std::atomic<std::size_t> shard_mask_ = 0;
+  std::atomic<int64_t> capacity_ = 0;
+};
+
+}  // namespace relayout::cpu

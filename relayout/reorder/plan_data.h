@@ -1,0 +1,86 @@
+// PlanData: what a Plan holds, for the code that runs and prices plans (internal to the library).
+//
+// A plan is a list of *boxes*, each moved by one kernel, and a list of *fills*, which set the destination's padding.
+//
+//     for (const BoxPlan& box : plan.data().boxes()) ...
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "relayout/reorder/nest.h"
+#include "relayout/reorder/plan.h"
+
+namespace relayout {
+
+class PlanData {
+ public:
+  /// Nothing is planned yet.
+  PlanData(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes)
+      : src_(src), dst_(dst), attributes_(attributes) {}
+
+  /// Plan::make() without the handle.
+  static std::shared_ptr<const PlanData> make(const TensorDesc& src, const TensorDesc& dst,
+                                              const Attributes& attributes, const Machine& machine,
+                                              const Tuning& tuning);
+
+  const TensorDesc& src() const { return src_; }
+  const TensorDesc& dst() const { return dst_; }
+  const Attributes& attributes() const { return attributes_; }
+
+  /// Whether values are converted or computed with; otherwise bits are moved.
+  bool converts() const { return converts_; }
+  /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
+  /// this is false, single boxes and padding may still be written so (BoxPlan::by_image, BoxPlan::fill_streams).
+  bool streams() const { return streams_; }
+  /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most four
+  /// times kMaxBoxes (refine.h) of the former, as some steps of a box, and the last step of a dim, may become boxes of
+  /// their own; and kMaxBoxes of the latter for each dim.
+  std::span<const BoxPlan> boxes() const { return boxes_; }
+  std::span<const BoxPlan> fills() const { return fills_; }
+  /// The only box, where one strided block of it is all that there is to do, so that a small reorder starts fast;
+  /// otherwise null.
+  const BoxPlan* strided_block() const { return one_strided_block_ ? boxes_.data() : nullptr; }
+  /// The tables that axes of boxes and fills refer to.
+  const Tables& tables() const { return tables_; }
+  /// The value of the padding, as bits of the destination's type, for fills().
+  uint64_t fill_bits() const { return fill_bits_; }
+  /// The attribute values; the offsets of Operand kAttribute are indices into them.
+  std::span<const AttributeValues> attribute_values() const { return attribute_values_; }
+
+  /// The plan in words, several lines: what is moved, along which axes, by which kernels.
+  std::string explain() const;
+  /// The kernel of one of boxes(), with the size of its blocks, in the words of explain().
+  std::string kernel(const BoxPlan& box) const;
+  /// The kernel of the largest box, e.g. "transpose 4": its shape and the bytes of a piece.
+  std::string kernel() const;
+  Cost cost() const;
+
+ private:
+  /// Plans the boxes. Returns the dims, by bit, whose padding these boxes fill already.
+  uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
+  /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
+  /// boxes. The destination's padding is filled afterwards. `past_source`: only the destination need have padding, as
+  /// if the source went on after its end.
+  Dims moved_dims(bool past_source) const;
+  /// In a source without gaps, other elements lie past the end of a dim. They are moved into the destination's padding,
+  /// so that the dim needs no boxes for its tail, except where they would lie past the end of the source's memory. What
+  /// is moved are the indices up to the first result and then, where the second result is not `moved`, those from it up
+  /// to `moved`.
+  std::pair<Dims, Dims> past_source(const Dims& moved) const;
+  void plan_fills(uint32_t filled);
+
+  TensorDesc src_, dst_;
+  Attributes attributes_;
+  bool converts_ = false, streams_ = false, one_strided_block_ = false, slow_shared_l3_ = false;
+  std::vector<BoxPlan> boxes_, fills_;
+  Tables tables_;
+  std::vector<AttributeValues> attribute_values_;
+  Dims attribute_strides_;
+  uint64_t fill_bits_ = 0;
+  int64_t bytes_ = 0;  // of both sides
+};
+
+}  // namespace relayout
