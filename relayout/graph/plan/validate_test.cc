@@ -76,7 +76,7 @@ TEST(Validate, WhatWasTamperedWithIsNamed) {
       {[](Planned& p) {
          p.copy(0).layout = Layout::strided({1, 16, 4, 4}, {0, 1 << 20, 4, 1});
        },
-       "takes memory"},
+       "would take memory for"},
       {[](Planned& p) {
          p.copy(4).layout = Layout::strided({1, 16, 4, 4}, {512, 16, 4, 1}, 300);
        },
