@@ -11,7 +11,6 @@
 #include "relayout/core/format.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/descriptor.h"
-#include "tests/support/slow_tests.h"
 
 namespace relayout::execute {
 
@@ -294,9 +293,8 @@ void NodeCheck::check(const Graph& graph, NodeId id, const CheckOptions& options
       graph::evaluate_node(graph, node, pointers(node, src), pointers(hint, forward_src));
   bool any = false;
   // Each forward implementation has the same backward ones, all but for the hint's layouts: some pairs are enough.
-  const std::size_t most_forward = test::slow_tests() ? 5 : 3, most_backward = test::slow_tests() ? 25 : 15;
-  for (const Implementation& forward_way : some_of(ways(graph, node.hint, nullptr), most_forward)) {
-    const std::vector<Implementation> found = some_of(ways(graph, id, &forward_way), most_backward);
+  for (const Implementation& forward_way : some_of(ways(graph, node.hint, nullptr), 5)) {
+    const std::vector<Implementation> found = some_of(ways(graph, id, &forward_way), 25);
     if (found.empty()) continue;
     const auto forward = run(graph, node.hint, forward_way, nullptr, nullptr, forward_src, forward_dst, options);
     for (const Implementation& way : found) run(graph, id, way, &forward_way, forward.get(), src, expected, options);
