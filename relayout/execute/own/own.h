@@ -2,8 +2,9 @@
 //
 // Whatever only moves elements is a few reorders between views: channel shuffle, concat into any layout, slices,
 // reshapes that are no views, broadcast, padding. Gather, resampling at other places than a backend's, and a reorder
-// with a shift are small kernels; batch normalization of training is one that is fast in every layout. They take any
-// layouts that views and offset tables can say, and keep padding zero.
+// with a shift, hardsigmoid, erf, sign, powers of tensors and the division of integers are small kernels; batch
+// normalization of training is one that is fast in every layout. They take any layouts that views and offset tables can
+// say, and keep padding zero.
 //
 //     for (Implementation& own : own_implementations(graph, node, wishes)) ...
 //     make_own(graph, node, own, threads)->run(src, dst);

@@ -148,7 +148,8 @@ struct LrnAttributes {
   double alpha = 1e-4, beta = 0.75, k = 1;
 };
 
-/// oneDNN's whole list, by its formulas. *_dst ones are those whose backward takes the destination.
+/// oneDNN's whole list, by its formulas, and erf and sign, which it does not have. *_dst ones are those whose backward
+/// takes the destination.
 enum class EltwiseAlgorithm : uint8_t {
   relu,
   tanh,
@@ -173,6 +174,8 @@ enum class EltwiseAlgorithm : uint8_t {
   mish,
   hardswish,
   hardsigmoid,
+  erf,
+  sign,  // -1, 0 or 1; no derivative
   relu_dst,
   tanh_dst,
   elu_dst,
@@ -181,7 +184,7 @@ enum class EltwiseAlgorithm : uint8_t {
   exp_dst,
   clip_v2_dst
 };
-inline constexpr int kEltwiseCount = 30;
+inline constexpr int kEltwiseCount = 32;
 struct EltwiseAttributes {
   EltwiseAlgorithm algorithm = EltwiseAlgorithm::relu;
   double alpha = 0, beta = 0;
@@ -224,7 +227,10 @@ struct ConcatAttributes {
 struct SumAttributes {
   std::vector<double> scales{};
 };
-enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne };
+/// div of integers truncates toward zero, and gives 0 where it divides by zero; a quotient that its type cannot hold
+/// (the least integer by -1) is the largest value of the type. pow is a to the power of b.
+enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne, pow };
+inline constexpr int kBinaryCount = 13;
 /// Dims of extent 1 of either side repeat.
 struct BinaryAttributes {
   BinaryAlgorithm algorithm = BinaryAlgorithm::add;
@@ -310,12 +316,17 @@ struct Graph {
   /// Each node stands after those that make its sources.
   std::vector<Node> nodes;
   std::vector<TensorId> inputs, outputs;
+  /// What each output is called, beside `outputs`; where the name is empty or missing, it is that of the tensor. One
+  /// tensor can be several outputs, each with its own name.
+  std::vector<std::string> output_names;
   /// The pass of the nodes that the functions below add.
   Pass pass = Pass::forward_inference;
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
   Tensor& tensor(TensorId id) { return tensors[static_cast<std::size_t>(id)]; }
   const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
+  /// What output i is called.
+  const std::string& output_name(std::size_t i) const;
 
   /// A tensor that is given at run time. `format` fixes its layout.
   TensorId input(std::string name, const Dims& dims, DType dtype = DType::f32,
@@ -323,8 +334,9 @@ struct Graph {
   /// A constant of row-major values; their count must be that of the dims. Error{invalid_argument} otherwise.
   TensorId constant(std::string name, const Dims& dims, std::span<const float> values);
   TensorId constant(std::string name, const Dims& dims, DType dtype, ConstantData data);
-  /// Makes a tensor a result. `format` fixes its layout.
-  void output(TensorId tensor, const std::optional<Format>& format = {});
+  /// Makes a tensor a result. `format` fixes its layout; `name` is what the result is called, the tensor's own name
+  /// where it is empty.
+  void output(TensorId tensor, const std::optional<Format>& format = {}, std::string name = {});
 
   /// Adds a node of `pass`; its destinations are made, with the dims and types of ops.h. Errors: invalid_argument
   /// (operands that do not fit the kind; the message names the node, the operand and what was expected), overflow.

@@ -73,7 +73,11 @@ TensorId Graph::constant(std::string name, const Dims& dims, DType dtype, Consta
   return append(*this, {.name = std::move(name), .dims = dims, .dtype = dtype, .data = std::move(data)});
 }
 
-void Graph::output(TensorId id, const std::optional<Format>& format) {
+const std::string& Graph::output_name(std::size_t i) const {
+  return i < output_names.size() && !output_names[i].empty() ? output_names[i] : tensor(outputs[i]).name;
+}
+
+void Graph::output(TensorId id, const std::optional<Format>& format, std::string name) {
   if (id < 0 || static_cast<std::size_t>(id) >= tensors.size()) {
     throw Error(ErrorCode::invalid_argument,
                 "output: tensor " + std::to_string(id) + " of " + std::to_string(tensors.size()), "tensor",
@@ -88,6 +92,8 @@ void Graph::output(TensorId id, const std::optional<Format>& format) {
   }
   if (layout) out.layout = layout;
   outputs.push_back(id);
+  output_names.resize(outputs.size());
+  output_names.back() = std::move(name);
 }
 
 std::vector<TensorId> Graph::add(Kind kind, NodeAttributes attributes, std::vector<TensorId> src, std::string name) {

@@ -145,6 +145,7 @@ TEST(Backward, RefusesWhatHasNoGradient) {
     return [algorithm](Graph& g, TensorId x) { return g.eltwise(x, {algorithm}); };
   };
   EXPECT_EQ(code(eltwise(EltwiseAlgorithm::round)), ErrorCode::unsupported);
+  EXPECT_EQ(code(eltwise(EltwiseAlgorithm::sign)), ErrorCode::unsupported);
   EXPECT_EQ(code(eltwise(EltwiseAlgorithm::relu), Pass::forward_inference), ErrorCode::unsupported);
   EXPECT_EQ(
       code([](Graph& g, TensorId x) { return g.add(Kind::batch_normalization, NormalizationAttributes{}, {x})[1]; }),

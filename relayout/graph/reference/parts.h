@@ -1,4 +1,4 @@
-// Parts of the reference: what its families (reference_*.cc) share. Private to relayout/graph.
+// Parts of the reference: what its families of kinds share, one file each. Private to relayout/graph.
 //
 // A family is a function that fills the destinations of one node, which come as zeros of the right size:
 //
