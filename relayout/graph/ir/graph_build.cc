@@ -33,7 +33,7 @@ TensorId append(Graph& graph, Tensor tensor) {
   return static_cast<TensorId>(graph.tensors.size() - 1);
 }
 
-/// Axes from the front: what reads attributes need not count from the end.
+/// Rewrites axes that count from the end to count from the front, so that no reader of attributes has to.
 void normalize_axes(Node& node, int ndims) {
   const auto from_front = [&](int& axis) { axis = checked_axis(node, "axis", axis, ndims); };
   if (node.kind == Kind::layer_normalization) from_front(std::get<NormalizationAttributes>(node.attributes).axis);

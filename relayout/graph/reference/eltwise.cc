@@ -77,8 +77,8 @@ double derivative(const EltwiseAttributes& attributes, double s) {
               std::string(name(attributes.algorithm)), "an algorithm with a derivative");
 }
 
-/// A quotient of integers without its fraction, as graph.h has it. It is exact where both fit 53 bits: then no quotient
-/// that is not whole rounds to the next whole number.
+/// The division of integers, as BinaryAlgorithm::div describes it. The result is exact where both operands fit 53 bits,
+/// as the division in float64 then rounds no quotient with a fraction to a whole number.
 double whole_quotient(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
 
 double apply(BinaryAlgorithm algorithm, double a, double b) {
