@@ -209,6 +209,14 @@ TEST(OnnxSpaceToDepth, BothOrders) {
   expect_near(order("CRD"), {0, 1, 10, 11, 100, 101, 110, 111});
 }
 
+TEST(OnnxCastLike, TakesTheTypeOfItsSecondSource) {
+  Net net(19);
+  net.input("x", {2}, TensorProto::INT32).input("like", {1}).node("CastLike", {"x", "like"}, {"y"}).output("y");
+  const OnnxModel model = import(net);
+  EXPECT_EQ(model.graph.tensor(model.graph.outputs[0]).dtype, DType::f32);
+  EXPECT_EQ(run(model, {{-3, 4}, {0}})[0], (Values{-3, 4}));
+}
+
 TEST(OnnxDropout, TrainingInAnInferenceGraphCannotRun) {
   Net net(13);
   net.input("x", {2}).constant("ratio", {}, {0.5}).integers("training", {}, {1});
