@@ -18,6 +18,8 @@ test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 py
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
 fuzz_packages=(clang)
+# The first with opset 28, the newest that is read.
+onnx_version=1.23.2
 
 package_installed() {
   [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -71,6 +73,15 @@ install_fuzz_runtime() {
     major=$(clang++ -dumpversion)
     install_packages "libclang-rt-${major%%.*}-dev"
   fi
+}
+
+# Python's package onnx of this version, with ONNX's node tests, in a virtual environment of the project's own.
+install_onnx() {
+  local folder=$root/build/onnx
+  "$folder/bin/python3" -c "import onnx; assert onnx.__version__ == '$onnx_version'" 2>/dev/null && return
+  say "install: onnx $onnx_version from PyPI, in build/onnx"
+  python3 -m venv "$folder"
+  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "onnx==$onnx_version" numpy
 }
 
 # configure PRESET [-B FOLDER] [cmake arguments]: quiet where it works, all of CMake's words where it does not.

@@ -162,6 +162,14 @@ Json copies_json(const Graph& graph, const LayoutPlan& plan, const std::vector<s
   }
   out["inputs"] = operands_json(plan.inputs);
   out["outputs"] = operands_json(plan.outputs);
+  // What the outputs are called, where that is not what their tensors are.
+  Json output_names = Json::array();
+  bool same = true;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    output_names.push_back(escaped(graph.output_name(i)));
+    same = same && graph.output_name(i) == graph.tensor(graph.outputs[i]).name;
+  }
+  if (!same) out["output_names"] = std::move(output_names);
   return out;
 }
 

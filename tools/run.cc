@@ -144,7 +144,7 @@ std::vector<graph::Values> values_of(const Options& options, const std::vector<I
 void write_outputs(const Options& options, const Graph& graph, const std::vector<std::vector<std::byte>>& outputs) {
   const auto spec = [&](std::size_t i) {
     const graph::Tensor& tensor = graph.tensor(graph.outputs[i]);
-    return TensorSpec{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.dims};
+    return TensorSpec{.name = graph.output_name(i), .dtype = tensor.dtype, .shape = tensor.dims};
   };
   if (outputs.size() == 1) {
     Output out = from_command_line([&] { return Output::create(*options.out, spec(0), options.force); });

@@ -72,7 +72,7 @@ OutputCheck check_outputs(const graph::Graph& graph, const std::vector<graph::Va
   }
   if (want.empty()) return out;
   out.difference = kTolerance * differences[worst] / tolerated[worst];
-  out.output = graph.tensor(graph.outputs[worst]).name;
+  out.output = graph.output_name(worst);
   return out;
 }
 

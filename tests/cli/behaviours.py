@@ -6,8 +6,9 @@ import bench
 import check
 import convert
 import layouts
+import outputs
 import plan
 import plan_costs
 
-ALL = [*any_verb.ALL, *convert.ALL, *layouts.ALL, *bench.ALL, *check.ALL, *plan.ALL,
-       *plan_costs.ALL]
+ALL = [*any_verb.ALL, *convert.ALL, *layouts.ALL, *bench.ALL, *check.ALL, *outputs.ALL,
+       *plan.ALL, *plan_costs.ALL]

@@ -15,8 +15,9 @@ Draft eltwise(RandomNode& out, Random& random, DType dtype, bool backward) {
   a.alpha = random.of({0.0, 0.25, 0.5});
   a.beta = a.alpha + random.of({0.25, 0.5});
   using A = EltwiseAlgorithm;
-  // Rounding has no derivative, and in the library no type but f32.
-  if ((backward || dtype != DType::f32) && a.algorithm == A::round) a.algorithm = A::relu;
+  // Rounding and the sign have no derivative; they and erf have kernels for f32 alone.
+  const bool steps = a.algorithm == A::round || a.algorithm == A::sign;
+  if ((backward && steps) || (dtype != DType::f32 && (steps || a.algorithm == A::erf))) a.algorithm = A::relu;
   if (a.algorithm == A::sqrt || a.algorithm == A::log || a.algorithm == A::pow || a.algorithm == A::sqrt_dst) {
     out.options.low = 0.1;
   } else {

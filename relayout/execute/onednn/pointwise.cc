@@ -98,6 +98,9 @@ Found create_shuffle(const Request& r) {
 
 Found create_reduction(const Request& r) {
   const ReductionAlgorithm algorithm = r.node.as<graph::ReductionAttributes>().algorithm;
+  // Of no elements the library's maximum is the least finite number, not minus infinity; the minimum likewise.
+  const bool extreme = algorithm == ReductionAlgorithm::max || algorithm == ReductionAlgorithm::min;
+  if (extreme && checked_product(r.src_dims(0)) == 0) return {};
   const float p = algorithm == ReductionAlgorithm::norm_l2 ? 2.0f : 1.0f;
   if (r.src_dims(0) == r.dst_dims(0)) {
     // Nothing is reduced, for which the library has no reduction: a norm is the absolute value, the others change
@@ -111,8 +114,11 @@ Found create_reduction(const Request& r) {
 }
 
 Found create_binary(const Request& r) {
-  return make<dnnl::binary>(r.maker, binary_algorithm(r.node.as<graph::BinaryAttributes>().algorithm), r.src(0),
-                            r.src(1), r.dst(0));
+  const BinaryAlgorithm algorithm = r.node.as<graph::BinaryAttributes>().algorithm;
+  // The library divides integers as floating numbers and rounds the quotient; it has no power of two tensors.
+  const bool integers = !is_floating(r.graph.tensor(r.node.src[0]).dtype);
+  if (algorithm == BinaryAlgorithm::pow || (algorithm == BinaryAlgorithm::div && integers)) return {};
+  return make<dnnl::binary>(r.maker, binary_algorithm(algorithm), r.src(0), r.src(1), r.dst(0));
 }
 
 Found create_concat(const Request& r) {

@@ -26,8 +26,10 @@ std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& re
 std::unique_ptr<graph::Executable> make_gather(const OwnRequest& request);
 /// resampling, forward and backward: f32, any layouts.
 std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
-/// hardsigmoid, forward and backward: f32, one layout without gaps.
-std::unique_ptr<graph::Executable> make_hardsigmoid(const OwnRequest& request);
+/// hardsigmoid, erf and sign, and the derivatives of the first two: f32, one layout without gaps.
+std::unique_ptr<graph::Executable> make_pointwise(const OwnRequest& request);
+/// div of integers and pow of f32: all operands of one type, any layouts.
+std::unique_ptr<graph::Executable> make_binary(const OwnRequest& request);
 /// shuffle, concat, reshape, transpose, slice, broadcast, pad, reorder.
 std::unique_ptr<graph::Executable> make_moves(const OwnRequest& request);
 

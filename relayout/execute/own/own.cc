@@ -37,9 +37,14 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
+    case Kind::binary: return OwnKernel{"relayout:binary", make_binary};
     case Kind::eltwise:
-      if (node.as<graph::EltwiseAttributes>().algorithm != graph::EltwiseAlgorithm::hardsigmoid) return std::nullopt;
-      return OwnKernel{"relayout:hardsigmoid", make_hardsigmoid};
+      switch (node.as<graph::EltwiseAttributes>().algorithm) {
+        case graph::EltwiseAlgorithm::hardsigmoid: return OwnKernel{"relayout:hardsigmoid", make_pointwise};
+        case graph::EltwiseAlgorithm::erf: return OwnKernel{"relayout:erf", make_pointwise};
+        case graph::EltwiseAlgorithm::sign: return OwnKernel{"relayout:sign", make_pointwise};
+        default: return std::nullopt;
+      }
     default: return std::nullopt;
   }
 }

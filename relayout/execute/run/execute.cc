@@ -200,13 +200,13 @@ struct Model::Impl {
            std::ranges::none_of(plan.inputs, is_it) && std::ranges::count_if(plan.outputs, is_it) == 1;
   }
 
-  void check(const TensorDesc& given, TensorId t, std::string_view what) const {
+  void check(const TensorDesc& given, TensorId t, std::string_view what, const std::string& name) const {
     const graph::Tensor& tensor = graph.tensor(t);
     if (given.layout.dims() == tensor.dims) return;
     throw Error(ErrorCode::invalid_argument,
-                "run: " + std::string(what) + " \"" + escaped(tensor.name) + "\" has dims " + join(tensor.dims, "x") +
+                "run: " + std::string(what) + " \"" + escaped(name) + "\" has dims " + join(tensor.dims, "x") +
                     ", given are " + join(given.layout.dims(), "x"),
-                escaped(tensor.name), join(given.layout.dims(), "x"), join(tensor.dims, "x"));
+                escaped(name), join(given.layout.dims(), "x"), join(tensor.dims, "x"));
   }
 
   void check_count(std::size_t given, std::size_t wanted, const char* what) const {
@@ -221,8 +221,12 @@ struct Model::Impl {
   void run(std::span<const Source> sources, std::span<const Destination> destinations, One one) {
     check_count(sources.size(), plan.inputs.size(), "inputs");
     check_count(destinations.size(), plan.outputs.size(), "outputs");
-    for (std::size_t i = 0; i < sources.size(); ++i) check(sources[i].desc, graph.inputs[i], "input");
-    for (std::size_t i = 0; i < destinations.size(); ++i) check(destinations[i].desc, graph.outputs[i], "output");
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      check(sources[i].desc, graph.inputs[i], "input", graph.tensor(graph.inputs[i]).name);
+    }
+    for (std::size_t i = 0; i < destinations.size(); ++i) {
+      check(destinations[i].desc, graph.outputs[i], "output", graph.output_name(i));
+    }
     struct Unbind {
       Impl* impl;
       ~Unbind() { impl->unbind(); }
@@ -259,7 +263,7 @@ struct Model::Impl {
     if (data(id) == destination.data && direct(i, destination.desc)) return;
     std::optional<Plan>& reorder = outputs[i].reorder;
     if (!reorder || reorder->dst() != destination.desc) reorder = cpu::make_plan(desc(id), destination.desc);
-    one(graph.tensor(copy(id).tensor).name, reorder->kernel(), true, false,
+    one(graph.output_name(i), reorder->kernel(), true, false,
         [&] { run_reorder(*reorder, data(id), destination.data); });
   }
 

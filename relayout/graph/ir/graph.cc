@@ -43,10 +43,10 @@ std::string_view name(Pass pass) {
 
 std::string_view name(EltwiseAlgorithm algorithm) {
   static constexpr std::array<std::string_view, kEltwiseCount> kNames = {
-      "relu",      "tanh",     "elu",      "square",       "abs",      "sqrt",       "linear",      "bounded_relu",
-      "soft_relu", "logistic", "exp",      "gelu_tanh",    "gelu_erf", "swish",      "log",         "clip",
-      "clip_v2",   "pow",      "round",    "logsigmoid",   "mish",     "hardswish",  "hardsigmoid", "relu_dst",
-      "tanh_dst",  "elu_dst",  "sqrt_dst", "logistic_dst", "exp_dst",  "clip_v2_dst"};
+      "relu",      "tanh",     "elu",      "square",     "abs",      "sqrt",         "linear",      "bounded_relu",
+      "soft_relu", "logistic", "exp",      "gelu_tanh",  "gelu_erf", "swish",        "log",         "clip",
+      "clip_v2",   "pow",      "round",    "logsigmoid", "mish",     "hardswish",    "hardsigmoid", "erf",
+      "sign",      "relu_dst", "tanh_dst", "elu_dst",    "sqrt_dst", "logistic_dst", "exp_dst",     "clip_v2_dst"};
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 

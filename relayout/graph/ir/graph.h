@@ -105,17 +105,17 @@ enum class Pass : uint8_t {
   backward,  // data and weights in one, as normalizations and rnn have it
 };
 
-/// Lists by spatial dim, outermost first; empty is the default (1 for strides and dilations, 0 for pads). A dilation
-/// of 1 is none.
+/// Each list has one entry a spatial dim, outermost first; an empty list stands for 1 (strides and dilations) or 0
+/// (pads) everywhere. With a dilation of 1 the kernel's places are neighbours.
 struct ConvolutionAttributes {
   Dims strides{}, dilations{}, pads_begin{}, pads_end{};
   int64_t groups = 1;
-  /// deconvolution: added to the end of each spatial dim of the destination.
+  /// Of a deconvolution: what is added to the end of each spatial dim of the destination.
   Dims output_padding{};
 };
 /// dst = a * b over the last two dims, batch dims broadcast.
 struct MatmulAttributes {};
-/// All dims of the source but the first are one vector.
+/// All dims of the source but the first are taken as one vector.
 struct InnerProductAttributes {};
 
 enum class RnnCell : uint8_t { vanilla_relu, vanilla_tanh, vanilla_sigmoid, lstm, gru, lbr_gru };
@@ -125,18 +125,18 @@ struct RnnAttributes {
   RnnDirection direction = RnnDirection::left_to_right;
 };
 
-/// average: over `kernel` everywhere, or without the padded places (exclude_padding).
+/// An average divides by the size of the kernel everywhere, or by the places that are not padding (exclude_padding).
 enum class PoolingAlgorithm : uint8_t { max, average_include_padding, average_exclude_padding };
 struct PoolingAttributes {
   PoolingAlgorithm algorithm = PoolingAlgorithm::max;
-  /// Empty: the whole of each spatial dim (global).
+  /// Extents of the window. Empty stands for the whole of each spatial dim (global pooling).
   Dims kernel{};
   Dims strides{}, dilations{}, pads_begin{}, pads_end{};
 };
 
 struct NormalizationAttributes {
   double epsilon = 1e-5;
-  /// layer_normalization: dims from this one to the last are normalized over together.
+  /// Of layer_normalization: the dims from this one to the last are normalized together.
   int axis = -1;
 };
 
@@ -148,7 +148,8 @@ struct LrnAttributes {
   double alpha = 1e-4, beta = 0.75, k = 1;
 };
 
-/// oneDNN's whole list, by its formulas. *_dst ones are those whose backward takes the destination.
+/// oneDNN's whole list, by its formulas, and erf and sign, which it does not have. *_dst ones are those whose backward
+/// takes the destination.
 enum class EltwiseAlgorithm : uint8_t {
   relu,
   tanh,
@@ -173,6 +174,8 @@ enum class EltwiseAlgorithm : uint8_t {
   mish,
   hardswish,
   hardsigmoid,
+  erf,
+  sign,  // -1, 0 or 1; no derivative
   relu_dst,
   tanh_dst,
   elu_dst,
@@ -181,13 +184,13 @@ enum class EltwiseAlgorithm : uint8_t {
   exp_dst,
   clip_v2_dst
 };
-inline constexpr int kEltwiseCount = 30;
+inline constexpr int kEltwiseCount = 32;
 struct EltwiseAttributes {
   EltwiseAlgorithm algorithm = EltwiseAlgorithm::relu;
   double alpha = 0, beta = 0;
 };
 
-/// Channel shuffle: dim `axis` seen as groups x rest becomes rest x groups.
+/// Channel shuffle: dim `axis`, split into groups x rest, is transposed to rest x groups.
 struct ShuffleAttributes {
   int axis = 1;
   int64_t groups = 1;
@@ -198,8 +201,8 @@ struct SoftmaxAttributes {
 };
 
 enum class ResamplingAlgorithm : uint8_t { nearest, linear };
-/// How a place of the destination is laid on the source, as ONNX names it; oneDNN has half_pixel (linear, and nearest
-/// rounded half up).
+/// Which place of the source a place of the destination is taken from, by ONNX's names. oneDNN has half_pixel alone:
+/// linear, and nearest with halves rounded up.
 enum class ResamplingCoordinates : uint8_t { half_pixel, pytorch_half_pixel, align_corners, asymmetric };
 enum class ResamplingRounding : uint8_t { half_up, half_down, floor, ceil };
 struct ResamplingAttributes {
@@ -211,7 +214,7 @@ struct ResamplingAttributes {
 };
 
 enum class ReductionAlgorithm : uint8_t { max, min, sum, mul, mean, norm_l1, norm_l2 };
-/// Over the listed dims, which stay with extent 1.
+/// Reduces the listed dims, which stay with extent 1.
 struct ReductionAttributes {
   ReductionAlgorithm algorithm = ReductionAlgorithm::mean;
   std::vector<int> axes{};
@@ -220,18 +223,21 @@ struct ReductionAttributes {
 struct ConcatAttributes {
   int axis = 1;
 };
-/// dst = sum of scales[i] * src[i]; empty is all 1.
+/// dst = sum of scales[i] * src[i]; an empty list stands for 1 throughout.
 struct SumAttributes {
   std::vector<double> scales{};
 };
-enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne };
+/// div of integers truncates toward zero, and gives 0 where it divides by zero; a quotient that its type cannot hold
+/// (the least integer by -1) is the largest value of the type. pow is a to the power of b.
+enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne, pow };
+inline constexpr int kBinaryCount = 13;
 /// Dims of extent 1 of either side repeat.
 struct BinaryAttributes {
   BinaryAlgorithm algorithm = BinaryAlgorithm::add;
 };
 struct PreluAttributes {};
 
-/// To the type and, where it has one, the layout of its destination: dst = src * scale + shift.
+/// dst = src * scale + shift, in the type of the destination and in its layout, where a user fixed one.
 struct ReorderAttributes {
   DType dtype = DType::f32;
   double scale = 1, shift = 0;
@@ -281,9 +287,9 @@ struct Tensor {
   std::string name;
   Dims dims;
   DType dtype = DType::f32;
-  /// Where a user fixed it; nothing is `any`.
+  /// The layout that a user fixed. Without one the planner chooses (`any`).
   std::optional<Layout> layout{};
-  /// Not null for constants (weights).
+  /// The values of a constant (weights); null for other tensors.
   ConstantData data{};
 
   bool constant() const { return data != nullptr; }
@@ -295,7 +301,7 @@ struct Node {
   Pass pass = Pass::forward_inference;
   NodeAttributes attributes;
   std::vector<TensorId> src, dst;
-  /// Of a backward node: its forward one, of Pass::forward_training.
+  /// The forward node of a backward node; its pass is forward_training.
   NodeId hint = kNone;
 
   template <typename T>
@@ -310,12 +316,17 @@ struct Graph {
   /// Each node stands after those that make its sources.
   std::vector<Node> nodes;
   std::vector<TensorId> inputs, outputs;
-  /// The pass of the nodes that the functions below add.
+  /// What each output is called, beside `outputs`; where the name is empty or missing, it is that of the tensor. One
+  /// tensor can be several outputs, each with its own name.
+  std::vector<std::string> output_names;
+  /// The pass that the functions below give to the nodes that they add.
   Pass pass = Pass::forward_inference;
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
   Tensor& tensor(TensorId id) { return tensors[static_cast<std::size_t>(id)]; }
   const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
+  /// What output i is called.
+  const std::string& output_name(std::size_t i) const;
 
   /// A tensor that is given at run time. `format` fixes its layout.
   TensorId input(std::string name, const Dims& dims, DType dtype = DType::f32,
@@ -323,8 +334,9 @@ struct Graph {
   /// A constant of row-major values; their count must be that of the dims. Error{invalid_argument} otherwise.
   TensorId constant(std::string name, const Dims& dims, std::span<const float> values);
   TensorId constant(std::string name, const Dims& dims, DType dtype, ConstantData data);
-  /// Makes a tensor a result. `format` fixes its layout.
-  void output(TensorId tensor, const std::optional<Format>& format = {});
+  /// Makes a tensor a result. `format` fixes its layout; `name` is what the result is called, the tensor's own name
+  /// where it is empty.
+  void output(TensorId tensor, const std::optional<Format>& format = {}, std::string name = {});
 
   /// Adds a node of `pass`; its destinations are made, with the dims and types of ops.h. Errors: invalid_argument
   /// (operands that do not fit the kind; the message names the node, the operand and what was expected), overflow.

@@ -33,7 +33,7 @@ TensorId append(Graph& graph, Tensor tensor) {
   return static_cast<TensorId>(graph.tensors.size() - 1);
 }
 
-/// Axes from the front: what reads attributes need not count from the end.
+/// Rewrites axes that count from the end to count from the front, so that no reader of attributes has to.
 void normalize_axes(Node& node, int ndims) {
   const auto from_front = [&](int& axis) { axis = checked_axis(node, "axis", axis, ndims); };
   if (node.kind == Kind::layer_normalization) from_front(std::get<NormalizationAttributes>(node.attributes).axis);
@@ -73,7 +73,11 @@ TensorId Graph::constant(std::string name, const Dims& dims, DType dtype, Consta
   return append(*this, {.name = std::move(name), .dims = dims, .dtype = dtype, .data = std::move(data)});
 }
 
-void Graph::output(TensorId id, const std::optional<Format>& format) {
+const std::string& Graph::output_name(std::size_t i) const {
+  return i < output_names.size() && !output_names[i].empty() ? output_names[i] : tensor(outputs[i]).name;
+}
+
+void Graph::output(TensorId id, const std::optional<Format>& format, std::string name) {
   if (id < 0 || static_cast<std::size_t>(id) >= tensors.size()) {
     throw Error(ErrorCode::invalid_argument,
                 "output: tensor " + std::to_string(id) + " of " + std::to_string(tensors.size()), "tensor",
@@ -88,6 +92,8 @@ void Graph::output(TensorId id, const std::optional<Format>& format) {
   }
   if (layout) out.layout = layout;
   outputs.push_back(id);
+  output_names.resize(outputs.size());
+  output_names.back() = std::move(name);
 }
 
 std::vector<TensorId> Graph::add(Kind kind, NodeAttributes attributes, std::vector<TensorId> src, std::string name) {

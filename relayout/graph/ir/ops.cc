@@ -328,6 +328,8 @@ bool keeps_zero(const EltwiseAttributes& attributes) {
     case gelu_erf:
     case swish:
     case round:
+    case erf:
+    case sign:
     case mish:
     case hardswish: return true;
   }

@@ -40,10 +40,10 @@ enum class OperandRule : uint8_t {
   follows,  // the layout of the first source (of diff_dst backward)
   plain,    // row-major: one-dim operands, and kinds without layouts
 };
-/// Of sources, then destinations; absent operands count as plain.
+/// The rules of a node's sources, then of its destinations. Absent operands count as plain.
 std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node);
 
-/// Whether f(0) = 0, so that an elementwise operation keeps padding zero.
+/// Whether the operation gives 0 for 0, so that padding that holds zeros still does after it.
 bool keeps_zero(const EltwiseAttributes& attributes);
 
 /// The view of `src` that a reshape, transpose, slice or broadcast is: for every index i of the destination, its offset

@@ -8,8 +8,8 @@
 namespace relayout::graph {
 namespace {
 
-/// Dim d's digits without padding, where the extent ends between digits or within the last of them. Padding stands in
-/// the way of joining, splitting and reversing, and no index reaches it.
+/// The digits of dim d without its padding, if the extent ends between two digits or within the last one. Dims with
+/// padding cannot be joined, split or reversed, and no index reaches the padding.
 Digits trimmed_digits(const Layout& canonical, int d) {
   Digits out;
   int64_t places = 1;

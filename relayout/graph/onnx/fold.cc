@@ -72,9 +72,11 @@ struct Arithmetic<int64_t> {
     }
     if (operation == "Mul") return checked(checked_mul(a, b), op);
     if (b == 0) op.corrupt("a division by zero");
-    if (b == -1) return operation == "Mod" ? 0 : apply(op, "Sub", 0, a);
+    if (b == -1) return operation == "Div" ? apply(op, "Sub", 0, a) : 0;
+    // Both truncate toward zero, as ONNX's Div and its Mod with fmod do.
     if (operation == "Div") return a / b;
     const int64_t rest = a % b;
+    if (operation == "Fmod") return rest;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 };
@@ -86,7 +88,8 @@ struct Arithmetic<double> {
     if (operation == "Sub") return a - b;
     if (operation == "Mul") return a * b;
     if (operation == "Div") return a / b;
-    return std::fmod(a, b);
+    const double rest = std::fmod(a, b);
+    return operation != "Fmod" && rest != 0 && std::signbit(rest) != std::signbit(b) ? rest + b : rest;
   }
 };
 
@@ -121,7 +124,7 @@ int64_t elements_of(const Dims& dims) {
 Dims dims_of(std::span<const int64_t> values) { return Dims(values); }
 
 Dims row_major_strides(const Dims& dims) {
-  // Where there is no element the strides do not count, and their products need not fit.
+  // Without elements no stride is used, and the products of the other dims may not fit 64 bits.
   if (elements_of(dims) == 0) return Dims(dims.size(), 0);
   Dims out(dims.size(), 1);
   for (int d = dims.size() - 2; d >= 0; --d) out[d] = out[d + 1] * dims[d + 1];

@@ -1,9 +1,10 @@
-// ONNX import, from within: the values of a model while it becomes a Graph, and one operator being translated.
+// The insides of ONNX import: the values of a model while it becomes a Graph, and one operator that is translated.
 //
-// An ONNX value is either a tensor of the graph or a constant whose data is at hand. The functions on values
-// (onnx_values .cc, onnx_fold.cc) add a node for the former and compute with the latter, so that operators are written
-// once and the shape arithmetic of exporters (Shape, Gather, Concat, Reshape) is gone when it is read. Operators are
-// tables by family, onnx_ops_*.cc: a function each, that reads its Op and sets its outputs.
+// An ONNX value is either a tensor of the graph or a constant whose data is known at import. The functions on values
+// (values.cc, fold.cc) add a node for a tensor and compute the result for a constant. So each operator is written once,
+// and the nodes with which exporters compute shapes (Shape, Gather, Concat, Reshape) leave nothing in the graph. Each
+// family of operators has a table in its file ops_*.cc; an operator is a function that reads its Op and sets its
+// outputs.
 //
 //     void relu(Op& op) { op.set(0, op.add(Kind::eltwise, EltwiseAttributes{}, {op.input(0)})); }
 #pragma once
@@ -24,20 +25,22 @@
 
 namespace relayout::graph::importing {
 
-/// Data is null unless it is a constant; a constant is a tensor of the graph only once an operator needs it there.
+/// A value of the model. `data` is null unless the value is a constant. A constant gets a tensor in the graph (`id`)
+/// only when a node of the graph reads it.
 struct Value {
   TensorId id = kNone;
   Dims dims;
   DType dtype = DType::f32;
   ConstantData data;
-  /// Of a constant: what its tensor will be called.
+  /// What a constant's tensor will be called.
   std::string name;
 
   bool constant() const { return data != nullptr; }
   int rank() const { return dims.size(); }
 };
 
-/// Thrown by an operator, before it adds anything, in a form that no kind expresses: it becomes a barrier.
+/// An operator throws this, before it adds any node, where no kind of the graph computes what it means. The operator
+/// then becomes a barrier.
 struct NotExpressible {
   std::string reason;
 };
@@ -50,13 +53,16 @@ struct Import {
   std::unordered_map<std::string, Value> values;
   /// Dims and types that the model states for values between operators.
   std::unordered_map<std::string, Value> stated;
+  /// Values whose dims are guesses, as an operator that is not known made them or what they come from, each with that
+  /// operator's warning.
+  std::unordered_map<std::string, std::string> guessed;
   /// Names that some operator or output reads.
   std::unordered_set<std::string> read;
-  /// The first dim of the inputs as the file has it, and as it is now.
+  /// The first dim of the inputs in the file, and the one that replaces it (OnnxOptions::batch).
   int64_t file_batch = 1, batch = 1;
-  /// Bytes of constants that operators made, against OnnxOptions::max_file_bytes.
+  /// Bytes of the constants that operators made; OnnxOptions::max_file_bytes limits them.
   int64_t made_bytes = 0;
-  /// Constants that are tensors of the graph already, by their data and dims.
+  /// The tensors of constants that have one already, by the constant's data and dims.
   std::map<std::pair<const void*, std::vector<int64_t>>, TensorId> placed;
   /// The node that makes each tensor of the graph, or kNone.
   std::vector<NodeId> makers;
@@ -75,10 +81,10 @@ class Op {
 
   int inputs() const { return node.input_size(); }
   bool has(int i) const { return i < node.input_size() && !node.input(i).empty(); }
-  /// Error{corrupt} where it is absent.
+  /// Source i. Error{corrupt} where it is absent.
   const Value& input(int i) const;
   const Value* optional(int i) const { return has(i) ? &input(i) : nullptr; }
-  /// A constant's values; NotExpressible where it is computed at run time.
+  /// The values of source i, which must be a constant; NotExpressible where it is computed at run time.
   std::vector<int64_t> integers_of(int i) const;
   std::vector<double> numbers_of(int i) const;
 
@@ -98,7 +104,7 @@ class Op {
   bool wanted(int i) const;
   void set(int i, Value value);
 
-  /// Adds a node with one destination, or `dsts`. Sources without id and data are absent.
+  /// Adds a node with one destination, or with `dsts`. A source that has neither an id nor data is absent.
   Value add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src);
   std::vector<Value> add(Kind kind, NodeAttributes attributes, const std::vector<Value>& src, int dsts);
 
@@ -108,33 +114,35 @@ class Op {
   int added_ = 0;
 };
 
-/// `wanted`, or something like it where a tensor is called that already.
+/// `wanted`; where another tensor has that name already, `wanted` with a number behind it.
 std::string unique_name(Import& model, const std::string& wanted);
-/// The tensor of the graph that a value is; a constant becomes one.
+/// The tensor of the graph that holds a value. A constant that has none yet gets one.
 TensorId place(Import& model, const Value& value);
-/// The node that makes a tensor, where it is of that kind; else null.
+/// The node that makes a tensor, if it is of that kind; else null.
 const Node* maker(const Import& model, TensorId tensor, Kind kind);
 
 // Functions on values. Errors: corrupt (dims that do not fit), limit (constants made beyond max_file_bytes).
 
-/// Same elements, other dims: constants share their data. Three nodes that shuffle channels become one.
+/// The same elements in other dims. A reshape of a transpose of a reshape that shuffles channels becomes one shuffle.
 Value reshape(Op& op, const Value& value, const Dims& dims);
-/// Leading dims of extent 1 up to a rank.
+/// The value with dims of extent 1 put before its own, so that it has `rank` dims.
 Value with_rank(Op& op, const Value& value, int rank);
 Value transpose(Op& op, const Value& value, std::vector<int> order);
-/// As SliceAttributes.
+/// The indices that SliceAttributes describes.
 Value slice(Op& op, const Value& value, const SliceAttributes& range);
 Value concat(Op& op, const std::vector<Value>& values, int axis);
 Value broadcast(Op& op, const Value& value, const Dims& dims);
 Value gather(Op& op, const Value& data, const Value& indices, int axis);
 /// alpha * x + beta.
 Value linear(Op& op, const Value& value, double alpha, double beta);
-/// Elementwise with dims of extent 1, and missing leading ones, repeated.
+/// Each element of a with the one of b at its place. Dims of extent 1, and leading dims that one side lacks, repeat.
 Value binary(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm);
+/// One GELU node, if the product is a GELU written out (gelu.cc); else the product itself.
+Value with_gelu(Op& op, const Value& product);
 /// The dims of a and b together. Error{corrupt} where they do not fit.
 Dims broadcast_dims(const Op& op, const Dims& a, const Dims& b);
 
-// Constants (onnx_tensors.cc, onnx_fold.cc).
+// Constants (tensors.cc, fold.cc).
 
 /// The type of that number in TensorProto. Error{unsupported} for strings, complex numbers and others.
 DType dtype_of(int data_type, const std::string& what);
@@ -147,11 +155,11 @@ std::vector<int64_t> integers_of(const Value& constant);
 std::vector<double> numbers_of(const Value& constant);
 /// The value of a floating constant with one element.
 std::optional<double> scalar_of(const Value& value);
-/// Element k of a row-major walk of `dims` is the constant's element offset + sum of index * stride.
+/// A constant of `dims` whose element at each index is the source's element number offset + sum of index * stride.
 Value strided_copy(Import& model, const Value& constant, const Dims& dims, const Dims& strides, int64_t offset);
 Value concat_constants(Import& model, const std::vector<Value>& values, int axis, const Dims& dims);
 Value gather_constant(Op& op, const Value& data, const Value& indices, int axis, const Dims& dims);
-/// Arithmetic on constants of few elements; nothing where they are many, or are not constants.
+/// The result of an operation on two constants of few elements. Nothing where they are no constants or have many.
 std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, std::string_view operation,
                                  const Dims& dims);
 /// Counts bytes of constants that operators make.
@@ -166,7 +174,12 @@ using Translate = void (*)(Op& op);
 struct Operator {
   std::string_view name;
   Translate translate;
+  /// The attributes that the operator has, in words, with the opsets that have them: see attributes.cc.
+  std::string_view attributes = {};
 };
+/// Error{corrupt} where the node has an attribute that is none of these words in the model's opset.
+void check_attributes(const Op& op, std::string_view words);
+
 std::span<const Operator> window_operators();         // convolutions and pooling
 std::span<const Operator> matrix_operators();         // products of matrices
 std::span<const Operator> normalization_operators();  // and softmax, dropout
@@ -177,7 +190,7 @@ std::span<const Operator> resize_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> rnn_operators();
 
-/// Fills `model.graph` from a checked model (onnx_model.cc).
+/// Fills `model.graph` from a checked model (model.cc).
 void import_model(Import& model, ::onnx::ModelProto& proto);
 
 }  // namespace relayout::graph::importing

@@ -13,7 +13,7 @@ using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorShapeProto;
 
-constexpr int64_t kFirstOpset = 7, kLastOpset = 20;
+constexpr int64_t kFirstOpset = 7, kLastOpset = 28;
 
 using Names = std::unordered_map<std::string_view, int>;
 
@@ -36,7 +36,10 @@ int64_t opset_of(const ModelProto& proto) {
                 "opset", std::to_string(entry.version()),
                 std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset));
   }
-  throw Error(ErrorCode::corrupt, "onnx: the model names no opset of ai.onnx", "opset_import");
+  // A model of other domains alone is a valid one, of operators that are not known.
+  const bool of_others = proto.opset_import_size() > 0;
+  throw Error(of_others ? ErrorCode::unsupported : ErrorCode::corrupt, "onnx: the model names no opset of ai.onnx",
+              "opset_import");
 }
 
 void check(const Import& model, const ModelProto& proto) {
@@ -234,18 +237,19 @@ class Reader {
     return out;
   }
 
-  Translate operator_of(const NodeProto& node) const {
+  const Operator* operator_of(const NodeProto& node) const {
     if (!standard_domain(node.domain())) return nullptr;
     const auto found = operators_.find(node.op_type());
-    return found == operators_.end() ? nullptr : found->second;
+    return found == operators_.end() ? nullptr : &found->second;
   }
 
   void translate(const NodeProto& node) {
     Op op(model_, node, node_name(node));
     try {
-      const Translate known = operator_of(node);
+      const Operator* known = operator_of(node);
       if (known == nullptr) throw NotExpressible{"the operator is not known"};
-      known(op);
+      check_attributes(op, known->attributes);
+      known->translate(op);
       for (int i = 0; i < op.outputs(); ++i) {
         if (op.wanted(i) && !model_.values.contains(node.output(i))) {
           throw NotExpressible{"destination " + std::to_string(i) + " is not known"};
@@ -254,9 +258,27 @@ class Reader {
     } catch (const NotExpressible& why) {
       barrier(op, why.reason);
     } catch (const Error& error) {
+      const bool contradicts = error.code() == ErrorCode::invalid_argument || error.code() == ErrorCode::corrupt;
+      if (const std::string* guess = guess_behind(node); contradicts && guess != nullptr) {
+        throw Error(ErrorCode::unsupported,
+                    "onnx: " + *guess + ", which other operators contradict: " + error.message(), error.field(),
+                    error.value(), error.limit());
+      }
       if (error.code() != ErrorCode::invalid_argument) throw;
       op.corrupt(error.message());
     }
+    if (const std::string* guess = guess_behind(node)) {
+      for (const std::string& name : node.output()) model_.guessed.try_emplace(name, *guess);
+    }
+  }
+
+  /// The warning of the operator that is not known and because of which dims of a node's sources are guesses, or null.
+  const std::string* guess_behind(const NodeProto& node) const {
+    for (const std::string& name : node.input()) {
+      const auto found = model_.guessed.find(name);
+      if (found != model_.guessed.end()) return &found->second;
+    }
+    return nullptr;
   }
 
   /// The node as one that cannot run. Dims are those that the model states, else those of its first source.
@@ -275,8 +297,10 @@ class Reader {
       if (op.node.output(i).empty()) continue;
       const auto stated = model_.stated.find(op.node.output(i));
       if (stated == model_.stated.end() && src.empty()) op.corrupt("nothing says which dims it gives");
-      if (stated == model_.stated.end())
+      if (stated == model_.stated.end()) {
         warning += "; dims of " + in_quotes(op.node.output(i)) + " as those of its source";
+        model_.guessed.emplace(op.node.output(i), warning);
+      }
       attributes.dims.push_back(stated != model_.stated.end() ? stated->second.dims
                                                               : (like == src.end() ? src.front() : *like).dims);
       outputs.push_back(i);
@@ -302,7 +326,7 @@ class Reader {
         throw Error(ErrorCode::corrupt, "onnx: nothing makes the output " + in_quotes(output.name()), "output",
                     escaped(output.name()));
       }
-      model_.graph.output(place(model_, found->second));
+      model_.graph.output(place(model_, found->second), {}, output.name());
     }
     // Steps within an operator that the model has no name for.
     for (std::size_t t = 0; t < model_.graph.tensors.size(); ++t) {
@@ -314,12 +338,12 @@ class Reader {
 
   Import& model_;
   GraphProto& graph_;
-  const std::unordered_map<std::string_view, Translate> operators_ = [] {
-    std::unordered_map<std::string_view, Translate> out;
+  const std::unordered_map<std::string_view, Operator> operators_ = [] {
+    std::unordered_map<std::string_view, Operator> out;
     for (const auto family :
          {window_operators(), matrix_operators(), normalization_operators(), elementwise_operators(), shape_operators(),
           constant_operators(), resize_operators(), reduction_operators(), rnn_operators()}) {
-      for (const Operator& known : family) out.emplace(known.name, known.translate);
+      for (const Operator& known : family) out.emplace(known.name, known);
     }
     return out;
   }();

@@ -1,4 +1,4 @@
-// ONNX files: from bytes to protobuf's classes, within bounds; onnx_model.cc goes on from there.
+// ONNX files: from bytes to protobuf's classes, within bounds; model.cc goes on from there.
 #include "relayout/graph/onnx/onnx.h"
 
 #ifdef RELAYOUT_HAVE_ONNX

@@ -1,4 +1,4 @@
-// ONNX: a model file becomes a Graph. Only the files called onnx* know protobuf.
+// ONNX: a model file becomes a Graph. Only the files of this folder know protobuf.
 //
 //     OnnxModel model = read_onnx("net.onnx", {.batch = 8});
 //     for (const std::string& warning : model.warnings) ...    // operators that became barriers
@@ -8,9 +8,12 @@
 // channels are one shuffle; a Gemm behind a Flatten takes the dims before it. Where the batch is replaced, constant
 // reshapes that begin with the file's batch follow.
 //
-// A known operator in a form that no kind expresses is a barrier too: recurrent cells with clip, peepholes or sequences
-// of several lengths; Resize by cubic, or by scales that give no whole extents; averages that count padding but not
-// what ceil_mode adds; clips, exponents and axes that are computed at run time.
+// A known operator becomes a barrier too where no kind of the graph computes its form: recurrent cells with clip,
+// peepholes or sequences of several lengths; Resize by cubic interpolation, or by scales that give extents that are not
+// whole; averages that count padding but not what ceil_mode adds; bounds, axes and shapes that are computed at run
+// time.
+//
+// A division of integers by zero is not defined in ONNX; here it gives 0, and between constants it is an error.
 #pragma once
 
 #include <filesystem>
@@ -41,9 +44,11 @@ struct OnnxModel {
   std::vector<std::string> warnings;
 };
 
-/// Reads a model. Operators of opset 7 to 20 that are not known become Kind::barrier with a warning. Errors: io;
-/// corrupt (no ONNX file, a missing input, a cycle, data of the wrong size); unsupported (external data, control flow,
-/// an opset out of range, a build without ONNX); limit; overflow. Messages name the node or tensor, escaped.
+/// Reads a model of opset 7 to 28, the newest that is published. Operators that are not known become Kind::barrier with
+/// a warning. The graph's outputs are called as the model calls them. Errors: io; corrupt (no ONNX file, a missing
+/// input, a cycle, data of the wrong size, an attribute that the operator does not have in the model's opset);
+/// unsupported (external data, control flow, an opset out of range, a build without ONNX); limit; overflow. Messages
+/// name the node or tensor, escaped.
 OnnxModel read_onnx(const std::filesystem::path& path, const OnnxOptions& options = {});
 OnnxModel parse_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {});
 bool has_onnx();

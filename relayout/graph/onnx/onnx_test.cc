@@ -10,8 +10,8 @@
 #include <fstream>
 #include <functional>
 
-#include "tests/support/onnx_net.h"
 #include "relayout/graph/models/random_weights.h"
+#include "tests/support/onnx_net.h"
 #include "tests/support/testing.h"
 
 namespace relayout::graph::test {
@@ -19,18 +19,18 @@ namespace {
 
 using relayout::test::code_of;
 
-TEST(Onnx, OpsetsSevenToTwenty) {
-  for (int64_t opset = 7; opset <= 20; ++opset) EXPECT_EQ(import(relu(opset)).opset, opset);
-  for (const int64_t opset : {int64_t{-1}, int64_t{6}, int64_t{21}, int64_t{1} << 62}) {
+TEST(Onnx, OpsetsSevenToTwentyEight) {
+  for (int64_t opset = 7; opset <= 28; ++opset) EXPECT_EQ(import(relu(opset)).opset, opset);
+  for (const int64_t opset : {int64_t{-1}, int64_t{6}, int64_t{29}, int64_t{1} << 62}) {
     EXPECT_EQ(code(relu(opset)), ErrorCode::unsupported) << opset;
   }
-  EXPECT_NE(message(relu(6)).find("7 to 20"), std::string::npos);
+  EXPECT_NE(message(relu(6)).find("7 to 28"), std::string::npos);
   Net none = relu();
   none.proto.clear_opset_import();
   EXPECT_EQ(code(none), ErrorCode::corrupt);
   Net foreign = relu();
   foreign.proto.mutable_opset_import(0)->set_domain("com.example");
-  EXPECT_EQ(code(foreign), ErrorCode::corrupt);
+  EXPECT_EQ(code(foreign), ErrorCode::unsupported);
 }
 
 TEST(Onnx, ReadsFilesAndSaysWhatIsWrongWithThem) {
@@ -88,6 +88,15 @@ TEST(OnnxBarrier, UnknownOperatorsWarnAndCannotRun) {
   Net nothing;
   nothing.input("x", {1}).node("RandomNormal", {}, {"y"}).output("y");
   EXPECT_EQ(code(nothing), ErrorCode::corrupt);
+}
+
+TEST(OnnxBarrier, DimsThatAreGuessedAndContradictedAreNotTheModelsFault) {
+  Net net;
+  net.input("x", {2, 3}).node("Frobnicate", {"x"}, {"a"}).node("Relu", {"a"}, {"b"}).constant("w", {4, 5}, Numbers(20));
+  net.node("MatMul", {"b", "w"}, {"y"}).output("y");
+  EXPECT_EQ(code(net), ErrorCode::unsupported);
+  EXPECT_NE(message(net).find("Frobnicate"), std::string::npos);
+  EXPECT_EQ(code(net.value("a", {2, 3})), ErrorCode::corrupt);
 }
 
 TEST(OnnxInputs, BatchAndExtentsWithoutAValue) {

@@ -73,11 +73,15 @@ void range(Op& op) {
   op.set(0, number_constant(dims, values, dtype));
 }
 
-/// Integers are cast to wider ones and to floating types; what would truncate or wrap at run time has no kind.
-void cast(Op& op) {
+/// Casts integers to wider integers and to floating types. The graph's reorder saturates, so what ONNX truncates or
+/// wraps at run time is refused.
+void cast_to(Op& op, DType dtype) {
   const Value& src = op.input(0);
-  const DType dtype = dtype_of(static_cast<int>(op.integer("to", 0)), "onnx: node \"" + escaped(op.name) + "\"");
   if (dtype == src.dtype) return op.set(0, src);
+  // What is too large becomes infinite or no number, where ONNX saturates unless it is told not to.
+  if (bits(dtype) == 8 && is_floating(dtype) && op.integer("saturate", 1) != 0) {
+    throw NotExpressible{"a cast to " + std::string(name(dtype)) + " with saturation"};
+  }
   if (src.constant()) {
     charge(op.model, dtype, src.dims);
     Value out = is_floating(src.dtype) || dtype == DType::boolean ? number_constant(src.dims, numbers_of(src), dtype)
@@ -93,6 +97,12 @@ void cast(Op& op) {
   }
   op.set(0, op.add(Kind::reorder, ReorderAttributes{.dtype = dtype}, {src}));
 }
+
+void cast(Op& op) {
+  cast_to(op, dtype_of(static_cast<int>(op.integer("to", 0)), "onnx: node \"" + escaped(op.name) + "\""));
+}
+
+void cast_like(Op& op) { cast_to(op, op.input(1).dtype); }
 
 void logical_not(Op& op) {
   const Value& src = op.input(0);
@@ -115,7 +125,7 @@ void rounded(Op& op) {
 double floor_of(double x) { return std::floor(x); }
 double ceil_of(double x) { return std::ceil(x); }
 
-/// Of constants: exporters choose between dims with it.
+/// Where between constants, with which exporters choose between dims.
 void where(Op& op) {
   const Value &condition = op.input(0), &yes = op.input(1), &no = op.input(2);
   if (!condition.constant() || !yes.constant() || !no.constant()) throw NotExpressible{"its sources are no constants"};
@@ -134,12 +144,15 @@ void where(Op& op) {
 }
 
 constexpr auto kOperators = std::to_array<Operator>({
-    {"Constant", constant},
-    {"ConstantOfShape", constant_of_shape},
-    {"Shape", shape},
+    {"Constant", constant,
+     "sparse_value:11- value value_float:12- value_floats:12- value_int:12- value_ints:12- value_string:12- "
+     "value_strings:12-"},
+    {"ConstantOfShape", constant_of_shape, "value"},
+    {"Shape", shape, "end:15- start:15-"},
     {"Size", size},
-    {"Range", range},
-    {"Cast", cast},
+    {"Range", range, "stash_type:27-"},
+    {"Cast", cast, "round_mode:24- saturate:19- to"},
+    {"CastLike", cast_like, "round_mode:24- saturate:19-"},
     {"Not", logical_not},
     {"Floor", rounded<floor_of>},
     {"Ceil", rounded<ceil_of>},

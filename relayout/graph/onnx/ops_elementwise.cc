@@ -34,6 +34,8 @@ double exp_of(double x) { return std::exp(x); }
 double log_of(double x) { return std::log(x); }
 double sqrt_of(double x) { return std::sqrt(x); }
 double abs_of(double x) { return std::abs(x); }
+double erf_of(double x) { return std::erf(x); }
+double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
 void leaky_relu(Op& op) { eltwise(op, Algorithm::relu, op.number("alpha", 0.01)); }
 void elu(Op& op) { eltwise(op, Algorithm::elu, op.number("alpha", 1)); }
@@ -41,6 +43,7 @@ void hard_sigmoid(Op& op) { eltwise(op, Algorithm::hardsigmoid, op.number("alpha
 void hard_swish(Op& op) { eltwise(op, Algorithm::hardswish, 1.0 / 6, 0.5); }
 void softplus(Op& op) { eltwise(op, Algorithm::soft_relu, 1); }
 void mish(Op& op) { eltwise(op, Algorithm::mish); }
+void swish(Op& op) { eltwise(op, Algorithm::swish, op.number("alpha", 1)); }
 void reciprocal(Op& op) { eltwise(op, Algorithm::pow, 1, -1); }
 
 void selu(Op& op) {
@@ -79,19 +82,42 @@ void clip(Op& op) {
     bounds[side] = numbers_of(*bound).front();
   }
   if (open[0] || open[1]) throw NotExpressible{"a bound is no constant"};
+  // The upper bound has the last word.
+  bounds[0] = std::min(bounds[0], bounds[1]);
   if (bounds[0] == 0 && bounds[1] >= kLargest) return eltwise(op, Algorithm::relu);
   eltwise(op, Algorithm::clip, bounds[0], bounds[1]);
 }
 
+/// The slope's dims stand for the last ones of the source.
 void prelu(Op& op) {
   const Value& src = op.input(0);
+  if (broadcast_dims(op, src.dims, op.input(1).dims) != src.dims) {
+    op.corrupt("slopes of " + join(op.input(1).dims, "x") + " for " + join(src.dims, "x"));
+  }
   op.set(0, op.add(Kind::prelu, PreluAttributes{}, {src, with_rank(op, op.input(1), src.rank())}));
+}
+
+/// The exponents of Pow in the type of its base; ONNX allows them another type.
+Value exponents_of(Op& op, DType dtype) {
+  const Value& exponent = op.input(1);
+  if (exponent.constant()) {
+    const std::vector<double> values = numbers_of(exponent);
+    const bool whole =
+        std::all_of(values.begin(), values.end(), [](double value) { return std::trunc(value) == value; });
+    if (!is_floating(dtype) && !whole) throw NotExpressible{"powers of integers that are no integers"};
+    return exponent.dtype == dtype ? exponent : number_constant(exponent.dims, values, dtype);
+  }
+  if (exponent.dtype == dtype) return exponent;
+  if (!is_floating(dtype)) throw NotExpressible{"integers to a power of type " + std::string(name(exponent.dtype))};
+  return op.add(Kind::reorder, ReorderAttributes{.dtype = dtype}, {exponent});
 }
 
 void power(Op& op) {
   const Value& src = op.input(0);
-  const Value& exponent = op.input(1);
-  if (!exponent.constant() || elements_of(exponent.dims) != 1) throw NotExpressible{"exponents that are no scalar"};
+  const Value exponent = exponents_of(op, src.dtype);
+  if (!exponent.constant() || elements_of(exponent.dims) != 1 || exponent.rank() > src.rank()) {
+    return op.set(0, binary(op, src, exponent, BinaryAlgorithm::pow));
+  }
   const double beta = numbers_of(exponent).front();
   if (src.constant() && elements_of(src.dims) == 1 && is_floating(src.dtype)) {
     op.set(0, number_constant(src.dims, std::array{std::pow(numbers_of(src).front(), beta)}, src.dtype));
@@ -104,7 +130,8 @@ void power(Op& op) {
   }
 }
 
-/// a op b with one side a constant of one element, as a function of the other; nothing for what no function says.
+/// a op b, where one side is a constant of one element, as an elementwise function of the other side. Nothing where no
+/// function computes it.
 std::optional<Value> with_scalar(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm) {
   const bool left = scalar_of(a).has_value();
   const auto scalar = left ? scalar_of(a) : scalar_of(b);
@@ -134,48 +161,65 @@ template <BinaryAlgorithm algorithm>
 void combine(Op& op) {
   Value out = op.input(0);
   for (int i = 1; i < op.inputs(); ++i) out = combined(op, out, op.input(i), algorithm, op.node.op_type());
-  op.set(0, out);
+  const bool product = algorithm == BinaryAlgorithm::mul || algorithm == BinaryAlgorithm::div;
+  op.set(0, product ? with_gelu(op, out) : out);
 }
 
-void sum(Op& op) {
-  std::vector<Value> src;
-  bool plain_sum = op.inputs() > 1;
-  for (int i = 0; i < op.inputs(); ++i) {
-    src.push_back(op.input(i));
-    plain_sum = plain_sum && src.back().dims == src.front().dims && !src.back().constant();
-  }
-  if (plain_sum) return op.set(0, op.add(Kind::sum, SumAttributes{}, src));
-  Value out = op.input(0);
+std::vector<Value> sources(const Op& op) {
+  std::vector<Value> out;
+  for (int i = 0; i < op.inputs(); ++i) out.push_back(op.input(i));
+  if (out.empty()) op.corrupt("no source");
+  return out;
+}
+
+Value sum_of(Op& op, const std::vector<Value>& src) {
+  const bool plain_sum = src.size() > 1 && std::all_of(src.begin(), src.end(), [&](const Value& value) {
+                           return value.dims == src.front().dims && !value.constant();
+                         });
+  if (plain_sum) return op.add(Kind::sum, SumAttributes{}, src);
+  Value out = src.front();
   for (std::size_t i = 1; i < src.size(); ++i) out = combined(op, out, src[i], BinaryAlgorithm::add, "Add");
-  op.set(0, out);
+  return out;
 }
 
-/// Comparisons and logic, which only shape arithmetic has: between tensors they have no kind.
+void sum(Op& op) { op.set(0, sum_of(op, sources(op))); }
+
+void mean(Op& op) {
+  const std::vector<Value> src = sources(op);
+  op.set(0, linear(op, sum_of(op, src), 1 / static_cast<double>(src.size()), 0));
+}
+
+/// Comparisons and logic between constants, with which exporters compute shapes. The graph has no kind for them between
+/// tensors that are computed at run time.
 void only_constants(Op& op) {
   const Value &a = op.input(0), &b = op.input(1);
-  const auto folded = fold_binary(op, a, b, op.node.op_type(), broadcast_dims(op, a.dims, b.dims));
+  const std::string operation = op.integer("fmod", 0) != 0 ? "Fmod" : op.node.op_type();
+  const auto folded = fold_binary(op, a, b, operation, broadcast_dims(op, a.dims, b.dims));
   if (!folded) throw NotExpressible{"its sources are no constants"};
   op.set(0, *folded);
 }
 
 constexpr auto kOperators = std::to_array<Operator>({
     {"Relu", plain<Algorithm::relu>},
-    {"LeakyRelu", leaky_relu},
+    {"LeakyRelu", leaky_relu, "alpha"},
     {"PRelu", prelu},
     {"Sigmoid", plain<Algorithm::logistic>},
     {"Tanh", plain<Algorithm::tanh>},
-    {"Elu", elu},
-    {"Selu", selu},
+    {"Elu", elu, "alpha"},
+    {"Selu", selu, "alpha gamma"},
     {"HardSwish", hard_swish},
-    {"HardSigmoid", hard_sigmoid},
-    {"Clip", clip},
+    {"HardSigmoid", hard_sigmoid, "alpha beta"},
+    {"Clip", clip, "max:7-10 min:7-10"},
     {"Softplus", softplus},
-    {"Gelu", gelu},
+    {"Gelu", gelu, "approximate"},
     {"Mish", mish},
     {"Exp", computed<Algorithm::exp, exp_of>},
     {"Log", computed<Algorithm::log, log_of>},
     {"Sqrt", computed<Algorithm::sqrt, sqrt_of>},
     {"Abs", computed<Algorithm::abs, abs_of>},
+    {"Erf", computed<Algorithm::erf, erf_of>},
+    {"Sign", computed<Algorithm::sign, sign_of>},
+    {"Swish", swish, "alpha"},
     {"Round", plain<Algorithm::round>},
     {"Neg", neg},
     {"Reciprocal", reciprocal},
@@ -187,7 +231,8 @@ constexpr auto kOperators = std::to_array<Operator>({
     {"Min", combine<BinaryAlgorithm::min>},
     {"Max", combine<BinaryAlgorithm::max>},
     {"Sum", sum},
-    {"Mod", only_constants},
+    {"Mean", mean},
+    {"Mod", only_constants, "fmod"},
     {"Equal", only_constants},
     {"Less", only_constants},
     {"LessOrEqual", only_constants},

@@ -6,7 +6,7 @@
 namespace relayout::graph::importing {
 namespace {
 
-/// A constant times a factor; many elements, or what is no constant, by a node.
+/// The value times a factor: computed for a constant of few elements, else by a node.
 Value scaled(Op& op, const Value& value, double factor) {
   if (factor == 1) return value;
   const Value by = number_constant({}, std::array{factor}, value.dtype);
@@ -14,7 +14,8 @@ Value scaled(Op& op, const Value& value, double factor) {
   return linear(op, value, factor, 0);
 }
 
-/// Where `rows` is a flattened N C [D] [H] W: the tensor before, so that its layout is free, and weights O C ... .
+/// Where `rows` is a tensor N C [D] [H] W that was flattened, takes the tensor before the flattening, so that the
+/// product can read it in any layout, and gives the weights the dims O C [D] [H] W.
 void unflatten(Op& op, Value* rows, Value* weights) {
   const Node* flat = maker(op.model, rows->id, Kind::reshape);
   if (flat == nullptr || !weights->constant()) return;
@@ -44,7 +45,7 @@ void gemm(Op& op) {
     bias = scaled(op, *given, beta);
   }
   const bool has_bias = given != nullptr && beta != 0;
-  // A bias a column is the primitive's own, if nothing scales the product.
+  // A bias with one entry a column is an operand of the primitive, if nothing scales the product.
   const bool own = has_bias && alpha == 1 && elements_of(bias.dims) == dims[1] &&
                    (bias.rank() == 0 || bias.dims[bias.rank() - 1] == dims[1]);
   unflatten(op, &a, &b);
@@ -72,7 +73,8 @@ void mat_mul(Op& op) {
 }  // namespace
 
 std::span<const Operator> matrix_operators() {
-  static constexpr std::array<Operator, 2> kOperators = {{{"Gemm", gemm}, {"MatMul", mat_mul}}};
+  static constexpr std::array<Operator, 2> kOperators = {
+      {{"Gemm", gemm, "alpha beta transA transB"}, {"MatMul", mat_mul}}};
   return kOperators;
 }
 

@@ -50,6 +50,33 @@ void instance_normalization(Op& op) {
   op.set(0, binary(op, scaled, by_channel(op, op.input(2), src.rank()), BinaryAlgorithm::add));
 }
 
+/// Rows of the channels and places of a group, each normalized. Until opset 20 a group has one scale and one shift,
+/// later each channel has its own.
+void group_normalization(Op& op) {
+  const Value& src = op.input(0);
+  if (src.rank() < 3) op.corrupt("a source of dims " + join(src.dims, "x"));
+  const int64_t groups = op.integer("num_groups", 0), channels = src.dims[1];
+  if (groups < 1 || channels % groups != 0) {
+    op.corrupt(std::to_string(groups) + " groups of " + std::to_string(channels) + " channels");
+  }
+  const int64_t members = channels / groups;
+  Dims grouped = joined(src.dims, 2);
+  grouped[1] = groups;
+  grouped[2] *= members;
+  const auto spread = [&](const Value& value) {
+    const int64_t wanted = op.model.opset < 21 ? groups : channels;
+    if (value.dims != Dims{wanted}) op.corrupt("a scale or shift of dims " + join(value.dims, "x"));
+    if (wanted == channels) return by_channel(op, value, src.rank());
+    const Value each = broadcast(op, reshape(op, value, {groups, 1}), {groups, members});
+    return by_channel(op, each, src.rank());
+  };
+  const Value rows = reshape(op, src, grouped);
+  const Value normal =
+      op.add(Kind::layer_normalization, NormalizationAttributes{.epsilon = op.number("epsilon", 1e-5)}, {rows});
+  const Value scaled = binary(op, reshape(op, normal, src.dims), spread(op.input(1)), BinaryAlgorithm::mul);
+  op.set(0, binary(op, scaled, spread(op.input(2)), BinaryAlgorithm::add));
+}
+
 void layer_normalization(Op& op) {
   const Value& src = op.input(0);
   if (op.wanted(1) || op.wanted(2)) throw NotExpressible{"mean or deviation are read"};
@@ -94,19 +121,26 @@ void log_softmax(Op& op) { softmax(op, true); }
 
 void dropout(Op& op) {
   if (op.wanted(1)) throw NotExpressible{"the mask is read"};
+  // Training graphs leave it out, see onnx.h. In an inference graph nothing may ask for it.
+  if (const Value* training = op.optional(2); training != nullptr && op.model.graph.pass != Pass::forward_training) {
+    if (!training->constant()) throw NotExpressible{"training_mode is no constant"};
+    if (integers_of(*training) != std::vector<int64_t>{0}) throw NotExpressible{"training mode in an inference graph"};
+  }
   op.set(0, op.input(0));
 }
 
 }  // namespace
 
 std::span<const Operator> normalization_operators() {
-  static constexpr std::array<Operator, 7> kOperators = {{{"BatchNormalization", batch_normalization},
-                                                          {"InstanceNormalization", instance_normalization},
-                                                          {"LayerNormalization", layer_normalization},
-                                                          {"LRN", lrn},
-                                                          {"Softmax", plain_softmax},
-                                                          {"LogSoftmax", log_softmax},
-                                                          {"Dropout", dropout}}};
+  static constexpr std::array<Operator, 8> kOperators = {
+      {{"BatchNormalization", batch_normalization, "epsilon momentum spatial:7-8 training_mode:14-"},
+       {"InstanceNormalization", instance_normalization, "epsilon"},
+       {"GroupNormalization", group_normalization, "epsilon num_groups stash_type:21-"},
+       {"LayerNormalization", layer_normalization, "axis epsilon stash_type"},
+       {"LRN", lrn, "alpha beta bias size"},
+       {"Softmax", plain_softmax, "axis"},
+       {"LogSoftmax", log_softmax, "axis"},
+       {"Dropout", dropout, "ratio:7-11 seed:12-"}}};
   return kOperators;
 }
 

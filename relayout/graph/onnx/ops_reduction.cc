@@ -1,6 +1,7 @@
 // ONNX operators that reduce dims: axes as attribute or source, and dims that stay or go.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "relayout/graph/onnx/importer.h"
@@ -8,7 +9,7 @@
 namespace relayout::graph::importing {
 namespace {
 
-/// Axes in order; nothing where the operator does nothing.
+/// The axes in ascending order. Nothing where the operator gives its source back.
 std::optional<std::vector<int>> reduced_axes(const Op& op, int rank) {
   const auto given = op.has(1) ? std::optional(op.integers_of(1)) : op.integers("axes");
   std::vector<int> axes;
@@ -22,7 +23,7 @@ std::optional<std::vector<int>> reduced_axes(const Op& op, int rank) {
   return axes;
 }
 
-/// All elements of an integer constant, as shapes are reduced: the product of dims, the largest.
+/// A reduction of all elements of an integer constant, as exporters multiply dims or take the largest.
 std::optional<Value> folded(const Op& op, const Value& src, const std::vector<int>& axes, const Dims& dims,
                             ReductionAlgorithm algorithm) {
   if (!src.constant() || is_floating(src.dtype) || static_cast<int>(axes.size()) != src.rank()) return std::nullopt;
@@ -44,6 +45,33 @@ std::optional<Value> folded(const Op& op, const Value& src, const std::vector<in
   return integer_constant(dims, std::array{out}, src.dtype);
 }
 
+/// The least or the largest value of a type.
+Value extreme(DType dtype, bool least) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (is_floating(dtype)) return number_constant({}, std::array{least ? -kInfinity : kInfinity}, dtype);
+  if (dtype == DType::boolean) return integer_constant({}, std::array{int64_t{!least}}, dtype);
+  const int width = bits(dtype);
+  if (kind(dtype) == DTypeKind::unsigned_integer) {
+    // All ones, which an integer_constant keeps of -1.
+    return integer_constant({}, std::array{least ? int64_t{0} : int64_t{-1}}, dtype);
+  }
+  const int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - width);
+  return integer_constant({}, std::array{least ? lowest : ~lowest}, dtype);
+}
+
+/// What a reduction of no elements gives: a constant. Nothing for a mean, which ONNX does not define.
+std::optional<Value> of_nothing(Op& op, const Value& src, const Dims& dims, ReductionAlgorithm algorithm) {
+  if (elements_of(src.dims) != 0 || elements_of(dims) == 0) return std::nullopt;
+  switch (algorithm) {
+    case ReductionAlgorithm::mean: return std::nullopt;
+    case ReductionAlgorithm::max:
+    case ReductionAlgorithm::min: return broadcast(op, extreme(src.dtype, algorithm == ReductionAlgorithm::max), dims);
+    default: break;
+  }
+  const int64_t value = algorithm == ReductionAlgorithm::mul ? 1 : 0;
+  return broadcast(op, integer_constant({}, std::array{value}, src.dtype), dims);
+}
+
 template <ReductionAlgorithm algorithm>
 void reduce(Op& op) {
   const Value& src = op.input(0);
@@ -56,6 +84,7 @@ void reduce(Op& op) {
     else if (op.integer("keepdims", 1) != 0)
       dims.push_back(1);
   }
+  if (const auto constant = of_nothing(op, src, dims, algorithm)) return op.set(0, *constant);
   if (const auto constant = folded(op, src, *axes, dims, algorithm)) return op.set(0, *constant);
   if (src.rank() == 0) return op.set(0, src);
   op.set(0, reshape(op, op.add(Kind::reduction, ReductionAttributes{algorithm, *axes}, {src}), dims));
@@ -64,13 +93,14 @@ void reduce(Op& op) {
 }  // namespace
 
 std::span<const Operator> reduction_operators() {
-  static constexpr std::array<Operator, 7> kOperators = {{{"ReduceMean", reduce<ReductionAlgorithm::mean>},
-                                                          {"ReduceSum", reduce<ReductionAlgorithm::sum>},
-                                                          {"ReduceMax", reduce<ReductionAlgorithm::max>},
-                                                          {"ReduceMin", reduce<ReductionAlgorithm::min>},
-                                                          {"ReduceProd", reduce<ReductionAlgorithm::mul>},
-                                                          {"ReduceL1", reduce<ReductionAlgorithm::norm_l1>},
-                                                          {"ReduceL2", reduce<ReductionAlgorithm::norm_l2>}}};
+  static constexpr std::array<Operator, 7> kOperators = {
+      {{"ReduceMean", reduce<ReductionAlgorithm::mean>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceSum", reduce<ReductionAlgorithm::sum>, "axes:7-12 keepdims noop_with_empty_axes:13-"},
+       {"ReduceMax", reduce<ReductionAlgorithm::max>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceMin", reduce<ReductionAlgorithm::min>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceProd", reduce<ReductionAlgorithm::mul>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceL1", reduce<ReductionAlgorithm::norm_l1>, "axes:7-17 keepdims noop_with_empty_axes:18-"},
+       {"ReduceL2", reduce<ReductionAlgorithm::norm_l2>, "axes:7-17 keepdims noop_with_empty_axes:18-"}}};
   return kOperators;
 }
 

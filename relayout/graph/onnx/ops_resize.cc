@@ -46,15 +46,15 @@ std::vector<T> by_axis(const Op& op, const std::vector<T>& given, std::vector<T>
   return otherwise;
 }
 
-/// The dims that scales give. Their product must be whole: places are laid by the scale itself, and a destination that
-/// was rounded down would be laid otherwise.
+/// The dims that scales give. Each dim times its scale must be a whole number: ONNX lays places by the scale, this
+/// library by the ratio of the extents, and these differ where the extent was rounded down.
 Dims scaled_dims(const Op& op, const Dims& src, const std::vector<double>& scales) {
   Dims out;
   for (int d = 0; d < src.size(); ++d) {
     const double scale = scales[static_cast<std::size_t>(d)];
     const double exact = static_cast<double>(src[d]) * scale;
     if (!(scale > 0) || !(exact < 1e15)) op.corrupt("a scale of " + std::to_string(scale));
-    // Scales are f32: 1/3 of 6 comes close to 2.
+    // Scales are f32, so that 6 times 1/3 is only near 2.
     if (std::abs(exact - std::round(exact)) > 1e-5 * std::max(1.0, exact)) {
       throw NotExpressible{"a scale of " + std::to_string(scale) + " that does not give whole extents"};
     }
@@ -112,7 +112,11 @@ void resize(Op& op) {
 }  // namespace
 
 std::span<const Operator> resize_operators() {
-  static constexpr std::array<Operator, 2> kOperators = {{{"Resize", resize}, {"Upsample", upsample}}};
+  static constexpr std::array<Operator, 2> kOperators = {
+      {{"Resize", resize,
+        "antialias:18- axes:18- coordinate_transformation_mode:11- cubic_coeff_a:11- exclude_outside:11- "
+        "extrapolation_value:11- keep_aspect_ratio_policy:18- mode nearest_mode:11-"},
+       {"Upsample", upsample, "mode scales:7-8"}}};
   return kOperators;
 }
 

@@ -192,7 +192,12 @@ void rnn(Op& op) { recurrent(op, {{0}, {"tanh"}, RnnCell::vanilla_tanh}); }
 }  // namespace
 
 std::span<const Operator> rnn_operators() {
-  static constexpr std::array<Operator, 3> kOperators = {{{"LSTM", lstm}, {"GRU", gru}, {"RNN", rnn}}};
+  static constexpr std::array<Operator, 3> kOperators = {
+      {{"LSTM", lstm,
+        "activation_alpha activation_beta activations clip direction hidden_size input_forget layout:14-"},
+       {"GRU", gru,
+        "activation_alpha activation_beta activations clip direction hidden_size layout:14- linear_before_reset"},
+       {"RNN", rnn, "activation_alpha activation_beta activations clip direction hidden_size layout:14-"}}};
   return kOperators;
 }
 

@@ -14,8 +14,9 @@ std::optional<std::vector<int64_t>> axes_of(const Op& op, int i) {
   return op.integers("axes");
 }
 
-/// A reshape's dims as the file has them may start with its batch, which a model of another batch must not keep:
-/// where the first entry is that number and the elements are too many for it, or a -1 would swallow them.
+/// Where the batch is replaced, a constant shape of the file may still begin with the file's batch. Replaces that entry
+/// if it is a multiple of the file's batch and the shape would not fit the source's elements, or would put the larger
+/// batch into its -1.
 void replace_batch(const Op& op, const Value& src, std::vector<int64_t>* dims) {
   const int64_t old_batch = op.model.file_batch, batch = op.model.batch;
   if (old_batch == batch || old_batch < 1 || src.constant() || src.rank() == 0 || dims->empty()) return;
@@ -39,8 +40,7 @@ void replace_batch(const Op& op, const Value& src, std::vector<int64_t>* dims) {
 
 void reshape_to(Op& op) {
   const Value& src = op.input(0);
-  std::vector<int64_t> dims =
-      op.inputs() > 1 ? op.integers_of(1) : op.integers("shape").value_or(std::vector<int64_t>{});
+  std::vector<int64_t> dims = op.integers_of(1);
   const bool zero_is_zero = op.integer("allowzero", 0) != 0;
   for (std::size_t d = 0; d < dims.size() && !zero_is_zero; ++d) {
     if (dims[d] != 0) continue;
@@ -150,7 +150,7 @@ void sliced(Op& op) {
     range.starts[d] = step > 0 ? bounded((*starts)[i], 0, extent)
                                : bounded((*starts)[i], extent == 0 ? 0 : -1, std::max<int64_t>(extent - 1, 0));
     range.stops[d] = step > 0 ? bounded((*ends)[i], 0, extent) : bounded((*ends)[i], -1, extent - 1);
-    // Nothing is taken: the same said with plain numbers.
+    // An empty slice is written as 0:0:1, which every reader of the attributes takes.
     if (step > 0 ? range.stops[d] <= range.starts[d] : range.stops[d] >= range.starts[d]) {
       range.starts[d] = range.stops[d] = 0;
       range.steps[d] = 1;
@@ -171,6 +171,10 @@ void split(Op& op) {
   } else {
     if (count == 0 || (op.model.opset < 18 && extent % count != 0)) {
       op.corrupt(std::to_string(extent) + " in " + std::to_string(count) + " equal parts");
+    }
+    if (op.integer("num_outputs", count) != count) {
+      op.corrupt("num_outputs " + std::to_string(op.integer("num_outputs", count)) + " and " + std::to_string(count) +
+                 " outputs");
     }
     // The last part is what is left over.
     const int64_t part = ceil_div(extent, count);
@@ -196,7 +200,7 @@ PadMode pad_mode(const Op& op) {
   throw NotExpressible{"mode \"" + escaped(mode) + "\""};
 }
 
-/// Negative pads cut off.
+/// Negative pads cut elements off.
 void pad(Op& op) {
   const Value& src = op.input(0);
   const bool by_attributes = op.model.opset < 11;
@@ -238,6 +242,32 @@ void expand(Op& op) {
   op.set(0, broadcast(op, src, broadcast_dims(op, src.dims, dims_of(shape))));
 }
 
+/// A dim that repeats becomes two, the number of repetitions and the dim itself: broadcast, then joined again.
+void tile(Op& op) {
+  const Value& src = op.input(0);
+  const std::vector<int64_t> repeats = op.integers_of(1);
+  if (static_cast<int>(repeats.size()) != src.rank())
+    op.corrupt("repeats " + join(repeats) + " of " + join(src.dims, "x"));
+  std::vector<int64_t> split, repeated, whole_dims;
+  for (int d = 0; d < src.rank(); ++d) {
+    const int64_t count = repeats[static_cast<std::size_t>(d)], extent = src.dims[d];
+    if (count < 0) op.corrupt("repeats " + join(repeats));
+    const auto all = checked_mul(count, extent);
+    if (!all) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": its dims overflow int64");
+    whole_dims.push_back(*all);
+    if (count != 1 && extent != 1) {
+      split.push_back(1);
+      repeated.push_back(count);
+    }
+    split.push_back(extent);
+    repeated.push_back(extent == 1 ? count : extent);
+  }
+  if (split.size() > kMaxDims)
+    throw NotExpressible{"more dims than " + std::to_string(kMaxDims) + " with those that repeat"};
+  const Value parts = broadcast(op, reshape(op, src, dims_of(split)), dims_of(repeated));
+  op.set(0, reshape(op, parts, dims_of(whole_dims)));
+}
+
 void concatenated(Op& op) {
   std::vector<Value> parts;
   for (int i = 0; i < op.inputs(); ++i) parts.push_back(op.input(i));
@@ -253,7 +283,7 @@ void gathered(Op& op) {
 
 void identity(Op& op) { op.set(0, op.input(0)); }
 
-/// Blocks of a square of channels become a square of places, and back.
+/// The block size of DepthToSpace, which makes a square of places of that many channels squared, and of its inverse.
 int64_t block_of(const Op& op) {
   const int64_t block = op.integer("blocksize", 0);
   if (block < 1 || block > (int64_t{1} << 10)) op.corrupt("blocksize " + std::to_string(block));
@@ -265,14 +295,19 @@ int64_t block_of(const Op& op) {
   return block;
 }
 
+/// Whether a channel's number has its depth before its place in the block, not behind it.
+bool is_depth_first(const Op& op) {
+  const std::string mode = op.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") op.corrupt("mode \"" + escaped(mode) + "\"");
+  return mode == "CRD";
+}
+
 void depth_to_space(Op& op) {
   const Value& src = op.input(0);
   const int64_t b = block_of(op), n = src.dims[0], c = src.dims[1], h = src.dims[2], w = src.dims[3];
-  const std::string mode = op.text("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") op.corrupt("mode \"" + escaped(mode) + "\"");
+  const bool depth_first = is_depth_first(op);
   if (c % (b * b) != 0) op.corrupt(std::to_string(c) + " channels in blocks of " + std::to_string(b));
   const int64_t depth = c / (b * b);
-  const bool depth_first = mode == "CRD";
   const Value split = reshape(op, src, depth_first ? Dims{n, depth, b, b, h, w} : Dims{n, b, b, depth, h, w});
   const Value moved = transpose(op, split, depth_first ? std::vector{0, 1, 4, 2, 5, 3} : std::vector{0, 3, 4, 1, 5, 2});
   op.set(0, reshape(op, moved, {n, depth, h * b, w * b}));
@@ -281,26 +316,29 @@ void depth_to_space(Op& op) {
 void space_to_depth(Op& op) {
   const Value& src = op.input(0);
   const int64_t b = block_of(op), n = src.dims[0], c = src.dims[1], h = src.dims[2], w = src.dims[3];
+  const bool depth_first = is_depth_first(op);
   if (h % b != 0 || w % b != 0) op.corrupt(join(src.dims, "x") + " in blocks of " + std::to_string(b));
-  const Value moved = transpose(op, reshape(op, src, {n, c, h / b, b, w / b, b}), {0, 3, 5, 1, 2, 4});
+  const Value split = reshape(op, src, {n, c, h / b, b, w / b, b});
+  const Value moved = transpose(op, split, depth_first ? std::vector{0, 1, 3, 5, 2, 4} : std::vector{0, 3, 5, 1, 2, 4});
   op.set(0, reshape(op, moved, {n, c * b * b, h / b, w / b}));
 }
 
 constexpr auto kOperators = std::to_array<Operator>({
-    {"Reshape", reshape_to},
-    {"Flatten", flatten},
-    {"Squeeze", squeeze},
-    {"Unsqueeze", unsqueeze},
-    {"Transpose", transposed},
-    {"Slice", sliced},
-    {"Split", split},
-    {"Pad", pad},
+    {"Reshape", reshape_to, "allowzero:14-"},
+    {"Flatten", flatten, "axis"},
+    {"Squeeze", squeeze, "axes:7-12"},
+    {"Unsqueeze", unsqueeze, "axes:7-12"},
+    {"Transpose", transposed, "perm"},
+    {"Slice", sliced, "axes:7-9 ends:7-9 starts:7-9"},
+    {"Split", split, "axis num_outputs:18- split:7-12"},
+    {"Pad", pad, "mode pads:7-10 value:7-10"},
     {"Expand", expand},
-    {"Concat", concatenated},
-    {"Gather", gathered},
+    {"Tile", tile},
+    {"Concat", concatenated, "axis"},
+    {"Gather", gathered, "axis"},
     {"Identity", identity},
-    {"DepthToSpace", depth_to_space},
-    {"SpaceToDepth", space_to_depth},
+    {"DepthToSpace", depth_to_space, "blocksize mode:11-"},
+    {"SpaceToDepth", space_to_depth, "blocksize mode:28-"},
 });
 
 }  // namespace

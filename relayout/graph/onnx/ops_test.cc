@@ -181,6 +181,10 @@ TEST(OnnxElementwise, ClipByAttributesAndBySources) {
   Net above(11);
   above.input("x", {4}).constant("high", {}, {2}).node("Clip", {"x", "", "high"}, {"y"}).output("y");
   expect_near(run(above, {x})[0], {-2, 0, 2, 2});
+  Net crossed(12);
+  crossed.input("x", {4}).constant("low", {}, {2}).constant("high", {}, {1});
+  crossed.node("Clip", {"x", "low", "high"}, {"y"}).output("y");
+  expect_near(run(crossed, {x})[0], {1, 1, 1, 1});
   Net relu(11);
   relu.input("x", {4}).constant("low", {}, {0}).node("Clip", {"x", "low"}, {"y"}).output("y");
   EXPECT_EQ(import(relu).graph.nodes[0].as<EltwiseAttributes>().algorithm, EltwiseAlgorithm::relu);
@@ -241,6 +245,14 @@ TEST(OnnxReduce, AxesAsAttributeAndSource) {
   sourced.node("ReduceSum", {"x", "axes"}, {"y"}, {{"keepdims", int64_t{0}}}).output("y");
   EXPECT_EQ(dims_of(import(sourced)), Dims{2});
   expect_near(run(sourced, {x})[0], {6, 15});
+  expect_near(run(one("ReduceSum", {2, 0}, {}, 12), {{}})[0], {0});
+  expect_near(run(one("ReduceProd", {2, 0}, {{"axes", Integers{1}}}, 12), {{}})[0], {1, 1});
+  EXPECT_EQ(run(one("ReduceMax", {2, 0}, {{"axes", Integers{1}}}, 12), {{}})[0], Values(2, -INFINITY));
+  EXPECT_EQ(run(one("ReduceMin", {2, 0}, {{"axes", Integers{1}}}, 12), {{}})[0], Values(2, INFINITY));
+  Net integers(12);
+  integers.input("x", {0, 2}, ::onnx::TensorProto::INT8);
+  integers.node("ReduceMax", {"x"}, {"y"}, {{"axes", Integers{0}}}).output("y");
+  EXPECT_EQ(run(integers, {{}})[0], Values(2, -128));
   EXPECT_TRUE(import(one("ReduceSum", {2, 3}, {{"noop_with_empty_axes", int64_t{1}}})).graph.nodes.empty());
 }
 

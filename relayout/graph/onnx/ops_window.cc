@@ -29,7 +29,7 @@ Dims list_of(const Op& op, std::string_view attribute, int count, int64_t otherw
   return dims_of(*given);
 }
 
-/// Extent of the window with its holes.
+/// How many places of the source the window spans, with the places that dilation leaves out.
 int64_t reach(const Window& window, int d) { return (window.kernel[d] - 1) * window.dilations[d] + 1; }
 
 int64_t spatial_extent(const Op& op, const Value& src, int d) {
@@ -50,7 +50,7 @@ void split_padding(int64_t total, bool more_at_end, int64_t* begin, int64_t* end
 
 bool is_same(const std::string& auto_pad) { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
 
-/// Strides, dilations and pads for a kernel; `kernel` is the weights' or the attribute's.
+/// The strides, dilations and pads of a node whose kernel has these extents.
 Window window_of(const Op& op, const Value& src, const Dims& kernel) {
   const int count = kernel.size();
   Window window{.kernel = kernel,
@@ -166,8 +166,8 @@ void conv_transpose(Op& op) {
   op.set(0, op.add(Kind::deconvolution, attributes, {src, turned, bias ? *bias : Value{}}));
 }
 
-/// With ceil_mode the last window may stick out: as padding at the end, which is returned as whether there is any.
-/// A window that would lie in it wholly is left out.
+/// With ceil_mode the last window may reach beyond the padded source. Adds what it reaches to the padding at the end,
+/// and returns whether that is anything. A window that would lie wholly in the padding is left out.
 bool round_up(const Op& op, const Value& src, Window* window) {
   bool any = false;
   for (int d = 0; d < window->kernel.size(); ++d) {
@@ -222,12 +222,15 @@ void global_max_pool(Op& op) { global_pool(op, PoolingAlgorithm::max); }
 }  // namespace
 
 std::span<const Operator> window_operators() {
-  static constexpr std::array<Operator, 6> kOperators = {{{"Conv", conv},
-                                                          {"ConvTranspose", conv_transpose},
-                                                          {"MaxPool", max_pool},
-                                                          {"AveragePool", average_pool},
-                                                          {"GlobalAveragePool", global_average_pool},
-                                                          {"GlobalMaxPool", global_max_pool}}};
+  static constexpr std::array<Operator, 6> kOperators = {
+      {{"Conv", conv, "auto_pad dilations group kernel_shape pads strides"},
+       {"ConvTranspose", conv_transpose,
+        "auto_pad dilations group kernel_shape output_padding output_shape pads strides"},
+       {"MaxPool", max_pool, "auto_pad ceil_mode:10- dilations:10- kernel_shape pads storage_order:8- strides"},
+       {"AveragePool", average_pool,
+        "auto_pad ceil_mode:10- count_include_pad dilations:19- kernel_shape pads strides"},
+       {"GlobalAveragePool", global_average_pool},
+       {"GlobalMaxPool", global_max_pool}}};
   return kOperators;
 }
 

@@ -108,8 +108,10 @@ class Builder {
   }
 
   static void check_differentiable(const Node& node) {
-    if (node.kind == Kind::eltwise && node.as<EltwiseAttributes>().algorithm == EltwiseAlgorithm::round) {
-      refuse_backward(node, "round");
+    if (node.kind == Kind::eltwise) {
+      const EltwiseAlgorithm algorithm = node.as<EltwiseAttributes>().algorithm;
+      const bool has_steps = algorithm == EltwiseAlgorithm::round || algorithm == EltwiseAlgorithm::sign;
+      if (has_steps) refuse_backward(node, std::string(name(algorithm)));
     }
     if (node.pass != Pass::forward_training) refuse_backward(node, std::string(name(node.pass)));
   }

@@ -19,7 +19,7 @@ struct Gradients {
 /// Integer tensors and comparisons have no gradients.
 ///
 /// Errors: invalid_argument (a tensor of `wrt` that is not floating); unsupported names a node that has no gradient:
-/// gather, barrier, round, reductions other than mean and sum, pads other than constant, the mean and variance of a
+/// gather, barrier, round, sign, reductions other than mean and sum, pads other than constant, the mean and variance of a
 /// normalization, and a primitive that is not of Pass::forward_training.
 Gradients append_backward(Graph& graph, std::span<const TensorId> wrt);
 

@@ -120,6 +120,16 @@ class Rule {
         of(0, [&] { return binary(B::div, diff, b); });
         of(1, [&] { return scaled(binary(B::div, times(node_.dst[0]), b), -1); });
         return;
+      case B::pow:  // d(a^b) = b a^(b - 1) da + a^b ln(a) db
+        of(0, [&] {
+          const TensorId less = add(Kind::eltwise, EltwiseAttributes{EltwiseAlgorithm::linear, 1, -1}, {b});
+          return times(binary(B::mul, binary(B::pow, a, less), b));
+        });
+        of(1, [&] {
+          const TensorId logarithm = add(Kind::eltwise, EltwiseAttributes{EltwiseAlgorithm::log}, {a});
+          return times(binary(B::mul, node_.dst[0], logarithm));
+        });
+        return;
       case B::max:
         of(0, [&] { return times(binary(B::ge, a, b)); });
         of(1, [&] { return times(binary(B::lt, a, b)); });

@@ -132,6 +132,24 @@ TEST(Backward, NamesAreDistinct) {
   }
 }
 
+TEST(Backward, PowersOfTensors) {
+  Graph g;
+  g.pass = Pass::forward_training;
+  const TensorId a = g.input("a", {2, 3}, DType::f64), b = g.input("b", {1, 3}, DType::f64);
+  g.output(g.binary(a, b, BinaryAlgorithm::pow));
+  append_backward(g, std::vector{a, b});
+  const Values bases = {1, 2, 3, 0.5, 4, 5}, exponents = {2, -1, 0.5}, weights = {1, 2, 3, 4, 5, 6};
+  const std::vector<Values> out = evaluate(g, std::vector{bases, exponents, weights});
+  ASSERT_EQ(out.size(), 3u);
+  Values of_exponents(3, 0);
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double x = bases[i], y = exponents[i % 3];
+    EXPECT_NEAR(out[1][i], weights[i] * y * std::pow(x, y - 1), 1e-12) << i;
+    of_exponents[i % 3] += weights[i] * std::pow(x, y) * std::log(x);
+  }
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(out[2][i], of_exponents[i], 1e-12) << i;
+}
+
 TEST(Backward, RefusesWhatHasNoGradient) {
   using Build = std::function<TensorId(Graph&, TensorId)>;
   const auto code = [](const Build& build, Pass pass = Pass::forward_training) {
@@ -145,6 +163,7 @@ TEST(Backward, RefusesWhatHasNoGradient) {
     return [algorithm](Graph& g, TensorId x) { return g.eltwise(x, {algorithm}); };
   };
   EXPECT_EQ(code(eltwise(EltwiseAlgorithm::round)), ErrorCode::unsupported);
+  EXPECT_EQ(code(eltwise(EltwiseAlgorithm::sign)), ErrorCode::unsupported);
   EXPECT_EQ(code(eltwise(EltwiseAlgorithm::relu), Pass::forward_inference), ErrorCode::unsupported);
   EXPECT_EQ(
       code([](Graph& g, TensorId x) { return g.add(Kind::batch_normalization, NormalizationAttributes{}, {x})[1]; }),

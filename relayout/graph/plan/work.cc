@@ -139,7 +139,8 @@ double operations(const Node& node) {
     case EltwiseAlgorithm::clip_v2_dst:
     case EltwiseAlgorithm::round:
     case EltwiseAlgorithm::hardswish:
-    case EltwiseAlgorithm::hardsigmoid: return kPlain;
+    case EltwiseAlgorithm::hardsigmoid:
+    case EltwiseAlgorithm::sign: return kPlain;
     default: return kExponential;
   }
 }

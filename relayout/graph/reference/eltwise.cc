@@ -68,12 +68,18 @@ double derivative(const EltwiseAttributes& attributes, double s) {
     case A::logistic_dst: return s * (1 - s);
     case A::exp_dst: return s;
     case A::clip_v2_dst: return inside(alpha < s && s < beta);
-    case A::round: break;
+    case A::erf: return 2 / std::sqrt(std::numbers::pi) * std::exp(-s * s);
+    case A::round:
+    case A::sign: break;
   }
   throw Error(ErrorCode::unsupported,
               "reference: eltwise " + std::string(name(attributes.algorithm)) + " has no backward", "algorithm",
               std::string(name(attributes.algorithm)), "an algorithm with a derivative");
 }
+
+/// The division of integers, as BinaryAlgorithm::div describes it. The result is exact where both operands fit 53 bits,
+/// as the division in float64 then rounds no quotient with a fraction to a whole number.
+double whole_quotient(double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }
 
 double apply(BinaryAlgorithm algorithm, double a, double b) {
   switch (algorithm) {
@@ -89,6 +95,7 @@ double apply(BinaryAlgorithm algorithm, double a, double b) {
     case BinaryAlgorithm::lt: return a < b;
     case BinaryAlgorithm::eq: return a == b;
     case BinaryAlgorithm::ne: return a != b;
+    case BinaryAlgorithm::pow: return std::pow(a, b);
   }
   throw Error(ErrorCode::internal, "reference: unknown binary algorithm", "algorithm");
 }
@@ -125,6 +132,8 @@ double eltwise_forward(const EltwiseAttributes& attributes, double s) {
     case A::clip_v2_dst: return s > beta ? beta : s > alpha ? s : alpha;
     case A::pow: return alpha * std::pow(s, beta);
     case A::round: return std::nearbyint(s);
+    case A::erf: return std::erf(s);
+    case A::sign: return s > 0 ? 1 : s < 0 ? -1 : s;
     case A::logsigmoid: return -soft_relu(-s);
     case A::mish: return s * std::tanh(soft_relu(s));
     case A::hardswish: return s * std::min(std::max(0.0, s + 3), 6.0) / 6;
@@ -163,8 +172,12 @@ void prelu(const Evaluation& e) {
 void binary(const Evaluation& e) {
   const BinaryAlgorithm algorithm = e.node.as<BinaryAttributes>().algorithm;
   const Dims& dims = e.dst_dims(0);
+  const bool integers = !is_floating(e.graph.tensor(e.node.src[0]).dtype);
   walk(dims, broadcast_strides(e.src_dims(0), dims), broadcast_strides(e.src_dims(1), dims),
-       [&](int64_t i, int64_t a, int64_t b) { e.out(0)[i] = apply(algorithm, e.in(0)[a], e.in(1)[b]); });
+       [&](int64_t i, int64_t a, int64_t b) {
+         const double x = e.in(0)[a], y = e.in(1)[b];
+         e.out(0)[i] = integers && algorithm == BinaryAlgorithm::div ? whole_quotient(x, y) : apply(algorithm, x, y);
+       });
 }
 
 void sum(const Evaluation& e) {

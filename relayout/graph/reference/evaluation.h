@@ -1,4 +1,5 @@
-// Evaluation: one node with its operands' values, which each family of the reference computes. Private to relayout/graph.
+// Evaluation: one node with its operands' values, which each family of the reference computes (private to
+// relayout/graph).
 //
 // A family is a function that fills the destinations of one node, which come as zeros of the right size:
 //

@@ -54,7 +54,7 @@ int64_t padded_from(PadMode mode, int64_t i, int64_t extent) {
   if (i >= 0 && i < extent) return i;
   if (mode == PadMode::constant || extent == 0) return -1;
   if (mode == PadMode::edge || extent == 1) return std::clamp<int64_t>(i, 0, extent - 1);
-  // Mirrored at the first and the last element: it repeats after going there and back.
+  // Mirrored at the first and the last element, the indices repeat after one walk to the end and back.
   const int64_t period = 2 * (extent - 1);
   const int64_t place = (i % period + period) % period;
   return place < extent ? place : period - place;

@@ -1,0 +1,56 @@
+"""Outputs of models: they keep the names that the model gives them, in files and in plans."""
+import json
+import zipfile
+
+from shared import expect
+
+FLOAT = 1
+
+
+def field(number, content):
+    """One field of a protobuf message: a number, or bytes with their length (at most 127)."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    content = content.encode() if isinstance(content, str) else content
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def node(operation, src, dst):
+    return field(1, src) + field(2, dst) + field(4, operation)
+
+
+def value(name, dims):
+    """A ValueInfoProto of f32."""
+    shape = b"".join(field(1, field(1, dim)) for dim in dims)
+    return field(1, name) + field(2, field(1, field(1, FLOAT) + field(2, shape)))
+
+
+def model(nodes, outputs):
+    """An ONNX model of opset 13 with the input x of 1x2."""
+    parts = [field(1, n) for n in nodes] + [field(2, "graph"), field(11, value("x", [1, 2]))]
+    graph = b"".join(parts + [field(12, value(name, [1, 2])) for name in outputs])
+    # A graph of up to 16 KiB: its length takes two bytes.
+    length = bytes([len(graph) & 127 | 128, len(graph) >> 7])
+    return field(1, 7) + bytes([7 << 3 | 2]) + length + graph + field(8, field(2, 13))
+
+
+def output_names(command):
+    """Behind an Identity, and one tensor under two names."""
+    with open(command.path("net.onnx"), "wb") as file:
+        file.write(model([node("Relu", "x", "r"), node("Identity", "r", "y")], ["y", "r"]))
+    result = command.run("run", "net.onnx", "--random-inputs", "1", "-o", "out.npz", "--check")
+    if "built without" in result.stderr or "this build has no" in result.stderr:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, "exit code: " + result.stderr)
+    with zipfile.ZipFile(command.path("out.npz")) as file:
+        expect(sorted(file.namelist()), ["r.npy", "y.npy"], "names of the outputs")
+        expect(file.read("r.npy"), file.read("y.npy"), "the tensor under its other name")
+    command.ok("plan", "net.onnx", "-o", "plan.json")
+    with open(command.path("plan.json")) as file:
+        expect(json.load(file)["output_names"], ["y", "r"], "names in the plan")
+    command.ok("run", "net.onnx", "--random-inputs", "1", "--plan", "plan.json", "-o", "planned.npz")
+    return None
+
+
+ALL = [output_names]
