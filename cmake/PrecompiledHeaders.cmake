@@ -1,7 +1,7 @@
 # Headers that nearly every file includes are compiled once for all targets of a kind:
 #
 #   relayout_precompile(relayout_core library)    the standard library, for the folders of relayout/
-#   relayout_precompile(relayout_cli command)     and the command's foreign headers: CLI11, fmt, nlohmann-json
+#   relayout_precompile(relayout_cli command)     and the command's foreign headers: fmt, nlohmann-json
 #   relayout_precompile(core_test test)           and GoogleTest
 #
 # Reading them anew takes half of the time of compiling a file. Each file includes what it uses all the same, so that it
@@ -29,8 +29,8 @@ function(relayout_precompiled_headers kind)
   if(kind STREQUAL "library")
     set_target_properties(${carrier} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   elseif(kind STREQUAL "command")
-    target_link_libraries(${carrier} PRIVATE relayout_command_flags CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json)
-    list(APPEND headers <CLI/CLI.hpp> <fmt/format.h> <nlohmann/json.hpp>)
+    target_link_libraries(${carrier} PRIVATE relayout_command_flags fmt::fmt nlohmann_json::nlohmann_json)
+    list(APPEND headers <fmt/format.h> <nlohmann/json.hpp>)
   elseif(kind STREQUAL "test")
     target_link_libraries(${carrier} PRIVATE relayout_test_flags GTest::gtest)
     list(APPEND headers <random> <gtest/gtest.h>)
@@ -41,6 +41,10 @@ function(relayout_precompiled_headers kind)
 endfunction()
 
 function(relayout_precompile target kind)
+  if(kind STREQUAL "command")
+    # Their definitions must be those that the headers were compiled with.
+    target_link_libraries(${target} PRIVATE relayout_command_flags fmt::fmt nlohmann_json::nlohmann_json)
+  endif()
   if(RELAYOUT_PRECOMPILE)
     relayout_precompiled_headers(${kind})
     target_precompile_headers(${target} REUSE_FROM relayout_headers_${kind})

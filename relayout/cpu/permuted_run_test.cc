@@ -182,7 +182,8 @@ TEST(PermutedRun, RowsOfSmallPieces) {
         for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
           const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
           SCOPED_TRACE(std::string(c.what) + "\n" + plan.explain());
-          permuted += std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
+          permuted +=
+              std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return !box.row_sources.empty(); });
           for (const std::string_view isa : available_isas()) {
             const test::ScopedIsa isa_scope(isa);
             for (const Guarded::Side side : kSides) {

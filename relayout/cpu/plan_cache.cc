@@ -108,7 +108,7 @@ uint64_t hash_of_values(const Attributes& a) {
 int64_t bytes_of(std::span<const BoxPlan> boxes) {
   auto bytes = static_cast<int64_t>(boxes.size_bytes());
   for (const BoxPlan& box : boxes) {
-    bytes += static_cast<int64_t>(box.row_sources.size() * sizeof(RowSource)) + bytes_of(box.parts);
+    bytes += static_cast<int64_t>(box.row_sources.size() * sizeof(RowSource)) + bytes_of(box.nested);
   }
   return bytes;
 }

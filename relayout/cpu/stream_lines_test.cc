@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "relayout/reorder/plan_data.h"
 #include "tests/support/scoped_isa.h"
 #include "tests/support/streamed.h"
 
@@ -77,7 +78,7 @@ TEST(Stream, TilesThatShareLines) {
     const Expected expected(src, dst);
     for (const int64_t panel : {0, 4, 16}) {
       const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = panel});
-      tiled += std::ranges::any_of(plan.boxes(), [](const BoxPlan& box) { return box.parts.size() > 0; });
+      tiled += std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.nested.size() > 0; });
       for (const std::string_view isa : available_isas()) {
         const test::ScopedIsa isa_scope(isa);
         for (int64_t past = 0; past < 64; past += isa == available_isas().back() ? 1 : 9) {
@@ -143,7 +144,7 @@ TEST(Stream, RunsOfShortRows) {
         for (const int64_t strip : {0, 26}) {
           const Plan plan = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .strip = strip});
           ASSERT_TRUE(plan.streams());
-          several += strip == 0 && plan.boxes()[0].strips > 1;
+          several += strip == 0 && plan.data().boxes()[0].strips > 1;
           for (const int64_t past : {int64_t{0}, int64_t{16}, 1 + cases % 63}) {
             const test::ScopedIsa isa_scope(past == 16 ? isas.back()
                                                        : isas[static_cast<std::size_t>(cases) % isas.size()]);
@@ -231,7 +232,7 @@ TEST(Stream, PermutedPieces) {
     const TensorDesc src = desc("abcde", dims, DType::u8), dst = desc("baced", dims, DType::u8);
     SCOPED_TRACE(describe(src, dst));
     const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-    ASSERT_GT(plan.boxes()[0].shuffle, 1);
+    ASSERT_GT(plan.data().boxes()[0].shuffle, 1);
     for (const int64_t past : {0, 5, 63}) Expected(src, dst).expect_of(plan, past, {1});
   }
 }

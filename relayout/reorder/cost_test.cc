@@ -22,7 +22,7 @@ double nanoseconds(std::string_view src, std::string_view dst, const Dims& dims,
   return Plan::make(desc(src, dims, from), desc(dst, dims, to), attributes, machine).cost().nanoseconds;
 }
 
-/// A last level that is near, and one that is far (Machine::far_l3()), which have prices of their own.
+/// A last level that is near, and one that is far (Machine::slow_shared_l3()), which have prices of their own.
 constexpr std::array kMachines{Machine{.l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20},
                                Machine{.l1 = 32 << 10, .l2 = 2 << 20, .l3 = 256 << 20}};
 
@@ -38,7 +38,7 @@ template <typename F>
 void for_each_case(F&& f) {
   for (const Machine& machine : kMachines) {
     for (const auto& [src, dst] : kLayouts) {
-      SCOPED_TRACE(std::string(src) + " -> " + dst + (machine.far_l3() ? ", far" : ", near"));
+      SCOPED_TRACE(std::string(src) + " -> " + dst + (machine.slow_shared_l3() ? ", far" : ", near"));
       f(src, dst, machine);
     }
   }

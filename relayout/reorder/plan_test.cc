@@ -287,8 +287,8 @@ TEST(Plan, ExplainSaysWhatIsDone) {
   EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
 }
 
-// Twelve dims with tails in two places each would be 3^12 boxes, were it not for tables. Making the plan takes as long as
-// it has boxes.
+// Twelve dims with tails in two places each would be 3^12 boxes, were it not for tables. Making the plan takes as long
+// as it has boxes.
 TEST(Plan, ManyTailsMakeNoManyBoxes) {
   const Dims dims(12, 7);
   const Plan p = plan("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);

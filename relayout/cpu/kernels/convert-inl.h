@@ -69,9 +69,9 @@ HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) 
   __builtin_memcpy(dst, all, static_cast<std::size_t>(bytes));
 }
 
-/// Prefetches the source's lines that lie `ahead` bytes behind the `bytes` bytes from `at` on, if `offset`, the place of
-/// `at` in its run, is a multiple of a line. Does nothing where `ahead` is 0. Inlined by force, as gcc drops calls of a
-/// function that only prefetches.
+/// Prefetches the source's lines that lie `ahead` bytes behind the `bytes` bytes from `at` on, if `offset`, the place
+/// of `at` in its run, is a multiple of a line. Does nothing where `ahead` is 0. Inlined by force, as gcc drops calls
+/// of a function that only prefetches.
 HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, int64_t ahead) {
   if (ahead == 0 || offset % kCacheLine != 0) return;
   for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + ahead + b);
@@ -79,7 +79,7 @@ HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, 
 
 /// Converts `count` values, fewer than a register has, by way of memory that has room for a whole register.
 template <DType S, DType D, bool kStream, typename Operate>
-HWY_INLINE void convert_part(const std::byte* src, std::byte* dst, int64_t count, Operate operate) {
+HWY_INLINE void convert_partial(const std::byte* src, std::byte* dst, int64_t count, Operate operate) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
   if (count <= 0 || count >= kValues) __builtin_unreachable();
   alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
