@@ -27,8 +27,8 @@ int main() {
   // The speeds of this machine, which predicted times are made of, take less than a second to measure.
   const auto backend = execute::onednn_backend();
   const execute::Calibrated machine = execute::calibrate(*backend);
-  if (machine.doubtful) std::puts("the machine is busy, so the predicted times are rough");
-  const auto costs = graph::analytic_costs(machine.speeds);
+  if (machine.unreliable) std::puts("the machine is busy, so the predicted times are rough");
+  const auto costs = graph::analytic_costs(machine.speeds, *backend);
   graph::OptimalPlan best = optimize(g, *backend, *costs);
   explain_reorders(g, best);  // adds what it would cost to avoid each
   std::printf("%.1f us a run, %s\n", best.cost_us, best.optimal ? "proven the least" : "the best that was found");

@@ -64,6 +64,8 @@ CommandOption Command::add_flag(const std::string& name, std::string& value, con
 
 bool Command::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
 
+std::string_view command_line_version() { return CLI11_VERSION; }
+
 CommandLine::CommandLine(const std::string& description, const std::string& name, const std::string& version,
                          const std::string& footer)
     : app_(std::make_unique<CLI::App>(description, name)) {

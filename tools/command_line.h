@@ -74,6 +74,9 @@ struct Parsed {
   std::string error{};
 };
 
+/// The version of the library that parses, for `relayout doctor`.
+std::string_view command_line_version();
+
 /// All of it: verbs, in the order in which they were added.
 class CommandLine {
  public:

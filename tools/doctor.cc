@@ -72,7 +72,7 @@ Json to_json(const std::string& problem) {
   for (const Library& library : kLibraries) {
     out["libraries"][std::string(library.name)] = library.version.empty() ? Json(nullptr) : Json(library.version);
   }
-  out["libraries"]["CLI11"] = std::string(CLI11_VERSION);
+  out["libraries"]["CLI11"] = std::string(command_line_version());
   out["libraries"]["fmt"] = kFmtVersion;
   out["libraries"]["nlohmann_json"] = kJsonVersion;
   out["missing_packages"] = Json::array();
@@ -112,7 +112,7 @@ std::string to_text(const std::string& problem) {
     }
   }
   text += fmt::format("  {:<15}{:<12}command line\n  {:<15}{:<12}text\n  {:<15}{:<12}JSON\n", "CLI11",
-                      std::string(CLI11_VERSION), "fmt", kFmtVersion, "nlohmann_json", kJsonVersion);
+                      std::string(command_line_version()), "fmt", kFmtVersion, "nlohmann_json", kJsonVersion);
   if (!packages.empty()) text += "\n  To add what is missing, run apt-get install" + packages + ", and build again.\n";
   return text;
 }
