@@ -1,7 +1,8 @@
 // Ops: what each kind of primitive accepts and gives, apart from any backend.
 //
-// One source file a family (ops_*.cc) has the shapes and checks of its kinds; layout rules that follow from the
-// specification alone are here too, and the planner joins them with what a backend offers (backend.h).
+// One source file a family (ops_*.cc) has the shapes and checks of its kinds. Start with signature.cc: everything else
+// follows from the operands' names. Layout rules that follow from the specification alone are here too
+// (operand_rules.cc), and the planner joins them with what a backend offers (backend.h).
 #pragma once
 
 #include "relayout/graph/ir/graph.h"

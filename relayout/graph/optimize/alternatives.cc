@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "relayout/graph/ir/described.h"
 #include "relayout/graph/ir/ops.h"
 
 namespace relayout::graph {
@@ -263,15 +264,6 @@ int Alternatives::placement(TensorId tensor, int layout, NodeId part_of) const {
   };
   const auto found = std::ranges::find_if(all, is_it);
   return found == all.end() ? kNone : static_cast<int>(found - all.begin());
-}
-
-std::string described(const Graph& graph, const Node& node) {
-  std::string out = std::string(name(node.kind)) + " \"" + escaped(node.name) + "\" (" + std::string(name(node.pass));
-  for (TensorId t : node.src) {
-    if (t == kNone) continue;
-    out += ", " + std::string(name(graph.tensor(t).dtype)) + " " + join(graph.tensor(t).dims, "x");
-  }
-  return out + ")";
 }
 
 Alternatives collect_alternatives(const Graph& graph, const Backend& backend, const OptimizeOptions& options,

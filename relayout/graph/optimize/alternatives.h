@@ -52,7 +52,4 @@ struct Alternatives {
 Alternatives collect_alternatives(const Graph& graph, const Backend& backend, const OptimizeOptions& options,
                                   CandidateFinder& finder);
 
-/// A node's kind, name, pass and sources, for error messages.
-std::string described(const Graph& graph, const Node& node);
-
 }  // namespace relayout::graph

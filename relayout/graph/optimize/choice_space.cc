@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "relayout/graph/ir/described.h"
 #include "relayout/graph/optimize/alternatives.h"
 
 namespace relayout::graph {

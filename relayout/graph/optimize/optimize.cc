@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "relayout/graph/optimize/alternatives.h"
+#include "relayout/graph/ir/described.h"
 #include "relayout/solve/limits.h"
 
 namespace relayout::graph {

@@ -1,4 +1,4 @@
-// Layout requests by policy: see layout_requests.h. propagate.h says where the rules come from.
+// Layout requests by policy: see layout_requests.h. policy.h says where the rules come from.
 #include "relayout/graph/plan/layout_requests.h"
 
 #include <algorithm>

@@ -4,7 +4,8 @@
 
 #include <functional>
 
-#include "relayout/graph/plan/propagate.h"
+#include "relayout/graph/plan/backend.h"
+#include "relayout/graph/plan/policy.h"
 
 namespace relayout::graph {
 

@@ -2,16 +2,13 @@
 #include "relayout/graph/plan/propagate.h"
 
 #include <algorithm>
-#include <array>
 
+#include "relayout/graph/ir/described.h"
 #include "relayout/graph/ir/ops.h"
 #include "relayout/graph/plan/layout_requests.h"
 
 namespace relayout::graph {
 namespace {
-
-constexpr std::array<std::string_view, kPolicyCount> kPolicyNames = {"any", "nchw", "nhwc",     "blocked",
-                                                                     "8c",  "16c",  "openvino", "ort"};
 
 class Propagation {
  public:
@@ -170,7 +167,8 @@ class Propagation {
       met = false;
     }
     if (slow) return *slow;
-    throw Error(ErrorCode::unsupported, "propagate: " + backend_.name() + " has no way to run " + described(id), "node",
+    throw Error(ErrorCode::unsupported,
+                "propagate: " + backend_.name() + " has no way to run " + described(graph_, graph_.node(id)), "node",
                 escaped(graph_.node(id).name));
   }
 
@@ -221,17 +219,6 @@ class Propagation {
     return out;
   }
 
-  std::string described(NodeId id) const {
-    const Node& node = graph_.node(id);
-    std::string out = std::string(name(node.kind)) + " \"" + escaped(node.name) + "\" (" + std::string(name(node.pass));
-    for (TensorId t : node.src) {
-      if (t == kNone) continue;
-      const Tensor& tensor = graph_.tensor(t);
-      out += ", " + std::string(name(tensor.dtype)) + " " + join(tensor.dims, "x");
-    }
-    return out + ")";
-  }
-
   std::string reason_of(NodeId id, const Implementation& found, TensorId t, const Layout& wanted) {
     const Node& node = graph_.node(id);
     const NodeId maker = producers_[at(t)];
@@ -256,29 +243,6 @@ class Propagation {
 };
 
 }  // namespace
-
-std::string_view name(Policy policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
-
-Policy parse_policy(std::string_view text) {
-  const auto found = std::ranges::find(kPolicyNames, text);
-  if (found != kPolicyNames.end()) return static_cast<Policy>(found - kPolicyNames.begin());
-  std::string names;
-  for (std::string_view one : kPolicyNames) names += (names.empty() ? "" : ", ") + std::string(one);
-  throw Error(ErrorCode::parse, "policy: \"" + escaped(text) + "\" is none of " + names, "policy", escaped(text),
-              names);
-}
-
-Layout uniform_layout(const Dims& dims, const PropagateOptions& options) {
-  if (dims.size() < 3) return Layout::contiguous(dims);
-  const auto blocked = [&](int block) { return Format::parse("aBx" + std::to_string(block) + "b").bind(dims); };
-  switch (options.policy) {
-    case Policy::nhwc: return Format::parse("axb").bind(dims);
-    case Policy::blocked: return blocked(options.block);
-    case Policy::blocked8: return blocked(8);
-    case Policy::blocked16: return blocked(16);
-    default: return Layout::contiguous(dims);
-  }
-}
 
 LayoutPlan propagate(const Graph& graph, const Backend& backend, const PropagateOptions& options) {
   return Propagation(graph, backend, options).run();

@@ -10,7 +10,8 @@
 
 #include <string>
 
-#include "relayout/graph/reference/reference.h"
+#include "relayout/graph/ir/graph.h"
+#include "relayout/graph/reference/values.h"
 
 namespace relayout::graph::reference {
 

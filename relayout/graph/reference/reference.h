@@ -1,16 +1,15 @@
 // The reference: every primitive in its most obvious form, in float64 and row-major, for checking everything else.
 //
-// It shares no code with any backend. Values are vectors of doubles in row-major order; integer types hold whole
-// numbers, and what is stored in a narrow type is rounded to it, as that type's tensors are.
+// It shares no code with any backend. What is stored in a narrow type is rounded to it, as that type's tensors
+// are; values.h says how values are kept.
 //
 //     std::vector<Values> out = evaluate(graph, {x});       // one a graph output, from one a graph input
 #pragma once
 
 #include "relayout/graph/ir/graph.h"
+#include "relayout/graph/reference/values.h"
 
 namespace relayout::graph {
-
-using Values = std::vector<double>;
 
 /// The destinations of one node from its sources (empty where absent). `hint_src` are the sources of the hint of a
 /// backward node, which those passes need that have no source of their own (max pooling).
@@ -33,11 +32,5 @@ struct EvaluatedSums {
 };
 /// As evaluate(); the nodes that make outputs are computed twice.
 EvaluatedSums evaluate_sums(const Graph& graph, std::span<const Values> inputs);
-
-/// A constant's values.
-Values values_of(const Tensor& constant);
-/// Values rounded to a type and stored row-major, and back.
-std::vector<std::byte> store(std::span<const double> values, DType dtype);
-Values load(std::span<const std::byte> bytes, DType dtype, int64_t count);
 
 }  // namespace relayout::graph

@@ -1,11 +1,9 @@
-// Ops: signatures of all kinds, the checks that they share, backward destinations, and how layouts are treated.
-//
-// Start with signature(): everything else here follows from the operands' names.
-#include "relayout/graph/ir/ops.h"
-
+// Infers a node's destinations: the function of each kind's family, the checks that all kinds share, and the
+// destinations of backward nodes, which follow from the operands' names alone (signature.cc).
 #include <algorithm>
 #include <array>
 
+#include "relayout/graph/ir/ops.h"
 #include "relayout/graph/ir/ops_families.h"
 
 namespace relayout::graph {
@@ -13,8 +11,6 @@ namespace {
 
 /// "src...": any number of sources from one on.
 bool is_list(const OperandName& operand) { return operand.name.ends_with("..."); }
-
-bool is_forward(Pass pass) { return pass == Pass::forward_inference || pass == Pass::forward_training; }
 
 using Family = Specs (*)(const Operands&);
 struct KindRow {
@@ -137,118 +133,7 @@ void check_size(const Node& node, const OperandSpec& spec) {
   }
 }
 
-/// The rule of an operand of rank 2 or more.
-OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
-  if (compute_bound(node.kind)) return operand.ends_with("bias") ? OperandRule::plain : OperandRule::any;
-  switch (node.kind) {
-    case Kind::gather:
-    case Kind::barrier: return OperandRule::plain;
-    case Kind::concat:
-    case Kind::sum:
-    case Kind::binary: return dst ? OperandRule::any : OperandRule::actual;
-    default: break;
-  }
-  if (dst || operand == "weights") return OperandRule::follows;
-  return operand.starts_with("diff_") ? OperandRule::any : OperandRule::actual;
-}
-
 }  // namespace
-
-std::vector<OperandName> operand_names(std::string_view words) {
-  std::vector<OperandName> out;
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
-    const std::string_view word = words.substr(0, end);
-    const bool optional = word.front() == '[';
-    out.push_back({optional ? word.substr(1, word.size() - 2) : word, optional});
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return out;
-}
-
-Signature signature(Kind kind, Pass pass) {
-  const bool forward = is_forward(pass);
-  switch (kind) {
-    case Kind::convolution:
-    case Kind::deconvolution:
-    case Kind::inner_product:
-      if (forward) return {"src weights [bias]", "dst"};
-      if (pass == Pass::backward_data) return {"diff_dst weights", "diff_src"};
-      if (pass == Pass::backward_weights) return {"src diff_dst", "diff_weights [diff_bias]"};
-      break;
-    case Kind::matmul:
-      if (forward) return {"a b [bias]", "dst"};
-      break;
-    case Kind::rnn:
-      if (forward) {
-        return {"src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias]",
-                "dst_layer [dst_iter] [dst_iter_c]"};
-      }
-      if (pass == Pass::backward) {
-        return {
-            "src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias] dst_layer [dst_iter] "
-            "[dst_iter_c] [diff_dst_layer] [diff_dst_iter] [diff_dst_iter_c]",
-            "diff_src_layer [diff_src_iter] [diff_src_iter_c] diff_weights_layer diff_weights_iter [diff_bias]"};
-      }
-      break;
-    case Kind::pooling:
-    case Kind::shuffle:
-    case Kind::resampling:
-      if (forward) return {"src", "dst"};
-      if (pass == Pass::backward_data) return {"diff_dst", "diff_src"};
-      break;
-    case Kind::lrn:
-    case Kind::eltwise:
-      if (forward) return {"src", "dst"};
-      if (pass == Pass::backward_data) return {"src diff_dst", "diff_src"};
-      break;
-    case Kind::softmax:
-      if (forward) return {"src", "dst"};
-      if (pass == Pass::backward_data) return {"dst diff_dst", "diff_src"};
-      break;
-    case Kind::batch_normalization:
-      if (pass == Pass::forward_inference) return {"src [scale] [shift] mean variance", "dst"};
-      if (pass == Pass::forward_training) return {"src [scale] [shift]", "dst mean variance"};
-      if (pass == Pass::backward) {
-        return {"src [scale] mean variance diff_dst", "diff_src [diff_scale] [diff_shift]"};
-      }
-      break;
-    case Kind::layer_normalization:
-      if (pass == Pass::forward_inference) return {"src [scale] [shift]", "dst [mean] [variance]"};
-      if (pass == Pass::forward_training) return {"src [scale] [shift]", "dst mean variance"};
-      if (pass == Pass::backward) {
-        return {"src [scale] mean variance diff_dst", "diff_src [diff_scale] [diff_shift]"};
-      }
-      break;
-    case Kind::prelu:
-      if (forward) return {"src weights", "dst"};
-      if (pass == Pass::backward) return {"src weights diff_dst", "diff_src diff_weights"};
-      break;
-    case Kind::concat:
-    case Kind::sum:
-      if (forward) return {"src...", "dst"};
-      break;
-    case Kind::binary:
-      if (forward) return {"a b", "dst"};
-      break;
-    case Kind::gather:
-      if (forward) return {"data indices", "dst"};
-      break;
-    case Kind::barrier:
-      if (forward) return {"[src...]", "dst..."};
-      break;
-    case Kind::reduction:
-    case Kind::reorder:
-    case Kind::reshape:
-    case Kind::transpose:
-    case Kind::slice:
-    case Kind::broadcast:
-    case Kind::pad:
-      if (forward) return {"src", "dst"};
-      break;
-  }
-  return {};
-}
 
 std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& node, int dsts) {
   const Signature words = signature(node.kind, node.pass);
@@ -258,7 +143,7 @@ std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& no
   }
   check_sources(graph, node, operand_names(words.src));
   std::vector<std::optional<OperandSpec>> out;
-  if (is_forward(node.pass)) {
+  if (node.forward()) {
     for (OperandSpec& spec : row_of(node.kind).infer({graph, node, dsts})) out.emplace_back(std::move(spec));
   } else {
     out = infer_backward(graph, node, words);
@@ -275,65 +160,6 @@ std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& no
     if (spec) check_size(node, *spec);
   }
   return out;
-}
-
-std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node) {
-  const Signature words = signature(node.kind, node.pass);
-  std::vector<OperandRule> out;
-  const auto append = [&](std::string_view list, const std::vector<TensorId>& ids, bool dst) {
-    const std::vector<OperandName> names = operand_names(list);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const bool plain = ids[i] == kNone || graph.tensor(ids[i]).dims.size() <= 1;
-      const std::string_view operand = names[std::min(i, names.size() - 1)].name;
-      out.push_back(plain ? OperandRule::plain : rule_of(node, operand, dst));
-    }
-  };
-  append(words.src, node.src, false);
-  append(words.dst, node.dst, true);
-  return out;
-}
-
-bool keeps_zero(const EltwiseAttributes& attributes) {
-  using enum EltwiseAlgorithm;
-  const double alpha = attributes.alpha, beta = attributes.beta;
-  switch (attributes.algorithm) {
-    case soft_relu:
-    case logistic:
-    case logistic_dst:
-    case exp:
-    case exp_dst:
-    case log:
-    case logsigmoid: return false;
-    case linear: return beta == 0;
-    case bounded_relu:  // min(max(x, 0), alpha)
-      return alpha >= 0;
-    case clip:
-    case clip_v2:
-    case clip_v2_dst: return alpha <= 0 && beta >= 0;
-    case pow:  // alpha * x^beta
-      return beta > 0 || (alpha == 0 && beta == 0);
-    case hardsigmoid:  // max(0, min(1, alpha * x + beta))
-      return beta <= 0;
-    case relu:
-    case relu_dst:
-    case tanh:
-    case tanh_dst:
-    case elu:
-    case elu_dst:
-    case square:
-    case abs:
-    case sqrt:
-    case sqrt_dst:
-    case gelu_tanh:
-    case gelu_erf:
-    case swish:
-    case round:
-    case erf:
-    case sign:
-    case mish:
-    case hardswish: return true;
-  }
-  return false;
 }
 
 }  // namespace relayout::graph

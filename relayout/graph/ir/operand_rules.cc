@@ -1,0 +1,86 @@
+// How the specification treats the layout of each operand of a node, and which elementwise operations keep zeros.
+#include <algorithm>
+
+#include "relayout/graph/ir/ops.h"
+#include "relayout/graph/ir/ops_families.h"
+
+namespace relayout::graph {
+namespace {
+
+/// The rule of an operand of rank 2 or more.
+OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
+  if (compute_bound(node.kind)) return operand.ends_with("bias") ? OperandRule::plain : OperandRule::any;
+  switch (node.kind) {
+    case Kind::gather:
+    case Kind::barrier: return OperandRule::plain;
+    case Kind::concat:
+    case Kind::sum:
+    case Kind::binary: return dst ? OperandRule::any : OperandRule::actual;
+    default: break;
+  }
+  if (dst || operand == "weights") return OperandRule::follows;
+  return operand.starts_with("diff_") ? OperandRule::any : OperandRule::actual;
+}
+
+}  // namespace
+
+std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node) {
+  const Signature words = signature(node.kind, node.pass);
+  std::vector<OperandRule> out;
+  const auto append = [&](std::string_view list, const std::vector<TensorId>& ids, bool dst) {
+    const std::vector<OperandName> names = operand_names(list);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const bool plain = ids[i] == kNone || graph.tensor(ids[i]).dims.size() <= 1;
+      const std::string_view operand = names[std::min(i, names.size() - 1)].name;
+      out.push_back(plain ? OperandRule::plain : rule_of(node, operand, dst));
+    }
+  };
+  append(words.src, node.src, false);
+  append(words.dst, node.dst, true);
+  return out;
+}
+
+bool keeps_zero(const EltwiseAttributes& attributes) {
+  using enum EltwiseAlgorithm;
+  const double alpha = attributes.alpha, beta = attributes.beta;
+  switch (attributes.algorithm) {
+    case soft_relu:
+    case logistic:
+    case logistic_dst:
+    case exp:
+    case exp_dst:
+    case log:
+    case logsigmoid: return false;
+    case linear: return beta == 0;
+    case bounded_relu:  // min(max(x, 0), alpha)
+      return alpha >= 0;
+    case clip:
+    case clip_v2:
+    case clip_v2_dst: return alpha <= 0 && beta >= 0;
+    case pow:  // alpha * x^beta
+      return beta > 0 || (alpha == 0 && beta == 0);
+    case hardsigmoid:  // max(0, min(1, alpha * x + beta))
+      return beta <= 0;
+    case relu:
+    case relu_dst:
+    case tanh:
+    case tanh_dst:
+    case elu:
+    case elu_dst:
+    case square:
+    case abs:
+    case sqrt:
+    case sqrt_dst:
+    case gelu_tanh:
+    case gelu_erf:
+    case swish:
+    case round:
+    case erf:
+    case sign:
+    case mish:
+    case hardswish: return true;
+  }
+  return false;
+}
+
+}  // namespace relayout::graph

@@ -1,0 +1,17 @@
+// The values of a tensor as the reference keeps them: a vector of doubles in row-major order. Integer types hold whole
+// numbers.
+#pragma once
+
+#include "relayout/graph/ir/graph.h"
+
+namespace relayout::graph {
+
+using Values = std::vector<double>;
+
+/// A constant's values.
+Values values_of(const Tensor& constant);
+/// Values rounded to a type and stored row-major, and back.
+std::vector<std::byte> store(std::span<const double> values, DType dtype);
+Values load(std::span<const std::byte> bytes, DType dtype, int64_t count);
+
+}  // namespace relayout::graph
