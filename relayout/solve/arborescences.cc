@@ -1,4 +1,5 @@
-// Shortest paths between placements, and the recurrence of Dreyfus and Wagner over sets of groups.
+// Shortest paths between placements, the recurrence of Dreyfus and Wagner over sets of groups, and the reorders that
+// follow from them for one tensor or for all tensors of a problem.
 #include "relayout/solve/arborescences.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 
 namespace relayout::solve {
 namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 int lowest(uint64_t set) { return std::countr_zero(set); }
 
@@ -97,19 +100,19 @@ void Arborescences::grow(int from, uint64_t wanted, PlacementSet& made, std::vec
   if (wanted == 0) return;
   row(wanted);
   const Row& whole = rows_.at(wanted);
-  int at = 0;
+  int root = 0;
   const auto length = [&](int to) { return distance(from, to) + whole.branch[static_cast<std::size_t>(to)]; };
   for (int to = 1; to < placements_; ++to) {
-    if (length(to) < length(at)) at = to;
+    if (length(to) < length(root)) root = to;
   }
-  walk(from, at, made, out);
+  walk(from, root, made, out);
   const uint64_t first = uint64_t{1} << lowest(wanted), others = wanted & ~first;
   for (uint64_t left = others; left != 0;) {
     left = (left - 1) & others;
-    const std::size_t p = static_cast<std::size_t>(at);
+    const std::size_t p = static_cast<std::size_t>(root);
     if (rows_.at(left | first).cost[p] + rows_.at(others & ~left).cost[p] > whole.branch[p]) continue;
-    grow(at, left | first, made, out);
-    grow(at, others & ~left, made, out);
+    grow(root, left | first, made, out);
+    grow(root, others & ~left, made, out);
     return;
   }
 }
@@ -124,6 +127,28 @@ std::optional<std::vector<PlacementReorder>> cheapest_reorders(const ProblemTens
   Arborescences arborescences(tensor, std::move(groups));
   if (arborescences.cost(from, wanted) == kImpossible) return std::nullopt;
   return arborescences.reorders(from, wanted);
+}
+
+Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice) {
+  Assignment out{std::move(choice), std::vector<std::vector<PlacementReorder>>(problem.tensors.size())};
+  std::vector<std::vector<PlacementSet>> groups(problem.tensors.size());
+  std::vector<int> written(problem.tensors.size(), -1);
+  for (std::size_t o = 0; o < problem.operations.size(); ++o) {
+    const ProblemOperation& op = problem.operations[o];
+    const ProblemChoice& chosen = op.choices[at(out.choice[o])];
+    for (std::size_t i = 0; i < op.dst.size(); ++i) written[at(op.dst[i])] = chosen.dst[i];
+    for (std::size_t i = 0; i < op.src.size(); ++i) {
+      std::vector<PlacementSet>& wanted = groups[at(op.src[i])];
+      const bool there = (chosen.src[i] >> written[at(op.src[i])] & 1) != 0;
+      if (!there && std::ranges::find(wanted, chosen.src[i]) == wanted.end()) wanted.push_back(chosen.src[i]);
+    }
+  }
+  for (std::size_t t = 0; t < groups.size(); ++t) {
+    if (groups[t].empty()) continue;
+    const uint64_t wanted = ~uint64_t{0} >> (64 - groups[t].size());
+    out.reorders[t] = Arborescences(problem.tensors[t], std::move(groups[t])).reorders(written[t], wanted);
+  }
+  return out;
 }
 
 }  // namespace relayout::solve

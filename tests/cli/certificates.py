@@ -70,11 +70,13 @@ def value_at(plan, path):
     return plan
 
 
-def wrong_small_plans():
-    """(what was done, plan, part of the message)"""
-    plan = small_plan()
-    conv = ("certificate", "operations", 1)
-    cases = [
+# Where the operation "conv" stands in small_plan().
+CONV = ("certificate", "operations", 1)
+
+
+def wrong_summaries(plan):
+    """(path, value, part of the message): costs, reorders and layouts that are not those of what is chosen."""
+    return [
         (("cost_us",), 8.9, "cost_us: 8.9, but what is chosen costs 9"),
         (("optimal",), False, "optimal: false, but the plan costs 9 us and 9 us are proven"),
         (("gap",), 0.1, "gap: 0.1, but the certificate leaves 0"),
@@ -83,6 +85,12 @@ def wrong_small_plans():
         (("reorders",), plan["reorders"] * 2, "is not in the certificate"),
         (("layouts", "y"), "abcd", 'layouts.y: "abcd", the copy is in "acdb"'),
         (("layouts", "z"), "abcd", "has tensors that the certificate has not"),
+    ]
+
+
+def wrong_steps(plan):
+    """(path, value, part of the message): primitives and copies that are not those of the certificate."""
+    return [
         (("primitives", 0, "implementation"), "gemm", 'primitives[0].implementation: "gemm"'),
         (("primitives", 0, "name"), "convolution", 'primitives[0].name: "convolution"'),
         (("primitives", 0, "layouts", "x"), "abcd", 'primitives[0].layouts.x: "abcd", the copy is in "acdb"'),
@@ -102,13 +110,19 @@ def wrong_small_plans():
         (("copies", 1, "from"), 2, 'is a reorder of "y" in "acdb"'),
         (("copies",), plan["copies"] + [plan["copies"][3]], "made by a reorder that is not in the certificate"),
         (("copies", 2, "view_of"), 1, "lies in another's memory; in the certificate it does not"),
-        ((*conv, "choices", 1, "in_place"), True, "copies[2]: \"y\" in \"acdb\" is not written over the source"),
-        ((*conv, "choices", 1, "implementation"), "view", 'primitives[0].implementation: "brgconv"'),
+        ((*CONV, "choices", 1, "in_place"), True, "copies[2]: \"y\" in \"acdb\" is not written over the source"),
+        ((*CONV, "choices", 1, "implementation"), "view", 'primitives[0].implementation: "brgconv"'),
         (("copies",), REMOVED, 'has no "copies"'),
         (("inputs",), [], 'inputs: lack "x" in "abcd"'),
         (("inputs",), [0, 0], "is no input, or there twice"),
         (("outputs",), [2], 'outputs[0]: "the output" has copy 2'),
         (("outputs",), [3, 3], "outputs: the certificate has 1"),
+    ]
+
+
+def wrong_certificates():
+    """(path, value, part of the message): tensors, a bound and choices that do not fit the certificate."""
+    return [
         (("tensors", "x", "dims"), [1, 8, 2, 3], "the digits of dim 3 reach 2 of 3"),
         (("tensors", "x"), REMOVED, "tensors: are 1, in the certificate 2"),
         (("certificate",), REMOVED, "certificate: "),
@@ -117,19 +131,25 @@ def wrong_small_plans():
         (("certificate", "choices"), [0, 1], "has 2 elements, of operations there are 3"),
         (("certificate", "choices"), [0, 2, 0], "certificate.choices[1]: 2 is not under 2"),
         (("certificate", "tables"), [], 'has "tables", which means nothing'),
-        ((*conv, "choices", 1, "us"), 3, "cost_us: 9, but what is chosen costs 8"),
-        ((*conv, "choices", 0, "us"), 8, "certificate.bound: 9, but the cliques together prove 8"),
-        ((*conv, "choices", 0, "us"), -1, "is a cost below 0"),
-        ((*conv, "choices", 0, "src"), [], "has 0 elements, of sources there are 1"),
-        ((*conv, "choices", 0, "src"), [[0, 0]], "has a place twice"),
-        ((*conv, "choices", 0, "dst"), [2], "2 is not under 2"),
-        ((*conv, "choices", 0, "with_hint"), [0], "there is no hint"),
-        ((*conv, "choices"), [], "certificate.operations[1]: has no choices"),
-        ((*conv, "hint"), 1, "1 is not under 1"),
-        ((*conv, "dst"), [0], '"x" is written twice'),
-        ((*conv, "src"), [1], '"y" is not written before'),
-        ((*conv, "primitive"), REMOVED, 'has "implementation", which means nothing'),
-        ((*conv, "primitive"), 1, "1 is not under 1"),
+    ]
+
+
+def wrong_problems():
+    """(path, value, part of the message): operations and tensors of the certificate that are impossible or others."""
+    return [
+        ((*CONV, "choices", 1, "us"), 3, "cost_us: 9, but what is chosen costs 8"),
+        ((*CONV, "choices", 0, "us"), 8, "certificate.bound: 9, but the cliques together prove 8"),
+        ((*CONV, "choices", 0, "us"), -1, "is a cost below 0"),
+        ((*CONV, "choices", 0, "src"), [], "has 0 elements, of sources there are 1"),
+        ((*CONV, "choices", 0, "src"), [[0, 0]], "has a place twice"),
+        ((*CONV, "choices", 0, "dst"), [2], "2 is not under 2"),
+        ((*CONV, "choices", 0, "with_hint"), [0], "there is no hint"),
+        ((*CONV, "choices"), [], "certificate.operations[1]: has no choices"),
+        ((*CONV, "hint"), 1, "1 is not under 1"),
+        ((*CONV, "dst"), [0], '"x" is written twice'),
+        ((*CONV, "src"), [1], '"y" is not written before'),
+        ((*CONV, "primitive"), REMOVED, 'has "implementation", which means nothing'),
+        ((*CONV, "primitive"), 1, "1 is not under 1"),
         (("certificate", "operations", 0, "constant"), True, "is no input, or there twice"),
         (("certificate", "tensors", 1, "name"), "x", 'certificate.tensors[1]: "x" is there twice'),
         (("certificate", "tensors", 0, "reorder_us", 0, 1), 1, "cost_us: 9, but what is chosen costs 8"),
@@ -137,6 +157,12 @@ def wrong_small_plans():
         (("certificate", "tensors", 0, "reorder_us", 0, 0), 1, "a reorder of nothing has a cost"),
         (("certificate", "tensors", 0, "reorder_us", 1), [2], "has 1 elements, of places there are 2"),
         (("certificate", "tensors", 0, "places"), ["abcd"] * 40, "over 32 places"),
+    ]
+
+
+def wrong_proofs():
+    """(path, value, part of the message): cliques, messages and reorders that prove less, or nothing."""
+    return [
         (("certificate", "cliques", 1, "tables"), [[1]], "the cliques together prove 6"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 4]], "has a table that another one has, too"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 3]],
@@ -157,6 +183,12 @@ def wrong_small_plans():
         (("certificate", "reorders", 0), REMOVED, 'reads tensor 0 in a place that is not made'),
         (("certificate", "reorders", 0, "from"), 1, "its source is not made before it"),
     ]
+
+
+def wrong_small_plans():
+    """(what was done, plan, part of the message)"""
+    plan = small_plan()
+    cases = wrong_summaries(plan) + wrong_steps(plan) + wrong_certificates() + wrong_problems() + wrong_proofs()
     for path, value, message in cases:
         yield path, changed(plan, path, value), message
     # A bound that is proven, but not the cost.

@@ -84,25 +84,11 @@ class SavedPlan:
         raise AssertionError("no such %s" % kind)
 
 
-def saved_plans(command):
-    """Saved plans that were changed by hand are refused before anything runs, with what is wrong and where."""
-    saved = SavedPlan(command)
-    if saved.made.returncode == 5:
-        return "skipped: " + saved.made.stderr.strip()
-    expect(saved.run(saved.plan).returncode, 0, "as it was")
+def refuse_fields(saved):
+    """Fields that are missing, of another type, or refer to nothing; and primitives that are not the model's."""
     copies = saved.plan["copies"]
     c, conv = saved.primitive("convolution")
-    e, eltwise = saved.primitive("eltwise", in_place=True)
-    k, concat = next((i, one) for i, one in enumerate(saved.plan["primitives"])
-                     if one["kind"] == "concat" and one["implementation"] == "view")
-    reorder = next(i for i, one in enumerate(copies) if "from" in one)
-    reader = next(one for one in saved.plan["primitives"] if reorder in one["src"])
     other = next(i for i, one in enumerate(copies) if one["tensor"] != copies[conv["src"][0]]["tensor"])
-
-    def give(i, j):
-        """One copy the layout of another."""
-        return lambda p: p["copies"][i].update({key: copies[j][key] for key in ("layout", "digits", "offset")})
-
     refused = saved.expect_refused
     refused(lambda p: p.pop("copies"), 3, 'no "copies"')
     refused(lambda p: p["copies"][0].pop("digits"), 3, 'copies[0]: has no "digits"')
@@ -122,6 +108,19 @@ def saved_plans(command):
     refused(lambda p: p["primitives"][c]["src"].__setitem__(0, None), 3, 'sources of convolution "%s"' % conv["name"])
     refused(lambda p: p["primitives"][c]["dst"].__setitem__(0, 99999), 3,
             'destinations of convolution "%s"' % conv["name"])
+
+
+def refuse_reorders_and_layouts(saved):
+    """Reorders that are missing, and layouts that a primitive has not."""
+    copies = saved.plan["copies"]
+    _, eltwise = saved.primitive("eltwise", in_place=True)
+    reorder = next(i for i, one in enumerate(copies) if "from" in one)
+    refused = saved.expect_refused
+
+    def give(i, j):
+        """One copy the layout of another."""
+        return lambda p: p["copies"][i].update({key: copies[j][key] for key in ("layout", "digits", "offset")})
+
     # A reorder that is missing: what it makes is read, and nothing writes it; or the copy it is made from is read.
     refused(lambda p: p["copies"][reorder].pop("from"), 3, 'copy %d of ' % reorder)
     # Layouts that the primitive has not.
@@ -133,6 +132,16 @@ def saved_plans(command):
     dcba = {"layout": "dcba", "offset": 0, "digits": [[[extent, stride]] for extent, stride in zip(dims, strides)]}
     refused(lambda p: p["copies"][alone["dst"][0]].update(dcba), 5, 'for "%s" in these layouts' % alone["name"])
     refused(give(eltwise["dst"][0], reorder), 3, copies[eltwise["dst"][0]]["tensor"])
+
+
+def refuse_memory_and_tensors(saved):
+    """Memory that is shared where it must not be, or is not where it must be; inputs, outputs and tensors of others."""
+    copies = saved.plan["copies"]
+    concat = next(one for one in saved.plan["primitives"]
+                  if one["kind"] == "concat" and one["implementation"] == "view")
+    reorder = next(i for i, one in enumerate(copies) if "from" in one)
+    reader = next(one for one in saved.plan["primitives"] if reorder in one["src"])
+    refused = saved.expect_refused
     # Memory: what is written over is read no more, a part is where it belongs, and nothing else shares memory.
     refused(lambda p: p["copies"][concat["src"][0]].pop("view_of"), 3, 'is no part of concat "%s"' % concat["name"])
     over = next(one for one in saved.plan["primitives"] if one["kind"] == "pooling")
@@ -142,6 +151,17 @@ def saved_plans(command):
     refused(lambda p: p.update(outputs=p["inputs"]), 3, "the outputs")
     refused(lambda p: p["tensors"].update(more={"dims": [1], "dtype": "f32"}), 3, "another model")
     refused(lambda p: p["tensors"][reader["name"]].update(dtype="bf16"), 3, "is bf16 there, f32 in the model")
+
+
+def saved_plans(command):
+    """Saved plans that were changed by hand are refused before anything runs, with what is wrong and where."""
+    saved = SavedPlan(command)
+    if saved.made.returncode == 5:
+        return "skipped: " + saved.made.stderr.strip()
+    expect(saved.run(saved.plan).returncode, 0, "as it was")
+    refuse_fields(saved)
+    refuse_reorders_and_layouts(saved)
+    refuse_memory_and_tensors(saved)
     text = json.dumps(saved.plan)
     for length in (0, 1, len(text) // 3, len(text) - 1):
         expect(saved.run(text[:length]).returncode, 3, "cut at %d" % length)
@@ -244,14 +264,8 @@ def plan_training(command):
     assert "equal" in text, text
 
 
-def plan_messages(command):
-    """What is said of small things: standard output as the file, names that end in a comma, what is no JSON."""
-    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
-    model = "model:small_cnn,image=32,channels=8"
-    result = command.run("plan", model, "--threads", "1", "-o", "-", more_env=env)
-    if result.returncode == 5:
-        return "skipped: " + result.stderr.strip()
-    expect(result.returncode, 0, result.stderr)
+def plan_on_standard_output(command, model, env, result):
+    """A plan as standard output holds only the plan, and numbers of one agree with their nouns. Returns the plan."""
     plan = json.loads(result.stdout)
     assert "Primitives" in result.stderr and "certificate" in plan, result.stderr
     assert "-" not in command.files(), command.files()
@@ -261,10 +275,30 @@ def plan_messages(command):
     for policy in ("nchw", "nhwc", "8c", "any"):
         text = command.ok("run", model, "--threads", "1", "--policy", policy, "--random-inputs", "1", more_env=env)
         assert not re.search(r"\b1 reorders|\b1 slow reference primitives", text), text
+    return plan
+
+
+def messages_about_arguments(command, model, env):
+    """Names that end in a comma, dims without numbers, inputs that the model has not, wishes that cannot be had."""
     result = command.run("plan", "model:small_cnn,")
     assert result.returncode == 2 and "ends with a comma" in result.stderr, result.stderr
     result = command.run("describe", "nhwc", "--dims", "")
     assert result.returncode == 2 and 'dims "" has 0' in result.stderr, result.stderr
+    result = command.run("run", model, "--input", "foo=x.npy")
+    expect(result.returncode, 2, "an input that the model has not")
+    said = "--input foo=x.npy: the model has no input foo; its inputs are image (f32 1x3x32x32)\n"
+    expect(result.stderr, "relayout: " + said, "an input that the model has not")
+    # Wishes that cannot be had: the plan, and what is wrong.
+    result = command.run("plan", model, "--threads", "1", "--what-if", "convolution_0=nhwc", "--what-if",
+                         "convolution_0=nchw", more_env=env)
+    expect(result.returncode, 5, "wishes that contradict each other")
+    assert "proven the cheapest" in result.stdout, result.stdout
+    said = "relayout: --what-if convolution_0=nhwc, convolution_0=nchw: "
+    assert result.stderr.splitlines()[-1].startswith(said), result.stderr
+
+
+def messages_about_files_without_plan(command, model):
+    """Files that are no JSON, or JSON that is no plan."""
     # A text without an end, and a number: what is quoted is cut.
     for name, text in (("none.json", "none"), ("long.json", '"' + "\x7f" * 1000000), ("long.json", "1" * 1000000)):
         with open(command.path(name), "w") as file:
@@ -280,27 +314,10 @@ def plan_messages(command):
             result = command.run(*args)
             said = "relayout: none.json: no plan, which relayout plan -o writes: it " + what
             assert result.returncode == 3 and result.stderr.startswith(said), result.stderr
-    result = command.run("run", model, "--input", "foo=x.npy")
-    expect(result.returncode, 2, "an input that the model has not")
-    said = "--input foo=x.npy: the model has no input foo; its inputs are image (f32 1x3x32x32)\n"
-    expect(result.stderr, "relayout: " + said, "an input that the model has not")
-    # Wishes that cannot be had: the plan, and what is wrong.
-    result = command.run("plan", model, "--threads", "1", "--what-if", "convolution_0=nhwc", "--what-if",
-                         "convolution_0=nchw", more_env=env)
-    expect(result.returncode, 5, "wishes that contradict each other")
-    assert "proven the cheapest" in result.stdout, result.stdout
-    said = "relayout: --what-if convolution_0=nhwc, convolution_0=nchw: "
-    assert result.stderr.splitlines()[-1].startswith(said), result.stderr
-    # One time in one form.
-    text = command.ok("plan", model, "--threads", "1", "-o", "times.json", more_env=env)
-    cost = re.search("cost ([0-9.]+ [mu]?s) ", text).group(1)
-    assert command.ok("check", "times.json").startswith("optimal: %s proven" % cost), (text, cost)
-    # Nothing of a file reaches a terminal as it is.
-    with open(command.path("policy.json"), "w") as file:
-        json.dump(dict(plan, policy="\x1b[31m"), file)
-    text = command.ok("run", model, "--threads", "1", "--plan", "policy.json", "--random-inputs", "1", more_env=env)
-    assert "policy \\x1b[31m: " in text, text
-    # check: what the planner left out, options of a model, and names of operations.
+
+
+def messages_of_check(command, model, plan):
+    """What the planner left out, options that only a model has, and operations by other names than the model's."""
     plan["left_out"] = 5
     with open(command.path("plan.json"), "w") as file:
         json.dump(plan, file)
@@ -318,6 +335,29 @@ def plan_messages(command):
         result = command.run("check", "named.json", "--model", model)
         assert result.returncode == 3 and "another" in result.stderr, "%d: %s" % (i, result.stderr)
         operations[i]["name"] = kept
+
+
+def plan_messages(command):
+    """What is said of small things: standard output as the file, names that end in a comma, what is no JSON."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    model = "model:small_cnn,image=32,channels=8"
+    result = command.run("plan", model, "--threads", "1", "-o", "-", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    plan = plan_on_standard_output(command, model, env, result)
+    messages_about_arguments(command, model, env)
+    messages_about_files_without_plan(command, model)
+    # One time in one form.
+    text = command.ok("plan", model, "--threads", "1", "-o", "times.json", more_env=env)
+    cost = re.search("cost ([0-9.]+ [mu]?s) ", text).group(1)
+    assert command.ok("check", "times.json").startswith("optimal: %s proven" % cost), (text, cost)
+    # Nothing of a file reaches a terminal as it is.
+    with open(command.path("policy.json"), "w") as file:
+        json.dump(dict(plan, policy="\x1b[31m"), file)
+    text = command.ok("run", model, "--threads", "1", "--plan", "policy.json", "--random-inputs", "1", more_env=env)
+    assert "policy \\x1b[31m: " in text, text
+    messages_of_check(command, model, plan)
 
 
 ALL = [plans, saved_plans, random_saved_plans, plan_options, plan_training, plan_messages]

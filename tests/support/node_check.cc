@@ -139,6 +139,25 @@ double rounding_of(DType dtype) {
   }
 }
 
+/// That a destination has the expected values but for rounding, zeros in its padding and untouched gaps.
+void expect_values(const Buffer& destination, const Values& expected, DType type, const CheckOptions& options,
+                   const std::string& what) {
+  const Values got = destination.values();
+  double largest = 0;
+  for (double value : expected) largest = std::max(largest, std::fabs(value));
+  const double unit = is_floating(type) ? rounding_of(type) : 0;
+  const double tolerance =
+      std::max(largest, 1e-3) * (options.relative + 2 * unit + options.terms * 1e-7) + (is_floating(type) ? 0 : 1);
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (std::isfinite(got[k]) && std::fabs(got[k] - expected[k]) <= tolerance) continue;
+    ADD_FAILURE() << what << " element " << k << " is " << got[k] << ", expected " << expected[k] << " within "
+                  << tolerance;
+    break;
+  }
+  const std::string fault = destination.fault();
+  EXPECT_EQ(fault, "") << what;
+}
+
 }  // namespace
 
 Values NodeCheck::values_for(const Graph& graph, const Node& node, std::size_t i, const CheckOptions& options) {
@@ -238,21 +257,8 @@ std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id,
   counts.names.insert(way.name);
   for (std::size_t i = 0; i < node.dst.size(); ++i) {
     if (node.dst[i] == kNone) continue;
-    const Values got = destinations[i].values();
-    double largest = 0;
-    for (double value : expected[i]) largest = std::max(largest, std::fabs(value));
-    const DType type = graph.tensor(node.dst[i]).dtype;
-    const double unit = is_floating(type) ? rounding_of(type) : 0;
-    const double tolerance =
-        std::max(largest, 1e-3) * (options.relative + 2 * unit + options.terms * 1e-7) + (is_floating(type) ? 0 : 1);
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      if (std::isfinite(got[k]) && std::fabs(got[k] - expected[i][k]) <= tolerance) continue;
-      ADD_FAILURE() << what << ": destination " << i << " element " << k << " is " << got[k] << ", expected "
-                    << expected[i][k] << " within " << tolerance;
-      break;
-    }
-    const std::string fault = destinations[i].fault();
-    EXPECT_EQ(fault, "") << what << ": destination " << i;
+    expect_values(destinations[i], expected[i], graph.tensor(node.dst[i]).dtype, options,
+                  what + ": destination " + std::to_string(i));
   }
   return executable;
 }

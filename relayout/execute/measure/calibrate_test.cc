@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "relayout/cpu/machine.h"
+#include "relayout/execute/measure/calibrate_by.h"
 #include "relayout/execute/measure/cost_cache.h"
-#include "relayout/execute/measure/speeds.h"
 #include "relayout/execute/measure/step.h"
 #include "tests/support/measured_costs_fixture.h"
 

@@ -1,7 +1,8 @@
 // Own kernels that compute or look up, one source file each (internal to execute).
 #pragma once
 
-#include "relayout/execute/own/own.h"
+#include "relayout/execute/own/layouts.h"
+#include "relayout/graph/plan/backend.h"
 
 namespace relayout::execute {
 

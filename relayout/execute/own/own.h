@@ -12,12 +12,10 @@
 
 #include <string_view>
 
+#include "relayout/execute/own/layouts.h"
 #include "relayout/graph/plan/backend.h"
 
 namespace relayout::execute {
-
-/// A layout for each operand, sources then destinations; nothing for `any` layout or an absent operand.
-using Layouts = std::vector<std::optional<Layout>>;
 
 /// The own implementations of a node in the given layouts. `any` becomes the layout of the first source, or row-major.
 std::vector<graph::Implementation> own_implementations(const graph::Graph& graph, const graph::Node& node,
@@ -26,8 +24,5 @@ std::vector<graph::Implementation> own_implementations(const graph::Graph& graph
 std::unique_ptr<graph::Executable> make_own(const graph::Graph& graph, const graph::Node& node,
                                             const graph::Implementation& implementation, int threads);
 bool is_own(std::string_view name);
-
-/// A layout for other dims that follows `lead`: row-major, channels last or blocked if that is, else row-major.
-Layout following(const Dims& dims, const Layout& lead);
 
 }  // namespace relayout::execute

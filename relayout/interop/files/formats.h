@@ -1,7 +1,7 @@
 // What stands behind TensorFile and TensorWriter, and what each file format offers to them.
 //
 // To add a format: one source file with an open function that fills an Impl (and a header writer
-// where the format can be written), and its line in tensor_file.cc.
+// where the format can be written), and its line in any_format.cc.
 #pragma once
 
 #include <functional>

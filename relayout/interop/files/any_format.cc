@@ -1,6 +1,5 @@
-// Which format a file is, and the parts that all formats share.
-#include "relayout/interop/files/tensor_file.h"
-
+// TensorFile and TensorWriter for files of any format: finds out which format a file is, and calls what that format
+// offers (formats.h).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,6 +11,7 @@
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/npy.h"
 #include "relayout/interop/files/safetensors.h"
+#include "relayout/interop/files/tensor_file.h"
 
 namespace relayout {
 namespace fs = std::filesystem;
@@ -70,30 +70,6 @@ std::optional<FileFormat> format_of_path(const fs::path& path) {
     if (std::ranges::find(candidate.extensions, extension) != candidate.extensions.end()) return candidate.format;
   }
   return std::nullopt;
-}
-
-void throw_missing_library(std::string_view format, std::string_view library) {
-  throw Error(ErrorCode::unsupported,
-              std::string(format) + " needs " + std::string(library) + ", which this build does without", "library",
-              std::string(library));
-}
-
-StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const FileLimits& limits) {
-  StoredTensor tensor;
-  tensor.dtype = DType::u8;
-  tensor.item_bits = 8;
-  tensor.shape = {1, height, width, channels};
-  tensor.layout = Format::parse("nhwc");
-  tensor.dims = Dims{1, channels, height, width};
-  const auto bytes = checked_product(tensor.shape);
-  if (!bytes || *bytes > limits.decoded_bytes) {
-    throw Error(ErrorCode::limit,
-                "an image of " + std::to_string(width) + "x" + std::to_string(height) + "x" + std::to_string(channels) +
-                    "; at most " + std::to_string(limits.decoded_bytes) + " bytes are decoded",
-                "decoded_bytes", bytes ? std::to_string(*bytes) : "", std::to_string(limits.decoded_bytes));
-  }
-  tensor.byte_size = *bytes;
-  return tensor;
 }
 
 TensorFile TensorFile::open(const fs::path& path, const FileLimits& limits, std::string_view wanted) {
@@ -156,20 +132,6 @@ bool TensorFile::mapped(std::size_t tensor) const {
   const std::lock_guard lock(impl_->mutex);
   const Content& content = impl_->contents.at(tensor);
   return impl_->file.mapped() && !content.decode && !content.decoded;
-}
-
-int64_t spec_bytes(const TensorSpec& spec) {
-  for (int d = 0; d < spec.shape.size(); ++d) {
-    if (spec.shape[d] >= 0) continue;
-    throw Error(ErrorCode::invalid_argument, "write tensor: shape[" + std::to_string(d) + "] is negative",
-                "shape[" + std::to_string(d) + "]", std::to_string(spec.shape[d]), "0");
-  }
-  const auto elements = checked_product(spec.shape);
-  const auto bytes = elements ? bytes_for(spec.dtype, *elements) : std::nullopt;
-  // Headers come on top; half of the range leaves room for sums.
-  if (bytes && *bytes < INT64_MAX / 2) return *bytes;
-  throw Error(ErrorCode::overflow, "write tensor: the bytes of shape " + join(spec.shape) + " overflow 64 bits",
-              "shape", join(spec.shape), std::to_string(INT64_MAX / 2));
 }
 
 struct TensorWriter::Impl {

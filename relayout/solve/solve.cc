@@ -1,9 +1,8 @@
-// The cheapest assignment: encode, eliminate, search, and the proof that comes of it.
-#include "relayout/solve/assign.h"
-
+// The cheapest assignment: solve() encodes the problem, eliminates its variables, searches, and makes the proof.
 #include <algorithm>
 
 #include "relayout/solve/arborescences.h"
+#include "relayout/solve/assign.h"
 #include "relayout/solve/elimination.h"
 
 namespace relayout::solve {
@@ -44,28 +43,6 @@ Certificate certificate_of(Elimination elimination, const CostNetwork& network, 
 }
 
 }  // namespace
-
-Assignment assignment_of(const LayoutProblem& problem, std::vector<int> choice) {
-  Assignment out{std::move(choice), std::vector<std::vector<PlacementReorder>>(problem.tensors.size())};
-  std::vector<std::vector<PlacementSet>> groups(problem.tensors.size());
-  std::vector<int> written(problem.tensors.size(), -1);
-  for (std::size_t o = 0; o < problem.operations.size(); ++o) {
-    const ProblemOperation& op = problem.operations[o];
-    const ProblemChoice& chosen = op.choices[at(out.choice[o])];
-    for (std::size_t i = 0; i < op.dst.size(); ++i) written[at(op.dst[i])] = chosen.dst[i];
-    for (std::size_t i = 0; i < op.src.size(); ++i) {
-      std::vector<PlacementSet>& wanted = groups[at(op.src[i])];
-      const bool there = (chosen.src[i] >> written[at(op.src[i])] & 1) != 0;
-      if (!there && std::ranges::find(wanted, chosen.src[i]) == wanted.end()) wanted.push_back(chosen.src[i]);
-    }
-  }
-  for (std::size_t t = 0; t < groups.size(); ++t) {
-    if (groups[t].empty()) continue;
-    const uint64_t wanted = ~uint64_t{0} >> (64 - groups[t].size());
-    out.reorders[t] = Arborescences(problem.tensors[t], std::move(groups[t])).reorders(written[t], wanted);
-  }
-  return out;
-}
 
 Solution solve(const LayoutProblem& problem, const SolveOptions& options) {
   const EncodedProblem encoded = encode(problem);

@@ -1,5 +1,5 @@
 // The machine's speeds: found in a file, or measured until they are plausible and kept there.
-#include "relayout/execute/measure/calibrate.h"
+#include "relayout/execute/measure/calibrate_by.h"
 
 #include <algorithm>
 #include <array>
