@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "bench/report.h"
+#include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 #include "tools/output.h"
 #include "tools/tune_option.h"
@@ -20,7 +21,7 @@ struct Options {
   TuneFlag tune;
   int threads = 1, repeat = 15;
   int64_t misalign = 0;
-  bool verify = false, suite = false, quick = false, sweep = false, force = false;
+  bool verify = false, suite = false, quick = false, sweep = false, force = false, explain = false;
 };
 
 struct Pair {
@@ -84,6 +85,9 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
   return out;
 }
 
+/// How the conversion is done on this machine: the plan that is measured, in words.
+std::string plan_text(const Pair& pair) { return cpu::make_plan(pair.src, pair.dst, pair.attributes).explain(); }
+
 bench::MeasureOptions measure_options(const Options& options) {
   return {.threads = options.threads,
           .repeat = options.repeat,
@@ -106,9 +110,12 @@ int run_pair(const Options& options, bool json) {
   const bench::Measurement measured =
       from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
   if (measured.tuned) report_tune_file(measured.tuned->tuned);
-  const Json report = to_json(pair, measured);
+  Json report = to_json(pair, measured);
+  if (options.explain) report["plan"] = plan_text(pair);
   if (options.out) bench::write_json(*options.out, report);
-  write_stdout(json ? json_text(report) : to_text(pair, measured));
+  std::string text = to_text(pair, measured);
+  if (options.explain) text += "\n" + plan_text(pair) + "\n";
+  write_stdout(json ? json_text(report) : text);
   if (measured.verified && !*measured.verified) wrong_result();
   return kOk;
 }
@@ -149,7 +156,7 @@ void check_mode(const Options& options) {
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.padding != "zero";
   const bool pair_flags = value_flags || options.src || options.dst || options.dims || options.dtype ||
-                          options.to_dtype || options.misalign != 0;
+                          options.to_dtype || options.misalign != 0 || options.explain;
   if (options.suite && options.sweep) usage_error("--suite and --sweep cannot be given together", "--sweep");
   if (options.sweep && !options.tune.empty())
     usage_error("--tune goes with a conversion or with --suite, not with --sweep", "--tune");
@@ -221,6 +228,7 @@ Verb add_bench(CommandLine& line) {
                    "Compare the result with the reference implementation; up to 4 Mi elements");
   add_tune_option(command, options->tune,
                   "Time several plans and show the fastest as well; --tune=FILE remembers it in FILE");
+  command.add_flag("--explain", options->explain, "Say how the conversion is done on this machine");
   command.add_flag("--suite", options->suite, "Measure the project's own list of conversions, each against its goal");
   command.add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
   command.add_option("--filter", options->filter,

@@ -59,7 +59,8 @@ def out_of_memory(command):
         result = subprocess.run("cat | %s compare - big.npy" % command.binary, shell=True, stdin=file, text=True,
                                 cwd=command.directory, env=command.env, capture_output=True,
                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20)))
-    expect((result.returncode, result.stderr), (4, "relayout: out of memory; --max-memory works in parts\n"), "compare")
+    advice = "relayout: out of memory; with --max-memory the work is done in parts\n"
+    expect((result.returncode, result.stderr), (4, advice), "compare")
 
 
 def terminal(command):

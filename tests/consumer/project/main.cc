@@ -77,7 +77,7 @@ bool plans_a_model() {
                                   .memory_bytes_per_us = 1e4,
                                   .call_us = 1,
                                   .step_us = 1};
-  const auto costs = graph::analytic_costs(speeds);
+  const auto costs = graph::analytic_costs(speeds, *backend);
   const graph::OptimalPlan best = optimize(g, *backend, *costs);
   if (!check(best.optimal && best.plan.reorders(g).size() == 1, "the cheapest plan")) return false;
   std::vector<float> in{-1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -12}, out(12, -1);
