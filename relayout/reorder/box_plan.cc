@@ -19,9 +19,9 @@
 namespace relayout {
 namespace {
 
-/// Rows of fewer than kFewValues values, or regions of fewer than kSmallRegion, are not worth converting by themselves;
-/// nor are runs of fewer than kShortPiece values, which do not fill a register.
-constexpr int64_t kFewValues = 16, kSmallRegion = 2048, kShortPiece = 8;
+/// Rows of fewer than kFewValues values, or regions of fewer than kSmallConvertedRegion, are not worth converting by
+/// themselves; nor are runs of fewer than kShortPiece values, which do not fill a register.
+constexpr int64_t kFewValues = 16, kSmallConvertedRegion = 2048, kShortPiece = 8;
 /// A box of fewer values than this is not worth planning stages for.
 constexpr int64_t kFewElements = 512;
 /// The region of pieces that are copied through the cache grows until it has so many bytes: a smaller block takes
@@ -321,7 +321,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   const int64_t together = units(dst) < units(src) ? out.row_count : out.col_count;
   const int64_t region = out.row_count * out.col_count;
   const bool small =
-      together < kFewValues || (region < kSmallRegion && region < out.elements && units(src) != units(dst));
+      together < kFewValues || (region < kSmallConvertedRegion && region < out.elements && units(src) != units(dst));
   if (whole_bytes && out.elements >= kFewElements && (out.shape == KernelShape::gather || small)) {
     if (auto stages = plan_stages({box.offset, axes}, src, dst, sums)) return *std::move(stages);
   }

@@ -6,10 +6,10 @@
 #include <bit>
 #include <string>
 
+#include "relayout/solve/index.h"
+
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 int lowest(uint64_t set) { return std::countr_zero(set); }
 

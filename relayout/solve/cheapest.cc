@@ -6,11 +6,10 @@
 
 #include "relayout/solve/arborescences.h"
 #include "relayout/solve/elimination.h"
+#include "relayout/solve/index.h"
 
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// One of the best assignments of the variables below a bucket. `choices` is a 64-bit hash of what the operations among
 /// them choose: entries with the same hash differ in tensors only.

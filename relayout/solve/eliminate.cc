@@ -5,11 +5,10 @@
 #include <numeric>
 
 #include "relayout/solve/elimination.h"
+#include "relayout/solve/index.h"
 
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Sizes of tables stop counting here, which avoids overflow: no table of so many entries is made.
 constexpr int64_t kMany = int64_t{1} << 50;

@@ -4,13 +4,12 @@
 #include <unordered_set>
 
 #include "relayout/solve/arborescences.h"
+#include "relayout/solve/index.h"
 
 namespace relayout::solve {
 namespace {
 
 constexpr std::size_t kMaxGroups = 64, kMaxValues = std::size_t{1} << 16;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// The groups that each choice of a reader needs of one tensor. Whoever needs a group also needs every group that
 /// contains it; these are included.

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "relayout/solve/elimination.h"
+#include "relayout/solve/index.h"
 
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Descent {
  public:

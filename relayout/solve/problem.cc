@@ -5,10 +5,10 @@
 #include <cmath>
 #include <string>
 
+#include "relayout/solve/index.h"
+
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Checker {
  public:

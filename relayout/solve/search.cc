@@ -2,11 +2,10 @@
 #include <algorithm>
 
 #include "relayout/solve/elimination.h"
+#include "relayout/solve/index.h"
 
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Costs that differ by a smaller share than this are equal but for rounding.
 constexpr double kRounding = 1e-11;

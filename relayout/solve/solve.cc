@@ -4,11 +4,10 @@
 #include "relayout/solve/arborescences.h"
 #include "relayout/solve/assign.h"
 #include "relayout/solve/elimination.h"
+#include "relayout/solve/index.h"
 
 namespace relayout::solve {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 double value_of(const CostNetwork& network, const std::vector<int>& values) {
   double sum = 0;

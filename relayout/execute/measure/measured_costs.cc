@@ -22,8 +22,8 @@ namespace {
 /// The file is written every so many microseconds: a process that is killed loses no more than that.
 constexpr double kSaveEveryUs = 5e6;
 /// So many attempts at a reliable time, as long as second and third ones have not taken so many microseconds in all.
-constexpr int kAttempts = 3;
-constexpr double kPatienceUs = 5e6;
+constexpr int kMeasureAttempts = 3;
+constexpr double kMeasurePatienceUs = 5e6;
 
 }  // namespace
 
@@ -88,7 +88,7 @@ struct MeasuredCosts::Impl {
   template <typename Measure>
   Timed best_of_attempts(Measure measure) {
     Timed out{graph::kImpossible, false};
-    for (int attempt = 0; attempt < kAttempts && !out.reliable && (attempt == 0 || patience_us > 0); ++attempt) {
+    for (int attempt = 0; attempt < kMeasureAttempts && !out.reliable && (attempt == 0 || patience_us > 0); ++attempt) {
       if (check) check();
       const double begin_us = stopwatch.now_us();
       const Timed one = measure();
@@ -149,7 +149,7 @@ struct MeasuredCosts::Impl {
   std::unordered_map<CostKey, double, graph::CostKeyHash> unreliable;
   /// What was measured once since the last again(), and what is to be measured a second time.
   std::unordered_set<CostKey, graph::CostKeyHash> fresh, to_repeat;
-  double patience_us = kPatienceUs, saved_us = stopwatch.now_us();
+  double patience_us = kMeasurePatienceUs, saved_us = stopwatch.now_us();
   int64_t remembered = 0, measured = 0;
 };
 

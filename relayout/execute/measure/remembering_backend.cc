@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 /// The size of the file limits the entries as well.
 constexpr cpu::EntryFile kFile{"file of ways", "relayout-ways", "1", std::size_t{1} << 30};
 constexpr std::string_view kHeader = "relayout-ways 1\n";
-constexpr std::size_t kKeyDigits = 32;
+constexpr std::size_t kQuestionDigits = 32;
 
 void append(std::string& text, int64_t value) {
   char digits[24];
@@ -129,9 +129,9 @@ std::optional<std::vector<Implementation>> answer_of(std::string_view text, cons
 }
 
 std::string text_of(const CostKey& key) {
-  std::string out(kKeyDigits, '0');
-  for (std::size_t i = 0; i < kKeyDigits; ++i) {
-    const uint64_t word = i < kKeyDigits / 2 ? key.high : key.low;
+  std::string out(kQuestionDigits, '0');
+  for (std::size_t i = 0; i < kQuestionDigits; ++i) {
+    const uint64_t word = i < kQuestionDigits / 2 ? key.high : key.low;
     out[i] = "0123456789abcdef"[word >> (60 - 4 * (i % 16)) & 15];
   }
   return out;
@@ -143,8 +143,8 @@ using Lines = std::unordered_map<std::string_view, std::string_view>;
 Lines lines_of(std::string_view text, const fs::path& path) {
   Lines out;
   cpu::read_own_entries(kFile, path, text, [&](std::string_view line) {
-    if (line.size() <= kKeyDigits || line[kKeyDigits] != ' ') return "is no answer";
-    return out.emplace(line.substr(0, kKeyDigits), line.substr(kKeyDigits + 1)).second ? "" : "repeats a key";
+    if (line.size() <= kQuestionDigits || line[kQuestionDigits] != ' ') return "is no answer";
+    return out.emplace(line.substr(0, kQuestionDigits), line.substr(kQuestionDigits + 1)).second ? "" : "repeats a key";
   });
   return out;
 }

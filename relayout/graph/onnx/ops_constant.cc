@@ -143,7 +143,7 @@ void where(Op& op) {
   op.set(0, integer_constant(dims, values, yes.dtype));
 }
 
-constexpr auto kOperators = std::to_array<Operator>({
+constexpr auto kConstantOperators = std::to_array<Operator>({
     {"Constant", constant,
      "sparse_value:11- value value_float:12- value_floats:12- value_int:12- value_ints:12- value_string:12- "
      "value_strings:12-"},
@@ -161,6 +161,6 @@ constexpr auto kOperators = std::to_array<Operator>({
 
 }  // namespace
 
-std::span<const Operator> constant_operators() { return kOperators; }
+std::span<const Operator> constant_operators() { return kConstantOperators; }
 
 }  // namespace relayout::graph::importing

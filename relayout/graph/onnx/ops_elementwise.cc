@@ -199,7 +199,7 @@ void only_constants(Op& op) {
   op.set(0, *folded);
 }
 
-constexpr auto kOperators = std::to_array<Operator>({
+constexpr auto kElementwiseOperators = std::to_array<Operator>({
     {"Relu", plain<Algorithm::relu>},
     {"LeakyRelu", leaky_relu, "alpha"},
     {"PRelu", prelu},
@@ -244,6 +244,6 @@ constexpr auto kOperators = std::to_array<Operator>({
 
 }  // namespace
 
-std::span<const Operator> elementwise_operators() { return kOperators; }
+std::span<const Operator> elementwise_operators() { return kElementwiseOperators; }
 
 }  // namespace relayout::graph::importing

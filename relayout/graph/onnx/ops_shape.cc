@@ -323,7 +323,7 @@ void space_to_depth(Op& op) {
   op.set(0, reshape(op, moved, {n, c * b * b, h / b, w / b}));
 }
 
-constexpr auto kOperators = std::to_array<Operator>({
+constexpr auto kShapeOperators = std::to_array<Operator>({
     {"Reshape", reshape_to, "allowzero:14-"},
     {"Flatten", flatten, "axis"},
     {"Squeeze", squeeze, "axes:7-12"},
@@ -343,6 +343,6 @@ constexpr auto kOperators = std::to_array<Operator>({
 
 }  // namespace
 
-std::span<const Operator> shape_operators() { return kOperators; }
+std::span<const Operator> shape_operators() { return kShapeOperators; }
 
 }  // namespace relayout::graph::importing
