@@ -2,8 +2,9 @@
 //
 // Each target is compiled from the whole source of the kernels, so only those are here that make a difference on
 // machines in use: SSE4 (before 2013, and small cores until 2021), AVX2, AVX-512 as of 2017 (AVX3) and with byte
-// permutations as of 2019 (AVX3_DL). Machines that have no more than SSE2 or SSSE3 are of before 2008; they run the
-// plain kernels. What Zen 4 (AVX3_ZEN4) and Sapphire Rapids (AVX3_SPR) have beyond AVX3_DL, no kernel uses.
+// permutations as of 2019 (AVX3_DL). Processors that have no more than SSE2 or SSSE3 run the plain kernels: Intel's are
+// of before 2008, AMD's of before 2011, but for a few small ones. No kernel uses what Zen 4 (AVX3_ZEN4) and Sapphire
+// Rapids (AVX3_SPR) have beyond AVX3_DL.
 #pragma once
 
 // Byte permutations of AVX-512 are a target that older Highways make only when asked.
