@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
+#include <span>
 
 #include "bench/chart.h"
+#include "relayout/interop/files/tensor_file.h"
 
 namespace relayout::bench {
 namespace {
@@ -16,10 +18,7 @@ int run(const std::string& in, const std::string& out, int threads) {
   if (!file) throw Error(ErrorCode::io, "cannot read " + in);
   const Json report = Json::parse(file);
   const std::string picture = report.contains("sweeps") ? sweep_chart(report) : suite_chart(report, threads);
-  std::ofstream to(out);
-  to << picture;
-  to.close();
-  if (!to) throw Error(ErrorCode::io, "cannot write " + out);
+  write_file(out, std::as_bytes(std::span(picture)), /*overwrite=*/true);
   return 0;
 }
 

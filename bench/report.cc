@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
 
 #include "relayout/cpu/machine.h"
+#include "relayout/interop/files/file_io.h"
+#include "relayout/interop/files/tensor_file.h"
 
 namespace relayout::bench {
 namespace {
@@ -28,11 +28,6 @@ std::string first_line_with(const char* path, std::string_view key) {
     return colon == std::string::npos ? line : line.substr(colon + 2);
   }
   return "";
-}
-
-[[noreturn]] void fail_to_write(const std::string& path) {
-  const std::string reason = std::strerror(errno);
-  throw Error(ErrorCode::io, "cannot write " + escaped(path) + ": " + reason, "out", escaped(path));
 }
 
 std::string compiler() {
@@ -282,19 +277,11 @@ std::string sweep_text(const Sweep& sweep) {
   return out;
 }
 
-void check_writable(const std::string& path) {
-  // A symbolic link counts as a file that exists, wherever it leads, so that it is not removed below.
-  std::error_code ignored;
-  const bool existed = std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-  if (!std::ofstream(path, std::ios::app)) fail_to_write(path);
-  if (!existed) std::filesystem::remove(path, ignored);
-}
+void check_writable(const std::string& path) { OutputFile::create(path, 0, /*overwrite=*/true); }
 
 void write_json(const std::string& path, const Json& json) {
-  std::ofstream file(path);
-  file << json.dump(1) << "\n";
-  file.close();
-  if (!file) fail_to_write(path);
+  const std::string text = json.dump(1) + "\n";
+  write_file(path, std::as_bytes(std::span(text)), /*overwrite=*/true);
 }
 
 std::string time_text(double ns) {

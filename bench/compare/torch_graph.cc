@@ -167,6 +167,14 @@ class Translation {
         return unary([](const at::Tensor& x) { return at::hardswish(x); });
       case E::hardsigmoid: return unary([=](const at::Tensor& x) { return at::clamp(x * alpha + beta, 0, 1); });
       case E::gelu_erf: return unary([](const at::Tensor& x) { return at::gelu(x); });
+      case E::gelu_tanh: return unary([](const at::Tensor& x) { return at::gelu(x, "tanh"); });
+      case E::square: return unary([](const at::Tensor& x) { return at::square(x); });
+      case E::log: return unary([](const at::Tensor& x) { return at::log(x); });
+      case E::pow: return unary([=](const at::Tensor& x) { return at::pow(x, beta) * alpha; });
+      case E::round: return unary([](const at::Tensor& x) { return at::round(x); });
+      case E::mish: return unary([](const at::Tensor& x) { return at::mish(x); });
+      case E::erf: return unary([](const at::Tensor& x) { return at::erf(x); });
+      case E::sign: return unary([](const at::Tensor& x) { return at::sign(x); });
       case E::swish: return unary([=](const at::Tensor& x) { return x * at::sigmoid(x * alpha); });
       default: refuse(node_);
     }
@@ -184,6 +192,7 @@ class Translation {
       case B::div: return with([](const at::Tensor& a, const at::Tensor& b) { return a / b; });
       case B::max: return with([](const at::Tensor& a, const at::Tensor& b) { return at::maximum(a, b); });
       case B::min: return with([](const at::Tensor& a, const at::Tensor& b) { return at::minimum(a, b); });
+      case B::pow: return with([](const at::Tensor& a, const at::Tensor& b) { return at::pow(a, b); });
       default: refuse(node_);
     }
   }

@@ -102,31 +102,34 @@ def plan_unknown_ways(command, model, costs, measured):
 
 
 def plan_remeasured(command):
-    """Times that are wrong are measured again on purpose; what is no time is named with its line."""
+    """Times in the cost file are believed, however wrong, until --remeasure replaces each of them; what is no time is
+    named with its line."""
     env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    wrong = "1e7"  # ten seconds for a step of microseconds, which no work beside the test makes true
     for cost in ("measured", "analytic"):
         args = ("plan", "model:small_cnn,image=32,channels=8", "--threads", "1", "--cost", cost, "--json")
         result = command.run(*args, more_env=env)
         if result.returncode == 5:
             return "skipped: " + result.stderr.strip()
         good = json.loads(result.stdout)["predicted_us"]
-        if not os.path.exists(command.path("costs.txt")):  # nothing is sure here
-            return "skipped: " + result.stderr.strip()
+        if not os.path.exists(command.path("costs.txt")):  # other work disturbed each measurement
+            assert "reliable" in result.stderr, result.stderr
+            continue
         with open(command.path("costs.txt")) as file:
             lines = file.read().splitlines()
         # Times are long then, and speeds high: which, the keys do not say.
-        wrong = [line if line[:3] in ("rel", "end") else line.split()[0] + " 1e7" for line in lines]
+        lines = [line if line[:3] in ("rel", "end") else line.split()[0] + " " + wrong for line in lines]
         with open(command.path("costs.txt"), "w") as file:
-            file.write("\n".join(wrong) + "\n")
-        far_off = json.loads(command.ok(*args, more_env=env))["predicted_us"]
-        assert not good / 20 < far_off < good * 20, (cost, good, far_off)
+            file.write("\n".join(lines) + "\n")
+        believed = json.loads(command.ok(*args, more_env=env))["predicted_us"]
+        assert believed > 100 * good, (cost, good, believed)
         again = json.loads(command.ok(*args, "--remeasure", more_env=env))["predicted_us"]
-        assert good / 20 < again < good * 20, (cost, good, again)
-        result = command.run(*args, more_env=env)
-        if not result.stderr:
-            kept = json.loads(result.stdout)["predicted_us"]
-            assert good / 20 < kept < good * 20, (cost, good, kept)
-        os.remove(command.path("costs.txt"))
+        assert again < believed / 100, (cost, believed, again)
+        if os.path.exists(command.path("costs.txt")):
+            with open(command.path("costs.txt")) as file:
+                kept = [line for line in file.read().splitlines() if line.endswith(" " + wrong)]
+            assert not kept, (cost, kept)
+            os.remove(command.path("costs.txt"))
     for value in ("nan", "-3", "-inf"):
         with open(command.path("costs.txt"), "w") as file:
             file.write("relayout-costs 1\n%s %s\nend 1\n" % ("0" * 32, value))

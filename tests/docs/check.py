@@ -8,7 +8,8 @@ PROGRAMs are what the examples call: the relayout command, and example_NAME unde
 
 An example is a fenced block of the language `console`: lines that begin with "$ " are commands, run by
 sh in an empty folder that holds the photo, and what follows is their output, errors included. C++
-blocks must be found in one of examples/*.cc, and links to files must lead to one. Standard library only.
+blocks must be found in one of examples/*.cc, and links to files, in docs/lab too, must lead to one.
+Standard library only.
 """
 import difflib
 import os
@@ -42,6 +43,11 @@ def squeezed(text):
     return re.sub(r"\s+", " ", text).strip()
 
 
+def lost_links(path):
+    targets = LINK.findall(path.read_text(encoding="utf-8"))
+    return [target for target in targets if not (path.parent / target).exists()]
+
+
 def main():
     update = sys.argv[1:2] == ["--update"]
     arguments = sys.argv[1 + update:]
@@ -50,6 +56,11 @@ def main():
     root, programs = Path(arguments[0]), [Path(argument).resolve() for argument in arguments[1:]]
     sources = [squeezed(path.read_text(encoding="utf-8")) for path in sorted((root / "examples").glob("*.cc"))]
     examples = stale = 0
+    laboratory = sorted(str(path.relative_to(root)) for path in (root / "docs/lab").glob("*.md"))
+    for document in laboratory:  # Its figures are those of the machines it names, so only links are checked.
+        for target in lost_links(root / document):
+            stale += 1
+            print(f"{document}: there is no {target}")
     for document in DOCUMENTS:
         path = root / document
         text = path.read_text(encoding="utf-8")
@@ -58,10 +69,9 @@ def main():
             if not any(squeezed(snippet) in source for source in sources):
                 stale += 1
                 print(f"{document}: a C++ example is in none of examples/*.cc")
-        for target in LINK.findall(text):
-            if not (path.parent / target).exists():
-                stale += 1
-                print(f"{document}: there is no {target}")
+        for target in lost_links(path):
+            stale += 1
+            print(f"{document}: there is no {target}")
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / ".bin").mkdir()
             for file in programs:

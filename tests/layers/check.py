@@ -54,8 +54,8 @@ INSIDERS = {
     "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune.h", "relayout/execute/measure/cost_cache.h",
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
                "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/graph/passes/backward.h",
-               "relayout/graph/plan/propagate.h", "relayout/reorder/nest.h", "relayout/reorder/plan_data.h",
-               "relayout/reorder/reference.h"},
+               "relayout/graph/plan/propagate.h", "relayout/interop/files/file_io.h", "relayout/reorder/nest.h",
+               "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
     "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
     # The oracles that tests compare with, and what a plan holds.
     "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/graph/reference/reference.h",
