@@ -13,6 +13,7 @@
 #include "bench/timing.h"
 #include "relayout/core/format.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/tune_cache.h"
 
 namespace relayout::bench {
 namespace {
@@ -163,6 +164,9 @@ TEST(Measure, ATunedPlanBesideTheDefault) {
   const Json report = to_json(measured);
   EXPECT_EQ(report["tuning"], cpu::to_text(measured.tuned->tuned.tuning));
   EXPECT_EQ(report["tuned_ns"], measured.tuned->median_ns);
+  ASSERT_EQ(report["tuning_candidates"].size(), measured.tuned->tuned.candidates.size());
+  EXPECT_EQ(report["tuning_candidates"][0]["tuning"], "default");
+  EXPECT_EQ(report["tuning_candidates"][0]["median_ns"], measured.tuned->tuned.default_ns);
   EXPECT_FALSE(to_json(measure(src, dst, {}, {.repeat = 1})).contains("tuning"));
 }
 

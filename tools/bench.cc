@@ -52,6 +52,24 @@ Json to_json(const Pair& pair, const bench::Measurement& m) {
   return out;
 }
 
+/// The plan that was found by trying, and what all that were tried take.
+std::string tuned_text(const bench::TunedResult& result) {
+  const cpu::Tuned& tuned = result.tuned;
+  const std::size_t tried = tuned.candidates.size();
+  std::string out =
+      labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(result.median_ns), cpu::to_text(tuned.tuning),
+                                    tuned.remembered ? "as remembered"
+                                    : tried == 0     ? "the default, as there was nothing to choose or no time for it"
+                                                     : fmt::format("chosen from {} candidates", tried)));
+  std::string times;
+  for (const cpu::TimedTuning& timed : tuned.candidates) {
+    times += fmt::format("{}{} {}", times.empty() ? "" : ", ", cpu::to_text(timed.tuning),
+                         bench::time_text(timed.median_ns));
+  }
+  if (!times.empty()) out += labelled("tried", times);
+  return out;
+}
+
 std::string to_text(const Pair& pair, const bench::Measurement& m) {
   const std::string types = pair.src.dtype == pair.dst.dtype
                                 ? std::string(name(pair.src.dtype))
@@ -65,16 +83,9 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
       "copy", fmt::format("{}: memcpy {}, non-temporal {}", bench::time_text(m.copy_ns), bench::time_text(m.memcpy_ns),
                           m.nt_copy_ns ? bench::time_text(*m.nt_copy_ns) : "not measured for so few bytes"));
   out += labelled("ratio", fmt::format("{:.2f}; best against best {:.2f}", m.ratio, m.min_ratio));
-  out += labelled(
-      "plan", fmt::format("{} to make; predicts {}", bench::time_text(m.plan_ns), bench::time_text(m.predicted_ns)));
-  if (m.tuned) {
-    const cpu::Tuned& tuned = m.tuned->tuned;
-    out += labelled(
-        "tuned", fmt::format("{} by {}, {}", bench::time_text(m.tuned->median_ns), cpu::to_text(tuned.tuning),
-                             tuned.remembered        ? "as remembered"
-                             : tuned.candidates == 0 ? "the default, as there was nothing to choose or no time for it"
-                                                     : fmt::format("the fastest of {} candidates", tuned.candidates)));
-  }
+  out += labelled("plan", fmt::format("{} to make; it predicts {} on one thread", bench::time_text(m.plan_ns),
+                                      bench::time_text(m.predicted_ns)));
+  if (m.tuned) out += tuned_text(*m.tuned);
   out += labelled("kernel", m.kernel);
   out += labelled("by",
                   fmt::format("{}, {} thread{}, medians of {}", m.isa, m.threads, m.threads == 1 ? "" : "s", m.repeat));
@@ -207,10 +218,14 @@ Verb add_bench(CommandLine& line) {
       line, "bench", "Measure the time of a conversion, and of copying as many bytes",
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56\n"
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --to-dtype u8 --scale 255 --threads 2 --json\n"
+      "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --explain --tune\n"
       "  relayout bench --suite --filter transpose\n"
       "The copy is the faster of memcpy and a loop of non-temporal stores. It runs in turns with the conversion, and\n"
       "times are medians. Tensors that fit into the caches are measured in the caches. The flags for scales, zero\n"
-      "points and padding are those of convert.");
+      "points and padding are those of convert.\n"
+      "A plan is made by rules from sizes, without comparing alternatives; its prediction is for one thread. --tune\n"
+      "measures alternatives: stream=always or never (whether the destination is written past the cache), panel= and\n"
+      "strip= (the columns and rows of a block) and ahead= (how many bytes ahead the source is fetched).");
   auto options = std::make_shared<Options>();
   command.add_option("--src", options->src, "Layout to convert from");
   command.add_option("--dst", options->dst, "Layout to convert to");

@@ -117,7 +117,8 @@ Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<st
                                      *tune_options(options.tune, options.threads));
   report_tune_file(tuned);
   // Where several plans were timed, those runs have written the result already.
-  if (tuned.candidates == 0) cpu::run(tuned.plan, input.bytes.data(), dst_bytes.data(), {.threads = options.threads});
+  if (tuned.candidates.empty())
+    cpu::run(tuned.plan, input.bytes.data(), dst_bytes.data(), {.threads = options.threads});
   return tuned.plan;
 }
 

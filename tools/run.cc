@@ -120,7 +120,7 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
   std::vector<Input> out;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (paths[i].empty() && !options.random_inputs) {
-      usage_error(fmt::format("give --input for {}; the model's inputs are {}",
+      usage_error(fmt::format("give --input for {}, or --random-inputs SEED; the model's inputs are {}",
                               escaped(graph.tensor(graph.inputs[i]).name), input_names(graph)),
                   "--input", "", input_names(graph));
     }

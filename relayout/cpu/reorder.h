@@ -18,8 +18,8 @@
 
 namespace relayout::cpu {
 
-/// Plan::make() for the caches of the machine that this runs on (machine.h), which Plan::make() itself does not know.
-/// Errors and cost: those of Plan::make.
+/// Plan::make() for the caches of the machine that this runs on, which Plan::make() itself does not know. tune.h has
+/// plans that are chosen by measuring. Errors and cost: those of Plan::make.
 Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                const Tuning& tuning = {});
 

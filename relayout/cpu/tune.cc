@@ -8,6 +8,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
+#include "relayout/cpu/tune_cache.h"
 #include "relayout/reorder/plan_data.h"
 
 namespace relayout::cpu {
@@ -191,7 +192,7 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   const Candidate& best = winner(candidates, options.margin);
   out.plan = best.plan;
   out.tuning = best.tuning;
-  out.candidates = static_cast<int>(candidates.size());
+  for (const Candidate& timed : candidates) out.candidates.push_back({timed.tuning, timed.median(), timed.best()});
   out.default_ns = candidates[0].median();
   out.tuned_ns = best.median();
   cache.insert(key, out.tuning);

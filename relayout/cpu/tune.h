@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "relayout/core/error.h"
-#include "relayout/cpu/tune_cache.h"
 #include "relayout/reorder/plan.h"
 
 namespace relayout::cpu {
 
 class Stopwatch;
+class TuneCache;
 
 struct TuneOptions {
   /// As in RunOptions, and those that the plan will run with.
@@ -33,28 +33,35 @@ struct TuneOptions {
   std::chrono::milliseconds budget{1000};
   /// What a candidate's median and its best time must both save over the default's, so as not to be noise.
   double margin = 0.03;
-  /// What is known and what is found; null: TuneCache::shared().
+  /// What is known and what is found (tune_cache.h, which is not installed); null: what the process keeps in memory.
   TuneCache* cache = nullptr;
   /// Where results are kept on disk as well; empty: nowhere. Read where the cache does not know an answer, written
   /// where one was measured.
   std::filesystem::path file;
-  /// The caches; cpu::machine() unless given.
+  /// The caches; those of the machine that this runs on unless given, as in make_plan().
   std::optional<Machine> machine;
-  /// Where run times come from; null: the clocks of the machine (system_stopwatch()).
+  /// Where run times come from (stopwatch.h, which is not installed); null: the clocks of the machine.
   Stopwatch* stopwatch = nullptr;
+};
+
+/// A candidate that was measured: nanoseconds of one run.
+struct TimedTuning {
+  Tuning tuning;
+  double median_ns = 0, best_ns = 0;
 };
 
 struct Tuned {
   Plan plan;
   Tuning tuning;                        // what `plan` was made with; Tuning{} is the default
   bool remembered = false;              // it was known before
-  int candidates = 0;                   // measured, the default among them; 0 where none was
+  std::vector<TimedTuning> candidates;  // those that were measured, the default first; empty where none was
   double default_ns = 0, tuned_ns = 0;  // medians; 0 where nothing was measured
   /// What went wrong with TuneOptions::file: the plan is good nevertheless.
   std::optional<Error> file_error;
 };
 
-/// Chooses a plan by measuring, or by what is remembered of it (TuneCache, see tune_key()). The buffers are as for
+/// Chooses a plan by measuring, or by what is remembered: for the same layouts, types, attributes, alignments, threads,
+/// instruction set, caches and revision of the library. The buffers are as for
 /// run(). Where something is measured, dst afterwards holds the reorder's result; else it is untouched. A sum (beta !=
 /// 0) is not measured, as each run adds to dst: it gets the default plan. So does a reorder whose candidates all come
 /// down to the same blocks, small ones in particular. Errors: those of Plan::make; invalid_argument (rounds below 1).

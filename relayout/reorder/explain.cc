@@ -119,6 +119,11 @@ std::string PlanData::explain() const {
                ? "  padding is kept as it is\n"
                : "  padding: " + plural(filled, "element") + " set to " + number(attributes_.padding.value) + "\n";
   }
+  if (streams_) {
+    const std::string limit = plural(stream_limit_, "byte") + ", the limit by this machine's caches";
+    out += "  written past the cache, as " +
+           (stream_limit_ == 0 ? "was asked for" : "both sides together exceed " + limit) + "\n";
+  }
   const Cost c = cost();
   return out + "  reads " + std::to_string(c.bytes_read) + " bytes, writes " + std::to_string(c.bytes_written);
 }

@@ -205,9 +205,10 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const int64_t eighths = !even                  ? shares(machine).boxes
                           : apart_by_lines(dst_) ? shares(machine).lines
                                                  : kSharedRunsEighths;
-  const auto fits = [&](const BoxPlan& most) {
-    return bytes_ <= machine.l3_share() / 8 * eighths && !by_permuted_lines(most);
-  };
+  const int64_t eighth = machine.l3_share() / 8, limit = eighth * eighths;
+  const auto fits = [&](const BoxPlan& most) { return bytes_ <= limit && !by_permuted_lines(most); };
+  if (tuning.stream == Tuning::Stream::by_size)
+    stream_limit_ = bytes_ > limit ? limit : eighth * (even ? shares(machine).lines : kSharedRunsEighths);
   if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
     // Where tiles cost more than is gained by not reading the destination's lines, the boxes are moved each by itself,

@@ -81,6 +81,8 @@ class PlanData {
   Dims attribute_strides_;
   uint64_t fill_bits_ = 0;
   int64_t bytes_ = 0;  // of both sides
+  /// Where streams(): the bytes of both sides from which on that is so; 0 where Tuning asked for it.
+  int64_t stream_limit_ = 0;
 };
 
 }  // namespace relayout

@@ -284,6 +284,14 @@ TEST(Plan, ExplainSaysWhatIsDone) {
       Plan::make(desc("nchw", {1, 2, 3, 4}), desc("nhwc", {1, 2, 3, 4}, DType::u8), a).explain();
   EXPECT_NE(quantize.find("dst = u8(src scale * src + dst zero point)"), std::string::npos) << quantize;
   EXPECT_NE(plan("ab", "ba", {0, 3}).explain().find("nothing to do"), std::string::npos);
+  const TensorDesc src = desc("nchw", {2, 64, 56, 56}), dst = desc("nhwc", {2, 64, 56, 56});
+  const auto by = [&](int64_t l3, Tuning::Stream stream) {
+    return Plan::make(src, dst, {}, {32 << 10, 256 << 10, l3}, {.stream = stream}).explain();
+  };
+  EXPECT_NE(by(1 << 20, Tuning::Stream::by_size).find("past the cache, as both sides together exceed 262144 bytes"),
+            std::string::npos);
+  EXPECT_NE(by(32 << 20, Tuning::Stream::always).find("past the cache, as was asked for"), std::string::npos);
+  EXPECT_EQ(by(32 << 20, Tuning::Stream::by_size).find("past the cache"), std::string::npos);
   EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
 }
 

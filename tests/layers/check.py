@@ -40,7 +40,6 @@ INSIDERS = {
     # The command offers more than the library promises to its users.
     "tools/": {"relayout/core/print.h",  # `describe` draws memory
                "relayout/cpu/machine.h",  # `doctor` shows the caches
-               "relayout/cpu/tune.h",  # `--tune` of convert and bench
                "relayout/execute/measure/cost_cache.h",  # `plan` keeps what was measured
                "relayout/execute/measure/remembering_backend.h",
                "relayout/execute/run/order.h",  # the order of steps that a saved plan has
@@ -48,18 +47,17 @@ INSIDERS = {
                "relayout/graph/models/models.h",  # models by name
                "relayout/graph/passes/backward.h",  # `--training`
                "relayout/graph/plan/propagate.h",  # `--policy`
-               "relayout/graph/plan/validate.h",  # `check`
-               "relayout/graph/reference/reference.h"},  # `run --check`
+               "relayout/graph/plan/validate.h"},  # `check`
     # What is measured or compared with is a part of the library, not what it offers.
-    "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune.h", "relayout/execute/measure/cost_cache.h",
+    "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune_cache.h", "relayout/execute/measure/cost_cache.h",
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
                "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/graph/passes/backward.h",
                "relayout/graph/plan/propagate.h", "relayout/interop/files/file_io.h", "relayout/reorder/nest.h",
                "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
     "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
     # The oracles that tests compare with, and what a plan holds.
-    "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/graph/reference/reference.h",
-               "relayout/reorder/cast.h", "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
+    "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/reorder/cast.h",
+               "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
                "relayout/reorder/reference.h"},
     "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
     "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
