@@ -24,14 +24,15 @@ int main() {
       g.convolution(b, g.constant("w2", {16, 16, 3, 3}, w2), graph::kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
   g.output(g.binary(b, c), Format::parse("nchw"));
 
-  // The speeds of this machine, which predicted times are made of, take less than a second to measure.
+  // The speeds of this machine, which predicted times are made of, take less than a second to measure where it does
+  // nothing else.
   const auto backend = execute::onednn_backend();
   const execute::Calibrated machine = execute::calibrate(*backend);
-  if (machine.unreliable) std::puts("the machine is busy, so the predicted times are rough");
+  if (machine.unreliable) std::puts("the machine is busy: predicted times may be wrong by orders of magnitude");
   const auto costs = graph::analytic_costs(machine.speeds, *backend);
   graph::OptimalPlan best = optimize(g, *backend, *costs);
   explain_reorders(g, best);  // adds what it would cost to avoid each
-  std::printf("%.1f us a run, %s\n", best.cost_us, best.optimal ? "proven the least" : "the best that was found");
+  std::printf("cost %.1f us, %s\n", best.cost_us, best.optimal ? "proven the least" : "the best that was found");
   for (graph::CopyId reorder : best.plan.reorders(g)) std::puts(best.plan.copy(reorder).reason.c_str());
 
   std::vector<float> in(3 * 32 * 32, 1.0f), out(16 * 32 * 32);

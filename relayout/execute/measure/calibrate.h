@@ -1,6 +1,8 @@
-// Calibrate: the machine's speeds, from which analytic costs are computed, measured in under a second.
+// Calibrate: the machine's speeds, from which analytic costs are computed. Measuring them takes less than a second on a
+// quiet machine, and some ten seconds on one whose cores are all busy with other work.
 //
 //     Calibrated machine = calibrate(*backend, {.file = "costs.txt"});
+//     if (machine.unreliable) ...    // other work disturbed it: predicted times may be wrong by orders of magnitude
 //     auto costs = graph::analytic_costs(machine.speeds, *backend);
 #pragma once
 
@@ -16,8 +18,8 @@ class Stopwatch;
 namespace relayout::execute {
 
 struct CalibrateOptions {
-  /// A CostCache's file, where speeds that were measured once are found the next time; empty: they are measured each
-  /// time.
+  /// A file of costs, where speeds that were measured once are found the next time; empty: they are measured each time.
+  /// measured_costs() can share it.
   std::filesystem::path file{};
   /// Measures once more, and replaces what the file has.
   bool remeasure = false;
@@ -29,8 +31,9 @@ struct Calibrated {
   graph::Calibration speeds;
   /// They were found in the file.
   bool remembered = false;
-  /// The speeds contradict each other (see plausible()) after a few attempts: they are used now, and measured again
-  /// next time.
+  /// The speeds contradict each other (see plausible()) after a few attempts, because the machine did other work. They
+  /// are not kept in the file. Times that are predicted from them may be wrong by orders of magnitude, so that another
+  /// plan may be faster: calibrate again when the machine is quiet, or keep good speeds in a file.
   bool unreliable = false;
   /// What went wrong with the file: the speeds are good nevertheless. A damaged one (corrupt) is replaced.
   std::optional<Error> file_error;

@@ -24,7 +24,7 @@ class Stopwatch;
 namespace relayout::execute {
 
 struct MeasuredOptions {
-  /// A CostCache's file; empty: nothing is kept.
+  /// A file of costs (calibrate() can share it); empty: nothing is kept.
   std::filesystem::path file{};
   /// At least so many runs of each primitive and reorder, after a first one that does not count.
   int runs = 5;
@@ -56,7 +56,8 @@ class MeasuredCosts : public graph::Costs {
   bool again() override;
 
   /// Writes what is new to the file, unless this was there and could not be read (a damaged one is replaced). While
-  /// measuring that also happens every few seconds. Errors: as CostCache::save().
+  /// measuring that also happens every few seconds. Errors: unsupported (a file of another
+  /// version), limit, io.
   void save();
   /// What went wrong when the file was read, or written last: costs are good nevertheless, but are not kept. A damaged
   /// file (corrupt) is replaced by save().

@@ -3,7 +3,7 @@
 // Reorders are this project's own, primitives the backend's. Constants are reordered once, when the model is made;
 // buffers of activations share memory by lifetime.
 //
-//     Model model(graph, propagate(graph, *backend), *backend);
+//     Model model(graph, optimize(graph, *backend, *costs).plan, *backend);
 //     model.run({{{x_desc, x}}}, {{{y_desc, y}}});
 #pragma once
 
@@ -85,7 +85,7 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Channels of a block that fill a register of the instruction set in use, for Policy::blocked: 16 or 8.
+/// Channels of a block that fill a register of the instruction set in use: 16 or 8. (For --policy blocked.)
 int channel_block();
 
 /// The index of the first place in a tensor's padding that does not hold zero; nothing where all do.

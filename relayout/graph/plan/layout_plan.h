@@ -3,7 +3,7 @@
 // A tensor may exist in several layouts. Each of these is a *copy*: what a node wrote, what a reorder made from another
 // copy, or a view of another copy's memory. A plan does not say when things run or at which addresses; execute/ does.
 //
-//     LayoutPlan plan = propagate(graph, *backend, {.policy = Policy::any});
+//     LayoutPlan plan = optimize(graph, *backend, *costs).plan;                 // optimize.h
 //     for (CopyId reorder : plan.reorders(graph)) plan.copy(reorder).reason;  // what was inserted, and why
 #pragma once
 
