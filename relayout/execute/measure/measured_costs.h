@@ -56,8 +56,7 @@ class MeasuredCosts : public graph::Costs {
   bool again() override;
 
   /// Writes what is new to the file, unless this was there and could not be read (a damaged one is replaced). While
-  /// measuring that also happens every few seconds. Errors: unsupported (a file of another
-  /// version), limit, io.
+  /// measuring that also happens every few seconds. Errors: unsupported (a file of another version), limit, io.
   void save();
   /// What went wrong when the file was read, or written last: costs are good nevertheless, but are not kept. A damaged
   /// file (corrupt) is replaced by save().

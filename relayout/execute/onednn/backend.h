@@ -3,8 +3,8 @@
 //     std::unique_ptr<graph::Backend> backend = execute::onednn_backend();
 //     for (const graph::Implementation& way : backend->implementations(graph, node, requests, {}, nullptr)) ...
 //
-// It also offers this project's own kernels (names "relayout:...", see execute/own/own.h), where the library has nothing
-// or only a reference implementation. Versions 2.6 (tested) and 3 of oneDNN are understood.
+// It also offers this project's own kernels (names "relayout:..."), where the library has nothing or only a
+// reference implementation. Versions 2.6 (tested) and 3 of oneDNN are understood.
 #pragma once
 
 #include <memory>

@@ -5,11 +5,13 @@
 #include <numeric>
 #include <vector>
 
+#include "relayout/execute/run/aligned.h"
+
 namespace relayout::execute {
 
 int64_t place(std::span<Lifetime> buffers) {
-  constexpr int64_t kAlignment = 64;
-  const auto rounded = [](int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+  constexpr auto kStep = static_cast<int64_t>(kAlignment);
+  const auto rounded = [](int64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; };
   std::vector<Lifetime*> order(buffers.size());
   std::ranges::transform(buffers, order.begin(), [](Lifetime& buffer) { return &buffer; });
   std::ranges::stable_sort(order, std::greater(), &Lifetime::bytes);
