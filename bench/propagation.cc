@@ -107,7 +107,7 @@ class Plans {
   Plans(const Graph& graph, int threads)
       : graph_(graph),
         onednn_(execute::onednn_backend(threads)),
-        backend_(execute::remembering_backend(*onednn_, execute::default_ways_file())),
+        backend_(execute::remembering_backend(*onednn_, execute::default_implementations_file())),
         measured_(execute::measured_costs(*backend_, {.file = execute::default_cost_file()})),
         analytic_(graph::analytic_costs(execute::calibrate(*onednn_, {.file = execute::default_cost_file()}).speeds,
                                         *onednn_)) {}

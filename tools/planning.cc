@@ -15,7 +15,7 @@ constexpr const char* kDisturbed =
     "the speeds of this machine could not be measured well because other work runs on it; the next run measures them "
     "again";
 
-/// Of a file of costs or ways.
+/// What a problem with the file of costs, or with that of implementations, means for the user.
 std::string warning_of(const Error& error) {
   switch (error.code()) {
     case ErrorCode::corrupt: return error.message() + "; what it held is lost: it may be deleted, and is replaced";
@@ -72,7 +72,7 @@ Planner::Planner(const graph::Graph& graph, const PlanFlags& flags)
     : graph_(graph),
       flags_(flags),
       onednn_(make_backend(flags.threads)),
-      backend_(execute::remembering_backend(*onednn_, execute::default_ways_file())) {}
+      backend_(execute::remembering_backend(*onednn_, execute::default_implementations_file())) {}
 
 Planner::~Planner() = default;
 
@@ -121,7 +121,7 @@ void Planner::check_interrupt() {
 Error Planner::interruption() {
   keep();
   const bool measuring = measured_ && measured_->measured() > 0;
-  const std::filesystem::path file = measuring ? execute::default_cost_file() : execute::default_ways_file();
+  const std::filesystem::path file = measuring ? execute::default_cost_file() : execute::default_implementations_file();
   const std::optional<Error>& file_error = measuring ? measured_->file_error() : backend_->file_error();
   std::string kept = "is lost, as there is no file to keep it in";
   if (file_error && file_error->code() != ErrorCode::corrupt) {

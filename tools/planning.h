@@ -27,8 +27,9 @@ std::string policy_names();
 
 class InterruptRequest;
 
-/// A backend and costs for one graph, both remembered on disk. While it lists ways and measures, an interrupt ends it
-/// with Error{interrupted} that says what was kept; while it searches, an interrupt asks for what it has found so far.
+/// A backend and costs for one graph, both remembered on disk. While it lists implementations and measures, an
+/// interrupt ends it with Error{interrupted} that says what was kept; while it searches, an interrupt asks for what it
+/// has found so far.
 class Planner {
  public:
   /// `graph` must stay.
@@ -54,8 +55,8 @@ class Planner {
   /// The cheapest assignments, as many as some seconds give.
   std::vector<solve::Assignment> cheapest(const graph::OptimalPlan& plan, int count);
 
-  /// Saves what was found. What is wrong with the files of costs and ways, and with what was measured, a line each:
-  /// plans are good nevertheless.
+  /// Saves what was found. What is wrong with the files of costs and implementations, and with what was measured, a
+  /// line each: plans are good nevertheless.
   std::vector<std::string> warnings();
 
  private:

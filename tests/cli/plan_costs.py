@@ -1,4 +1,4 @@
-"""plan: its files of costs and ways, interrupts, other threads, and what its tables hold."""
+"""plan: its files of costs and implementations, interrupts, other threads, and what its tables hold."""
 import functools
 import json
 import os
@@ -20,7 +20,7 @@ def told(result):
 
 
 def plan_files(command):
-    """Files of costs and ways: what is wrong with them is said once, and they are of one set of kernels."""
+    """Files of costs and implementations: what is wrong with them is said once, and they are of one set of kernels."""
     model = "model:small_cnn,image=32,channels=16"
     costs = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
     measured = ("plan", model, "--threads", "1", "--cost", "measured", "--json")
@@ -29,20 +29,21 @@ def plan_files(command):
         return "skipped: " + result.stderr.strip()
     expect(result.returncode, 0, result.stderr)
     expect(told(result), [], "standard error")
-    known, ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
+    known, offered = entries(command.path("costs.txt")), entries(command.path("implementations.txt"))
     # What other work on the machine disturbed is not kept, and measured again.
     command.ok(*measured, more_env=costs)
     before, known = known, entries(command.path("costs.txt"))
     assert known == before or (known > before and result.stderr), "%d times, then %d" % (before, known)
-    # Other kernels: their times and ways are others.
+    # Other kernels: their times and implementations are others.
     for setting in ({"ONEDNN_MAX_CPU_ISA": "SSE41"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}, {"RELAYOUT_ISA": "scalar"}):
         command.ok(*measured, more_env=dict(costs, **setting))
-        more, more_ways = entries(command.path("costs.txt")), entries(command.path("ways.txt"))
-        # Times that other work disturbed are not kept, so the ways alone must be more.
-        assert more >= known and more_ways > ways, "%s: %d times, %d ways" % (setting, more, more_ways)
-        known, ways = more, more_ways
+        more, more_offered = entries(command.path("costs.txt")), entries(command.path("implementations.txt"))
+        # Times that other work disturbed are not kept, so the implementations alone must be more.
+        counts = "%s: %d times, %d implementations" % (setting, more, more_offered)
+        assert more >= known and more_offered > offered, counts
+        known, offered = more, more_offered
     # A warning each, in text and as a field; files that are none stay.
-    for name in ("costs.txt", "ways.txt"):
+    for name in ("costs.txt", "implementations.txt"):
         kept = open(command.path(name)).read()
         with open(command.path(name), "w") as file:
             file.write("something else")
@@ -70,10 +71,10 @@ def plan_files(command):
     os.mkdir(command.path("folder/.costs.txt.lock"))
     result = command.run(*measured, more_env={"RELAYOUT_COST_FILE": command.path("folder/costs.txt")})
     expect((result.returncode, len(told(result))), (0, 1), "a file that cannot be written: " + result.stderr)
-    return plan_unknown_ways(command, model, costs, measured)
+    return plan_unknown_implementations(command, model, costs, measured)
 
 
-def plan_unknown_ways(command, model, costs, measured):
+def plan_unknown_implementations(command, model, costs, measured):
     """Ways that the file has and the backend has not: their plans are left out, with the reason."""
     def used(policy):
         text = command.ok("plan", model, "--threads", "1", "--policy", policy, "--json", more_env=costs)
@@ -81,10 +82,10 @@ def plan_unknown_ways(command, model, costs, measured):
     best = used("optimal")
     if all(used(policy) <= best for policy in ("nchw", "nhwc", "8c")):
         return "skipped: every policy has the implementations of the cheapest plan"
-    with open(command.path("ways.txt")) as file:
+    with open(command.path("implementations.txt")) as file:
         lines = file.read()
     name = re.compile(" [a-z][a-z0-9_+]*:[a-z0-9_:+]+(?= )")
-    with open(command.path("ways.txt"), "w") as file:
+    with open(command.path("implementations.txt"), "w") as file:
         file.write(name.sub(lambda found: found[0] if found[0][1:] in best else " relayout:magic", lines))
     tuned = json.loads(command.ok("plan", model, "--threads", "1", "--tune", "--json", more_env=costs))
     failed = [one for one in tuned["policies"].values() if "magic" in one.get("problem", "")]
@@ -95,7 +96,7 @@ def plan_unknown_ways(command, model, costs, measured):
     timeless = [one for one in policies.values() if one.get("predicted_us", 0) is None]
     assert timeless and all("cannot be run as relayout:magic" in one["problem"] for one in timeless), policies
     assert not re.search(r"\binf\b", command.ok(*measured[:-1], more_env=costs)), "infinity"
-    with open(command.path("ways.txt"), "w") as file:
+    with open(command.path("implementations.txt"), "w") as file:
         file.write(name.sub(" relayout:magic", lines))
     result = command.run("plan", model, "--threads", "1", "--tune", more_env=costs)
     expect(result.returncode, 5, "no plan runs: " + result.stderr)
@@ -155,7 +156,7 @@ def interrupt(command, happened, *args):
 def moments(command):
     """What the test waits for: nothing, or that a file appears which the command writes between its steps."""
     yield lambda: True
-    for name in (".costs.txt.lock", "costs.txt", ".ways.txt.lock", "ways.txt"):
+    for name in (".costs.txt.lock", "costs.txt", ".implementations.txt.lock", "implementations.txt"):
         yield functools.partial(os.path.exists, command.path(name))
 
 

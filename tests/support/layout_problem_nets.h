@@ -82,8 +82,8 @@ class NetProblem {
     for (int layout = 0; layout < layouts_; ++layout) {
       const bool fixed = node.type == Type::input || node.type == Type::output;
       if (fixed && layout > 0) break;
-      const int ways = node.type == Type::conv ? 2 : 1;
-      for (int way = 0; way < ways; ++way) {
+      const int alternatives = node.type == Type::conv ? 2 : 1;
+      for (int i = 0; i < alternatives; ++i) {
         ProblemChoice choice;
         choice.cost = fixed ? 0 : work * uniform(1, node.type == Type::conv ? 3 : 1.3);
         for (int t : node.src) choice.src.push_back(any(t, layout));

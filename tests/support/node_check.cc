@@ -25,10 +25,10 @@ namespace {
 
 constexpr std::byte kPoison{0xFF};
 
-std::string text_of(const Implementation& way) {
-  std::string text = way.name;
-  for (const auto* list : {&way.src, &way.dst}) {
-    text += list == &way.src ? " src" : " dst";
+std::string text_of(const Implementation& implementation) {
+  std::string text = implementation.name;
+  for (const auto* list : {&implementation.src, &implementation.dst}) {
+    text += list == &implementation.src ? " src" : " dst";
     for (const auto& layout : *list) {
       text += layout ? " " + tag_of(*layout).value_or("strides " + join(layout->outer_strides())) + "@" +
                            std::to_string(layout->offset0())
@@ -177,7 +177,8 @@ Values NodeCheck::values_for(const Graph& graph, const Node& node, std::size_t i
   return graph::load(graph::store(values, tensor.dtype), tensor.dtype, static_cast<int64_t>(values.size()));
 }
 
-std::vector<Implementation> NodeCheck::ways(const Graph& graph, NodeId id, const Implementation* forward) {
+std::vector<Implementation> NodeCheck::implementations_of(const Graph& graph, NodeId id,
+                                                          const Implementation* forward) {
   const Node& node = graph.node(id);
   std::vector<Implementation> out;
   std::set<std::string> known;
@@ -195,33 +196,35 @@ std::vector<Implementation> NodeCheck::ways(const Graph& graph, NodeId id, const
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
       dst.push_back(request_for(graph, node, node.src.size() + i, node.dst[i], number(false)));
     }
-    for (Implementation& way : backend_->implementations(graph, id, src, dst, forward)) {
-      for (std::size_t i = 0; i < src.size(); ++i) EXPECT_TRUE(!src[i] || way.src[i] == src[i]) << text_of(way);
-      for (std::size_t i = 0; i < dst.size(); ++i) EXPECT_TRUE(!dst[i] || way.dst[i] == dst[i]) << text_of(way);
-      if (known.insert(text_of(way)).second) out.push_back(std::move(way));
+    for (Implementation& implementation : backend_->implementations(graph, id, src, dst, forward)) {
+      for (std::size_t i = 0; i < src.size(); ++i)
+        EXPECT_TRUE(!src[i] || implementation.src[i] == src[i]) << text_of(implementation);
+      for (std::size_t i = 0; i < dst.size(); ++i)
+        EXPECT_TRUE(!dst[i] || implementation.dst[i] == dst[i]) << text_of(implementation);
+      if (known.insert(text_of(implementation)).second) out.push_back(std::move(implementation));
     }
   }
   return out;
 }
 
-std::vector<Implementation> NodeCheck::some_of(std::vector<Implementation> ways, std::size_t most) {
-  for (std::size_t i = 0; i < std::min(most, ways.size()); ++i) {
-    std::swap(ways[i], ways[static_cast<std::size_t>(random_.between(static_cast<int64_t>(i), std::ssize(ways) - 1))]);
+std::vector<Implementation> NodeCheck::some_of(std::vector<Implementation> all, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+    std::swap(all[i], all[static_cast<std::size_t>(random_.between(static_cast<int64_t>(i), std::ssize(all) - 1))]);
   }
-  if (ways.size() > most) ways.resize(most);
-  return ways;
+  if (all.size() > most) all.resize(most);
+  return all;
 }
 
-std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id, const Implementation& way,
-                                                  const Implementation* forward_way, graph::Executable* forward,
-                                                  const std::vector<Values>& src, const std::vector<Values>& expected,
-                                                  const CheckOptions& options) {
+std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id, const Implementation& implementation,
+                                                  const Implementation* forward_implementation,
+                                                  graph::Executable* forward, const std::vector<Values>& src,
+                                                  const std::vector<Values>& expected, const CheckOptions& options) {
   const Node& node = graph.node(id);
-  const std::string what =
-      text_of(graph, node) + " by " + text_of(way) + (forward_way ? " after " + text_of(*forward_way) : std::string());
+  const std::string what = text_of(graph, node) + " by " + text_of(implementation) +
+                           (forward_implementation ? " after " + text_of(*forward_implementation) : std::string());
   std::unique_ptr<graph::Executable> executable;
   try {
-    executable = backend_->make(graph, id, way, forward_way, forward);
+    executable = backend_->make(graph, id, implementation, forward_implementation, forward);
   } catch (const Error& error) {
     ADD_FAILURE() << what << ": " << error.what();
     return nullptr;
@@ -232,13 +235,13 @@ std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id,
   sources.reserve(src.size());
   destinations.reserve(node.dst.size());
   for (std::size_t i = 0; i < src.size(); ++i) {
-    sources.emplace_back(way.src[i].value_or(Layout()),
+    sources.emplace_back(implementation.src[i].value_or(Layout()),
                          node.src[i] == kNone ? DType::f32 : graph.tensor(node.src[i]).dtype);
     if (node.src[i] != kNone) sources.back().put(src[i]);
     src_data.push_back(node.src[i] == kNone ? nullptr : sources.back().data());
   }
   for (std::size_t i = 0; i < node.dst.size(); ++i) {
-    destinations.emplace_back(way.dst[i].value_or(Layout()),
+    destinations.emplace_back(implementation.dst[i].value_or(Layout()),
                               node.dst[i] == kNone ? DType::f32 : graph.tensor(node.dst[i]).dtype);
     dst_data.push_back(node.dst[i] == kNone ? nullptr : destinations.back().data());
   }
@@ -253,8 +256,8 @@ std::unique_ptr<graph::Executable> NodeCheck::run(const Graph& graph, NodeId id,
   }
   CheckCounts& counts = counts_[std::string(name(node.kind)) + " " + std::string(name(node.pass))];
   ++counts.runs;
-  counts.reference_runs += way.reference;
-  counts.names.insert(way.name);
+  counts.reference_runs += implementation.reference;
+  counts.names.insert(implementation.name);
   for (std::size_t i = 0; i < node.dst.size(); ++i) {
     if (node.dst[i] == kNone) continue;
     expect_values(destinations[i], expected[i], graph.tensor(node.dst[i]).dtype, options,
@@ -283,9 +286,10 @@ void NodeCheck::check(const Graph& graph, NodeId id, const CheckOptions& options
   if (node.forward()) {
     const std::vector<Values> src = operands(node, options);
     const std::vector<Values> expected = graph::evaluate_node(graph, node, pointers(node, src));
-    const std::vector<Implementation> found = ways(graph, id, nullptr);
+    const std::vector<Implementation> found = implementations_of(graph, id, nullptr);
     EXPECT_FALSE(found.empty()) << text_of(graph, node);
-    for (const Implementation& way : found) run(graph, id, way, nullptr, nullptr, src, expected, options);
+    for (const Implementation& implementation : found)
+      run(graph, id, implementation, nullptr, nullptr, src, expected, options);
     return;
   }
   const Node& hint = graph.node(node.hint);
@@ -299,11 +303,13 @@ void NodeCheck::check(const Graph& graph, NodeId id, const CheckOptions& options
       graph::evaluate_node(graph, node, pointers(node, src), pointers(hint, forward_src));
   bool any = false;
   // Each forward implementation has the same backward ones, all but for the hint's layouts: some pairs are enough.
-  for (const Implementation& forward_way : some_of(ways(graph, node.hint, nullptr), 5)) {
-    const std::vector<Implementation> found = some_of(ways(graph, id, &forward_way), 25);
+  for (const Implementation& forward_implementation : some_of(implementations_of(graph, node.hint, nullptr), 5)) {
+    const std::vector<Implementation> found = some_of(implementations_of(graph, id, &forward_implementation), 25);
     if (found.empty()) continue;
-    const auto forward = run(graph, node.hint, forward_way, nullptr, nullptr, forward_src, forward_dst, options);
-    for (const Implementation& way : found) run(graph, id, way, &forward_way, forward.get(), src, expected, options);
+    const auto forward =
+        run(graph, node.hint, forward_implementation, nullptr, nullptr, forward_src, forward_dst, options);
+    for (const Implementation& implementation : found)
+      run(graph, id, implementation, &forward_implementation, forward.get(), src, expected, options);
     any = true;
   }
   EXPECT_TRUE(any) << text_of(graph, node);

@@ -66,14 +66,15 @@ class NodeCheck {
 
  private:
   graph::Values values_for(const Graph& graph, const Node& node, std::size_t operand, const CheckOptions& options);
-  std::vector<graph::Implementation> ways(const Graph& graph, NodeId node, const graph::Implementation* forward);
+  std::vector<graph::Implementation> implementations_of(const Graph& graph, NodeId node,
+                                                        const graph::Implementation* forward);
   /// As many, chosen at random.
-  std::vector<graph::Implementation> some_of(std::vector<graph::Implementation> ways, std::size_t most);
+  std::vector<graph::Implementation> some_of(std::vector<graph::Implementation> all, std::size_t most);
   /// The executable after one run, with its sources' values.
-  std::unique_ptr<graph::Executable> run(const Graph& graph, NodeId node, const graph::Implementation& way,
-                                         const graph::Implementation* forward_way, graph::Executable* forward,
-                                         const std::vector<graph::Values>& src, const std::vector<graph::Values>& dst,
-                                         const CheckOptions& options);
+  std::unique_ptr<graph::Executable> run(const Graph& graph, NodeId node, const graph::Implementation& implementation,
+                                         const graph::Implementation* forward_implementation,
+                                         graph::Executable* forward, const std::vector<graph::Values>& src,
+                                         const std::vector<graph::Values>& dst, const CheckOptions& options);
 
   std::unique_ptr<graph::Backend> backend_;
   Random& random_;

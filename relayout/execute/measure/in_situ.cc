@@ -63,7 +63,8 @@ struct Operand {
   std::size_t same = 0;
 };
 
-std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Implementation& way, bool in_place) {
+std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Implementation& implementation,
+                                 bool in_place) {
   std::vector<Operand> out;
   const auto add = [&](const std::vector<TensorId>& tensors, const auto& layouts, bool is_src) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -78,8 +79,8 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Imp
       out.push_back(operand);
     }
   };
-  add(node.src, way.src, true);
-  add(node.dst, way.dst, false);
+  add(node.src, implementation.src, true);
+  add(node.dst, implementation.dst, false);
   if (in_place) out[node.src.size()].same = 0;
   return out;
 }

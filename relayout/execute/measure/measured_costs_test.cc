@@ -111,10 +111,11 @@ TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
   keep_step(*backend_);
   const auto costs = measured_costs(*backend_, options());
   for (graph::NodeId n = 0; n < 2; ++n) {
-    const auto ways = backend_->implementations(graph, n, {}, {}, nullptr);
-    ASSERT_FALSE(ways.empty());
-    for (const Implementation& way : ways) {
-      EXPECT_EQ(costs->primitive(graph::CostContext(graph), n, way, nullptr, false), kRunUs + kStepUs) << way.name;
+    const auto implementations = backend_->implementations(graph, n, {}, {}, nullptr);
+    ASSERT_FALSE(implementations.empty());
+    for (const Implementation& implementation : implementations) {
+      EXPECT_EQ(costs->primitive(graph::CostContext(graph), n, implementation, nullptr, false), kRunUs + kStepUs)
+          << implementation.name;
     }
   }
 }

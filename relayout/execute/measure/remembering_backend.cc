@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The size of the file limits the entries as well.
-constexpr cpu::EntryFile kFile{"file of ways", "relayout-ways", "1", std::size_t{1} << 30};
-constexpr std::string_view kHeader = "relayout-ways 1\n";
+constexpr cpu::EntryFile kFile{"file of implementations", "relayout-implementations", "1", std::size_t{1} << 30};
+constexpr std::string_view kHeader = "relayout-implementations 1\n";
 constexpr std::size_t kQuestionDigits = 32;
 
 void append(std::string& text, int64_t value) {
@@ -47,10 +47,10 @@ void append(std::string& text, const std::optional<Layout>& layout) {
 std::string text_of(const std::vector<Implementation>& answer) {
   std::string out;
   append(out, static_cast<int64_t>(answer.size()));
-  for (const Implementation& way : answer) {
-    out += way.name + ' ';
-    append(out, int64_t{way.reference});
-    for (const auto* layouts : {&way.src, &way.dst}) {
+  for (const Implementation& implementation : answer) {
+    out += implementation.name + ' ';
+    append(out, int64_t{implementation.reference});
+    for (const auto* layouts : {&implementation.src, &implementation.dst}) {
       for (const std::optional<Layout>& layout : *layouts) append(out, layout);
     }
   }
@@ -109,11 +109,12 @@ std::optional<std::vector<Implementation>> answer_of(std::string_view text, cons
   // Layouts are large, so each is made where it stays.
   out.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    Implementation& way = out.emplace_back(Implementation{.name = std::string(words.word())});
-    way.reference = words.number() == 1;
-    way.src.reserve(node.src.size());
-    way.dst.reserve(node.dst.size());
-    for (const auto& [operands, layouts] : {std::pair{&node.src, &way.src}, std::pair{&node.dst, &way.dst}}) {
+    Implementation& implementation = out.emplace_back(Implementation{.name = std::string(words.word())});
+    implementation.reference = words.number() == 1;
+    implementation.src.reserve(node.src.size());
+    implementation.dst.reserve(node.dst.size());
+    for (const auto& [operands, layouts] :
+         {std::pair{&node.src, &implementation.src}, std::pair{&node.dst, &implementation.dst}}) {
       for (TensorId t : *operands) {
         if (t == kNone) {
           if (words.number() != -1) return std::nullopt;
@@ -285,9 +286,9 @@ std::unique_ptr<RememberingBackend> remembering_backend(const graph::Backend& ba
   return std::make_unique<RememberingBackend>(backend, std::move(file));
 }
 
-fs::path default_ways_file() {
+fs::path default_implementations_file() {
   const fs::path costs = default_cost_file();
-  return costs.empty() ? costs : costs.parent_path() / "ways.txt";
+  return costs.empty() ? costs : costs.parent_path() / "implementations.txt";
 }
 
 }  // namespace relayout::execute

@@ -1,15 +1,15 @@
 // Remembering backend: a backend whose answers are kept, so that each question is asked once on a machine.
 //
 //     auto onednn = onednn_backend(2);
-//     auto backend = remembering_backend(*onednn, default_ways_file());
+//     auto backend = remembering_backend(*onednn, default_implementations_file());
 //     optimize(graph, *backend, costs);                      // milliseconds where all is known
 //
 // A backend finds a node's implementations by making descriptors, which takes most of the time of planning. The file is
-// lines of text: "relayout-ways 1", one "KEY ANSWER" a question, "end COUNT". A key is made of everything that an
-// answer depends on, as keys of costs are (cost_cache.h). An answer of the file that does not fit its question is asked
-// for again. Questions with equal layouts are one question, whatever the strides of dims of extent 1; the layouts of
-// its answer have the strides that were asked for first. Several threads may ask at the same time and are answered one
-// after the other. make() is the backend's own.
+// lines of text: "relayout-implementations 1", one "KEY ANSWER" a question, "end COUNT". A key is made of everything
+// that an answer depends on, as keys of costs are (cost_cache.h). An answer of the file that does not fit its question
+// is asked for again. Questions with equal layouts are one question, whatever the strides of dims of extent 1; the
+// layouts of its answer have the strides that were asked for first. Several threads may ask at the same time and are
+// answered one after the other. make() is the backend's own.
 #pragma once
 
 #include <filesystem>
@@ -62,7 +62,7 @@ class RememberingBackend : public graph::Backend {
 
 std::unique_ptr<RememberingBackend> remembering_backend(const graph::Backend& backend, std::filesystem::path file = {});
 
-/// "ways.txt" in the folder of default_cost_file(); empty where that is empty.
-std::filesystem::path default_ways_file();
+/// "implementations.txt" in the folder of default_cost_file(); empty where that is empty.
+std::filesystem::path default_implementations_file();
 
 }  // namespace relayout::execute

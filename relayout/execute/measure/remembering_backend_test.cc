@@ -22,7 +22,8 @@ class Remembering : public testing::Test {
   void SetUp() override {
     if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
     backend_ = onednn_backend(1);
-    file_ = std::filesystem::path(testing::TempDir()) / ("relayout_ways_" + std::to_string(::getpid()) + ".txt");
+    file_ =
+        std::filesystem::path(testing::TempDir()) / ("relayout_implementations_" + std::to_string(::getpid()) + ".txt");
     std::filesystem::remove(file_);
   }
   void TearDown() override { std::filesystem::remove(file_); }
@@ -128,8 +129,9 @@ TEST_F(Remembering, WhatIsNoAnswerIsAskedAnew) {
 
 TEST_F(Remembering, DamagedFilesAreReplacedAndOthersLeftAlone) {
   for (const char* text :
-       {"", "relayout-ways", "relayout-ways 1\n", "relayout-ways 1\nend 1\n", "relayout-ways 1\nend 0\nmore\n",
-        "relayout-ways 1\nshort\nend 1\n", "something else", "relayout-ways 2\nend 0\n"}) {
+       {"", "relayout-implementations", "relayout-implementations 1\n", "relayout-implementations 1\nend 1\n",
+        "relayout-implementations 1\nend 0\nmore\n", "relayout-implementations 1\nshort\nend 1\n", "something else",
+        "relayout-implementations 2\nend 0\n"}) {
     std::ofstream(file_) << text;
     bool damaged = false;
     {
@@ -141,7 +143,8 @@ TEST_F(Remembering, DamagedFilesAreReplacedAndOthersLeftAlone) {
     }
     std::ifstream in(file_);
     const std::string after(std::istreambuf_iterator<char>(in), {});
-    EXPECT_EQ(damaged, text != std::string("something else") && text != std::string("relayout-ways 2\nend 0\n"));
+    EXPECT_EQ(damaged,
+              text != std::string("something else") && text != std::string("relayout-implementations 2\nend 0\n"));
     EXPECT_EQ(after == text, !damaged) << text;
     const auto again = remembering_backend(*backend_, file_);
     EXPECT_EQ(!again->file_error(), damaged) << text;

@@ -150,9 +150,9 @@ class OneDnnBackend : public Backend {
   void add_whole(const Graph& graph, const Node& node, const Implementation* forward,
                  std::vector<Implementation>& list) const {
     const std::vector<Implementation> before = list;
-    for (const Implementation& way : before) {
-      const Layouts layouts = joined(way.src, way.dst), bare = from_zero(layouts);
-      if (!way.reference || !takes_whole(node, bare)) continue;
+    for (const Implementation& implementation : before) {
+      const Layouts layouts = joined(implementation.src, implementation.dst), bare = from_zero(layouts);
+      if (!implementation.reference || !takes_whole(node, bare)) continue;
       auto is_faster = [](const Found& found, const Layouts&) { return !is_reference(found.desc.impl_info_str()); };
       if (walk(graph, node, forward, {bare}, is_faster, true)) add(list, made(node, whole_name(node), layouts));
     }

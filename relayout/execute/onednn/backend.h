@@ -1,7 +1,7 @@
 // The oneDNN backend: primitives of libdnnl in the layouts that a plan has chosen.
 //
 //     std::unique_ptr<graph::Backend> backend = execute::onednn_backend();
-//     for (const graph::Implementation& way : backend->implementations(graph, node, requests, {}, nullptr)) ...
+//     for (const graph::Implementation& candidate : backend->implementations(graph, node, requests, {}, nullptr)) ...
 //
 // It also offers this project's own kernels (names "relayout:..."), where the library has nothing or only a
 // reference implementation. Versions 2.6 (tested) and 3 of oneDNN are understood.

@@ -125,7 +125,7 @@ TEST(OneDnnBackward, SoftmaxOfDimsOfOne) {
 }
 
 /// Weights of one block that they fill are plain ones as well, which gemm takes.
-TEST(OneDnnWays, AreTheSameOfOneBlockAsOfNone) {
+TEST(OneDnnImplementations, AreTheSameOfOneBlockAsOfNone) {
   const std::unique_ptr<graph::Backend> backend = onednn_backend(1);
   const Dims dims{32, 48, 1, 1};
   graph::Graph g;
@@ -143,9 +143,9 @@ TEST(OneDnnWays, AreTheSameOfOneBlockAsOfNone) {
     const std::array<graph::LayoutRequest, 2> src{nhwc, diff};
     const std::array<graph::LayoutRequest, 1> dst{weights};
     std::vector<std::string> out;
-    for (const graph::Implementation& way : backend->implementations(g, 1, src, dst, nullptr)) {
-      EXPECT_EQ(way.dst[0], weights);
-      out.push_back(way.name);
+    for (const graph::Implementation& implementation : backend->implementations(g, 1, src, dst, nullptr)) {
+      EXPECT_EQ(implementation.dst[0], weights);
+      out.push_back(implementation.name);
     }
     std::ranges::sort(out);
     return out;
@@ -155,11 +155,11 @@ TEST(OneDnnWays, AreTheSameOfOneBlockAsOfNone) {
 }
 
 /// Parts of concats and views begin within memory, which a primitive does not see.
-TEST(OneDnnWays, AreTheSameWhereverAnOperandBegins) {
+TEST(OneDnnImplementations, AreTheSameWhereverAnOperandBegins) {
   const std::unique_ptr<graph::Backend> backend = onednn_backend(1);
-  const auto names = [](const std::vector<graph::Implementation>& ways) {
+  const auto names = [](const std::vector<graph::Implementation>& implementations) {
     std::vector<std::string> out;
-    for (const graph::Implementation& way : ways) out.push_back(way.name);
+    for (const graph::Implementation& each : implementations) out.push_back(each.name);
     return out;
   };
   Random random(7);
@@ -169,15 +169,16 @@ TEST(OneDnnWays, AreTheSameWhereverAnOperandBegins) {
     for (Pass pass : {Pass::forward_inference, Pass::backward_data, Pass::backward_weights, Pass::backward}) {
       if (graph::is_view(kind) || graph::signature(kind, pass).src.empty()) continue;
       const RandomNode node = random_node(random, kind, pass, DType::f32);
-      for (const graph::Implementation& way : backend->implementations(node.graph, node.id, {}, {}, nullptr)) {
-        std::vector<graph::LayoutRequest> src = way.src;
+      for (const graph::Implementation& implementation :
+           backend->implementations(node.graph, node.id, {}, {}, nullptr)) {
+        std::vector<graph::LayoutRequest> src = implementation.src;
         const std::vector<std::string> want =
-            names(backend->implementations(node.graph, node.id, src, way.dst, nullptr));
+            names(backend->implementations(node.graph, node.id, src, implementation.dst, nullptr));
         std::vector<Digits> digits;
         for (int d = 0; d < src[0]->ndims(); ++d) digits.push_back(src[0]->digits_of(d));
         src[0] = Layout::from_digits(src[0]->dims(), digits, src[0]->offset0() + 17);
         const std::vector<graph::Implementation> there =
-            backend->implementations(node.graph, node.id, src, way.dst, nullptr);
+            backend->implementations(node.graph, node.id, src, implementation.dst, nullptr);
         EXPECT_EQ(names(there), want) << name(kind) << ' ' << name(pass);
         for (const graph::Implementation& other : there) EXPECT_EQ(other.src[0], src[0]);
         ++compared;

@@ -14,7 +14,8 @@ dnnl::algorithm pooling_algorithm(graph::PoolingAlgorithm algorithm) {
   }
 }
 
-/// Whether oneDNN's own way to lay places of the destination on the source gives the same.
+/// Whether these attributes map places of the destination to places of the source as oneDNN does (its default), in
+/// every spatial dim of these extents.
 bool as_half_pixel(const graph::ResamplingAttributes& attributes, const Dims& src, const Dims& dst) {
   const graph::ResamplingAttributes theirs{.algorithm = attributes.algorithm};
   for (int d = 2; d < src.size(); ++d) {

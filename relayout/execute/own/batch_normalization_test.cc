@@ -1,5 +1,5 @@
-// The own batch normalization where its tiles and groups end: every way, in every pair of layouts, against the
-// reference. (Small shapes of every rank are among those of onednn/backend_test.cc.)
+// The own batch normalization where its tiles and groups end: every implementation, in every pair of layouts, against
+// the reference. (Small shapes of every rank are among those of onednn/backend_test.cc.)
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -73,11 +73,12 @@ void expect_variance(const char* tag, const std::function<float(int64_t)>& value
   const Dims& dims = pair.graph.tensor(0).dims;
   const Layout layout = Format::parse(tag).bind(dims);
   const std::vector<graph::LayoutRequest> requests{layout};
-  const auto ways = backend->implementations(pair.graph, pair.forward, requests, requests, nullptr);
-  const auto own = std::ranges::find_if(ways, [&](const graph::Implementation& way) {
-    return way.name == "relayout:batch_normalization" && way.src[0] == layout && way.dst[0] == layout;
+  const auto implementations = backend->implementations(pair.graph, pair.forward, requests, requests, nullptr);
+  const auto own = std::ranges::find_if(implementations, [&](const graph::Implementation& implementation) {
+    return implementation.name == "relayout:batch_normalization" && implementation.src[0] == layout &&
+           implementation.dst[0] == layout;
   });
-  ASSERT_NE(own, ways.end()) << tag;
+  ASSERT_NE(own, implementations.end()) << tag;
   graph::Values values(static_cast<std::size_t>(Layout::contiguous(dims).elements()));
   std::vector<float> plain(values.size()), x(static_cast<std::size_t>(layout.span())), y(x.size()), mean(20),
       variance(20);

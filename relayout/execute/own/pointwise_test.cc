@@ -1,4 +1,4 @@
-// Own kernels of single elements and of pairs of them: every way to run them, in many layouts, against the reference.
+// Own kernels of single elements and of pairs of them: every implementation, in many layouts, against the reference.
 #include <gtest/gtest.h>
 
 #include "tests/support/node_check.h"

@@ -57,8 +57,8 @@ class Planner {
   CopyId reorder(TensorId t, const Layout& layout, CopyId view_of = kNone) {
     return copies[t] = add({.tensor = t, .layout = layout, .from = copies.at(t), .view_of = view_of});
   }
-  /// The ways to run a node with its sources as they are and this first destination.
-  std::vector<Implementation> ways(NodeId id, const Layout& layout) const {
+  /// The implementations of a node with its sources as they are and this first destination.
+  std::vector<Implementation> implementations_of(NodeId id, const Layout& layout) const {
     const Node& node = graph_.node(id);
     std::vector<graph::LayoutRequest> src, dst = {layout};
     for (TensorId t : node.src) {
@@ -67,25 +67,26 @@ class Planner {
     }
     return backend_.implementations(graph_, id, src, dst, nullptr);
   }
-  /// Runs a node into a copy of that layout, by the first way there is.
+  /// Runs a node into a copy of that layout, by the first implementation that is offered.
   void node(NodeId id, const Layout& layout, CopyId view_of = kNone) {
-    const std::vector<Implementation> found = ways(id, layout);
+    const std::vector<Implementation> found = implementations_of(id, layout);
     ASSERT_FALSE(found.empty()) << graph_.node(id).name;
     node(id, found[0], view_of);
   }
-  void node(NodeId id, const Implementation& way, CopyId view_of = kNone) {
+  void node(NodeId id, const Implementation& implementation, CopyId view_of = kNone) {
     const Node& node = graph_.node(id);
     graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
-    planned = {.implementation = way.name, .reference = way.reference};
+    planned = {.implementation = implementation.name, .reference = implementation.reference};
     for (std::size_t i = 0; i < node.src.size(); ++i) {
       const TensorId t = node.src[i];
       const bool constant = t != kNone && graph_.tensor(t).constant();
-      if (constant && plan.copy(copies.at(t)).layout != *way.src[i]) reorder(t, *way.src[i]);
+      if (constant && plan.copy(copies.at(t)).layout != *implementation.src[i]) reorder(t, *implementation.src[i]);
       planned.src.push_back(t == kNone ? kNone : copies.at(t));
     }
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
       const TensorId t = node.dst[i];
-      if (t != kNone) copies[t] = add({.tensor = t, .layout = *way.dst[i], .view_of = i == 0 ? view_of : kNone});
+      if (t != kNone)
+        copies[t] = add({.tensor = t, .layout = *implementation.dst[i], .view_of = i == 0 ? view_of : kNone});
       planned.dst.push_back(t == kNone ? kNone : copies.at(t));
     }
   }
@@ -202,13 +203,14 @@ TEST_F(InMemory, NodesInPlaceEqualTheReference) {
         planner.input(a, format);
         planner.input(b, format);
         planner.node(0, in(format, graph, x));
-        for (const Implementation& way : planner.ways(1, in(format, graph, x))) {
-          if (*way.src[0] != *way.dst[0]) continue;
-          SCOPED_TRACE(std::string(name(kind)) + " " + way.name + " " + format + " " + std::to_string(channels));
+        for (const Implementation& implementation : planner.implementations_of(1, in(format, graph, x))) {
+          if (*implementation.src[0] != *implementation.dst[0]) continue;
+          SCOPED_TRACE(std::string(name(kind)) + " " + implementation.name + " " + format + " " +
+                       std::to_string(channels));
           Planner each = planner;
-          each.node(1, way, each.copies.at(x));
+          each.node(1, implementation, each.copies.at(x));
           expect_equal(graph, each.done(), values, want);
-          ++implementations[std::string(name(kind)) + " " + way.name];
+          ++implementations[std::string(name(kind)) + " " + implementation.name];
           ++runs;
         }
       }
@@ -265,7 +267,7 @@ TEST_F(InMemory, NestedConcatsMoveNothing) {
           const Layout part = net.part(Parts::kInner, static_cast<std::size_t>(n), inner);
           const TensorId t = net.graph.node(n).dst[0];
           // Parts with gaps, those of several images or between channels, not every primitive can write.
-          if (!planner.ways(n, part).empty()) {
+          if (!planner.implementations_of(n, part).empty()) {
             planner.node(n, part, inner_copy);
           } else {
             planner.node(n, in(format, net.graph, t));

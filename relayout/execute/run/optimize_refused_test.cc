@@ -20,7 +20,7 @@ using graph::NodeId;
 using graph::TensorId;
 using graph::Values;
 
-/// Another backend's ways, but for destinations that begin within memory.
+/// Another backend's implementations, except those with destinations that begin within memory.
 class WritesFromZero : public graph::Backend {
  public:
   explicit WritesFromZero(const graph::Backend& backend) : backend_(backend) {}
@@ -33,13 +33,13 @@ class WritesFromZero : public graph::Backend {
     if (std::ranges::any_of(dst, begins_within)) return {};
     return backend_.implementations(graph, node, src, dst, forward);
   }
-  std::unique_ptr<graph::Executable> make(const Graph& graph, NodeId node, const Implementation& way,
-                                          const Implementation* forward_way,
+  std::unique_ptr<graph::Executable> make(const Graph& graph, NodeId node, const Implementation& implementation,
+                                          const Implementation* forward_implementation,
                                           graph::Executable* forward) const override {
-    if (std::ranges::any_of(way.dst, begins_within)) {
+    if (std::ranges::any_of(implementation.dst, begins_within)) {
       throw Error(ErrorCode::unsupported, "a destination begins within memory");
     }
-    return backend_.make(graph, node, way, forward_way, forward);
+    return backend_.make(graph, node, implementation, forward_implementation, forward);
   }
 
  private:
