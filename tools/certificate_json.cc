@@ -1,4 +1,4 @@
-// Writing the certificate of a plan.
+// Writes the certificate of a plan as JSON.
 #include "tools/certificate_json.h"
 
 #include <bit>
@@ -70,7 +70,8 @@ class Writer {
  private:
   const solve::ProblemOperation& problem_operation(std::size_t o) const { return space_.problem.operations[o]; }
 
-  /// The copy of the plan in each placement, by the order in which both make them. A plan leaves out what nobody reads.
+  /// Finds the copy of the plan that lies in each placement of tensor t. The solver's reorders and the plan's copies
+  /// are walked in the same order. Reorders whose result nobody reads have no copy, because the plan leaves them out.
   void find_copies(TensorId t) {
     copies_.emplace_back(space_.placements[at(t)].size(), kNone);
     std::vector<bool> taken(plan_.plan.copies.size(), false);
@@ -93,7 +94,8 @@ class Writer {
     }
   }
 
-  /// A part lies at an offset that its placement does not know.
+  /// Whether a copy can be the one in a placement. Layouts of parts of concats are not compared, because the placement
+  /// does not know the offset of the part.
   static bool fits(const Copy& copy, const Placement& placement) {
     if (copy.from == kNone) return true;
     const bool part = placement.part_of != kNone;

@@ -1,19 +1,23 @@
-// The certificate of a plan as JSON: what could be chosen and what it costs, what is chosen, and the proof that nothing
-// costs less. How they go together is in check_proof.h.
+// The certificate of a plan as JSON: what could be chosen and what each choice costs, what was chosen, and the proof
+// that no other choices cost less. check_proof.h explains how these make a proof.
 //
-//     "operations" inputs and constants, the plan's primitives in their order, then outputs. Each has "name", "src" and
-//                  "dst" (tensors); constants have "constant"; and primitives "primitive" (its number in the plan) and
-//                  "hint" (the operation of the forward one, where choices depend on its); and
-//     "choices"    of each: "us" (null is impossible), "src" (one list a tensor: the places of which it reads any),
-//                  "dst" (the place it writes of each), "with_hint" (choices of the hint with which it goes; without it
-//                  all), and of primitives "implementation" and, where it writes over its first source, "in_place"
-//     "tensors"    "name", "places" (layouts; in the plan's memory where the plan has it there), "reorder_us"
-//                  (from each place to each)
-//     "choices", "reorders"   what is chosen: a number an operation; "tensor", "from", "to"
-//     "cliques"    "scope" (variables: the operations, then the tensors), "tables" (variables of each)
-//     "messages"   "from", "to" (cliques), "scope", "values"
-//     "bound"      what the cliques prove
-//     "search"     true where a search over all that the cliques leave open went on from there
+//     "operations" a list: inputs and constants, then the plan's primitives in their order, then outputs. Each has
+//                  "name", "src" and "dst" (numbers of tensors) and "choices". A constant has "constant". A primitive
+//                  has "primitive" (its number in the plan), and "hint" (the operation of its forward primitive) where
+//                  its choices depend on the choice of that
+//       "choices"  a list of what the operation can do: "us" (its time; null: impossible), "src" (for each tensor that
+//                  it reads, the places of which any will do), "dst" (for each tensor that it writes, the place),
+//                  "with_hint" (the choices of the hint that it can be combined with; absent: all). A primitive also
+//                  has "implementation", and "in_place" where it writes over its first source
+//     "tensors"    a list: "name", "places" (placements: a layout each; where the plan has a copy in a place, the
+//     layout
+//                  of that copy), "reorder_us" (the time of a reorder from each place to each)
+//     "choices"    the number of the choice of each operation
+//     "reorders"   the reorders that were chosen: "tensor", "from", "to"
+//     "cliques"    a list: "scope" (variables: the operations, then the tensors), "tables" (each by its variables)
+//     "messages"   a list: "from" and "to" (cliques), "scope", "values"
+//     "bound"      the lower bound that the cliques together prove
+//     "search"     true where the solver then proved a higher bound by a search, which the certificate does not show
 #pragma once
 
 #include "relayout/graph/optimize/optimize.h"
@@ -21,7 +25,7 @@
 
 namespace relayout::tools {
 
-/// `names` are the tensors', as the plan's JSON has them.
+/// `names` are the names of the tensors that the JSON of the plan has.
 Json certificate_json(const graph::Graph& graph, const graph::OptimalPlan& plan, const std::vector<std::string>& names);
 
 }  // namespace relayout::tools

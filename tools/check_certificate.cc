@@ -1,4 +1,4 @@
-// Reading a certificate: see certificate_json.h for what it holds.
+// Reads a certificate (certificate_json.h says what it holds), and compares what a plan claims with what it proves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,15 @@
 namespace relayout::tools::check {
 namespace {
 
-/// Of the cost: sums of thousands of terms round differently by their order.
+/// The share of the plan's cost by which two sums may differ: sums of thousands of terms round differently in different
+/// orders.
 constexpr double kTolerance = 1e-9;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 void expect_size(const JsonItem& item, std::size_t size, const char* of) {
   if (item.size() != size)
-    bad_item(item.where, fmt::format("has {} elements, of {} there are {}", item.size(), of, size));
+    bad_item(item.where, fmt::format("has {} elements, but there are {} {}", item.size(), size, of));
 }
 
 std::vector<double> read_costs(const JsonItem& item) {
@@ -35,14 +36,15 @@ double read_cost(const JsonItem& item) {
 
 std::vector<int> read_scope(const JsonItem& item, std::size_t variables) {
   std::vector<int> out = item.indices(variables);
-  if (std::set<int>(out.begin(), out.end()).size() != out.size()) bad_item(item.where, "has a variable twice");
+  if (std::set<int>(out.begin(), out.end()).size() != out.size()) bad_item(item.where, "names a variable twice");
   return out;
 }
 
 proof::Tensor read_tensor(const JsonItem& item) {
   item.expect_keys({"name", "places", "reorder_us"});
   const std::size_t places = item["places"].size();
-  if (places > proof::kMaxPlaces) bad_item(item["places"].where, fmt::format("over {} places", proof::kMaxPlaces));
+  if (places > proof::kMaxPlaces)
+    bad_item(item["places"].where, fmt::format("has {} elements; at most {} are allowed", places, proof::kMaxPlaces));
   for (const JsonItem& place : item["places"].list()) place.text();
   proof::Tensor out{.places = static_cast<int>(places)};
   expect_size(item["reorder_us"], places, "places");
@@ -51,7 +53,8 @@ proof::Tensor read_tensor(const JsonItem& item) {
     for (double us : read_costs(row)) out.reorder_us.push_back(us);
   }
   for (std::size_t p = 0; p < places; ++p) {
-    if (out.reorder_us[p * (places + 1)] != 0) bad_item(item["reorder_us"].where, "a reorder of nothing has a cost");
+    if (out.reorder_us[p * (places + 1)] != 0)
+      bad_item(item["reorder_us"].where, "a reorder from a place to itself has a cost");
   }
   return out;
 }
@@ -59,7 +62,7 @@ proof::Tensor read_tensor(const JsonItem& item) {
 proof::PlacementSet read_places(const JsonItem& item, int places) {
   proof::PlacementSet out = 0;
   for (int place : item.indices(at(places))) {
-    if ((out >> place & 1) != 0) bad_item(item.where, "has a place twice");
+    if ((out >> place & 1) != 0) bad_item(item.where, "names a place twice");
     out |= proof::PlacementSet{1} << place;
   }
   return out;
@@ -74,7 +77,7 @@ class Reader {
     for (const JsonItem& tensor : out_.tensors) {
       out_.names.push_back(tensor["name"].text());
       if (!taken_.insert(out_.names.back()).second)
-        bad_item(tensor.where, in_quotes(out_.names.back()) + " is there twice");
+        bad_item(tensor.where, "the name " + in_quotes(out_.names.back()) + " occurs twice");
       out_.problem.tensors.push_back(read_tensor(tensor));
     }
     written_.resize(out_.tensors.size(), false);
@@ -103,7 +106,7 @@ class Reader {
                          .dst = item["dst"].indices(out_.tensors.size())};
     for (int t : out.src) {
       if (!written_[at(t)])
-        bad_item(item["src"].where, fmt::format("{} is not written before", in_quotes(out_.names[at(t)])));
+        bad_item(item["src"].where, fmt::format("no earlier operation writes {}", in_quotes(out_.names[at(t)])));
     }
     for (int t : out.dst) {
       if (written_[at(t)]) bad_item(item["dst"].where, in_quotes(out_.names[at(t)]) + " is written twice");
@@ -134,7 +137,7 @@ class Reader {
       out.dst.push_back(item["dst"][i].index(at(out_.problem.tensors[at(of.dst[i])].places)));
     }
     if (item.has("with_hint")) {
-      if (of.hint < 0) bad_item(item["with_hint"].where, "there is no hint");
+      if (of.hint < 0) bad_item(item["with_hint"].where, "the operation has no hint");
       out.with_hint = item["with_hint"].indices(out_.problem.operations[at(of.hint)].choices.size());
       if (out.with_hint.empty()) bad_item(item["with_hint"].where, "has no choices");
     }
@@ -159,7 +162,7 @@ class Reader {
       message.scope = read_scope(item["scope"], variables);
       message.values = item["values"].costs();
       const bool finite = std::ranges::all_of(message.values, [](double value) { return std::isfinite(value); });
-      if (!finite) bad_item(item["values"].where, "holds null, which nothing can be added to");
+      if (!finite) bad_item(item["values"].where, "holds null, which is infinity: a message must be finite");
     }
   }
 
@@ -186,14 +189,15 @@ Verdict prove(const JsonItem& plan, const CertificateFile& file) {
   };
   expect(plan["cost_us"], out.cost, "what is chosen costs");
   expect(file.json["bound"], out.bound, "the cliques together prove");
-  // A plan may claim more than the certificate shows where a search went on from there, and says so.
+  // The solver may have searched on after it made the certificate. Where the file says so ("search"), the plan may
+  // claim a smaller gap than the certificate proves.
   const bool claimed = plan["optimal"].boolean(), searched = file.json.has("search") && file.json["search"].boolean();
   const double gap = plan["gap"].number();
   const bool agrees = searched ? gap >= 0 && gap <= out.gap + kTolerance : std::abs(gap - out.gap) <= kTolerance;
-  if (!agrees) bad_item("gap", fmt::format("{}, but the certificate leaves {:.9g}", gap, out.gap));
+  if (!agrees) bad_item("gap", fmt::format("{}, but the certificate leaves a gap of {:.9g}", gap, out.gap));
   if (claimed != out.optimal && !(claimed && searched)) {
-    bad_item("optimal",
-             fmt::format("{}, but the plan costs {:.9g} us and {:.9g} us are proven", claimed, out.cost, out.bound));
+    bad_item("optimal", fmt::format("{}, but the plan costs {:.9g} us and the proven lower bound is {:.9g} us", claimed,
+                                    out.cost, out.bound));
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// A certificate beside the model that it is said to be of.
+// Compares a certificate with the model that it is said to be about.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ using graph::TensorId;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// The operations are walked as a model's must stand: what nothing writes, nodes, outputs.
+/// Walks the certificate's operations, which stand in this order: one for each tensor that no node writes (inputs and
+/// constants), one for each node, one for each output of the model.
 class Comparison {
  public:
   Comparison(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names)
@@ -44,10 +45,12 @@ class Comparison {
  private:
   void expect_count(std::size_t count) const {
     if (file_.operations.size() == count) return;
-    bad_item("certificate.operations", fmt::format("are {}, of the model {}", file_.operations.size(), count));
+    bad_item("certificate.operations",
+             fmt::format("there are {}, but the model has {}", file_.operations.size(), count));
   }
 
-  /// The next operation reads and writes these, and has that name.
+  /// The next operation must read `src`, write `dst` and have the name `called`. `what` is the part of the model that
+  /// it stands for, for messages.
   void expect(const std::vector<TensorId>& dst, const std::vector<TensorId>& src, const std::string& what,
               const std::string& called) const {
     const auto present = [](std::vector<TensorId> tensors) {
@@ -60,15 +63,15 @@ class Comparison {
       bad_item(item.where, "reads or writes other tensors than the model's " + what);
     }
     const JsonItem is = item["name"];
-    if (is.text() != called) bad_item(is.where, in_quotes(is.text()) + ", in the model " + in_quotes(called));
+    if (is.text() != called) bad_item(is.where, in_quotes(is.text()) + ", but " + in_quotes(called) + " in the model");
   }
-  /// The next operation is that primitive of the model, or (-1) none.
+  /// The next operation must be the primitive of that number, or with -1 no primitive.
   void expect_primitive(int number) const {
     const JsonItem& item = file_.operations[next_];
     const int is = item.has("primitive") ? item["primitive"].index(graph_.nodes.size()) : -1;
     if (is == number) return;
-    bad_item(item.where, number < 0 ? "is a primitive, in the model it is none"
-                                    : fmt::format("is not primitive {}, as in the model", number));
+    bad_item(item.where, number < 0 ? "is a primitive, but is none in the model"
+                                    : fmt::format("must be primitive {}, as in the model", number));
   }
 
   void compare_source(TensorId t) {
@@ -78,7 +81,8 @@ class Comparison {
     const JsonItem& item = file_.operations[next_];
     const bool constant = item.has("constant") && item["constant"].boolean();
     if (constant != tensor.constant())
-      bad_item(item.where, "is " + std::string(constant ? "a" : "no") + " constant, unlike in the model");
+      bad_item(item.where,
+               std::string(constant ? "is a constant, but not" : "is no constant, but is one") + " in the model");
     expect_layout(t, file_.problem.operations[next_].choices, false);
     ++next_;
   }
@@ -88,12 +92,14 @@ class Comparison {
     expect_primitive(static_cast<int>(next_ - first));
     const int hint = file_.problem.operations[next_].hint;
     if (hint >= 0 && (node.hint == kNone || at(hint) != first + at(node.hint))) {
-      bad_item(file_.operations[next_].where + ".hint", fmt::format("{} is not the forward one of the model", hint));
+      bad_item(file_.operations[next_].where + ".hint",
+               fmt::format("{} is not the forward node that the model names", hint));
     }
     ++next_;
   }
 
-  /// What is fixed can be no other: a constant is row-major, inputs and outputs may have a layout.
+  /// Some layouts are fixed, and no choice may have another one: a constant is row-major, and an input or output has
+  /// the layout that the model gives it, if any. `read`: the operation reads the tensor (an output of the model).
   void expect_layout(TensorId t, const std::vector<proof::Choice>& choices, bool read) const {
     const graph::Tensor& tensor = graph_.tensor(t);
     if (!tensor.constant() && !tensor.layout) return;
@@ -104,9 +110,9 @@ class Comparison {
       for (std::size_t p = 0; p < places.size(); ++p) {
         const bool there = read ? (choice.src[0] >> p & 1) != 0 : choice.dst[0] == static_cast<int>(p);
         if (!there || places[p].text() == wanted) continue;
-        bad_item(places[p].where, fmt::format("{} of {} {} in {}, in the model in {}", in_quotes(tensor.name),
-                                              read ? "an output" : "an input or constant", read ? "leaves" : "is",
-                                              in_quotes(places[p].text()), in_quotes(wanted)));
+        bad_item(places[p].where,
+                 fmt::format("{} {} is in {}, but in {} in the model", read ? "the output" : "the input or constant",
+                             in_quotes(tensor.name), in_quotes(places[p].text()), in_quotes(wanted)));
       }
     }
   }
@@ -121,7 +127,7 @@ class Comparison {
 }  // namespace
 
 void compare_model(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names) {
-  if (file.names != names) bad_item("certificate.tensors", "are not the model's, in its order");
+  if (file.names != names) bad_item("certificate.tensors", "must be those of the model, in its order");
   Comparison(file, graph, names).run();
 }
 

@@ -1,4 +1,4 @@
-// A plan beside its certificate: the copies and primitives are those that the certificate's choices name.
+// Compares a plan with its certificate: its copies and primitives must be those that the certificate's choices name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr int kNone = -1;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// One of the plan's.
+/// A copy of the plan, as the file has it.
 struct FileCopy {
   JsonItem json;
   std::string tensor, layout;
@@ -40,17 +40,19 @@ class Comparison {
       bad_item(primitives[at(primitives_)].where,
                "is not in the certificate: " + in_quotes(primitives[at(primitives_)]["name"].text()));
     }
-    if (outputs_ != plan_["outputs"].size()) bad_item("outputs", fmt::format("the certificate has {}", outputs_));
+    if (outputs_ != plan_["outputs"].size())
+      bad_item("outputs", fmt::format("there are {}, but the certificate has {}", plan_["outputs"].size(), outputs_));
     for (const JsonItem& item : plan_["inputs"].list()) {
       const int id = item.index(copies_.size());
       const auto found = given_.find(id);
-      if (found == given_.end()) bad_item(item.where, copy(id).name() + " is no input, or there twice");
+      if (found == given_.end())
+        bad_item(item.where, copy(id).name() + " is no input of the certificate, or is listed twice");
       given_.erase(found);
     }
-    if (!given_.empty()) bad_item("inputs", "lack " + copy(*given_.begin()).name());
+    if (!given_.empty()) bad_item("inputs", copy(*given_.begin()).name() + " is missing");
     for (std::size_t c = 0; c < copies_.size(); ++c) {
       if (copies_[c].view_of == kNone || explained_[c]) continue;
-      bad_item(copies_[c].json.where, copies_[c].name() + " lies in another's memory; in the certificate it does not");
+      bad_item(copies_[c].json.where, copies_[c].name() + " lies in another copy's memory, but not in the certificate");
     }
   }
 
@@ -63,7 +65,7 @@ class Comparison {
   void read_copies() {
     const JsonItem tensors = plan_["tensors"], copies = plan_["copies"];
     if (tensors.size() != file_.names.size()) {
-      bad_item("tensors", fmt::format("are {}, in the certificate {}", tensors.size(), file_.names.size()));
+      bad_item("tensors", fmt::format("there are {}, but the certificate has {}", tensors.size(), file_.names.size()));
     }
     for (const std::string& name : file_.names) {
       numbers_[name] = static_cast<int>(dims_.size());
@@ -81,13 +83,13 @@ class Comparison {
     }
     for (const FileCopy& of : copies_) {
       if (of.from == kNone || copy(of.from).tensor == of.tensor) continue;
-      bad_item(of.json.where, of.name() + " is a reorder of " + copy(of.from).name());
+      bad_item(of.json.where, of.name() + " is made from " + copy(of.from).name() + ", a copy of another tensor");
     }
     explained_.resize(copies_.size(), false);
     for (const proof::Tensor& tensor : file_.problem.tensors) made_.emplace_back(at(tensor.places), kNone);
   }
 
-  /// What operations write; each tensor is there once besides its reorders.
+  /// Finds the copies that operations write. Of each tensor, at most one copy is not made by a reorder.
   void find_written() {
     std::vector<int> written(file_.names.size(), kNone);
     written_ = written;
@@ -99,19 +101,20 @@ class Comparison {
     for (std::size_t c = 0; c < copies_.size(); ++c) {
       if (copies_[c].from != kNone) continue;
       const std::size_t t = at(numbers_.at(copies_[c].tensor));
-      if (written[t] == kNone) bad_item(copies_[c].json.where, copies_[c].name() + " is written by nothing");
+      if (written[t] == kNone)
+        bad_item(copies_[c].json.where, copies_[c].name() + " is made by no reorder and written by no operation");
       if (written_[t] != kNone) {
-        bad_item(copies_[c].json.where, copies_[c].name() + " is there without a reorder, as another is");
+        bad_item(copies_[c].json.where, copies_[c].name() + " is the second copy of its tensor that no reorder makes");
       }
       written_[t] = made_[t][at(written[t])] = static_cast<int>(c);
       if (const std::string wanted = place(static_cast<int>(t), written[t]); copies_[c].layout != wanted) {
         bad_item(copies_[c].json.where + ".layout",
-                 fmt::format("{}, in the certificate in {}", copies_[c].name(), in_quotes(wanted)));
+                 fmt::format("{}, but in {} in the certificate", copies_[c].name(), in_quotes(wanted)));
       }
     }
   }
 
-  /// What the plan lists, and where.
+  /// The reorders that the plan lists, each with its place in the file.
   std::multimap<Reorder, std::string> listed_reorders() const {
     std::multimap<Reorder, std::string> out;
     for (const char* key : {"reorders", "load_reorders"}) {
@@ -122,7 +125,8 @@ class Comparison {
     return out;
   }
 
-  /// Each of the certificate is one of the plan's copies and one that it lists, in the order of both.
+  /// Each reorder of the certificate makes one of the plan's copies and is one that the plan lists, and there are no
+  /// others. Where several make the same layout from the same copy, they are taken in the order of both.
   void find_reorders() {
     std::multimap<Reorder, std::string> listed = listed_reorders();
     std::multimap<std::pair<int, std::string>, int> made_from;
@@ -133,11 +137,12 @@ class Comparison {
     for (const auto& [t, from, to] : file_.chosen.reorders) {
       const Reorder reorder{file_.names[at(t)], place(t, from), place(t, to)};
       const auto copy = made_from.find({made_[at(t)][at(from)], place(t, to)});
-      if (copy == made_from.end()) bad_item("copies", described(reorder) + " makes none; the certificate has it");
+      if (copy == made_from.end())
+        bad_item("copies", "none is made by the certificate's reorder of " + described(reorder));
       made_[at(t)][at(to)] = copy->second;
       made_from.erase(copy);
       const auto found = listed.find(reorder);
-      if (found == listed.end()) bad_item("reorders", described(reorder) + " is missing; the certificate has it");
+      if (found == listed.end()) bad_item("reorders", described(reorder) + " is missing, but is in the certificate");
       listed.erase(found);
     }
     if (!made_from.empty()) {
@@ -154,18 +159,18 @@ class Comparison {
                        in_quotes(std::get<2>(reorder)));
   }
 
-  /// Of each tensor, the layout in which it is written.
+  /// "layouts" has, for each tensor, the layout in which it is written.
   void compare_layouts() const {
     const JsonItem layouts = plan_["layouts"];
     for (std::size_t t = 0; t < file_.names.size(); ++t) {
-      if (written_[t] == kNone) bad_item("copies", in_quotes(file_.names[t]) + " has none that something writes");
+      if (written_[t] == kNone) bad_item("copies", in_quotes(file_.names[t]) + " has no copy that an operation writes");
       const JsonItem layout = layouts[file_.names[t]];
       const std::string& wanted = copy(written_[t]).layout;
       if (layout.text() != wanted) {
-        bad_item(layout.where, fmt::format("{}, the copy is in {}", in_quotes(layout.text()), in_quotes(wanted)));
+        bad_item(layout.where, fmt::format("{}, but the copy is in {}", in_quotes(layout.text()), in_quotes(wanted)));
       }
     }
-    if (layouts.size() != file_.names.size()) bad_item("layouts", "has tensors that the certificate has not");
+    if (layouts.size() != file_.names.size()) bad_item("layouts", "names tensors that are not in the certificate");
   }
 
   void compare_operation(std::size_t o) {
@@ -174,12 +179,12 @@ class Comparison {
     const proof::Choice& choice = op.choices[at(file_.chosen.choices[o])];
     if (operation.has("primitive")) {
       const int number = operation["primitive"].index(plan_["primitives"].size());
-      if (number != primitives_++) bad_item(operation["primitive"].where, "is not the one after those before it");
+      if (number != primitives_++) bad_item(operation["primitive"].where, "primitives must stand in their order");
       return compare_primitive(operation, op, choice, file_.choice(o), plan_["primitives"][at(number)]);
     }
     if (op.src.empty() == op.dst.empty()) bad_item(operation.where, "is no primitive, input, constant or output");
     if (op.src.size() == 1) compare_read(plan_["outputs"][outputs_++], op.src[0], choice.src[0], "the output");
-    if (op.dst.size() > 1) bad_item(operation.where, "is several inputs");
+    if (op.dst.size() > 1) bad_item(operation.where, "writes several tensors, which only a primitive may");
     const bool constant = operation.has("constant") && operation["constant"].boolean();
     for (int t : op.dst) {
       if (!constant) given_.insert(written_[at(t)]);
@@ -192,7 +197,7 @@ class Comparison {
          {std::pair{"name", operation["name"]}, {"implementation", label["implementation"]}}) {
       if (primitive[key].text() == wanted.text()) continue;
       bad_item(primitive[key].where,
-               in_quotes(primitive[key].text()) + ", in the certificate " + in_quotes(wanted.text()));
+               in_quotes(primitive[key].text()) + ", but " + in_quotes(wanted.text()) + " in the certificate");
     }
     const std::string called = primitive["name"].text();
     std::vector<int> src, dst;
@@ -208,18 +213,18 @@ class Comparison {
     compare_memory(label, primitive, src, dst);
   }
 
-  /// Those of a primitive's copies that are present.
+  /// The copies that a primitive reads or writes. Operands that are absent (null) are left out.
   static std::vector<JsonItem> operands(const JsonItem& item, std::size_t count) {
     std::vector<JsonItem> out;
     for (JsonItem& operand : item.list()) {
       if (!operand.json.is_null()) out.push_back({operand.json, std::move(operand.where)});
     }
     if (out.size() != count)
-      bad_item(item.where, fmt::format("has {} copies, in the certificate {}", out.size(), count));
+      bad_item(item.where, fmt::format("has {} copies, but {} in the certificate", out.size(), count));
     return out;
   }
 
-  /// The copy, which is that of one of these places.
+  /// The number of the copy that an operand names. It must lie in one of these places of tensor t.
   int compare_read(const JsonItem& item, int t, proof::PlacementSet places, const std::string& reader) const {
     const int id = item.index(copies_.size());
     std::string allowed;
@@ -229,8 +234,8 @@ class Comparison {
       if (made == id) return id;
       allowed += (allowed.empty() ? "" : " or ") + fmt::format("copy {}, {}", made, copy(made).name());
     }
-    bad_item(item.where, fmt::format("{} has copy {}, {}, in the certificate {}", in_quotes(reader), id,
-                                     copy(id).name(), allowed.empty() ? "one that is not made" : allowed));
+    bad_item(item.where, fmt::format("{} has copy {}, {}, but in the certificate {}", in_quotes(reader), id,
+                                     copy(id).name(), allowed.empty() ? "a place that nothing makes" : allowed));
   }
 
   void compare_names(const JsonItem& layouts, const std::vector<int>& src, const std::vector<int>& dst) const {
@@ -240,17 +245,21 @@ class Comparison {
     }
     for (const auto& [name, layout] : wanted) {
       const JsonItem item = layouts[name];
-      if (item.text() != layout) bad_item(item.where, in_quotes(item.text()) + ", the copy is in " + in_quotes(layout));
+      if (item.text() != layout)
+        bad_item(item.where, in_quotes(item.text()) + ", but the copy is in " + in_quotes(layout));
     }
-    if (layouts.size() != wanted.size()) bad_item(layouts.where, "has tensors that are no operands");
+    if (layouts.size() != wanted.size())
+      bad_item(layouts.where, "names tensors that are not operands of the primitive");
   }
 
-  /// Copies lie in each other's memory where the label says so.
+  /// Copies must lie in each other's memory where the choice (`label`) says so: in views, in concats that move nothing,
+  /// and where a primitive writes over its source.
   void compare_memory(const JsonItem& label, const JsonItem& primitive, const std::vector<int>& src,
                       const std::vector<int>& dst) {
     const auto expect_in = [&](int inner, int outer, const char* how) {
       if (copy(inner).view_of != outer)
-        bad_item(copy(inner).json.where, copy(inner).name() + " is not " + how + ", as the certificate says");
+        bad_item(copy(inner).json.where,
+                 copy(inner).name() + " is not " + how + ", but the certificate says that it is");
       explained_[at(inner)] = true;
     };
     if (src.empty() || dst.empty()) return;
@@ -269,7 +278,7 @@ class Comparison {
   std::vector<FileCopy> copies_;
   std::vector<int> written_;            // by tensor: the copy that no reorder makes
   std::vector<std::vector<int>> made_;  // by tensor and place: the copy
-  std::vector<bool> explained_;         // by copy: what it is in another's memory
+  std::vector<bool> explained_;         // by copy: a choice says whose memory it is in
   std::multiset<int> given_;            // copies of inputs
   int primitives_ = 0;
   std::size_t outputs_ = 0;

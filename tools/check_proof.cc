@@ -1,4 +1,4 @@
-// What a plan costs, and what no plan costs less than: see check_proof.h.
+// Computes what a plan costs, and a bound that no plan costs less than: check_proof.h says why that is a proof.
 #include "tools/check_proof.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool contains(const std::vector<int>& list, int value) { return std::ranges::fin
 
 void expect_at_most(uint64_t count, uint64_t most, const std::string& where, const char* what) {
   if (count <= most) return;
-  throw Error(ErrorCode::limit, "certificate." + where + ": over " + std::to_string(most) + " " + what,
+  throw Error(ErrorCode::limit, "certificate." + where + ": more than " + std::to_string(most) + " " + what,
               "certificate." + where, std::to_string(count), std::to_string(most));
 }
 
@@ -46,13 +46,14 @@ class Trees {
     for (std::size_t i = 0; i < count_; ++i) distance_[i * count_ + i] = 0;
     for (std::size_t via = 0; via < count_; ++via) {
       for (std::size_t i = 0; i < count_ * count_; ++i) {
-        const double way = distance_[i / count_ * count_ + via] + distance_[via * count_ + i % count_];
-        distance_[i] = std::min(distance_[i], way);
+        const double through = distance_[i / count_ * count_ + via] + distance_[via * count_ + i % count_];
+        distance_[i] = std::min(distance_[i], through);
       }
     }
   }
 
-  /// By the place where a tree begins: it comes to one place of each of these groups (bit g: group g).
+  /// For each place, the cost of the cheapest tree that begins there and reaches a place of every wanted group (bit g:
+  /// group g).
   const std::vector<double>& costs(uint64_t wanted) {
     const auto [found, is_new] = costs_.try_emplace(wanted, count_, wanted == 0 ? 0 : kImpossible);
     std::vector<double>& out = found->second;
@@ -62,7 +63,8 @@ class Trees {
     for (std::size_t p = 0; p < count_ && wanted == lowest; ++p) {
       if ((groups_[at(std::countr_zero(wanted))] >> p & 1) != 0) out[p] = 0;
     }
-    // Two branches, the first one to the lowest group.
+    // The tree forks where it begins. The lowest group belongs to the first branch, so each pair of branches comes
+    // once.
     for (uint64_t part = (wanted - 1) & wanted; part != 0; part = (part - 1) & wanted) {
       if ((part & lowest) == 0) continue;
       const std::vector<double>&a = costs(part), &b = costs(wanted & ~part);
@@ -83,7 +85,7 @@ class Trees {
   std::map<uint64_t, std::vector<double>> costs_;
 };
 
-/// The variables and tables of a problem.
+/// The variables and tables of a problem, as check_proof.h describes them.
 class Tables {
  public:
   explicit Tables(const Problem& problem) : problem_(problem), groups_(problem.tensors.size()) {
@@ -101,11 +103,11 @@ class Tables {
     return out;
   }
 
-  /// In the order of its variables.
+  /// The entries of the table that is named by its variables `of`; the value of the last variable changes first.
   std::vector<double> make(const std::vector<int>& of, const std::string& where) {
     std::vector<double> out(entries(of, where));
     steps.take(out.size());
-    if (of.empty() || of.size() > 2 || is_tensor(of[0])) wrong(where, "names a table that there is not");
+    if (of.empty() || of.size() > 2 || is_tensor(of[0])) wrong(where, "names a table that does not exist");
     const Operation& op = operation(of[0]);
     const auto fill = [&](auto entry) {
       const std::size_t second = of.size() == 2 ? size(of[1]) : 1;
@@ -116,7 +118,7 @@ class Tables {
         return std::ranges::count(op.choices[c].src, 0U) == 0 ? op.choices[c].us : kImpossible;
       });
     } else if (!is_tensor(of[1])) {
-      if (operation(of[1]).hint != of[0]) wrong(where, "names a table that there is not");
+      if (operation(of[1]).hint != of[0]) wrong(where, "names a table that does not exist");
       fill([&](std::size_t hint, std::size_t c) {
         const std::vector<int>& with = operation(of[1]).choices[c].with_hint;
         steps.take(with.size());
@@ -127,7 +129,7 @@ class Tables {
       fill([&](std::size_t c, std::size_t v) { return (wanted[c] & ~values_[t][v]) == 0 ? 0 : kImpossible; });
     } else {
       const auto i = static_cast<std::size_t>(std::ranges::find(op.dst, static_cast<int>(t)) - op.dst.begin());
-      if (i == op.dst.size()) wrong(where, "names a table that there is not");
+      if (i == op.dst.size()) wrong(where, "names a table that does not exist");
       Trees trees(problem_.tensors[t], groups_[t], steps);
       steps.take(out.size() * groups_[t].size() * groups_[t].size());
       fill([&](std::size_t c, std::size_t v) {
@@ -145,8 +147,9 @@ class Tables {
   bool is_tensor(int v) const { return at(v) >= problem_.operations.size(); }
   std::size_t tensor(int v) const { return at(v) - problem_.operations.size(); }
 
-  /// Numbers them as operations, their choices and sources name them first. Places from which reorders that cost
-  /// nothing come to a place of a group are as good: they become part of it.
+  /// Numbers the groups of each tensor in the order in which operations, their choices and their sources name them. A
+  /// place from which reorders that cost nothing lead into a group is as good as the places of the group, so it becomes
+  /// one of them.
   void find_groups(Operation& op) {
     for (Choice& choice : op.choices) {
       for (std::size_t i = 0; i < op.src.size(); ++i) {
@@ -167,7 +170,8 @@ class Tables {
     }
   }
 
-  /// What each choice wants of a tensor: with a group also those that it is part of.
+  /// The groups of tensor t that each choice wants. A choice that wants a group also wants every larger group that
+  /// contains it, because whatever has a place of the one has a place of the other.
   std::vector<uint64_t> wants(const Operation& op, int t) {
     std::vector<uint64_t> out(op.choices.size(), 0);
     steps.take(out.size() * (op.src.size() + groups_[at(t)].size()));
@@ -182,7 +186,8 @@ class Tables {
     return out;
   }
 
-  /// All that readers can want together, in increasing order.
+  /// Adds a reader of tensor t: `wants` are the groups that its choices want. A value of t is what all of its readers
+  /// can want together; values stand in increasing order.
   void add_values(const std::vector<uint64_t>& wants, int t) {
     std::set<uint64_t> out;
     for (uint64_t want : std::set<uint64_t>(wants.begin(), wants.end())) {
@@ -193,7 +198,8 @@ class Tables {
     values_[at(t)].assign(out.begin(), out.end());
   }
 
-  /// The groups of a value that have not this place, but those that have another such group as a part.
+  /// The groups of a value that do not have this place. Such a group is left out if it contains another one, because
+  /// reorders that reach the smaller group reach both.
   static uint64_t missing(const std::vector<PlacementSet>& groups, uint64_t value, int place) {
     uint64_t out = 0;
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -212,7 +218,7 @@ class Tables {
   std::vector<std::vector<uint64_t>> values_;      // by tensor: the groups that are wanted (bit g: group g)
 };
 
-/// The sums of a clique.
+/// The sum of a clique's tables and messages, for all values of the variables in its scope.
 class Sums {
  public:
   Sums(const Tables& tables, const std::vector<int>& scope, std::string where)
@@ -224,10 +230,12 @@ class Sums {
     std::vector<std::size_t> stride(scope_.size(), 0), digit(scope_.size(), 0);
     std::size_t step = 1, from = 0;
     for (std::size_t d = scope.size(); d-- > 0; step *= tables_.size(scope[d])) {
-      if (!contains(scope_, scope[d])) wrong(where_, "has not variable " + std::to_string(scope[d]) + " in its scope");
+      if (!contains(scope_, scope[d])) wrong(where_, "its scope lacks variable " + std::to_string(scope[d]));
       stride[static_cast<std::size_t>(std::ranges::find(scope_, scope[d]) - scope_.begin())] = step;
     }
-    if (values.size() != step) wrong(where_, "is sent another number of values than the message's scope has");
+    if (values.size() != step)
+      wrong(where_,
+            "a message has " + std::to_string(values.size()) + " values, but its scope has " + std::to_string(step));
     for (double& sum : sums_) {
       sum += sign * values[from];
       for (std::size_t d = scope_.size(); d-- > 0;) {
@@ -243,7 +251,7 @@ class Sums {
     ++terms_;
   }
 
-  /// The least of them, less what rounding may have added.
+  /// The smallest sum, less what rounding may have added to it.
   double least() const {
     const double rounding = (terms_ + 1) * std::numeric_limits<double>::epsilon() * largest_;
     return *std::ranges::min_element(sums_) - rounding;
@@ -268,12 +276,12 @@ double cost(const Problem& problem, const Chosen& chosen) {
       made[at(problem.operations[o].dst[i])] = PlacementSet{1} << of(o).dst[i];
     const int hint = problem.operations[o].hint;
     const bool goes = hint < 0 || of(o).with_hint.empty() || contains(of(o).with_hint, chosen.choices[at(hint)]);
-    if (!goes) wrong(named("choices", o), "does not go with that of operation " + std::to_string(hint));
+    if (!goes) wrong(named("choices", o), "may not be combined with the choice of operation " + std::to_string(hint));
     sum += of(o).us;
   }
   for (std::size_t r = 0; r < chosen.reorders.size(); ++r) {
     const auto [t, from, to] = chosen.reorders[r];
-    if ((made[at(t)] >> from & 1) == 0) wrong(named("reorders", r), "its source is not made before it");
+    if ((made[at(t)] >> from & 1) == 0) wrong(named("reorders", r), "nothing makes its source before it");
     made[at(t)] |= PlacementSet{1} << to;
     sum += problem.tensors[at(t)].reorder_us[at(from * problem.tensors[at(t)].places + to)];
   }
@@ -281,10 +289,10 @@ double cost(const Problem& problem, const Chosen& chosen) {
     for (std::size_t i = 0; i < of(o).src.size(); ++i) {
       const int t = problem.operations[o].src[i];
       if ((made[at(t)] & of(o).src[i]) == 0)
-        wrong(named("operations", o), "reads tensor " + std::to_string(t) + " in a place that is not made");
+        wrong(named("operations", o), "reads tensor " + std::to_string(t) + " in places that nothing makes");
     }
   }
-  if (sum == kImpossible) wrong("choices", "are impossible");
+  if (sum == kImpossible) wrong("choices", "something that is chosen costs infinity");
   return sum;
 }
 
@@ -301,7 +309,7 @@ double lower_bound(const Problem& problem, const Certificate& certificate) {
     const Clique& clique = certificate.cliques[c];
     Sums sums(tables, clique.scope, named("cliques", c));
     for (const std::vector<int>& table : clique.tables) {
-      if (!dealt.insert(table).second) wrong(named("cliques", c), "has a table that another one has, too");
+      if (!dealt.insert(table).second) wrong(named("cliques", c), "has a table that was dealt before");
       sums.add(table, tables.make(table, named("cliques", c)), 1, tables.steps);
     }
     for (const auto& [m, sign] : ends[c]) {

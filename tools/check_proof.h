@@ -1,21 +1,25 @@
-// Check proof: what a plan costs, and that none costs less, by what may be chosen and what that costs. This file and
-// its .cc share nothing with the solver, nor with the reading of files: they are all that a proof rests on.
+// Check proof: computes what a plan costs, and a bound that no plan costs less than, from what may be chosen and what
+// each choice costs. This file and its .cc share no code with the solver and none with the reading of files, so a proof
+// rests on these two files alone.
 //
-// Operations choose; each choice has a cost, reads any of some places of each tensor it reads, and writes one place of
-// each tensor it writes. Reorders copy a tensor from place to place. A *value* of a tensor says which groups of places
-// its readers want one of; which values there are follows from what they can want together. The cost of a plan is at
-// least the sum of these tables, over variables that are the operations' choices and the tensors' values:
+// A tensor may lie in several *places* (placements). Each operation makes one choice. A choice has a cost. For each
+// tensor that the operation reads it wants a *group*: a set of places of which any one will do. For each tensor that
+// the operation writes it names the one place that it writes. Reorders copy a tensor from one place to another. The
+// *value* of a tensor is the set of groups that its readers want; the possible values are those that its readers can
+// want together. The variables of the proof are the choices of the operations and the values of the tensors, and its
+// tables:
 //
-//     {o}      what o's choice costs
-//     {h, o}   0; infinity where o's choice does not go with that of its hint h
-//     {o, t}   o reads t: 0; infinity where o's choice wants what t's value has not
-//     {o, t}   o writes t: the least that reorders from the place written to one of each group of the value cost
+//     {o}      the cost of o's choice
+//     {h, o}   0; infinity where o's choice does not go with the choice of its hint h
+//     {o, t}   where o reads t: 0; infinity where o's choice wants a group that is not in t's value
+//     {o, t}   where o writes t: the cost of the cheapest reorders from the place that o writes to every group of t's
+//              value
 //
-// Any plan's choices, with the value of each tensor that is what these choices want, show it: what the plan's reorders
-// cost is no less than the last table's entry. No table is negative, so some may be left out. A certificate deals
-// tables to cliques, each once at most, and adds messages to one clique that it takes from another: for any values of
-// the variables the cliques' sums add up to no more than the tables. So no plan costs less than their least values
-// together.
+// A plan costs at least the sum of the tables' entries for its choices, with the value of each tensor that these
+// choices want: the plan's reorders of a tensor cost no less than the last table says. No entry is negative, so tables
+// may be left out. A certificate deals tables to cliques, each table to one clique at most. A message is added to the
+// sum of one clique and taken away from the sum of another. So for any values of the variables, the sums of all cliques
+// together are at most the sum of the tables, and no plan costs less than the smallest sums of the cliques together.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +34,9 @@ inline constexpr int kMaxPlaces = 32;
 struct Choice {
   /// Infinite where it is impossible, and not negative.
   double us = 0;
-  /// One a tensor that is read: the places of which it reads any.
+  /// One for each tensor that is read: the group that it wants.
   std::vector<PlacementSet> src;
-  /// One a tensor that is written.
+  /// One for each tensor that is written: the place.
   std::vector<int> dst;
   /// The choices of the hint with which it goes; empty is all of them.
   std::vector<int> with_hint;
@@ -46,7 +50,7 @@ struct Operation {
 
 struct Tensor {
   int places = 0;
-  /// Of the reorder from place i to place j at [i * places + j]: as Choice::us.
+  /// The cost of the reorder from place i to place j is at [i * places + j]; infinite where it is impossible.
   std::vector<double> reorder_us;
 };
 
@@ -60,18 +64,20 @@ struct Reorder {
   int tensor = 0, from = 0, to = 0;
 };
 
-/// What was chosen: of each operation, and the reorders, each after the one that makes its `from`.
+/// What a plan chose: one choice for each operation, and reorders, each after the one that makes its `from`.
 struct Chosen {
   std::vector<int> choices;
   std::vector<Reorder> reorders;
 };
 
-/// Variables are the operations, then the tensors. A table is named by its variables, those of one value too, which
-/// stand in no scope. Numbers of a scope: the last variable's value changes first.
+/// Variables are numbered: the operations, then the tensors. A table is named by all its variables; a variable that has
+/// only one value is in the name and need not be in a scope.
 struct Clique {
   std::vector<int> scope;
   std::vector<std::vector<int>> tables;
 };
+/// Numbers that are taken from clique `from` and added to clique `to`: one for all values of the variables in `scope`,
+/// the value of the last variable changing first.
 struct Message {
   int from = 0, to = 0;
   std::vector<int> scope;
@@ -82,13 +88,13 @@ struct Certificate {
   std::vector<Message> messages;
 };
 
-// All indices are in range, as the reader has seen to; everything else is checked. Errors: corrupt, its field being
-// where in the certificate it is wrong; limit, where it would take more than seconds or a GiB.
+// Whoever calls these functions has checked that all indices are in range; they check everything else. Errors: corrupt,
+// with the place in the certificate as field; limit, where the proof would take more than some seconds or a GiB.
 
-/// Microseconds. Error{corrupt}: what is chosen is impossible.
+/// The cost of what is chosen, in microseconds. Error{corrupt}: it is impossible.
 double cost(const Problem& problem, const Chosen& chosen);
 
-/// What no choice is below, less what rounding may add.
+/// The bound that the certificate proves, less what rounding may have added to it.
 double lower_bound(const Problem& problem, const Certificate& certificate);
 
 }  // namespace relayout::tools::proof

@@ -1,4 +1,5 @@
-// Steps of `relayout check`: reading a certificate, and what the plan beside it must be. The proof is check_proof.h.
+// The steps of `relayout check`: reads a certificate, proves what it can (check_proof.h), and compares the certificate
+// with the plan and with the model.
 #pragma once
 
 #include "relayout/graph/ir/graph.h"
@@ -7,7 +8,7 @@
 
 namespace relayout::tools::check {
 
-/// A certificate as it stands in the file: what the proof is about, and the labels that say what its numbers mean.
+/// A certificate that was read: the numbers that the proof is about, and the JSON that says what they stand for.
 struct CertificateFile {
   JsonItem json;
   /// "operations" and "tensors"; names of tensors differ.
@@ -17,27 +18,29 @@ struct CertificateFile {
   proof::Chosen chosen;
   proof::Certificate certificate;
 
-  /// What an operation chose.
+  /// The JSON of the choice that an operation made.
   JsonItem choice(std::size_t operation) const {
     return operations[operation]["choices"][static_cast<std::size_t>(chosen.choices[operation])];
   }
 };
 
-/// Everything in it is read, and what is not known is refused. Each operation reads what earlier ones wrote.
+/// Reads the whole certificate. Keys that are not known are refused, and so are operations that read what no earlier
+/// one wrote.
 CertificateFile read_certificate(const JsonItem& certificate);
 
-/// What was proven.
+/// What was proven: times in microseconds, and the gap as a share of the cost.
 struct Verdict {
   double cost = 0, bound = 0, gap = 0;
   bool optimal = false;
 };
-/// The proof; the plan claims no more than it says.
+/// Runs the proof. Refuses a plan that claims more than is proven.
 Verdict prove(const JsonItem& plan, const CertificateFile& file);
 
-/// The plan is what the certificate's choices say: its primitives, copies, reorders, and whose memory is whose.
+/// Refuses a plan whose primitives, copies, reorders or shared memory are not those that the certificate's choices
+/// name.
 void compare_plan(const JsonItem& plan, const CertificateFile& file);
 
-/// The certificate is about this model: its operations are the model's, in the layouts that are fixed there.
+/// Refuses a certificate whose operations are not those of the model, or in other layouts than the model fixes.
 void compare_model(const CertificateFile& file, const graph::Graph& graph, const std::vector<std::string>& names);
 
 }  // namespace relayout::tools::check

@@ -38,7 +38,8 @@ std::string read_text(const std::string& path, std::uintmax_t most) {
   return text;
 }
 
-/// Counts what a parser meets, before anything is kept.
+/// Counts the values that a first pass of the parser meets, so that a file over the limits is refused before it takes
+/// memory.
 class Counter : public nlohmann::json_sax<FileJson> {
  public:
   Counter(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
@@ -88,7 +89,7 @@ class Counter : public nlohmann::json_sax<FileJson> {
   std::vector<std::set<std::string>> keys_;  // of the objects and lists that are open
 };
 
-/// A parser's message, which quotes the file in its middle, cut there:
+/// Shortens a parser's message in its middle, where it quotes the file:
 /// "[json.exception.parse_error.101] parse error at line 1, column 1: ... last read: 'TEXT'; expected ..."
 std::string reason(std::string_view what) {
   static constexpr std::size_t kStart = 220, kEnd = 50;
@@ -104,11 +105,12 @@ FileJson read_json(const std::string& path, const JsonLimits& limits) {
   const std::string text = read_text(path, limits.bytes);
   Counter counter(path, limits);
   try {
-    // Without a callback: with one, the parser goes through a whole list for each object in it.
+    // The limits are not checked by a callback of parse(): with one, the parser goes through a whole list again for
+    // each object in it.
     FileJson::sax_parse(text, &counter);
     return FileJson::parse(text);
   } catch (const FileJson::exception& error) {
-    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is no JSON: " + reason(error.what()),
+    throw Failure(kBadData, Error(ErrorCode::corrupt, escaped(path, 4096) + ": is not JSON: " + reason(error.what()),
                                   "path", escaped(path, 4096)));
   }
 }
@@ -121,41 +123,42 @@ void bad_item(const std::string& where, const std::string& what) {
 std::string in_quotes(const std::string& text) { return "\"" + escaped(text, 400) + "\""; }
 
 JsonItem JsonItem::operator[](const char* key) const {
-  if (!json.is_object()) bad_item(where, "is no object");
+  if (!json.is_object()) bad_item(where, "is not an object");
   const auto found = json.find(key);
   if (found == json.end()) bad_item(where, "has no " + in_quotes(key));
   return {*found, where.empty() ? escaped(key) : where + "." + escaped(key)};
 }
 
 JsonItem JsonItem::operator[](std::size_t i) const {
-  if (!json.is_array()) bad_item(where, "is no list");
+  if (!json.is_array()) bad_item(where, "is not a list");
   if (i >= json.size()) bad_item(where, fmt::format("has no element {}", i));
   return {json[i], fmt::format("{}[{}]", where, i)};
 }
 
 std::size_t JsonItem::size() const {
-  if (!json.is_structured()) bad_item(where, "is no list");
+  if (!json.is_structured()) bad_item(where, "is neither a list nor an object");
   return json.size();
 }
 
 std::vector<JsonItem> JsonItem::list() const {
-  if (!json.is_array()) bad_item(where, "is no list");
+  if (!json.is_array()) bad_item(where, "is not a list");
   std::vector<JsonItem> out;
   for (const FileJson& element : json) out.push_back({element, fmt::format("{}[{}]", where, out.size())});
   return out;
 }
 
 void JsonItem::expect_keys(std::initializer_list<const char*> keys) const {
-  if (!json.is_object()) bad_item(where, "is no object");
+  if (!json.is_object()) bad_item(where, "is not an object");
   for (const auto& [key, value] : json.items()) {
-    if (std::ranges::find(keys, key) == keys.end()) bad_item(where, "has " + in_quotes(key) + ", which means nothing");
+    if (std::ranges::find(keys, key) == keys.end())
+      bad_item(where, "has " + in_quotes(key) + ", which is not a known key");
   }
 }
 
 int JsonItem::index(std::size_t end) const {
-  if (!json.is_number_integer()) bad_item(where, "is no whole number");
+  if (!json.is_number_integer()) bad_item(where, "is not a whole number");
   const bool fits = json.is_number_unsigned() && json.get<uint64_t>() < end;
-  if (!fits) bad_item(where, fmt::format("{} is not under {}", json.dump(), end));
+  if (!fits) bad_item(where, fmt::format("{} must be at least 0 and less than {}", json.dump(), end));
   return json.get<int>();
 }
 
@@ -168,22 +171,22 @@ std::vector<int> JsonItem::indices(std::size_t end) const {
 int64_t JsonItem::integer() const {
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   const bool fits = json.is_number_integer() && (!json.is_number_unsigned() || json.get<uint64_t>() <= kMost);
-  if (!fits) bad_item(where, "is no whole number");
+  if (!fits) bad_item(where, "is not a whole number of 64 bits");
   return json.get<int64_t>();
 }
 
 double JsonItem::number() const {
-  if (!json.is_number() || !std::isfinite(json.get<double>())) bad_item(where, "is no finite number");
+  if (!json.is_number() || !std::isfinite(json.get<double>())) bad_item(where, "is not a finite number");
   return json.get<double>();
 }
 
 std::vector<double> JsonItem::costs() const {
-  if (!json.is_array()) bad_item(where, "is no list");
+  if (!json.is_array()) bad_item(where, "is not a list");
   std::vector<double> out;
   for (const FileJson& value : json) {
     const bool given = value.is_number() && std::isfinite(value.get<double>());
     if (!given && !value.is_null()) {
-      bad_item(where, fmt::format("value {} is neither a finite number nor null", out.size()));
+      bad_item(where, fmt::format("element {} is neither a finite number nor null", out.size()));
     }
     out.push_back(given ? value.get<double>() : std::numeric_limits<double>::infinity());
   }
@@ -196,7 +199,7 @@ bool JsonItem::boolean() const {
 }
 
 std::string JsonItem::text() const {
-  if (!json.is_string()) bad_item(where, "is no text");
+  if (!json.is_string()) bad_item(where, "is not a text");
   return json.get<std::string>();
 }
 

@@ -24,7 +24,7 @@ using graph::LayoutPlan;
   throw Failure(kBadData, Error(ErrorCode::invalid_argument, "plan: " + what, "plan"));
 }
 
-/// The number of a copy, null being none; that it exists is seen later.
+/// The number of a copy; null is no copy. validate() checks later that the copy exists.
 CopyId copy_number(const JsonItem& item) {
   return item.json.is_null() ? kNone : item.index(std::size_t{std::numeric_limits<CopyId>::max()});
 }
@@ -49,7 +49,7 @@ Layout layout_of(const JsonItem& copy, const Dims& dims) {
   for (const JsonItem& dim : copy["digits"].list()) {
     Digits& out = digits.emplace_back();
     for (const JsonItem& digit : dim.list()) {
-      if (digit.size() != 2) bad_item(digit.where, "is no [extent, stride]");
+      if (digit.size() != 2) bad_item(digit.where, "is not a pair [extent, stride]");
       out.push_back({digit[std::size_t{0}].integer(), digit[std::size_t{1}].integer()});
     }
   }
@@ -59,19 +59,21 @@ Layout layout_of(const JsonItem& copy, const Dims& dims) {
 void compare_tensors(const JsonItem& tensors, const Graph& graph, const std::vector<std::string>& names) {
   for (std::size_t t = 0; t < names.size(); ++t) {
     const std::string called = "tensor " + in_quotes(names[t]);
-    if (!tensors.has(names[t].c_str())) wrong("it is of another model: it has no " + called);
+    if (!tensors.has(names[t].c_str())) wrong("it was made for another model: it has no " + called);
     const JsonItem tensor = tensors[names[t]];
     const std::string dtype = tensor["dtype"].text(), want = json_of(graph.tensors[t].dims).dump();
     if (tensor["dims"].json.dump() != want) {
-      wrong(fmt::format("{} has dims {} there, {} in the model (a plan is for one batch size)", called,
+      wrong(fmt::format("{} has dims {} in the plan and {} in the model (a plan is for one batch size)", called,
                         escaped(tensor["dims"].json.dump(), 200), want));
     }
     if (dtype != name(graph.tensors[t].dtype)) {
-      wrong(fmt::format("{} is {} there, {} in the model", called, escaped(dtype), name(graph.tensors[t].dtype)));
+      wrong(fmt::format("{} is {} in the plan and {} in the model", called, escaped(dtype),
+                        name(graph.tensors[t].dtype)));
     }
   }
   if (tensors.size() != names.size()) {
-    wrong(fmt::format("it is of another model: it has {} tensors, the model {}", tensors.size(), names.size()));
+    wrong(fmt::format("it was made for another model: it has {} tensors, and the model has {}", tensors.size(),
+                      names.size()));
   }
 }
 
@@ -81,8 +83,7 @@ std::vector<Copy> read_copies(const JsonItem& copies, const Graph& graph, const 
   std::vector<Copy> out;
   for (const JsonItem& json : copies.list()) {
     const auto tensor = by_name.find(json["tensor"].text());
-    if (tensor == by_name.end())
-      bad_item(json.where, in_quotes(json["tensor"].text()) + " is of no tensor of the model");
+    if (tensor == by_name.end()) bad_item(json.where, "the model has no tensor " + in_quotes(json["tensor"].text()));
     Copy& copy = out.emplace_back();
     copy.tensor = tensor->second;
     copy.layout = read_layout(json, graph.tensor(copy.tensor).dims);
@@ -93,7 +94,8 @@ std::vector<Copy> read_copies(const JsonItem& copies, const Graph& graph, const 
   return out;
 }
 
-/// The primitives are the model's by name, kind and pass: with equal shapes, another one's would fit as well.
+/// Reads the primitives. They must be the model's by name, kind and pass, because the plan of another model with equal
+/// shapes would pass all other checks.
 std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, const Graph& graph) {
   std::vector<graph::PlannedNode> out;
   for (const JsonItem& primitive : primitives.list()) {
@@ -102,8 +104,8 @@ std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, cons
       for (const auto& [key, want] :
            {std::pair{"name", std::string_view(node.name)}, {"kind", name(node.kind)}, {"pass", name(node.pass)}}) {
         if (primitive[key].text() == want) continue;
-        wrong(fmt::format("it is of another model: primitive {} has the {} {}, in the model {}", out.size(), key,
-                          in_quotes(primitive[key].text()), in_quotes(std::string(want))));
+        wrong(fmt::format("it was made for another model: primitive {} has the {} {}, but {} in the model", out.size(),
+                          key, in_quotes(primitive[key].text()), in_quotes(std::string(want))));
       }
     }
     graph::PlannedNode& node = out.emplace_back();
@@ -114,22 +116,23 @@ std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, cons
   return out;
 }
 
-/// Every implementation is one that the backend offers in these layouts; whether it is slow is the backend's word.
+/// Checks that the backend offers every implementation in these layouts. Whether one is a (slow) reference is taken
+/// from the backend and not from the file.
 void find_implementations(LayoutPlan& plan, const Graph& graph, const graph::Backend& backend) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto id = static_cast<graph::NodeId>(n);
     const graph::Node& node = graph.nodes[n];
     if (plan.nodes[n].implementation == "view" || node.kind == graph::Kind::barrier) continue;
-    const graph::Implementation way = graph::implementation_of(plan, id);
+    const graph::Implementation wanted = graph::implementation_of(plan, id);
     std::optional<graph::Implementation> forward;
     if (node.hint != kNone) forward = graph::implementation_of(plan, node.hint);
-    const auto found = graph::matching_implementation(backend, graph, id, way, forward ? &*forward : nullptr);
+    const auto found = graph::matching_implementation(backend, graph, id, wanted, forward ? &*forward : nullptr);
     if (!found) {
       throw Failure(kUnsupported,
                     Error(ErrorCode::unsupported,
                           fmt::format("plan: {} with {} threads has no implementation {} for \"{}\" in these layouts",
-                                      backend.name(), backend.threads(), escaped(way.name), escaped(node.name)),
-                          "implementation", escaped(way.name)));
+                                      backend.name(), backend.threads(), escaped(wanted.name), escaped(node.name)),
+                          "implementation", escaped(wanted.name)));
     }
     plan.nodes[n].reference = found->reference;
   }
@@ -162,7 +165,7 @@ Json copies_json(const Graph& graph, const LayoutPlan& plan, const std::vector<s
   }
   out["inputs"] = operands_json(plan.inputs);
   out["outputs"] = operands_json(plan.outputs);
-  // What the outputs are called, where that is not what their tensors are.
+  // The names of the outputs, written only where one differs from the name of its tensor.
   Json output_names = Json::array();
   bool same = true;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
@@ -182,13 +185,14 @@ Dims read_dims(const JsonItem& dims) {
 Layout read_layout(const JsonItem& copy, const Dims& dims) {
   const std::string tensor = in_quotes(copy["tensor"].text());
   if (copy["digits"].size() != static_cast<std::size_t>(dims.size())) {
-    bad_item(copy["digits"].where, "of " + tensor + " are of another rank");
+    bad_item(copy["digits"].where, "are those of another number of dims than " + tensor + " has");
   }
   try {
     const Layout out = layout_of(copy, dims);
     const std::string said = copy["layout"].text(), is = graph::expression_of(out);
     if (said != is)
-      bad_item(copy.where, fmt::format("of {} is called {}, its digits are {}", tensor, in_quotes(said), is));
+      bad_item(copy.where,
+               fmt::format("of {}: the layout is called {}, but its digits are {}", tensor, in_quotes(said), is));
     return out;
   } catch (const Error& error) {
     bad_item(copy.where, "of " + tensor + ": " + error.message());
@@ -235,10 +239,11 @@ FileJson read_plan_json(const std::string& path, const char* needed) {
   FileJson json = read_json(path);
   const bool is_object = json.is_object();
   if (is_object && json.contains(needed)) return json;
-  throw Failure(kBadData, Error(ErrorCode::corrupt,
-                                fmt::format("{}: no plan, which relayout plan -o writes: it {}", escaped(path, 4096),
-                                            is_object ? "has no " + in_quotes(needed) : "is no JSON object"),
-                                "path", escaped(path, 4096)));
+  throw Failure(kBadData,
+                Error(ErrorCode::corrupt,
+                      fmt::format("{}: is not a plan as relayout plan -o writes it: it {}", escaped(path, 4096),
+                                  is_object ? "has no " + in_quotes(needed) : "is not a JSON object"),
+                      "path", escaped(path, 4096)));
 }
 
 LayoutPlan read_plan(const std::string& path, const Graph& graph, const std::string& training,
@@ -250,8 +255,8 @@ LayoutPlan read_plan(const std::string& path, const Graph& graph, const std::str
     };
     const std::string flag = planned.empty() ? "without --training" : "with --training=" + planned;
     throw Failure(kBadData, Error(ErrorCode::invalid_argument,
-                                  fmt::format("plan: {} is of {}, and this run of {}: run it {}", escaped(path, 4096),
-                                              what(planned), what(training), flag),
+                                  fmt::format("plan: {} was made for {}, but this run is for {}: run it {}",
+                                              escaped(path, 4096), what(planned), what(training), flag),
                                   "--training", training, planned));
   }
   LayoutPlan out = read_plan(JsonItem{json, ""}, graph);

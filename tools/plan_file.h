@@ -1,14 +1,14 @@
-// Plan files: a layout plan as JSON that is read back, and checked against the model before it may run.
+// Plan files: a layout plan as JSON. A plan that is read is checked against the model before it may run.
 //
 //     "tensors"    {name: {"dims", "dtype"}}
-//     "copies"     a tensor in one layout each: "tensor", "layout" (for people), "digits" ([extent, stride] of each
-//                  dim, innermost first), "offset", and where it has them "from" (the copy that a reorder makes it
-//                  from), "view_of" (the copy whose memory it is), "reason"
-//     "primitives" of each: "name", "kind", "pass", "implementation"; "src" and "dst", copies by number, null where
-//                  absent
-//     "inputs", "outputs"  copies
-//     "training"   false, "forward" (the forward pass as training runs it) or "step" (with the backward pass); true, in
-//                  older files, is one of the two, as the primitives say
+//     "copies"     a list; each is a tensor in one layout: "tensor", "layout" (for people), "digits" (for each dim its
+//                  [extent, stride], innermost first), "offset", and where they apply "from" (the copy that a reorder
+//                  makes it from), "view_of" (the copy whose memory it shares), "reason"
+//     "primitives" a list; each has "name", "kind", "pass", "implementation", "src" and "dst" (numbers of copies; null
+//                  where an operand is absent)
+//     "inputs", "outputs"  numbers of copies
+//     "training"   false, "forward" (the forward pass as training runs it) or "step" (with the backward pass). Older
+//                  files have true, which is "step" where there are backward primitives, else "forward"
 #pragma once
 
 #include "relayout/graph/plan/layout_plan.h"
@@ -19,26 +19,27 @@ namespace relayout::tools {
 
 /// "tensors", "copies", "inputs" and "outputs".
 Json copies_json(const graph::Graph& graph, const graph::LayoutPlan& plan, const std::vector<std::string>& names);
-/// Of one node: "src" and "dst".
+/// The copies that a node reads or writes, as "src" and "dst" have them.
 Json operands_json(const std::vector<graph::CopyId>& copies);
 
-/// What "digits" and "offset" of one of "copies" say; "layout" says the same.
+/// The layout of one of "copies", by its "digits" and "offset". Bad data where "layout" says something else.
 Layout read_layout(const JsonItem& copy, const Dims& dims);
 Dims read_dims(const JsonItem& dims);
 
-/// The plan of a file, each step of which reads what is there; a backend is not asked for its implementations.
+/// The plan that the JSON holds, checked against the graph: each step reads copies that exist by then. Whether a
+/// backend has the implementations is not checked.
 graph::LayoutPlan read_plan(const JsonItem& plan, const graph::Graph& graph);
 
-/// "training" of ModelFlags, as files have it.
+/// The value of "training" in a file for the `training` of ModelFlags.
 Json training_json(const std::string& training);
-/// As ModelFlags has it; "" where a file does not say.
+/// The reverse; "" where the file has no "training".
 std::string read_training(const JsonItem& plan);
 
-/// The JSON of a plan: bad data, naming the file, where it is no object or has not what plans have.
+/// The JSON of a plan file. Failure (bad data) that names the file where it is not an object or lacks the key `needed`.
 FileJson read_plan_json(const std::string& path, const char* needed);
-/// The plan of a file. Errors, all naming what differs: bad data where it is no plan, or one of another model (names,
-/// dims, types, primitives, layouts, memory), or planned for another --training than `training`; unsupported where the
-/// backend lacks an implementation.
+/// The plan of a file. Failures, each of which names what differs: bad data where the file is not a plan, is the plan
+/// of another model (by names, dims, types, primitives, layouts or memory), or was planned for another --training than
+/// `training`; unsupported where the backend lacks an implementation.
 graph::LayoutPlan read_plan(const std::string& path, const graph::Graph& graph, const std::string& training,
                             const graph::Backend& backend);
 

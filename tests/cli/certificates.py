@@ -78,13 +78,13 @@ def wrong_summaries(plan):
     """(path, value, part of the message): costs, reorders and layouts that are not those of what is chosen."""
     return [
         (("cost_us",), 8.9, "cost_us: 8.9, but what is chosen costs 9"),
-        (("optimal",), False, "optimal: false, but the plan costs 9 us and 9 us are proven"),
-        (("gap",), 0.1, "gap: 0.1, but the certificate leaves 0"),
+        (("optimal",), False, "optimal: false, but the plan costs 9 us and the proven lower bound is 9 us"),
+        (("gap",), 0.1, "gap: 0.1, but the certificate leaves a gap of 0"),
         (("reorders", 0), REMOVED, 'reorders: "x" from "abcd" to "acdb" is missing'),
         (("reorders", 0, "to"), "abcd", "is missing"),
         (("reorders",), plan["reorders"] * 2, "is not in the certificate"),
-        (("layouts", "y"), "abcd", 'layouts.y: "abcd", the copy is in "acdb"'),
-        (("layouts", "z"), "abcd", "has tensors that the certificate has not"),
+        (("layouts", "y"), "abcd", 'layouts.y: "abcd", but the copy is in "acdb"'),
+        (("layouts", "z"), "abcd", "names tensors that are not in the certificate"),
     ]
 
 
@@ -93,30 +93,31 @@ def wrong_steps(plan):
     return [
         (("primitives", 0, "implementation"), "gemm", 'primitives[0].implementation: "gemm"'),
         (("primitives", 0, "name"), "convolution", 'primitives[0].name: "convolution"'),
-        (("primitives", 0, "layouts", "x"), "abcd", 'primitives[0].layouts.x: "abcd", the copy is in "acdb"'),
+        (("primitives", 0, "layouts", "x"), "abcd", 'primitives[0].layouts.x: "abcd", but the copy is in "acdb"'),
         (("primitives",), plan["primitives"] * 2, "primitives[1]: is not in the certificate"),
         (("primitives", 0, "src"), [0],
-         'primitives[0].src[0]: "conv" has copy 0, "x" in "abcd", in the certificate copy 1'),
+         'primitives[0].src[0]: "conv" has copy 0, "x" in "abcd", but in the certificate copy 1'),
         (("primitives", 0, "dst"), [1],
-         'primitives[0].dst[0]: "conv" has copy 1, "x" in "acdb", in the certificate copy 2'),
-        (("primitives", 0, "src"), [1, 1], "primitives[0].src: has 2 copies, in the certificate 1"),
-        (("primitives", 0, "src"), [None], "primitives[0].src: has 0 copies, in the certificate 1"),
-        (("primitives", 0, "src"), [4], "4 is not under 4"),
-        (("copies", 2, "layout"), "abcd", 'copies[2]: of "y" is called "abcd", its digits are acdb'),
-        (("copies", 2, "digits"), plan["copies"][0]["digits"], 'is called "acdb", its digits are abcd'),
+         'primitives[0].dst[0]: "conv" has copy 1, "x" in "acdb", but in the certificate copy 2'),
+        (("primitives", 0, "src"), [1, 1], "primitives[0].src: has 2 copies, but 1 in the certificate"),
+        (("primitives", 0, "src"), [None], "primitives[0].src: has 0 copies, but 1 in the certificate"),
+        (("primitives", 0, "src"), [4], "4 must be at least 0 and less than 4"),
+        (("copies", 2, "layout"), "abcd", 'copies[2]: of "y": the layout is called "abcd", but its digits are acdb'),
+        (("copies", 2, "digits"), plan["copies"][0]["digits"], 'is called "acdb", but its digits are abcd'),
         (("copies", 2), dict(plan["copies"][0], tensor="y"),
-         'copies[2].layout: "y" in "abcd", in the certificate in "acdb"'),
-        (("copies", 1, "from"), REMOVED, "copies[1]: \"x\" in \"acdb\" is there without a reorder, as another is"),
-        (("copies", 1, "from"), 2, 'is a reorder of "y" in "acdb"'),
+         'copies[2].layout: "y" in "abcd", but in "acdb" in the certificate'),
+        (("copies", 1, "from"), REMOVED,
+         'copies[1]: "x" in "acdb" is the second copy of its tensor that no reorder makes'),
+        (("copies", 1, "from"), 2, 'is made from "y" in "acdb", a copy of another tensor'),
         (("copies",), plan["copies"] + [plan["copies"][3]], "made by a reorder that is not in the certificate"),
-        (("copies", 2, "view_of"), 1, "lies in another's memory; in the certificate it does not"),
+        (("copies", 2, "view_of"), 1, "lies in another copy's memory, but not in the certificate"),
         ((*CONV, "choices", 1, "in_place"), True, "copies[2]: \"y\" in \"acdb\" is not written over the source"),
         ((*CONV, "choices", 1, "implementation"), "view", 'primitives[0].implementation: "brgconv"'),
         (("copies",), REMOVED, 'has no "copies"'),
-        (("inputs",), [], 'inputs: lack "x" in "abcd"'),
-        (("inputs",), [0, 0], "is no input, or there twice"),
+        (("inputs",), [], 'inputs: "x" in "abcd" is missing'),
+        (("inputs",), [0, 0], "is no input of the certificate, or is listed twice"),
         (("outputs",), [2], 'outputs[0]: "the output" has copy 2'),
-        (("outputs",), [3, 3], "outputs: the certificate has 1"),
+        (("outputs",), [3, 3], "outputs: there are 2, but the certificate has 1"),
     ]
 
 
@@ -124,13 +125,13 @@ def wrong_certificates():
     """(path, value, part of the message): tensors, a bound and choices that do not fit the certificate."""
     return [
         (("tensors", "x", "dims"), [1, 8, 2, 3], "the digits of dim 3 reach 2 of 3"),
-        (("tensors", "x"), REMOVED, "tensors: are 1, in the certificate 2"),
+        (("tensors", "x"), REMOVED, "tensors: there are 1, but the certificate has 2"),
         (("certificate",), REMOVED, "certificate: "),
         (("certificate", "bound"), 9.1, "certificate.bound: 9.1, but the cliques together prove 9"),
-        (("certificate", "choices"), [0, 0, 0], "certificate.reorders[1]: its source is not made before it"),
-        (("certificate", "choices"), [0, 1], "has 2 elements, of operations there are 3"),
-        (("certificate", "choices"), [0, 2, 0], "certificate.choices[1]: 2 is not under 2"),
-        (("certificate", "tables"), [], 'has "tables", which means nothing'),
+        (("certificate", "choices"), [0, 0, 0], "certificate.reorders[1]: nothing makes its source before it"),
+        (("certificate", "choices"), [0, 1], "has 2 elements, but there are 3 operations"),
+        (("certificate", "choices"), [0, 2, 0], "certificate.choices[1]: 2 must be at least 0 and less than 2"),
+        (("certificate", "tables"), [], 'has "tables", which is not a known key'),
     ]
 
 
@@ -140,23 +141,24 @@ def wrong_problems():
         ((*CONV, "choices", 1, "us"), 3, "cost_us: 9, but what is chosen costs 8"),
         ((*CONV, "choices", 0, "us"), 8, "certificate.bound: 9, but the cliques together prove 8"),
         ((*CONV, "choices", 0, "us"), -1, "is a cost below 0"),
-        ((*CONV, "choices", 0, "src"), [], "has 0 elements, of sources there are 1"),
-        ((*CONV, "choices", 0, "src"), [[0, 0]], "has a place twice"),
-        ((*CONV, "choices", 0, "dst"), [2], "2 is not under 2"),
-        ((*CONV, "choices", 0, "with_hint"), [0], "there is no hint"),
+        ((*CONV, "choices", 0, "src"), [], "has 0 elements, but there are 1 sources"),
+        ((*CONV, "choices", 0, "src"), [[0, 0]], "names a place twice"),
+        ((*CONV, "choices", 0, "dst"), [2], "2 must be at least 0 and less than 2"),
+        ((*CONV, "choices", 0, "with_hint"), [0], "the operation has no hint"),
         ((*CONV, "choices"), [], "certificate.operations[1]: has no choices"),
-        ((*CONV, "hint"), 1, "1 is not under 1"),
+        ((*CONV, "hint"), 1, "1 must be at least 0 and less than 1"),
         ((*CONV, "dst"), [0], '"x" is written twice'),
-        ((*CONV, "src"), [1], '"y" is not written before'),
-        ((*CONV, "primitive"), REMOVED, 'has "implementation", which means nothing'),
-        ((*CONV, "primitive"), 1, "1 is not under 1"),
-        (("certificate", "operations", 0, "constant"), True, "is no input, or there twice"),
-        (("certificate", "tensors", 1, "name"), "x", 'certificate.tensors[1]: "x" is there twice'),
+        ((*CONV, "src"), [1], 'no earlier operation writes "y"'),
+        ((*CONV, "primitive"), REMOVED, 'has "implementation", which is not a known key'),
+        ((*CONV, "primitive"), 1, "1 must be at least 0 and less than 1"),
+        (("certificate", "operations", 0, "constant"), True, "is no input of the certificate, or is listed twice"),
+        (("certificate", "tensors", 1, "name"), "x", 'certificate.tensors[1]: the name "x" occurs twice'),
         (("certificate", "tensors", 0, "reorder_us", 0, 1), 1, "cost_us: 9, but what is chosen costs 8"),
-        (("certificate", "tensors", 0, "reorder_us", 0, 1), None, "certificate.choices: are impossible"),
-        (("certificate", "tensors", 0, "reorder_us", 0, 0), 1, "a reorder of nothing has a cost"),
-        (("certificate", "tensors", 0, "reorder_us", 1), [2], "has 1 elements, of places there are 2"),
-        (("certificate", "tensors", 0, "places"), ["abcd"] * 40, "over 32 places"),
+        (("certificate", "tensors", 0, "reorder_us", 0, 1), None,
+         "certificate.choices: something that is chosen costs infinity"),
+        (("certificate", "tensors", 0, "reorder_us", 0, 0), 1, "a reorder from a place to itself has a cost"),
+        (("certificate", "tensors", 0, "reorder_us", 1), [2], "has 1 elements, but there are 2 places"),
+        (("certificate", "tensors", 0, "places"), ["abcd"] * 40, "has 40 elements; at most 32 are allowed"),
     ]
 
 
@@ -164,24 +166,24 @@ def wrong_proofs():
     """(path, value, part of the message): cliques, messages and reorders that prove less, or nothing."""
     return [
         (("certificate", "cliques", 1, "tables"), [[1]], "the cliques together prove 6"),
-        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 4]], "has a table that another one has, too"),
+        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 4]], "has a table that was dealt before"),
         (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [1, 3]],
-         "cliques[1]: has a table that another one has"),
-        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [3, 1]], "names a table that there is not"),
-        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [0, 1]], "names a table that there is not"),
-        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], []], "names a table that there is not"),
-        (("certificate", "cliques", 1, "tables"), [[1], [1, 1]], "has a variable twice"),
-        (("certificate", "cliques", 0, "scope"), [1], "has not variable 3 in its scope"),
-        (("certificate", "cliques", 0, "scope"), [1, 5], "5 is not under 5"),
+         "cliques[1]: has a table that was dealt before"),
+        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [3, 1]], "names a table that does not exist"),
+        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], [0, 1]], "names a table that does not exist"),
+        (("certificate", "cliques", 1, "tables"), [[1], [1, 4], []], "names a table that does not exist"),
+        (("certificate", "cliques", 1, "tables"), [[1], [1, 1]], "names a variable twice"),
+        (("certificate", "cliques", 0, "scope"), [1], "its scope lacks variable 3"),
+        (("certificate", "cliques", 0, "scope"), [1, 5], "5 must be at least 0 and less than 5"),
         (("certificate", "messages", 0, "values"), [0, None], "holds null"),
-        (("certificate", "messages", 0, "values"), [0, 2, 0], "another number of values"),
+        (("certificate", "messages", 0, "values"), [0, 2, 0], "a message has 3 values, but its scope has 2"),
         (("certificate", "messages", 0, "values"), [1e300, 1e300], "the cliques together prove"),
-        (("certificate", "messages", 0, "scope"), [3], "has not variable 3 in its scope"),
+        (("certificate", "messages", 0, "scope"), [3], "its scope lacks variable 3"),
         (("certificate", "messages", 0, "to"), 0, "goes from a clique to itself"),
-        (("certificate", "messages", 0, "to"), 2, "2 is not under 2"),
+        (("certificate", "messages", 0, "to"), 2, "2 must be at least 0 and less than 2"),
         (("certificate", "messages"), [], "the cliques together prove 7"),
-        (("certificate", "reorders", 0), REMOVED, 'reads tensor 0 in a place that is not made'),
-        (("certificate", "reorders", 0, "from"), 1, "its source is not made before it"),
+        (("certificate", "reorders", 0), REMOVED, 'reads tensor 0 in places that nothing makes'),
+        (("certificate", "reorders", 0, "from"), 1, "nothing makes its source before it"),
     ]
 
 
@@ -193,9 +195,9 @@ def wrong_small_plans():
         yield path, changed(plan, path, value), message
     # A bound that is proven, but not the cost.
     low = changed(changed(plan, ("certificate", "messages"), []), ("certificate", "bound"), 7)
-    yield "a weak certificate", low, "gap: 0, but the certificate leaves 0.222"
+    yield "a weak certificate", low, "gap: 0, but the certificate leaves a gap of 0.222"
     yield "a weak certificate", changed(low, ("gap",), 2 / 9), \
-        "optimal: true, but the plan costs 9 us and 7 us are proven"
+        "optimal: true, but the plan costs 9 us and the proven lower bound is 7 us"
     # Rounding proves nothing: what 1e17 takes away at one clique and gives another leaves 16 more than there is.
     large = changed(plan, ("certificate", "messages", 0, "values"), [-1e17 - 9, -1e17 - 9])
     large = changed(large, ("certificate", "bound"), 25)

@@ -92,17 +92,18 @@ def refuse_fields(saved):
     refused = saved.expect_refused
     refused(lambda p: p.pop("copies"), 3, 'no "copies"')
     refused(lambda p: p["copies"][0].pop("digits"), 3, 'copies[0]: has no "digits"')
-    refused(lambda p: p["copies"][0].update(tensor="none"), 3, "of no tensor")
+    refused(lambda p: p["copies"][0].update(tensor="none"), 3, 'the model has no tensor "none"')
     refused(lambda p: p["copies"][0].update(view_of=99999), 3, "refers to copy")
     refused(lambda p: p["copies"][0].update(view_of=0), 3, "or of itself")
     refused(lambda p: p["copies"][0].update(offset=1 << 40), 3, 'copies[0]: of "%s"' % copies[0]["tensor"])
     refused(lambda p: p["copies"][0].update(offset=-1), 3, 'copies[0]: of "%s"' % copies[0]["tensor"])
     refused(lambda p: p["primitives"].pop(), 3, "primitives")
     refused(lambda p: p["primitives"].reverse(), 3, "another model")
-    refused(lambda p: p["primitives"][c].update(name="other"), 3, 'the name "other", in the model "%s"' % conv["name"])
+    refused(lambda p: p["primitives"][c].update(name="other"), 3,
+            'the name "other", but "%s" in the model' % conv["name"])
     refused(lambda p: p["primitives"][c].update(implementation="magic"), 5, 'magic for "%s"' % conv["name"])
     refused(lambda p: p["primitives"][c].update(implementation="view"), 3, 'convolution "%s" is no view' % conv["name"])
-    refused(lambda p: p["primitives"][c].update(src=["x"]), 3, "primitives[%d].src[0]: is no whole number" % c)
+    refused(lambda p: p["primitives"][c].update(src=["x"]), 3, "primitives[%d].src[0]: is not a whole number" % c)
     refused(lambda p: p["primitives"][c]["src"].pop(), 3, 'sources of convolution "%s"' % conv["name"])
     refused(lambda p: p["primitives"][c]["src"].__setitem__(0, other), 3, 'sources of convolution "%s"' % conv["name"])
     refused(lambda p: p["primitives"][c]["src"].__setitem__(0, None), 3, 'sources of convolution "%s"' % conv["name"])
@@ -150,7 +151,7 @@ def refuse_memory_and_tensors(saved):
     refused(lambda p: p["inputs"].clear(), 3, "inputs")
     refused(lambda p: p.update(outputs=p["inputs"]), 3, "the outputs")
     refused(lambda p: p["tensors"].update(more={"dims": [1], "dtype": "f32"}), 3, "another model")
-    refused(lambda p: p["tensors"][reader["name"]].update(dtype="bf16"), 3, "is bf16 there, f32 in the model")
+    refused(lambda p: p["tensors"][reader["name"]].update(dtype="bf16"), 3, "is bf16 in the plan and f32 in the model")
 
 
 def saved_plans(command):
@@ -305,14 +306,14 @@ def messages_about_files_without_plan(command, model):
             file.write(text)
         for args in (("check", name), ("run", model, "--plan", name, "--random-inputs", "1")):
             result = command.run(*args)
-            assert result.returncode == 3 and name + ": is no JSON: " in result.stderr, result.stderr[:400]
+            assert result.returncode == 3 and name + ": is not JSON: " in result.stderr, result.stderr[:400]
             assert "\x7f" not in result.stderr and len(result.stderr) < 1500, result.stderr[:400]
-    for text, what in (("[]", "is no JSON object"), ("{}", "has no "), ("1", "is no JSON object")):
+    for text, what in (("[]", "is not a JSON object"), ("{}", "has no "), ("1", "is not a JSON object")):
         with open(command.path("none.json"), "w") as file:
             file.write(text)
         for args in (("check", "none.json"), ("run", model, "--plan", "none.json", "--random-inputs", "1")):
             result = command.run(*args)
-            said = "relayout: none.json: no plan, which relayout plan -o writes: it " + what
+            said = "relayout: none.json: is not a plan as relayout plan -o writes it: it " + what
             assert result.returncode == 3 and result.stderr.startswith(said), result.stderr
 
 
