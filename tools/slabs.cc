@@ -1,4 +1,4 @@
-// Choosing the grid by halving, and converting one part.
+// Chooses the grid of parts by halving, and converts one part.
 #include "tools/slabs.h"
 
 #include <fmt/format.h>
@@ -14,13 +14,14 @@
 namespace relayout::tools {
 namespace {
 
-/// Indices of dim d in one block: its capacity without the outermost digit.
+/// How many indices of dim d one block has: the capacity without the outermost digit.
 int64_t block_of(const Layout& layout, int d) {
   const int64_t outer = layout.digits(d).back().extent;
   return outer == 0 ? 1 : layout.capacity(d) / outer;
 }
 
-/// Borders of dim d that no side's blocks cross lie at multiples of this; the whole dim if there are none.
+/// Parts may be cut at multiples of this index of dim d, where no side has a border inside a block. The whole extent if
+/// there is no such index.
 int64_t alignment(std::span<const SlabSide> sides, int d, int64_t extent) {
   int64_t out = 1;
   for (const SlabSide& side : sides) {
@@ -70,7 +71,7 @@ double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t gran
     }
   }
   std::ranges::sort(places, {}, &Place::stride);
-  // Walking outwards, a place either continues one run of touched pages or repeats it elsewhere.
+  // From the smallest stride to the largest: a digit either extends the run of touched pages or repeats it elsewhere.
   double run = item, pieces = 1;
   for (const Place& place : places) {
     if (pieces == 1 && place.stride <= run + grain) {
@@ -116,11 +117,12 @@ SlabGrid make_slabs(const Dims& dims, std::span<const SlabSide> sides, int64_t s
 void check_cap(const SlabGrid& grid, int64_t max_memory, int64_t held) {
   const double need = grid.part_bytes() + static_cast<double>(held);
   if (need <= static_cast<double>(max_memory)) return;
-  throw Failure(kUsage, Error(ErrorCode::limit,
-                              fmt::format("--max-memory {}: the smallest part takes {:.0f} bytes{}; {:.0f}M is enough",
-                                          max_memory, need, held > 0 ? ", with what is held in memory anyway" : "",
-                                          std::ceil(need / (1 << 20))),
-                              "--max-memory", std::to_string(max_memory), fmt::format("{:.0f}", need)));
+  throw Failure(
+      kUsage,
+      Error(ErrorCode::limit,
+            fmt::format("--max-memory {}: the smallest part takes {:.0f} bytes{}; {:.0f}M is enough", max_memory, need,
+                        held > 0 ? " together with what is held in memory anyway" : "", std::ceil(need / (1 << 20))),
+            "--max-memory", std::to_string(max_memory), fmt::format("{:.0f}", need)));
 }
 
 void map_small_pages(std::span<const std::byte> mapped_bytes, bool written) {
@@ -143,7 +145,7 @@ TensorDesc slab_view(const TensorDesc& desc, const Slab& slab) {
 }
 
 void release_slab(const TensorDesc& view, std::span<const std::byte> mapped_bytes) {
-  // A fault may map the whole large page that the file's cache has there, before and behind the byte touched.
+  // A page fault may map the whole large page of the page cache around the byte that was touched.
   static constexpr int64_t kLargePage = 2 << 20;
   const auto [low, high] = view.layout.offset_range();
   if (high < low || mapped_bytes.empty()) return;
@@ -163,7 +165,8 @@ void convert_slab(const TensorInput& input, const Slab& slab, const TensorDesc& 
     cpu::reorder(src, input.bytes, dst, dst_bytes, attributes, run);
     return;
   }
-  // Foreign byte order: move the bits together, put them right, and go on from there.
+  // The bytes are in foreign order: collect the elements in dense memory, swap their bytes there, and convert from
+  // there.
   const TensorDesc packed(Layout::contiguous(slab.dims), src.dtype);
   scratch.resize(static_cast<std::size_t>(packed.span_bytes()));
   cpu::reorder(src, input.bytes, packed, scratch, {}, run);

@@ -1,4 +1,4 @@
-// Resolves an input file and the flags about it to a TensorDesc.
+// Joins what an input file says with what the flags say: see tensor_input.h.
 #include "tools/tensor_input.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,8 @@ bool is_stream(const std::string& path) {
   return std::filesystem::is_other(path, ignored);
 }
 
-/// Types that a file cannot name and that are kept in unsigned integers instead: u8 and u16 may be read as them.
+/// Whether elements that a file calls `stored` may be read as `dtype`. File formats have no names for some types, which
+/// are therefore kept as u8 or u16.
 bool may_be_kept_as(DType dtype, DType stored) {
   if (stored == DType::u16) return dtype == DType::bf16 || dtype == DType::f16;
   if (stored != DType::u8) return false;
@@ -73,7 +74,7 @@ Format resolve_format(const InputOptions& options, const StoredTensor& stored) {
   return stored.layout ? *stored.layout : Format::parse("contiguous");
 }
 
-/// What the file records of its dims holds, whatever layout the command line names.
+/// The dims that the file records. They hold even where the command line names another layout; --dims must agree.
 Dims recorded_dims(const InputOptions& options, const StoredTensor& stored) {
   if (options.dims && dims_argument(*options.dims) != *stored.dims) {
     const std::string given = dims_text(dims_argument(*options.dims)), recorded = dims_text(*stored.dims);
@@ -85,7 +86,7 @@ Dims recorded_dims(const InputOptions& options, const StoredTensor& stored) {
   return *stored.dims;
 }
 
-/// The array's shape; of an array of bytes that hold two elements each, where it is flat.
+/// The shape of the array in elements. Where each byte holds two elements (of 4 bits), the array must be flat.
 Dims element_shape(const InputOptions& options, const StoredTensor& stored, DType dtype) {
   if (!as_nibbles(dtype, stored)) return stored.shape;
   const auto elements = stored.shape.size() == 1 ? checked_mul(stored.shape[0], 2) : std::nullopt;
@@ -112,7 +113,7 @@ Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const
   try {
     return format.dims_from_physical(shape);
   } catch (const Error& error) {
-    // An image's rows and columns may mix dims, and an offset hides them: only --dims can say.
+    // The shape of an image or of a layout with an offset does not show the logical dims, so --dims is needed.
     const std::string hint = format.is_image() || format.text().find('@') != std::string::npos ? "; give --dims" : "";
     const int code = hint.empty() ? kBadData : kUsage;
     throw Failure(exit_code(error, code),
@@ -121,7 +122,7 @@ Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const
   }
 }
 
-/// Bytes with two elements each: all of them must be used.
+/// Checks an array of bytes that hold two elements each: the layout must take exactly as many bytes as the file has.
 void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format,
                    const TensorDesc& desc) {
   if (stored.fortran_order && stored.shape.size() > 1) {
@@ -138,7 +139,7 @@ void check_nibbles(const InputOptions& options, const StoredTensor& stored, cons
                                 "bytes", std::to_string(stored.byte_size), std::to_string(need)));
 }
 
-/// The file's array must be the one that the layout describes, to the element.
+/// Checks that the shape of the file's array is exactly the one that the layout describes.
 void check_shape(const InputOptions& options, const StoredTensor& stored, const Format& format,
                  const TensorDesc& desc) {
   const std::optional<Dims> physical = format.physical_shape(desc.layout.dims());
@@ -154,7 +155,7 @@ void check_shape(const InputOptions& options, const StoredTensor& stored, const 
                                 "shape", join(stored.shape), physical ? join(*physical) : std::to_string(span)));
 }
 
-/// Fortran order under a layout that is no dense array of axes (images): a row-major copy.
+/// Copies an array in Fortran order to row-major order, for layouts that cannot express the other order (images).
 void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, TensorInput& input) {
   if (options.max_memory > 0 && stored.byte_size > options.max_memory) {
     throw Failure(kUsage, Error(ErrorCode::limit,
@@ -188,7 +189,8 @@ void require_for_raw(const InputOptions& options) {
   }
 }
 
-/// Raw files hold the whole physical array (an image's last row with its pitch), or just the span.
+/// Checks the size of a raw file. It holds either the whole physical array (with the pitch of an image's last row) or
+/// just the span.
 void check_raw_size(const InputOptions& options, const TensorInput& input) {
   const auto have = static_cast<int64_t>(input.bytes.size());
   const std::optional<Dims> physical = input.format.physical_shape(input.desc.layout.dims());
@@ -203,7 +205,7 @@ void check_raw_size(const InputOptions& options, const TensorInput& input) {
                                 "bytes", std::to_string(have), std::to_string(need)));
 }
 
-/// Runs f, which reads or decodes under a limit on what that may hold.
+/// Runs f, which reads or decodes. If it needs more memory than --max-memory allows, the error says so.
 template <typename F>
 auto under_cap(const InputOptions& options, F&& f) {
   return from_data([&] {
@@ -243,7 +245,7 @@ TensorInput open_tensor(const InputOptions& options) {
   const DType dtype = resolve_dtype(options, stored);
   const Format format = resolve_format(options, stored);
   const Dims dims = resolve_dims(options, stored, format, dtype);
-  // Dims that the command line gave are its fault, those of the file the file's.
+  // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
   const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
   TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
 
