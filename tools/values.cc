@@ -87,9 +87,10 @@ void add_value_options(Command& command, ValueOptions& options) {
   command.add_option("--dst-scale", options.dst_scale, "Scale of dst; DS below");
   command.add_option("--src-zero-point", options.src_zero_point, "Zero point of src, an integer type; SZ below");
   command.add_option("--dst-zero-point", options.dst_zero_point, "Zero point of dst, an integer type; DZ below");
-  command.add_option(
-      "--pad", options.padding,
-      "What the padding of blocks is filled with: zero (the default), a VALUE, or keep, which leaves it as it is");
+  command.add_option("--pad", options.padding,
+                     "What the padding of blocks is filled with: zero (the default), a VALUE, or keep, which writes "
+                     "nothing there (the "
+                     "new file that convert makes has zeros then)");
 }
 
 }  // namespace relayout::tools
