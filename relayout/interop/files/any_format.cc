@@ -1,5 +1,5 @@
-// TensorFile and TensorWriter for files of any format: finds out which format a file is, and calls what that format
-// offers (formats.h).
+// TensorFile and TensorWriter for files of any format: finds out which format a file has, and calls the functions of
+// that format (formats.h).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little, "byte_swapped means big-endian here");
 namespace {
 
-/// All that is known of the formats; where `plan` is none, the format is only read.
+/// What is known of a format; `plan` is null where the format can only be read.
 struct FormatRow {
   FileFormat format;
   std::string_view name;
@@ -46,7 +46,7 @@ std::optional<FileFormat> format_of_bytes(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
-/// Runs `body`; its errors say which file it was.
+/// Runs `body`; adds the path to the message of its errors.
 template <typename Body>
 auto about(const std::string& path, Body body) {
   try {
@@ -54,7 +54,7 @@ auto about(const std::string& path, Body body) {
   } catch (const Error& error) {
     throw Error(error.code(), "\"" + path + "\": " + error.message(), error.field(), error.value(), error.limit());
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::limit, "\"" + path + "\": no memory for its contents", "memory");
+    throw Error(ErrorCode::limit, "\"" + path + "\": there is not enough memory for its contents", "memory");
   }
 }
 
@@ -115,7 +115,8 @@ std::span<const std::byte> TensorFile::bytes(std::size_t tensor) const {
     about(impl_->path, [&] {
       if (size > impl_->limits.decoded_bytes - impl_->decoded_bytes) {
         throw Error(ErrorCode::limit,
-                    "decoding all tensors takes over " + std::to_string(impl_->limits.decoded_bytes) + " bytes",
+                    "its tensors together take more than " + std::to_string(impl_->limits.decoded_bytes) +
+                        " bytes when they are decoded",
                     "decoded_bytes", std::to_string(impl_->decoded_bytes + size),
                     std::to_string(impl_->limits.decoded_bytes));
       }
@@ -149,7 +150,7 @@ TensorWriter TensorWriter::create(const fs::path& path, const TensorSpec& spec, 
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   auto format = format_of_path(path);
-  // Pipes and devices have no extension; .npy says what it is.
+  // Pipes and devices have no extension. They get .npy, because a reader can recognize it by its first bytes.
   if (!format && fs::exists(status) && fs::is_other(status)) format = FileFormat::npy;
   if (!format || !row(*format).plan) {
     throw Error(ErrorCode::unsupported,

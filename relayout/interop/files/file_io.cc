@@ -1,4 +1,4 @@
-// Mapping, reading and writing whole files, on POSIX calls.
+// Maps, reads and writes whole files by POSIX calls: see file_io.h.
 #include "relayout/interop/files/file_io.h"
 
 #include <fcntl.h>
@@ -26,8 +26,8 @@ using io::retry;
 using io::throw_io;
 namespace {
 
-/// A write to a closed pipe must be an EPIPE and not the process's end: SIGPIPE is held back in this
-/// thread, and one that our own write made is taken away again.
+/// While it lives, a write to a closed pipe fails with EPIPE and does not end the process: SIGPIPE is blocked
+/// in this thread, and one that our own write raised is removed at the end.
 class SigpipeBlock {
  public:
   SigpipeBlock() {
@@ -74,7 +74,7 @@ std::vector<std::byte> read_all(int fd, const fs::path& path, int64_t limit) {
     if (static_cast<int64_t>(out.size()) > limit) {
       throw Error(ErrorCode::limit,
                   "read \"" + escaped(path.native()) + "\": more than " + std::to_string(limit) +
-                      " bytes from something that is no regular file",
+                      " bytes from something that is not a regular file",
                   "decoded_bytes", std::to_string(out.size()), std::to_string(limit));
     }
   }
@@ -87,7 +87,7 @@ Pages map_anonymous(std::size_t size, const fs::path& path) {
   return {data, size};
 }
 
-/// Asks before reserving, so that a hopeless size does not fill the disk first.
+/// Refuses a size that the disk has no room for. Without this, reserving it would first fill the disk and then fail.
 void check_space(int fd, const fs::path& path, int64_t size) {
   struct statvfs disk {};
   if (::fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0) return;
@@ -95,8 +95,8 @@ void check_space(int fd, const fs::path& path, int64_t size) {
   if (__builtin_mul_overflow(uint64_t{disk.f_bavail}, uint64_t{disk.f_frsize}, &have)) return;
   if (static_cast<uint64_t>(size) <= have) return;
   throw Error(ErrorCode::io,
-              "create \"" + escaped(path.native()) + "\": " + std::to_string(size) + " bytes needed, the disk has " +
-                  std::to_string(have),
+              "create \"" + escaped(path.native()) + "\": the file needs " + std::to_string(size) +
+                  " bytes, but the disk has only " + std::to_string(have),
               "path", escaped(path.native()), std::to_string(have));
 }
 
@@ -129,7 +129,7 @@ FileBytes FileBytes::open(const fs::path& path, int64_t read_limit) {
       return out;
     }
   }
-  // Pipes, devices, the files of /proc that claim no size, and file systems without mmap.
+  // What cannot be mapped is read: pipes, devices, files of /proc, whose size is 0, and file systems without mmap.
   out.read_ = read_all(file.get(), path, read_limit);
   return out;
 }
@@ -137,8 +137,9 @@ FileBytes FileBytes::open(const fs::path& path, int64_t read_limit) {
 struct OutputFile::State {
   fs::path target;
   bool overwrite = false;
-  bool mapped = false;              // the pages are the new file's
-  std::optional<io::NewFile> file;  // none where the target is no regular file and is written in order
+  bool mapped = false;  // `pages` are a mapping of the new file
+  std::optional<io::NewFile>
+      file;  // none where the target is not a regular file: then `pages` are written to it in order
   Pages pages;
   std::string temporary;
 };
@@ -161,7 +162,8 @@ OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite
     return OutputFile(std::move(state));
   }
   if (exists && !overwrite) io::throw_exists(path);
-  // What a symbolic link leads to is replaced, and not the link. The new file is made in that folder.
+  // Where the path is a symbolic link, the file that it leads to is replaced and not the link. So the new file is made
+  // in the folder of that file.
   std::error_code failed;
   if (exists && fs::is_symlink(fs::symlink_status(path, failed))) state->target = fs::canonical(path, failed);
   if (failed) throw_io("create", path, failed.value());
@@ -211,8 +213,8 @@ void release_pages(std::span<const std::byte> mapped_bytes) {
   const auto first = reinterpret_cast<uintptr_t>(mapped_bytes.data()) / page * page;
   const auto last = reinterpret_cast<uintptr_t>(mapped_bytes.data()) + mapped_bytes.size();
   void* start = reinterpret_cast<void*>(first);
-  // Pages of a shared mapping lose nothing: what was written stays with the system, which writes it to the file in
-  // its own time. So the range may be widened to whole pages.
+  // This loses nothing that was written to a shared mapping: the system keeps it and writes it to the file later. So
+  // the range may be widened to whole pages.
   ::madvise(start, last - first, MADV_DONTNEED);
 }
 

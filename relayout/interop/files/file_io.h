@@ -7,7 +7,7 @@
 //
 // The disk space of an output is reserved before its first byte is touched, so a full disk is an
 // Error{io} and never a SIGBUS. A source that another process shortens while it is mapped is
-// outside of what a library can catch; the command has a handler of SIGBUS.
+// nothing that a library can handle: it raises SIGBUS, for which the command has a handler.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace relayout {
 
-/// Pages from mmap; unmapped at the end.
+/// Pages from mmap, which the destructor unmaps.
 class Pages {
  public:
   Pages() = default;
@@ -56,7 +56,7 @@ class FileBytes {
   std::vector<std::byte> read_;
 };
 
-/// A file under construction, `size` bytes of zeros at first.
+/// A file that is being written. At first it is `size` bytes of zeros.
 class OutputFile {
  public:
   /// Where the path is new or leads to a regular file, the bytes are a mapping of a new file that has no name before
@@ -68,7 +68,7 @@ class OutputFile {
 
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
-  /// Without commit() nothing is left behind, nor where the process is killed (but see io/new_file.h).
+  /// Without commit() nothing is left behind, even if the process is killed (for exceptions see io/new_file.h).
   ~OutputFile();
 
   /// Valid until commit().

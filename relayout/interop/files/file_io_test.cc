@@ -1,4 +1,5 @@
-// Opening and creating: formats, raw bytes, atomic outputs, pipes, devices, full disks.
+// Tests of opening and creating files: formats, raw bytes, outputs that appear whole or not at all, pipes, devices,
+// full disks.
 #include "relayout/interop/files/file_io.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ using Names = std::vector<std::string>;
 
 class FileIo : public ::testing::Test {
  protected:
-  /// A writer of three bytes "abc".
+  /// A writer whose file is to hold the three bytes "abc".
   TensorWriter writer(const std::string& name, bool overwrite = false) {
     TensorWriter out = TensorWriter::create(folder_ / name, {.dtype = DType::u8, .shape = {3}}, overwrite);
     std::memcpy(out.bytes().data(), "abc", 3);
@@ -133,7 +134,7 @@ TEST_F(FileIo, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(made.st_mode & 0777, 0666 & ~mask);
 }
 
-// Some network file systems have no files without a name.
+// Some network file systems cannot make files without a name (O_TMPFILE).
 TEST_F(FileIo, WithoutNamelessFiles) {
   const auto refuse = [](const char*, mode_t) {
     errno = EOPNOTSUPP;
@@ -168,7 +169,7 @@ TEST_F(FileIo, Overwriting) {
   ASSERT_EQ(::stat((folder_ / "a.bin").c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & 0777, 0640U);
 
-  // One that appears between create and commit is kept.
+  // A file that appears under the name between create() and commit() is kept.
   TensorWriter late = writer("b.bin");
   write_file(folder_ / "b.bin", "mine");
   EXPECT_ERROR(ErrorCode::io, late.commit());
@@ -203,11 +204,11 @@ TEST_F(FileIo, CannotCreate) {
   EXPECT_ERROR(ErrorCode::unsupported, writer("a"));
   std::filesystem::create_directory(folder_ / "d.npy");
   EXPECT_ERROR(ErrorCode::io, writer("d.npy", true));
-  // More than any disk has: refused at once, and nothing stays.
+  // A size that no disk has is refused at once, and no file is left behind.
   EXPECT_ERROR(ErrorCode::io,
                TensorWriter::create(folder_ / "a.npy", {.dtype = DType::u8, .shape = {int64_t{1} << 50}}));
   EXPECT_EQ(folder_.names(), Names{"d.npy"});
-  // The longest name a directory takes.
+  // The longest name that a directory allows.
   writer(std::string(251, 'n') + ".npy").commit();
   EXPECT_ERROR(ErrorCode::io, writer(std::string(252, 'n') + ".npy").commit());
   EXPECT_EQ(folder_.names().size(), 2U);
@@ -237,7 +238,7 @@ TEST_F(FileIo, WritesPipes) {
   EXPECT_EQ(seen, npy_head({.dtype = DType::u8, .shape = {3}}) + "abc");
   EXPECT_EQ(folder_.names(), Names{"pipe"});
 
-  // An archive, too.
+  // The same for an archive.
   ASSERT_EQ(::mkfifo((folder_ / "pipe.npz").c_str(), 0600), 0);
   std::thread archive_reader([&] { seen = read_file(folder_ / "pipe.npz"); });
   writer("pipe.npz").commit();
@@ -255,7 +256,7 @@ TEST_F(FileIo, ClosedPipe) {
     ::close(fd);
   });
   TensorWriter out = TensorWriter::create(folder_ / "pipe.bin", {.dtype = DType::u8, .shape = {10'000'000}});
-  EXPECT_ERROR(ErrorCode::io, out.commit());  // and the process lives
+  EXPECT_ERROR(ErrorCode::io, out.commit());  // and the process is not ended by SIGPIPE
   reader.join();
 }
 
@@ -267,7 +268,7 @@ TEST_F(FileIo, FullDevice) {
   TensorWriter::create("/dev/null", {.dtype = DType::u8, .shape = {3}}).commit();
 }
 
-/// In a child with a file system of one megabyte of its own.
+/// Runs in a child process that has a file system of one megabyte of its own.
 TEST_F(FileIo, FullDisk) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

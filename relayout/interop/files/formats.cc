@@ -7,7 +7,7 @@ namespace relayout {
 
 void throw_missing_library(std::string_view format, std::string_view library) {
   throw Error(ErrorCode::unsupported,
-              std::string(format) + " needs " + std::string(library) + ", which this build does without", "library",
+              std::string(format) + " needs " + std::string(library) + ", which this build lacks", "library",
               std::string(library));
 }
 
@@ -22,7 +22,7 @@ StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const
   if (!bytes || *bytes > limits.decoded_bytes) {
     throw Error(ErrorCode::limit,
                 "an image of " + std::to_string(width) + "x" + std::to_string(height) + "x" + std::to_string(channels) +
-                    "; at most " + std::to_string(limits.decoded_bytes) + " bytes are decoded",
+                    " bytes; at most " + std::to_string(limits.decoded_bytes) + " bytes are decoded",
                 "decoded_bytes", bytes ? std::to_string(*bytes) : "", std::to_string(limits.decoded_bytes));
   }
   tensor.byte_size = *bytes;
@@ -37,7 +37,7 @@ int64_t spec_bytes(const TensorSpec& spec) {
   }
   const auto elements = checked_product(spec.shape);
   const auto bytes = elements ? bytes_for(spec.dtype, *elements) : std::nullopt;
-  // Headers come on top; half of the range leaves room for sums.
+  // Headers are added to this. Half of the range leaves room for such sums.
   if (bytes && *bytes < INT64_MAX / 2) return *bytes;
   throw Error(ErrorCode::overflow, "write tensor: the bytes of shape " + join(spec.shape) + " overflow 64 bits",
               "shape", join(spec.shape), std::to_string(INT64_MAX / 2));

@@ -1,7 +1,8 @@
-// What stands behind TensorFile and TensorWriter, and what each file format offers to them.
+// Formats: what TensorFile and TensorWriter consist of, and what each file format offers to them
+// (internal to interop/files).
 //
-// To add a format: one source file with an open function that fills an Impl (and a header writer
-// where the format can be written), and its line in any_format.cc.
+// To add a format: one source file with an open function that fills a TensorFile::Impl and, where the
+// format can be written, a function that returns a FilePlan; and a line for it in any_format.cc.
 #pragma once
 
 #include <functional>
@@ -15,10 +16,10 @@
 
 namespace relayout {
 
-/// Where a tensor's bytes are: a part of the file, or the result of `decode` once somebody asks.
+/// A tensor's bytes: a part of the file, or what `decode` returns when the bytes are first asked for.
 struct Content {
   std::span<const std::byte> bytes;
-  std::function<std::unique_ptr<std::byte[]>()> decode;  // makes byte_size bytes; none for parts of the file
+  std::function<std::unique_ptr<std::byte[]>()> decode;  // returns byte_size bytes; empty for parts of the file
   std::unique_ptr<std::byte[]> decoded;
 };
 
@@ -26,11 +27,11 @@ struct TensorFile::Impl {
   FileFormat format = FileFormat::raw;
   std::string path;  // escaped, for messages
   FileLimits limits;
-  std::string wanted;  // the one tensor that matters, or ""
+  std::string wanted;  // the name of the one tensor that is to be read; "": all are
   FileBytes file;
   std::vector<StoredTensor> tensors;
   std::vector<Content> contents;  // one a tensor
-  int64_t decoded_bytes = 0;      // so far, all tensors together
+  int64_t decoded_bytes = 0;      // what was decoded so far, of all tensors together
   std::mutex mutex;               // guards contents and decoded_bytes
 
   void add(StoredTensor tensor, std::span<const std::byte> bytes) {
@@ -41,14 +42,14 @@ struct TensorFile::Impl {
     tensors.push_back(std::move(tensor));
     contents.push_back({{}, std::move(decode), {}});
   }
-  /// A tensor that does not matter.
+  /// A tensor that is not to be read: only its name is known.
   void add_name(std::string name) { add({.name = std::move(name)}, std::span<const std::byte>()); }
 };
 
 /// Whether the tensor of that name is to be read.
 inline bool is_wanted(std::string_view name, std::string_view wanted) { return wanted.empty() || name == wanted; }
 
-/// Each reads impl.file and fills tensors and contents. Errors: corrupt, limit, unsupported.
+/// Each reads impl.file, and fills impl.tensors and impl.contents. Errors: corrupt, limit, unsupported.
 void open_npy(TensorFile::Impl& impl);
 void open_npz(TensorFile::Impl& impl);
 void open_safetensors(TensorFile::Impl& impl);
@@ -60,9 +61,9 @@ void open_jpeg(TensorFile::Impl& impl);
 /// it has more bytes than may be decoded.
 StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const FileLimits& limits);
 
-/// How a tensor becomes a file: `head`, the tensor's bytes, and `tail_bound` bytes that finish() may
-/// need. finish() completes the file in place and returns its final size; none where head and data
-/// are all of it.
+/// How a tensor becomes a file: first `head`, then the tensor's `data_bytes`, then at most `tail_bound`
+/// bytes. `finish` gets the whole file, completes it in place and returns its final size. It is empty
+/// where the file ends with the data.
 struct FilePlan {
   std::string head;
   int64_t data_bytes = 0;
@@ -75,10 +76,10 @@ FilePlan plan_npz(const TensorSpec& spec);
 FilePlan plan_safetensors(const TensorSpec& spec);
 FilePlan plan_raw(const TensorSpec& spec);
 
-/// Bytes of spec's elements. Errors: invalid_argument (a negative extent), overflow.
+/// How many bytes the elements of `spec` have. Errors: invalid_argument (a negative extent), overflow.
 int64_t spec_bytes(const TensorSpec& spec);
 
-/// Error{unsupported}: this build lacks `library`, which `format` needs.
+/// Throws Error{unsupported}: this build lacks `library`, which `format` needs.
 [[noreturn]] void throw_missing_library(std::string_view format, std::string_view library);
 
 }  // namespace relayout

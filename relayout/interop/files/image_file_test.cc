@@ -81,7 +81,7 @@ TEST_F(ImageFile, PngColors) {
   const std::string gray = png(3, 2, 8, 0, kZero + "abc" + kZero + "def");
   expect_image(open("x.png", gray).tensors()[0], 3, 2, 1);
   EXPECT_EQ(pixels("x.png", gray), "abcdef");
-  // The first bytes tell, not the name.
+  // The format follows from the first bytes and not from the name.
   EXPECT_EQ(open("x.dat", gray).format(), FileFormat::png);
   EXPECT_FALSE(open("x.png", gray).mapped(0));
 
@@ -106,7 +106,7 @@ TEST_F(ImageFile, PngExpansions) {
             "def\xff"
             "abcz");
   EXPECT_EQ(pixels("x.png", png(8, 1, 1, 0, kZero + "\x81")), std::string("\xff\0\0\0\0\0\0\xff", 8));
-  // 16 bits: the nearest of 8.
+  // Values of 16 bits become the nearest ones of 8 bits.
   EXPECT_EQ(pixels("x.png", png(3, 1, 16, 0, kZero + std::string("\x12\x34\xff\xff\x00\xff", 6))),
             std::string("\x12\xff\x01", 3));
 }
@@ -121,7 +121,7 @@ TEST_F(ImageFile, PngDamage) {
   EXPECT_ERROR(ErrorCode::corrupt, pixels("x.png", png(3, 3, 8, 0, kZero + "abc" + kZero + "def")));
   EXPECT_ERROR(ErrorCode::corrupt, pixels("x.png", png(0, 2, 8, 0, "")));
   EXPECT_ERROR(ErrorCode::limit, open("x.png", good, {.decoded_bytes = 5}));
-  // A small file that says it is large: refused before its pixels get memory.
+  // A small file that claims a large image is refused before memory for the pixels is allocated.
   EXPECT_ERROR(ErrorCode::limit, open("x.png", png(1'000'000, 1'000'000, 8, 6, kZero + "abcd")));
 }
 #endif

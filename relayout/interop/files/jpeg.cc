@@ -1,9 +1,9 @@
 // JPEG images as u8 nhwc tensors, through libjpeg(-turbo): gray or RGB, as stored (an orientation in
 // the metadata is not applied).
 //
-// libjpeg reports errors through a handler that must not return; here it jumps. So everything that
-// owns memory stands in functions that call no libjpeg, and each function that calls it holds only
-// plain values.
+// libjpeg reports errors through a handler that must not return. The handler here jumps (longjmp), which
+// skips destructors. So a function that calls libjpeg has no local variables with destructors; what owns
+// memory belongs to its callers.
 #include <csetjmp>
 #include <cstdio>
 #include <string>
@@ -21,8 +21,8 @@ namespace relayout {
 #if RELAYOUT_HAVE_JPEG
 namespace {
 
-/// libjpeg's error handlers and where they jump to. `base` comes first, so that the pointer libjpeg
-/// hands back is one to this.
+/// libjpeg's error handlers and where they jump to. `base` is the first member, so the pointer to it
+/// that libjpeg passes to handlers is a pointer to the whole struct as well.
 struct ErrorManager {
   jpeg_error_mgr base;
   std::jmp_buf jump;
@@ -35,8 +35,8 @@ void on_exit(j_common_ptr info) {
   std::longjmp(manager->jump, 1);
 }
 
-/// libjpeg goes on after damage and only warns. Damage is an error here; oddities that cost no pixel
-/// are not.
+/// Where a file is damaged, libjpeg only warns and goes on. Here that is an error, except for warnings
+/// that do not concern pixels.
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -49,7 +49,7 @@ void on_message(j_common_ptr info, int level) {
 }
 void on_output(j_common_ptr) {}
 
-/// A small file can ask for very many passes over a large image.
+/// Limits the scans: a small file can ask for very many passes over a large image.
 void on_progress(j_common_ptr info) {
   constexpr int kMostScans = 500;
   auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
@@ -58,7 +58,7 @@ void on_progress(j_common_ptr info) {
   std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->jump, 1);
 }
 
-/// The decoder; it does not move, for libjpeg points into it.
+/// The decoder. It cannot be copied or moved, because libjpeg keeps pointers into it.
 struct Decoder {
   jpeg_decompress_struct info{};
   ErrorManager errors{};
@@ -75,7 +75,7 @@ struct Decoder {
   ~Decoder() { jpeg_destroy_decompress(&info); }
 };
 
-/// Reads up to the pixels and picks gray or RGB. False on error.
+/// Reads everything before the pixels. False on error.
 bool read_header(Decoder* decoder, const unsigned char* data, std::size_t size) {
   if (setjmp(decoder->errors.jump)) return false;
   jpeg_create_decompress(&decoder->info);
@@ -104,7 +104,7 @@ bool read_pixels(Decoder* decoder, unsigned char* pixels, std::size_t row_bytes)
               "jpeg: " + escaped(decoder.errors.message, 160), "jpeg");
 }
 
-/// The header, with the number of channels that will come out.
+/// Reads the header, chooses gray or RGB, and returns the number of channels of the decoded image.
 int read_header_or_throw(Decoder& decoder, std::span<const std::byte> file) {
   if (!read_header(&decoder, reinterpret_cast<const unsigned char*>(file.data()), file.size())) throw_error(decoder);
   switch (decoder.info.jpeg_color_space) {
@@ -124,7 +124,7 @@ std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t byt
   const int channels = read_header_or_throw(decoder, file);
   const std::size_t row_bytes = std::size_t{decoder.info.image_width} * static_cast<std::size_t>(channels);
   if (static_cast<int64_t>(row_bytes) * decoder.info.image_height != bytes) {
-    throw Error(ErrorCode::corrupt, "jpeg: the size has changed");
+    throw Error(ErrorCode::corrupt, "jpeg: the size of the image has changed since the file was opened");
   }
   auto pixels = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
   if (!read_pixels(&decoder, reinterpret_cast<unsigned char*>(pixels.get()), row_bytes)) throw_error(decoder);

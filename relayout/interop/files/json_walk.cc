@@ -1,4 +1,4 @@
-// The event stream on nlohmann-json's SAX interface.
+// The stream of events, made from the callbacks (SAX interface) of nlohmann-json: see json_walk.h.
 #include "relayout/interop/files/json_walk.h"
 
 #include <unordered_set>
@@ -37,7 +37,8 @@ class Walker : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& value) override {
     if (!seen_.back().insert(value).second) {
-      throw Error(ErrorCode::corrupt, what_ + ": key \"" + escaped(value) + "\" twice", "key", escaped(value));
+      throw Error(ErrorCode::corrupt, what_ + ": an object has the key \"" + escaped(value) + "\" twice", "key",
+                  escaped(value));
     }
     keys_.back() = std::move(value);
     return true;
@@ -58,7 +59,7 @@ class Walker : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception&) override {
     throw Error(ErrorCode::corrupt,
-                what_ + ": no JSON at byte " + std::to_string(position) + ", near \"" + escaped(token, 24) + "\"",
+                what_ + ": is not JSON at byte " + std::to_string(position) + ", near \"" + escaped(token, 24) + "\"",
                 "json", escaped(token, 24));
   }
 

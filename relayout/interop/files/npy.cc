@@ -15,7 +15,7 @@ namespace {
   throw Error(ErrorCode::corrupt, "npy: " + what, "header", std::move(value));
 }
 
-/// The element types that both sides know. `descr` is what is written, without the byte order.
+/// The element types that both NumPy and relayout have. `code` is the "descr" of the header without its byte order.
 struct Descr {
   DType dtype;
   std::string_view code;
@@ -33,7 +33,7 @@ constexpr std::array<Descr, 12> kDescrs{{{DType::f64, "f8"},
                                          {DType::u8, "u1"},
                                          {DType::boolean, "b1"}}};
 
-/// A reader of Python literals, just as many as a header has.
+/// A parser of Python literals, of those kinds that a header may have.
 class Literals {
  public:
   Literals(std::string_view text, int version) : text_(text), version_(version) {}
@@ -57,7 +57,7 @@ class Literals {
     return at_ < text_.size() ? text_[at_] : '\0';
   }
 
-  /// A string of one line. No escapes: none of the three keys and no descr that is read has one.
+  /// A string of one line. Escapes are not supported, because no key and no descr that is read has one.
   std::string_view string() {
     const char quote = peek();
     if (quote != '\'' && quote != '"') fail("a string");
@@ -97,7 +97,7 @@ class Literals {
   [[noreturn]] void fail(const std::string& expected) {
     const std::string where =
         "\"" + escaped(text_.substr(at_), 24) + "\" at byte " + std::to_string(at_) + " of the header";
-    // Names, calls and comprehensions are Python, but no literals.
+    // What begins with a letter may be Python (a name, a call, a comprehension), but is not a literal.
     if (is_word(at_) && !(text_[at_] >= '0' && text_[at_] <= '9')) {
       throw Error(ErrorCode::unsupported, "npy: only literals are read; expected " + expected + ", found " + where,
                   "header", escaped(text_.substr(at_), 24));
@@ -116,9 +116,9 @@ class Literals {
       corrupt("an extent does not fit 64 bits", escaped(text_.substr(at_), 24));
     if (status != std::errc()) fail("a whole number");
     at_ += static_cast<std::size_t>(end - begin);
-    // Python 2 wrote 3L.
+    // Python 2 wrote long integers as 3L.
     if (version_ <= 2 && at_ < text_.size() && text_[at_] == 'L') ++at_;
-    if (is_word(at_)) corrupt("an extent is no decimal number", escaped(text_.substr(at_), 24));
+    if (is_word(at_)) corrupt("an extent is not a decimal number", escaped(text_.substr(at_), 24));
     return value;
   }
 
@@ -136,7 +136,7 @@ class Literals {
   std::size_t at_ = 0;
 };
 
-/// "<f4" and its kin into dtype, item_bits and byte_swapped.
+/// Sets dtype, item_bits and byte_swapped of a tensor by a descr such as "<f4".
 void read_descr(std::string_view descr, StoredTensor& tensor) {
   const auto unsupported = [&](const char* why) {
     throw Error(
@@ -167,12 +167,12 @@ void read_descr(std::string_view descr, StoredTensor& tensor) {
   tensor.byte_swapped = order == '>' && tensor.item_bits > 8;
 }
 
-/// The three entries, each once, in any order.
+/// Reads the dict: its three entries must each be there once, in any order.
 void read_dict(std::string_view text, int version, StoredTensor& tensor) {
   Literals in(text, version);
   bool descr = false, order = false, shape = false;
   const auto once = [&](bool& seen, std::string_view key) {
-    if (std::exchange(seen, true)) corrupt("key \"" + std::string(key) + "\" twice", std::string(key));
+    if (std::exchange(seen, true)) corrupt("the dict has the key \"" + std::string(key) + "\" twice", std::string(key));
   };
   in.expect('{');
   for (bool comma = true; !in.accept('}');) {
@@ -199,7 +199,7 @@ void read_dict(std::string_view text, int version, StoredTensor& tensor) {
   }
   in.expect_end();
   if (!descr || !order || !shape) {
-    corrupt(std::string("no key \"") + (!descr ? "descr" : !order ? "fortran_order" : "shape") + "\"");
+    corrupt(std::string("the dict lacks the key \"") + (!descr ? "descr" : !order ? "fortran_order" : "shape") + "\"");
   }
 }
 
@@ -211,7 +211,7 @@ uint32_t little_endian(std::span<const std::byte> bytes) {
 
 int version_of(std::span<const std::byte> start) {
   if (start.size() < 8 || std::memcmp(start.data(), kNpyMagic.data(), kNpyMagic.size()) != 0) {
-    corrupt("no .npy file: the first bytes are not \\x93NUMPY and a version");
+    corrupt("not a .npy file: the first bytes are not \\x93NUMPY and a version");
   }
   const int major = std::to_integer<int>(start[6]), minor = std::to_integer<int>(start[7]);
   if (major < 1 || major > 3 || minor != 0) {
@@ -278,18 +278,18 @@ std::string npy_head(const TensorSpec& spec) {
   if (const auto known = std::ranges::find(kDescrs, spec.dtype, &Descr::dtype); known != kDescrs.end()) {
     descr = (bits(spec.dtype) > 8 ? "<" : "|") + std::string(known->code);
   } else if (bits(spec.dtype) == 16) {
-    descr = "<V2";  // bf16, as ml_dtypes has NumPy write it
+    descr = "<V2";  // bf16: NumPy writes this for arrays of ml_dtypes.bfloat16
   } else {
     descr = "|V1";
-    // Two elements a byte: NumPy has no such array, so its bytes are the array.
+    // NumPy has no arrays of two elements a byte, so the file has an array of bytes.
     if (bits(spec.dtype) == 4) shape = Dims{spec_bytes(spec)};
   }
   std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + join(shape, ", ") +
                      (shape.size() == 1 ? ",)" : ")") + ", }";
-  // NumPy leaves room for the first extent to grow in place to 21 digits.
+  // As NumPy does: room for the first extent to grow to 21 digits without moving the data.
   if (!shape.empty()) dict += std::string(21 - std::to_string(shape[0]).size(), ' ');
 
-  // At most 12 extents of 19 digits: version 1.0 always suffices.
+  // A header of at most 12 extents of 19 digits always fits the 16-bit length of version 1.0.
   constexpr std::size_t kPrefix = 10, kAlign = 64;
   dict += std::string(kAlign - (kPrefix + dict.size() + 1) % kAlign, ' ') + '\n';
   std::string out(kNpyMagic);

@@ -1,4 +1,4 @@
-// .npy: the header grammar on files made by hand, and both directions against NumPy.
+// Tests of .npy: the grammar of headers on files made by hand; reading what NumPy writes, and the reverse.
 #include "relayout/interop/files/npy.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace relayout {
 namespace {
 
-/// A file of that header text and data, without NumPy's padding (any length is read).
+/// A file with that text as header and that data. It lacks NumPy's padding: headers of any length can be read.
 std::string npy(const std::string& dict, const std::string& data = "", int version = 1) {
   std::string out(kNpyMagic);
   out += static_cast<char>(version);
@@ -142,7 +142,7 @@ TEST(Npy, Sizes) {
   EXPECT_EQ(parse(npy(dict("<f4", "(0,)"))).byte_size, 0);
   EXPECT_EQ(parse(npy(dict("<f4", "(4611686018427387904, 0, 4611686018427387904)"))).byte_size, 0);
 
-  // Each prefix of a good file is an error and nothing worse.
+  // Each prefix of a good file gives an Error, and never a crash.
   const std::string good = npy(dict("<f4", "(2, 3)"), std::string(24, 'x'), 2);
   for (std::size_t length = 0; length < good.size(); ++length) {
     EXPECT_ERROR(ErrorCode::corrupt, parse(good.substr(0, length)));

@@ -1,11 +1,11 @@
 // .npz archives: .npy members in a zip file, through libzip.
 //
-// Reading: the archive is a mapping of the file; at open only the members' .npy headers are decoded.
-// A member's name is a name and never a path. Members that are no .npy are raw bytes.
+// Reading: libzip reads from the mapping of the file. Opening decodes only the .npy headers of the members.
+// A member's name is only the name of a tensor and never used as a path. Members that are not .npy are raw bytes.
 //
-// Writing: stored (uncompressed) members, as numpy.savez has them. The bytes of a single one are filled in by the
-// caller where they will lie in the archive; finish() lets libzip write the archive over the very
-// same bytes, and refuses (Error{internal}) should libzip want to put them anywhere else. Several are copied.
+// Writing: members are stored without compression, as numpy.savez does. Where there is one member, the caller fills its
+// bytes in where they will lie in the archive; then finish() lets libzip write the archive around them, and throws
+// Error{internal} should libzip want to put them anywhere else. Where there are several members, they are copied.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -37,19 +37,19 @@ std::string zip_message(zip_error_t* error) {
   return text;
 }
 
-/// An archive read from memory that outlives it.
+/// An archive that is read from memory; the memory must live longer.
 struct Archive {
   zip_t* zip = nullptr;
   explicit Archive(std::span<const std::byte> bytes) {
-    // libzip takes no bytes at all for an archive of no members.
-    if (bytes.empty()) fail(ErrorCode::corrupt, "no zip archive: the file is empty");
+    // libzip would take an empty file for an archive without members.
+    if (bytes.empty()) fail(ErrorCode::corrupt, "not a zip archive: the file is empty");
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
     if (source) zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
       zip_source_free(source);
-      fail(ErrorCode::corrupt, "no zip archive: " + zip_message(&error));
+      fail(ErrorCode::corrupt, "not a zip archive: " + zip_message(&error));
     }
     zip_error_fini(&error);
   }
@@ -57,7 +57,7 @@ struct Archive {
   ~Archive() { zip_discard(zip); }
 };
 
-/// One member, read in order.
+/// One member of an archive, which is read from its start on.
 class Member {
  public:
   Member(const Archive& archive, zip_uint64_t index, std::string shown)
@@ -80,7 +80,8 @@ class Member {
     return done;
   }
   void read_exactly(std::span<std::byte> out) {
-    if (read(out) != out.size()) fail(ErrorCode::corrupt, "member \"" + shown_ + "\" is shorter than it says", shown_);
+    if (read(out) != out.size())
+      fail(ErrorCode::corrupt, "member \"" + shown_ + "\" is shorter than the size in the directory", shown_);
   }
 
  private:
@@ -88,7 +89,7 @@ class Member {
   std::string shown_;
 };
 
-/// What the directory says of a member, checked before anything is sized by it.
+/// Checks what the archive's directory says of a member, before memory is allocated by it. Returns the member's size.
 int64_t check_member(const zip_stat_t& stat, const std::string& shown, const FileLimits& limits) {
   constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if ((stat.valid & kNeeded) != kNeeded) fail(ErrorCode::corrupt, "member \"" + shown + "\" has no size", shown);
@@ -98,17 +99,17 @@ int64_t check_member(const zip_stat_t& stat, const std::string& shown, const Fil
   const std::string sizes = std::to_string(stat.size) + " bytes in " + std::to_string(stat.comp_size);
   if (stat.comp_method == ZIP_CM_STORE) {
     if (stat.size != stat.comp_size)
-      fail(ErrorCode::corrupt, "member \"" + shown + "\" is stored, yet " + sizes, shown);
+      fail(ErrorCode::corrupt, "member \"" + shown + "\" is not compressed, but has " + sizes, shown);
   } else if (stat.comp_method == ZIP_CM_DEFLATE) {
-    // Deflate cannot expand by more than 1032.
+    // Deflate makes data at most 1032 times as small.
     constexpr zip_uint64_t kMostExpansion = 1032;
     if (stat.size / kMostExpansion > stat.comp_size) {
-      fail(ErrorCode::corrupt, "member \"" + shown + "\" says " + sizes + ", more than deflate can hold", shown);
+      fail(ErrorCode::corrupt, "member \"" + shown + "\" has " + sizes + ", which deflate cannot reach", shown);
     }
   } else {
     fail(ErrorCode::unsupported,
          "member \"" + shown + "\": compression method " + std::to_string(stat.comp_method) +
-             "; stored and deflate are read",
+             " is not supported; stored and deflate are",
          shown);
   }
   if (stat.size > static_cast<zip_uint64_t>(limits.decoded_bytes)) {
@@ -120,7 +121,7 @@ int64_t check_member(const zip_stat_t& stat, const std::string& shown, const Fil
   return static_cast<int64_t>(stat.size);
 }
 
-/// Reads a member's header and leaves the rest for the first who asks.
+/// Reads a member's header. The data is decoded when it is first asked for.
 void add_member(TensorFile::Impl& impl, const std::shared_ptr<Archive>& archive, zip_uint64_t index, std::string name,
                 const zip_stat_t& stat) {
   const std::string shown = escaped(name);
@@ -135,7 +136,8 @@ void add_member(TensorFile::Impl& impl, const std::shared_ptr<Archive>& archive,
     if (npy || stat.name == name + std::string(kSuffix)) {
       try {
         const auto offset = static_cast<std::size_t>(npy_data_offset(head, size, impl.limits));
-        // A header shorter than the prefix leaves bytes that are data already; parse fails on it anyway.
+        // `head` may have data bytes already where the header is shorter than the prefix; the parser refuses such a
+        // header.
         const std::size_t have = head.size();
         head.resize(std::max(offset, have));
         member.read_exactly(std::span(head).subspan(have));
@@ -157,10 +159,10 @@ void add_member(TensorFile::Impl& impl, const std::shared_ptr<Archive>& archive,
     member.read_exactly(head);
     auto data = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
     member.read_exactly({data.get(), static_cast<std::size_t>(bytes)});
-    // The checksum is compared at the member's end, which must be here.
+    // libzip compares the checksum when it reaches the end of the member, so one more byte is asked for.
     std::byte beyond;
     if (member.read({&beyond, 1}) != 0)
-      fail(ErrorCode::corrupt, "member \"" + shown + "\" is longer than it says", shown);
+      fail(ErrorCode::corrupt, "member \"" + shown + "\" is longer than the size in the directory", shown);
     return data;
   });
 }
@@ -185,7 +187,8 @@ void open_npz(TensorFile::Impl& impl) {
     std::string name = stat.name;
     if (name.ends_with('/')) continue;  // a directory
     if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
-    if (!seen.insert(name).second) fail(ErrorCode::corrupt, "two members \"" + escaped(name) + "\"", escaped(name));
+    if (!seen.insert(name).second)
+      fail(ErrorCode::corrupt, "two members have the name \"" + escaped(name) + "\"", escaped(name));
     if (!is_wanted(name, impl.wanted)) {
       impl.add_name(std::move(name));
       continue;
@@ -196,8 +199,8 @@ void open_npz(TensorFile::Impl& impl) {
 
 namespace {
 
-/// Where libzip writes to: the output file's bytes, of which [staged_begin, staged_end) already hold
-/// what is to stand there.
+/// Where libzip writes to: the bytes of the output file. Those at [staged_begin, staged_end) are there already; what
+/// libzip writes there must be the same and is only compared.
 struct Sink {
   std::span<std::byte> file;
   std::size_t staged_begin = 0, staged_end = 0;
@@ -212,7 +215,7 @@ struct Sink {
   zip_int64_t write(const std::byte* data, std::size_t count) {
     if (position > file.size() || count > file.size() - position) return refuse(ZIP_ER_WRITE);
     for (std::size_t i = 0; i < count;) {
-      // A stretch that is staged throughout, or not at all.
+      // The next stretch of bytes that are either all staged or all not.
       const std::size_t at = position + i;
       const bool staged = at >= staged_begin && at < staged_end;
       const std::size_t border = staged ? staged_end : at < staged_begin ? staged_begin : file.size();
@@ -234,7 +237,7 @@ struct Sink {
     switch (command) {
       case ZIP_SOURCE_SUPPORTS: return ZIP_SOURCE_SUPPORTS_WRITABLE;
       case ZIP_SOURCE_STAT:
-        // There is no archive yet: libzip starts one.
+        // Tells libzip that there is no archive yet, so that it starts one.
         zip_error_set(&sink.error, ZIP_ER_READ, ENOENT);
         return -1;
       case ZIP_SOURCE_ERROR: return zip_error_to_data(&sink.error, data, length);
@@ -260,7 +263,8 @@ struct NewMember {
   std::span<const std::byte> bytes;
 };
 
-/// Has libzip write the archive of these members, of which file[begin, end) is one where that is not empty.
+/// Has libzip write an archive of these members to `file`, and returns its size. If [begin, end) is not empty, the
+/// bytes of the only member are there already.
 int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t end,
                       std::span<const NewMember> members) {
   Sink sink{.file = file, .staged_begin = begin, .staged_end = end};
@@ -292,7 +296,7 @@ int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t 
     check(index >= 0);
     const auto added = static_cast<zip_uint64_t>(index);
     check(zip_set_file_compression(zip, added, ZIP_CM_STORE, 0) == 0);
-    // 1980-01-01, as NumPy has it: the same array gives the same file.
+    // The date is always 1980-01-01, as NumPy writes it, so that equal arrays give equal files.
     check(zip_file_set_dostime(zip, added, 0, 1 << 5 | 1, 0) == 0);
   }
   check(zip_close(zip) == 0);
@@ -313,8 +317,8 @@ std::string member_name(const TensorSpec& spec) {
   return member;
 }
 
-/// A member's part of the directory and the archive's end: 46 and 22 bytes, the name, and with large sizes 28 + 56 + 20
-/// more.
+/// An upper bound for what follows the data: a member's entry in the directory and the end of the archive. They have 46
+/// and 22 bytes and the name; 28 + 56 + 20 more where sizes need 64 bits; and 128 bytes to spare.
 int64_t directory_bound(const std::string& member) {
   return static_cast<int64_t>(46 + 22 + 28 + 56 + 20 + member.size() + 128);
 }
@@ -326,7 +330,7 @@ FilePlan plan_npz(const TensorSpec& spec) {
   const std::string header = npy_head(spec);
   const int64_t data = spec_bytes(spec);
   const int64_t stored = static_cast<int64_t>(header.size()) + data;
-  // A local file header: 30 bytes, the name, and the sizes once more where 32 bits do not hold them.
+  // The header before a member: 30 bytes, the name, and 20 bytes for sizes that 32 bits do not hold.
   const std::size_t local = 30 + member.size() + (stored > 0xffffffff ? 20 : 0);
   const std::size_t end = local + static_cast<std::size_t>(stored);
   return {std::string(local, '\0') + header, data, directory_bound(member), [=](std::span<std::byte> file) {
@@ -351,7 +355,7 @@ void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> t
     std::ranges::copy(std::as_bytes(std::span(head)), content.begin());
     std::ranges::copy(tensor.bytes, content.begin() + static_cast<std::ptrdiff_t>(head.size()));
     const std::string name = member_name(tensor.spec);
-    // A local header: 30 bytes, the name, and 20 more for large sizes.
+    // The header before a member has at most 50 bytes and the name (see plan_npz).
     bound += static_cast<int64_t>(content.size() + 50 + name.size()) + directory_bound(name);
     members.push_back({name, content});
   }

@@ -1,4 +1,4 @@
-// .npz: archives made by hand (bombs, duplicates, bad checksums), and both directions against NumPy.
+// Tests of .npz: archives made by hand (bombs, duplicates, bad checksums); reading what NumPy writes, and the reverse.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ uint32_t crc32(const std::string& text) {
   return ~crc;
 }
 
-/// One member as the archive is to have it, lies included.
+/// One member as it is to be written, possibly with a false size or checksum.
 struct Member {
   std::string name, stored;
   uint32_t size = 0, crc = 0;
@@ -29,7 +29,7 @@ struct Member {
 Member stored(const std::string& name, const std::string& data) {
   return {name, data, static_cast<uint32_t>(data.size()), crc32(data)};
 }
-/// `data` as one deflate block that is not compressed.
+/// `data` as a deflate stream of one uncompressed block.
 Member deflated(const std::string& name, const std::string& data) {
   const auto length = static_cast<uint16_t>(data.size());
   std::string block(5, '\1');
@@ -100,7 +100,7 @@ TEST_F(Npz, Members) {
   EXPECT_EQ(text_of(file.bytes(file.find("note.txt"))), "text");
   EXPECT_EQ(file.tensors()[file.find("note.txt")].dtype, std::nullopt);
   EXPECT_TRUE(file.bytes(file.find("empty")).empty());
-  // A name, never a path.
+  // A name that looks like a path is only a name.
   EXPECT_EQ(text_of(file.bytes(file.find("../x"))), "up");
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"x.npz"});
 
@@ -132,13 +132,13 @@ TEST_F(Npz, BadChecksum) {
 }
 
 TEST_F(Npz, Bombs) {
-  // More than deflate can expand to.
+  // A size that deflate cannot reach.
   Member bomb = deflated("a.npy", array("one"));
   bomb.size = 0xfffffff0;
   EXPECT_ERROR(ErrorCode::corrupt, open(zip({bomb})));
-  // Possible, but over the limit.
+  // A size that deflate can reach, but that is over the limit.
   EXPECT_ERROR(ErrorCode::limit, open(zip({stored("a.npy", array("one"))}), {.decoded_bytes = 100}));
-  // Each within the limit, together over it.
+  // Members that are each within the limit, and together over it.
   const TensorFile file =
       open(zip({deflated("a.npy", array(std::string(300, 'a'))), deflated("b.npy", array(std::string(300, 'b')))}),
            {.decoded_bytes = 500});
@@ -156,7 +156,7 @@ TEST_F(Npz, SizesThatLie) {
   Member fewer = deflated("a.npy", array("one"));
   fewer.size -= 1;
   EXPECT_ERROR(ErrorCode::corrupt, open(zip({fewer})).bytes(0));
-  // The size fits the header, but the stream goes on.
+  // The size fits the .npy header, but the deflate stream has more bytes.
   Member longer = deflated("a.npy", array("one") + "two");
   longer.size -= 3;
   EXPECT_ERROR(ErrorCode::corrupt, open(zip({longer})).bytes(0));
@@ -190,7 +190,7 @@ TEST_F(Npz, Damage) {
   EXPECT_ERROR(ErrorCode::corrupt, open(zip({stored("a.npy", "no array")})));
   EXPECT_ERROR(ErrorCode::corrupt, open(zip({stored("a.npy", "")})));
   for (std::size_t cut = 0; cut < good.size(); cut += 7) EXPECT_ERROR(ErrorCode::corrupt, open(good.substr(0, cut)));
-  // Any one byte changed: an Error or a good file, nothing else.
+  // If any one byte is changed, the result is an Error or a good file, and never a crash.
   int errors = 0;
   for (std::size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;

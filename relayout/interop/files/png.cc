@@ -1,7 +1,7 @@
 // PNG images as u8 nhwc tensors, through libpng.
 //
-// libpng reports errors by longjmp. So everything that owns memory stands in functions that call no
-// libpng, and each function that calls it holds only plain values.
+// libpng reports errors by longjmp, which skips destructors. So a function that calls libpng in a way that may fail has
+// no local variables with destructors; what owns memory belongs to its callers.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ namespace relayout {
 #if RELAYOUT_HAVE_PNG
 namespace {
 
-/// The file in memory, and the last error's text.
+/// What is left of the file to be read, and the text of the last error.
 struct Reader {
   std::span<const std::byte> file;
   char message[128] = "";
@@ -44,7 +44,7 @@ struct Size {
   png_size_t row_bytes = 0;
 };
 
-/// libpng's two structs.
+/// The two structs of libpng that a reader needs; destroyed together.
 struct Handles {
   png_structp png = nullptr;
   png_infop info = nullptr;
@@ -53,7 +53,7 @@ struct Handles {
     if (png) info = png_create_info_struct(png);
     if (!info) {
       png_destroy_read_struct(&png, nullptr, nullptr);
-      throw Error(ErrorCode::internal, "png: libpng does not start");
+      throw Error(ErrorCode::internal, "png: libpng cannot be started");
     }
     png_set_read_fn(png, &reader, on_read);
   }
@@ -61,7 +61,7 @@ struct Handles {
   ~Handles() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
-/// Reads up to the pixels and asks for 8-bit channels. False on error.
+/// Reads everything before the pixels and asks for channels of 8 bits. False on error.
 bool read_header(png_structp png, png_infop info, Size* size) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_info(png, info);
@@ -98,7 +98,7 @@ std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t byt
   const Handles handles(reader);
   const Size size = header(handles, reader);
   if (static_cast<int64_t>(size.row_bytes) * size.height != bytes)
-    throw Error(ErrorCode::corrupt, "png: the size has changed");
+    throw Error(ErrorCode::corrupt, "png: the size of the image has changed since the file was opened");
   auto pixels = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
   std::vector<png_bytep> rows(size.height);
   for (std::size_t y = 0; y < rows.size(); ++y)

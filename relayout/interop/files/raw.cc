@@ -1,4 +1,4 @@
-// Raw binary: bytes and nothing else.
+// Raw binary files: the bytes of one tensor without a header.
 #include "relayout/interop/files/formats.h"
 
 namespace relayout {

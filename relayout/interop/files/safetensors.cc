@@ -1,4 +1,4 @@
-// Reading, checking and writing .safetensors headers.
+// Reads, checks and writes the headers of .safetensors files: see safetensors.h.
 #include "relayout/interop/files/safetensors.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr std::string_view kMetadata = "__metadata__", kLayoutKey = "relayout";
 
 void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, const char* field) {
   if (event.kind != Kind::number || event.number > uint64_t{INT64_MAX}) {
-    corrupt(tensor, std::string(field) + " holds something that is no extent");
+    corrupt(tensor, std::string(field) + " holds something that is not an extent");
   }
   if (dims.size() == kMaxDims) {
     throw Error(ErrorCode::limit,
@@ -38,7 +38,7 @@ void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, co
   dims.push_back(static_cast<int64_t>(event.number));
 }
 
-/// One tensor's entry, as far as it has been read.
+/// The entry of one tensor in the header, as far as it has been read.
 struct Entry {
   StoredTensor tensor;
   bool has_shape = false;
@@ -51,14 +51,14 @@ struct Header {
   bool has_layout_text = false;
 };
 
-/// Fills a Header from the events of the file's JSON.
+/// Collects the tensors' entries from the events of the header's JSON.
 class HeaderReader {
  public:
   HeaderReader(const FileLimits& limits, std::string_view wanted) : limits_(limits), wanted_(wanted) {}
 
   void operator()(const JsonEvent& event) {
     if (event.depth == 0 && event.kind != Kind::object) {
-      throw Error(ErrorCode::corrupt, "safetensors: the header is no JSON object", "header");
+      throw Error(ErrorCode::corrupt, "safetensors: the header is not a JSON object", "header");
     }
     if (event.keys.empty()) return;
     if (event.keys[0] == kMetadata) {
@@ -72,7 +72,7 @@ class HeaderReader {
  private:
   void metadata(const JsonEvent& event) {
     if (event.kind != (event.depth == 1 ? Kind::object : Kind::string)) {
-      throw Error(ErrorCode::corrupt, "safetensors: __metadata__ is no map of strings to strings", "__metadata__");
+      throw Error(ErrorCode::corrupt, "safetensors: __metadata__ is not an object of strings", "__metadata__");
     }
     if (event.depth == 2 && event.keys[1] == kLayoutKey) {
       header_.layout_text = event.text;
@@ -83,7 +83,7 @@ class HeaderReader {
   void tensor(const JsonEvent& event) {
     const std::string& name = event.keys[0];
     if (event.depth == 1) {
-      if (event.kind != Kind::object) corrupt(name, "its entry is no object");
+      if (event.kind != Kind::object) corrupt(name, "its entry is not an object");
       if (static_cast<int64_t>(header_.entries.size()) == limits_.tensors) {
         throw Error(ErrorCode::limit, "safetensors: more than " + std::to_string(limits_.tensors) + " tensors",
                     "tensors", {}, std::to_string(limits_.tensors));
@@ -94,17 +94,17 @@ class HeaderReader {
     Entry& entry = header_.entries.back();
     const std::string& field = event.keys[1];
     if (!is_wanted(name, wanted_) && field != "data_offsets") return;
-    if (event.depth > 3) return;  // inside a field that is not known; known ones fail at depth 3
+    if (event.depth > 3) return;  // inside an unknown field: a known one would have failed at depth 3
     if (field == "dtype") {
       if (event.depth == 2) read_dtype(entry, event);
     } else if (field == "shape") {
       if (event.depth == 3) return push_extent(entry.tensor.shape, name, event, "shape");
-      if (event.kind != Kind::array) corrupt(name, "shape is no array");
+      if (event.kind != Kind::array) corrupt(name, "shape is not an array");
       entry.has_shape = true;
     } else if (field == "data_offsets") {
-      if (event.depth == 2 && event.kind != Kind::array) corrupt(name, "data_offsets is no array");
+      if (event.depth == 2 && event.kind != Kind::array) corrupt(name, "data_offsets is not an array");
       if (event.depth == 2) return;
-      if (event.kind != Kind::number) corrupt(name, "data_offsets holds something that is no offset");
+      if (event.kind != Kind::number) corrupt(name, "data_offsets holds something that is not an offset");
       if (entry.offsets.size() == 2) corrupt(name, "data_offsets has more than two entries");
       entry.offsets.push_back(event.number);
     }
@@ -112,7 +112,7 @@ class HeaderReader {
 
   void read_dtype(Entry& entry, const JsonEvent& event) {
     const std::string& name = entry.tensor.name;
-    if (event.kind != Kind::string) corrupt(name, "dtype is no string");
+    if (event.kind != Kind::string) corrupt(name, "dtype is not a string");
     const auto type = std::ranges::find(kSafeTensorsTypes, event.text, &SafeTensorsType::name);
     if (type == kSafeTensorsTypes.end()) {
       fail(ErrorCode::unsupported, name, "unknown dtype \"" + escaped(event.text) + "\"", escaped(event.text));
@@ -126,11 +126,12 @@ class HeaderReader {
   Header header_;
 };
 
-/// One entry alone: its range in the buffer; where it is wanted, also that it is complete, and its size.
+/// Checks one entry by itself: its range in the buffer and, if the tensor is wanted, that the entry is complete and
+/// that its size is that of its shape.
 void check_entry(Entry& entry, uint64_t buffer, bool wanted) {
   StoredTensor& tensor = entry.tensor;
   if (wanted && !(tensor.dtype && entry.has_shape)) corrupt(tensor.name, tensor.dtype ? "no shape" : "no dtype");
-  if (entry.offsets.size() != 2) corrupt(tensor.name, "data_offsets has not two entries");
+  if (entry.offsets.size() != 2) corrupt(tensor.name, "data_offsets does not have two entries");
   const auto [begin, end] = std::pair{entry.offsets[0], entry.offsets[1]};
   const std::string range = "[" + std::to_string(begin) + ", " + std::to_string(end) + "]";
   if (end < begin) corrupt(tensor.name, "data_offsets " + range + " end before they begin", range);
@@ -151,7 +152,7 @@ void check_entry(Entry& entry, uint64_t buffer, bool wanted) {
   }
 }
 
-/// All entries together cover the buffer, each byte once.
+/// Checks that all entries together cover each byte of the buffer exactly once.
 void check_cover(const std::vector<Entry>& entries, uint64_t buffer) {
   std::vector<std::size_t> order(entries.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -169,7 +170,7 @@ void check_cover(const std::vector<Entry>& entries, uint64_t buffer) {
   }
   if (at == buffer) return;
   const std::string last = entries.empty() ? "" : entries[order.back()].tensor.name;
-  corrupt(last, std::to_string(buffer - at) + " bytes after the last tensor belong to none",
+  corrupt(last, std::to_string(buffer - at) + " bytes after the last tensor belong to no tensor",
           std::to_string(buffer - at));
 }
 
@@ -188,9 +189,9 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
     const auto expect = [&](Kind kind, const std::string& tensor, const char* what) {
       if (event.kind != kind) corrupt(tensor, std::string("in the layout header: ") + what);
     };
-    if (keys.empty()) return expect(Kind::object, "", "no object");
+    if (keys.empty()) return expect(Kind::object, "", "not an object");
     if (keys.size() == 1 && keys[0] == "version" && event.depth == 1) {
-      expect(Kind::number, "", "version is no number");
+      expect(Kind::number, "", "version is not a number");
       if (event.number != 1) {
         throw Error(ErrorCode::unsupported,
                     "safetensors: layout header of version " + std::to_string(event.number) + "; 1 is read", "version",
@@ -199,10 +200,10 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
       version = true;
     }
     if (keys[0] != "tensors") return;
-    if (event.depth == 1) return expect(Kind::object, "", "tensors is no object");
+    if (event.depth == 1) return expect(Kind::object, "", "tensors is not an object");
     if (!is_wanted(keys[1], wanted)) return;
     if (event.depth == 2) {
-      expect(Kind::object, keys[1], "its entry is no object");
+      expect(Kind::object, keys[1], "its entry is not an object");
       entries.push_back({.name = keys[1], .layout = {}, .dtype = {}, .dims = {}});
       return;
     }
@@ -210,10 +211,10 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
     if (keys.size() < 3 || event.depth > 4) return;
     if (keys[2] == "dims") {
       if (event.depth == 4) return push_extent(*entry.dims, entry.name, event, "dims");
-      expect(Kind::array, entry.name, "dims is no array");
+      expect(Kind::array, entry.name, "dims is not an array");
       entry.dims.emplace();
     } else if ((keys[2] == "layout" || keys[2] == "dtype") && event.depth == 3) {
-      expect(Kind::string, entry.name, "layout or dtype is no string");
+      expect(Kind::string, entry.name, "layout or dtype is not a string");
       (keys[2] == "layout" ? entry.layout : entry.dtype) = event.text;
     }
   });
@@ -221,14 +222,14 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
   return entries;
 }
 
-/// The physical array of a layout: its axes, or the flat run of its span.
+/// The shape of the array that holds a layout: its physical axes, or where it has none, one axis as long as the span.
 Dims physical_array(const Format& layout, const Dims& dims) {
   const Layout bound = layout.bind(dims);
   if (auto shape = layout.physical_shape(dims)) return *shape;
   return Dims{bound.span()};
 }
 
-/// Takes over what the layout header says, where the stored array agrees.
+/// Gives a tensor what the layout header says of it. The stored array must agree.
 void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
   if (entry.layout.has_value() != entry.dims.has_value())
     corrupt(tensor.name, "layout without dims, or dims without layout");
@@ -252,7 +253,7 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
                 join(shape) + "], the file has [" + join(tensor.shape) + "]",
             join(tensor.shape));
   }
-  // A type that the format lacks: flat bytes.
+  // Elements of a type that the format lacks are stored as a flat array of bytes.
   const std::string stored = std::string(name(*tensor.dtype)) + " [" + join(tensor.shape) + "]";
   if (bits(*dtype) >= 8 || tensor.dtype != DType::u8 || tensor.shape.size() != 1) {
     corrupt(tensor.name, "layout header says " + std::string(name(*dtype)) + ", the file has " + stored,
@@ -280,7 +281,7 @@ void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, co
   for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const LayoutEntry& entry : parse_layout_text(text, limits, wanted)) {
     const auto found = by_name.find(entry.name);
-    if (found == by_name.end()) corrupt(entry.name, "is in the layout header and not in the file");
+    if (found == by_name.end()) corrupt(entry.name, "is in the layout header but not in the file");
     apply_layout(*found->second, entry);
   }
 }
@@ -291,7 +292,7 @@ uint64_t header_length(std::span<const std::byte> file) {
   return length;
 }
 
-/// The header's JSON, once its length has been found sane.
+/// The text of the header, after its length has been checked against the file and the limits.
 std::string_view header_text(std::span<const std::byte> file, const FileLimits& limits) {
   const auto header_error = [](ErrorCode code, const std::string& what, uint64_t length, std::string limit) {
     throw Error(code, "safetensors: " + what, "header", std::to_string(length), std::move(limit));
@@ -343,10 +344,10 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits&
 std::string safetensors_head(const TensorSpec& spec) {
   const std::string tensor_name = spec.name.empty() ? "tensor" : spec.name;
   const auto refuse = [&](const std::string& what) { fail(ErrorCode::invalid_argument, tensor_name, what); };
-  if (tensor_name == kMetadata) refuse("the name is the format's own");
+  if (tensor_name == kMetadata) refuse("the format reserves this name");
   if (spec.layout.has_value() != spec.dims.has_value()) refuse("layout without dims, or dims without layout");
   if (spec.layout && physical_array(*spec.layout, *spec.dims) != spec.shape) {
-    refuse("layout \"" + escaped(spec.layout->text()) + "\" of dims [" + join(*spec.dims) + "] is no array [" +
+    refuse("layout \"" + escaped(spec.layout->text()) + "\" of dims [" + join(*spec.dims) + "] is not an array [" +
            join(spec.shape) + "]");
   }
   const auto type = std::ranges::find(kSafeTensorsTypes, spec.dtype, &SafeTensorsType::dtype);
@@ -355,7 +356,7 @@ std::string safetensors_head(const TensorSpec& spec) {
 
   std::string json = "{";
   if (spec.layout || flat) {
-    // A type that the format lacks needs its shape said here.
+    // The entry of a type that the format lacks has no shape, so the layout header must have the dims.
     const std::string layout = spec.layout ? spec.layout->text() : "contiguous";
     const std::string text = "{\"version\":1,\"tensors\":{" + quoted + ":{\"layout\":" + json_quoted(layout) +
                              ",\"dims\":[" + join(spec.layout ? *spec.dims : spec.shape) + "],\"dtype\":\"" +

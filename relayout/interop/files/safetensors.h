@@ -2,15 +2,15 @@
 //
 //     <u64 n> {"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}} <24 bytes>
 //
-// The tensors cover the buffer exactly: no holes, no overlap. Source: the format's README.
+// The tensors cover the buffer exactly: without holes and without overlap. Source: the format's README.
 //
-// The portable layout header is ours: the metadata key "relayout" holds a JSON text
+// relayout adds a layout header that other readers pass over: the metadata key "relayout" holds a JSON text
 //
 //     {"version":1,"tensors":{"w":{"layout":"aBcd16b","dims":[2,17,5,4],"dtype":"f32"}}}
 //
-// that says which layout expression and logical dims the physical array belongs to. All three are
-// optional, layout and dims go together. Types that the format lacks (s4, u4) are stored as flat U8
-// bytes, and dtype says what they are. Readers that do not know the key see plain arrays.
+// that says which layout expression and logical dims the physical array has. All three are optional,
+// but layout and dims go together. Types that the format lacks (s4, u4) are stored as flat U8 bytes,
+// and dtype says what they are. Readers that do not know the key see plain arrays.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ struct SafeTensors {
 
 /// Reads and checks a whole file's header; the tensors' bytes are not touched. An error names the
 /// tensor. Errors: corrupt, limit, unsupported (dtype, version, no nlohmann-json).
-/// Where `wanted` names a tensor, of the others only the names and the bytes' places are read.
+/// If `wanted` names a tensor, only the names and offsets of the others are read.
 SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted = {});
 
-/// Whether these first bytes (9 are enough) may be the format's.
+/// Whether a file that begins with these bytes (9 are enough) may be a .safetensors file.
 bool looks_like_safetensors(std::span<const std::byte> start, int64_t file_size);
 
 /// Everything before the first data byte, for a file of this one tensor; 8-byte aligned. Errors:
-/// invalid_argument (a name that is not UTF-8 or is reserved, a layout that is not the shape's).
+/// invalid_argument (a name that is not UTF-8 or is reserved, a layout that does not fit the shape).
 std::string safetensors_head(const TensorSpec& spec);
 
 }  // namespace relayout

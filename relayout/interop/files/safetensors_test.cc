@@ -1,4 +1,4 @@
-// .safetensors: every way a header can lie, and the portable layout header there and back.
+// Tests of .safetensors: headers that are wrong in every field, and layout headers written and read again.
 #include "relayout/interop/files/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST(Safetensors, EveryLieNamesItsTensor) {
            "{" + a + "," + entry("the\\u001bone", "U8", "2", "3,5") + "}",   // a hole
            "{" + a + "," + entry("the\\u001bone", "U8", "4", "1,5") + "}",   // overlap
            "{" + a + "," + entry("the\\u001bone", "U8", "2", "0,2") + "}",   // twice the same bytes
-           "{" + a + "," + entry("the\\u001bone", "U8", "2", "2,4") + "}",   // the last byte is nobody's
+           "{" + a + "," + entry("the\\u001bone", "U8", "2", "2,4") + "}",   // the last byte belongs to no tensor
            "{" + a + "," + entry("the\\u001bone", "U8", "3", "5,2") + "}",   // end before begin
            "{" + a + "," + entry("the\\u001bone", "U8", "4", "2,6") + "}",   // beyond the end
            "{" + a + "," + entry("the\\u001bone", "U8", "2", "2,5") + "}",   // wrong byte count
@@ -139,7 +139,7 @@ TEST(Safetensors, OthersThanTheWantedOneDoNotMatter) {
     EXPECT_EQ(parsed.tensors[1].shape, Dims{2});
     EXPECT_EQ(parsed.offsets[1], static_cast<int64_t>(bytes.size()) - 8);
   }
-  // Their bytes still lie somewhere.
+  // But the offsets of all tensors are checked.
   EXPECT_ERROR(ErrorCode::corrupt,
                parse_safetensors(bytes_of(file("{" + entry("bad", "F32", "2", "0,9") + "}", 8)), {}, "a"));
 }
@@ -155,7 +155,7 @@ TEST(Safetensors, BadJson) {
   const std::string two = "{" + entry("a", "U8", "0", "0,0") + "," + entry("b", "U8", "0", "0,0") + "}";
   EXPECT_EQ(parse(file(two, 0)).size(), 2U);
   EXPECT_ERROR(ErrorCode::limit, parse(file(two, 0), {.tensors = 1}));
-  // A field that is not known is passed over.
+  // Unknown fields are skipped.
   EXPECT_EQ(
       parse(file("{\"t\":{\"dtype\":\"U8\",\"more\":{\"shape\":[[{}]]},\"shape\":[2],\"data_offsets\":[0,2]}}", 2))
           .at(0)
@@ -163,7 +163,7 @@ TEST(Safetensors, BadJson) {
       Dims{2});
 }
 
-/// A file with a layout header of one's own: `inner` is what it says of tensor t.
+/// A file with a layout header; `inner` is its entry for tensor t.
 std::string with_layout(const std::string& inner, const std::string& dtype, const std::string& shape, std::size_t bytes,
                         const std::string& version = "1") {
   std::string text = "{\"version\":" + version + ",\"tensors\":{\"t\":" + inner + "}}", escaped_text;
@@ -182,7 +182,7 @@ TEST(Safetensors, LayoutHeader) {
   EXPECT_EQ(t.shape, (Dims{2, 2, 5, 4, 16}));
   EXPECT_EQ(t.layout->bind(*t.dims), Format::parse("nChw16c").bind({2, 17, 5, 4}));
 
-  // No physical array: a flat run of the span.
+  // A layout without physical axes is stored as a flat array as long as its span.
   EXPECT_TRUE(parse(with_layout(R"({"layout":"strides:4,1","dims":[2,3]})", "U8", "7", 7)).at(0).layout);
   const auto s4 = parse(with_layout(R"({"layout":"ab","dims":[3,3],"dtype":"s4"})", "U8", "5", 5)).at(0);
   EXPECT_EQ(s4.dtype, DType::s4);
