@@ -1,4 +1,5 @@
-// The in-place reorder's public face: which method does what with how much scratch, what is refused, threads.
+// Tests of in-place reorders by their public functions: which method a reorder gets, how much scratch it needs, what is
+// refused, and threads.
 #include "relayout/cpu/in_place.h"
 
 #include <gtest/gtest.h>
@@ -19,12 +20,14 @@ using test::counting;
 using test::desc;
 using test::error_of;
 
-/// Runs a plan between forbidden pages with 1 and 2 threads, and compares every byte with the reference from a copy.
+/// Runs a plan on a buffer between pages without access, with 1 and 2 threads. Every byte must be as the reference,
+/// which reads a copy of the buffer, writes it.
 void expect_reference(const TensorDesc& src, const TensorDesc& dst, const InPlacePlan& plan,
                       const Attributes& attributes = {}) {
   const std::vector<std::byte> before = counting(plan.buffer_bytes());
   std::vector<std::byte> expected = before;
-  // A plan from a copy, which has its own tests, stands for the reference where that takes long.
+  // Where the reference would take long, a plan that is not in place is used in its stead. Such plans have tests of
+  // their own.
   if (src.layout.elements() > 100'000) {
     run(Plan::make(src, dst, attributes), before.data(), expected.data());
   } else {
@@ -48,7 +51,7 @@ struct Choice {
   int64_t scratch;  // of one thread
 };
 
-// The rule of choice and the memory it costs. All of these are larger than what one part may be.
+// Which method is chosen, and its scratch memory. All of these tensors are too large to be one part.
 TEST(InPlace, MethodAndScratch) {
   constexpr auto f32 = DType::f32, bf16 = DType::bf16, u8 = DType::u8, f64 = DType::f64;
   const Choice choices[] = {
@@ -113,7 +116,8 @@ TEST(InPlace, PaddingFollowsThePolicy) {
       const TensorDesc src = desc(from, dims), dst = desc(to, dims);
       expect_reference(src, dst, InPlacePlan::make(src, dst, attributes, {1 << 20}), attributes);
     }
-    // A matrix in the corner of a padded one: tiles are exchanged, then the rest is set.
+    // A matrix of 260 x 260 in memory for 264 x 264. It is transposed by exchanging tiles, and after that its padding
+    // is set.
     const Digits cols = {{264, 1}};
     const Digits by_row[] = {{{264, 264}}, cols}, by_col[] = {cols, {{264, 264}}};
     const TensorDesc src(Layout::from_digits({260, 260}, by_row), DType::f32);
@@ -121,8 +125,8 @@ TEST(InPlace, PaddingFollowsThePolicy) {
     const InPlacePlan plan = InPlacePlan::make(src, dst, attributes);
     EXPECT_EQ(plan.method(), "swap");
     expect_reference(src, dst, plan, attributes);
-    // Matrices along a dim that cannot be cut, as its outermost digit steps within them: cycles whose parts are staged,
-    // by plans that know nothing of the padding.
+    // Matrices along a dim that cannot be cut, because its outermost digit steps within them. They are permuted in
+    // cycles whose parts are staged, by plans that do not set the padding.
     const Digits matrices_by_row[] = {{{30, 10'000}, {50, 1}, {200, 50}}, {{1, 0}}};
     const Digits matrices_by_col[] = {{{30, 10'000}, {50, 200}, {200, 1}}, {{2, 300'000}}};
     const TensorDesc rows(Layout::from_digits({300'000, 1}, matrices_by_row), DType::f32);
@@ -188,7 +192,7 @@ TEST(InPlace, CheckedCall) {
   EXPECT_EQ(InPlacePlan::make(desc("ab", {0, 5}), desc("ba", {0, 5})).scratch_bytes(), 0);
 }
 
-// With scratch for one thread only, as many as asked for still give the same.
+// Where there is scratch for one thread only, a run with more threads gives the same result.
 TEST(InPlace, LessScratchFewerThreads) {
   const TensorDesc src = desc("abcd", {6, 33, 31, 32}), dst = desc("acdb", {6, 33, 31, 32});
   const InPlacePlan plan = InPlacePlan::make(src, dst);

@@ -1,4 +1,4 @@
-// The plan cache: hashing and comparing what a plan is made from, and the order of use.
+// The plan cache: hashes and compares what a plan is made from, and keeps entries in the order of their last use.
 #include "relayout/cpu/plan_cache.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace relayout::cpu {
 namespace {
 
-/// Words that say all of a reorder but the values of attributes that have some; those are compared by themselves.
+/// Everything that a plan is made from, as words, except for lists of attribute values. Those are compared separately.
 class Words {
  public:
   Words(const TensorDesc& src, const TensorDesc& dst, const Attributes& a, const Kernels* kernels) {
@@ -22,7 +22,7 @@ class Words {
     *out++ = reinterpret_cast<uintptr_t>(kernels);
     out = write(out, src);
     out = write(out, dst);
-    // By their bits, so that 0 and -0 differ and a NaN is equal to itself.
+    // Floats are compared by their bits, so that 0 and -0 differ and a NaN equals itself.
     *out++ = std::bit_cast<uint64_t>(a.padding.value);
     *out++ = uint64_t{std::bit_cast<uint32_t>(a.beta)} << 8 | static_cast<uint64_t>(a.padding.kind);
     size_ = static_cast<std::size_t>(out - words_);
@@ -30,8 +30,8 @@ class Words {
 
   std::span<const uint64_t> all() const { return {words_, size_}; }
 
-  /// Hits must be fast, and need no defence against chosen keys. So there is one multiplication a word, in two chains
-  /// that do not wait for each other.
+  /// The hash. Finding an entry must be fast, and nobody chooses keys to cause collisions. So there is one
+  /// multiplication a word, in two chains that do not wait for each other.
   uint64_t hash() const {
     uint64_t a = 0xe7037ed1a0b428dbu, b = 0x8ebc6af09c88c6e3u;
     std::size_t k = 0;
@@ -68,7 +68,7 @@ class Words {
     return out;
   }
 
-  // Not cleared, as most of it is not used.
+  // Not cleared, because most of it is never used.
   uint64_t words_[3 + 2 * (3 + kMaxDims + 2 * kMaxDigits)];
   std::size_t size_;
 };
@@ -113,7 +113,7 @@ int64_t bytes_of(std::span<const BoxPlan> boxes) {
   return bytes;
 }
 
-/// What a plan holds beside a few hundred bytes.
+/// The bytes that a plan has allocated; its fixed members, a few hundred bytes, are not counted.
 int64_t bytes_of(const PlanData& data) {
   const Attributes& a = data.attributes();
   const std::size_t values = a.src_scale.values.size() + a.dst_scale.values.size() + a.src_zero_point.values.size() +

@@ -1,4 +1,4 @@
-// Trying candidates in turns, and remembering the best.
+// Times candidates in turns and remembers the best: see tune.h.
 #include "relayout/cpu/tune.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace relayout::cpu {
 namespace {
 
-/// Short reorders are run so often in one turn that it takes so many nanoseconds.
+/// A short reorder is run many times in one turn, so that the turn takes about this many nanoseconds.
 constexpr double kTurnNs = 100e3;
 constexpr int64_t kMostRunsATurn = 4096;
-/// Rounds that a decision needs.
+/// A decision needs at least this many rounds.
 constexpr int kFewestRounds = 3;
 
 bool same_blocks(const PlanData& a, const PlanData& b) {
@@ -30,7 +30,7 @@ bool same_blocks(const PlanData& a, const PlanData& b) {
 struct Candidate {
   Tuning tuning;
   Plan plan;
-  std::vector<double> times = {};  // nanoseconds of one run, a round each
+  std::vector<double> times = {};  // for each round, nanoseconds of one run
 
   double best() const { return *std::ranges::min_element(times); }
   double median() const {
@@ -77,13 +77,13 @@ struct Race {
   const TuneOptions& options;
   Stopwatch& stopwatch;
   double deadline_us;
-  bool warm = false;  // each turn begins with an untimed run
-  int64_t runs = 1;   // a turn
+  bool warm = false;  // whether each turn begins with a run that is not timed
+  int64_t runs = 1;   // in one turn
 
   bool is_over() const { return stopwatch.now_us() >= deadline_us; }
   void run_once(const Plan& plan) const { run(plan, src, dst, {.threads = options.threads}); }
 
-  /// Nanoseconds of one run, of so many that are timed together.
+  /// Runs a plan `count` times and returns the nanoseconds of one run.
   double time(const Plan& plan, int64_t count) const {
     const RunTime taken = stopwatch.time([&] {
       for (int64_t i = 0; i < count; ++i) run_once(plan);
@@ -91,7 +91,7 @@ struct Race {
     return taken.us * 1e3 / static_cast<double>(count);
   }
 
-  /// Times all candidates, or as many as there is time for; false where that decides nothing.
+  /// Times all candidates, or as many as there is time for. False where there was too little time for a decision.
   bool go(std::vector<Candidate>& candidates) {
     const int fewest = std::min(kFewestRounds, options.rounds);
     if (is_over()) return false;
@@ -111,7 +111,8 @@ struct Race {
     return static_cast<int>(candidates.back().times.size()) >= fewest;
   }
 
-  /// A turn for each candidate, in an order that rotates; false, and nothing recorded, where the time is up.
+  /// One round: a turn for each candidate, each round beginning with another candidate. Where the time is up before its
+  /// end, nothing is recorded and the result is false.
   bool one_round(std::vector<Candidate>& candidates, std::size_t round) const {
     std::vector<double> times(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -133,7 +134,7 @@ const Candidate& winner(const std::vector<Candidate>& candidates, double margin)
   return clear ? best : first;
 }
 
-/// Runs f; an Error is kept, not thrown.
+/// Runs f. An Error is stored and not thrown.
 template <typename F>
 void keep_error(std::optional<Error>& error, F&& f) {
   try {
@@ -143,7 +144,7 @@ void keep_error(std::optional<Error>& error, F&& f) {
   }
 }
 
-/// What the cache knows under the key, once it has read the file if it has to.
+/// What the cache knows under the key. Reads the file first where the cache knows nothing.
 std::optional<Tuning> find(TuneCache& cache, const std::string& key, const std::filesystem::path& file,
                            std::optional<Error>& file_error) {
   std::optional<Tuning> known = cache.find(key);
@@ -196,7 +197,7 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   out.default_ns = candidates[0].median();
   out.tuned_ns = best.median();
   cache.insert(key, out.tuning);
-  // A file that is not understood is left alone.
+  // A file that is something else is not overwritten.
   if (!options.file.empty() && !out.file_error) keep_error(out.file_error, [&] { cache.save(options.file); });
   return out;
 }

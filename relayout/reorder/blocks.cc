@@ -26,7 +26,7 @@ constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines =
 constexpr int64_t kBesideCols = 512;
 /// A region of at most so many bytes is one block.
 constexpr int64_t kSmallRegion = 16 << 10;
-/// The same where a row of the destination is at most a line: few columns have long strips.
+/// The same where a row of the destination is at most a line: a block then has few columns and many rows.
 constexpr int64_t kLongStrip = 64 << 10;
 /// Values of a block of long runs that are converted, through the cache and past it.
 constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
@@ -184,8 +184,8 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   const bool lines = std::ranges::all_of(plan.cols, starts_at_lines);
   plan.pack = plan.shape == KernelShape::transpose && narrow <= 2 &&
               std::min(plan.row_count * src_piece, plan.col_count * dst_piece) >= kCacheLine;
-  // Small elements are transposed by tiles of one line by one or two, of which a strip reads one line of each column;
-  // so are values that are converted, where columns start at lines.
+  // Small elements are transposed by tiles of one line by one or two lines, so a strip reads one line of each column.
+  // The same holds for values that are converted, where columns start at lines.
   const bool resized = plan.shape == KernelShape::transpose && src_piece != dst_piece;
   const auto ends_at_lines = [](const Axis& a) { return a.stride[kDst] % kCacheLine == 0; };
   const bool rows_at_lines = std::ranges::all_of(plan.rows, ends_at_lines);
@@ -196,7 +196,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
                        : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
   const bool far = moves && plan.cols[0].stride[kSrc] >= kPage;
-  // In a source without gaps, the next columns are its next bytes.
+  // In a source without gaps, the next columns begin where these end.
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
@@ -225,7 +225,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  // A block of few columns has a long strip, and a small region is one block: a list then serves more pieces.
+  // A block of few columns gets many rows, and a small region is one block: its lists of offsets serve more pieces.
   if (!plan.pack)
     plan.block_rows = std::clamp((plan.col_count * piece <= kCacheLine ? kLongStrip : kSmallRegion) /
                                      (std::min(plan.col_count, plan.block_cols) * piece),
@@ -364,7 +364,7 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRu
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   order_loops(plan.loops);
-  // A block has whole groups of those that are permuted.
+  // A block has whole groups of elements that are permuted together.
   if (plan.shuffle > 1 && plan.chunk == 0)
     plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);

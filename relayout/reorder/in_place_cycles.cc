@@ -1,4 +1,4 @@
-// In-place permutations of runs: plain cycles, and the steps that make the runs of the cycles long.
+// In-place permutations of runs: plain cycles, and steps before or after them that make the runs of the cycles longer.
 //
 // Start at Permuter::steps(), which says what is tried in which order.
 #include <numeric>
@@ -18,8 +18,8 @@ int64_t reach(std::span<const Axis> axes, Operand side) {
   return out;
 }
 
-/// Whether each axis steps over all that the axes of smaller strides reach, so that an offset has one index. `dense`:
-/// and over no more, so that there are no gaps.
+/// Whether the stride of each axis is at least what the axes of smaller strides span, so that no two indices have the
+/// same offset. With `dense`, it must be exactly that, so that there are no gaps.
 bool nested(std::span<const Axis> axes, Operand side, int64_t unit, bool dense) {
   std::vector<Axis> sorted(axes.begin(), axes.end());
   std::ranges::sort(sorted, {}, [&](const Axis& axis) { return axis.stride[side]; });
@@ -41,7 +41,7 @@ std::vector<CycleStep::Place> places(std::span<const Axis> axes, Operand side) {
   return out;
 }
 
-/// Sets the members that follow from the axes and the unit.
+/// Sets the members of a step that follow from its axes and its unit.
 void finish(CycleStep& step) {
   erase_if(step.axes, [](const Axis& axis) { return axis.extent == 1; });
   std::ranges::sort(step.axes, std::ranges::greater(), [](const Axis& axis) { return axis.stride[kDst]; });
@@ -110,10 +110,12 @@ struct PlanDims {
   }
 };
 
-/// Makes the runs of cycles longer by a third arrangement of the buffer, between the source's and the destination's.
-/// First, within windows of one side, `run` units along the other side's innermost axis become neighbours (a staged
-/// step). They then move along the cycles as one run. Where `run` does not divide that axis, its last steps are put
-/// behind all windows, and merged at the end.
+/// Cycles are slow where units are short. Panels makes several units move together, by a third arrangement of the
+/// buffer between those of the source and the destination. One side is cut into windows. In a staged step, `run` units
+/// that will be neighbours on the other side are brought together within each window. The cycles then move them as one
+/// run. (If the windows are the destination's, the cycles come first.) Where `run` does not divide the extent of the
+/// axis along which the units are neighbours, the rest of that axis lies behind all windows, and a merge step puts it
+/// into its place.
 class Panels {
  public:
   /// `windowed`: the side whose windows are staged. The cycles must be closed (CycleStep::closed).
@@ -126,7 +128,7 @@ class Panels {
     run_ = largest_divisor(near_.extent, most);
     const bool outermost = near_.stride[side_] * near_.extent == cycles.units * cycles.unit;
     if (run_ * cycles.unit >= kCacheLine || !outermost) return;
-    // The best arrangement has runs that are long enough, and the least to merge.
+    // The best arrangement has long runs (more than kLongMove is no better) and the fewest steps of the axis to merge.
     const auto worth = [&](int64_t run) {
       return std::pair(std::min(run * cycles.unit, kLongMove), -(near_.extent % run));
     };
@@ -136,10 +138,11 @@ class Panels {
     }
   }
 
-  /// How many units become one run; 1 where there is no such arrangement.
+  /// How many units are moved as one; 1 where there is no such arrangement.
   int64_t run() const { return run_; }
   int64_t run_bytes() const { return run_ * cycles_.unit; }
-  /// To compare two arrangements: better is one with long enough runs, then one without a merge, then smaller windows.
+  /// Compares two arrangements. One with longer runs (up to kLongMove) is better; of equal ones that without a merge;
+  /// of equal ones that with smaller windows.
   bool better_than(const Panels& other) const {
     const auto worth = [](const Panels& p) {
       return std::tuple(std::min(p.run_bytes(), kLongMove), p.near_.extent % p.run_ == 0,
@@ -185,7 +188,7 @@ class Panels {
     const int64_t target = std::min(kStagedTarget, max_scratch_);
     const int64_t together = largest_divisor(windows, std::max<int64_t>(1, target / window));
     if (together < windows) step.loops.push_back({windows / together, window * together, window * together});
-    // The axes of some windows, with their strides on the windowed side and in the third arrangement.
+    // The axes of `together` windows, with strides on the windowed side and in the third arrangement.
     PlanDims dims;
     dims.add(together, window, window);
     dims.add(run_, near_.stride[side_], whole.unit, side_);
@@ -198,8 +201,8 @@ class Panels {
     return step;
   }
 
-  /// The merge of the last steps: on the windowed side they lie behind all windows, on the other side at the ends of
-  /// its rows.
+  /// Merges the rest of the axis. On the windowed side it lies behind all windows, on the other side at the ends of the
+  /// rows.
   MergeStep merge(int64_t rest, int64_t element, DType dtype) const {
     MergeStep step;
     step.loops = cycles_.loops;
@@ -232,12 +235,12 @@ class Permuter {
   Permuter(int64_t element, DType dtype, int64_t max_staged, int64_t max_scratch)
       : element_(element), dtype_(dtype), max_staged_(max_staged), max_scratch_(max_scratch) {}
 
-  /// Nothing where no steps are within the scratch; no steps where nothing moves.
+  /// The steps of the permutation: nullopt where none fits the scratch memory, and an empty list where nothing moves.
   std::optional<std::vector<InPlaceStep>> steps(const Box& box, std::vector<InPlaceLoop> loops) const {
     const auto cycles = plain_cycles(box, std::move(loops), element_);
     if (!cycles) return std::nullopt;
     if (cycles->closed && cycles->axes.empty()) return std::vector<InPlaceStep>{};
-    // Cycles of long runs are as fast as any other method.
+    // Where runs are long, cycles are as fast as any other method.
     if (!cycles->closed || cycles->unit >= kLongMove || cycles->axes.size() > kMaxDims - 3) return fitting({*cycles});
     if (auto step = in_parts(*cycles)) return fitting({std::move(*step)});
     const Panels first(*cycles, kSrc, max_staged_), last(*cycles, kDst, max_staged_);

@@ -20,7 +20,7 @@ struct InPlaceLoop {
   int tail_bit = -1;
 };
 
-/// The turns of all loops together.
+/// How many turns all loops together make: the product of their counts.
 int64_t turns(std::span<const InPlaceLoop> loops);
 
 /// For each part, in this order: its source bytes are copied to the scratch, and a plan reorders from there into the
@@ -28,10 +28,10 @@ int64_t turns(std::span<const InPlaceLoop> loops);
 struct StagedStep {
   std::vector<InPlaceLoop> loops;          // outermost first
   int64_t src_offset = 0, dst_offset = 0;  // of the first part, in bytes
-  bool backwards = false;                  // the last part first
-  bool independent = false;                // in any order, and at once
-  bool pads = false;                       // the plans set the destination's padding
-  std::vector<Plan> plans;                 // by the tail bits of the loops that are at their last part
+  bool backwards = false;                  // the last part comes first
+  bool independent = false;                // parts may be done in any order and at the same time
+  bool pads = false;                       // the plans also set the padding of the destination
+  std::vector<Plan> plans;                 // index: the tail bits of all loops that are at their last part
 };
 
 /// The two-dimensional region x, y < extent at offset + x * x_stride + y * y_stride is transposed, for each turn of the
@@ -50,31 +50,33 @@ struct SwapStep {
 
 /// Runs of `unit` bytes change places.
 struct CycleStep {
-  /// An axis seen from one side: where its index is in an offset, and its value in a unit's number.
+  /// An axis seen from one side: its stride there, and by how much one step of it changes the number of a unit.
   struct Place {
     int64_t extent, stride, value;
   };
 
   std::vector<InPlaceLoop> loops;
-  /// The axes of one part, by destination stride, largest first; strides in bytes. A unit's number counts in their
-  /// order.
+  /// The axes of one part, from the largest destination stride to the smallest; strides are in bytes. Units are
+  /// numbered in the order of these axes.
   Axes axes;
-  /// The same by each side's stride, largest first.
+  /// The same axes from the largest stride to the smallest of each side.
   std::vector<Place> src_places, dst_places;
   int64_t src_offset = 0, dst_offset = 0, unit = 1;
   int64_t units = 1;
-  /// Sources and destinations are the same places. Otherwise there are chains beside the cycles.
+  /// Whether sources and destinations are the same set of places. If not, some units move along chains, which end, and
+  /// not in cycles.
   bool closed = true;
 };
 
-/// `rows` rows of row_bytes lie one after the other from `offset`, and what belongs at their ends, tail_bytes each,
-/// lies behind all of them in some order. The tails go to the rows; with `split`, from the rows.
+/// From `offset` on, `rows` rows of row_bytes follow each other. Behind all of them lie their tails, in some order: the
+/// tail_bytes that belong at the end of each row. The step moves the tails to the ends of their rows; with `split`, it
+/// does the reverse.
 struct MergeStep {
   std::vector<InPlaceLoop> loops;
   int64_t offset = 0, rows = 1, row_bytes = 0, tail_bytes = 0;
   bool split = false;
-  /// Between where the tails lie behind the rows (its src, with split its dst) and the scratch, in the rows' order. One
-  /// plan.
+  /// One plan, which moves the tails from behind the rows to the scratch, where they lie in the order of the rows; with
+  /// `split`, back from the scratch.
   std::vector<Plan> tails;
 };
 
@@ -83,12 +85,13 @@ using InPlaceStep = std::variant<StagedStep, SwapStep, CycleStep, MergeStep>;
 struct InPlaceData {
   TensorDesc src, dst;
   std::vector<InPlaceStep> steps;
-  /// What sets the padding after steps that do not: from one element, fill_bits, to regions of the buffer.
+  /// Plans that run after the steps and set the padding, where no step does that: each copies one element, whose bits
+  /// are fill_bits, to a region of the buffer.
   std::vector<Plan> fills;
   uint64_t fill_bits = 0;
 };
 
-/// Of one step: scratch memory of one thread, and the parts that can be done at once.
+/// The scratch memory that one thread needs for a step, and how many parts of a step can be done at the same time.
 int64_t scratch_bytes(const InPlaceStep& step);
 int64_t parallel_parts(const InPlaceStep& step);
 

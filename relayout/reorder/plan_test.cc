@@ -1,4 +1,4 @@
-// Plans: the kernel shape each pair gets, what is folded, and the words.
+// Tests of plans: which kernel shape a pair of layouts gets, which axes are joined, and what explain() prints.
 #include "relayout/reorder/plan.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(Plan, ShortRunsBecomeLargerElements) {
 }
 
 TEST(Plan, WhatBothSidesStartWithIsOneElement) {
-  // 16 bytes of both: b of 8 and a of 2.
+  // 16 bytes are the innermost ones on both sides: 8 steps of b and 2 of a.
   const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
   EXPECT_EQ(both.shape, KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
@@ -58,12 +58,12 @@ TEST(Plan, WhatBothSidesStartWithIsOneElement) {
   EXPECT_EQ(one.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
   EXPECT_EQ(one.dst_pattern, a_first);
-  // Nothing.
+  // Here the two sides have different innermost dims.
   EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).data().boxes()[0].piece[kSrc], 1);
 }
 
 TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
-  // One channel of a block: bytes that are apart on both sides; all axes are rows and columns.
+  // The tail is one channel of a block: single bytes that lie apart on both sides. All axes are rows or columns.
   const Plan p = plan("nChw16c", "nhwc", {4, 17, 8, 8}, DType::u8);
   ASSERT_EQ(p.data().boxes().size(), 2u);
   EXPECT_EQ(p.data().boxes()[1].shape, KernelShape::gather);
@@ -83,7 +83,7 @@ TEST(Plan, FewAreInterleaved) {
   }
 }
 
-// Also where rows of an image lie apart, or backwards: these are a loop.
+// The same where the rows of an image lie apart or run backwards: then they are a loop.
 TEST(Plan, FewAreInterleavedRowByRow) {
   const Dims dims{8, 3, 224, 224};
   for (const auto& [from, to] : {std::pair("strides:172032,1,768,3", "nchw"),
@@ -108,13 +108,14 @@ TEST(Plan, PermutedGroupsAreCopied) {
     EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::copy) << p.explain();
     EXPECT_EQ(p.data().boxes()[0].shuffle, 16) << from;
   }
-  // Where that makes no runs, the larger element is transposed.
+  // Where permuted groups do not make long runs, larger elements are transposed instead.
   const Plan p = plan("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
   EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::transpose) << p.explain();
   EXPECT_EQ(p.data().boxes()[0].shuffle, 1);
 }
 
-// Gathers have blocks of some size, whichever axes are short; few rows take more columns.
+// Gathers have blocks that are not too small, whichever axes are short: where there are few rows, a block has more
+// columns.
 TEST(Plan, SmallAxesMakeNoSmallBlocks) {
   for (const auto& [from, to] : {std::pair("ABcd4a4b", "BAcd2b8a16b2a"), std::pair("ABcd8b8a", "ABcd4b16a4b")}) {
     const Plan p = plan(from, to, {32, 67, 29, 31}, DType::s8);
@@ -173,14 +174,14 @@ TEST(Plan, TailsAreBoxesAndPaddingIsFilled) {
   EXPECT_GT(p.cost().nanoseconds, 0);
 }
 
-// Where both sides are padded it is moved too, as far as that makes fewer boxes, and filled after that.
+// Padding that both sides have is moved with the data where that makes fewer boxes, and is filled afterwards.
 TEST(Plan, PaddingOfBothSidesIsMoved) {
   const Plan p = plan("nChw16c", "nChw8c", {2, 29, 5, 4});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   EXPECT_EQ(p.data().boxes()[0].elements, 2 * 32 * 20);
   ASSERT_EQ(p.data().fills().size(), 1u);
   EXPECT_EQ(p.data().fills()[0].elements, 2 * 3 * 20);
-  // Not to keep what is there; not beyond either side's; not where little of a block is data.
+  // Not with Padding::keep; not beyond the padding of either side; not where only a small part of a block is data.
   Attributes keep;
   keep.padding = Padding::keep();
   EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).data().boxes()[0].elements, 2 * 16 * 20);
@@ -188,7 +189,8 @@ TEST(Plan, PaddingOfBothSidesIsMoved) {
   EXPECT_EQ(plan("aBcd16b", "aBcd32b", {2, 17, 5, 4}).data().boxes().size(), 2u);
 }
 
-// Where the source has no padding, other elements are moved in its place, but where that is past its memory.
+// Where only the destination has padding, whatever elements follow in the source are moved there and overwritten by the
+// fill later. This saves boxes. A separate box does the places where such reads would leave the memory of the source.
 TEST(Plan, TailsReadPastTheSourcesDims) {
   const Dims dims{32, 67, 29, 31};
   const Plan p = plan("acdb", "aBCd8b8c", dims, DType::u8);
@@ -198,9 +200,10 @@ TEST(Plan, TailsReadPastTheSourcesDims) {
   for (const BoxPlan& box : p.data().fills()) filled += box.elements;
   EXPECT_EQ(moved, 31 * 72 * 32 * 31 + 67 * 29 * 31);
   EXPECT_EQ(filled, 32 * (72 * 32 - 67 * 29) * 31);
-  // What of the source there is: 96 of b, 30 of c.
+  // Here the source has padding too (b has capacity 96 and c 30), and no more than that is moved.
   EXPECT_EQ(plan("aBdC48b2c", "aBCd16b16c", dims, DType::u8).data().boxes()[0].elements % (31 * 32), 0);
-  // Not of sources with gaps, to keep what is there, of larger elements, or where it is little.
+  // This is not done where the destination's padding must be kept, for elements of 4 bytes, for sources with gaps, or
+  // for small tensors.
   const auto largest = [](const Plan& plan) {
     return std::ranges::max_element(plan.data().boxes(), {}, &BoxPlan::elements)->elements;
   };
@@ -213,7 +216,8 @@ TEST(Plan, TailsReadPastTheSourcesDims) {
 }
 
 TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
-  // 3 of 16 bytes of 25 blocks: four by one store, the seventh of which starts at block 21.
+  // Each of 25 blocks has 3 bytes of padding in 16. One store of 64 bytes fills four blocks; the seventh and last store
+  // starts at block 21 and overlaps the sixth.
   const Plan p = plan("nchw", "nChw16c", {2, 29, 5, 5}, DType::u8);
   ASSERT_EQ(p.data().fills().size(), 1u);
   const BoxPlan& fill = p.data().fills()[0];
@@ -222,7 +226,7 @@ TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   EXPECT_EQ(fill.last_col, 21 * 16);
 }
 
-// In the cache, rows and columns of one axis each need no lists, whatever moves them.
+// In the cache, a region whose rows are one axis and whose columns are one axis is moved by strides, without lists.
 TEST(Plan, EvenRegionsAreStrided) {
   const auto strided = [](std::string_view from, std::string_view to, const Dims& dims, DType type, bool streams) {
     const auto stream = streams ? Tuning::Stream::always : Tuning::Stream::never;
@@ -241,7 +245,8 @@ TEST(Plan, EvenRegionsAreStrided) {
   EXPECT_FALSE(strided("abcd", "cabd", {3, 4, 5, 600}, DType::f32, false));  // long runs
 }
 
-// What has only short runs in the other's order is converted in dense stretches, and moved as the narrower type.
+// Where one side has only short runs in the order of the other, values are converted in dense stretches, and the
+// elements are moved as the narrower type.
 TEST(Plan, ShortRunsAreConvertedByStages) {
   const auto boxes = [](std::string_view from, DType src, std::string_view to, DType dst, const Attributes& a = {}) {
     const Plan p = Plan::make(desc(from, {64, 32, 3, 3}, src), desc(to, {64, 32, 3, 3}, dst), a);
@@ -257,15 +262,15 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   ASSERT_EQ(narrowed[0].nested.size(), 2u);
   EXPECT_TRUE(narrowed[0].nested[0].long_runs);
   EXPECT_GE(narrowed[0].nested[0].col_count, 64);
-  // Groups of 4 x 9 bytes are transposed between the two, so that 4 bytes move as one.
+  // A stage between the two transposes groups of 4 x 9 bytes, so that 4 bytes move together.
   EXPECT_EQ((std::pair{narrowed[0].group_rows, narrowed[0].group_cols}), std::pair(int64_t{4}, int64_t{9}));
   EXPECT_EQ(narrowed[0].nested[1].piece, (std::array<int64_t, 2>{4, 4}));
   EXPECT_TRUE(boxes("OIhw4i16o4i", DType::s8, "oihw", DType::f32)[0].converts_last);
-  // Old values are needed where values are converted, and there dense.
+  // With beta, the old values are read where values are converted, and must be dense there.
   Attributes sum;
   sum.beta = 1;
   EXPECT_TRUE(boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8, sum)[0].converts_last);
-  // Long rows are converted as they are.
+  // Long rows are converted directly, without stages.
   EXPECT_EQ(Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8)).data().boxes()[0].stage,
             0);
 }
@@ -295,8 +300,8 @@ TEST(Plan, ExplainSaysWhatIsDone) {
   EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
 }
 
-// Twelve dims with tails in two places each would be 3^12 boxes, were it not for tables. Making the plan takes as long
-// as it has boxes.
+// Twelve dims with tails in two places each would need 3^12 boxes; tables avoid that. Planning time grows with the
+// number of boxes.
 TEST(Plan, ManyTailsMakeNoManyBoxes) {
   const Dims dims(12, 7);
   const Plan p = plan("abcdefghijkl", "ABCDEFGHIJKL2a2b2c2d2e2f2g2h2i2j2k2l2a2b2c2d2e2f2g2h2i2j2k2l", dims, DType::u8);
@@ -317,7 +322,7 @@ TEST(Plan, TablesAreBoundedInBytes) {
   EXPECT_EQ(tables.field(), "dims[0]");
   EXPECT_EQ(tables.value(), "1200000000");
   EXPECT_EQ(tables.limit(), "1073741824");
-  // Each mask is small; together they cover 2^28 values.
+  // Each of the dims that the mask has is small, but together they have 2^28 values.
   Attributes a;
   a.src_scale = {std::vector<float>(1 << 14, 1.0f), 1};
   a.dst_scale = {std::vector<float>(1 << 14, 1.0f), 2};
@@ -327,7 +332,7 @@ TEST(Plan, TablesAreBoundedInBytes) {
   EXPECT_EQ(values.limit(), "1073741824");
 }
 
-// Strides whose product with the extent is beyond 64 bits, in bytes.
+// Strides in bytes overflow 64 bits when they are multiplied by the extent.
 TEST(Plan, ExtremeStridesDoNotOverflow) {
   const std::vector<Digits> digits{Digits{{2, int64_t{1} << 59}, {2, 1}}, Digits{{2, 2}}};
   const TensorDesc extreme(Layout::from_digits({4, 2}, digits), DType::f64);

@@ -1,4 +1,5 @@
-// Descriptors beside tags: sizes of strided ones, submemory and permuted axes, as oneDNN itself answers.
+// Compares layouts with oneDNN's memory descriptors that are not made by a tag alone: given strides (and their sizes),
+// submemory, and permuted axes.
 #include <gtest/gtest.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -17,7 +18,7 @@ int64_t pick(std::mt19937& rng, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(rng);
 }
 
-/// Strides, padded dims, offset0 and size of oneDNN's descriptor against a layout of f32.
+/// Expects that a descriptor of oneDNN and a layout of f32 have the same strides, padded dims, offset0 and size.
 void expect_same(const dnnl_memory_desc_t& md, const Layout& layout) {
   for (int d = 0; d < md.ndims; ++d) {
     EXPECT_EQ(layout.dim(d), md.dims[d]);
@@ -25,7 +26,7 @@ void expect_same(const dnnl_memory_desc_t& md, const Layout& layout) {
     EXPECT_EQ(layout.outer_stride(d), md.format_desc.blocking.strides[d]);
   }
   EXPECT_EQ(layout.offset0(), md.offset0);
-  // Of a descriptor with an offset, oneDNN says 0.
+  // oneDNN says size 0 for every descriptor with an offset.
   const auto theirs = static_cast<int64_t>(dnnl_memory_desc_get_size(&md));
   EXPECT_EQ(theirs, md.offset0 == 0 ? TensorDesc(layout, DType::f32).size_bytes() : 0);
 }
@@ -61,7 +62,7 @@ TEST(OneDnnDescriptors, SubmemoryAcceptsAndGivesTheSame) {
     Dims dims, sub, offsets;
     for (int d = 0; d < tag.ndims; ++d) {
       dims.push_back(pick(rng, 1, 40));
-      // Mostly multiples of a likely block, or the whole rest.
+      // Offsets are mostly multiples of 8, a likely block; extents are mostly all that is left of the dim.
       offsets.push_back(pick(rng, 0, 2) == 0 ? pick(rng, 0, dims[d] - 1) : pick(rng, 0, (dims[d] - 1) / 8) * 8);
       sub.push_back(pick(rng, 0, 2) == 0 ? pick(rng, 1, dims[d] - offsets[d]) : dims[d] - offsets[d]);
     }
@@ -77,7 +78,8 @@ TEST(OneDnnDescriptors, SubmemoryAcceptsAndGivesTheSame) {
       EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
       ours = false;
     }
-    // Ours refuses a part of a block of two levels (view.h), and its parts of a block have strides of their own.
+    // Where the part ends inside a block, only the offsets are compared: our strides differ there, and submemory()
+    // refuses parts of blocks that have two levels (view.h).
     bool inside = false;
     for (int d = 0; d < tag.ndims; ++d) inside = inside || (offsets[d] + sub[d] < dims[d] && sub[d] < layout.block(d));
     if (inside && theirs) {

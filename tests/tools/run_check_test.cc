@@ -1,4 +1,4 @@
-// run --check: what a wrong output is, and what rounding explains.
+// Tests of run --check: which differences from the reference are errors, and which are explained by rounding.
 #include "tools/run_check.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using graph::Graph;
 using graph::TensorId;
 
-/// scale (x - 1): with x near 1 the roundings of x come out large.
+/// A graph that computes scale * (x - 1). With x near 1 and a large scale, rounding x changes the output much.
 Graph difference(float scale) {
   Graph graph;
   const TensorId x = graph.input("x", {1, 4});
@@ -22,7 +22,7 @@ Graph difference(float scale) {
   return graph;
 }
 
-/// The check of an output whose first value is off by that much; `x` is that of all elements.
+/// Checks an output of `graph` whose first element is wrong by `off`. All elements of the input are `x`.
 OutputCheck checked(const Graph& graph, double x, double off) {
   const std::vector<graph::Values> values = {graph::Values(4, x)};
   const graph::Values want = graph::evaluate(graph, values)[0];

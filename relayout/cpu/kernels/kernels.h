@@ -44,10 +44,10 @@ using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
-/// A transposition past the cache of elements of 1 and 2 bytes, or of values that it converts, which need not be made
-/// dense first. Where `carry` is null it does what transpose_stream does, or interleave_stream for two to four columns;
-/// otherwise what transpose_carried does. Any number of rows. `scale` is for values that are converted, as for
-/// ConvertKernel.
+/// Transposes past the cache elements of 1 and 2 bytes, or values that it also converts. These need not be made dense
+/// first. Where `carry` is null, it does what transpose_stream does, and for two to four columns what interleave_stream
+/// does; otherwise it does what transpose_carried does. There may be any number of rows. `scale` is for values that are
+/// converted, as for ConvertKernel.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                  std::byte* carry, bool first, int64_t rows, int64_t cols, const float* scale,
                                  int64_t ahead);
@@ -95,7 +95,7 @@ using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_co
 using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
                                const uint8_t* pattern);
 
-/// Fills with the 8 bytes of `bits`, again and again. Of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c],
+/// Fills memory with the 8 bytes of `bits`, repeated. Of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c],
 /// last_col) on, byte i is written where bit i of `mask` is set. `stream`: whole lines are written past the cache.
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
                             int64_t last_col, uint64_t mask, uint64_t bits, bool stream);
@@ -224,21 +224,22 @@ struct Kernels {
   /// [from][to]; null where there is none: values are then converted by load and store. A kernel for a pair whose
   /// compute type is not f32 must not be given a scale.
   std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
-  /// [from][to]: transpositions that convert, from f32 or to f32. There are whole lines of columns, in elements of the
-  /// narrower type. To f32, `carry` is null and rows are whole lines. Null where there is none.
+  /// [from][to]: transpositions that convert values from f32 or to f32. The number of columns must make whole lines in
+  /// elements of the narrower type. In conversions to f32, `carry` is null and rows are whole lines. Null where there
+  /// is no such kernel.
   std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> convert_pipelined;
   /// By compute type; there is none for i128.
   std::array<ArithmeticKernel, 2> arithmetic;
 };
 
-/// The tables this machine can run, worst first; the first is "scalar".
+/// The tables that this machine can run, from the slowest, "scalar", to the fastest.
 std::span<const Kernels* const> all_kernels() noexcept;
 
 /// The table in use, chosen at the first call: the best, or the one RELAYOUT_ISA names (an unknown name
 /// is ignored here; set_isa() says so). Allocates nothing.
 const Kernels& kernels() noexcept;
 
-/// Plain C++, always there (scalar.cc).
+/// The table in plain C++, which every build has (scalar.cc).
 const Kernels* scalar_kernels();
 /// Adds the tables of the SIMD build to `out`, worst first; returns how many (simd.cc, needs Highway).
 int simd_kernels(std::span<const Kernels*> out) noexcept;

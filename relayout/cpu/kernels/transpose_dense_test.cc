@@ -1,4 +1,5 @@
-// Transpositions past the cache of which one side is lines, or halves of lines, that follow each other.
+// Tests of transpositions past the cache where the columns of the source (split) or the rows of the destination (join)
+// are as long as a cache line or half of one and follow each other without gaps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,8 +18,8 @@ using test::steps;
 
 class DenseTransposition : public testing::TestWithParam<const Kernels*> {};
 
-/// n columns of `height` elements each, one after the other, from any address, to rows of lines; what is between these
-/// stays as it is.
+/// Checks a kernel that splits: columns of `height` elements that follow each other from any address on become rows of
+/// whole lines. The bytes between the rows must stay as they are.
 void expect_split(const Kernels& kernels, DeinterleaveKernel split, int64_t size, int64_t height, std::mt19937& rng) {
   if (!split) return;
   for (const int64_t lines : {1, 2, 3, 5, 8, 17}) {
@@ -41,7 +42,8 @@ void expect_split(const Kernels& kernels, DeinterleaveKernel split, int64_t size
   }
 }
 
-/// `width` columns from any address to rows one after the other, of which the first one starts at a line.
+/// Checks a kernel that joins: `width` columns at any addresses become rows that follow each other, of which the first
+/// one starts at a line.
 void expect_join(const Kernels& kernels, InterleaveKernel join, int64_t size, int64_t width, std::mt19937& rng) {
   if (!join) return;
   for (const int64_t rows : {1, 2, 3, 15, 16, 17, 31, 48, 67}) {

@@ -1,6 +1,6 @@
-// Every kernel of every table that transposes: by tiles of registers, past the cache, with lines carried, interleaving:
-// right at all sizes and misalignments, and not one byte outside, shown by pages without access on both sides of source
-// and destination.
+// Tests of the kernels that transpose, of every table: by tiles of registers, past the cache, with carried lines, and
+// interleaving. At all sizes and misalignments they must give the right bytes and touch no others. Pages without access
+// on both sides of source and destination show that.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST_P(EveryTransposition, Transpose) {
   RecordProperty("calls", static_cast<int>(calls));
 }
 
-// The same by strides, forwards and backwards.
+// The same where rows and columns are given by strides, forwards and backwards.
 TEST_P(EveryTransposition, TransposeStrided) {
   std::mt19937 rng(14);
   for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
@@ -119,7 +119,7 @@ TEST_P(EveryTransposition, TransposeAtEveryMisalignment) {
   }
 }
 
-// Rows that start at lines and are whole lines: the destination begins at a line, the source anywhere.
+// Rows of the destination start at cache lines and are whole lines. The source may begin at any address.
 TEST_P(EveryTransposition, TransposeStream) {
   std::mt19937 rng(8);
   for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
@@ -158,7 +158,7 @@ TEST_P(EveryTransposition, TransposeStream) {
   }
 }
 
-// Rows of a quarter and of half a line, one after the other.
+// Rows of the destination are a quarter or a half of a line and follow each other.
 TEST_P(EveryTransposition, TransposeStreamsPartsOfLines) {
   std::mt19937 rng(29);
   for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
@@ -195,7 +195,8 @@ TEST_P(EveryTransposition, TransposeStreamsPartsOfLines) {
   }
 }
 
-// Each row's lines but its last, and what is kept of that one; in one call or two. Nothing before or after them.
+// The kernel writes the whole lines of each row but the last one, and keeps the last 64 bytes of the row in `carry`. It
+// touches nothing else. The columns come in one call or in two.
 TEST_P(EveryTransposition, TransposeCarried) {
   std::mt19937 rng(17);
   for (std::size_t log2 = 0; log2 < kElementSizes; ++log2) {
@@ -216,7 +217,7 @@ TEST_P(EveryTransposition, TransposeCarried) {
             for (int64_t c = 0; c < cols; ++c)
               std::copy_n(src.data() + c * src_stride + r * size, size, row.begin() + c * size);
             last.insert(last.end(), row.end() - 64, row.end());
-            // From the row's first line on, as many as there are without the last.
+            // Written are lines - 1 whole lines, from the first one that starts within the row on.
             const auto skip = -reinterpret_cast<intptr_t>(dst.data() + r * dst_stride) & 63;
             std::copy_n(row.begin() + skip, (lines - 1) * 64, expected.begin() + r * dst_stride + skip);
           }
@@ -279,7 +280,7 @@ TEST_P(EveryTransposition, InterleaveAndBack) {
   }
 }
 
-// Past the cache: from any address; into rows of whole lines.
+// Past the cache: interleaves from any address, and deinterleaves into rows of whole lines.
 TEST_P(EveryTransposition, InterleaveAndBackInLines) {
   if (!GetParam()->copy_stream) return;
   std::mt19937 rng(23);

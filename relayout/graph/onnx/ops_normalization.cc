@@ -6,14 +6,15 @@
 namespace relayout::graph::importing {
 namespace {
 
-/// `value`, one a channel, in dims that fit N C spatial of that rank.
+/// Reshapes `value`, which has one element for each channel, so that it broadcasts over dims N C and spatial ones of
+/// that rank: 1 x C x 1 x 1 for rank 4.
 Value by_channel(Op& op, const Value& value, int rank) {
   Dims dims(rank, 1);
   dims[1] = elements_of(value.dims);
   return reshape(op, value, dims);
 }
 
-/// Dims from `axis` on as one.
+/// The dims with those from `axis` on joined to one.
 Dims joined(const Dims& dims, int axis) {
   Dims out, tail;
   for (int d = 0; d < dims.size(); ++d) (d < axis ? out : tail).push_back(dims[d]);
@@ -50,8 +51,8 @@ void instance_normalization(Op& op) {
   op.set(0, binary(op, scaled, by_channel(op, op.input(2), src.rank()), BinaryAlgorithm::add));
 }
 
-/// Rows of the channels and places of a group, each normalized. Until opset 20 a group has one scale and one shift,
-/// later each channel has its own.
+/// Each group of channels of an image is one row, which is normalized. Until opset 20 a group has one scale and one
+/// shift; since opset 21 each channel has its own.
 void group_normalization(Op& op) {
   const Value& src = op.input(0);
   if (src.rank() < 3) op.corrupt("a source of dims " + join(src.dims, "x"));
@@ -92,7 +93,7 @@ void layer_normalization(Op& op) {
 void lrn(Op& op) {
   const int64_t size = op.integer("size", 0);
   if (size < 1) op.corrupt("size " + std::to_string(size));
-  // An even window is not centred, and primitives disagree on which channel it leaves out.
+  // An even window cannot be centred, and implementations disagree on which side has one channel fewer.
   if (size % 2 == 0) throw NotExpressible{"an even size, " + std::to_string(size)};
   op.set(0, op.add(Kind::lrn,
                    LrnAttributes{.size = size,
@@ -102,7 +103,7 @@ void lrn(Op& op) {
                    {op.input(0)}));
 }
 
-/// Before opset 13 all dims from the axis on are one vector.
+/// Before opset 13, softmax is over all dims from the axis on together.
 void softmax(Op& op, bool log) {
   const Value& src = op.input(0);
   const int axis = op.axis(op.integer("axis", op.model.opset < 13 ? 1 : -1), src.rank());
@@ -121,7 +122,8 @@ void log_softmax(Op& op) { softmax(op, true); }
 
 void dropout(Op& op) {
   if (op.wanted(1)) throw NotExpressible{"the mask is read"};
-  // Training graphs leave it out, see onnx.h. In an inference graph nothing may ask for it.
+  // Training graphs leave dropout out (onnx.h). In an inference graph it does nothing, so one that asks for
+  // training mode is refused.
   if (const Value* training = op.optional(2); training != nullptr && op.model.graph.pass != Pass::forward_training) {
     if (!training->constant()) throw NotExpressible{"training_mode is no constant"};
     if (integers_of(*training) != std::vector<int64_t>{0}) throw NotExpressible{"training mode in an inference graph"};

@@ -1,4 +1,4 @@
-// ONNX's Resize and Upsample: which coordinates and rounding they mean in each opset.
+// The ONNX operators Resize and Upsample: which coordinates and rounding they mean in each opset.
 #include <array>
 #include <cmath>
 
@@ -32,7 +32,8 @@ ResamplingRounding rounding_of(const Op& op) {
   op.corrupt("nearest_mode \"" + escaped(mode) + "\"");
 }
 
-/// Entries by axis: all of them, or those that "axes" lists.
+/// Sizes or scales for every dim: `given` has one for each dim or, if there is an attribute "axes", one for each axis
+/// in it. Dims that are not in "axes" keep the value that they have in `otherwise`.
 template <typename T>
 std::vector<T> by_axis(const Op& op, const std::vector<T>& given, std::vector<T> otherwise) {
   const auto rank = static_cast<int>(otherwise.size());
@@ -46,15 +47,15 @@ std::vector<T> by_axis(const Op& op, const std::vector<T>& given, std::vector<T>
   return otherwise;
 }
 
-/// The dims that scales give. Each dim times its scale must be a whole number: ONNX lays places by the scale, this
-/// library by the ratio of the extents, and these differ where the extent was rounded down.
+/// The dims that scales give. Each dim times its scale must be a whole number: ONNX computes places from the
+/// scale, this library from the ratio of the extents, and these differ where an extent was rounded down.
 Dims scaled_dims(const Op& op, const Dims& src, const std::vector<double>& scales) {
   Dims out;
   for (int d = 0; d < src.size(); ++d) {
     const double scale = scales[static_cast<std::size_t>(d)];
     const double exact = static_cast<double>(src[d]) * scale;
     if (!(scale > 0) || !(exact < 1e15)) op.corrupt("a scale of " + std::to_string(scale));
-    // Scales are f32, so that 6 times 1/3 is only near 2.
+    // Scales are f32, so 6 times 1/3 is only nearly 2.
     if (std::abs(exact - std::round(exact)) > 1e-5 * std::max(1.0, exact)) {
       throw NotExpressible{"a scale of " + std::to_string(scale) + " that does not give whole extents"};
     }

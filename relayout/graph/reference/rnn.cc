@@ -1,8 +1,9 @@
 // The reference of RNN: vanilla, LSTM, GRU and linear-before-reset GRU cells, forward, and backward through time.
 // Formulas and order of gates: oneDNN 2.6, "RNN".
 //
-// Each direction is a stack of layers of its own: layer l reads what layer l - 1 of the same direction gave, and only
-// the last layers' results are joined. Matrices are row-major: batch rows, and a column a gate and channel.
+// Each direction is a stack of layers of its own: layer l reads the result of layer l - 1 of the same direction, and
+// only the results of the last layers are joined. Matrices are row-major: a row for each element of the batch, and a
+// column for each gate and channel.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +12,8 @@
 namespace relayout::graph::reference {
 namespace {
 
-/// Places of the operands. Backward reads the forward's sources in the same places and writes the gradients of all.
+/// Numbers of the operands. The backward pass reads the sources of the forward pass under the same numbers, and writes
+/// the gradients of all of them.
 enum Operand : std::size_t { kLayer = 0, kIter, kIterC, kWeightsLayer, kWeightsIter, kBias };
 constexpr std::size_t kDiffDst = 9;
 
@@ -23,7 +25,7 @@ struct Shape {
   int64_t state() const { return batch * out; }
 };
 
-/// What one cell did at one time: all that backward needs.
+/// The values of one cell at one time, as far as the backward pass needs them.
 struct Step {
   Values x, h_before, c_before, h, c;
   Values gates;   // after activation
@@ -40,7 +42,8 @@ struct DiffWeights {
 
 double sigmoid(double s) { return 1 / (1 + std::exp(-s)); }
 
-/// out (rows x columns) += a (rows x k) * b (k x all columns), for columns first..last-1 of b and out.
+/// out += a * b for the columns first to last - 1 of b and out, where a has rows x k elements, b k x columns and out
+/// rows x columns.
 void add_product(int64_t rows, int64_t k, int64_t columns, int64_t first, int64_t last, const double* a,
                  const double* b, double* out) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -50,7 +53,7 @@ void add_product(int64_t rows, int64_t k, int64_t columns, int64_t first, int64_
   }
 }
 
-/// The two gradients of that product: of a, and of b. Null where not wanted.
+/// Adds the gradients of that product to diff_a and, where it is not null, to diff_b.
 void add_product_backward(int64_t rows, int64_t k, int64_t columns, int64_t first, int64_t last, const double* a,
                           const double* b, const double* diff_out, double* diff_a, double* diff_b) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -75,7 +78,7 @@ void each_cell(const Shape& s, F&& f) {
 
 Values zeros(int64_t size) { return Values(static_cast<std::size_t>(size), 0); }
 
-/// Gate 2 of a GRU reads the state times the reset gate.
+/// The state times the reset gate, which is what gate 2 of a GRU reads.
 Values reset_state(const Shape& s, const Step& step) {
   Values out = step.h_before;
   each_cell(s,
@@ -105,7 +108,8 @@ void activate_lstm(const Shape& s, Step& step) {
   });
 }
 
-/// Update and reset gates are complete in step.gates, but for their activation; gate 2 lacks its recurrent part.
+/// Finishes the step of a GRU. In step.gates, the update and reset gates lack only their activation, and gate 2 lacks
+/// the part that comes from the state as well.
 void activate_gru(const Shape& s, const Weights& w, Step& step) {
   const auto o = static_cast<std::size_t>(s.out);
   each_cell(s, [&](std::size_t, std::size_t gate) {
@@ -158,12 +162,13 @@ Step run_cell(const Shape& s, const Weights& w, Values x, Values h_before, Value
   return step;
 }
 
-/// Gradients that pass from a cell to the ones before it.
+/// Gradients that a cell passes back to the cell of the layer before (x) and to that of the step before (h and c).
 struct DiffState {
   Values x, h, c;
 };
 
-/// Gradients of a cell's gates before activation: as the layer's input sees them, and as the state does.
+/// Gradients of a cell's gates before activation: those that are multiplied with the weights of the layer's input, and
+/// those that are multiplied with the weights of the state.
 struct DiffGates {
   Values layer, iter;
 };
@@ -206,7 +211,8 @@ DiffGates diff_gru(const Shape& s, const Weights& w, const Step& step, const Val
     layer[gate + 2 * o] = diff_h[at] * (1 - update) * (1 - candidate * candidate);
     before.h[at] += diff_h[at] * update;
   });
-  // What reaches the reset gate: through the state it multiplied, or the linear part.
+  // The gradient of the reset gate comes from what the gate was multiplied with: in a GRU the state, in a
+  // linear-before-reset GRU the linear part.
   Values diff_state = zeros(s.state());
   if (!lbr) {
     const Values state = reset_state(s, step);
@@ -251,7 +257,7 @@ DiffState run_cell_backward(const Shape& s, const Weights& w, const Step& step, 
   return before;
 }
 
-/// Run number `step` of a layer is at this time.
+/// The time that a layer processes as its step number `step`.
 int64_t time_of(const Evaluation& e, const Shape& s, int64_t direction, int64_t step) {
   const bool right_to_left = e.node.as<RnnAttributes>().direction == RnnDirection::right_to_left || direction == 1;
   return right_to_left ? s.time - 1 - step : step;
@@ -263,7 +269,7 @@ Shape shape_of(const Evaluation& e) {
   return {cell, x[0], x[1], x[2], w[4], w[0], w[1], w[3], cell == RnnCell::lbr_gru ? w[3] + 1 : w[3]};
 }
 
-/// The weights (or their gradients) of layer l, direction d, among all.
+/// The part of the weights (or of their gradients) that belongs to layer l and direction d.
 template <typename W, typename T>
 W part(const Shape& s, T* layer, T* iter, T* bias, int64_t l, int64_t d) {
   const int64_t i = l * s.directions + d;
@@ -279,7 +285,7 @@ Values copied(const double* from, int64_t offset, int64_t size) {
   return from ? Values(from + offset, from + offset + size) : zeros(size);
 }
 
-/// All steps of a stack of layers in one direction: [layer][time].
+/// Runs a stack of layers in one direction, and returns its steps: [layer][time].
 std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, int64_t d) {
   std::vector<std::vector<Step>> out;
   for (int64_t l = 0; l < s.layers; ++l) {
@@ -303,7 +309,7 @@ std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, in
   return out;
 }
 
-/// The offset in dst_layer of what direction d gives for a batch row at a time.
+/// The offset in dst_layer of the result of direction d for batch element n at time t.
 int64_t joined(const Evaluation& e, const Shape& s, int64_t t, int64_t n, int64_t d) {
   const bool concat = e.node.as<RnnAttributes>().direction == RnnDirection::bidirectional_concat;
   return (t * s.batch + n) * s.out * (concat ? 2 : 1) + (concat ? d * s.out : 0);
@@ -311,7 +317,8 @@ int64_t joined(const Evaluation& e, const Shape& s, int64_t t, int64_t n, int64_
 
 void run_stack_backward(const Evaluation& e, const Shape& s, int64_t d) {
   const std::vector<std::vector<Step>> steps = run_stack(e, s, d);
-  std::vector<Values> diff(static_cast<std::size_t>(s.time), zeros(s.state()));  // of the layer's result, a time each
+  std::vector<Values> diff(static_cast<std::size_t>(s.time),
+                           zeros(s.state()));  // for each time, the gradient of the layer's result
   for (int64_t t = 0; e.in(kDiffDst) && t < s.time; ++t) {
     for (int64_t n = 0; n < s.batch; ++n) {
       std::copy_n(e.in(kDiffDst) + joined(e, s, t, n, d), s.out, diff[static_cast<std::size_t>(t)].data() + n * s.out);
