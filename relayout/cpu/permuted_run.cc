@@ -174,7 +174,8 @@ void PermutedRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin
 bool PermutedRun::seek(int64_t head) {
   if (head == head_) return true;
   if (start_ == kNone) return plan_lines(head);
-  // How far, within a row, the lines of the list start from where this one does.
+  // `away` is the distance, modulo the length of a row, from where this line starts to where line i of the list starts.
+  // At 0 the two lines have the same pattern.
   int64_t i = 0, away = (start_ - head) % row_bytes_;
   if (away < 0) away += row_bytes_;
   for (const int64_t step = width_ % row_bytes_; i < lines_.period && away != 0; ++i) {

@@ -29,8 +29,8 @@ namespace relayout::cpu {
 /// All calls may come from any thread.
 class PlanCache {
  public:
-  /// A plan that holds more bytes of boxes, tables and attribute values than this is made anew each time: so many of
-  /// the default capacity take 64 MiB.
+  /// A plan is kept only if its boxes, tables and attribute values have at most this many bytes. Larger ones are made
+  /// anew each time. So a cache of the default capacity takes at most 64 MiB.
   static constexpr int64_t kMaxPlanBytes = 256 << 10;
 
   /// `hash_mask` is for tests: with 0 all hashes are equal, so that entries are told apart by comparing alone.

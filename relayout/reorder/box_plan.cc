@@ -79,10 +79,11 @@ bool fills_tiles(const BoxPlan& plan) {
   return (rows * piece >= kTile && cols > 1) || (cols * piece >= kTile && rows > 1);
 }
 
-/// Plans a gather for a box whose runs are short on both sides. Its columns are all pieces of a *chunk*, some bytes
-/// that are dense in the source and stay in the cache; they are written in the destination's order, by a list of where
-/// each is, which is made once for the box. Its rows are chunks that write to the same lines of the destination, and
-/// then axes that step little in the source; past the caches only one axis, the longest.
+/// Plans a gather for a box whose runs are short on both sides. The source is read by *chunks*: a chunk is some dense
+/// bytes of it, few enough to stay in the cache. The columns of the box are the pieces of one chunk, in the order of
+/// the destination. One list for the whole box says where each piece is in a chunk. The rows of the box are chunks.
+/// Through the caches, these are first the chunks that write to the same lines of the destination and then those that
+/// are near each other in the source; past the caches, they are the steps of only one axis, the longest.
 void choose_chunk(BoxPlan& plan, Axes& axes, bool streams) {
   DenseAxes chunk{kSrc, plan.piece[kSrc]};
   for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;

@@ -67,8 +67,9 @@ void choose_region(BoxPlan& plan, Axes& axes) {
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = inner_steps(axes, col, kMaxBlockSide / cols.count);
     const auto row = rows.next(axes);
-    // An axis that could be rows or columns makes the destination's rows longer where these are short, as short rows
-    // share lines with what other blocks write; but only if the source's rows already use most of a line.
+    // An axis may fit both rows and columns. It becomes columns, which make the rows of the destination longer, where
+    // these are short: short rows share lines with what other blocks write. This is done only if the rows, as they lie
+    // in the source, are already most of a line.
     const bool contested = row == col && rows.bytes() >= kMostOfLine && cols.bytes() < kShortRow;
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes && !contested;
     // All of a permuted group is rows.

@@ -8,7 +8,7 @@
 namespace relayout::graph::importing {
 namespace {
 
-/// Factors of the pattern lie no further apart than this many products.
+/// The search for the factors of GELU follows at most this many products, one after the other.
 constexpr int kMostSteps = 6;
 
 /// The node that gives `tensor` as alpha * source + beta, else null.

@@ -54,7 +54,7 @@ class Propagation {
   /// The copy that the producer of a tensor wrote.
   CopyId main(TensorId t) { return main_[at(t)] != kNone ? main_[at(t)] : given(t); }
 
-  /// The layout of that copy, also before there is one.
+  /// The layout of the copy that main() gives, without making one.
   Layout current(TensorId t) const {
     if (main_[at(t)] != kNone) return plan_.copy(main_[at(t)]).layout;
     const Tensor& tensor = graph_.tensor(t);
