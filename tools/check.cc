@@ -1,4 +1,4 @@
-// relayout check: whether a saved plan is what its certificate proves, and of which model.
+// relayout check: checks that a saved plan agrees with its certificate and, with --model, that both fit the model.
 #include <fmt/format.h>
 
 #include "tools/check_steps.h"
@@ -15,7 +15,7 @@ struct Options {
   ModelFlags model;
 };
 
-/// The plan is one of the model, of which each step reads what is there.
+/// Refuses a plan that is not one for this model, or in which a step reads what no earlier step has written.
 void check_model(const JsonItem& plan, const check::CertificateFile& file, ModelFlags flags) {
   flags.training = read_training(plan);
   const graph::Graph graph = load_model(flags);
@@ -23,7 +23,7 @@ void check_model(const JsonItem& plan, const check::CertificateFile& file, Model
   check::compare_model(file, graph, tensor_names(graph));
 }
 
-/// Options that say how the model is read say nothing without it.
+/// Refuses options about the reading of the model where no --model is given.
 void check_flags(const Options& options) {
   if (!options.model.path.empty()) return;
   const char* flag = options.model.batch != 0 ? "--batch" : options.model.random_weights ? "--random-weights" : nullptr;
