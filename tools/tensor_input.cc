@@ -39,9 +39,9 @@ bool is_stream(const std::string& path) {
 /// Whether elements that a file calls `stored` may be read as `dtype`. File formats have no names for some types, which
 /// are therefore kept as u8 or u16.
 bool may_be_kept_as(DType dtype, DType stored) {
-  if (stored == DType::u16) return dtype == DType::bf16 || dtype == DType::f16;
+  if (stored == DType::u16) return is_floating(dtype) && bits(dtype) == 16;
   if (stored != DType::u8) return false;
-  return dtype == DType::s4 || dtype == DType::u4 || dtype == DType::f8_e5m2 || dtype == DType::f8_e4m3;
+  return bits(dtype) == 4 || (is_floating(dtype) && bits(dtype) == 8);
 }
 
 /// Two elements to a byte of an array of bytes: its shape says nothing of the tensor's.

@@ -1,4 +1,4 @@
-// The table of element types.
+// Look-ups in the table of element types.
 #include "relayout/core/dtype.h"
 
 #include <array>
@@ -10,33 +10,13 @@
 namespace relayout {
 namespace {
 
-struct Row {
-  std::string_view name;
-  int bits;
-  DTypeKind kind;
-};
-
-constexpr auto F = DTypeKind::floating, S = DTypeKind::signed_integer, U = DTypeKind::unsigned_integer,
-               B = DTypeKind::boolean;
-constexpr std::array<Row, kDTypeCount> kRows{{
-    {"f64", 64, F},
-    {"f32", 32, F},
-    {"f16", 16, F},
-    {"bf16", 16, F},
-    {"f8_e5m2", 8, F},
-    {"f8_e4m3", 8, F},
-    {"s64", 64, S},
-    {"s32", 32, S},
-    {"s16", 16, S},
-    {"s8", 8, S},
-    {"u64", 64, U},
-    {"u32", 32, U},
-    {"u16", 16, U},
-    {"u8", 8, U},
-    {"bool", 8, B},
-    {"s4", 4, S},
-    {"u4", 4, U},
-}};
+constexpr bool rows_are_in_order() {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (static_cast<int>(kDTypeRows[i].dtype) != i) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "kDTypeRows needs one row for each DType, in the order of the enumerators");
 
 constexpr auto kAll = [] {
   std::array<DType, kDTypeCount> all{};
@@ -44,7 +24,7 @@ constexpr auto kAll = [] {
   return all;
 }();
 
-const Row& row(DType dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
+const DTypeRow& row(DType dtype) { return kDTypeRows[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
 

@@ -4,9 +4,12 @@
 // types are kept as their bits (`float16_bits` ...); conversions are in core/float.h.
 //
 //     DType t = parse_dtype("bf16");   bits(t) == 16, kind(t) == DTypeKind::floating
+//
+// A new type gets a line in each of the two lists here; CONTRIBUTING.md has the other steps in their order.
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -32,9 +35,36 @@ enum class DType : uint8_t {
   s4,
   u4,  // two elements a byte, the even one in the low nibble
 };
-inline constexpr int kDTypeCount = 17;
 
 enum class DTypeKind : uint8_t { floating, signed_integer, unsigned_integer, boolean };
+
+/// What the functions below say of a type, for code that needs it as a constant. One row a type, in the order of DType.
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  int bits;
+  DTypeKind kind;
+};
+inline constexpr DTypeRow kDTypeRows[] = {
+    DTypeRow{DType::f64, "f64", 64, DTypeKind::floating},
+    DTypeRow{DType::f32, "f32", 32, DTypeKind::floating},
+    DTypeRow{DType::f16, "f16", 16, DTypeKind::floating},
+    DTypeRow{DType::bf16, "bf16", 16, DTypeKind::floating},
+    DTypeRow{DType::f8_e5m2, "f8_e5m2", 8, DTypeKind::floating},
+    DTypeRow{DType::f8_e4m3, "f8_e4m3", 8, DTypeKind::floating},
+    DTypeRow{DType::s64, "s64", 64, DTypeKind::signed_integer},
+    DTypeRow{DType::s32, "s32", 32, DTypeKind::signed_integer},
+    DTypeRow{DType::s16, "s16", 16, DTypeKind::signed_integer},
+    DTypeRow{DType::s8, "s8", 8, DTypeKind::signed_integer},
+    DTypeRow{DType::u64, "u64", 64, DTypeKind::unsigned_integer},
+    DTypeRow{DType::u32, "u32", 32, DTypeKind::unsigned_integer},
+    DTypeRow{DType::u16, "u16", 16, DTypeKind::unsigned_integer},
+    DTypeRow{DType::u8, "u8", 8, DTypeKind::unsigned_integer},
+    DTypeRow{DType::boolean, "bool", 8, DTypeKind::boolean},
+    DTypeRow{DType::s4, "s4", 4, DTypeKind::signed_integer},
+    DTypeRow{DType::u4, "u4", 4, DTypeKind::unsigned_integer},
+};
+inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypeRows));
 
 /// "f32", ..., "bool" for DType::boolean.
 std::string_view name(DType dtype);

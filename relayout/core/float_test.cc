@@ -19,7 +19,7 @@
 namespace relayout {
 namespace {
 
-/// What the oracle knows of a type.
+/// What the oracle knows of a type: one with infinities, or one whose only NaN a sign has all other bits set.
 struct SmallType {
   std::string name;
   int bits, mantissa, bias;

@@ -45,86 +45,35 @@ uint64_t encode(DType dtype, double value);
 /// The C++ type of ComputeType::i128. It holds every s64 and u64.
 __extension__ typedef __int128 Int128;
 
+/// bits() and kind() as constants.
+template <DType D>
+inline constexpr int kBits = kDTypeRows[static_cast<std::size_t>(D)].bits;
+template <DType D>
+inline constexpr DTypeKind kKind = kDTypeRows[static_cast<std::size_t>(D)].kind;
+template <DType D>
+inline constexpr bool kIsFloating = kKind<D> == DTypeKind::floating;
+template <DType D>
+inline constexpr bool kIsSigned = kKind<D> == DTypeKind::signed_integer;
+template <DType D>
+inline constexpr bool kIsNibble = kBits<D> == 4;
+
+namespace cast_detail {
+
+template <DType D, typename For8, typename For16, typename For32, typename For64>
+using ByBits =
+    std::conditional_t<kBits<D> <= 8, For8,
+                       std::conditional_t<kBits<D> == 16, For16, std::conditional_t<kBits<D> == 32, For32, For64>>>;
+template <DType D>
+using StorageOf = std::conditional_t<kIsFloating<D>, ByBits<D, uint8_t, uint16_t, float, double>,
+                                     std::conditional_t<kIsSigned<D>, ByBits<D, int8_t, int16_t, int32_t, int64_t>,
+                                                        ByBits<D, uint8_t, uint16_t, uint32_t, uint64_t>>>;
+
+}  // namespace cast_detail
+
 /// The C++ type of one stored element: its bits for the small floating types, a byte for bool. A
 /// 4-bit element stands alone in a byte, s4 sign-extended; memory packs two (read_element).
 template <DType D>
-struct StorageOf;
-template <>
-struct StorageOf<DType::f64> {
-  using Type = double;
-};
-template <>
-struct StorageOf<DType::f32> {
-  using Type = float;
-};
-template <>
-struct StorageOf<DType::f16> {
-  using Type = uint16_t;
-};
-template <>
-struct StorageOf<DType::bf16> {
-  using Type = uint16_t;
-};
-template <>
-struct StorageOf<DType::f8_e5m2> {
-  using Type = uint8_t;
-};
-template <>
-struct StorageOf<DType::f8_e4m3> {
-  using Type = uint8_t;
-};
-template <>
-struct StorageOf<DType::s64> {
-  using Type = int64_t;
-};
-template <>
-struct StorageOf<DType::s32> {
-  using Type = int32_t;
-};
-template <>
-struct StorageOf<DType::s16> {
-  using Type = int16_t;
-};
-template <>
-struct StorageOf<DType::s8> {
-  using Type = int8_t;
-};
-template <>
-struct StorageOf<DType::u64> {
-  using Type = uint64_t;
-};
-template <>
-struct StorageOf<DType::u32> {
-  using Type = uint32_t;
-};
-template <>
-struct StorageOf<DType::u16> {
-  using Type = uint16_t;
-};
-template <>
-struct StorageOf<DType::u8> {
-  using Type = uint8_t;
-};
-template <>
-struct StorageOf<DType::boolean> {
-  using Type = uint8_t;
-};
-template <>
-struct StorageOf<DType::s4> {
-  using Type = int8_t;
-};
-template <>
-struct StorageOf<DType::u4> {
-  using Type = uint8_t;
-};
-template <DType D>
-using Storage = typename StorageOf<D>::Type;
-
-/// kind() where a constant is needed.
-template <DType D>
-inline constexpr bool kIsFloating = D <= DType::f8_e4m3;
-template <DType D>
-inline constexpr bool kIsNibble = D == DType::s4 || D == DType::u4;
+using Storage = cast_detail::StorageOf<D>;
 
 /// Calls f(std::integral_constant<DType, D>()) for D == dtype.
 template <typename F>
@@ -143,7 +92,7 @@ RELAYOUT_INLINE Storage<D> read_element(const void* base, int64_t i) {
   if constexpr (kIsNibble<D>) {
     const int byte = static_cast<const uint8_t*>(base)[i >> 1];
     const int nibble = (byte >> (4 * (i & 1))) & 15;
-    return static_cast<Storage<D>>(D == DType::s4 ? (nibble ^ 8) - 8 : nibble);
+    return static_cast<Storage<D>>(kIsSigned<D> ? (nibble ^ 8) - 8 : nibble);
   } else {
     Storage<D> out;
     __builtin_memcpy(&out, static_cast<const char*>(base) + i * static_cast<int64_t>(sizeof out), sizeof out);
@@ -167,11 +116,9 @@ namespace cast_detail {
 
 /// The range of an integer type; s4 and u4 are narrower than their storage.
 template <DType D>
-inline constexpr Int128 kMin = D == DType::s4 ? Int128{-8} : Int128{std::numeric_limits<Storage<D>>::min()};
+inline constexpr Int128 kMax = (Int128{1} << (kBits<D> - (kIsSigned<D> ? 1 : 0))) - 1;
 template <DType D>
-inline constexpr Int128 kMax = D == DType::s4   ? Int128{7}
-                               : D == DType::u4 ? Int128{15}
-                                                : Int128{std::numeric_limits<Storage<D>>::max()};
+inline constexpr Int128 kMin = kIsSigned<D> ? -kMax<D> - 1 : Int128{0};
 
 /// The largest value of floating type C that is not above the integer type's.
 template <DType D, typename C>
@@ -254,11 +201,18 @@ RELAYOUT_INLINE float integer_to_f32_odd(Int128 value) {
 
 template <DType D>
 RELAYOUT_INLINE Storage<D> from_f32(float value) {
-  if constexpr (D == DType::f32) return value;
-  if constexpr (D == DType::f16) return f32_to_f16(value);
-  if constexpr (D == DType::bf16) return f32_to_bf16(value);
-  if constexpr (D == DType::f8_e5m2) return f32_to_f8_e5m2(value);
-  if constexpr (D == DType::f8_e4m3) return f32_to_f8_e4m3(value);
+  if constexpr (D == DType::f32)
+    return value;
+  else if constexpr (D == DType::f16)
+    return f32_to_f16(value);
+  else if constexpr (D == DType::bf16)
+    return f32_to_bf16(value);
+  else if constexpr (D == DType::f8_e5m2)
+    return f32_to_f8_e5m2(value);
+  else if constexpr (D == DType::f8_e4m3)
+    return f32_to_f8_e4m3(value);
+  else
+    static_assert(D == DType::f32, "a floating type needs a line here that calls its conversion from f32");
 }
 
 }  // namespace cast_detail
@@ -278,8 +232,11 @@ RELAYOUT_INLINE C load(Storage<D> element) {
     return static_cast<C>(f8_e4m3_to_f32(element));
   else if constexpr (D == DType::boolean)
     return static_cast<C>(element != 0 ? 1 : 0);
-  else
+  else {
+    static_assert(!kIsFloating<D> || D == DType::f32 || D == DType::f64,
+                  "a floating type needs a line here that calls its conversion to f32");
     return static_cast<C>(element);
+  }
 }
 
 /// The compute type's value as an element of type D, by the rules at the top, rounded once.

@@ -113,7 +113,7 @@ TEST(Cast, EveryPairOfTypesRoundsAsTheReference) {
     }
   }
   RecordProperty("cases", std::to_string(cases));
-  std::cout << "compared " << cases << " conversions over 17x17 pairs\n";
+  std::cout << "compared " << cases << " conversions over " << kDTypeCount << "x" << kDTypeCount << " pairs\n";
 }
 
 /// The compute types of arithmetic differ from those of plain conversion: all of them, stored to all types.

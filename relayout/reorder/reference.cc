@@ -35,7 +35,8 @@ SmallFloat small_float(DType dtype) {
     case DType::f16: return {16, 10, 15, true};
     case DType::bf16: return {16, 7, 127, true};
     case DType::f8_e5m2: return {8, 2, 15, true};
-    default: return {8, 3, 7, false};
+    case DType::f8_e4m3: return {8, 3, 7, false};
+    default: throw Error(ErrorCode::internal, "reference: small_float() has no line for " + std::string(name(dtype)));
   }
 }
 
@@ -50,15 +51,18 @@ long double magnitude(const SmallFloat& type, uint64_t abs) {
 
 /// All magnitudes of a type in order, end() included: entry i is the value of bits i.
 const std::vector<long double>& magnitudes(DType dtype) {
-  const auto make = [](DType of) {
-    const SmallFloat type = small_float(of);
-    std::vector<long double> all;
-    for (uint64_t abs = 0; abs <= type.end(); ++abs) all.push_back(magnitude(type, abs));
-    return all;
-  };
-  static const std::vector<long double> tables[] = {make(DType::f16), make(DType::bf16), make(DType::f8_e5m2),
-                                                    make(DType::f8_e4m3)};
-  return tables[static_cast<int>(dtype) - static_cast<int>(DType::f16)];
+  static const std::vector<std::vector<long double>> tables = [] {
+    std::vector<std::vector<long double>> out(kDTypeCount);
+    for (DType of : all_dtypes()) {
+      if (!is_floating(of) || bits(of) > 16) continue;
+      const SmallFloat type = small_float(of);
+      for (uint64_t abs = 0; abs <= type.end(); ++abs) {
+        out[static_cast<std::size_t>(of)].push_back(magnitude(type, abs));
+      }
+    }
+    return out;
+  }();
+  return tables[static_cast<std::size_t>(dtype)];
 }
 
 Number decode_small_float(DType dtype, uint64_t bits) {

@@ -8,6 +8,8 @@
 namespace relayout::graph {
 namespace {
 
+static_assert(kDTypeCount <= 32, "keys give an element type 5 bits");
+
 uint64_t folded_product(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
