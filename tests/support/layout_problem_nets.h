@@ -83,7 +83,7 @@ class NetProblem {
       const bool fixed = node.type == Type::input || node.type == Type::output;
       if (fixed && layout > 0) break;
       const int alternatives = node.type == Type::conv ? 2 : 1;
-      for (int i = 0; i < alternatives; ++i) {
+      for (int repeat = 0; repeat < alternatives; ++repeat) {
         ProblemChoice choice;
         choice.cost = fixed ? 0 : work * uniform(1, node.type == Type::conv ? 3 : 1.3);
         for (int t : node.src) choice.src.push_back(any(t, layout));
