@@ -13,7 +13,7 @@ namespace relayout {
 inline int unit_bits(DType dtype) { return bits(dtype) < 8 ? bits(dtype) : 8; }
 inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }
 
-/// Offsets and strides in elements become such in units.
+/// Converts offsets and strides from elements to units.
 void scale(Offsets& offsets, int64_t src_units, int64_t dst_units);
 void scale(Box& box, int64_t src_units, int64_t dst_units);
 
@@ -26,7 +26,8 @@ Axes::iterator nearest(Axes& axes, Operand operand);
 Axes::iterator stepping(Axes& axes, Operand operand, int64_t stride);
 /// The affine axis that steps by `src` and `dst` on the two sides, or end().
 Axes::iterator find_run(Axes& axes, int64_t src, int64_t dst);
-/// Sorts a few values by key(value); values of equal keys keep their order. Takes no memory, as std::stable_sort does.
+/// Sorts a few values by key(value); values of equal keys keep their order. Unlike std::stable_sort, it allocates no
+/// memory.
 template <typename Values, typename Key>
 void sort_few(Values& values, Key key) {
   for (auto next = values.begin(); next != values.end(); ++next) {
@@ -43,19 +44,19 @@ void sort_few(Values& values, Key key) {
 int64_t distance(const Axis& loop);
 /// The affine axis of the least distance, or end().
 Axes::iterator shortest(Axes& axes);
-/// Sorts loops by distance(), the shortest innermost and axes with tables outermost: what one turn of a loop leaves of
-/// a line or of a page is then used by the next turns, while it is in the cache.
+/// Sorts loops by distance(), the shortest innermost and axes with tables outermost. The next turns of a loop then use
+/// the rest of a line or of a page while it is still in the cache.
 void order_loops(Axes& loops);
 /// Removes an axis from the list and returns it; for end(), an axis of extent 1.
 Axis take(Axes& axes, Axes::iterator at);
 
-/// Turns axes that walk the source backwards one piece at a time, from pieces of `src` units on, so that the source's
-/// rows are dense; the destination then steps backwards from row to row. An axis along which the destination is dense
-/// too (pieces of `dst` units) is left, as it can be dense on one side only.
+/// Turns axes that walk backwards through dense memory of the source, starting with pieces of `src` units. The source's
+/// rows are then dense, and the destination steps backwards from row to row. This stops at an axis along which the
+/// destination is dense (pieces of `dst` units), because turning it would only make the destination go backwards.
 void turn_rows(Box& box, int64_t src, int64_t dst);
 
-/// Axes that follow each other without a gap on one operand, from pieces of `piece` units on. They are fused into one
-/// index; the attributes' strides must continue as well.
+/// Axes that follow each other without a gap on one operand, the first one stepping by `piece` units. They are fused
+/// into one index, so the attributes' strides must continue as well.
 struct DenseAxes {
   Operand operand;
   int64_t piece, count = 1;

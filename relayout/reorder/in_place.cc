@@ -23,7 +23,7 @@ struct Overloaded : F... {
 template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-/// Whether every element of the destination is already there.
+/// Whether every element has the same place in the source and in the destination.
 bool same_places(const TensorDesc& src, const TensorDesc& dst) {
   Tables tables;
   const Dims zero(src.layout.ndims(), 0);
@@ -36,7 +36,7 @@ bool same_places(const TensorDesc& src, const TensorDesc& dst) {
   return true;
 }
 
-/// A plan for each region of the padding, which broadcasts one element to it; nothing where a region takes a table.
+/// A plan for each region of the padding, which broadcasts one element to it. Nothing where a region needs a table.
 std::optional<std::vector<Plan>> make_fills(const TensorDesc& dst) {
   std::vector<Plan> out;
   Tables tables;

@@ -52,7 +52,8 @@ void finish(CycleStep& step) {
                 nested(step.axes, kDst, step.unit, true);
 }
 
-/// Takes axes out of a box as loops: the outer ones, which step equally far on both sides and beyond all other axes.
+/// Takes the outer axes out of a box as loops: those that step equally far on both sides, and farther than all other
+/// axes together reach.
 void peel(Box& box, int64_t element, std::vector<InPlaceLoop>& loops) {
   while (!box.axes.empty()) {
     const Axis outer = box.axes.front();
@@ -78,7 +79,8 @@ std::optional<CycleStep> plain_cycles(Box box, std::vector<InPlaceLoop> loops, i
     if (is_run) run *= axis.extent;
     return is_run;
   });
-  // A unit of the source must not overlap two units of the destination.
+  // Units of both sides must start at multiples of the unit, so that no unit of the source overlaps two of the
+  // destination.
   step.unit = std::gcd(run, box.offset[kSrc] - box.offset[kDst]);
   for (const Axis& axis : box.axes) step.unit = std::gcd(std::gcd(step.unit, axis.stride[kSrc]), axis.stride[kDst]);
   if (step.unit < run) box.axes.push_back({run / step.unit, {step.unit, step.unit, 0}, -1});
@@ -110,12 +112,11 @@ struct PlanDims {
   }
 };
 
-/// Cycles are slow where units are short. Panels makes several units move together, by a third arrangement of the
-/// buffer between those of the source and the destination. One side is cut into windows. In a staged step, `run` units
-/// that will be neighbours on the other side are brought together within each window. The cycles then move them as one
-/// run. (If the windows are the destination's, the cycles come first.) Where `run` does not divide the extent of the
-/// axis along which the units are neighbours, the rest of that axis lies behind all windows, and a merge step puts it
-/// into its place.
+/// Cycles are slow where units are short. So Panels moves several units together, by way of a third arrangement of the
+/// buffer between those of the source and the destination. One side is cut into windows. A staged step brings together,
+/// within each window, `run` units that are neighbours on the other side. The cycles then move them as one run. (If the
+/// windows are the destination's, the cycles come first.) If `run` does not divide the extent of the axis along which
+/// the units are neighbours, the rest of that axis lies behind all windows, and a merge step moves it to its place.
 class Panels {
  public:
   /// `windowed`: the side whose windows are staged. The cycles must be closed (CycleStep::closed).
@@ -141,8 +142,8 @@ class Panels {
   /// How many units are moved as one; 1 where there is no such arrangement.
   int64_t run() const { return run_; }
   int64_t run_bytes() const { return run_ * cycles_.unit; }
-  /// Compares two arrangements. One with longer runs (up to kLongMove) is better; of equal ones that without a merge;
-  /// of equal ones that with smaller windows.
+  /// Compares two arrangements. The better one has longer runs (beyond kLongMove all count alike); if they are equal,
+  /// it needs no merge; if they are equal in that too, it has smaller windows.
   bool better_than(const Panels& other) const {
     const auto worth = [](const Panels& p) {
       return std::tuple(std::min(p.run_bytes(), kLongMove), p.near_.extent % p.run_ == 0,
@@ -153,7 +154,7 @@ class Panels {
 
   std::vector<InPlaceStep> steps(int64_t element, DType dtype) const {
     const int64_t rest = near_.extent % run_;
-    CycleStep whole = cycles_;  // without the rest
+    CycleStep whole = cycles_;  // all units but those of the rest
     for (Axis& axis : whole.axes) {
       if (axis.stride[other_] == cycles_.unit) {
         axis.extent -= rest;
@@ -261,7 +262,8 @@ class Permuter {
     return bytes <= max_scratch_ ? std::optional(std::move(steps)) : std::nullopt;
   }
 
-  /// Parts of the loops that fit the scratch are staged, and squares are exchanged.
+  /// One step that does each turn of the loops by itself: it stages a turn that fits the scratch, or exchanges tiles
+  /// where two axes of equal extent change places.
   std::optional<InPlaceStep> in_parts(const CycleStep& cycles) const {
     const int64_t bytes = cycles.units * cycles.unit;
     if (bytes <= max_staged_) {
@@ -317,7 +319,7 @@ std::vector<InPlaceStep> make_cycles(const ByteBox& box, int64_t max_staged, int
                                      int64_t& least_scratch) {
   const Permuter permuter(box.element, box.dtype, max_staged, max_scratch);
   if (auto steps = permuter.steps(box.box, {})) return std::move(*steps);
-  // Where the scratch holds the bits of plain cycles, there is always at least that plan.
+  // Plain cycles always work if the scratch holds their bits.
   if (const auto cycles = plain_cycles(box.box, {}, box.element)) {
     least_scratch = std::min(least_scratch, scratch_bytes(*cycles));
   }

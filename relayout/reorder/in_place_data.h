@@ -13,7 +13,7 @@
 
 namespace relayout {
 
-/// A loop over parts; strides in bytes of the buffer.
+/// A loop over parts. Its strides are in bytes.
 struct InPlaceLoop {
   int64_t count = 1, src_stride = 0, dst_stride = 0;
   /// Set where the last part differs from the others: its bit in the number of a StagedStep's plan.
@@ -23,8 +23,8 @@ struct InPlaceLoop {
 /// How many turns all loops together make: the product of their counts.
 int64_t turns(std::span<const InPlaceLoop> loops);
 
-/// For each part, in this order: its source bytes are copied to the scratch, and a plan reorders from there into the
-/// buffer. Parts later in the order have no source bytes where a part writes.
+/// Does the parts one after the other. The source bytes of a part are copied to the scratch, and a plan reorders from
+/// there into the buffer. The order of the parts is such that no part writes over the source bytes of a later one.
 struct StagedStep {
   std::vector<InPlaceLoop> loops;          // outermost first
   int64_t src_offset = 0, dst_offset = 0;  // of the first part, in bytes
@@ -39,9 +39,10 @@ struct StagedStep {
 struct SwapStep {
   std::vector<InPlaceLoop> loops;
   int64_t offset = 0, x_stride = 0, y_stride = 0, extent = 1, tile = 1;
-  /// How one pair of tiles P (x before y) and Q, its mirror image, is exchanged. `save`: P transposed to the scratch,
-  /// as Q will be; `move`: Q transposed to P; `restore`: the scratch to Q. [0] where both tiles are whole, [1] where
-  /// the last tile is less, of tiles off the diagonal; `save_last` and `restore_last`: the last tile of the diagonal.
+  /// How a tile P and its mirror image Q are exchanged. `save` transposes P into the scratch, `move` transposes Q to
+  /// the place of P, and `restore` copies the scratch to the place of Q. Entry [0] is for whole tiles; entry [1] is for
+  /// pairs off the diagonal of which one side is cut off by the end of the region. `save_last` and `restore_last`
+  /// transpose the last tile of the diagonal, if that is cut off.
   std::vector<Plan> save, move, restore;
   std::vector<Plan> save_last, restore_last;
 
@@ -63,8 +64,8 @@ struct CycleStep {
   std::vector<Place> src_places, dst_places;
   int64_t src_offset = 0, dst_offset = 0, unit = 1;
   int64_t units = 1;
-  /// Whether sources and destinations are the same set of places. If not, some units move along chains, which end, and
-  /// not in cycles.
+  /// Whether the units occupy the same places before and after the step. If not, some units move along chains, which
+  /// end, and not in cycles.
   bool closed = true;
 };
 
@@ -85,8 +86,8 @@ using InPlaceStep = std::variant<StagedStep, SwapStep, CycleStep, MergeStep>;
 struct InPlaceData {
   TensorDesc src, dst;
   std::vector<InPlaceStep> steps;
-  /// Plans that run after the steps and set the padding, where no step does that: each copies one element, whose bits
-  /// are fill_bits, to a region of the buffer.
+  /// Plans that set the padding after all steps, if no step does that. Each plan copies one element, whose bits are
+  /// fill_bits, to all places of a region of the buffer.
   std::vector<Plan> fills;
   uint64_t fill_bits = 0;
 };

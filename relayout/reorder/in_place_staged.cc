@@ -22,7 +22,7 @@ struct Candidate {
   int64_t src_bytes = 0;
 };
 
-/// An offset in elements as one in bytes; nothing where the element of 4 bits does not start a byte.
+/// Converts an offset from elements to bytes. Nothing where an element of 4 bits does not start a byte.
 std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
   if (bits(dtype) >= 8) return elements * (bits(dtype) / 8);
   return elements % 2 == 0 ? std::optional(elements / 2) : std::nullopt;
@@ -48,21 +48,23 @@ Layout part_layout(const Layout& layout, const Candidate& candidate, uint32_t ta
   return Layout::from_digits(dims, digits, -lowest);
 }
 
-/// Whether part g's writes leave the source of every later part alone. From: `from` is read, `to` written; the ranges
-/// of part 0 are [from_begin, ...) and [to_begin, to_begin + to_size).
+/// What the parts of a step read or write on one side: the first byte of part 0, the bytes of a part, and the strides
+/// of the loops.
 struct Side {
   int64_t begin, size;
   int64_t InPlaceLoop::*stride;
 };
 bool ordered(std::span<const InPlaceLoop> loops, const Side& from, const Side& to) {
-  // A step of loop k, with the loops inside it going from their last part to their first, must not go back.
+  // ordered() says whether no part g writes over what a later part reads; `from` is read and `to` is written. First,
+  // the parts must be read in ascending order. That holds if each step of loop k moves on at least as far as the loops
+  // inside it go back from their last turn to their first.
   for (std::size_t k = 0; k < loops.size(); ++k) {
     int64_t inside = 0;
     for (std::size_t i = k + 1; i < loops.size(); ++i) inside += (loops[i].count - 1) * loops[i].*from.stride;
     if (loops[k].*from.stride < inside) return false;
   }
-  // The end of what part g writes must not pass the beginning of what part g + 1 reads: the worst case of
-  // each carry of g -> g + 1, as the difference is linear in every loop's index.
+  // Then what part g writes must end before part g + 1 reads. The distance is linear in the index of every loop, so the
+  // worst case is checked for each loop k that can step from part g to part g + 1.
   int64_t outside = to.begin + to.size - from.begin;
   for (std::size_t k = 0; k < loops.size(); ++k) {
     const int64_t from_stride = loops[k].*from.stride, drift = loops[k].*to.stride - from_stride;
@@ -123,11 +125,11 @@ class Stager {
     const Side read{*src_offset, out.src_bytes, &InPlaceLoop::src_stride};
     const Side written{*dst_offset, dst_bytes, &InPlaceLoop::dst_stride};
     const bool forwards = ordered(out.step.loops, read, written);
-    // The order from last to first is the same check with the sides exchanged: what is read must not pass what is
-    // written.
+    // Going from the last part to the first, no part may write over what an earlier one reads. That is the same check
+    // with the sides exchanged.
     const bool backwards = ordered(out.step.loops, written, read);
     if (!forwards && !backwards) return std::nullopt;
-    // Two parts may share a byte, of which each has one element of 4 bits.
+    // Elements of 4 bits of two parts may share a byte, so these parts are not independent.
     out.step.independent = forwards && backwards && bits(dst_.dtype) >= 8;
     out.step.backwards = !forwards;
     return out;

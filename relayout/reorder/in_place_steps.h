@@ -7,10 +7,10 @@
 
 namespace relayout {
 
-/// The bytes of scratch that a part takes where there is a choice: so many stay in the second-level cache.
+/// The bytes of scratch that a part takes where there is a choice, few enough to stay in the second-level cache.
 inline constexpr int64_t kStagedTarget = 128 << 10;
 
-/// Runs of so many bytes move at the speed of memory, so that no arrangement is looked for that makes longer ones.
+/// Runs of kLongMove bytes move at the speed of memory, so making them longer gains nothing.
 inline constexpr int64_t kLongMove = 256;
 
 /// The best staged step that takes at most `max_scratch` bytes of scratch. Where there is none, `least_scratch` is
@@ -24,8 +24,8 @@ struct ByteBox {
   int64_t element = 1;  // bytes
   DType dtype = DType::u8;
 };
-/// Nothing where the layouts refine to several boxes or to tables, where elements are not whole bytes, and where an
-/// axis goes backwards.
+/// The box of a reorder. Nothing where the layouts refine to several boxes or to tables, where elements are not whole
+/// bytes, or where an axis goes backwards or stands still on one side.
 std::optional<ByteBox> byte_box(const TensorDesc& src, const TensorDesc& dst);
 
 std::optional<SwapStep> make_swap(const ByteBox& box, int64_t max_scratch);

@@ -5,7 +5,7 @@
 namespace relayout {
 namespace {
 
-/// A tile of a swap: it and its mirror image stay in the first-level cache.
+/// The most bytes of a tile and its mirror image together with a copy: all should stay in the first-level cache.
 constexpr int64_t kTileBytes = 16 << 10;
 /// The most bytes of the axes that are inside each element of a tile. Axes beyond that are loops.
 constexpr int64_t kInnerBytes = 8 << 10;
@@ -24,7 +24,8 @@ class TileMaker {
         dtype_(box.dtype),
         inner_bytes_(count(inner) * box.element) {}
 
-  /// P has `rows` values of x and `cols` of y; row u, column v is the element (x, y) of P and (y, x) of Q.
+  /// Tile P has `rows` values of x and `cols` values of y. In these plans, row u and column v are element (u, v) of P
+  /// and element (v, u) of its mirror image Q.
   Plan save(int64_t rows, int64_t cols) const { return make(rows, cols, at_p(), at_scratch(rows, cols)); }
   Plan move(int64_t rows, int64_t cols) const { return make(rows, cols, at_q(), at_p()); }
   Plan restore(int64_t rows, int64_t cols) const { return make(rows, cols, at_scratch(rows, cols), at_q()); }
@@ -36,7 +37,7 @@ class TileMaker {
   };
   Place at_p() const { return {step_.x_stride, step_.y_stride}; }
   Place at_q() const { return {step_.y_stride, step_.x_stride}; }
-  /// Dense, in the order of Q.
+  /// The scratch is dense and has the order of Q.
   Place at_scratch(int64_t rows, int64_t cols) const {
     if (step_.y_stride < step_.x_stride) return {inner_bytes_, rows * inner_bytes_, true};
     return {cols * inner_bytes_, inner_bytes_, true};
@@ -111,7 +112,8 @@ std::optional<SwapStep> make_swap(const ByteBox& byte_box, int64_t max_scratch) 
   step.extent = moved[0].extent;
   step.x_stride = moved[0].stride[kDst];
   step.y_stride = moved[0].stride[kSrc];
-  // What is inside both axes moves with them, while it is small; `still` is in the order of the strides.
+  // Axes inside both of the axes that change places are moved with each element, as long as they are small. `still` is
+  // ordered by stride, the smallest last.
   std::vector<Axis> inner;
   int64_t bytes = byte_box.element;
   while (!still.empty() && still.back().stride[kDst] < std::min(step.x_stride, step.y_stride) &&

@@ -44,10 +44,10 @@ void simplify(Box& box) {
       axis.stride[k] = -axis.stride[k];
     }
   }
-  // A table's steps are uneven: it stays outside.
+  // The steps of a table are uneven, so axes with tables are sorted last and stay outermost.
   sort_few(axes, [](const Axis& a) { return std::pair(a.table >= 0, a.stride[kDst]); });
-  // An axis continues one of smaller destination stride. In this order that one is complete by then, so that one pass
-  // joins all.
+  // An axis can only continue an axis of a smaller destination stride. That axis is complete by then, as the axes are
+  // sorted by destination stride, so one pass joins all.
   std::size_t kept = 0;
   for (const Axis& axis : axes) {
     const auto inner = std::find_if(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(kept),

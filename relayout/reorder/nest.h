@@ -1,8 +1,8 @@
 // The loop nest of a reorder: what is left of two layouts once they are refined against each other.
 //
-// An *axis* steps through source and destination at once: index j adds j * stride to each operand's offset, or
-// the j-th entry of a table where the digits of the two sides do not nest. A *box* is a set of axes and
-// a starting point; it has no tails. A *box plan* is a simplified box, with the kernel that moves it and the blocks
+// An *axis* steps through source and destination at once. Index j adds j * stride to each operand's offset. Where the
+// digits of the two sides do not divide each other, it adds the j-th entry of a table instead. A *box* is a set of axes
+// and a starting point; it has no tails. A *box plan* is a simplified box, with the kernel that moves it and the blocks
 // that this kernel is called for.
 //
 // The words for what a kernel works on, from small to large:
@@ -51,7 +51,7 @@ struct Axis {
 /// Bytes of a line of the cache. The plans and the kernels are made for lines of this size, as those of all x86-64
 /// processors and most others are; on a processor with longer lines they are right, but slower.
 inline constexpr int64_t kCacheLine = 64;
-/// The attributes of one element, at its defaults where they are not given.
+/// The attribute values of one element. The defaults change nothing.
 struct AttributeValues {
   float src_scale = 1, dst_scale = 1;
   int32_t src_zero_point = 0, dst_zero_point = 0;
@@ -61,16 +61,17 @@ struct AttributeValues {
 inline constexpr int kMaxAxes = 96;
 /// The most rows, or columns, that a block has.
 inline constexpr int64_t kMaxBlockSide = 1024;
-/// A block whose rows are less than a line has at most so many of them, where the lines that they share with the rows
-/// of other blocks are put together side by side.
+/// The most rows of a block of copied pieces of at most a line, where the copy goes from row to row every few lines. It
+/// keeps the place of the first whole line of each row.
 inline constexpr int64_t kMaxBesideRows = 64;
-/// Copied pieces of at least so many bytes are written past the cache even where they do not follow each other: all but
-/// their first and last lines are whole.
+/// Copied pieces of at least kScatteredPiece bytes are written past the cache even where they do not follow each other,
+/// because all their lines but the first and the last are whole.
 inline constexpr int64_t kScatteredPiece = 128;
-/// Copied pieces of fewer bytes are first put together to lines in the cache. The lines are then written past it.
+/// Copied pieces of fewer than kSmallPiece bytes are first put together to lines in the cache. The lines are then
+/// written past it.
 inline constexpr int64_t kSmallPiece = 16;
-/// Limits of a tile that several boxes fill: the bytes of its image, which stays in the first-level cache; the runs of
-/// the destination that it has; and the boxes that fill these.
+/// Limits of a tile that several boxes fill. kMaxTileBytes: the bytes of its image, which must stay in the first-level
+/// cache. kMaxTileRuns: its runs of the destination. kMaxTileBoxes: the boxes that fill these runs.
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
 inline constexpr int kMaxTileRuns = 16, kMaxTileBoxes = 64;
 /// Bytes of a page. A store that crosses from one page to the next takes many times as long as others. So each image
@@ -78,16 +79,16 @@ inline constexpr int kMaxTileRuns = 16, kMaxTileBoxes = 64;
 inline constexpr int64_t kPage = 4096;
 /// The most bytes of short rows that are put together in the second-level cache and then written as one run.
 inline constexpr int64_t kMaxRunBytes = 128 << 10;
-/// Limits of rows whose lines are made by byte permutations (BoxPlan::row_sources): the pieces of a row, and the lines
-/// after which a row starts at the same byte of a line again.
+/// Limits of rows whose lines are made by byte permutations (BoxPlan::row_sources). kMaxRowSources: the pieces of a
+/// row. kMaxRowLines: the period of the rows in lines, after which a row starts at the same byte of a line again.
 inline constexpr int64_t kMaxRowSources = 64, kMaxRowLines = 68;
-/// Limits of a conversion by stages (BoxPlan::stage): the bytes in the cache between the stages, the bytes of a group,
-/// and the stages.
+/// Limits of a conversion by stages (BoxPlan::stage). kMaxStageBytes: the bytes in the cache between the stages.
+/// kMaxStageGroup: the bytes of a group. kMaxStageBoxes: the stages.
 inline constexpr int64_t kMaxStageBytes = 16 << 10;
 inline constexpr int64_t kMaxStageGroup = 64;
 inline constexpr int kMaxStageBoxes = 3;
-/// Limits of the image of a block: its bytes, its runs, and the axes of its rows or columns. Each run starts kImageSkew
-/// bytes after the end of the one before, as runs that start a power of two apart would share few sets of the cache.
+/// Limits of the image of a block: its bytes, its runs, and the axes of its rows or columns. Runs that start a power of
+/// two apart would share few sets of the cache, so each run starts kImageSkew bytes after the end of the one before.
 inline constexpr int64_t kMaxImageBytes = 96 << 10, kMaxImageRuns = 1024, kImageSkew = 64;
 inline constexpr int kMaxImageAxes = 16;
 /// The most elements of 4 bits that a block has. Each takes a byte of a buffer between the source and the destination.
@@ -130,8 +131,8 @@ struct BoxPlan {
   /// Bytes of a piece on each side; 0 where pieces are single nibbles. Pieces that are transposed have a power of two
   /// of bytes, at most 8, and as many on both sides where no value is converted.
   std::array<int64_t, 2> piece{1, 1};
-  /// Of a copy: all columns together are one run that is contiguous on both sides. A piece is then a single element, or
-  /// a byte where no value is converted.
+  /// For a copy: whether all columns together are one run that is contiguous on both sides. A piece is then a single
+  /// element, or a byte where no value is converted.
   bool long_runs = false;
   std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
   Offsets offset{};
@@ -140,82 +141,83 @@ struct BoxPlan {
   /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
   bool dense_cols = false, dense_rows = false;
   /// Whether the rows are one axis and the columns are one axis, so that the kernel needs two strides and no lists of
-  /// where they start. Only of boxes that are written through the cache, and not of a transposition of up to four rows
-  /// or columns, for which there are other kernels.
+  /// where they start. False where a box converts or is written past the cache, and for a transposition of a few rows
+  /// or columns, which has other kernels.
   bool strided = false;
   /// Rows and columns of one block, the unit of work.
   int64_t block_rows = 1, block_cols = 1;
   /// The strips (of block_rows rows) and the panels (of block_cols columns) of a region, and the blocks of all regions
   /// together. In the order of blocks the strip changes fastest, then the panel, then the loops.
   int64_t strips = 1, panels = 1, blocks = 1;
-  /// The source is prefetched so many bytes ahead of where it is read. Where this is 0, a kernel may still prefetch the
-  /// next columns of its own block.
+  /// How many bytes ahead of where it is read the source is prefetched. Where this is 0, a kernel may still prefetch
+  /// the next columns of its own block.
   int64_t ahead = 0;
-  /// The destination's lines are fetched so many bytes ahead of where they are written: a line that is written through
-  /// the cache is read first. Only of tiles of registers and of strided transpositions; the latter then fetch the
-  /// source's next lines as well.
+  /// How many bytes ahead of where they are written the destination's lines are fetched, because a line that is written
+  /// through the cache is read first. Only tiles of registers and strided transpositions use this; the latter then
+  /// fetch the source's next lines as well.
   int64_t dst_ahead = 0;
-  /// Of a strided transposition: dst_ahead holds only where the destination does not start at a line.
+  /// For a strided transposition: whether dst_ahead is used only if the destination does not start at a line.
   bool ahead_between = false;
-  /// What a block reads is made dense in the cache before it is transposed.
+  /// Whether the source of a block is copied to dense memory in the cache before it is transposed.
   bool pack = false;
-  /// Of a gather, over 0: the columns are all pieces of one *chunk*, so many bytes of the source without gaps.
+  /// If over 0, in a gather: the columns are all pieces of one *chunk*, which is this many bytes of the source without
+  /// gaps.
   int64_t chunk = 0;
-  /// Over 1: groups of so many bytes of the source (at most 16) are permuted as they are read: byte i of a group comes
-  /// from byte pattern[i]. The box's source strides are those of the source once it is permuted. Only of
-  /// transpositions (with `pack`), of copies of pieces, and of gathers from chunks.
+  /// If over 1: groups of this many bytes of the source (at most 16) are permuted as they are read. Byte i of a group
+  /// comes from byte pattern[i]. The box's source strides are those of the source once it is permuted. Only
+  /// transpositions (with `pack`), copies of pieces, and gathers from chunks have this.
   int64_t shuffle = 1;
   std::array<uint8_t, 16> pattern{};
-  /// Over 0, of a transposition: it is done by tiles of registers. Rows come in runs of row_run that follow each other
-  /// in the source, columns in runs of col_run that follow each other in the destination; the runs lie anywhere. In
-  /// each run, groups of 16 bytes are permuted: byte i of a group, once read, is byte pattern[i] of the source; byte i,
-  /// once written, is what was byte dst_pattern[i]. Strides are those of the permuted sides.
+  /// If over 0: the box is a transposition that is done by tiles of registers. Rows come in runs of row_run that follow
+  /// each other in the source, columns in runs of col_run that follow each other in the destination; the runs lie
+  /// anywhere. In each run, groups of 16 bytes are permuted: byte i of a group, once read, is byte pattern[i] of the
+  /// source; byte i, once written, is what was byte dst_pattern[i]. Strides are those of the permuted sides.
   int64_t row_run = 0, col_run = 0;
   std::array<uint8_t, 16> dst_pattern{};
-  /// By tiles of registers: the destination of a block is put together in an image in the cache, as image_of_block()
-  /// says, and written past the cache from there.
+  /// For tiles of registers: whether the destination of a block is put together in an image in the cache
+  /// (image_of_block()) and written past the cache from there.
   bool by_image = false;
-  /// Of a fill: bit i says whether byte i of the 64 from each column's start on is written. No column starts after
-  /// last_col; one that would starts there, and overlaps the one before it. Where elements are nibbles each is a
-  /// column.
+  /// For a fill: bit i says whether byte i of the 64 bytes from each column's start on is written. A column that would
+  /// start after last_col starts at last_col instead, and overlaps the column before it. Where elements are nibbles,
+  /// each is a column.
   uint64_t fill_mask = 0;
   int64_t last_col = 0;
-  /// Of a fill: whole lines are written past the cache.
+  /// For a fill: whether whole lines are written past the cache.
   bool fill_streams = false;
   /// The loops around the region, outermost first.
   Axes loops;
-  /// Where this is not empty, the loops have no region of rows and columns in them but a *tile* of the destination that
-  /// several boxes fill together. Its nested plans are *runs* of the destination; the plans nested in a run are the
-  /// boxes that fill it, at offsets from its start. shape, piece and blocks of this plan are those of the largest box,
-  /// to describe it. Or the nested plans are the stages of a conversion: see `stage`.
+  /// If this is not empty, the loops are not around a region of rows and columns. They are around the stages of a
+  /// conversion (see `stage`), or around a *tile* of the destination that several boxes fill together. The nested plans
+  /// of a tile are its *runs*. The plans nested in a run are the boxes that fill it, at offsets from its start. shape,
+  /// piece and blocks of the tile's own plan describe the largest of these boxes.
   std::vector<BoxPlan> nested;
-  /// Of a run of a tile, over 0: its boxes fill so many bytes without a gap. They are put together in the cache, at
-  /// byte `image` of the memory that a tile has, and written as a whole.
+  /// For a run of a tile, if over 0: its boxes fill this many bytes without a gap. The bytes are put together in the
+  /// cache, at byte `image` of the tile's memory, and written as a whole.
   int64_t run_bytes = 0, image = 0;
-  /// Of a run whose rows are alike and follow each other: the pieces of its first row, one after the other. Those of
-  /// each next row are read row_step bytes later. Then whole lines of the destination can be made of the source by byte
-  /// permutations. Empty where that gains nothing. In a box without nested plans, the rows meant here are those of its
-  /// region where rows_of_region is set (they are one axis, and there is one panel); otherwise each is all that lies
-  /// within one step of the last axis of the columns.
+  /// For a run whose rows are alike and follow each other: the pieces of its first row, one after the other. Each next
+  /// row is read row_step bytes later. From these, whole lines of the destination can be made by byte permutations of
+  /// the source. Empty where that gains nothing. In a box without nested plans, there are two kinds of rows here. With
+  /// rows_of_region, they are the rows of the region, which are one axis, and there is one panel. Otherwise, a row is
+  /// all that lies within one step of the last axis of the columns.
   std::vector<RowSource> row_sources;
   int64_t row_step = 0;
   bool rows_of_region = false;
-  /// Over 0: the nested plans are *stages* that are done one after the other inside the loops, by way of so many bytes
-  /// in the cache, which hold elements of the narrower type. The first stage converts dense stretches of the source and
-  /// the others move what it made; or the others come first, and the last one converts (converts_last).
+  /// If over 0: the nested plans are *stages*, which are done one after the other inside the loops. Between the stages,
+  /// this many bytes in the cache hold elements of the narrower type. The first stage converts dense stretches of the
+  /// source, and the others move the result. With converts_last, the others come first, and the last stage converts.
   int64_t stage = 0;
   bool converts_last = false;
-  /// With `stage`, over 0: elements of one byte lie in the cache in groups of group_rows rows of group_cols bytes, 64
-  /// bytes at most. Between the conversion and the moves each group is transposed in the cache, so that each of its
+  /// With `stage`, if over 0: elements of one byte lie in the cache in groups of group_rows rows of group_cols bytes,
+  /// 64 bytes at most. Between the conversion and the moves each group is transposed in the cache, so that each of its
   /// columns moves as one larger element.
   int64_t group_rows = 0, group_cols = 0;
   /// Elements of the tensor (not of the kernel) that the box holds.
   int64_t elements = 0;
 };
 
-/// Whether a region has so few and so short rows that they are made together in the cache and then written as one run,
-/// even where each row is whole lines: rows of up to 512 bytes of small elements (those that are packed first) and up
-/// to kMaxRunBytes together, half as much of larger elements.
+/// Whether a region has so few and so short rows that all of them are made together in the cache and then written as
+/// one run, even if each row is whole lines. A row may have 512 bytes, and all rows together kMaxRunBytes. Where
+/// elements are not packed first, both limits are half as large.
 inline bool small_region(const BoxPlan& box) {
   const int64_t times = box.pack ? 1 : 2, row_bytes = box.col_count * box.piece[kDst];
   return times * row_bytes <= 512 && times * row_bytes * box.row_count <= kMaxRunBytes;
@@ -233,19 +235,19 @@ struct BlockImage {
   /// Indices into `steps`, the shortest distance in the destination first.
   std::array<int8_t, 2 * kMaxImageAxes> by_distance;
   int row_steps = 0, all_steps = 0;
-  /// So many, the first ones of by_distance, step within a run; the others step from run to run.
+  /// The first in_run entries of by_distance step within a run; the others step from run to run.
   int in_run = 0;
   int64_t run_bytes = 0, runs = 1;
 };
 
-/// The image of a block of so many rows and columns of a box by tiles of registers. Nothing where the block's rows, or
-/// columns, are not some whole axes and some steps of one more, or where an axis has a table or goes backwards.
+/// The image of a block of `rows` rows and `cols` columns, for a box by tiles of registers. Returns nothing unless the
+/// block's rows, and its columns, are some whole axes and some steps of one more axis, or where an axis has a table or
+/// goes backwards.
 std::optional<BlockImage> image_of_block(const BoxPlan& box, int64_t rows, int64_t cols);
 
-/// Joins what can be joined and drops what does not move: axes of extent 1 go, two axes that continue each
-/// other on every operand become one, an axis that walks the destination backwards is turned. The
-/// result is ordered by destination stride, largest first, tables before all. The set of offset tuples stays the
-/// same. Cost: quadratic in the axes.
+/// Simplifies a box: axes of extent 1 are dropped, two axes that continue each other on every operand become one, and
+/// an axis that walks the destination backwards is turned. The result is ordered by destination stride, largest first,
+/// tables before all. The set of offset tuples stays the same. Cost: quadratic in the axes.
 void simplify(Box& box);
 
 }  // namespace relayout

@@ -1,7 +1,7 @@
 // The obviously right reorder: an odometer over all indices, one element at a time.
 //
-// Start at reference_reorder() at the end. What stands before it is what a number is (decode,
-// encode), what the attributes do to one, and how elements lie in memory.
+// Start at reference_reorder() at the end. Before it stand how numbers are decoded and encoded, how elements lie in
+// memory, and what the attributes do to a number.
 #include "relayout/reorder/reference.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 /// How a floating type of at most 16 bits is laid out: sign, exponent, mantissa.
 struct SmallFloat {
   int bits, mantissa, bias;
-  bool has_inf;  // without: all ones is NaN, and the largest exponent has numbers
+  bool has_inf;  // if not, only all ones is NaN, and the largest exponent has numbers
 
   uint64_t sign_bit() const { return uint64_t{1} << (bits - 1); }
   uint64_t exponent_mask() const { return (sign_bit() - 1) >> mantissa << mantissa; }
@@ -40,7 +40,8 @@ SmallFloat small_float(DType dtype) {
   }
 }
 
-/// The value of a magnitude's bits; also of end(), as if the exponents went on.
+/// The value of a magnitude's bits. For end() it is the value that the next number would have, if the exponents went
+/// on.
 long double magnitude(const SmallFloat& type, uint64_t abs) {
   const auto exponent = static_cast<int>(abs >> type.mantissa);
   const auto fraction = static_cast<long double>(abs & ((uint64_t{1} << type.mantissa) - 1));
@@ -175,7 +176,7 @@ uint64_t encode(DType dtype, const Number& number, ComputeType compute) {
 }
 
 ComputeType compute_type_of(DType src, DType dst, bool arithmetic) {
-  // The bits that a type's values need at most, as far as it matters here.
+  // How many significant bits a type's values need. 24 stands for all floating types but f64, which all fit f32.
   const auto significant = [](DType dtype) { return dtype == DType::f64 ? 53 : is_floating(dtype) ? 24 : bits(dtype); };
   const int more = std::max(significant(src), significant(dst)), less = std::min(significant(src), significant(dst));
   if (more == 64 && !is_floating(src) && !arithmetic) return ComputeType::i128;
@@ -212,7 +213,8 @@ void for_each_index(const Dims& extents, F f) {
   }
 }
 
-/// Where an index lies: each dim's index taken apart digit by digit, innermost first. Indices of padding too.
+/// The offset of an index, which may also be one of padding: takes each dim's index apart digit by digit, innermost
+/// first.
 int64_t offset_of(const Layout& layout, const Dims& index) {
   int64_t offset = layout.offset0();
   for (int d = 0; d < layout.ndims(); ++d) {
@@ -261,7 +263,8 @@ T to_compute(const Number& number) {
   return number.nan ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(number.value);
 }
 
-/// The formula of attributes.h in T, a rounding a step. volatile keeps steps from being fused.
+/// Computes the formula of attributes.h in T, with one rounding for each step. volatile keeps the compiler from fusing
+/// steps.
 template <typename T>
 Number arithmetic(const Number& src, const Number& dst_old, const Attributes& a, const Dims& dims, const Dims& index) {
   volatile T t = to_compute<T>(src);

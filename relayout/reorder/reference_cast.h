@@ -1,7 +1,7 @@
 // Numbers as the reference reorder sees them: exact, and rounded by search.
 //
-// Internal to reference.cc and its tests. Nothing here is shared with cast.h but the name of a compute type: a number
-// is decoded from its fields by ldexp, and encoded by looking for the nearest value of the type.
+// Internal to reference.cc and its tests. To check cast.h independently, this shares only ComputeType with it. A number
+// is decoded from its fields by ldexp, and encoded by searching for the nearest value of the type.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,13 @@ Number decode(DType dtype, uint64_t bits);
 /// The number rounded to the compute type.
 Number rounded_to(ComputeType compute, Number number);
 
-/// The bits of the number as that type has it: floating types to the nearest, ties to even bits; integers
-/// saturated to the range that `compute` can tell, then to nearest even. A NaN's payload is cut.
+/// The bits of the number, rounded to that type. Floating types: to the nearest value, ties to even bits. Integers:
+/// saturated to the type's range, whose upper end is the largest value that `compute` holds exactly, then rounded to
+/// nearest even. A NaN's payload loses its low bits.
 uint64_t encode(DType dtype, const Number& number, ComputeType compute);
 
-/// The rule of docs/conversions.md, said in its own words: by how many bits the values of both types need.
+/// The compute type by the rule of docs/conversions.md, computed independently of cast.h from how many bits the values
+/// of both types need.
 ComputeType compute_type_of(DType src, DType dst, bool arithmetic);
 
 /// One element converted without arithmetic; equal types move their bits.

@@ -9,7 +9,7 @@
 namespace relayout {
 namespace {
 
-/// Makes tables of dims, the shortest first, until the boxes are few enough.
+/// Replaces the ranges of whole dims by one range with a table, the shortest dim first, until the boxes are few enough.
 void bound_boxes(std::vector<DimRefiner>& dims, const Tables& tables) {
   int64_t left = kMaxTableEntries - entries_of(tables);
   double boxes = 1;
@@ -78,7 +78,7 @@ std::vector<Box> refine(const Layout& src_layout, const Layout& dst_layout, cons
 std::vector<Box> refine_padding(const Layout& layout, uint32_t without, Tables& tables) {
   std::vector<Box> out;
   const Dims zero(layout.ndims(), 0);
-  // What lies in the padding of dim d and, of those that count, of no dim before it.
+  // The indices in the padding of dim d that are not in the padding of an earlier dim, dims in `without` left out.
   Dims end = layout.padded_dims();
   for (int d = 0; d < layout.ndims(); ++d) {
     if (without >> d & 1) continue;

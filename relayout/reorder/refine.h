@@ -1,9 +1,9 @@
 // Refinement: two layouts of equal dims, cut into boxes of common axes.
 //
-// For each dim, take the place values of both sides' digits. Where each divides the next, every piece
-// between two of them is affine on both sides. Where they do not (blocks 48 and 32), one table axis
-// runs from their gcd to their lcm. So every pair of layouts refines. A range of indices that does not
-// fill its digits is written in the same mixed radix: each non-zero digit is one exact box.
+// For each dim, take the place values of both sides' digits. Where each place value divides the next, every step from
+// one to the next is affine on both sides. Where they do not divide each other (blocks of 48 and 32), one axis with a
+// table runs from their gcd to their lcm. So every pair of layouts refines. A range of indices that does not fill its
+// digits is written in the same mixed radix: each non-zero digit is one exact box.
 //
 //     c = 17 of nchw -> nChw8c: places 1, 8: two boxes, 16 = 2 x 8 and 1
 //
@@ -17,8 +17,8 @@ namespace relayout {
 
 /// All tables of a plan together, in bytes.
 inline constexpr int64_t kMaxTableBytes = int64_t{1} << 30;
-/// The boxes that one refinement makes at most. Where tails would need more (many dims that all have some), the
-/// shortest dims are stepped through by table instead, one box for all of such a dim.
+/// The most boxes that one refinement makes. Where many dims have tails, they would need more boxes. Then the shortest
+/// dims are stepped through by table instead, and each of these dims needs only one range.
 inline constexpr int kMaxBoxes = 512;
 
 /// The boxes that cover the indices begin..end-1 of every dim. `attribute_strides` steps a third operand, one stride
@@ -28,8 +28,8 @@ inline constexpr int kMaxBoxes = 512;
 std::vector<Box> refine(const Layout& src, const Layout& dst, const Dims& attribute_strides, const Dims& begin,
                         const Dims& end, Tables& tables);
 
-/// The boxes that cover a layout's padding, each index once, but for what pads only dims whose bit is set in `without`.
-/// Source and destination of a box are the layout.
+/// The boxes that cover a layout's padding, each index once. An index that is padding only in dims whose bit is set in
+/// `without` is left out. Both the source and the destination of these boxes are `layout`.
 std::vector<Box> refine_padding(const Layout& layout, uint32_t without, Tables& tables);
 
 }  // namespace relayout

@@ -12,8 +12,8 @@
 namespace relayout {
 namespace {
 
-/// A tile costs the same permutations however little of it is used. It is worth that where the bytes of its row times
-/// the bytes of its column are at least kLeastSquare, and at least kLeastTile times the bytes of an element.
+/// A tile takes the same permutations however little of it is used. So tiles are used only where the bytes of a tile's
+/// row times the bytes of its column are at least kLeastSquare, and at least kLeastTile times the bytes of an element.
 constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
 /// A block has about kTiledBlockBytes on each side. kEnoughBlockBytes are enough where one more axis would make it more
 /// than twice as large as that. It has at most kBlockCols columns, as a line of each of them, and of the destination,
@@ -31,10 +31,10 @@ void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
   }
 }
 
-/// Adds other axes to a block, the shortest steps first, in the order in which loops are around a block, so that tiles
-/// go through both sides nearly as these lie: as columns, until there are enough of them, and as rows. An axis that
-/// makes the block too large is taken only after those whose steps in the destination are shorter than its own; the
-/// block then has some of its steps.
+/// Adds other axes to a block, as columns until there are enough of them, and then as rows. Axes of the shortest steps
+/// come first, as in the loops around a block, so that tiles go through both sides nearly in the order of memory. An
+/// axis that makes the block too large is taken only after the axes with shorter steps in the destination; the block
+/// then has only some of its steps.
 void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
   // A run that fills a block by itself leaves no room for other axes on its side.
   const bool rows_open = rows.count <= kMostSide;
@@ -55,8 +55,8 @@ void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
   }
 }
 
-/// The rows (or columns) of a block, about `most` of `count`: whole runs, or equal shares of a run, of which each has
-/// at least one tile.
+/// How many of `count` rows (or columns) a block has, about `most`: whole runs, or equal shares of a run, each of at
+/// least one tile.
 int64_t block_side(int64_t count, int64_t run, int64_t most, int64_t tile) {
   if (run <= most || run < count) return std::min(count, std::max<int64_t>(1, most / run) * run);
   int64_t block = ceil_div(ceil_div(run, ceil_div(run, most)), tile) * tile;
@@ -64,9 +64,9 @@ int64_t block_side(int64_t count, int64_t run, int64_t most, int64_t tile) {
   return block;
 }
 
-/// Goes along the axes that are dense on one side, from pieces of `piece` bytes on, up to 16 bytes. Returns the first
-/// axis whose extent neither fills the 16 bytes nor is a power of two, or end(), and in `bytes` what is dense before
-/// it.
+/// Follows the axes that are dense on one side, from pieces of `piece` bytes up to 16 bytes. Returns the first axis
+/// whose extent neither fills the 16 bytes nor is a power of two, or end(). `bytes` becomes the number of dense bytes
+/// before that axis.
 Axes::iterator first_odd(Axes& axes, Operand side, int64_t piece, int64_t* bytes) {
   for (*bytes = piece; *bytes < kGroup;) {
     const auto axis = stepping(axes, side, *bytes);
@@ -93,15 +93,15 @@ std::optional<Box> cut_for_tiles(Box& box, int64_t element) {
                                     first_odd(box.axes, kDst, element, &bytes[kDst])};
   if (odd[kSrc] == box.axes.end() || odd[kSrc] != odd[kDst]) return {};
   Axis& axis = *odd[kSrc];
-  // Where the same axes come before it on both sides, they are a group that is permuted, and nothing need be cut.
+  // If the same axes come before this one on both sides, they form a group that is permuted, and nothing need be cut.
   const auto before = [&](const Axis& a, Operand side) {
     return a.table < 0 && a.stride[side] > 0 && a.stride[side] < bytes[side];
   };
   if (bytes[kSrc] == bytes[kDst] &&
       std::ranges::all_of(box.axes, [&](const Axis& a) { return before(a, kSrc) == before(a, kDst); }))
     return {};
-  // A side that begins with the axis itself has 16 bytes of it. Where the other side begins with a few elements, they
-  // are interleaved instead.
+  // A side that begins with this axis itself fills 16 bytes with it, so the steps follow from the other side. If that
+  // side begins with only a few elements of other axes, they are interleaved instead.
   constexpr int64_t kInterleaved = 4;
   int64_t least = std::min(bytes[kSrc], bytes[kDst]);
   if (least == element) {
@@ -140,7 +140,7 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.shape = KernelShape::transpose;
   out.piece = {element, element};
   DenseAxes rows{kSrc, element}, cols{kDst, element};
-  // Groups that are permuted are whole.
+  // The rows and the columns of a tile must contain whole groups that are permuted.
   grow(rows, box.axes, groups.bytes[kSrc]);
   grow(cols, box.axes, groups.bytes[kDst]);
   if (rows.bytes() < groups.bytes[kSrc] || cols.bytes() < groups.bytes[kDst]) return {};
@@ -155,19 +155,20 @@ std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element) {
   out.col_run = cols.count;
   const int64_t side = kGroup / element;
   add_runs(rows, cols, box.axes, side);
-  // Pieces of 16 bytes are tiles of their own.
+  // Where a piece has 16 bytes, it is a tile by itself, and a side may have no axis yet.
   if (rows.fused.empty()) rows.fused.push_back({});
   if (cols.fused.empty()) cols.fused.push_back({});
   out.rows = std::move(rows.fused);
   out.cols = std::move(cols.fused);
   out.row_count = rows.count;
   out.col_count = cols.count;
-  // Steps of the last axis, so that the next block is some steps on, too.
+  // A block has whole steps of the last axis where possible, so that the next block lies a fixed distance away and can
+  // be prefetched.
   const auto steps = [&](const Axes& axes, int64_t count, int64_t run, int64_t most) {
     const int64_t before = count / axes.back().extent;
     return block_side(count, before > run && before <= most ? before : run, most, side);
   };
-  // Where a block is one row of tiles, no line is needed again, so that it may have more columns.
+  // Where a block is one row of tiles, no line of a column is read twice, so a block may have more columns.
   out.block_cols = steps(out.cols, out.col_count, out.col_run, out.row_count <= side ? kMostSide : kBlockCols);
   out.block_rows = steps(out.rows, out.row_count, out.row_run,
                          std::clamp<int64_t>(kTiledBlockBytes / (element * out.block_cols), side, kMostSide));
@@ -183,16 +184,16 @@ bool wants_tiles(const BoxPlan& plan, bool streams) {
   };
   if (permutes(plan.pattern) || permutes(plan.dst_pattern)) return true;
   const int64_t piece = plan.piece[kSrc], region = plan.row_run * plan.col_run, run = plan.col_run * piece;
-  // Pieces of 16 bytes that no others follow on one side are moved one by one, which the kernels that take lists of
-  // where they start do faster.
+  // Where pieces of 16 bytes do not follow each other on one side, tiles would move them one by one. Kernels that take
+  // lists of where rows and columns start do that faster.
   if (piece == kGroup && std::min(plan.row_run, plan.col_run) == 1 && !streams) return false;
-  // Runs of a few bytes of which several lie in a line.
+  // Short runs of the destination are better done by tiles if several of them lie in one line.
   const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kCacheLine; };
   if (!streams && run < kGroup && std::ranges::any_of(plan.cols, in_line)) return true;
   if (std::min(plan.row_run, plan.col_run) * piece < kGroup) return false;
   if (streams) {
-    // By a plain transposition past the cache, if that can write whole lines: a run is one, or several runs that follow
-    // each other are.
+    // Past the cache, a plain transposition is better if it can write whole lines: where a run is at least a line, or
+    // where runs that follow each other make a line together.
     const Axis& row = plan.rows[0];
     return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
   }

@@ -11,23 +11,23 @@
 
 namespace relayout {
 
-/// A transposition whose region has fewer bytes is better done by tiles of registers, whose blocks hold several
-/// regions.
+/// A transposition whose region has fewer than kSmallTiles bytes is better done by tiles of registers, whose blocks
+/// hold several regions.
 inline constexpr int64_t kSmallTiles = 4 << 10;
 
 /// Plans a box of elements of `element` bytes as a transposition by tiles of registers (BoxPlan::row_run), its blocks
-/// chosen. Nothing where a tile would hold only a few elements, as the runs of both sides are too short even once
-/// groups of bytes are permuted.
+/// chosen. Returns nothing where the runs of both sides are so short that a tile would hold only a few elements, even
+/// once groups of bytes are permuted.
 std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element);
 
-/// Whether a box that plan_register_tiles() planned is better done so than by a plain transposition. It is where bytes
-/// within groups are permuted, where the region of a plain transposition would be small, and where the destination's
-/// lines could not be written past the cache as a whole.
+/// Whether a box that plan_register_tiles() planned is better done by tiles of registers than by a plain transposition.
+/// That is so where bytes within groups are permuted, where the region of a plain transposition would be small, and
+/// where a plain transposition could not write whole lines past the cache.
 bool wants_tiles(const BoxPlan& plan, bool streams);
 
 /// Where both sides are dense along the same axis but one side begins with less than 16 bytes of other axes, a tile of
-/// registers takes 2, 4 or 8 steps of that axis to fill 16 bytes. Cuts `box` to a multiple of so many steps and returns
-/// the box of the steps that are left over.
+/// registers takes 2, 4 or 8 steps of that axis to fill 16 bytes. Cuts `box` to a multiple of that number of steps and
+/// returns the box of the steps that are left over.
 ///
 ///     src 899d of 1 byte, dst 8b899d: 898 d, of which two make a tile's column of 16 bytes, and 1 d
 std::optional<Box> cut_for_tiles(Box& box, int64_t element);

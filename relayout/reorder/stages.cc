@@ -1,5 +1,5 @@
-// What a conversion by stages holds in the cache at a time: here a *chunk* of the tensor, made of *stretches*, which
-// are dense on the side of the wider type and are converted as a whole.
+// Planning conversions by stages. At a time, the cache holds a *chunk* of the tensor. A chunk is made of *stretches*,
+// which are dense on the side of the wider type and are converted as a whole.
 #include "relayout/reorder/stages.h"
 
 #include <algorithm>
@@ -18,20 +18,21 @@ namespace {
 
 /// A stretch first grows to kStretch values; with fewer than kShortest, stages are not worth it.
 constexpr int64_t kStretch = 64, kShortest = 2;
-/// A chunk should have all that lies within so many units of each other on the other side, so that lines there are
-/// completed.
+/// On the other side, steps of less than kNearSteps units stay within one chunk where there is room, so that the chunk
+/// completes the lines there.
 constexpr int64_t kNearSteps = 2 * kCacheLine;
-/// The next chunk's source is fetched so many bytes ahead.
+/// How many bytes ahead the source of later chunks is fetched, rounded up to whole chunks.
 constexpr int64_t kAhead = 2 << 10;
 
-/// The most bytes that a group makes one element of.
+/// The most bytes of the larger elements that transposing a group makes.
 constexpr int64_t kMostGrouped = 8;
 
-/// A chunk of fewer bytes is small; then an axis is cut to a multiple of kRoundSteps steps (cut_for_stages()).
+/// A chunk of fewer than kSmallChunk bytes is too small. Then cut_for_stages() cuts an axis to a multiple of
+/// kRoundSteps steps.
 constexpr int64_t kSmallChunk = 4 << 10, kRoundSteps = 64;
 
-/// So many candidates for a divisor of an extent are tried. Where none divides it, the largest power of two that does
-/// is taken, or the extent itself.
+/// How many candidates for a divisor of an extent are tried. Where none divides it, divisor_within() returns a power of
+/// two, and divisor_over() the extent itself.
 constexpr int64_t kTries = 32;
 
 /// A large divisor of `extent`, at most `most`.
@@ -52,8 +53,9 @@ int64_t divisor_over(int64_t extent, int64_t least) {
   return extent;
 }
 
-/// Takes steps of an axis out of the list, as many as divide its extent: up to `wanted`, or, where these would be few,
-/// more, but not over `most`. Where they are all of its steps, the axis is removed.
+/// Splits some steps off an axis of the list and returns them. Their number divides the extent and is at most `wanted`.
+/// If that would be less than half of `wanted`, it may be larger, up to `most`. If it is the whole extent, the axis is
+/// removed.
 Axis take_steps(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
   int64_t steps = divisor_within(at->extent, wanted);
   if (steps < at->extent && steps < wanted / 2) {
@@ -73,7 +75,7 @@ class Chunk {
   Chunk(Axes& axes, Operand dense, int64_t dense_bytes, int64_t most)
       : axes_(axes), dense_(dense), bytes_(dense_bytes), most_(most) {}
 
-  /// First a stretch, then what completes lines of the other side, then what there is room for.
+  /// First grows a stretch, then adds the axes that complete lines of the other side, then whatever there is room for.
   void grow() {
     while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
     }
@@ -96,7 +98,7 @@ class Chunk {
   bool add_dense(int64_t wanted) {
     const auto axis = stepping(axes_, dense_, bytes_ * stretch_);
     if (axis == axes_.end()) return false;
-    // One attribute for all of a stretch, or one that steps with it.
+    // All values of a stretch must have one attribute value, or attribute values that step evenly along it.
     if (stretch_axes_ > 0 && axis->stride[kAttribute] != taken_[0].stride[kAttribute] * stretch_) return false;
     if (!add(axis, wanted)) return false;
     std::rotate(taken_.begin() + static_cast<std::ptrdiff_t>(stretch_axes_), taken_.end() - 1, taken_.end());
@@ -205,7 +207,7 @@ std::optional<BoxPlan> plan_stages(const Box& box, DType src, DType dst, bool su
   out.piece = main.piece;
   out.block_rows = main.block_rows;
   out.block_cols = main.block_cols;
-  // What is fetched ahead is the next chunk's source.
+  // While one chunk is converted, the source of a later chunk is fetched.
   if (!out.loops.empty() && out.loops.back().stride[kSrc] != 0) {
     const int64_t step = out.loops.back().stride[kSrc];
     out.nested.front().ahead = step * ceil_div(kAhead, std::abs(step));
