@@ -22,11 +22,11 @@ constexpr int64_t kTransposeBlock = 64 << 10;
 /// and of one whose pieces lie apart (kApartBlock); lines of each row of the former (kFewLines). Of the latter, kSide
 /// rows are copied side by side, so that the reads of several places overlap.
 constexpr int64_t kCopiedBlock = 128 << 10, kApartBlock = 256 << 10, kFewLines = 16, kSide = 8;
-/// Columns of a block whose rows are less than a line and share lines with the rows of others.
+/// The most columns of a block of copied pieces of at most a line (see kMaxBesideRows).
 constexpr int64_t kBesideCols = 512;
-/// A region of at most so many bytes is one block.
+/// A region of at most kSmallRegion bytes is one block.
 constexpr int64_t kSmallRegion = 16 << 10;
-/// The same where a row of the destination is at most a line: a block then has few columns and many rows.
+/// The bytes of a block whose rows of the destination are at most a line: it has few columns and many rows.
 constexpr int64_t kLongStrip = 64 << 10;
 /// Values of a block of long runs that are converted, through the cache and past it.
 constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
@@ -37,27 +37,27 @@ constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
 /// The rows of a strip of elements of 4 and 8 bytes whose values are not converted.
 constexpr int64_t kMovedRows = 64;
-/// Where the last level is slow and shared, a panel has at most so many columns, so that hardware still fetches each of
-/// them ahead: of large elements, and of small ones, which are packed first.
+/// The most columns of a panel where the last level is slow and shared, so that hardware still fetches each column
+/// ahead. kFollowedSmall is for small elements, which are packed first.
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
-/// Rows of the destination are near each other if they are at most so many bytes apart; and so are rows of elements of
-/// 4 bytes that do not start at lines.
+/// Rows at most kNearRows bytes apart in the destination are near each other; for elements of 4 bytes whose rows do not
+/// start at lines, the limit is kNearPartialRows.
 constexpr int64_t kNearRows = 512, kNearPartialRows = 1024;
-/// From so many columns on, rows a power of two apart compete for few sets of the cache, so that lines fetched ahead
-/// are displaced before they are used.
+/// From kCrowdedColumns columns on, rows that lie a power of two apart compete for few sets of the cache, so that lines
+/// fetched ahead are displaced before they are used.
 constexpr int64_t kCrowdedColumns = 256;
-/// A block of small elements has so many strips: its first strip is read, and its last one written, while nothing else
-/// goes on.
+/// The strips of a block of small elements. Reading the first strip and writing the last one overlap with nothing, so a
+/// block needs many strips.
 constexpr int64_t kStrips = 16;
 
-/// Of small elements, as many strips are fetched ahead as have kStripsAhead bytes together. Where the source is read by
-/// whole lines, a strip for this purpose is kStripsTogether strips. Where four bytes become one, kQuarteredStrips
-/// strips are fetched ahead.
+/// For small elements, strips of kStripsAhead bytes together are fetched ahead. Where the source is read by whole
+/// lines, kStripsTogether strips count as one here. Where four bytes become one, kQuarteredStrips strips are fetched
+/// ahead.
 constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips = 2;
 
 /// A source that is dense for at least kLinear bytes is fetched ahead in the order of its bytes, at most kMostAhead.
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
-/// A block has so many bytes of such a source, as whole columns, where both sides start at lines.
+/// The bytes of such a source that a block has, as whole columns, where both sides start at lines.
 constexpr int64_t kLinearBlock = 128 << 10;
 /// Where columns lie pages apart in the source and several rows lie in a page of the destination, blocks are long
 /// columns: a panel has at most kColumnsPanelBytes of a row, and its columns are fetched kColumnsAhead bytes ahead.
@@ -72,13 +72,12 @@ bool copies_pieces(const BoxPlan& plan, bool converts) {
   return plan.shape == KernelShape::copy && !converts && plan.shuffle == 1 && plan.piece[kDst] >= kSmallPiece;
 }
 
-/// The blocks of pieces that are copied past the cache. Of pieces that are whole lines, or halves or quarters of a
-/// line: all rows, if there are fewer rows than columns, so that the source is read in its own order; otherwise a few
-/// lines of each row. Of other pieces: long rows, and so many rows that the source's lines are used up, or enough rows
-/// to be copied from several places side by side.
+/// Chooses blocks for pieces that are copied past the cache. If pieces divide lines or are whole lines, and rows are
+/// fewer than columns, a block has all rows, so that the source is read in its own order; with more rows, it has a few
+/// lines of each row. For other pieces, a block has long rows, and as many as use up the source's lines or are copied
+/// from several places side by side.
 void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
-  // The lists of where rows and columns start are short against the bytes they stand for, so that they stay in the
-  // first-level cache.
+  // Limits a side so that the lists of where rows and columns start stay in the first-level cache.
   const auto side = [&](int64_t other) {
     const bool pairs = piece == kCacheLine / 2 && other == 2;
     const int64_t most = pairs ? kMaxBlockSide : std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
@@ -102,8 +101,8 @@ void choose_copied_blocks(BoxPlan& plan, int64_t piece) {
   }
 }
 
-/// How far ahead in the source the same rows of the next panel lie, where a later axis of the columns continues the
-/// rows in the source, so that the next panel is what follows. 0 elsewhere, and where that axis has too few steps.
+/// How far away the same rows of the next panel lie in the source, if a later axis of the columns continues the rows
+/// there: then the next panel follows these rows. 0 elsewhere, and where that axis has too few steps.
 int64_t next_panel(const BoxPlan& plan) {
   int64_t before = 1;
   for (const Axis& col : plan.cols) {
@@ -129,8 +128,8 @@ Offsets next_block(const BoxPlan& plan) {
   return plan.loops.empty() ? Offsets{} : step(plan.loops, plan.loops.back().extent, 1);
 }
 
-/// How far away the next block lies in the source, for a transposition whose blocks have all rows. 0 where it is so far
-/// that what is fetched would have left the cache when it is needed.
+/// How far away the next block lies in the source, for a transposition whose blocks have all rows. 0 where it lies so
+/// far away that fetched lines would leave the cache before they are needed.
 int64_t next_columns(const BoxPlan& plan) {
   if (plan.shape != KernelShape::transpose || !plan.dense_rows || plan.row_run > 0 || plan.block_rows < plan.row_count)
     return 0;
@@ -163,7 +162,8 @@ void choose_run_blocks(BoxPlan& plan, int64_t row_bytes) {
 /// narrowed, a panel has so few columns that hardware fetches each of them ahead. Elsewhere, columns whose distance is
 /// a multiple of a power of two share sets of the second level, which then holds only (its size / that power) of their
 /// lines; a panel has a quarter of so many columns, as the next strip of each column is fetched too, and the
-/// destination and page tables need room. Elements of 8 bytes gain nothing by the latter, those of one by the former.
+/// destination and page tables need room. Elements of 1 byte gain nothing by the first limit, and elements of 8 bytes
+/// nothing by the second.
 int64_t near_columns(const BoxPlan& plan, bool rows_at_lines, const Machine& machine) {
   const int64_t narrow = std::min(plan.piece[kSrc], plan.piece[kDst]);
   if (plan.pack && plan.piece[kSrc] > narrow) return kCacheLine / narrow;
@@ -196,7 +196,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
                        : moves            ? kMovedRows
                                           : std::max<int64_t>(kRowBytes / src_piece, 4);
   const bool far = moves && plan.cols[0].stride[kSrc] >= kPage;
-  // In a source without gaps, the next columns begin where these end.
+  // `linear`: a source without gaps, where each column begins at the end of the one before.
   const int64_t length = plan.cols[0].extent * plan.cols[0].stride[kSrc];
   const bool linear = plan.dense_rows && plan.cols[0].stride[kSrc] == plan.row_count * src_piece &&
                       plan.row_count * src_piece <= 8 * kRowBytes && length >= kLinear;
@@ -225,7 +225,7 @@ void choose_streamed_blocks(BoxPlan& plan, int64_t piece, bool converts, const M
   if (copies_pieces(plan, converts)) return choose_copied_blocks(plan, dst_piece);
   if (plan.shape == KernelShape::copy)
     plan.block_rows = std::clamp<int64_t>((32 << 10) / (std::min(plan.col_count, panel) * piece), 4, kMaxBlockSide);
-  // A block of few columns gets many rows, and a small region is one block: its lists of offsets serve more pieces.
+  // A block of few columns gets many rows, and a small region is one block, so that lists of offsets serve more pieces.
   if (!plan.pack)
     plan.block_rows = std::clamp((plan.col_count * piece <= kCacheLine ? kLongStrip : kSmallRegion) /
                                      (std::min(plan.col_count, plan.block_cols) * piece),
@@ -280,14 +280,14 @@ bool runs_along(const BoxPlan& plan) {
          (plan.row_count == 1 || step <= std::abs(plan.rows[0].stride[kSrc]));
 }
 
-/// The columns of a block of such a box: whole steps of the last axis of its columns.
+/// The columns of a block that goes along the rows (runs_along()): whole steps of the last axis of its columns.
 int64_t columns_along(const BoxPlan& plan) {
   const int64_t inner = plan.col_count / plan.cols.back().extent;
   return std::min(plan.col_count, std::max<int64_t>(1, kMaxBlockSide / inner) * inner);
 }
 
-/// The rows (or columns) of a block of elements of 4 bits whose other side has `other`: all blocks have about as many,
-/// and a multiple of what is moved at a time.
+/// The rows (or columns) of a block of elements of 4 bits that has `other` columns (or rows). All blocks have about as
+/// many, and a multiple of the elements that are moved at a time.
 int64_t nibble_side(int64_t count, int64_t other) {
   constexpr int64_t kTogether = 8;
   const int64_t most = std::clamp(kMaxNibbles / other, kNibbleSide, kMaxBlockSide) / kTogether * kTogether;
@@ -302,7 +302,7 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
   if (plan.row_run > 0) return;  // by tiles
   if (plan.shape == KernelShape::fill) {
     plan.block_cols = kMaxBlockSide;
-    // The last column may overlap the one before it, which must then be of the same block.
+    // The last column may overlap the one before it, so both must be in the same block.
     while (plan.col_count > plan.block_cols && plan.col_count % plan.block_cols == 1) --plan.block_cols;
     plan.block_rows = std::clamp<int64_t>(kCopyBlock / kCacheLine / plan.col_count, 1, kMaxBlockSide);
   } else if (plan.chunk > 0) {
@@ -320,7 +320,7 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
     plan.block_cols = std::min(columns_along(plan), kMaxBlockSide);
     plan.block_rows = std::clamp<int64_t>((16 << 10) / (piece * plan.block_cols), 1, kMaxBlockSide);
   } else if (!streams && !converts && plan.shape == KernelShape::transpose) {
-    // All columns, so that the destination's lines are completed one after the other, and some lines of each column.
+    // All columns, so that the destination's lines are completed one after the other, and some lines of each.
     plan.block_cols = std::min(plan.col_count, kMaxBlockSide);
     const int64_t lines = kTransposeBlock / (kCacheLine * plan.block_cols);
     plan.block_rows = std::clamp(lines * kCacheLine, kRowBytes, kMaxBlockSide * piece) / piece;
@@ -335,8 +335,8 @@ void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& ma
   }
 }
 
-/// Whether the shape of a plan is one that BoxPlan::strided is about. The caller leaves out conversions and plans that
-/// write past the cache.
+/// Whether a plan may be strided (BoxPlan::strided). The caller leaves out conversions and plans that write past the
+/// cache.
 bool strides(const BoxPlan& plan) {
   if (plan.rows.size() != 1 || plan.cols.size() != 1 || plan.rows[0].table >= 0 || plan.cols[0].table >= 0)
     return false;
@@ -364,7 +364,7 @@ BoxPlan finish(BoxPlan plan, Box box, bool converts, bool streams, const BlockRu
   plan.offset = box.offset;
   plan.loops = std::move(box.axes);
   order_loops(plan.loops);
-  // A block has whole groups of elements that are permuted together.
+  // A group of elements that are permuted together must not be cut by the end of a block.
   if (plan.shuffle > 1 && plan.chunk == 0)
     plan.block_rows = std::min(kMaxBlockSide, ceil_div(plan.block_rows, kGroup) * kGroup);
   plan.block_rows = std::clamp<int64_t>(plan.block_rows, 1, plan.row_count);

@@ -19,13 +19,14 @@
 namespace relayout {
 namespace {
 
-/// Rows of fewer than kFewValues values, or regions of fewer than kSmallConvertedRegion, are not worth converting by
-/// themselves; nor are runs of fewer than kShortPiece values, which do not fill a register.
+/// A conversion is planned by stages instead where rows have fewer than kFewValues values, regions fewer than
+/// kSmallConvertedRegion values, or runs fewer than kShortPiece values, which do not fill a register.
 constexpr int64_t kFewValues = 16, kSmallConvertedRegion = 2048, kShortPiece = 8;
 /// A box of fewer values than this is not worth planning stages for.
 constexpr int64_t kFewElements = 512;
-/// The region of pieces that are copied through the cache grows until it has so many bytes: a smaller block takes
-/// longer to start than to copy. Not in tiles, whose blocks are started once for all tiles.
+/// The region of pieces that are copied through the cache grows until it has kEnoughCopied bytes, because a smaller
+/// block takes longer to start than to copy. Boxes of tiles are left as they are, because the blocks of tiles are
+/// started once for all tiles.
 constexpr int64_t kEnoughCopied = 2 << 10;
 
 /// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
@@ -47,8 +48,8 @@ bool pair_nibbles(Box& box) {
   return true;
 }
 
-/// Moves axes from `axes` to `to`, those of the shortest steps on one side first, until `count`, the steps of `to`, is
-/// enough for a block. Returns the new count.
+/// Moves axes from `axes` to `to`, those of the shortest steps on one side first, until `to` has `enough` steps for a
+/// block. `count` is the number of steps that `to` already has. Returns the new count.
 int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side, int64_t enough = kEnoughSteps) {
   for (auto next = nearest(axes, side); next != axes.end(); next = nearest(axes, side)) {
     if (!to.empty() && count >= enough) break;
@@ -156,7 +157,7 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
   tiles.shape = !in_registers || element == kGroup     ? KernelShape::copy
                 : tiles.dense_cols && tiles.dense_rows ? KernelShape::transpose
                                                        : KernelShape::gather;
-  // Groups that are permuted are read whole.
+  // Where a piece is whole groups, permuting them as they are read is a copy.
   if (tiles.shape == KernelShape::gather && element % shuffle.bytes == 0 && shuffle.bytes > 1)
     tiles.shape = KernelShape::copy;
   // Small pieces that are near each other on both sides become the columns, even where they leave gaps in the
@@ -168,8 +169,8 @@ BoxPlan plan_elements(Box box, int64_t element, const Shuffle& shuffle, bool str
     tiles.dense_rows = false;
   }
   if (tiles.shape == KernelShape::gather && !tiles.dense_cols && !streams) {
-    // Columns go along the destination, so that its lines are completed first. The source's lines stay in the cache
-    // until all of them is read, either way.
+    // Columns go along the destination, so that its lines are completed soon. The source's lines stay in the cache
+    // until they are used up in either order.
     tiles.rows = tiles.cols = {};
     tiles.row_count = tiles.col_count = 1;
     tiles.dense_rows = false;
@@ -213,8 +214,8 @@ bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
          col->extent * element >= (streams ? kCacheLine : kGroup) && row->extent * col->extent * element >= kSmallTiles;
 }
 
-/// Chooses which bytes of 64 one store fills: those of the innermost axes, and of some steps of the next one, whose
-/// other steps are the columns.
+/// Chooses which of 64 bytes one store fills: those of the innermost axes and of some steps of the next axis. The other
+/// steps of that axis are the columns.
 void choose_mask(BoxPlan& plan, Axes& axes) {
   int64_t bytes = plan.piece[kDst];
   plan.fill_mask = (uint64_t{1} << bytes) - 1;
@@ -235,7 +236,7 @@ void choose_mask(BoxPlan& plan, Axes& axes) {
   }
 }
 
-/// Whether one side interleaves a few runs of the other: then the kernels for that number of runs do the box.
+/// Whether one side interleaves a few long runs of the other side, for which there are kernels of their own.
 bool interleaves_few(Box& box, int64_t element) {
   constexpr int64_t kTiles = 4, kLong = 16 * kCacheLine;
   for (const Operand side : {kSrc, kDst}) {
@@ -277,8 +278,8 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
     Box permuted = box;
     if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
       BoxPlan out = plan_elements(std::move(permuted), element, shuffle, streams, rules);
-      // A group that begins with two elements in their old order is better moved as larger elements, without the
-      // permutation, unless it is copied as a whole.
+      // Where a group begins with two elements in their old order, these are better moved as one larger element without
+      // a permutation, unless the whole group is copied.
       const bool larger = shuffle.pattern[static_cast<std::size_t>(element)] == element;
       if (reads_groups(out) && (!larger || out.shape == KernelShape::copy)) return out;
     }
@@ -296,7 +297,7 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   if (whole_bytes) turn_rows(box, units(src), units(dst));
   if (const auto run = find_run(box.axes, units(src), units(dst)); run != box.axes.end()) {
     const bool alone = box.axes.size() == 1;
-    // All values of a piece have one attribute value. So a run whose values have different ones is no piece.
+    // All values of a piece must share one attribute value, so a run whose attribute values differ is cut into values.
     const bool divisible = run->stride[kAttribute] != 0 || !whole_bytes;
     const Axis taken = take(box.axes, run);
     if (whole_bytes && !alone && taken.extent < kShortPiece && out.elements >= kFewElements) {
@@ -318,7 +319,8 @@ BoxPlan plan_cast(Box box, DType src, DType dst, bool sums, bool streams, const 
   choose_region(out, box.axes);
   split_columns(out, box.axes);
   out.shape = whole_bytes && out.dense_cols && out.dense_rows ? KernelShape::transpose : KernelShape::gather;
-  // Rows are converted as they lie in the source, or columns as they lie in the destination.
+  // The values that are converted together: rows as they lie in the source if the destination's type is narrower,
+  // otherwise columns as they lie in the destination.
   const int64_t together = units(dst) < units(src) ? out.row_count : out.col_count;
   const int64_t region = out.row_count * out.col_count;
   const bool small =

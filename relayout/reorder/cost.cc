@@ -27,25 +27,26 @@ struct Prices {
   double in_caches;
   /// How many times as long as its bytes alone it takes to put lines together by byte permutations past the caches.
   double permuted;
-  /// And a transposition past the caches, by whether both sides lie far apart, and whether rows start anywhere; of
-  /// elements of less than 4 bytes columns, too.
+  /// How many times as long as its bytes alone a transposition past the caches takes. The first index says whether rows
+  /// and columns lie pages apart, the second whether rows start anywhere in lines. `small` is for elements of less than
+  /// 4 bytes, for which columns that start anywhere count too.
   double large[2][2], small[2][2];
 };
 /// The prices of the two machines: one with a fast last level, and one whose last level is slow and shared by many
 /// cores.
 constexpr Prices kFastL3{25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}},
     kSlowSharedL3{23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}};
-/// Gaps between the bytes that are read take as long as the bytes themselves, as whole lines are fetched, up to so many
-/// times the bytes.
+/// Whole lines are fetched, so gaps in the source take as long to read as its elements. Bytes and gaps together count
+/// at most kMostSpread times the bytes.
 constexpr double kMostSpread = 4;
-/// Where nothing is fetched ahead, reading has this share of its rate.
+/// The share of the read rate that is left where nothing is fetched ahead.
 constexpr double kUnfetched = 0.6;
 /// Bytes a nanosecond, read and written together, of reorders larger than the caches that are written through them: by
 /// whole lines, and by partial ones.
 constexpr double kWholeLines = 20, kPartialLines = 6;
 /// How many times as long as its bytes alone it takes to put tiles together in the cache and write them past it.
 constexpr double kByImage = 1.7;
-/// A source of so many bytes stays in the last level.
+/// A source of at most this many bytes is read from the last level.
 constexpr int64_t kLastLevel = 32 << 20;
 /// Up to kFullRate bytes on both sides together, a reorder in the caches runs at full rate. Beyond that, each byte also
 /// waits ((bytes / kFullRate) ^ kWaits - 1) / kWaited nanoseconds.
@@ -56,11 +57,11 @@ constexpr double kRunNs = 3, kBoxNs = 2, kBlockNs = 3, kListedNs = 0.6, kFetched
 /// Bytes a nanosecond, read and written together, where lines are made by byte permutations in the cache; and the
 /// nanoseconds to find out, once a box, which bytes each of these lines has.
 constexpr double kPermuted = 36, kDescribedNs = 1000;
-/// A box of fewer bytes is not done by byte permutations.
+/// A box of fewer bytes than this is not done by byte permutations.
 constexpr double kLeastPermuted = 1024;
-/// Up to so many rows or columns are interleaved by kernels of their own.
+/// Up to kFew rows or columns are (de)interleaved by kernels of their own.
 constexpr int64_t kFew = 4;
-/// Rows and columns that start at multiples of so many bytes compete for few sets of the first-level cache.
+/// Rows and columns that lie multiples of kSameSets bytes apart compete for few sets of the first-level cache.
 constexpr int64_t kSameSets = 1024;
 
 /// The share of a kernel's rate that is left where its rows do not fill all tiles of registers.
@@ -100,7 +101,7 @@ double kernel_rate(const BoxPlan& box, bool converts) {
       double out = kTranspose[static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(piece)))];
       if (std::min(box.row_count, box.col_count) > kFew) {
         out *= full_tiles(box, piece);
-        // The kernel of lists moves squares of whole lines; fewer rows do not fill one.
+        // The kernel that takes lists moves squares of whole lines, which rows of less than a line do not fill.
         if (!box.strided && piece >= 4 && box.row_count * piece < kCacheLine) out *= 0.5;
       }
       if (box.cols[0].stride[kSrc] % kSameSets == 0 && box.rows[0].stride[kDst] % kSameSets == 0) out *= 0.6;
@@ -114,7 +115,7 @@ double kernel_rate(const BoxPlan& box, bool converts) {
   return 30;
 }
 
-/// Whether elements are read one by one, and each, or every few, from another line.
+/// Whether elements are read one by one and lie so far apart that a line has only a few of them.
 bool reads_lines(const BoxPlan& box) {
   return box.shape == KernelShape::gather && box.chunk == 0 && !box.dense_rows &&
          std::ranges::any_of(box.cols, [&](const Axis& a) {
@@ -170,7 +171,7 @@ class Price {
  private:
   double rate(const BoxPlan& box, bool converts) const { return kernel_rate(box, converts) * prices_.in_caches; }
 
-  /// Adds a box that is done so many times. One that is `in_tile` writes to an image in the cache.
+  /// Adds a box that is done `times` times. With `in_tile`, it writes to an image in the cache.
   void add_box(const BoxPlan& box, double times, bool in_tile) {
     const double elements = times * static_cast<double>(box.elements), to = elements * dst_bytes_;
     const double from = box.shape == KernelShape::fill ? 0 : elements * (src_bytes_ + old_bytes_);
@@ -200,13 +201,13 @@ class Price {
                     : (from + to) * (1 / kPermuted + waited_);
   }
 
-  /// Nanoseconds to move a box past the caches, from so many bytes to so many.
+  /// Nanoseconds to move a box past the caches, which reads `from` bytes and writes `to` bytes.
   double streamed(const BoxPlan& box, double from, double to) const {
     const double memory = from * spread_ / read_ + to / prices_.write;
     const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
     if (box.shape == KernelShape::gather || box.unit_bits[kSrc] == 4 || box.unit_bits[kDst] == 4)
       return (from + to) / rate(box, converts_);
-    // Lines that are written in several stores through the cache.
+    // These boxes write each line in several stores, through the cache.
     if (box.row_run > 0 || box.shape == KernelShape::fill || (!box.dense_cols && piece < kScatteredPiece))
       return (from + to) / (piece >= kCacheLine ? kWholeLines : kPartialLines);
     if (box.shape == KernelShape::transpose) {

@@ -5,7 +5,7 @@
 namespace relayout {
 namespace {
 
-/// The most bytes of a tile and its mirror image together with a copy: all should stay in the first-level cache.
+/// The most bytes of a tile. The tile and its mirror image should stay in the first-level cache.
 constexpr int64_t kTileBytes = 16 << 10;
 /// The most bytes of the axes that are inside each element of a tile. Axes beyond that are loops.
 constexpr int64_t kInnerBytes = 8 << 10;

@@ -10,8 +10,8 @@ namespace relayout {
 namespace {
 
 /// Whether a transposition writes short rows that neither are whole lines nor follow each other. Past the cache, each
-/// row would be a line or two and two partial lines, and partial lines take several times as long there as through the
-/// cache. (Rows of a half or a quarter of a line that follow each other make lines together.)
+/// row would start and end with a partial line, which takes several times as long as through the cache. (Rows of a half
+/// or a quarter of a line that follow each other make lines together.)
 bool scatters_rows(const BoxPlan& box) {
   constexpr int64_t kShort = 8 * kCacheLine;
   const int64_t bytes = box.col_count * box.piece[kDst];
@@ -32,13 +32,13 @@ bool in_small_blocks(const BoxPlan& box) {
          box.block_rows * box.block_cols * box.piece[kDst] < 16 * kCacheLine;
 }
 
-/// Whether a box goes by tiles of registers. These write through the cache, or past it by way of images, whatever the
-/// plan says; so only the other boxes of the plan would be written past the cache. (Planned anew for the cache, a few
-/// such boxes are not done by tiles.)
+/// Whether a box is done by tiles of registers. Streaming a plan gains nothing for these: they write through the cache,
+/// or past it by way of images, whatever Plan::streams() says. (A few such boxes are not done by tiles once they are
+/// planned for the cache.)
 bool by_register_tiles(const BoxPlan& box) { return box.nested.empty() && box.row_run > 0; }
 
-/// Whether a box copies pieces of less than half a line of which no whole number makes a line: most of the time goes to
-/// putting lines together, which the cache does as well. Or whether it leaves gaps in the lines that it writes.
+/// Whether a box copies pieces of less than half a line that do not divide a line, or leaves gaps in the lines that it
+/// writes. Most of the time would go to putting lines together, which the cache does as well.
 bool writes_scraps(const BoxPlan& box) {
   const int64_t piece = box.piece[kDst];
   const auto gap = [](const RowSource& source) { return source.from == RowSource::kGap; };
@@ -112,7 +112,7 @@ bool fills_lines(const BoxPlan& fill) {
 }
 
 bool in_few_sets(const BoxPlan& box) {
-  constexpr int64_t kWays = 8;  // of the first level, at least
+  constexpr int64_t kWays = 8;  // the fewest ways of a first-level cache
   const auto image = image_of_block(box, box.block_rows, box.block_cols);
   if (!image) return false;
   int64_t alike = 1;

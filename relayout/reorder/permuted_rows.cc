@@ -11,17 +11,18 @@
 namespace relayout {
 namespace {
 
-/// The bytes of a line must lie within so many bytes of the source: a kernel reads four stretches of a line each.
+/// The bytes of a line must lie within kReach bytes of the source, because a kernel reads four stretches of a line
+/// each.
 constexpr int64_t kReach = 4 * kCacheLine;
-/// Of rows with gaps, at least one byte in so many must be written.
+/// In rows with gaps, at least one byte in kSparse must be written.
 constexpr int64_t kSparse = 4;
-/// A transposition of at most so many rows does not fill a tile of registers.
+/// A transposition of at most kMostPermutedRows rows does not fill a tile of registers.
 constexpr int64_t kMostPermutedRows = 4;
-/// A run of fewer bytes may have no whole line, wherever it starts.
+/// A run of fewer than kLeastRun bytes may contain no whole line.
 constexpr int64_t kLeastRun = 2 * kCacheLine;
 
-/// The pieces of a row whose axes are `row`, in the order of the destination, where the next row is one step of `next`
-/// on. Empty where lines cannot be made of them.
+/// The pieces of a row with the axes `row`, in the order of the destination. `next` is the axis that steps to the next
+/// row. Empty where lines cannot be made of these pieces.
 std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next) {
   struct Piece {
     int64_t dst, src;
@@ -60,8 +61,8 @@ std::vector<RowSource> sources(const Axes& row, int64_t piece, const Axis& next)
 }  // namespace
 
 void note_permuted_rows(BoxPlan& plan) {
-  // A transposition of few rows fills no tile of registers, unless its columns follow each other in the source: those
-  // are deinterleaved.
+  // A transposition of few rows does not fill a tile of registers, so permutations may be faster. But if its columns
+  // follow each other in the source, it is deinterleaved, which is faster still.
   const bool few_rows = plan.shape == KernelShape::transpose && plan.row_count <= kMostPermutedRows &&
                         plan.cols.size() == 1 && plan.cols[0].stride[kSrc] != plan.row_count * plan.piece[kSrc];
   const bool small = moves_small_pieces(plan) || few_rows;

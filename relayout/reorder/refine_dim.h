@@ -1,5 +1,5 @@
-// Refinement of one dim of two layouts: its common mixed radix, and how a range of indices is cut by it (internal to
-// reorder; refine.h has the idea).
+// Refinement of one dim of two layouts: its common mixed radix, and cutting a range of indices by it. Internal to
+// reorder; refine.h explains the idea.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@ struct Level {
   int64_t place;       // how much one step of this digit adds to the index
   int64_t next;        // kTop for the highest level
   bool affine;         // step j of the digit adds j times the offset at `place`
-  int32_t table = -1;  // where it is not affine: the table of a full digit, once it is made
+  int32_t table = -1;  // if not affine: the table of a full digit, once it is made
 };
 
 using Levels = SmallVector<Level, 8>;
 
-/// A range of indices of one dim, that which one box has. Its axes are a range of a list that all ranges share.
+/// The indices of one dim that one box has. All ranges share one list of axes; each has some consecutive axes of it.
 struct DimRange {
   Offsets offset;
   std::size_t first_axis, axes;
@@ -47,9 +47,10 @@ class DimRefiner {
   Offsets at(int64_t i) const { return {src_->dim_offset(d_, i), dst_->dim_offset(d_, i), i * attribute_stride_}; }
 
   int64_t ranges() const { return ranges_; }
-  /// How many entries the table would have that makes all indices one range.
+  /// How many entries the table of coarsen() would have.
   int64_t coarse_entries() const { return (end_ - begin_) / levels_[coarse_level()].place; }
-  /// Makes all indices one range, with one table in place of the levels from the first one that does not divide it.
+  /// Makes all indices one range. One table replaces all levels from the first one of which the range is not whole
+  /// steps.
   void coarsen();
 
   void make_ranges(Tables& tables, Axes& axes, DimRanges& out);
@@ -65,8 +66,8 @@ class DimRefiner {
     }
   }
 
-  /// Calls f(offsets of the first index, axes) for each range of indices that begin..end-1 is cut into, where cuts are
-  /// also made at the places that do not divide each other, so that no range needs a table.
+  /// Cuts begin..end-1 also at the places that do not divide each other, so that no range needs a table. Calls
+  /// f(offsets of the first index, axes) for each range.
   template <typename F>
   void cut_affine(int64_t begin, int64_t end, const F& f) const {
     std::size_t nested = 0;

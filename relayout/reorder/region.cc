@@ -16,11 +16,12 @@ constexpr int64_t kFewRows = 32;
 /// A row of the source of at least kMostOfLine bytes uses most of a line that is read; a row of the destination of less
 /// than kShortRow bytes is short: a good part of its lines are shared with other rows.
 constexpr int64_t kMostOfLine = 48, kShortRow = 8 * kCacheLine;
-/// So many columns are enough to be worth a list of where they start.
+/// kFewColumns columns are enough to be worth a list of where they start.
 constexpr int64_t kFewColumns = 32;
 
-/// Splits an axis into an inner one of at most `most` steps, as many as divide its extent, and an outer one. Returns
-/// the inner one, or end() where it would have one step. Other iterators, and an end() taken before, are invalid then.
+/// Splits an axis into an outer and an inner one. The inner one has the most steps that divide the extent, at most
+/// `most`. Returns the inner axis, or end() if it would have one step. Other iterators become invalid, also an earlier
+/// end().
 Axes::iterator inner_steps(Axes& axes, Axes::iterator axis, int64_t most) {
   int64_t steps = std::clamp<int64_t>(most, 1, axis->extent);
   while (axis->extent % steps != 0) --steps;
@@ -60,19 +61,18 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   while (true) {
     auto col = cols.next(axes);
     // With few rows, a list of more than kMaxBlockSide columns would be made anew for each block. So the axis is cut,
-    // and the list serves several blocks. Not where the columns follow each other in the source: these are
-    // deinterleaved without a list.
+    // and the list serves several blocks.
     const bool follow = cols.fused.size() == 1 && cols.fused[0].stride[kSrc] == rows.bytes();
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
         cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = inner_steps(axes, col, kMaxBlockSide / cols.count);
     const auto row = rows.next(axes);
-    // An axis may fit both rows and columns. It becomes columns, which make the rows of the destination longer, where
-    // these are short: short rows share lines with what other blocks write. This is done only if the rows, as they lie
-    // in the source, are already most of a line.
+    // An axis may fit both rows and columns. As columns, it makes the destination's rows longer, so it becomes columns
+    // where these rows are short and share lines with other blocks. But the rows of the source must be most of a line
+    // already.
     const bool contested = row == col && rows.bytes() >= kMostOfLine && cols.bytes() < kShortRow;
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes && !contested;
-    // All of a permuted group is rows.
+    // All axes of a permuted group must be rows.
     if (row != axes.end() && rows.bytes() < plan.shuffle)
       rows.add(axes, row);
     else if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))

@@ -5,7 +5,8 @@
 
 namespace relayout {
 
-/// Axes are added to the rows or columns of a block until these have so many steps: fewer are not worth starting it.
+/// Axes are added to the rows or columns of a block until these have kEnoughSteps steps, because a smaller block takes
+/// longer to start than it saves.
 inline constexpr int64_t kEnoughSteps = 256;
 
 /// Chooses the rows and columns of a box of pieces, out of `axes`, which keeps the rest. Axes along which the source is
@@ -13,8 +14,8 @@ inline constexpr int64_t kEnoughSteps = 256;
 /// the side that has fewer bytes so far; rows end once they have kRowBytes.
 void choose_region(BoxPlan& plan, Axes& axes);
 
-/// Where the columns are dense in the destination but no rows are dense in the source: keeps as columns only the
-/// innermost axes, until they have some tens of steps, and makes the next axis the rows. Then one list of where columns
+/// For a region whose columns are dense in the destination while no rows are dense in the source: keeps only the
+/// innermost axes as columns, some tens of steps, and makes the next axis the rows. Then one list of where columns
 /// start serves many rows.
 void split_columns(BoxPlan& plan, Axes& axes);
 

@@ -11,12 +11,13 @@
 namespace relayout {
 namespace {
 
-/// The most bytes from the first element of a block to its last where blocks are made as a whole.
+/// Blocks are made as a whole only if at most kMaxStretch bytes of the destination lie between their first and last
+/// element.
 constexpr int64_t kMaxStretch = 4096;
 /// The most boxes of one dim.
 constexpr int64_t kMaxSectionBoxes = 48;
-/// Up to kMaxTogether blocks are one bundle where they are less than kSharedBytes apart in the source: they share lines
-/// of it, which then are read once.
+/// Up to kMaxTogether blocks that are less than kSharedBytes apart in the source become one bundle, so that the lines
+/// that they share are read once.
 constexpr int64_t kMaxTogether = 8;
 constexpr int64_t kSharedBytes = 256;
 
@@ -44,7 +45,7 @@ class Cutter {
     return !small_ || (refiner_.ranges() == 1 && capacity_ == end_ && affine);
   }
 
-  /// Each range of indices that refine() would make, as a bundle of its own.
+  /// A bundle for each range of indices that refine() would make.
   DimSections ranges(Tables& tables) {
     DimSections out;
     Axes axes;

@@ -1,5 +1,5 @@
-// Sections: a dim cut where the destination's blocks end, so that what the source's blocks cut within one block of the
-// destination can be put together before it is written (internal to reorder; tiles.h does so).
+// Sections: a dim cut where the destination's blocks end (internal to reorder). Where the source's blocks end inside a
+// block of the destination, several boxes make that block. tiles.h puts them together before the block is written.
 //
 // A *section* is one block of the destination, as a list of affine boxes: it is cut where a block of the source ends,
 // and where the dim ends and padding begins. Blocks that are cut alike are one section, with axes that step through
@@ -17,8 +17,8 @@
 
 namespace relayout {
 
-/// Some indices whose offsets are affine on both sides; of padding, on the destination's side only. At first of one
-/// dim; tiles.cc joins those of several dims.
+/// Some indices whose offsets are affine on both sides or, for padding, on the destination's side. sections_of() makes
+/// boxes of one dim; tiles.cc joins those of several dims.
 struct SectionBox {
   Offsets offset{};
   Axes axes;
@@ -50,8 +50,8 @@ struct DimSections {
 
 /// The sections of dim d; `bytes` are those of an element on both sides. Padding is included if it is `filled` and if
 /// the destination's blocks are small enough to be made as a whole. Law: over all bundles, their sections and their
-/// boxes, every index is there once. A dim that would take too many boxes is cut as refine() cuts it, tables among
-/// them.
+/// boxes, every index is there once. A dim that would take too many boxes is cut as refine() cuts it, which may make
+/// tables.
 DimSections sections_of(const Layout& src, const Layout& dst, int d, int64_t attribute_stride,
                         std::array<int64_t, 2> bytes, bool filled, Tables& tables);
 

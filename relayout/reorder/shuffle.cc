@@ -65,7 +65,8 @@ SharedGroups share_groups(Box& box, int64_t element) {
   const auto in = [&](const Axis& axis, Operand side) {
     return axis.table < 0 && axis.stride[side] > 0 && axis.stride[side] < bytes[side];
   };
-  // By destination stride, those of both groups first.
+  // The new order of each group: first the axes that are in both groups, by their strides in the destination, then the
+  // other axes of the group.
   std::array<AxisList, 2> order;
   AxisList by_dst;
   for (Axis& axis : axes) by_dst.push_back(&axis);
@@ -131,7 +132,7 @@ Shuffle shuffle_source(Box& box, int64_t element) {
   if (group.size() < 2 || !aligned || kGroup % bytes != 0) return out;
   Axes sorted = group;
   sort_few(sorted, [](const Axis& a) { return a.stride[kDst]; });
-  // Nothing to permute, where the destination has the same order.
+  // Where the destination has the same order, there is nothing to permute.
   const auto by_src = [](const Axis& a, const Axis& b) { return a.stride[kSrc] < b.stride[kSrc]; };
   if (sorted[0].stride[kDst] != element || std::is_sorted(sorted.begin(), sorted.end(), by_src)) return out;
   out.bytes = bytes;
