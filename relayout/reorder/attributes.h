@@ -2,8 +2,8 @@
 //
 //     dst = saturate_round((scale_src * (src - zp_src) + beta * dst_old) / scale_dst + zp_dst)
 //
-// (oneDNN's reorder with its attributes.) An attribute at its default is not applied at all: with
-// none, a reorder to the same type moves bits. Example, f32 -> u8 with a scale a channel:
+// (oneDNN's reorder with its attributes.) An attribute at its default is not applied at all, so a reorder to the same
+// type without attributes only moves bits. Example, f32 -> u8 with a scale a channel:
 //
 //     Attributes a;
 //     a.dst_scale = {{0.5f, 0.25f, 0.125f}, 1u << 1};     // mask: dim 1 has its own scales
@@ -25,7 +25,7 @@ struct PerMask {
   uint32_t mask = 0;
 };
 
-/// What the destination's padding holds after a reorder, whatever was in the source's padding.
+/// What the destination's padding holds after a reorder. The source's padding has no influence on it.
 struct Padding {
   enum class Kind : uint8_t { value, keep };
   Kind kind = Kind::value;
@@ -43,7 +43,7 @@ struct Attributes {
   float beta = 0;                                   // where this is not 0, the old destination is read and added
   Padding padding;
 
-  /// Whether values are computed with, beyond a change of type.
+  /// Whether the formula above is applied, which is more than a change of type.
   bool arithmetic() const {
     return !src_scale.values.empty() || !dst_scale.values.empty() || !src_zero_point.values.empty() ||
            !dst_zero_point.values.empty() || beta != 0;

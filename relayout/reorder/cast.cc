@@ -1,4 +1,4 @@
-// Which compute type a pair of element types converts through, and single values.
+// The compute type of a pair of element types, and the conversion of single values.
 #include "relayout/reorder/cast.h"
 
 namespace relayout {

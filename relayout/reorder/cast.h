@@ -18,10 +18,9 @@
 //     float x = load<float, DType::u8>(200);                 // 200.0f
 //     int8_t y = store<DType::s8, float>(x);                 // 127
 //
-// The templates are for kernels: straight-line, without branches around floating-point work (gcc
-// then vectorizes them), without calls, forced inline so that code built for one instruction set is never
-// linked in place of another's. They need the default rounding mode and one rounding an operation
-// (-ffp-contract=off, no -ffast-math).
+// The templates are for kernels. They have no calls and no branches around floating-point work, so that gcc vectorizes
+// them. They are forced inline, so that code built for one instruction set is never linked in place of another's. They
+// need the default rounding mode and one rounding for each operation (-ffp-contract=off, no -ffast-math).
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ enum class ComputeType : uint8_t { f32, f64, i128 };
 /// The compute type of a pair, by the table above.
 ComputeType compute_type(DType src, DType dst, bool arithmetic);
 
-/// `value` as that type stores it, in the low bits: f64 -> dtype by the rules above. For padding.
+/// The bits of `value` converted to `dtype` by the rules above, in the low bits of the result. For padding.
 uint64_t encode(DType dtype, double value);
 
 /// The C++ type of ComputeType::i128. It holds every s64 and u64.
@@ -100,7 +99,7 @@ RELAYOUT_INLINE Storage<D> read_element(const void* base, int64_t i) {
   }
 }
 
-/// Writes element i; of a byte that two 4-bit elements share, only its half.
+/// Writes element i. Where two 4-bit elements share a byte, the other half is kept.
 template <DType D>
 RELAYOUT_INLINE void write_element(void* base, int64_t i, Storage<D> value) {
   if constexpr (kIsNibble<D>) {
@@ -129,8 +128,8 @@ constexpr C upper_bound() {
   return static_cast<C>(max >> excess << excess);
 }
 
-/// Round to nearest even, |value| < 2^22 (float) or 2^51 (double): adding 1.5 * 2^23 (2^52) leaves
-/// the integer in the low bits.
+/// Rounds to nearest even, for |value| < 2^22 (float) or 2^51 (double): adding 1.5 * 2^23 (2^52) leaves the integer in
+/// the low bits.
 RELAYOUT_INLINE int32_t round_small(float value) {
   return __builtin_bit_cast(int32_t, value + 0x1.8p23f) - __builtin_bit_cast(int32_t, 0x1.8p23f);
 }
@@ -138,8 +137,8 @@ RELAYOUT_INLINE int64_t round_small(double value) {
   return __builtin_bit_cast(int64_t, value + 0x1.8p52) - __builtin_bit_cast(int64_t, 0x1.8p52);
 }
 
-/// Round to nearest even for all finite values, to an integral value. Values that have no fraction
-/// bits are left alone by adding 0; the others get a magnitude at which the FPU rounds to units.
+/// Rounds any finite value to an integral value, to nearest even. To values too large to have fraction bits, 0 is
+/// added. To the others, a magnitude is added at which the FPU rounds to units, and then subtracted again.
 RELAYOUT_INLINE float round_large(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const uint32_t magic = (bits & 0x7fffffff) < 0x4b000000 ? (bits & 0x80000000) | 0x4b000000 : 0;
@@ -152,8 +151,8 @@ RELAYOUT_INLINE double round_large(double value) {
   return (value + __builtin_bit_cast(double, magic)) - __builtin_bit_cast(double, magic);
 }
 
-/// `value` saturated to [low, high], NaN as 0; low <= 0 <= high. Magnitudes compare like their bits: integer
-/// arithmetic leaves gcc nothing to make a branch of.
+/// `value` saturated to [low, high], where low <= 0 <= high; NaN becomes 0. Magnitudes are compared as integers, which
+/// have the same order, so that gcc has nothing to make a branch of.
 template <typename C>
 RELAYOUT_INLINE C saturate(C value, C low, C high) {
   using Bits = std::conditional_t<std::is_same_v<C, float>, uint32_t, uint64_t>;
@@ -190,10 +189,10 @@ RELAYOUT_INLINE C integer_to(Int128 value) {
   return value < 0 ? static_cast<C>(static_cast<int64_t>(value)) : static_cast<C>(static_cast<uint64_t>(value));
 }
 
-/// The same to f32, rounded to odd.
+/// An integer in the range of s64 and u64 to f32, rounded to odd.
 RELAYOUT_INLINE float integer_to_f32_odd(Int128 value) {
   const auto magnitude = static_cast<uint64_t>(value < 0 ? -value : value);
-  // Bits too low for a double are gathered in one that it holds, 40 places under the first.
+  // A double has no room for the lowest bits of a large integer, so bit 12 stands for all 12 bits below it, too.
   const uint64_t gathered = (magnitude & ~uint64_t{0xfff}) | ((magnitude & 0xfff) != 0 ? 0x1000 : 0);
   const auto held = static_cast<double>(magnitude >> 53 != 0 ? gathered : magnitude);
   return f64_to_f32_odd(value < 0 ? -held : held);
@@ -217,8 +216,8 @@ RELAYOUT_INLINE Storage<D> from_f32(float value) {
 
 }  // namespace cast_detail
 
-/// A stored element as the compute type C (float, double, Int128) has it; f32 rounds s32 and u32,
-/// f64 rounds s64 and u64. Int128 is for sources that are not floating.
+/// Converts a stored element to the compute type C (float, double, Int128). float rounds s32 and u32, double rounds s64
+/// and u64. Int128 is for sources that are not floating.
 template <typename C, DType D>
 RELAYOUT_INLINE C load(Storage<D> element) {
   static_assert(!kIsFloating<D> || std::is_floating_point_v<C>, "no integer holds a floating source");
@@ -239,7 +238,7 @@ RELAYOUT_INLINE C load(Storage<D> element) {
   }
 }
 
-/// The compute type's value as an element of type D, by the rules at the top, rounded once.
+/// Converts a value of the compute type to an element of type D by the rules at the top, rounding once.
 template <DType D, typename C>
 RELAYOUT_INLINE Storage<D> store(C value) {
   using namespace cast_detail;
@@ -259,7 +258,7 @@ RELAYOUT_INLINE Storage<D> store(C value) {
       return integer_to<float>(value);
     else if constexpr (D == DType::bf16)
       return from_f32<D>(integer_to_f32_odd(value));
-    // All beyond 2^17 overflows f16 and the f8 types; all below is exact in f32.
+    // Magnitudes beyond 2^17 overflow f16 and the f8 types, and smaller integers are exact in f32.
     else
       return from_f32<D>(static_cast<float>(static_cast<int32_t>(value < -0x20000  ? -0x20000
                                                                  : value > 0x20000 ? 0x20000

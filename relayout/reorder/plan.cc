@@ -22,36 +22,36 @@ namespace {
 
 /// The most bytes of the table of attribute values.
 constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
-/// How much source and destination together may take of the last-level cache (Machine::l3_share()), in eighths, before
-/// the destination is written past the cache. A line that is written through the cache is read first, and it displaces
-/// another one; but a line that several runs or boxes share must be put together before it can be written past the
-/// cache, which takes time, so that the limit is higher there. (Lines that are made of small pieces by byte
-/// permutations are made whole at once.) These limits are of runs that share lines, of padding of whole lines, and of
-/// tiles of registers. They follow from timings at sizes around each limit; docs/lab has them.
+/// The destination is written past the cache if source and destination together take more than these eighths of the
+/// last-level cache (Machine::l3_share()). A line that is written through the cache is read first, and it displaces
+/// another line. But a line that several runs or boxes share must be put together before it can be written past the
+/// cache. That takes time, so the limit is higher there. (Lines made by byte permutations are made whole at once.) The
+/// limits are for runs that share lines, for padding of whole lines, and for tiles of registers. They follow from
+/// timings at sizes around each limit; docs/lab has them.
 constexpr int64_t kSharedRunsEighths = 4, kFillEighths = 4, kImageEighths = 7;
-/// The same limits where they depend on whether the last level is slow and shared: of whole lines (`lines`), of boxes
-/// that share lines (`boxes`), and of tiles of registers whose lines compete for few sets of the cache (`crowded`).
+/// More such limits, which depend on whether the last level is slow and shared: for whole lines (`lines`), for boxes
+/// that share lines (`boxes`), and for tiles of registers whose lines compete for few sets (`crowded`).
 struct Shares {
   int64_t lines, boxes, crowded;
 };
 constexpr Shares kFastL3Shares{2, 6, 4}, kSlowSharedL3Shares{1, 4, 1};
 const Shares& shares(const Machine& machine) { return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares; }
-/// From so many eighths of the last level on, the next block is fetched while one is moved, where blocks are written
-/// through the cache.
+/// Where blocks are written through the cache and both sides take more than kFetchEighths eighths of the last level,
+/// the next block is fetched while one is moved.
 constexpr int64_t kFetchEighths = 3;
-/// Where the last level is slow and shared: from so many halves of the second level on, all strided transpositions
-/// fetch their next lines.
+/// Where the last level is slow and shared and both sides take more than kFetchHalves halves of the second level, all
+/// strided transpositions fetch their next lines.
 constexpr int64_t kFetchHalves = 3;
 
-/// Limits of reading past the end of a dim of the source (Plan::past_source()). The tensor must have kMinReadPast
-/// bytes: a smaller one would only get more boxes. Its dims may have kMaxReadPast elements, as tables are made once
-/// more.
+/// Limits of reading past the end of a dim of the source (Plan::past_source()). The destination must have kMinReadPast
+/// bytes, because a smaller one would only get more boxes. No dim may have more than kMaxReadPast elements, because
+/// tables of offsets are made a second time.
 constexpr int64_t kMinReadPast = 256 << 10, kMaxReadPast = 1 << 20;
 /// Reading past the end must save more than this factor, as the steps that would leave the source's memory are moved by
 /// boxes of their own.
 constexpr double kPastCost = 1.12;
-/// Those steps may be one in kRestShare of the dim. Their boxes are fast only if they are at least kFarApart bytes
-/// apart on both sides.
+/// The steps that get boxes of their own may be at most one in kRestShare of the dim. Their boxes are fast only if the
+/// steps are at least kFarApart bytes apart on both sides.
 constexpr int64_t kRestShare = 8;
 constexpr int64_t kFarApart = 256;
 
@@ -73,7 +73,7 @@ void check_injective(const Layout& layout, const Attributes& attributes) {
   if (const auto pair = whole.collision()) refuse(pair->first, pair->second, whole.offset(pair->first));
 }
 
-/// One table of values over the dims of all masks, row-major, and its strides a dim.
+/// One row-major table of values over the dims of all masks, and its stride for each dim.
 std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& dims, Dims* strides) {
   const uint32_t mask = a.src_scale.mask | a.dst_scale.mask | a.src_zero_point.mask | a.dst_zero_point.mask;
   *strides = Dims(dims.size(), 0);
@@ -121,7 +121,8 @@ int64_t reach(const Layout& layout, int d, int64_t end) {
   return offset;
 }
 
-/// Whether elements and padding follow each other without gaps: then anything between them may be read.
+/// Whether elements and padding follow each other without gaps, so that everything between them may be read, and no dim
+/// is too long.
 bool readable(const Layout& src) {
   int64_t next = 1;
   for (int64_t before = 0; before != next;) {
@@ -211,7 +212,7 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
     stream_limit_ = bytes_ > limit ? limit : eighth * (even ? shares(machine).lines : kSharedRunsEighths);
   if (streams_ && !even) {
     auto tiled = plan_tiles(src_.layout, dst_.layout, attribute_strides_, planner, tables_);
-    // Where tiles cost more than is gained by not reading the destination's lines, the boxes are moved each by itself,
+    // Tiles take time, but save reading the destination's lines. Where that gains nothing, each box is moved by itself,
     // through the cache.
     const BoxPlan* most = tiled ? &*std::ranges::max_element(tiled->boxes, {}, &BoxPlan::elements) : nullptr;
     const bool loses =
@@ -279,7 +280,7 @@ Dims PlanData::moved_dims(bool past_source) const {
 
 std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
   const std::pair<Dims, Dims> none{moved, moved};
-  // Of larger elements, tails take no longer than moving the additional elements would.
+  // For larger elements, separate boxes for the tails take no longer than moving the additional elements.
   if ((bits(src_.dtype) != 8 && bits(src_.dtype) != 16) || streams_ || dst_.span_bytes() < kMinReadPast ||
       !dst_.layout.padded())
     return none;
@@ -289,8 +290,8 @@ std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
   int64_t over = src.offset0() - (src_.layout.span() - 1);
   for (int d = 0; d < end.size(); ++d) over += reach(src, d, end[d]);
   if (over <= 0) return {end, moved};
-  // What would be read past the end of the memory belongs to the last step of some dim. So the last step of one dim is
-  // left out, of the dim with the largest steps in the source.
+  // Only the last step of some dim can read past the end of the memory. So the last step of one dim is left out: of the
+  // dim with the largest steps in the source.
   int last = -1;
   int64_t cut = 0, farthest = 0;
   for (int d = 0; d < end.size(); ++d) {

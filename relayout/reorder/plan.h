@@ -43,14 +43,14 @@ struct Machine {
   int64_t l3_share() const { return slow_shared_l3() ? std::max(l2, kMaxL3Share) : l3; }
 };
 
-/// Choices of the planner, for trying out others than it would make: it decides by rule where `stream` is by_size and
-/// where a number is 0 or less. The result of a reorder is the same bit for bit, whatever was chosen.
+/// Overrides choices of the planner, to try out others. The planner decides by rule where `stream` is by_size and where
+/// a number is 0 or less. The result of a reorder is the same bit for bit, whatever is chosen.
 struct Tuning {
   enum class Stream : uint8_t { by_size, never, always };
   /// Whether the destination is written past the cache.
   Stream stream = Stream::by_size;
-  /// Where the destination is written past the cache: columns and rows that one block has, 1024 at most each, and how
-  /// many bytes ahead of its use the source is fetched.
+  /// Used where the destination is written past the cache: the columns (panel) and rows (strip) of one block, at most
+  /// 1024 each, and how many bytes ahead of its use the source is fetched.
   int64_t panel = 0, strip = 0, ahead = 0;
 
   bool operator==(const Tuning&) const = default;
@@ -62,10 +62,10 @@ class Plan {
   Plan();
 
   /// Any pair of layouts of equal dims, any pair of types. Errors: invalid_argument (dims differ, an attribute is
-  /// wrong), not_injective (two indices of the destination share an offset; both are named), limit (more than 1 GiB
-  /// of offset tables, which blocks that do not divide each other need, or of attribute values). Cost: about a
-  /// microsecond for a few boxes, some hundred for the most that there can be; tables and attribute values by their
-  /// size.
+  /// wrong), not_injective (two indices of the destination share an offset; both are named), limit (more than 1 GiB of
+  /// offset tables, which blocks that do not divide each other need, or of attribute values). Cost: about a microsecond
+  /// for a few boxes, some hundred microseconds for the most boxes, and time in proportion to the sizes of tables and
+  /// attribute values.
   static Plan make(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                    const Machine& machine = {}, const Tuning& tuning = {});
 
@@ -75,8 +75,8 @@ class Plan {
 
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const;
-  /// Whether both sides together are beyond the caches: then the destination is written past them, line by line.
-  /// Otherwise this is decided for each box, and for its padding.
+  /// Whether the destination is written past the caches, line by line, because both sides together are larger than
+  /// them. Where this is false, single boxes and padding may still be written so.
   bool streams() const;
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.

@@ -35,13 +35,12 @@ class PlanData {
   /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
   /// this is false, single boxes and padding may still be written so (BoxPlan::by_image, BoxPlan::fill_streams).
   bool streams() const { return streams_; }
-  /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most four
-  /// times kMaxBoxes (refine.h) of the former, as some steps of a box, and the last step of a dim, may become boxes of
-  /// their own; and kMaxBoxes of the latter for each dim.
+  /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most 4 *
+  /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
+  /// their own, and at most kMaxBoxes boxes of padding for each dim.
   std::span<const BoxPlan> boxes() const { return boxes_; }
   std::span<const BoxPlan> fills() const { return fills_; }
-  /// The only box, where one strided block of it is all that there is to do, so that a small reorder starts fast;
-  /// otherwise null.
+  /// The only box, if the whole reorder is one strided block, so that a small reorder starts fast; otherwise null.
   const BoxPlan* strided_block() const { return one_strided_block_ ? boxes_.data() : nullptr; }
   /// The tables that axes of boxes and fills refer to.
   const Tables& tables() const { return tables_; }
@@ -62,13 +61,13 @@ class PlanData {
   /// Plans the boxes. Returns the dims, by bit, whose padding these boxes fill already.
   uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
   /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
-  /// boxes. The destination's padding is filled afterwards. `past_source`: only the destination need have padding, as
-  /// if the source went on after its end.
+  /// boxes. The destination's padding is filled afterwards. With `past_source`, the source need have no padding: it is
+  /// read as if it went on after the end of the dim.
   Dims moved_dims(bool past_source) const;
-  /// In a source without gaps, other elements lie past the end of a dim. They are moved into the destination's padding,
-  /// so that the dim needs no boxes for its tail, except where they would lie past the end of the source's memory. What
-  /// is moved are the indices up to the first result and then, where the second result is not `moved`, those from it up
-  /// to `moved`.
+  /// In a source without gaps, other elements lie past the end of a dim. To save boxes for the dim's tail, these
+  /// elements are moved into the destination's padding, which is filled afterwards. That must not read past the end of
+  /// the source's memory. So the indices up to the first result are moved, and after them, if the second result is not
+  /// `moved`, the indices from the second result up to `moved`.
   std::pair<Dims, Dims> past_source(const Dims& moved) const;
   void plan_fills(uint32_t filled);
 
@@ -81,7 +80,7 @@ class PlanData {
   Dims attribute_strides_;
   uint64_t fill_bits_ = 0;
   int64_t bytes_ = 0;  // of both sides
-  /// Where streams(): the bytes of both sides from which on that is so; 0 where Tuning asked for it.
+  /// If streams(): the size of both sides together from which on the plan streams. 0 if Tuning asked for it.
   int64_t stream_limit_ = 0;
 };
 

@@ -19,7 +19,7 @@ namespace {
 /// The most bytes of a tile that is not put together in an image first, as it has gaps or is written through the cache.
 constexpr int64_t kPlainTile = 32 << 10;
 
-/// The source is fetched at least so many bytes ahead, a whole number of tiles.
+/// The source is fetched at least kTileAhead bytes ahead, rounded up to whole tiles.
 constexpr int64_t kTileAhead = 2 << 10;
 
 /// The lines that a first-level cache of 32 KiB holds until they are read again.
@@ -49,8 +49,8 @@ struct LinesRead {
   }
 };
 
-/// Whether the loops around a tile that reads so many lines come back to these only after they have left the
-/// first-level cache.
+/// Whether the loops around a tile come back to lines of the source only after these have left the first-level cache.
+/// The tile itself reads `lines` lines.
 bool reads_again(double lines, const Axes& loops) {
   for (auto loop = loops.end(); loop-- != loops.begin();) {
     const int64_t step = loop->table < 0 ? std::abs(loop->stride[kSrc]) : kCacheLine;
@@ -74,7 +74,7 @@ bool in_blocks(const BoxPlan& box, bool copies) {
 /// Boxes that together make a stretch of the destination.
 struct Run {
   std::vector<SectionBox> boxes;
-  int64_t begin = 0, bytes = 0;  // from the group's offset
+  int64_t begin = 0, bytes = 0;  // begin counts from the group's offset
 
   void measure(int64_t element) {
     begin = kTop_;
@@ -183,7 +183,7 @@ class Tiler {
     for (const Run& run : group.runs)
       dense = dense && run.bytes == run_bytes && run.elements(true) * element_ == run_bytes;
     if (dense) {
-      // Runs can be put together to lines only where they follow each other.
+      // Runs can be put together to whole lines only if they follow each other.
       const auto next = stepping(group.common, kDst, run_bytes);
       dense = next != group.common.end();
     }
@@ -193,7 +193,7 @@ class Tiler {
     while (!group.common.empty()) {
       const auto next = dense ? stepping(group.common, kDst, bytes) : nearest(group.common, kDst);
       if (next == group.common.end()) break;
-      // So many steps are whole lines of the destination, and of the source where they are next to each other there.
+      // How many steps make whole lines of the destination, and of the source if the steps follow each other there.
       const int64_t whole =
           kCacheLine / std::min(std::gcd(kCacheLine, bytes), std::gcd(kCacheLine, next->stride[kSrc]));
       int64_t most = std::max<int64_t>(1, most_bytes / bytes);
@@ -227,7 +227,7 @@ class Tiler {
     emit(group, group.offset, tile, group.common, dense);
   }
 
-  /// A box of a tile whose plan is made: where in the group its run begins, and the plan.
+  /// A box of a tile with its plan. `begin` is where in the group its run begins.
   struct PlannedBox {
     const SectionBox* section_box;
     int64_t begin;
@@ -235,8 +235,8 @@ class Tiler {
   };
   using Planned = SmallVector<PlannedBox, 16>;
 
-  /// Plans a box of a tile; its run begins at `begin` in the group. Where a box with the same axes is planned already,
-  /// the plans differ only in where they start.
+  /// Plans a box of a tile whose run begins at `begin` in the group. If a box with the same axes is planned already,
+  /// its plan is reused and only its start is changed.
   BoxPlan plan_nested(const SectionBox& section_box, int64_t begin, const Axes& tile, const Planned& planned) const {
     const auto like = std::ranges::find_if(planned, [&](const PlannedBox& other) {
       return other.section_box->padding == section_box.padding &&
@@ -254,7 +254,7 @@ class Tiler {
     return out;
   }
 
-  /// What a run of a tile holds, piece by piece: it is one of the rows that BoxPlan::row_sources describes.
+  /// The pieces of a run of a tile, as BoxPlan::row_sources lists them: the run is one of its rows.
   std::vector<RowSource> row_sources(const Run& run) const {
     const int64_t lines = run.bytes / std::min(kCacheLine, run.bytes & -run.bytes);
     if (planner_.converts || lines > kMaxRowLines) return {};
@@ -295,8 +295,8 @@ class Tiler {
   /// Counts the time that the blocks of a nested box take to start, in all tiles. See in_blocks() for `copies`;
   /// `in_line`: its run is less than a line.
   void weigh(const BoxPlan& leaf, int64_t tiles, bool copies, bool in_line) {
-    // A block of less than kSmallBlock bytes takes longer to start than to move. While one starts, kStart bytes could
-    // be written through the cache; while one byte is moved by itself, kOneByOne bytes.
+    // A block of less than kSmallBlock bytes takes longer to start than to move. In the time that a block takes to
+    // start, kStart bytes could be written through the cache; in the time to move one byte by itself, kOneByOne bytes.
     constexpr int64_t kSmallBlock = 16 * kCacheLine, kStart = 2 << 10, kOneByOne = 4;
     if (in_line || one_by_one(leaf)) {
       out_.in_small_pieces += leaf.elements * tiles;

@@ -16,13 +16,13 @@ namespace relayout {
 struct BoxPlanner {
   DType src, dst;
   bool converts, streams, sums;
-  /// Padding's value as bits; not filled where there is none.
+  /// The value of the padding as bits. If there is none, padding is not filled.
   std::optional<uint64_t> fill;
   const BlockRules& rules;
 
   /// Plans a simplified box; its offsets and strides are in units.
   BoxPlan move_simple(Box box, bool streamed) const;
-  /// The same of a box that is not simplified yet, to be moved or to be filled as padding.
+  /// These two take a box that need not be simplified: move() plans to move it, pad() to fill it as padding.
   BoxPlan move(Box box, bool streamed) const;
   BoxPlan pad(Box box) const;
 };
@@ -34,11 +34,12 @@ struct TiledBoxes {
   /// Whether consecutive tiles read the same lines of the source, but so many lines that these have left the
   /// first-level cache in between.
   bool reads_again = false;
-  /// Elements of tiles that do so only because their lines compete for few sets of the first-level cache.
+  /// Elements of tiles that read lines again only because these lines compete for few sets of the first-level cache.
   int64_t in_few_sets = 0;
   /// Elements that are moved one by one, in blocks of less than 16 lines, or to runs of less than a line.
   int64_t in_small_pieces = 0;
-  /// The time that it takes to start all blocks in tiles, as the bytes that could be written through the cache in it.
+  /// The time that it takes to start all blocks in tiles, expressed as the bytes that could be written through the
+  /// cache in that time.
   int64_t started = 0;
 };
 
