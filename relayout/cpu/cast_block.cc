@@ -1,7 +1,7 @@
 // Runs one block whose values are converted. In general, the block is read into a dense buffer, converted run by run,
 // and written. The buffer stays in the first-level cache, so that memory is read and written once. Where a kernel
-// converts from one type straight to the other, runs go from memory to memory, and transpositions move whichever of the
-// two types is narrower.
+// converts straight from one type to the other, runs need no buffer, and transpositions move elements of the narrower
+// type.
 #include <bit>
 
 #include "relayout/cpu/nibbles.h"
@@ -16,7 +16,7 @@ constexpr int64_t kTile = 4096;
 static_assert(kTile <= kMaxNibbles);
 constexpr int64_t kChunk = 512;
 constexpr std::size_t kWidest = 8;
-/// Long runs are prefetched so many bytes ahead.
+/// How many bytes ahead long runs are prefetched.
 constexpr int64_t kAheadOfRuns = 2 << 10;
 /// Bytes of a value of the widest compute type.
 constexpr std::size_t kWidestValue = sizeof(Int128);
@@ -67,7 +67,8 @@ struct Converter {
     dst_bytes = std::max(bits(dst) / 8, 1);
   }
 
-  /// Whether `direct` can be used for a block whose attribute values step so: it takes one scale for the whole block.
+  /// Whether `direct` can be used for a block whose attribute values have these strides: it takes one scale for the
+  /// whole block.
   bool straight(AttributeStrides strides) const {
     return direct && (!arithmetic || (strides.row == 0 && strides.col == 0));
   }
@@ -81,7 +82,8 @@ struct Converter {
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
     if (straight({0, attribute_stride})) return direct(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
-    // An element that is its own value of the compute type needs no buffer: the user's memory serves, at any address.
+    // Where elements are values of the compute type already, they are read from the user's memory, at any address,
+    // without a buffer.
     if (load_is_identity) return store(src, dst, n);
     if (store_is_identity) return load(src, dst, n);
     alignas(64) std::byte values[kChunk * kWidestValue], previous[kChunk * kWidestValue];
@@ -139,7 +141,8 @@ void put(const RunContext& context, const BoxPlan& box, const Block& block, int6
   move_block(context, pieces, from);
 }
 
-/// Converts the columns of a block first and transposes them then, as narrow elements are transposed faster.
+/// Converts the columns of a block to the narrower type and then transposes them, because narrow elements are
+/// transposed faster.
 void narrow_block(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                   const Block& block) {
   Pipelined pipelined;
@@ -161,8 +164,8 @@ void narrow_block(const RunContext& context, const BoxPlan& box, const Converter
                    });
 }
 
-/// The other way round: transposes a block into rows of narrow elements in the first-level cache, and converts the
-/// rows.
+/// The reverse of narrow_block(): transposes a block into rows of narrow elements in the first-level cache, and then
+/// converts the rows.
 void widen_block(const RunContext& context, const BoxPlan& box, const Converter& convert, const Block& block) {
   constexpr int64_t kRows = 64, kMemory = 16 << 10;
   alignas(64) std::byte memory[kMemory];

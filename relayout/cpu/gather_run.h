@@ -1,5 +1,6 @@
 // Elements that are a fixed distance apart, moved one by one (internal to cpu): single channels, every second element,
-// runs that go backwards. They need no list of where they are. Runs that go backwards are reversed 8 bytes at a time.
+// runs that go backwards. A fixed distance needs no list of where the elements are. Runs that go backwards are reversed
+// 8 bytes at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ inline uint64_t reversed(uint64_t word) {
   return sizeof(T) == 2 ? (word & kLow) << 16 | (word >> 16 & kLow) : word;
 }
 
-/// n elements of T that step by a constant number of elements, to a dense run.
+/// Copies n elements of T, which lie kStep elements apart, to a dense run.
 template <typename T, int64_t kStep>
 void gather_dense_run(const std::byte* src, std::byte* dst, int64_t n) {
 #pragma GCC ivdep
@@ -26,7 +27,8 @@ void gather_dense_run(const std::byte* src, std::byte* dst, int64_t n) {
                 sizeof(T));
 }
 
-/// n elements of T: element i goes from src + i * src_step to dst + i * dst_step, in bytes. Reads and writes no others.
+/// Copies n elements of T: element i goes from src + i * src_step to dst + i * dst_step, in bytes. Other bytes are
+/// neither read nor written.
 template <typename T>
 void gather_run(const std::byte* src, int64_t src_step, std::byte* dst, int64_t dst_step, int64_t n) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(T)), kWord = static_cast<int64_t>(sizeof(uint64_t));

@@ -12,7 +12,7 @@ class ImageLists {
  public:
   explicit ImageLists(const BoxPlan& box) : box_(box) { rows_[0] = cols_[0] = from_[0] = to_[0] = 0; }
 
-  /// Makes the lists for a block of so many rows and columns.
+  /// Makes the lists for a block of `rows` rows and `cols` columns.
   void seek(int64_t rows, int64_t cols) {
     if (rows == row_count_ && cols == col_count_) return;
     row_count_ = rows;

@@ -13,7 +13,7 @@
 namespace relayout::cpu {
 namespace {
 
-/// The options of a reorder that runs on one of several threads: it is not split again.
+/// The options of a reorder inside one thread: it is not split over threads again.
 constexpr RunOptions kAlone{1};
 
 /// The memory that one thread works on.
@@ -101,7 +101,7 @@ class Cycles {
 
   template <std::size_t kUnit>  // 0: any
   void follow() {
-    // A chain begins at a destination that is no unit's source, so that nothing is overwritten there.
+    // A chain begins at a destination that is no source, so nothing is overwritten there.
     for (int64_t n = 0; !step_.closed && n < step_.units; ++n) {
       if (find<kSrc>(dst_ + offset<kDst>(n)) < 0) pull<kUnit>(n);
     }
@@ -117,15 +117,15 @@ class Cycles {
   }
 
  private:
-  /// Moves unit n to its place, then the unit whose place is thereby free, and so on, until a source has moved already,
-  /// or is no destination. Returns the place that is free then.
+  /// Moves unit n to its place, then the unit that belongs where unit n was, and so on. Ends where that unit has moved
+  /// already, or where no unit belongs. Returns the place that is free then.
   template <std::size_t kUnit>
   std::byte* pull(int64_t n) {
     for (std::byte* to = dst_ + offset<kDst>(n);;) {
       mark(n);
       const std::byte* from = src_ + offset<kSrc>(n);
       n = find<kDst>(from);
-      if (n >= 0 && marked(n)) return to;  // the cycle's start: its unit is in saved_
+      if (n >= 0 && marked(n)) return to;  // the start of the cycle, whose unit is in saved_
       copy<kUnit>(to, from);
       if (n < 0) return to;
       to = dst_ + (from - dst_);
@@ -158,7 +158,7 @@ class Cycles {
     int64_t rest = at - (kSide == kSrc ? src_ : dst_);
     if (kSide == kDst && step_.closed) return rest / step_.unit;
     if (rest < 0) return -1;
-    // The index along the axis of the largest stride is found first. What a step adds to the number is in the place.
+    // Axes come by stride, the largest first, so each division finds the index along one axis.
     int64_t number = 0;
     for (const CycleStep::Place& place : kSide == kSrc ? step_.src_places : step_.dst_places) {
       const int64_t index = rest / place.stride;
@@ -172,7 +172,7 @@ class Cycles {
   bool marked(int64_t n) const { return (moved_[n >> 3] >> (n & 7) & std::byte{1}) != std::byte{0}; }
   void mark(int64_t n) { moved_[n >> 3] |= std::byte{1} << (n & 7); }
 
-  /// The first unit from n on that has not moved.
+  /// The first unit, from unit n on, that has not moved.
   int64_t first_left(int64_t n) const {
     for (; n < step_.units; n = (n | 63) + 1) {
       uint64_t word;
@@ -226,7 +226,7 @@ void run_parts(const MergeStep& step, const Place& place, int64_t begin, int64_t
   }
 }
 
-/// One step, split over as many threads as the scratch has room for.
+/// Runs one step on as many threads as the scratch has room for.
 struct StepRun {
   const InPlaceStep& step;
   std::byte* buffer;

@@ -17,12 +17,13 @@
 namespace relayout::cpu {
 
 /// Runs a plan. `buffer` points at element 0 of both layouts and holds plan.buffer_bytes(). `scratch` has at least
-/// plan.scratch_bytes() bytes, anywhere and not in the buffer; as many threads work at once as it has room for. No heap
-/// beyond the thread pool's.
+/// plan.scratch_bytes() bytes outside the buffer, at any alignment; as many threads work at once as it has room for.
+/// Allocates nothing but what the thread pool does.
 void run(const InPlacePlan& plan, void* buffer, std::span<std::byte> scratch, const RunOptions& options = {}) noexcept;
 
-/// The checked form: makes the plan, allocates its scratch for all threads, and runs it. Error{buffer_too_small} gives
-/// need and have in bytes; errors of InPlacePlan::make, `unsupported` where there is no plan in place.
+/// The checked form: makes the plan, allocates its scratch for all threads, and runs it. Errors: buffer_too_small,
+/// which names the bytes needed and given, and those of InPlacePlan::make, such as `unsupported` where there is no
+/// in-place plan.
 void reorder_in_place(const TensorDesc& src_desc, const TensorDesc& dst_desc, std::span<std::byte> buffer,
                       const Attributes& attributes = {}, const RunOptions& options = {},
                       const InPlaceOptions& in_place = {});

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first word of a file that holds a few bytes; "" where there is none.
+/// The first word of a file of a few bytes; "" if it has none or cannot be read.
 std::string first_word(const fs::path& path) {
   char word[32] = {};
   std::ifstream file(path);
@@ -21,9 +21,9 @@ std::string first_word(const fs::path& path) {
   return word;
 }
 
-/// "32K", "8M", "4096".
+/// Parses a size such as "32K", "8M" or "4096".
 std::optional<int64_t> size_in_bytes(const std::string& text) {
-  static constexpr int64_t kMost = int64_t{1} << 32;  // of any unit: no product overflows
+  static constexpr int64_t kMost = int64_t{1} << 32;  // limits the number before its unit, so that no product overflows
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || value <= 0 || value > kMost) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<int64_t> size_in_bytes(const std::string& text) {
   return unit.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// The smallest and the largest size of a level of cache that is believed.
+/// The smallest and the largest plausible size of a level of cache.
 struct Range {
   int64_t least, most;
   bool has(int64_t bytes) const { return bytes >= least && bytes <= most; }

@@ -51,9 +51,9 @@ void gather_region(Block block) {
   if (block.rows - r == 1) rows(std::integral_constant<int, 1>(), r);
 }
 
-/// Gathers rows that are one axis (or columns, where these are longer) by a constant step instead of a list. False, and
-/// nothing is done, where they are several axes. Past the cache, where runs go backwards, the next run is prefetched:
-/// the processor cannot tell where it starts.
+/// Gathers rows that are one axis (or columns, where these are longer) by a constant step instead of a list. Does
+/// nothing and returns false where they are several axes. Past the cache, where runs go backwards, the next run is
+/// prefetched, because the processor cannot predict where it starts.
 template <typename T>
 bool gather_runs(const RunContext& context, const BoxPlan& box, const Block& block) {
   constexpr int64_t kFewSteps = 4, kRunBytes = 512;
@@ -128,8 +128,8 @@ void copy_block(const RunContext& context, const BoxPlan& box, const Block& bloc
                        block.cols, bytes, block.ahead);
 }
 
-/// Whether columns of `bytes` bytes follow each other in the source. The last column is checked too, as its place may
-/// be that of the next row's first one (see run_joined()).
+/// Whether columns of `bytes` bytes follow each other in the source. The last column is checked too, because it may
+/// belong to the next row (see run_joined()).
 bool columns_follow(const BoxPlan& box, const Block& block, int64_t bytes) {
   const int64_t last = block.cols - 1;
   return last > 0 && box.cols.size() == 1 && block.src_cols[1] - block.src_cols[0] == bytes &&
@@ -137,7 +137,7 @@ bool columns_follow(const BoxPlan& box, const Block& block, int64_t bytes) {
 }
 
 /// Transposes past the cache where the columns of the source, or the rows of the destination, are lines or halves of
-/// lines that follow each other. False, and nothing is done, where they are not or there is no kernel for it.
+/// lines that follow each other. Elsewhere, or without a kernel for it, does nothing and returns false.
 bool transpose_dense(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
   const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
   if (row_bytes % kCacheLine == 0 && columns_follow(box, block, col_bytes)) {
@@ -163,7 +163,7 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
                                                    block.dst_cols,
                                                    tile_shape(box, block.rows, block.cols, box.dst_ahead));
   }
-  // A few rows or columns are (de)interleaved, for which the block need not be made dense first.
+  // A few rows or columns are (de)interleaved, and for that the block need not be packed first.
   const bool few =
       !block.lines && box.shuffle == 1 &&
       (interleaves(context.kernels, box, block, bytes) || deinterleaves(context.kernels, box, block, bytes));

@@ -1,5 +1,5 @@
-// Unpacking and packing the elements of a block: its lists of rows and columns are cut into stretches of elements that
-// follow each other in memory.
+// Unpacking and packing the elements of 4 bits of a block. Elements that follow each other in memory form a stretch,
+// and each stretch is unpacked or packed at once.
 #include "relayout/cpu/nibbles.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Stretches {
 
   bool longer_than(const Stretches& other) const { return entries_ * other.count_ > other.entries_ * count_; }
 
-  /// Calls run(where it starts in memory, index of its first entry, entries) for each stretch.
+  /// Calls run(start in memory, index of the first entry, number of entries) for each stretch.
   template <typename Run>
   void each(Run run) const {
     for (int64_t i = 0; i < count_; ++i) run(list_[first_[i]], first_[i], first_[i + 1] - first_[i]);

@@ -1,4 +1,4 @@
-// Blocks of elements of 4 bits: they are moved by way of a buffer in which each has a byte (internal to cpu).
+// Blocks of elements of 4 bits. They are moved by way of a buffer in which each element has a byte (internal to cpu).
 #pragma once
 
 #include "relayout/cpu/run.h"
@@ -10,8 +10,8 @@ namespace relayout::cpu {
 void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offset, Starts rows, Starts cols,
                    const Block& block, bool sign, std::byte* tile);
 
-/// Writes the low 4 bits of the bytes of `tile` to a block's destination. Where a byte also has another element, that
-/// stays as it is.
+/// Writes the low 4 bits of the bytes of `tile` to a block's destination. Where a byte of the destination also holds an
+/// element of another block, that element stays as it is.
 void put_nibbles(const Kernels& kernels, const std::byte* tile, std::byte* memory, const Block& block);
 
 /// Writes one value to all elements of a block of any size.

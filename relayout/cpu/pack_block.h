@@ -15,10 +15,10 @@ namespace relayout::cpu {
   }
 }
 
-/// Transposes `block` of `box` into elements of `bytes` bytes. pack(rows, col, cols, to, starts) writes columns [col,
-/// col + cols) of `rows`, which is some rows of the block, as dense elements of the destination's type: column i goes
-/// to to + starts[i]. It also prefetches. With block.stream the destination is written past the cache, by `pipelined`
-/// where there is such a kernel.
+/// Transposes `block` of `box` into elements of `bytes` bytes. pack(rows, col, cols, to, starts) copies columns [col,
+/// col + cols) of `rows`, which are some rows of the block, to dense elements of the destination's type: column i goes
+/// to to + starts[i]. pack() also prefetches. With block.stream the destination is written past the cache, by
+/// `pipelined` where there is such a kernel.
 template <typename Pack>
 void transpose_packed(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes,
                       const Pipelined& pipelined, const Pack& pack) {
@@ -30,9 +30,10 @@ void transpose_packed(const RunContext& context, const BoxPlan& box, const Block
   constexpr int64_t kMemory = 8 << 10;
   alignas(64) std::byte memory[kMemory];
   int64_t starts[kCacheLine];
-  // One line of the destination's rows at a time, so that reading and writing take turns often.
+  // As many columns at a time as make one line of a row of the destination, so that reading and writing take turns
+  // often.
   const int64_t most = std::min(kCacheLine / bytes, block.cols);
-  // Past the cache, one line of each column at a time, which is what is fetched ahead.
+  // Past the cache, one line of each column is packed at a time, because that much is fetched ahead.
   const int64_t rows_most =
       block.stream && box.pack ? kCacheLine / bytes : (kMemory / most / kCacheLine - 1) * kCacheLine / bytes;
   if (block.rows > rows_most) {

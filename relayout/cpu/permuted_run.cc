@@ -13,10 +13,10 @@
 namespace relayout::cpu {
 namespace {
 
-/// Describing the lines of a period is worth it where so many periods follow.
+/// Describing the lines of a period is worth it only if at least kLeastPeriods periods are made.
 constexpr int64_t kLeastPeriods = 4;
-/// Where a kernel makes 16 bytes at a time, copying the pieces of a row is as fast if they have so many bytes on
-/// average: through the cache (kShort), and past it (kShortStreamed).
+/// Where a kernel makes only 16 bytes at a time, copying pieces is as fast as permuting if they have this many bytes on
+/// average: kShort through the cache, kShortStreamed past it.
 constexpr int64_t kShort = 4, kShortStreamed = 16;
 /// Runs of fewer bytes are written through the cache: they have too few whole lines.
 constexpr int64_t kShortRun = 64 * kCacheLine;
@@ -58,7 +58,7 @@ bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
   constexpr uint8_t kNoByte = 128;
   line = {};
   if (width_ < kCacheLine) std::ranges::fill(line.index[0], kNoByte);
-  // Its pieces, in the order of the run.
+  // The pieces of the line, in the order of the run.
   struct Piece {
     int64_t from, bytes, in_line;
   };
@@ -106,8 +106,8 @@ bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
     }
     count = left;
   }
-  // The other stretches have no byte of the line. A kernel may read them all the same, so they start where the first
-  // one does or, in a line of padding alone, where something of its row is read.
+  // The other stretches have no byte of the line. A kernel may read them nevertheless, so they must start at readable
+  // memory: where the first stretch starts or, in a line of padding alone, where some piece of its row is read.
   if (stretches == 0)
     line.from[0] = at / row_bytes_ * run_->row_step + std::ranges::find_if(run_->row_sources, reads)->from;
   for (int k = stretches; k < PermutedLine::kStretches; ++k) line.from[k] = line.from[0];
@@ -169,8 +169,8 @@ void PermutedRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin
   }
 }
 
-/// Finds the line of the list that starts as a run's first whole line does, which is `head` bytes after the run's
-/// start. Where no line of the list does, the list is made anew; false where it cannot be made.
+/// Finds the line of the list that has the same pattern as a run's first whole line, which is `head` bytes after the
+/// run's start. If there is none, the list is made anew. False where it cannot be made.
 bool PermutedRun::seek(int64_t head) {
   if (head == head_) return true;
   if (start_ == kNone) return plan_lines(head);
@@ -198,7 +198,7 @@ void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* 
   int64_t head = head_of(dst);
   const int64_t left = joined.after ? head_of(dst + bytes) : 0, rest = left > 0 ? width_ - left : 0;
   if (joined.before) {
-    // Start from the run before, whose last, incomplete line is made here.
+    // This run continues the run before, so it starts with that run's last, incomplete line.
     head += head > 0 ? bytes - width_ : bytes;
     src -= bytes / row_bytes_ * run_->row_step;
     dst -= bytes;
@@ -209,9 +209,9 @@ void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* 
   const int64_t rows = bytes / row_bytes_;
   using Store = PermutedLines::Store;
   lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * run_->row_step);
-  // Incomplete lines are made on the stack and copied where whole lines are written past the cache: a masked store may
-  // touch the line beside its own, even if the mask leaves all of that as it is, and would fetch it into the cache or
-  // displace a line that is just being written. Elsewhere a masked store writes them in place.
+  // Where whole lines are written past the cache, incomplete lines are made on the stack and copied. A masked store in
+  // place may touch the line beside its own, even if the mask excludes all of it, and would fetch that line into the
+  // cache or displace a line that is being written. Elsewhere, masked stores write in place.
   const auto edge = [&](Edge& edge_line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
     const bool apart = past_cache && !gaps_;
     alignas(kCacheLine) std::byte made[kCacheLine];
@@ -244,8 +244,8 @@ bool run_permuted(const RunContext& context, const BoxPlan& box, const Tables& t
   at.seek(begin / region);
   PermutedLineList list;
   PermutedRun run;
-  // The bytes of all blocks count, not just of these: a thread that runs other blocks, which may share lines with
-  // these, must come to the same answer.
+  // The bytes of all blocks count, not only of those of this thread. Another thread may run blocks that share lines
+  // with these, and it must come to the same answer.
   if (!run.plan(context, box, box.blocks * runs * block_steps * row_bytes, list)) return false;
   const bool past_cache = context.plan.streams() && !context.in_tile;
   Starts2 starts(box.rows);

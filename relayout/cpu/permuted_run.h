@@ -1,9 +1,9 @@
 // Runs of rows that are alike: each line of the destination is made straight from the source by byte permutations
 // (internal to cpu).
 //
-// After a few rows, lines hold the same bytes of their rows again: the lines have a *period*. For each line of one
-// period it is found out once where its bytes are read, relative to its rows. A kernel then makes line after line of
-// stretches of the source, with no image in between.
+// After a few rows, lines hold the same bytes of their rows again: the lines have a *period*. Where the bytes of a line
+// are read is found out once for each line of one period, relative to its rows. A kernel then makes line after line of
+// stretches of the source, without an image in the cache.
 //
 //     s8 nChw16c -> nhwc, C = 17: rows of 17 bytes; after 17 lines (64 rows) a row starts at a line again. Each line
 //     has up to 61 bytes of a stretch of the first block of channels, and 3 or 4 of one of the second
@@ -23,9 +23,9 @@ struct PermutedLineList {
 /// Runs of rows that are alike: all runs of a box, or those at the same place of all tiles.
 class PermutedRun {
  public:
-  /// Describes the lines of the rows that run.row_sources says, in `list`; all runs together have `total` bytes. make()
-  /// uses `run` and `list`. False where lines cannot be made so: there is no kernel for it, a line comes from too many
-  /// stretches, or the period is too long, also for `total` to be worth it. Then make() must not be called.
+  /// Describes in `list` the lines of rows as in run.row_sources. All runs together have `total` bytes. `run` and
+  /// `list` must outlive the calls of make(). Returns false, and then make() must not be called, if there is no kernel,
+  /// if a line needs too many stretches, or if the period is too long, absolutely or for `total` bytes.
   bool plan(const RunContext& context, const BoxPlan& run, int64_t total, PermutedLineList& list);
 
   /// Whether the run before, or the run after, continues the rows of a run, in the source as in the destination. The
@@ -34,12 +34,12 @@ class PermutedRun {
     bool before, after;
   };
 
-  /// Whether a run of so many bytes and a run that starts `step` later may be joined.
+  /// Whether a run of `bytes` bytes and a run that starts `step` later may be joined.
   bool joins(const Offsets& step, int64_t bytes) const;
 
-  /// Makes one run of so many bytes, which are whole rows. Its whole lines are written past the cache, if that is asked
-  /// for and rows have no gaps. Other bytes are written by ordinary stores, and only those of the run itself, except in
-  /// a line that it shares with a run that it is joined to.
+  /// Makes one run of `bytes` bytes, which are whole rows. Its whole lines are written past the cache if `past_cache`
+  /// is set and rows have no gaps. Other bytes are written by ordinary stores. No byte outside the run is written,
+  /// except in a line that it shares with a run that it is joined to.
   void make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
             Joined joined = {});
 
@@ -67,7 +67,7 @@ class PermutedRun {
   /// The incomplete lines at the start and at the end of a run, and where in the run's last rows the latter starts.
   struct Edge {
     PermutedLine line;
-    uint64_t written;  // of its bytes, where the run has all
+    uint64_t written;  // the bytes to write if all of them are in the run
   };
   Edge first_, last_;
   int64_t last_at_;

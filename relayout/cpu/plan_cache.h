@@ -1,14 +1,14 @@
-// PlanCache: the plans of reorders that were asked for lately, so that the same reorder is not planned again (internal
-// to cpu; its public face is cached_plan() and what stands beside it in reorder.h).
+// PlanCache: the plans of recent reorders, so that the same reorder is not planned again (internal to cpu;
+// cached_plan() and its neighbours in reorder.h are the public functions).
 //
 //     PlanCache cache(256);
 //     Plan plan = cache.plan(src, dst, attributes);   // made
 //     Plan same = cache.plan(src, dst, attributes);   // found, in less than 100 ns
 //
-// A plan is found where all that it was made from is the same, field by field: both sides' dims, digits, offset0 and
-// types, every attribute, and the instruction set in use. Two spellings of one layout are two entries, as explain()
-// shows the spelling. What is the same for the whole process (the sizes of the caches) and what a plan does not depend
-// on (the number of threads) are not compared.
+// A plan is found if everything that it was made from is equal, field by field: both sides' dims, digits, offset0 and
+// types, every attribute, and the instruction set in use. Two spellings of one layout are two entries, because
+// explain() shows the spelling. The sizes of the caches are not compared, because they are the same for the whole
+// process, nor is the number of threads, on which plans do not depend.
 //
 // Entries are dealt to shards by their hash, each shard with a lock and an order of use of its own; a full shard drops
 // the plan that it has not used for longest. A small cache has one shard, so that its order of use is exact.

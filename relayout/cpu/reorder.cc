@@ -11,7 +11,7 @@
 namespace relayout::cpu {
 namespace {
 
-/// Bytes that are worth a thread: some tens of microseconds of work.
+/// The least bytes that are worth a thread of their own: some tens of microseconds of work.
 constexpr int64_t kGrainBytes = 256 << 10;
 
 struct BoxRun {
@@ -72,7 +72,7 @@ void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const T
   const Plan plan = cached_plan(src_desc, dst_desc, attributes);
   check_size("source", src_desc, src.size());
   check_size("destination", dst_desc, dst.size());
-  // Only the bytes that the tensors have matter.
+  // Only the bytes that the tensors occupy must not overlap; the rest of the buffers may.
   const auto src_used = src.first(static_cast<std::size_t>(src_desc.span_bytes()));
   const auto dst_used = dst.first(static_cast<std::size_t>(dst_desc.span_bytes()));
   if (overlap(src_used, dst_used)) {

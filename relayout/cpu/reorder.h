@@ -23,10 +23,10 @@ namespace relayout::cpu {
 Plan make_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                const Tuning& tuning = {});
 
-/// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold
-/// span_bytes() each, may have any alignment and must not overlap. Both may be null where the
-/// tensor is empty. No heap beyond the thread pool's. Never throws: where the pool
-/// cannot do the work, the calling thread does. A cancelled oneTBB group around the call leaves nothing out.
+/// Runs a plan. `src` and `dst` point at element 0 of their buffers (offset0 is in the plan), hold span_bytes() each,
+/// may have any alignment and must not overlap. Both may be null where the tensor is empty. Allocates nothing but what
+/// the thread pool does. Never throws: if the pool cannot do the work, the calling thread does it. All work is done
+/// even inside a cancelled oneTBB group.
 void run(const Plan& plan, const void* src, void* dst, const RunOptions& options = {}) noexcept;
 
 /// The checked form: takes the plan from the plan cache (below), which makes it the first time, and runs it.
@@ -39,8 +39,8 @@ void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const T
 // one for the whole process and may be used from any thread. A plan is used again only for sides and attributes that
 // are equal in every field, under the same instruction set; a hit takes less than 100 ns.
 
-/// Plans that are kept unless set_plan_cache_capacity() says otherwise. When there are more, those go that were not
-/// used for longest. A typical plan takes a few KiB; one of more than 256 KiB is not kept.
+/// Plans that are kept unless set_plan_cache_capacity() says otherwise. A full cache drops the plans that were not used
+/// for longest. A typical plan takes a few KiB; one of more than 256 KiB is not kept.
 inline constexpr int64_t kPlanCacheCapacity = 256;
 
 /// make_plan() with the default Tuning, or the same plan from the cache. Errors: those of Plan::make.
@@ -48,7 +48,7 @@ Plan cached_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes&
 
 /// Drops all plans of the cache and sets its counts of hits and misses to 0. Plans that somebody holds stay valid.
 void clear_plan_cache();
-/// Drops all plans, and keeps up to so many from now on; 0 or less turns the cache off.
+/// Drops all plans, and keeps up to `plans` of them from now on. 0 or less turns the cache off.
 void set_plan_cache_capacity(int64_t plans);
 int64_t plan_cache_capacity();
 
@@ -65,8 +65,8 @@ PlanCacheStatistics plan_cache_statistics();
 std::string_view isa();
 /// The instruction sets that this machine can run, worst first ("scalar" is always there).
 std::vector<std::string_view> available_isas();
-/// Forces one of available_isas(), or the default with "". Error{unsupported} lists them.
-/// Not while a reorder runs.
+/// Forces one of available_isas(), or the default with "". Error{unsupported} lists them. Must not be called while a
+/// reorder runs.
 void set_isa(std::string_view name);
 /// Threads that `threads = 0` gives; 1 in a build without oneTBB.
 int default_threads();

@@ -34,8 +34,8 @@ void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tab
   });
 }
 
-/// Runs blocks that interleave a few columns, or deinterleave a few rows, through the cache: the kernel is chosen, and
-/// its list made, once for all blocks. False, and nothing is done, where a box does neither.
+/// Runs blocks that interleave a few columns, or deinterleave a few rows, through the cache. The kernel is chosen, and
+/// its list made, once for all blocks. For other boxes, does nothing and returns false.
 bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   if (box.rows.size() != 1 || box.cols.size() != 1) return false;
   const Axis &row = box.rows[0], &col = box.cols[0];
@@ -62,8 +62,8 @@ bool run_interleaved(const RunContext& context, const BoxPlan& box, const Tables
   return true;
 }
 
-/// Runs a transposition through the cache whose blocks are whole regions: with one kernel and the same lists for all
-/// blocks. False, and nothing is done, where a box is something else.
+/// Runs a transposition through the cache whose blocks are whole regions, with one kernel and the same lists for all
+/// blocks. For other boxes, does nothing and returns false.
 bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   const bool cached = !context.plan.streams() || context.in_tile;
   if (box.shape != KernelShape::transpose || !cached || context.converts() || box.shuffle > 1 || box.row_run > 0 ||
@@ -84,8 +84,8 @@ bool run_regions(const RunContext& context, const BoxPlan& box, const Tables& ta
 
 /// Whether rows that are as long as whole lines, but do not start at lines, can be *joined*: they follow each other in
 /// the destination, so that the last line of a row is completed by the start of the next row. Then blocks are moved on
-/// by some columns so that they start at lines, and kernels write whole lines only. Short rows of small regions are not
-/// joined but put together in the cache: the first line and the last row, which are made each by itself, would take
+/// by some columns so that they start at lines, and kernels write only whole lines. Short rows of small regions are not
+/// joined but put together in the cache, because the first line and the last row, which are made separately, would take
 /// longer than all the rest.
 bool rows_join(const RunContext& context, const BoxPlan& box) {
   const int64_t bytes = box.piece[kDst], row_bytes = box.col_count * bytes;
@@ -132,11 +132,11 @@ void run_listed(const RunContext& context, const BoxPlan& box, const Tables& tab
   Starts2 rows(box.rows), cols(box.cols);
   const bool bytes[] = {box.unit_bits[kSrc] == 8, box.unit_bits[kDst] == 8};
   const bool one_column = box.long_runs && bytes[kSrc] && bytes[kDst];
-  // So many more columns than its own complete the last line of a block.
+  // How many columns beyond its own a block needs at most to complete its last line.
   const int64_t piece = std::max<int64_t>(1, box.piece[kDst]);
   const int64_t extra_cols = context.plan.streams() ? ceil_div(kMaxExtra, piece) : 0;
-  // Where each strip prefetches the next one, the last strip of a panel prefetches the first one of the next panel or
-  // region.
+  // Each strip prefetches the next one; so the last strip of a panel must prefetch the first strip of the next panel or
+  // region, which may lie elsewhere.
   const int64_t over = box.ahead - box.block_rows * box.piece[kSrc];
   const bool by_strips =
       box.ahead > 0 && box.dense_rows && (box.cols.size() == 1 || box.panels == 1) && over >= 0 && over < kMaxExtra;
