@@ -40,7 +40,8 @@ class Words {
       b = (b ^ words_[k + 1]) * 0xd1b54a32d192ed03u;
     }
     if (k < size_) a = (a ^ words_[k]) * 0x9e3779b97f4a7c15u;
-    // Products carry upwards only: the upper halves, which depend on all bits, go down.
+    // In a product, only the upper bits depend on all bits of the factors. So the upper half is mixed into the lower
+    // half, which chooses the bucket.
     const uint64_t both = a ^ std::rotl(b, 32);
     return (both ^ both >> 32) * 0xa0761d6478bd642fu >> 8;
   }

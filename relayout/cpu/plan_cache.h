@@ -61,24 +61,26 @@ class PlanCache {
     Entry* next = nullptr;               // in its bucket
   };
   using Entries = std::list<Entry>;
-  /// What is asked for: all of it as words, but for the values of attributes, which are null where there are none.
+  /// What a plan is looked up by: everything that it is made from as words, and the values of attributes, which are
+  /// null where there are none.
   struct Key {
     std::span<const uint64_t> words;
     const Attributes* values;
     uint64_t hash;
   };
-  /// Its own cache lines, so that threads that use different shards do not wait for each other.
+  /// Each shard has cache lines of its own, so that threads that use different shards do not wait for each other.
   struct alignas(128) Shard {
     mutable std::mutex mutex;
     std::size_t capacity = 0;
     int64_t hits = 0, misses = 0;
     Entries entries;  // those used last first
-    /// A power of two of chains, by the lowest bits of the hash; empty where the capacity is 0.
+    /// Chains of entries, chosen by the lowest bits of the hash, so that their number is a power of two. Empty where
+    /// the capacity is 0.
     std::vector<Entry*> buckets;
 
     Entry*& bucket(uint64_t hash) { return buckets[hash & (buckets.size() - 1)]; }
 
-    /// The plan of that key, which is then the one used last, or null.
+    /// Returns the plan of the key and marks it as the one used last; null if there is none.
     const Plan* find(const Key& key);
     /// Keeps a plan, the only element of `made`, as the one used last.
     void insert(Entries& made);
@@ -87,7 +89,7 @@ class PlanCache {
     void drop_all();
   };
 
-  /// Shards of a cache of at least kShards * kLeastShare plans; a smaller one has one.
+  /// A cache of at least kShards * kLeastShare plans has kShards shards; a smaller one has one shard.
   static constexpr std::size_t kShards = 8, kLeastShare = 8;
   /// Buckets of one shard at most: a larger cache has longer chains.
   static constexpr std::size_t kMaxBuckets = 1 << 16;

@@ -24,7 +24,7 @@ struct RunContext {
   std::byte* dst;
   /// Within a tile or a stage: the index in the plan's attribute values that the offsets of the box count from.
   int64_t attribute = 0;
-  /// What is written is an image of a tile in the cache, so that it is not written past the cache.
+  /// The destination is the image of a tile in the cache, so it is not written past the cache.
   bool in_tile = false;
   /// This is a stage that moves bits, although the plan converts.
   bool moves = false;
@@ -37,8 +37,8 @@ struct RunContext {
 inline constexpr int64_t kMaxExtra = 64;
 inline constexpr int64_t kMaxListed = kMaxBlockSide + kMaxExtra;
 
-/// The rows, or the columns, of a region that one block has: `most` from index `begin` on, fewer at the end of the
-/// region, which has `total`.
+/// Which rows (or columns) of a region one block has: `most` from index `begin` on, or fewer at the end of the region.
+/// The region has `total`.
 struct IndexRange {
   int64_t begin, most, total;
 
@@ -57,32 +57,32 @@ struct Block {
   Offsets offset;  // of the first piece; kAttribute: into the plan's attribute values
   Starts src_rows, src_cols, dst_rows, dst_cols;
   int64_t rows, cols;
-  /// The source is prefetched so many bytes ahead. 0 means that it is not or, past the cache, that it is as the box
-  /// says.
+  /// How many bytes ahead the source is prefetched. 0 means that it is not prefetched or, past the cache, that
+  /// BoxPlan::ahead holds.
   int64_t ahead = 0;
   /// The kernel shall write past the cache: rows start at lines of the destination and are whole lines, or make whole
   /// lines one after the other.
   bool stream = false;
-  /// Where this is not null, the kernel shall write past the cache although rows start anywhere in lines. It says which
-  /// columns of its region the block has.
+  /// If this is not null, the kernel shall write past the cache although rows start anywhere in lines; it then says
+  /// which columns of the region the block has.
   const IndexRange* lines = nullptr;
 };
 
 /// Some rows and columns of a block, from (row, col) on.
 Block sub_block(const BoxPlan& box, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
-/// Runs blocks [begin, end) of a box. Disjoint ranges of blocks write disjoint bytes, so that threads can run them at
-/// once; except where the destination's units are nibbles, of which two blocks may share a byte.
+/// Runs blocks [begin, end) of a box. Disjoint ranges of blocks write disjoint bytes, so threads can run them at the
+/// same time. The exception is a destination of nibbles, where two blocks may share a byte.
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
-/// Runs one block, which has `rows` and `cols` of its region, in whichever way suits it.
+/// Runs one block, which has `rows` and `cols` of its region: past the cache or through it, as suits the block.
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
                const IndexRange& cols);
 
 /// Runs tiles [begin, end) of a box with nested runs (tiles.cc).
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
-/// What the kernel of tiles of registers is told about a block of so many rows and columns.
+/// What the kernel of tiles of registers is told about a block of `rows` rows and `cols` columns.
 inline TileShape tile_shape(const BoxPlan& box, int64_t rows, int64_t cols, int64_t dst_ahead) {
   return {rows,
           cols,
@@ -108,15 +108,15 @@ inline int64_t to_line(const std::byte* at) {
 /// Runs one block through the cache: bits are moved (move_block.cc), or values are converted (cast_block.cc).
 void move_block(const RunContext& context, const BoxPlan& box, const Block& block);
 void cast_block(const RunContext& context, const BoxPlan& box, const Block& block);
-/// Calls one or the other, with the source prefetched as far ahead as the plan says.
+/// Runs one block through the cache by move_block() or cast_block(), with the source prefetched as far ahead as the
+/// plan says.
 void make_block(const RunContext& context, const BoxPlan& box, const Block& block);
 /// Whether the kernels of a box prefetch as they read (Block::ahead, which make_block() sets where it is 0).
 bool fetches(const RunContext& context, const BoxPlan& box);
 /// Transposes elements of `bytes` bytes with the kernel that suits the block.
 void transpose_by_kernel(const RunContext& context, const BoxPlan& box, const Block& block, int64_t bytes);
 /// Whether transpose_by_kernel() interleaves a few columns into rows that follow each other, or deinterleaves columns
-/// of a few rows, by a kernel for that number of columns or rows: they would not fill a tile of a transposition. The
-/// first function has the same answer for all blocks of a box.
+/// of a few rows, by a kernel for that number of columns or rows. So few would not fill a tile of a transposition.
 bool interleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes);
 bool deinterleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes);
 /// The most columns that kernels interleave while they convert.
@@ -124,8 +124,8 @@ inline constexpr int64_t kMostConverted = 4;
 /// Whether cast_block() converts the columns of a box before it transposes them; it can then write past the cache.
 bool narrows(const RunContext& context, const BoxPlan& box);
 
-/// Converts a block and writes it past the cache at once: long runs at any address and, with block.stream set, other
-/// shapes. False, and nothing is done, where there is no kernel for these values or this shape.
+/// Converts a block and writes it straight past the cache: long runs at any address and, with block.stream set, other
+/// shapes. Without a kernel for these types or this shape, does nothing and returns false.
 bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& block);
 
 /// Whether the blocks of a box are written past the cache; and runs one such block (stream_block.cc).
@@ -138,15 +138,15 @@ inline std::size_t log2_size(int64_t bytes) {
 }
 
 /// The kernel of a table that interleaves `few` columns of `many` rows (or deinterleaves `few` rows of `many` columns),
-/// or null. The kernels of more than four work by whole registers, so that they need `many` to fill one.
+/// or null. Kernels for more than four columns (rows) work by whole registers, so `many` must fill one.
 template <typename Table>
 auto few_kernel(const Table& table, int64_t few, int64_t many, int64_t bytes) {
   const bool has = few >= 2 && few <= kMostInterleaved && (few <= 4 || many * bytes >= 64);
   return has ? table[static_cast<std::size_t>(few - 2)][log2_size(bytes)] : nullptr;
 }
 
-/// Whether each region of a box is one block that is deinterleaved by such a kernel of more than four rows. These
-/// kernels write no byte outside their block even past the cache, wherever rows start.
+/// Whether each region of a box is one block that is deinterleaved by a kernel for more than four rows. Even past the
+/// cache, these kernels write no byte outside their block, wherever rows start.
 inline bool deinterleaves_whole(const RunContext& context, const BoxPlan& box) {
   return box.shape == KernelShape::transpose && !context.converts() && box.shuffle == 1 && box.row_run == 0 &&
          box.row_count > 4 && box.rows.size() == 1 && box.cols.size() == 1 && box.strips == 1 && box.panels == 1 &&
@@ -154,8 +154,8 @@ inline bool deinterleaves_whole(const RunContext& context, const BoxPlan& box) {
          few_kernel(context.kernels.deinterleave_stream, box.row_count, box.col_count, box.piece[kSrc]) != nullptr;
 }
 
-/// Runs so many rows and columns of a strided box, from the first ones on. Inline, as a small reorder is little more
-/// than this.
+/// Runs `rows` rows and `cols` columns of a strided box, from the first ones on. Inline, because a small reorder does
+/// little more than this.
 inline void run_strided(const Kernels& kernels, const BoxPlan& box, const std::byte* src, std::byte* dst, int64_t rows,
                         int64_t cols) {
   const Axis &row = box.rows[0], &col = box.cols[0];

@@ -1,5 +1,6 @@
-// Conversions by stages (BoxPlan::stage): at each turn of the loops one stage converts some of the tensor into memory
-// in the first-level cache, and the others move it from there; or the other way round.
+// Conversions by stages (BoxPlan::stage). At each turn of the loops, one stage converts some of the tensor into memory
+// in the first-level cache, and the others move the result to the destination. With converts_last, the others move
+// first, into that memory, and the last stage converts from there.
 #include "relayout/cpu/steps.h"
 
 namespace relayout::cpu {
@@ -19,7 +20,7 @@ class StageBoxes {
     for (std::size_t p = 0; p < box.nested.size(); ++p) add(box.nested[p], boxes_[p]);
     if (streams_) boxes_[box.nested.size() - 1].region.stream = true;
     if (box.converts_last || !past_cache(context)) return;
-    // The stages that move last write past the cache where they write whole lines.
+    // Where the stages that move come last, they write past the cache if they write whole lines.
     for (std::size_t p = 1; p < box.nested.size(); ++p) {
       boxes_[p].region.stream = boxes_[p].listed && moves_lines(context, box, box.nested[p]);
       streams_ = streams_ || boxes_[p].region.stream;
@@ -94,7 +95,7 @@ struct Groups {
   uint8_t pattern[kMaxStageGroup] = {};
 
   explicit Groups(const BoxPlan& box) {
-    // The other way round where the conversion comes last.
+    // Where the conversion comes last, groups are transposed in the other direction.
     const int64_t rows = box.converts_last ? box.group_cols : box.group_rows;
     const int64_t cols = box.converts_last ? box.group_rows : box.group_cols;
     for (int64_t c = 0; c < cols; ++c) {
@@ -106,7 +107,7 @@ struct Groups {
 }  // namespace
 
 void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  // Groups move down by a line.
+  // Regrouping moves the groups down by kMaxStageGroup bytes, and may read and write as many bytes past the last group.
   alignas(64) std::byte memory[kMaxStageBytes + 2 * kMaxStageGroup];
   const Groups groups(box);
   std::byte* const before = groups.bytes > 0 ? memory + kMaxStageGroup : memory;
@@ -120,7 +121,7 @@ void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tab
     inside.attribute = context.attribute + at.offsets[kAttribute];
     bool grouped = groups.bytes > 0;
     for (std::size_t p = 0; p < box.nested.size(); ++p) {
-      // One part to or from the tensors' memory, the others to or from what lies in between.
+      // A stage goes either from the source to `memory`, or from there to the destination.
       const bool from_src = box.converts_last ? p < converting : p == 0;
       inside.moves = p != converting;
       inside.src = from_src ? context.src + at.offsets[kSrc] : memory;

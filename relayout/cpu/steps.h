@@ -7,7 +7,7 @@
 
 namespace relayout::cpu {
 
-/// A position in the loops of a box. A step adds to the offsets, which are never computed anew.
+/// A position in the loops of a box. A step adds to the offsets and does not compute them anew.
 struct Odometer {
   const BoxPlan& box;
   const Tables& tables;
@@ -43,7 +43,7 @@ struct Odometer {
     }
   }
 
-  /// The source's offset after next(), provided that all axes are affine. After the last position, that of the first.
+  /// The source's offset after next(), if all axes are affine. After the last position comes the first one.
   int64_t next_src() const {
     int64_t offset = offsets[kSrc];
     for (std::size_t l = box.loops.size(); l-- > 0;) {
@@ -111,9 +111,9 @@ struct Dense {
   }
 };
 
-/// Lists where `count` indices of fused axes start, from `begin` on, in bytes from where the first of them starts,
-/// which is returned. What is listed of inner axes is repeated for the steps of the outer ones, which is one fast loop
-/// for axes however short.
+/// Lists where `count` indices of fused axes start, from index `begin` on. The entries are bytes from where the first
+/// index starts; that place is returned. The list of the inner axes is repeated for each step of an outer axis, so that
+/// one fast loop does axes of any length.
 inline std::array<int64_t, 2> list_starts(const Axes& axes, int64_t begin, int64_t count,
                                           const std::array<int64_t*, 2>& lists) {
   std::array<int64_t, 2> first{};

@@ -1,10 +1,10 @@
-// Stopwatch: where everything that decides by run times gets them from.
+// Stopwatch: measures run times for all code that decides by them.
 //
 //     const RunTime taken = system_stopwatch().time([&] { cpu::run(plan, src, dst); });
 //
-// The system's stopwatch reads the clocks of the machine, and its times differ from run to run. A test gives a
-// stopwatch of its own, whose times are written down beforehand (tests/support/fake_stopwatch.h): what is decided by
-// run times is then the same on every machine, however busy it is.
+// The system's stopwatch reads the clocks of the machine, and its times differ from run to run. A test passes a
+// stopwatch with times written down beforehand (tests/support/fake_stopwatch.h), so that decisions by run times are the
+// same on every machine, however busy it is.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace relayout::cpu {
 struct RunTime {
   /// Microseconds from the start to the end.
   double us = 0;
-  /// Microseconds of these that the calling thread was on a core.
+  /// How many of these microseconds the calling thread was on a core.
   double on_core_us = 0;
   /// How often a thread of this process had to leave its core to another process.
   int64_t interruptions = 0;

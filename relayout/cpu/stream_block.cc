@@ -19,8 +19,8 @@ namespace {
 
 /// How many bytes ahead a copy prefetches, beyond what the processor prefetches by itself in a linear read.
 constexpr int64_t kCopyAhead = 2 << 10;
-/// Lines of at most so many columns are copied side by side. Lines of more columns, where these lie pages apart,
-/// compete for few sets of the first-level cache, so that what the processor fetches ahead does not stay in it.
+/// Lines of at most kLinesBeside columns are copied side by side. If columns lie pages apart, lines of more columns
+/// compete for few sets of the first-level cache, so that lines that the processor fetches ahead are lost.
 constexpr int64_t kLinesBeside = 8;
 /// The most bytes and rows of an image, and the bytes of a row that are made at a time.
 constexpr int64_t kImage = 40 << 10;
@@ -39,8 +39,8 @@ bool copies_pieces(const RunContext& context, const BoxPlan& box) {
          box.piece[kDst] >= kSmallPiece;
 }
 
-/// Copies pieces of half a line by whole lines, where on one side two pieces make a line and lines follow each other,
-/// and on the other side each piece lies by itself. False, and nothing is done, where the pieces do not lie so.
+/// Copies pieces of half a line by whole lines: on one side two pieces make a line and the lines follow each other, on
+/// the other side each piece lies by itself. Where pieces lie otherwise, does nothing and returns false.
 bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
   const auto split = context.kernels.split_lines[5];
   const auto join = context.kernels.join_lines[5];
@@ -61,8 +61,8 @@ bool copy_pairs(const RunContext& context, const BoxPlan& box, const Block& b) {
 
 /// Copies pieces past the cache. Where they are whole lines, or fractions of lines that start at multiples of their
 /// size, the shorter of rows and columns is the inner loop, so that the source is read, or the destination written, in
-/// a few places side by side. Not so where pieces are quarters of lines of more than four rows: that would leave too
-/// many lines incomplete at a time, unless the kernel puts them together in registers.
+/// a few places side by side. The exception is pieces of a quarter of a line in more than four rows. Too many lines
+/// would be incomplete at a time, unless the kernel puts them together in registers.
 void copy_pieces(const RunContext& context, const BoxPlan& box, const Block& b) {
   if (copy_pairs(context, box, b)) return;
   const int64_t bytes = box.piece[kDst], unit = std::min(bytes, kCacheLine);
@@ -95,8 +95,8 @@ bool writes_partial_lines(const BoxPlan& box, const Block& block) {
          std::ranges::all_of(box.rows, even) && std::ranges::all_of(box.loops, even);
 }
 
-/// Runs a block by kernels that write whole lines from registers. False, and nothing is done, where rows do not start
-/// at lines or there is no such kernel.
+/// Runs a block by kernels that write whole lines from registers. If rows do not start at lines, or there is no such
+/// kernel, does nothing and returns false.
 bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   const Kernels& kernels = context.kernels;
   const bool converts = context.converts();
@@ -142,7 +142,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   return false;
 }
 
-/// The same where rows start anywhere in lines.
+/// Does the same for rows that start anywhere in lines.
 bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const IndexRange& cols) {
   const bool converts = context.converts();
   const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kCacheLine / bytes) - cols.begin;
@@ -159,9 +159,9 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
   context.kernels.copy_stream(image + begin, kFirst, kFirst, dst + begin, kFirst, kFirst, 1, 1, end - begin, 0);
 }
 
-/// Runs a block whose rows follow each other in the destination: an image of the whole run is made and written. Of the
-/// lines that it shares with other blocks, this one writes only its own bytes, through the cache; these lines are
-/// prefetched while the image is made, as a store that waits for its line holds up all stores after it.
+/// Runs a block whose rows follow each other in the destination: an image of the whole run is made and written. In
+/// lines that it shares with other blocks, the block writes only its own bytes, through the cache. A store that waits
+/// for its line holds up all stores after it, so these lines are prefetched while the image is made.
 [[gnu::noinline]] void stream_run(const RunContext& context, const BoxPlan& box, Block block) {
   alignas(kPage) std::byte memory[kMaxRunBytes + kCacheLine];
   std::byte* const dst = block.dst;
@@ -173,8 +173,8 @@ void write_lines(const RunContext& context, const std::byte* image, std::byte* d
   write_lines(context, block.dst, dst, 0, bytes);
 }
 
-/// Which of `bytes` bytes at dst a block writes, where `more` bytes can follow: those from the first line that starts
-/// in the block to the end of the last one.
+/// Which bytes a block writes of its `bytes` bytes at dst and the `more` bytes that can follow: from the first line
+/// that starts in the block to the end of the last line that does.
 struct Own {
   int64_t begin, end;
 };
@@ -183,7 +183,7 @@ Own own(const std::byte* dst, int64_t bytes, int64_t more, bool first) {
   return {std::min(first ? 0 : to_line(dst), end), end};
 }
 
-/// So many columns that their bytes are whole lines, about `bytes` bytes.
+/// The number of columns of about `bytes` bytes whose bytes are whole lines.
 int64_t whole_lines(int64_t piece, int64_t bytes) {
   const int64_t unit = kCacheLine / std::gcd(piece, kCacheLine);
   return ceil_div(std::max<int64_t>(1, bytes / piece), unit) * unit;
@@ -205,7 +205,7 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
   int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
   // All passes have about as many rows.
   most = ceil_div(block.rows, ceil_div(block.rows, most));
-  // Groups of the source that are permuted are read whole.
+  // Groups of the source that are permuted must be read whole.
   if (box.shuffle > 1 && box.shape == KernelShape::transpose) most = std::max<int64_t>(16, most / 16 * 16);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
   for (int64_t row = 0; row < block.rows; row += most) {
@@ -229,7 +229,7 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
       } else {
         for (int64_t r = 0; r < rows; ++r) {
           const int64_t carried = made[r] - starts[r];
-          // The first line belongs to the block before, if there is one.
+          // An incomplete first line belongs to the block before, if there is one.
           const int64_t begin = col > 0 ? 0 : cols.begin == 0 ? carried : carried > 0 ? kCacheLine : 0;
           int64_t end = tile_bytes;
           if (last) end = carried + own(dst + lines[r] + carried, (block.cols - col) * piece, extra * piece, false).end;

@@ -45,7 +45,7 @@ class LineTransposition {
     const int64_t tile = 16 / bytes_, most = box_.pack && !pipelined_.kernel ? kCacheLine / bytes_
                                                                              : std::max(kCacheLine, kRowBytes / bytes_);
     for (int64_t row = 0; row < block_.rows;) {
-      // Last rows that would be less than a tile go with the rows before them.
+      // If fewer rows than a tile would be left at the end, they are done with the rows before them.
       const int64_t rest = block_.rows - row, rows = rest < most + tile ? rest : most;
       run_rows(sub_block(box_, block_, row, rows, 0, block_.cols));
       row += rows;
@@ -54,11 +54,11 @@ class LineTransposition {
 
  private:
   static constexpr bool kPacks = !std::is_null_pointer_v<Pack>;
-  /// At a time, rows have so many bytes (or there are as many rows as a line has bytes), and 16 more where the last
-  /// rows would be less than a tile.
+  /// The bytes of rows that are done at a time, in the source (or as many rows as a line has bytes). The last rows have
+  /// up to 16 bytes more, if less than a tile would be left.
   static constexpr int64_t kRowBytes = 256, kMostBytes = kRowBytes + 16;
-  /// Columns are fetched so many ahead, a line of columns at a time: the processor drops some of many prefetches at
-  /// once.
+  /// How many columns ahead columns are fetched. They are fetched a line of columns at a time, because the processor
+  /// drops some of many prefetches at once.
   static constexpr int64_t kLater = 128;
   /// Columns of the dense copy are an odd number of lines apart, so that they do not compete for few sets of the cache.
   static constexpr int64_t kPitch = kRowBytes + kCacheLine;
@@ -92,7 +92,7 @@ class LineTransposition {
     put_tails(sub, whole_cols);
   }
 
-  /// In one go; but the heads are put after the first line.
+  /// Transposes all whole lines by the pipelined kernel, with few calls. The heads are put after the first call.
   void run_pipelined(const Block& sub, int64_t whole_cols) {
     constexpr int64_t kMost = 256;
     for (int64_t col = 0; col < whole_cols;) {
@@ -113,7 +113,7 @@ class LineTransposition {
                                               sub.rows, count, ahead);
   }
 
-  /// Columns made dense.
+  /// Copies columns to dense memory.
   void pack(const Block& sub, int64_t col, int64_t count) {
     if constexpr (kPacks) {
       if (box_.ahead == 0) {
@@ -123,7 +123,8 @@ class LineTransposition {
     }
   }
 
-  /// A column that is read next, into the second level. By force, as gcc drops calls that only prefetch.
+  /// Prefetches a column that is read next into the second level. Inlined by force, as gcc drops calls of a function
+  /// that only prefetches.
   [[gnu::always_inline]] void fetch(const Block& sub, int64_t col) const {
     const std::byte* from = sub.src + sub.src_cols[col];
     const int64_t bytes = sub.rows * box_.piece[kSrc];

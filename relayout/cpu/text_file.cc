@@ -128,7 +128,7 @@ void read_own_entries(const EntryFile& file, const fs::path& path, std::string_v
 
 void replace_text(const fs::path& path, std::string_view text) {
   io::NewFile file = io::NewFile::make(target_of(path));
-  // Others may read what was measured, whatever the umask.
+  // Other users may read measured results, whatever the umask.
   if (::fchmod(file.descriptor(), 0644) != 0) fail_io("write", path, errno);
   file.write(std::as_bytes(std::span(text)));
   file.publish(/*overwrite=*/true);

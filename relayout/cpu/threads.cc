@@ -18,8 +18,8 @@
 namespace relayout::cpu {
 namespace {
 
-/// The work in parts, and which of them are done. On the stack: nothing here can fail. Its own atomics order what
-/// threads see of each other's memory, so that checkers that cannot look into oneTBB see it too.
+/// The work in parts, and which parts are done. It lives on the stack, so that nothing here can fail. It orders memory
+/// between threads by atomics of its own, so that race checkers that cannot look into oneTBB see the order.
 class Parts {
  public:
   static constexpr int64_t kMost = 1024;
@@ -40,7 +40,7 @@ class Parts {
     done_[static_cast<std::size_t>(part)].store(true, std::memory_order_release);
   }
 
-  /// Does what is not done. Only while no other thread runs parts.
+  /// Does the parts that are not done. To be called only while no other thread runs parts.
   void finish() noexcept {
     for (int64_t part = 0; part < count_; ++part) {
       if (!done_[static_cast<std::size_t>(part)].load(std::memory_order_acquire)) run(part);
@@ -57,7 +57,7 @@ class Parts {
   std::atomic<bool> ready_{false};
 };
 
-/// Up to so many parts of the least size for each thread are little work.
+/// Work of up to kFewParts parts of the least size for each thread counts as little.
 constexpr int64_t kFewParts = 16;
 
 void run_on(const ThreadPool& pool, int threads, Parts& parts) {
@@ -78,7 +78,7 @@ void run_on_tbb(Parts& parts, int threads, bool fixed) {
     for (int64_t part = range.begin(); part < range.end(); ++part) parts.run(part);
   };
   const auto split = [&] {
-    // Isolated: a cancelled group around the caller is no reason to leave out work.
+    // Isolated, so that cancelling a group around the caller does not leave out work.
     tbb::task_group_context context(tbb::task_group_context::isolated);
     const tbb::blocked_range<int64_t> all(0, parts.count());
     if (fixed)
@@ -113,7 +113,8 @@ void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void 
   if (options.threads == 1 || tasks <= grain || !(options.pool || has_threads())) return body(state, 0, tasks);
   const bool all = options.threads <= 0 || (!options.pool && options.threads > default_threads());
   const int threads = all ? default_threads() : options.threads;
-  // What is little has a part for each thread; of much, more parts even out who is late.
+  // Little work is split into one part for each thread. Much work is split into more parts, so that the other threads
+  // take over from a slow one.
   const bool fixed = options.pool || tasks / grain <= kFewParts * threads;
   Parts parts(tasks, grain, fixed ? threads : Parts::kMost, body, state);
   try {
@@ -122,7 +123,8 @@ void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void 
     else
       run_on_tbb(parts, threads, fixed);
   } catch (...) {
-    // The pool ran out of memory or threads. It waits for the tasks it started before it throws.
+    // The pool ran out of memory or threads. Before it throws, it waits for the tasks that it started; finish() does
+    // the rest.
   }
   parts.finish();
 }

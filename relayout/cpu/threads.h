@@ -5,8 +5,8 @@
 
 namespace relayout::cpu {
 
-/// Threads that are not oneTBB's: those of the runtime that the caller's other work uses, so that two pools need not
-/// share the cores (each one's threads wait for work by spinning, on cores that the other's need).
+/// A pool of threads that is not oneTBB's, but belongs to the runtime that the caller's other work uses. Two pools
+/// should not share the cores, because threads of each wait for work by spinning on cores that the other pool needs.
 class ThreadPool {
  public:
   virtual ~ThreadPool() = default;
@@ -16,17 +16,17 @@ class ThreadPool {
 };
 
 struct RunOptions {
-  /// Threads to use at most; 0 or less is all that oneTBB has, and so is more than that where there is no pool. Small
-  /// work uses fewer.
+  /// The most threads to use. 0 or less stands for all that oneTBB has, which is also the limit where `pool` is null.
+  /// Small work uses fewer.
   int threads = 0;
-  /// Whose threads; null: oneTBB's. Must stay while it runs.
+  /// The pool whose threads are used; null for oneTBB's. It must live until the call returns.
   const ThreadPool* pool = nullptr;
 };
 
 /// Calls body(state, begin, end) for disjoint ranges that cover [0, tasks), from up to options.threads threads. Each
-/// task is done exactly once, whatever becomes of the pool: what it leaves undone, for want of memory say, is done by
-/// the caller. Ranges are `grain` tasks or more. Serial for one thread, for up to `grain` tasks, and without oneTBB
-/// where there is no other pool. `body` must not throw.
+/// task is done exactly once: if the pool fails, for example for lack of memory, the calling thread does the rest.
+/// Ranges have at least `grain` tasks. Runs serially for one thread, for up to `grain` tasks, and where there is
+/// neither oneTBB nor another pool. `body` must not throw.
 void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain,
                   void (*body)(void* state, int64_t begin, int64_t end), void* state) noexcept;
 

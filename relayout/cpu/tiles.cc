@@ -1,7 +1,7 @@
 // Boxes with nested runs (BoxPlan::nested), tile by tile. A run is put together in an image in the first-level cache,
 // at the same place within a line as in the destination, and then written past the cache; or its lines are made
 // straight from the source by byte permutations. Where the next tile continues a run, the line that both share is left
-// to the next tile: a line that is written in two stores is read first, and all stores after it wait for that.
+// to the next tile. A line that is written in two stores would be read first, and all stores after it would wait.
 #include <cstring>
 #include <utility>
 
@@ -44,8 +44,9 @@ class TileBoxes {
   int count_ = 0;
 };
 
-/// Runs a nested box from `src` to `dst`, which change from tile to tile. The two addresses are passed in registers.
-/// Stored in a struct one by one and soon read back as a pair, they would wait for all stores before them.
+/// Runs a nested box from `src` to `dst`, which change from tile to tile. The two addresses are parameters, so that
+/// they stay in registers. If they were stored in a struct one by one and soon read back as a pair, the load would wait
+/// for all stores before it.
 void run_nested(RunContext& context, const std::byte* src, std::byte* dst, TileBox& nested, const Tables& tables) {
   const BoxPlan& box = *nested.box;
   if (!nested.one_block) {
@@ -65,7 +66,7 @@ class RunOfTile {
  public:
   void plan(const RunContext& context, const BoxPlan& run, int64_t tiles, PermutedLineList& lines) {
     run_ = &run;
-    // A run of less than a line would be made byte by byte.
+    // A run of less than a line would be made byte by byte, so it goes by the image.
     permutes_ =
         run.run_bytes >= context.kernels.permuted_bytes && permuted_.plan(context, run, tiles * run.run_bytes, lines);
   }
@@ -73,7 +74,7 @@ class RunOfTile {
   /// Whether the memory already holds the padding of an image that starts at this byte of a line.
   bool filled(int64_t in_line) const { return filled_ == in_line; }
 
-  /// Makes the run straight from the source; the same run of the next tile is `step` later.
+  /// Makes the run straight from the source by byte permutations. The same run of the next tile is `step` later.
   void permute(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
     const bool before = std::exchange(goes_on_, permuted_.joins(step, run_->run_bytes));
     permuted_.make(kernels, src, dst, run_->run_bytes, true, {before, goes_on_});
@@ -97,7 +98,7 @@ class RunOfTile {
   PermutedRun permuted_;
   bool permutes_;
   bool goes_on_ = false;  // whether the run of this tile continues the one of the tile before
-  int64_t kept_ = 0;      // where in the memory starts what the tile before left of its last line
+  int64_t kept_ = 0;      // where the memory has what the tile before left of its last line
   int64_t filled_ = -1;
 };
 
@@ -146,10 +147,10 @@ class RunOfTile {
 }  // namespace
 
 void run_tiles(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
-  // Twice the bytes of a tile are enough, although each image lies within a page where it fits: there are at most eight
-  // images of over half a page, each in a page of its own (or one in two or three pages), and of smaller ones less than
-  // half a page stays empty. The memory has a stack frame of its own: beside the variables of the loops, which then
-  // start at a page like it, stores to it wait for loads of them.
+  // Twice the bytes of a tile are enough, although an image that fits into a page must not cross pages. There are at
+  // most eight images of over half a page, each in a page of its own (or one in two or three pages). Smaller images
+  // leave less than half of each page empty. The memory has a stack frame of its own, because variables of the loops in
+  // the same frame would start at a page too, and stores to the memory would wait for loads of them.
   alignas(kPage) std::byte memory[2 * kMaxTileBytes];
   run_tiles_in(memory, context, box, tables, begin, end);
 }

@@ -95,7 +95,7 @@ struct Race {
   bool go(std::vector<Candidate>& candidates) {
     const int fewest = std::min(kFewestRounds, options.rounds);
     if (is_over()) return false;
-    run_once(candidates[0].plan);  // touches the pages
+    run_once(candidates[0].plan);  // so that the pages exist before anything is timed
     if (is_over()) return false;
     const double once = std::max(1.0, time(candidates[0].plan, 1));
     runs = std::clamp<int64_t>(std::llround(kTurnNs / once), 1, kMostRunsATurn);
@@ -144,7 +144,7 @@ void keep_error(std::optional<Error>& error, F&& f) {
   }
 }
 
-/// What the cache knows under the key. Reads the file first where the cache knows nothing.
+/// The cache's entry for the key. If there is none, reads the file and looks again.
 std::optional<Tuning> find(TuneCache& cache, const std::string& key, const std::filesystem::path& file,
                            std::optional<Error>& file_error) {
   std::optional<Tuning> known = cache.find(key);
@@ -197,7 +197,7 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   out.default_ns = candidates[0].median();
   out.tuned_ns = best.median();
   cache.insert(key, out.tuning);
-  // A file that is something else is not overwritten.
+  // A file that could not be read, for example as it is no tuning file, is not overwritten.
   if (!options.file.empty() && !out.file_error) keep_error(out.file_error, [&] { cache.save(options.file); });
   return out;
 }

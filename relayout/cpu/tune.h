@@ -24,19 +24,20 @@ class Stopwatch;
 class TuneCache;
 
 struct TuneOptions {
-  /// As in RunOptions, and those that the plan will run with.
+  /// How many threads the plan will run with, as in RunOptions.
   int threads = 0;
-  /// Each candidate has so many turns; at least 1.
+  /// How many turns each candidate has; at least 1.
   int rounds = 7;
-  /// Measuring takes about so long at most: no turn starts after it, and the first run is made only where there is
-  /// some. Where it does not suffice for three rounds (or `rounds`) of two candidates, nothing is decided.
+  /// About how long measuring may take. No turn starts after this time, and with a budget of 0 not even the first run
+  /// is made. If the time does not suffice for three rounds (or `rounds`) of two candidates, nothing is decided.
   std::chrono::milliseconds budget{1000};
-  /// What a candidate's median and its best time must both save over the default's, so as not to be noise.
+  /// The share by which both a candidate's median and its best time must be less than the default's. A smaller gain may
+  /// be noise.
   double margin = 0.03;
-  /// What is known and what is found (tune_cache.h, which is not installed); null: what the process keeps in memory.
+  /// Where results are looked up and kept (tune_cache.h, which is not installed); null for the cache of the process.
   TuneCache* cache = nullptr;
-  /// Where results are kept on disk as well; empty: nowhere. Read where the cache does not know an answer, written
-  /// where one was measured.
+  /// A file that keeps results on disk as well; empty for none. It is read where the cache has no result, and written
+  /// after measuring.
   std::filesystem::path file;
   /// The caches; those of the machine that this runs on unless given, as in make_plan().
   std::optional<Machine> machine;
@@ -56,16 +57,15 @@ struct Tuned {
   bool remembered = false;              // it was known before
   std::vector<TimedTuning> candidates;  // those that were measured, the default first; empty where none was
   double default_ns = 0, tuned_ns = 0;  // medians; 0 where nothing was measured
-  /// What went wrong with TuneOptions::file: the plan is good nevertheless.
+  /// What went wrong with TuneOptions::file. The plan can be used nevertheless.
   std::optional<Error> file_error;
 };
 
-/// Chooses a plan by measuring, or by what is remembered: for the same layouts, types, attributes, alignments, threads,
-/// instruction set, caches and revision of the library. The buffers are as for
-/// run(). Where something is measured, dst afterwards holds the reorder's result; else it is untouched. A sum (beta !=
-/// 0) is not measured, as each run adds to dst: it gets the default plan. So does a reorder whose candidates all come
-/// down to the same blocks, small ones in particular. Errors: those of Plan::make; invalid_argument (rounds below 1).
-/// Cost: the budget, and one run.
+/// Chooses a plan by measuring, or by a remembered result for the same layouts, types, attributes, alignments, threads,
+/// instruction set, caches and revision of the library. The buffers are as for run(). Where something is measured, dst
+/// afterwards holds the reorder's result; else it is untouched. A sum (beta != 0) is not measured, as each run adds to
+/// dst: it gets the default plan. So does a reorder whose candidates all come down to the same blocks, small ones in
+/// particular. Errors: those of Plan::make; invalid_argument (rounds below 1). Cost: the budget, and one run.
 Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
            void* dst_data, const TuneOptions& options = {});
 

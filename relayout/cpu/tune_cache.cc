@@ -29,7 +29,7 @@ std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
               std::string(what), std::to_string(have), std::to_string(limit));
 }
 
-/// Takes what stands before the next space, and the space.
+/// Removes the first word and the space behind it from the line, and returns the word.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -55,7 +55,7 @@ bool good(const Tuning& tuning) {
          within(tuning.strip, kMaxTunedStrip) && within(tuning.ahead, kMaxTunedAhead);
 }
 
-/// "STREAM PANEL STRIP AHEAD KEY".
+/// Parses a line "STREAM PANEL STRIP AHEAD KEY".
 std::optional<std::pair<std::string, Tuning>> parse_entry(std::string_view line) {
   Tuning tuning;
   const auto stream = std::ranges::find(kStreams, take_word(line));
@@ -76,7 +76,7 @@ std::string entry_text(std::string_view key, const Tuning& tuning) {
          std::to_string(tuning.strip) + " " + std::to_string(tuning.ahead) + " " + std::string(key) + "\n";
 }
 
-/// "f32 2x17x5x4 (1,480)(8,1;3,160)(5,32)(4,8) +0 @16".
+/// One side of a key: "f32 2x17x5x4 (1,480)(8,1;3,160)(5,32)(4,8) +0 @16".
 std::string side_text(const TensorDesc& desc, const void* data) {
   const Layout layout = desc.layout.canonical();
   std::string out = std::string(name(desc.dtype)) + " " + join(layout.dims(), "x") + " ";
@@ -91,7 +91,7 @@ std::string side_text(const TensorDesc& desc, const void* data) {
          std::to_string(reinterpret_cast<std::uintptr_t>(data) % 64);
 }
 
-/// Attributes that are there, each with its mask: "ss2 dz0 keep".
+/// The attributes that are given, each with its mask: "ss2 dz0 keep".
 std::string attributes_text(const Attributes& attributes) {
   std::string out;
   const auto add = [&](const char* label, const auto& values) {

@@ -1,4 +1,5 @@
-// What measuring has found: which Tuning suits a reorder on this machine, in memory and, if asked, in a file.
+// TuneCache: remembers which Tuning was measured to be best for a reorder on this machine, in memory and, if asked, in
+// a file.
 //
 //     TuneCache cache;
 //     cache.load("tune.txt");                                          // what earlier runs have found
@@ -21,13 +22,13 @@
 
 namespace relayout::cpu {
 
-/// Rows of a strip and bytes fetched ahead that are tried, or taken from a file, at most: more would push a block out
-/// of the caches that it is for.
+/// The most rows of a strip, and the most bytes fetched ahead, that are tried or accepted from a file. With more, a
+/// block would not stay in the caches that it is made for.
 inline constexpr int64_t kMaxTunedStrip = 256, kMaxTunedAhead = int64_t{1} << 20;
 
-/// All that a choice depends on, as one line: the library's code, the instruction set in use, threads (0: all),
-/// cache sizes, both sides' canonical digits, types and alignments (address modulo 64), and which attributes there are,
-/// not their values. Equal layouts have equal keys.
+/// Everything that the best Tuning depends on, as one line: the library's code, the instruction set in use, threads (0:
+/// all), cache sizes, both sides' canonical digits, types and alignments (address modulo 64), and which attributes
+/// there are, not their values. Equal layouts have equal keys.
 std::string tune_key(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
                      const void* dst_data, int threads, const Machine& machine);
 
@@ -39,9 +40,9 @@ class TuneCache {
   static constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
 
   std::optional<Tuning> find(std::string_view key) const;
-  /// Remembers, in place of what was there. False where it is full. Error{invalid_argument}: a key that is empty, over
-  /// kMaxKey or has other bytes than printable ASCII; a Tuning with a value below 0 or over kMaxBlockSide (panel),
-  /// kMaxTunedStrip, kMaxTunedAhead.
+  /// Remembers a Tuning, in place of an earlier one of the same key. False where the cache is full.
+  /// Error{invalid_argument}: a key that is empty, over kMaxKey or has other bytes than printable ASCII; a Tuning with
+  /// a value below 0 or over kMaxBlockSide (panel), kMaxTunedStrip, kMaxTunedAhead.
   bool insert(std::string_view key, const Tuning& tuning);
   std::size_t size() const;
   void clear();
@@ -50,11 +51,12 @@ class TuneCache {
   /// Errors: corrupt (names the line), unsupported (another version of the format), limit, io; then nothing is added.
   bool load(const std::filesystem::path& path);
   /// Writes the entries together with those that the file has, of which fewer than kMaxEntries are kept; those in
-  /// memory win. The file appears whole or not at all: a temporary file beside it, fsync, rename. Two processes that
-  /// save at once may lose one's additions. Errors as in load(): a file that is not understood is left alone.
+  /// memory win. The file appears whole or not at all: a temporary file beside it, fsync, rename. If two processes save
+  /// at the same time, the additions of one of them may be lost. Errors as in load(): a file that is not understood is
+  /// left alone.
   void save(const std::filesystem::path& path) const;
 
-  /// The process's own.
+  /// The cache of the process.
   static TuneCache& shared();
 
  private:

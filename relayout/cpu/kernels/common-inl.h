@@ -2,8 +2,8 @@
 //
 // The source of the kernels (*-inl.h) is in families; each ends with a function that enters its kernels in the table.
 // scalar.cc includes all families, in plain C++. The simd_*.cc include one family each, once for every target, inside
-// Highway's HWY_NAMESPACE. RELAYOUT_KERNELS_SIMD says which of the two it is. A file that several families include is
-// guarded as this one is, so that it is included once for each target.
+// Highway's HWY_NAMESPACE. RELAYOUT_KERNELS_SIMD is defined where SIMD is compiled. A file that several families
+// include is guarded as this one is, so that it is included once for each target.
 #if defined(RELAYOUT_CPU_KERNELS_COMMON) == defined(HWY_TARGET_TOGGLE)
 #ifdef RELAYOUT_CPU_KERNELS_COMMON
 #undef RELAYOUT_CPU_KERNELS_COMMON
@@ -14,7 +14,7 @@
 #ifndef RELAYOUT_INLINE
 #define RELAYOUT_INLINE inline __attribute__((always_inline))
 #endif
-/// The attribute of lambdas that call functions which are compiled for a target.
+/// The attribute that a lambda needs to call functions that are compiled for a target.
 #ifndef RELAYOUT_ATTR
 #if RELAYOUT_KERNELS_SIMD
 #define RELAYOUT_ATTR HWY_ATTR
@@ -40,7 +40,7 @@ RELAYOUT_INLINE void store_unaligned(void* at, T value) {
   __builtin_memcpy(at, &value, sizeof value);
 }
 
-/// Element i of a run of T at any address. The memory may have been written as any type.
+/// Loads element i of a run of T at any address. The memory may have been written as any type.
 template <typename T>
 T element(const void* run, int64_t i) {
   return load_unaligned<T>(static_cast<const std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)));
@@ -50,7 +50,7 @@ void set_element(void* run, int64_t i, T value) {
   store_unaligned(static_cast<std::byte*>(run) + i * static_cast<int64_t>(sizeof(T)), value);
 }
 
-/// Prefetches into the second-level cache what is needed many lines later.
+/// Prefetches a line into the second-level cache, for use many lines later.
 RELAYOUT_INLINE void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
 #if RELAYOUT_KERNELS_SIMD

@@ -8,12 +8,12 @@ namespace {
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// So many values are whole lines of both types.
+/// The number of values that one step converts: they are whole lines of both types.
 template <DType S, DType D>
 constexpr int64_t kStep = kCacheLine /
                           static_cast<int64_t>(std::min({sizeof(Storage<S>), sizeof(Storage<D>), sizeof(float)}));
 
-/// Converts kStep values; `values(i)` gives those of a register from index i on.
+/// Converts kStep values; `values(i)` returns a register of values from index i on.
 template <DType S, DType D, bool kStream, typename V>
 HWY_INLINE void convert_step(std::byte* to, V values) {
   constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kCacheLine / kSize;
@@ -85,14 +85,14 @@ HWY_INLINE void convert_partial(const std::byte* src, std::byte* dst, int64_t co
   alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
   load_some<kValues * kSrc>(src, from, count * kSrc);
   store_values<D, false>(operate(load_values<S>(from)), to);
-  // A masked store would also touch the line beside, which is written past the cache.
+  // A masked store would also touch the neighbouring line, which is written past the cache.
   if constexpr (kStream && kValues * kDst <= kCacheLine)
     copy_short(to, dst, count * kDst);
   else
     store_some<kValues * kDst>(to, dst, count * kDst);
 }
 
-/// Converts a run from value i on as far as whole steps go, and returns the index of the first value that is left.
+/// Converts a run from value i on by whole steps, and returns the index of the first value that is left.
 template <DType S, DType D, bool kStream, typename Operate>
 HWY_INLINE int64_t convert_steps(const std::byte* src, std::byte* dst, int64_t i, int64_t n, int64_t ahead,
                                  Operate operate) {
@@ -139,8 +139,8 @@ HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int
     convert_partial<S, D, false>(src + i * kSrc, dst + i * kDst, n - i, operate);
 }
 
-/// Does the same with whole lines of the destination written past the cache. It returns false, with nothing done, where
-/// the run ends before the first line begins or where elements lie across two lines.
+/// Converts a run and writes whole lines of the destination past the cache. If the run ends before the first line
+/// begins, or if elements lie across two lines, does nothing and returns false.
 template <DType S, DType D, typename Operate>
 HWY_INLINE bool convert_run_past_cache(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead,
                                        Operate operate) {
@@ -196,7 +196,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
 
 template <DType S, DType D, bool kStream>
 constexpr ConvertKernel convert_kernel() {
-  // The rules ask for f64 as compute type here; the results are the same by way of f32.
+  // The compute type of these pairs is f64, but conversion by way of f32 gives the same results.
   constexpr bool kWide = (S == DType::f64 && D == DType::f32) || (kExactInF32<S> && D == DType::f64);
   if constexpr (kWide || (kInRegisters<S> && kInRegisters<D> && !(S == DType::s32 && D == DType::s32)))
     return &convert<S, D, kStream>;

@@ -28,7 +28,7 @@ RELAYOUT_INLINE void each_run(const std::byte* src, Starts src_rows, Starts src_
   }
 }
 
-/// Copies runs of so many bytes. each(one) must call `one` for every run.
+/// Copies runs of `bytes` bytes. each(one) must call `one` for every run.
 template <typename Each>
 RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
   const auto whole = [&]<typename T>(T) __attribute__((always_inline)) {
@@ -44,7 +44,7 @@ RELAYOUT_INLINE void copy_each(int64_t bytes, Each each) {
     case 64: return each([](const std::byte* from, std::byte* to) RELAYOUT_ATTR { copy_line(from, to); });
     default: break;
   }
-  // As copy_short(), but the moves are chosen once for all runs.
+  // Copies like copy_short(), but the size of the moves is chosen once for all runs.
   const auto by = [&]<typename T>(T) __attribute__((always_inline)) {
     const int64_t last = bytes - static_cast<int64_t>(sizeof(T));
     each([=](const std::byte* from, std::byte* to) {
@@ -77,8 +77,9 @@ void copy(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst
 
 void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps, int64_t rows, int64_t cols,
                   int64_t bytes) {
-  // The inner loop goes along the columns, or along the rows where these are fewer. Pieces of less than a line, which
-  // are written one after the other, change places only where rows are then read in a few stretches of the source.
+  // The inner loop goes along the columns, or along the rows where these are fewer. With pieces of less than a line,
+  // which should be written one after the other, it goes along the rows only if the source is then read in a few
+  // stretches.
   if (rows < cols && (bytes >= kCacheLine || (rows <= 32 && src_steps[0] == bytes))) {
     std::swap(rows, cols);
     std::swap(src_steps[0], src_steps[1]);

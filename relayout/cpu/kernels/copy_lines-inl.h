@@ -9,10 +9,10 @@ struct Runs {
   int64_t rows, cols;
 };
 
-/// So many bytes of the source are read at a time where several rows are written side by side.
+/// How many bytes of the source are read at a time where several rows are written side by side.
 constexpr int64_t kNearBytes = 16 << 10;
 
-/// A line that is made of the runs of kBytes bytes at(0), at(1) and so on.
+/// Writes a line made of the runs of kBytes bytes at(0), at(1) and so on.
 template <int64_t kBytes, typename At>
 HWY_INLINE void put_line(std::byte* dst, At at) {
   const hn::CappedTag<uint8_t, kBytes> piece;
@@ -42,7 +42,7 @@ HWY_INLINE void put_line(std::byte* dst, At at) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// The same where the line starts `skip` bytes into at(0); `skip` is over 0.
+/// Writes a line that starts `skip` bytes into at(0); `skip` is over 0.
 template <int64_t kBytes, typename At>
 HWY_INLINE void put_line_between(std::byte* dst, int64_t skip, At at) {
   const auto low = [](int64_t bytes) { return ~uint64_t{0} >> (kCacheLine - bytes); };
@@ -62,7 +62,7 @@ class LineRuns {
   explicit HWY_INLINE LineRuns(const Runs& runs)
       : runs_(runs), dst_(runs.dst + runs.dst_cols[0]), row_bytes_(runs.cols * kBytes) {}
 
-  /// False, and nothing is done, where neither copy_beside() nor copy_joined() suits the runs.
+  /// Copies the runs by copy_beside() or copy_joined(). If neither suits them, does nothing and returns false.
   bool copy() const {
     if (runs_.rows < 2 || runs_.cols < 2 || !follow(runs_.dst_cols, runs_.cols, kBytes)) return false;
     auto starts = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst_));
@@ -105,9 +105,9 @@ class LineRuns {
     }
   }
 
-  /// Copies a few rows of which the source has one right after the other in each column. Some columns of all rows are
-  /// done at a time: a few lines of one row, then of the next. Meanwhile the next columns are prefetched in the order
-  /// of the source.
+  /// Copies a few rows that follow each other in each column of the source. Some columns of all rows are done at a
+  /// time: a few lines of one row, then of the next row. Meanwhile the next columns are prefetched in the order of the
+  /// source.
   void copy_beside() const {
     const int64_t col_bytes = runs_.rows * kBytes;
     const int64_t cols = std::max<int64_t>(1, kNearBytes / (col_bytes * kRuns)) * kRuns;
@@ -168,7 +168,7 @@ class LineRuns {
   int64_t row_bytes_;
 };
 
-/// Copies runs by whole lines put together in registers. False, and nothing is done, where the runs do not allow it.
+/// Copies runs by whole lines put together in registers. If the runs do not allow it, does nothing and returns false.
 HWY_INLINE bool copy_as_lines(const Runs& runs, int64_t bytes) {
   switch (bytes) {
     case 16: return LineRuns<16>(runs).copy();

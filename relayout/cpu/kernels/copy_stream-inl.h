@@ -3,8 +3,8 @@
 
 #include "relayout/cpu/kernels/copy_lines-inl.h"
 
-/// A line of the destination that is not complete yet: runs that follow each other add to it, and when it is whole it
-/// is written. So far it has its bytes `from` to `have`.
+/// A line of the destination that is not complete yet. Runs that follow each other add to it, and once it is whole it
+/// is written. Its bytes from `from` up to `have` are known so far.
 class OpenLine {
  public:
   HWY_INLINE OpenLine() {
@@ -50,7 +50,7 @@ class OpenLine {
     }
     line_ += bytes;
   }
-  /// Adds a run, of which `there` bytes, from its first whole line on, are written already.
+  /// Adds a run. Of its whole lines, the first `there` bytes are written already.
   HWY_INLINE void copy(const std::byte* src, std::byte* dst, int64_t bytes, int64_t there, int64_t ahead = 0) {
     start(dst);
     int64_t done = complete(src, bytes) + there;
@@ -68,7 +68,7 @@ class OpenLine {
 #endif
     have_ += n;
   }
-  /// Writes the bytes that the incomplete line has.
+  /// Writes the known bytes of the incomplete line.
   HWY_INLINE void finish() {
     if (from_ == have_) return;
 #if HWY_TARGET <= HWY_AVX3
@@ -93,14 +93,14 @@ class OpenLine {
   int64_t from_ = 0, have_ = 0;
 };
 
-/// Long runs are copied from kSide places side by side, kTurn lines of each in turn. Memory is read faster so: the
-/// processor prefetches a little at each place, and while it waits for the first lines of a page at one place the
-/// others go on.
+/// Long runs are copied from kSide places side by side, kTurn lines of each in turn. Memory is read faster that way:
+/// the processor prefetches at each place, and while it waits for the first lines of a page at one place, the others go
+/// on.
 constexpr int kSide = 8, kTurn = 4;
 /// Fewer runs than kFewRuns are not copied side by side. Runs are prefetched kTurnsAhead turns ahead.
 constexpr int64_t kFewRuns = 32, kTurnsAhead = 8;
 
-/// The row and column of a run some runs further on.
+/// The row and column of the run that lies a number of runs further on, to prefetch it.
 struct RunAhead {
   int64_t row, col;
   HWY_INLINE void step(int64_t cols) {
@@ -127,7 +127,7 @@ HWY_INLINE void stream_turn(const std::byte* src, Starts src_list, std::byte* ds
 /// rows are done.
 template <int kLines>
 int64_t stream_line_runs(const Runs& runs) {
-  // Of longer runs fewer places: the processor has no more lines in flight than these make.
+  // Longer runs are copied from fewer places, which already make as many lines in flight as the processor can have.
   constexpr int kStreams = kLines > kTurn ? kSide / 2 : kSide;
   const int64_t apart = runs.rows / kStreams;
   RunAhead next{kTurnsAhead / runs.cols, kTurnsAhead % runs.cols};
@@ -154,7 +154,8 @@ int64_t stream_line_runs(const Runs& runs) {
 /// incomplete. Returns how many rows are done.
 int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   constexpr int kStreams = kSide / 2;
-  // A stretch has so many rows, or a multiple, that it is whole lines if the first one starts at a line.
+  // The rows of a stretch are a multiple of `whole`, so that a stretch is whole lines if its first row starts at a
+  // line.
   const int64_t whole = runs.cols > 1 ? 1 : kCacheLine / std::min(kCacheLine, bytes & -bytes);
   const int64_t apart = runs.rows / kStreams / whole * whole;
   OpenLine open[kStreams];
@@ -172,14 +173,14 @@ int64_t stream_open_runs(const Runs& runs, int64_t bytes) {
   return apart * kStreams;
 }
 
-/// Copies the whole lines of runs of a page and more: of eight runs side by side or, of a run that is left, of eight
-/// places of it. Then it copies what is left of these runs.
+/// Copies runs of a page and more. First the whole lines: of eight runs side by side, or at eight places of a single
+/// run. Then the rest of these runs.
 void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Starts dst_list, int64_t count,
                       int64_t bytes) {
   int64_t from[kSide], to[kSide];
   int64_t bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst));
   for (int64_t i = 0; i < count; ++i) bits |= dst_list[i];
-  // A run has at least so many whole lines, wherever it starts.
+  // The number of whole lines that each run has at least, wherever it starts.
   const int64_t lines = (bits % kCacheLine == 0 ? bytes : bytes - (kCacheLine - 1)) / kCacheLine, each = lines / kSide;
   const int64_t apart = count / kSide;
   const auto start = [&](int64_t k, int64_t run, int64_t line) {
@@ -207,9 +208,9 @@ void stream_long_runs(const std::byte* src, Starts src_list, std::byte* dst, Sta
   line.finish();
 }
 
-/// Calls `one` for every run of a region. Runs that do not follow each other in the source are prefetched by the lists,
-/// as the processor's own prefetching ends with each run. So are lines of the destination that are written in several
-/// stores.
+/// Calls `one` for every run of a region. The processor's own prefetching ends with each run, so runs that do not
+/// follow each other in the source are prefetched by the lists. So are lines of the destination that are written in
+/// several stores.
 template <typename One>
 HWY_INLINE void stream_each(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, One one) {

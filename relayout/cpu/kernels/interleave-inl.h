@@ -55,7 +55,7 @@ struct InterleaveBytes {
     for (int64_t line = 0; line < kK; ++line) {
       for (int64_t b = 0; b < 64; ++b) {
         const int64_t lanes = 64 / kSize;
-        // The byte belongs to element e of the K lines together.
+        // Byte b of this line belongs to element e of all K lines.
         const int64_t e = (line * 64 + b) / kSize;
         const int64_t from = kBack ? e % lanes * kK + e / lanes : e % kK * lanes + e / kK;
         const int64_t byte = from * kSize + b % kSize, pair = byte / 128;
@@ -122,7 +122,8 @@ HWY_INLINE Few<D, kK> load_interleaved(D d, const T* from) {
 
 #endif
 
-/// Interleaves rows [begin, end), a whole number of registers. kStream: these are whole lines of the destination.
+/// Interleaves rows [begin, end), which are a whole number of registers. With kStream, they are whole lines of the
+/// destination and are written past the cache.
 template <typename T, int kCols, bool kStream>
 HWY_INLINE void interleave_rows(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t begin,
                                 int64_t end) {
@@ -145,12 +146,13 @@ void interleave(const std::byte* src, const int64_t* src_cols, std::byte* dst, i
   const int64_t whole = rows / kLanes * kLanes;
   interleave_rows<T, kCols, false>(src, src_cols, dst, 0, whole);
   if (whole == rows) return;
-  // The last register starts earlier and does some rows again.
+  // The last register starts earlier, so that it is full, and does some rows a second time.
   if (whole > 0) return interleave_rows<T, kCols, false>(src, src_cols, dst, rows - kLanes, rows);
   interleave_plain<T, kCols>(src, src_cols, dst, 0, rows);
 }
 
-/// As interleave(), with whole lines written past the cache; where no row starts at a line, all goes through it.
+/// Interleaves like interleave(), but writes whole lines past the cache. Where no row starts at a line, it writes
+/// everything through the cache.
 template <typename T, int kCols>
 void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));
@@ -160,7 +162,8 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   if (first == kCacheLine || first >= rows) return interleave<T, kCols>(src, src_cols, dst, rows);
   const int64_t end = first + (rows - first) / kLanes * kLanes;
   if (kCols > 4 && rows >= kLanes && first <= kLanes) {
-    // What comes before the first whole line and after the last one is made in memory, a register of rows, and copied.
+    // The rows before the first whole line and after the last one are made in memory, by a register of rows, and
+    // copied.
     alignas(64) std::byte made[kCols * kCacheLine];
     const auto partial = [&](int64_t row, int64_t from, int64_t count) HWY_ATTR {
       int64_t cols[kCols];
@@ -178,7 +181,8 @@ void interleave_stream(const std::byte* src, const int64_t* src_cols, std::byte*
   interleave_plain<T, kCols>(src, src_cols, dst, end, rows);
 }
 
-/// Deinterleaves columns [begin, end), a whole number of registers. kStream: these are whole lines of each row.
+/// Deinterleaves columns [begin, end), which are a whole number of registers. With kStream, they are whole lines of
+/// each row and are written past the cache.
 template <typename T, int kRows, bool kStream>
 HWY_INLINE void deinterleave_cols(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t begin,
                                   int64_t end) {
@@ -207,8 +211,8 @@ void deinterleave(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   deinterleave_plain<T, kRows>(src, dst, dst_rows, 0, cols);
 }
 
-/// As deinterleave(), past the cache, for rows that start at lines and are whole lines. More than four rows may be any:
-/// where all of them start at the same byte of a line, their whole lines are written past the cache.
+/// Deinterleaves past the cache. Up to four rows must start at lines and be whole lines. More than four rows may start
+/// anywhere; if all of them start at the same byte of a line, their whole lines are written past the cache.
 template <typename T, int kRows>
 void deinterleave_stream(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(Wide<T>()));

@@ -1,11 +1,11 @@
 // (De)interleaving an odd number K of columns (rows), for interleave-inl.h: 3x3 weights have nine. Only where there is
 // SIMD.
 //
-// K registers of L lanes hold L groups of K elements, one group after the other. As K is odd and L a power of two, the
-// elements that one row has of these groups are in different lanes: lane l has an element of row r in register
-// (r - l) / L modulo K. So the row's elements come together when each lane is turned through the registers, by a number
-// of them that depends on the lane alone: by 1, 2, 4 and 8 registers, where the number has that bit. What is left is a
-// permutation of each row's lanes. Interleaving is the same backwards.
+// K registers of L lanes hold L groups of K elements, one group after the other. K is odd and L is a power of two, so
+// the L elements of a row are in different lanes: in lane l, the element of row r is in register (r - l) / L modulo K.
+// Each lane is therefore turned through the registers by a number that depends on the lane alone. Then each register
+// holds one row. Turning is done in steps of 1, 2, 4 and 8 registers, one step for each bit of the number. Finally, the
+// lanes of each row are permuted. Interleaving does the same backwards.
 
 template <typename T, int kK>
 struct OddInterleave {

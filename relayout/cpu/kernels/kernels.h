@@ -31,23 +31,23 @@ using Starts = const int64_t*;
 using TransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, int64_t rows,
                                  int64_t cols, int64_t ahead);
 
-/// The same through the cache, where columns start src_stride bytes apart and rows dst_stride bytes apart. Where
-/// `ahead` is not 0, the next lines of the source are prefetched into the first level, and the lines of the destination
-/// so many bytes ahead.
+/// Transposes through the cache where columns start src_stride bytes apart and rows dst_stride bytes apart. If `ahead`
+/// is not 0, the next lines of the source are prefetched into the first level, and so are the destination's lines
+/// `ahead` bytes ahead.
 using StridedTransposeKernel = void (*)(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride,
                                         int64_t rows, int64_t cols, int64_t ahead);
 
-/// As transpose_stream, for rows that start anywhere in lines. It is called for some columns after the others, each
-/// time as many as make whole lines. `carry` has 64 bytes for each row, in which the kernel keeps the last bytes that
-/// it made of the row: a line of the destination is written once the bytes that complete it are made. `first`: this is
-/// the first call, and nothing is in `carry`.
+/// Transposes like transpose_stream, but rows may start anywhere in lines. Each call does the next columns, as many as
+/// make whole lines. A line of the destination is written once the bytes that complete it are made. Until then, the
+/// kernel keeps the last bytes of each row in `carry`, which has 64 bytes a row. `first` says that this is the first
+/// call, and that nothing is in `carry`.
 using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                         std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead);
 
-/// Transposes past the cache elements of 1 and 2 bytes, or values that it also converts. These need not be made dense
-/// first. Where `carry` is null, it does what transpose_stream does, and for two to four columns what interleave_stream
-/// does; otherwise it does what transpose_carried does. There may be any number of rows. `scale` is for values that are
-/// converted, as for ConvertKernel.
+/// Transposes past the cache elements of 1 and 2 bytes, or values that it also converts. The source need not be packed
+/// first. With a null `carry`, the kernel does what transpose_stream does, or for two to four columns what
+/// interleave_stream does; otherwise it does what transpose_carried does. There may be any number of rows. `scale` is
+/// for values that are converted, as for ConvertKernel.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
                                  std::byte* carry, bool first, int64_t rows, int64_t cols, const float* scale,
                                  int64_t ahead);
@@ -64,8 +64,8 @@ using DeinterleaveKernel = void (*)(const std::byte* src, std::byte* dst, Starts
 using CopyKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, int64_t ahead);
 
-/// The same through the cache, where rows and columns are a fixed distance apart: src_steps[0] and dst_steps[0] bytes
-/// from row to row, [1] from column to column.
+/// Copies through the cache where rows and columns are a fixed distance apart: src_steps[0] and dst_steps[0] are the
+/// bytes from row to row, src_steps[1] and dst_steps[1] those from column to column.
 using Steps2 = std::array<int64_t, 2>;
 using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps,
                                    int64_t rows, int64_t cols, int64_t bytes);
@@ -75,9 +75,9 @@ using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::
 using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                                Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
 
-/// A region that is done by tiles of registers (BoxPlan::row_run): its rows and columns, those of a run (of which the
-/// former are multiples), and the permutations of groups of 16 bytes on both sides. Lines are prefetched so many bytes
-/// ahead of where they are read and written; 0 for not.
+/// A region that is done by tiles of registers (BoxPlan::row_run): its rows and columns, the rows and columns of a run,
+/// and the permutations of groups of 16 bytes on both sides. The region's rows and columns are multiples of a run's.
+/// src_ahead and dst_ahead say how many bytes ahead lines are prefetched; 0 for none.
 struct TileShape {
   int64_t rows, cols, row_run, col_run;
   const uint8_t *src_pattern, *dst_pattern;
@@ -89,7 +89,7 @@ struct TileShape {
 using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, const TileShape& shape);
 
-/// Permutes groups of `bytes` bytes, 64 at most, that follow each other: byte i of each becomes what was its byte
+/// Permutes groups of `bytes` bytes, 64 at most, that follow each other: byte i of a group comes from its byte
 /// pattern[i]. `pattern` has 64 entries. Up to 64 bytes past the last group are read, and written: `dst` is memory of
 /// its own, or starts 64 bytes before `src`.
 using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
@@ -102,7 +102,7 @@ using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, in
 
 /// Unpacks, or packs, n elements of 4 bits of each of `count` lines: line i starts at element first + lines[i] of the
 /// packed side, and at byte i * step of the other, where each element has a byte; signed ones are extended. Where a
-/// packed byte also has an element of something else, that is kept.
+/// packed byte also holds an element that is not of the line, packing keeps that element.
 using UnpackKernel = void (*)(const std::byte* src, int64_t first, Starts lines, int64_t count, int64_t n,
                               std::byte* to, int64_t step);
 using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst, int64_t first, Starts lines,
@@ -127,10 +127,10 @@ struct alignas(64) PermutedLine {
   uint64_t later, filled, written;
 };
 
-/// What a kernel makes lines of: `count` lines, of which the first is lines[first]; after the last line of a period the
-/// list starts again, with the source `step` bytes further on. Every line has 1 to `stretches` stretches. Padding bytes
-/// become `fill`. `dst` may be any address, but lines that go past the cache start at lines (where 16 bytes are made at
-/// a time: at multiples of 16; and then no store is masked). From `end` on nothing is read.
+/// The lines that a kernel makes: `count` lines, from lines[first] on. After the last line of a period the list starts
+/// again, with the source `step` bytes further on. Every line has 1 to `stretches` stretches. Padding bytes become
+/// `fill`. `dst` may be any address, but lines that go past the cache start at lines (where 16 bytes are made at a
+/// time: at multiples of 16; and then no store is masked). From `end` on nothing is read.
 struct PermutedLines {
   enum class Store : uint8_t { past_cache, whole, masked };
   const PermutedLine* lines;
@@ -186,10 +186,10 @@ struct Kernels {
   std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
   /// For elements of 1 and 2 bytes. Null where there is none: small elements are then made dense first.
   std::array<PipelinedKernel, 2> transpose_pipelined;
-  /// [number of columns (rows) - 2][log2 of an element's bytes]. There are kernels for 2, 3 and 4, and for some more;
-  /// null where there is none. The _stream ones write past the cache. interleave_stream writes all whole lines so,
-  /// provided that some row starts at a line. deinterleave_stream takes rows that start at lines and are whole lines;
-  /// those of more than four rows take any.
+  /// [number of columns (rows) - 2][log2 of an element's bytes]. There are kernels for 2, 3, 4 and some larger numbers;
+  /// the others are null. The _stream kernels write past the cache. interleave_stream does so for all whole lines if
+  /// any row starts at a line. deinterleave_stream takes rows that start at lines and are whole lines; its kernels for
+  /// more than four rows take any rows.
   std::array<std::array<InterleaveKernel, kElementSizes>, kMostInterleaved - 1> interleave, interleave_stream;
   std::array<std::array<DeinterleaveKernel, kElementSizes>, kMostInterleaved - 1> deinterleave, deinterleave_stream;
   /// Transpositions past the cache of which one side is dense and made of lines: the columns of the source, each a
