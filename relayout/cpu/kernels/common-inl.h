@@ -2,8 +2,8 @@
 //
 // The source of the kernels (*-inl.h) is in families; each ends with a function that enters its kernels in the table.
 // scalar.cc includes all families, in plain C++. The simd_*.cc include one family each, once for every target, inside
-// Highway's HWY_NAMESPACE. RELAYOUT_KERNELS_SIMD is defined where SIMD is compiled. A file that several families
-// include is guarded as this one is, so that it is included once for each target.
+// Highway's HWY_NAMESPACE. RELAYOUT_KERNELS_SIMD is true in the latter and false in scalar.cc. A file that several
+// families include is guarded as this one is, so that it is included once for each target.
 #if defined(RELAYOUT_CPU_KERNELS_COMMON) == defined(HWY_TARGET_TOGGLE)
 #ifdef RELAYOUT_CPU_KERNELS_COMMON
 #undef RELAYOUT_CPU_KERNELS_COMMON

@@ -4,14 +4,15 @@
 /// Elements in a register of 64 bits.
 constexpr int64_t kEight = 8;
 
-/// Each half of 4 bytes to a byte of its own, the low one first.
+/// Spreads the halves of 4 bytes to 8 bytes, the low half of each byte first.
 RELAYOUT_INLINE uint64_t spread_eight(uint64_t x) {
   x = (x | x << 16) & 0x0000ffff0000ffff;
   x = (x | x << 8) & 0x00ff00ff00ff00ff;
   return (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
 }
 
-/// The low halves of 8 bytes become 4 bytes, the first one in a low half; high halves are dropped.
+/// Joins the low halves of 8 bytes to 4 bytes, the first half in the low half of the first byte. High halves are
+/// dropped.
 RELAYOUT_INLINE uint32_t join_eight(uint64_t x) {
   x &= 0x0f0f0f0f0f0f0f0f;
   x = (x | x >> 4) & 0x00ff00ff00ff00ff;
@@ -62,7 +63,7 @@ HWY_INLINE int64_t by_registers(D d, int64_t n, One one) {
 
 #endif
 
-/// Unpacks n elements of which the first starts a byte.
+/// Unpacks n elements, of which the first is in the low half of its byte.
 template <bool kSign>
 RELAYOUT_INLINE void unpack_run(const std::byte* from, int64_t n, std::byte* to) {
   int64_t i = 0;
@@ -84,7 +85,7 @@ RELAYOUT_INLINE void unpack_run(const std::byte* from, int64_t n, std::byte* to)
   if (i < n) store_few(unpacked_eight<kSign>(load_few(from + (i >> 1), (n - i + 1) >> 1)), to + i, n - i);
 }
 
-/// Packs n elements of which the first starts a byte.
+/// Packs n elements, of which the first goes to the low half of its byte.
 RELAYOUT_INLINE void pack_run(const std::byte* from, std::byte* to, int64_t n) {
   int64_t i = 0;
 #if RELAYOUT_KERNELS_SIMD

@@ -1,7 +1,7 @@
 // Makes lines of the destination by byte permutations of stretches of the source (PermutedLine), for copy-inl.h: whole
 // lines where one instruction permutes the bytes of two registers, otherwise 16 bytes at a time.
 
-/// The source is prefetched so many bytes ahead of each stretch.
+/// How many bytes ahead of each stretch the source is prefetched.
 constexpr int64_t kPermuteAhead = 4 << 10;
 
 #if HWY_TARGET <= HWY_AVX3_DL

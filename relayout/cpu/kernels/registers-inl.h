@@ -1,4 +1,4 @@
-// Registers as squares: what transpositions and tiles share.
+// Transposing squares of elements in registers, for transpositions and tiles.
 //
 // A block is 16 bytes, N elements. N registers that hold, block by block, N columns of N rows each are transposed by
 // log2(N) rounds of interleaving: register i with register i + N/2 moves the top bit of the row's number into the
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Rows or columns that are a fixed distance apart, in place of a list: their addresses need not be loaded.
+/// Rows or columns that are a fixed distance apart. It replaces a list, so that addresses need not be loaded.
 struct Affine {
   int64_t stride;
   RELAYOUT_INLINE int64_t operator[](int64_t i) const { return i * stride; }
@@ -100,7 +100,7 @@ HWY_INLINE void store_partial(hn::Vec<D> v, D d, std::byte* to, int bytes) {
 #endif
 }
 
-/// Whether a list of at least two is a fixed distance apart.
+/// Whether the entries of a list, at least two, are a fixed distance apart.
 HWY_INLINE bool even(const int64_t* list, int64_t count) {
   const int64_t stride = list[1] - list[0];
   int64_t uneven = 0;

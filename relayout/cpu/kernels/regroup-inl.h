@@ -10,12 +10,14 @@ void regroup(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes
 
 #elif RELAYOUT_KERNELS_SIMD
 
-/// Permutes groups of up to kCount times 16 bytes: each 16 bytes are made of all of the group.
+/// Permutes groups of up to kCount blocks of 16 bytes. Each block of the result is put together of bytes of all blocks
+/// of the group.
 template <int kCount>
 HWY_INLINE void regroup_of(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
                            const uint8_t* pattern) {
   const Block16<uint8_t> d;
-  // Of block k of the group, the bytes of a block of the result that come from other blocks are 0.
+  // index[b][k] picks from block k of the group the bytes of block b of the result; bytes that come from other blocks
+  // become 0.
   alignas(16) uint8_t index[kCount][kCount][16];
   for (int to = 0; to < kCount; ++to) {
     for (int from = 0; from < kCount; ++from) {

@@ -13,7 +13,7 @@
 #define RELAYOUT_ISA_NAME
 namespace relayout::cpu {
 
-/// Names as users of the instruction sets write them; which targets exist depends on Highway's version.
+/// The names of instruction sets, as users write them. Which targets exist depends on Highway's version.
 constexpr std::string_view isa_name(int64_t target) {
   switch (target) {
     case HWY_SSSE3: return "ssse3";
@@ -73,8 +73,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace relayout::cpu {
 
-// Each target's table by name, and not by Highway's dispatch: that has one chosen target in a program, which this
-// library must not change. A target that the installed Highway does not know, or does not compile, counts as 0 here.
+// Names each target's table instead of using Highway's dispatch, because that has one chosen target for the whole
+// program, which this library must not change. A target that the installed Highway does not know, or does not compile,
+// counts as 0 here.
 int simd_kernels(std::span<const Kernels*> out) noexcept {
   const int64_t supported = hwy::SupportedTargets();
   int count = 0;

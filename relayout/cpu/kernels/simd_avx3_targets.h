@@ -1,5 +1,5 @@
-// Targets of families of kernels in which AVX3_DL has nothing that AVX3 has not: they are compiled for AVX3 alone, and
-// simd.cc puts them into the table of AVX3_DL too. To be included before Highway's headers.
+// Targets for families of kernels that gain nothing by AVX3_DL. They are not compiled for AVX3_DL; simd.cc puts the
+// kernels of AVX3 into its table instead. To be included before Highway's headers.
 #pragma once
 
 #include "relayout/cpu/kernels/simd_targets.h"

@@ -1,5 +1,5 @@
-// A family of kernels by Highway, once for each instruction set of the architecture. Each simd_*.cc is one: it names
-// the family's file, and this one for foreach_target.h.
+// Compiles a family of kernels by Highway, once for each instruction set of the architecture. Each simd_*.cc does so
+// for one family: it names the family's file, and this file for foreach_target.h.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-// Included before any target is set, so that what they define is built for the baseline.
+// These headers are included before any target is set, so that their functions are built for the baseline.
 #include "relayout/cpu/kernels/kernels.h"
 //
 #include "relayout/cpu/kernels/simd_targets.h"

@@ -6,8 +6,8 @@
 
 namespace {
 
-/// Calls start(row) for each stretch of `height` rows, and after it one(col) for each tile of `width` columns. The last
-/// tile of a run starts earlier and does some rows or columns again.
+/// Calls start(row) for each stretch of `height` rows, and then one(col) for each tile of `width` columns in it. The
+/// last tile of a run starts earlier, so that it is full, and does some rows or columns a second time.
 template <typename Start, typename One>
 RELAYOUT_INLINE void each_tile(const TileShape& shape, int64_t height, int64_t width, Start start, One one) {
   const int64_t last_row = std::max<int64_t>(0, shape.row_run - height);
@@ -45,7 +45,7 @@ HWY_INLINE hn::Vec<Block16<uint8_t>> load_first(const std::byte* from, int bytes
 #endif
 }
 
-/// As load_blocks(), where columns have fewer than 16 bytes.
+/// Loads like load_blocks(), from columns of fewer than 16 bytes.
 template <int kStep, class D>
 HWY_INLINE hn::Vec<D> load_short_blocks(D d, const std::byte* src, Starts cols, int first, int bytes) {
   using T = hn::TFromD<D>;
@@ -87,8 +87,8 @@ struct RowStarts {
   }
 };
 
-/// Does a region by tiles of as many columns as a register of D has elements. kShort: rows come in runs of fewer than
-/// 16 bytes; or columns do, in registers of 16 bytes. kFetch: lines are prefetched.
+/// Moves a region by tiles of as many columns as a register of D has elements. kShort: rows come in runs of fewer than
+/// 16 bytes, or, if D has 16 bytes, columns do. kFetch: lines are prefetched.
 template <int kSize, bool kShort, bool kFetch, class D>
 HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                          Starts dst_cols, const TileShape& shape) {
@@ -136,8 +136,8 @@ HWY_INLINE void tiles_of(D d, const std::byte* src, Starts src_rows, Starts src_
 
 #if HWY_TARGET <= HWY_AVX2
 
-/// Does a region by tiles of 16 bytes of columns and as many rows as fill a register of D: each block of a register has
-/// other rows of the same columns, and each is stored by itself.
+/// Moves a region by tiles of 16 bytes of columns and as many rows as fill a register of D. Each block of a register
+/// has other rows of the same columns and is stored by itself.
 template <int kSize, bool kFetch, class D>
 HWY_INLINE void tall_tiles(D d, const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                            Starts dst_cols, const TileShape& shape) {
@@ -206,7 +206,7 @@ HWY_INLINE void tiles_by(const std::byte* src, Starts src_rows, Starts src_cols,
 template <int kSize, typename T>
 void tiles(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
            const TileShape& shape) {
-  // Kernels with and without prefetching are compiled apart, as asking for each tile costs time (docs/lab).
+  // Kernels with and without prefetching are compiled separately, because a check for each tile takes time (docs/lab).
   if (shape.src_ahead != 0 || shape.dst_ahead != 0)
     tiles_by<kSize, true, T>(src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
   else

@@ -40,7 +40,7 @@ HWY_INLINE void transpose_tile(D d, const std::byte* src, Columns src_cols, To t
 #if HWY_TARGET <= HWY_AVX3
 
 /// Transposes a square of 64 bytes by 64 bytes of elements of 4 or 8 bytes, read as whole lines. It has 16 or 8
-/// registers; register g * N + i is column g * N + i before and row g * N + i after.
+/// registers. Register g * N + i holds column g * N + i before and row g * N + i after the transposition.
 template <typename T, class Lines, class To>
 HWY_INLINE void transpose_square(Lines lines, To to) {
   constexpr int kN = 16 / sizeof(T);
@@ -63,8 +63,8 @@ HWY_INLINE void transpose_square(Lines lines, To to) {
 
 #endif
 
-/// Transposes the rows from r on, of the columns that a register of D has; there are at least N rows. The last tile
-/// starts earlier and does some rows again.
+/// Transposes the rows from row r on, of as many columns as a register of D has elements. There are at least N rows.
+/// The last tile starts earlier, so that it is full, and does some rows a second time.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_tiles(D d, const std::byte* src, Columns src_cols, To to, int64_t r, int64_t rows,
                                 int64_t ahead) {
@@ -78,7 +78,7 @@ HWY_INLINE void transpose_tiles(D d, const std::byte* src, Columns src_cols, To 
   }
 }
 
-/// Transposes all rows, at least N, of the columns that a register of D has.
+/// Transposes all rows, at least N, of as many columns as a register of D has elements.
 template <typename T, class D, class Columns, class To>
 HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To to, int64_t rows, int64_t ahead) {
   int64_t r = 0;
@@ -94,7 +94,7 @@ HWY_INLINE void transpose_rows(D d, const std::byte* src, Columns src_cols, To t
   transpose_tiles<T>(d, src, src_cols, to, r, rows, ahead);
 }
 
-/// The same; columns that are a fixed distance apart are found by a stride instead of the list.
+/// Does the same, but finds columns that are a fixed distance apart by a stride instead of the list.
 template <typename T, class D, class To>
 HWY_INLINE void transpose_columns(D d, const std::byte* src, const int64_t* src_cols, To to, int64_t rows,
                                   int64_t ahead) {
@@ -126,7 +126,7 @@ HWY_INLINE ColumnAlignment column_alignment(const std::byte* src, const int64_t*
   constexpr int64_t kSquare = kCacheLine / sizeof(T), kWays = 8;
   const auto start = [&](int64_t c) HWY_ATTR { return reinterpret_cast<intptr_t>(src) + src_cols[c]; };
   int64_t starts = start(0) | start(1);
-  // The whole list is looked at only if the first columns start at lines.
+  // Reading the whole list takes time, so it is read only if the first columns start at lines.
   if (starts % kCacheLine == 0) {
     for (int64_t c = 2; c < cols; ++c) starts |= start(c);
   }
@@ -168,8 +168,8 @@ HWY_INLINE void transpose_beside(const std::byte* src, const int64_t* src_cols, 
 
 /// Transposes any number of rows and whole lines of columns, kSquares squares side by side. Memory is written much
 /// faster where several lines of a row are written one after the other, and read faster where a line of each of these
-/// columns is read before the next line of any of them. The columns left over go by half as many squares side by side,
-/// and so on.
+/// columns is read before the next line of any of them. The columns that are left over are done by half as many squares
+/// side by side, and so on.
 template <typename T, template <int> class To, int kSquares, class... More>
 HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols, bool at_lines, std::byte* dst,
                                   const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead, More... more) {
@@ -197,8 +197,8 @@ HWY_INLINE void transpose_squares(const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// As transpose_stream(), by single squares that go along the rows, so that the lines of a row are written one after
-/// the other: for columns that lie in a few pages.
+/// Transposes like transpose_stream(), but by single squares that go along the rows, so that the lines of a row are
+/// written one after the other. This is for columns that lie in a few pages.
 template <typename T>
 void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                             int64_t rows, int64_t cols, int64_t ahead) {
@@ -219,8 +219,8 @@ void transpose_near_squares(const std::byte* src, const int64_t* src_cols, std::
 
 #endif
 
-/// As transpose(), past the cache: rows start at lines of the destination and are whole lines, or have 16 or 32 bytes
-/// and start at multiples of their size.
+/// Transposes past the cache. Rows start at lines of the destination and are whole lines, or have 16 or 32 bytes and
+/// start at multiples of their size.
 template <typename T>
 void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                       int64_t rows, int64_t cols, int64_t ahead) {
@@ -248,7 +248,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if constexpr (kWidth == kWhole) {
       transpose_columns<T>(d, src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
     } else {
-      // Registers are narrower than a line: the stores that make a line follow each other at once.
+      // Registers may be narrower than a line, so the stores that make a line must follow each other at once.
       for (int64_t r = 0; r < rows;) {
         const int64_t from = std::min(r, rows - kN), far = r * kSize % kCacheLine == 0 ? ahead : 0;
         for (int64_t part = c; part < std::min(cols, c + kWhole); part += kWidth) {
@@ -261,7 +261,7 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
   }
 }
 
-/// As transpose_stream(), for rows that start anywhere in lines.
+/// Transposes like transpose_stream(), but rows may start anywhere in lines.
 template <typename T>
 void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte* dst, const int64_t* dst_rows,
                        std::byte* carry, bool first, int64_t rows, int64_t cols, int64_t ahead) {
@@ -281,7 +281,7 @@ void transpose_carried(const std::byte* src, const int64_t* src_cols, std::byte*
 #if HWY_TARGET <= HWY_AVX3_DL
     transpose_columns<T>(d, src, src_cols + c, CarriedRows<0>{dst + c * kSize, dst_rows, carry, first}, rows, ahead);
 #else
-    // For some rows at a time: in memory, the line that is made beside the last one before it.
+    // Some rows are done at a time. `pairs` holds, for each row, its carried line and the line made now behind it.
     constexpr int64_t kMost = 32, kStep = 16 * kBlocks;
     const Wide<uint8_t> bytes;
     alignas(64) std::byte pairs[kMost * 2 * kCacheLine];

@@ -1,17 +1,17 @@
 // Transposition in registers through the cache, for transpose-inl.h: of rows and columns whose starts are in lists, and
-// of those that are a fixed distance apart. Loading addresses costs more time than the shuffles do, so that addresses
-// are computed wherever the distance is fixed.
+// of those that are a fixed distance apart. Loading addresses takes longer than the shuffles, so addresses are computed
+// wherever the distance is fixed.
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// Keeps the compiler from computing addresses that follow from a pointer in advance: there would be more of them than
+/// Keeps the compiler from computing addresses that depend on a pointer in advance, because they would not fit into the
 /// registers.
 template <typename P>
 HWY_INLINE void here(P*& at) {
   asm("" : "+r"(at));
 }
 
-/// Where tiles are stored: rows that are a fixed distance apart. See Rows.
+/// Rows of the destination that are a fixed distance apart; see Rows in transpose_lines-inl.h.
 struct StridedRows {
   std::byte* dst;
   int64_t stride;
@@ -69,8 +69,8 @@ HWY_INLINE void transpose_cached_line(D d, const std::byte* src, Affine src_cols
   transpose_cached_tile<T>(d, src + 48, src_cols, to.from(3 * kN));
 }
 
-/// Does a region by tiles of D; there are enough columns for one, and at least as many rows as it has. The last tiles
-/// start earlier and do some rows or columns again.
+/// Transposes a region by tiles of D. There are at least as many columns and rows as a tile has. The last tiles start
+/// earlier, so that they are full, and do some rows or columns a second time.
 template <typename T, class D>
 HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols, std::byte* dst,
                              const int64_t* dst_rows, int64_t rows, int64_t cols, int64_t ahead) {
@@ -93,7 +93,7 @@ HWY_INLINE void transpose_by(D d, const std::byte* src, const int64_t* src_cols,
   }
 }
 
-/// Does the rows from `done` on, which are less than a line.
+/// Transposes the rows from `done` on, which are less than a line.
 template <typename T, class D>
 HWY_INLINE void transpose_last_rows(D d, const std::byte* src, Affine src_cols, std::byte* dst, Affine dst_rows,
                                     int64_t done, int64_t rows, int64_t cols) {

@@ -1,6 +1,6 @@
 // Transpositions past the cache of which one side is dense and made of lines, or halves of lines: blocks of channels.
 // For transpose-inl.h. That side is read or written in its own order, by so few instructions that the processor has
-// many lines in flight. Nothing is prefetched: the processor does that best by itself.
+// many lines in flight. Nothing is prefetched here, because the processor's own prefetching works best.
 
 HWY_INLINE __m512i line_at(const std::byte* at) { return _mm512_loadu_si512(at); }
 HWY_INLINE void stream_line(std::byte* at, __m512i line) { _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line); }
@@ -14,7 +14,7 @@ void split_lines(const std::byte* src, std::byte* dst, const int64_t* dst_rows, 
                         Rows<true>{dst + c * kSize, dst_rows});
 }
 
-/// The same where a column has two pieces of half a line each.
+/// Splits columns of two pieces of half a line each into rows of such pieces.
 void split_pairs(const std::byte* src, std::byte* dst, const int64_t* dst_rows, int64_t cols) {
   std::byte *const first = dst + dst_rows[0], *const second = dst + dst_rows[1];
   for (int64_t c = 0; c < cols; c += 2) {
@@ -24,7 +24,7 @@ void split_pairs(const std::byte* src, std::byte* dst, const int64_t* dst_rows, 
   }
 }
 
-/// Joins two columns of such pieces into rows of a line each.
+/// Joins two columns of pieces of half a line each into rows of one line.
 void join_pairs(const std::byte* src, const int64_t* src_cols, std::byte* dst, int64_t rows) {
   const std::byte *const first = src + src_cols[0], *const second = src + src_cols[1];
   const int64_t whole = rows / 2 * 2;
@@ -44,7 +44,7 @@ void split_halves(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += 16) {
     const auto line = [&](int i) HWY_ATTR { return hn::LoadU(d, as<T>(src + c * kCacheLine / 2 + i * kCacheLine)); };
-    // Block q of register i of each: four rows of column 4 * q + i.
+    // In both, block q of register i holds four rows of column 4 * q + i.
     Registers<Wide<T>> upper, lower;
 #pragma GCC unroll 2
     for (int i = 0; i < 4; i += 2) {
@@ -76,7 +76,7 @@ void join_halves(const std::byte* src, const int64_t* src_cols, std::byte* dst, 
     for (int i = 0; i < 4; ++i) left.v[i] = columns.read(d, i);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) right.v[i] = columns.read(d, 4 + i);
-    // Block q of register i of each: four columns of row 4 * q + i.
+    // In both, block q of register i holds four columns of row 4 * q + i.
     interleave_rounds<4>(d, left);
     interleave_rounds<4>(d, right);
 #pragma GCC unroll 2

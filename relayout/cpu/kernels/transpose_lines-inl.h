@@ -20,7 +20,7 @@ struct Rows {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// So many squares lie side by side, and as many lines of a row are written one after the other.
+/// How many squares are done side by side, and so how many lines of a row are written one after the other.
 constexpr int kBeside = 4;
 
 /// Memory for all squares that lie side by side but the last one: kLines lines of each row.
@@ -38,8 +38,8 @@ struct Image {
   }
 };
 
-/// Where the last of these squares is stored: rows of whole lines. With each of its lines, the lines of that row in the
-/// image are written before it.
+/// Stores the last of the squares that lie side by side, into rows of whole lines. Before each line of it, the lines of
+/// the same row in the image are written.
 template <int kLines>
 struct RowsOfLines {
   std::byte* dst;
@@ -62,7 +62,7 @@ struct RowsOfLines {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// For a permutation of two lines: the numbers of the 64 bytes from byte `skip` of the first line on.
+/// The indices for a permutation of two lines that picks the 64 bytes from byte `skip` of the first line on.
 HWY_INLINE __m512i bytes_from(int64_t skip) {
   alignas(64) static constexpr auto kCount = [] {
     std::array<int8_t, 64> out{};
@@ -128,9 +128,9 @@ struct ColumnLines {
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-/// The same for columns that start anywhere in lines, one line after the other: each is put together of two lines of
-/// the source, of which the first one is kept from the time before. So every line of the source is read once, even
-/// where columns a little more than a power of two apart compete for few sets of the first-level cache.
+/// Reads lines of columns that start anywhere in lines, one line of each column after the other. Each is put together
+/// of two lines of the source, of which the first is kept from the step before. So every line of the source is read
+/// only once, even where columns a little more than a power of two apart compete for few sets of the first-level cache.
 template <bool kLast>
 struct AlignedLines {
   const std::byte* src;
@@ -163,7 +163,7 @@ struct AlignedLines {
 #endif
 
 /// Prefetches what lies `ahead` bytes later, where that is not 0: the lines of one column, then those of the next.
-/// Memory is read faster in stretches; and as the processor drops some of many prefetches at once, there is one at a
+/// Memory is read faster in stretches. The processor drops some of many prefetches at once, so they are issued one at a
 /// time.
 struct FetchColumns {
   const std::byte* src;

@@ -3,8 +3,8 @@
 //
 // A *tile* is one or two lines of columns by one line of rows. Its columns are read line by line and interleaved in
 // *groups* of 8 bytes of columns, which stay in the first-level cache. From there rows are put together, 16 bytes of a
-// group at a time. The groups of the next tile are made in between the rows of this one, as stores past the cache that
-// come in bursts hold up everything else.
+// group at a time. Bursts of stores past the cache would hold up everything else, so the groups of the next tile are
+// made in between the rows of this one.
 
 #include "relayout/cpu/kernels/common-inl.h"
 #include "relayout/cpu/kernels/interleave-inl.h"
@@ -45,7 +45,7 @@ struct NarrowedColumns {
   HWY_INLINE __m512i line(const std::byte* from) const {
     return narrow_line<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); });
   }
-  /// Where D has 1 byte: up to 16 values rounded to integers; and packs two registers of 2-byte integers.
+  /// For D of 1 byte: rounded() makes integers of up to 16 values, and pack() joins two registers of 2-byte integers.
   HWY_INLINE __m512i rounded(const std::byte* from, int64_t rows) const {
     const auto mask = static_cast<__mmask16>((1u << rows) - 1);
     return integers<D>(operate({_mm512_maskz_loadu_ps(mask, from)})).raw;
@@ -61,8 +61,7 @@ struct NarrowedColumns {
   }
 };
 
-/// Rows that start at lines of the destination. As of all targets in this file, put() takes the next one or two lines
-/// of row i.
+/// A target: rows that start at lines of the destination. put() of a target writes the next one or two lines of row i.
 struct LineRows {
   static constexpr int64_t kWiden = 1;
   std::byte* dst;
@@ -76,7 +75,7 @@ struct LineRows {
   }
 };
 
-/// The same, for rows that are converted to D, which is wider.
+/// A target: rows that start at lines and are converted to D, which is wider.
 template <DType S, DType D, class Operate>
 struct WidenedRows {
   static constexpr int64_t kSize = sizeof(Storage<S>), kWiden = sizeof(Storage<D>) / kSize;
@@ -95,7 +94,7 @@ struct WidenedRows {
   }
 };
 
-/// Rows that start anywhere in lines, see CarriedRows.
+/// A target: rows that start anywhere in lines, see CarriedRows.
 struct CarriedLineRows {
   static constexpr int64_t kWiden = 1;
   std::byte* dst;
@@ -159,7 +158,7 @@ struct PipelinedTransposition {
   static constexpr int64_t kStripLines = 4;
   static constexpr bool kStrips = Columns::kFrom == kSize;
   const bool strips = kStrips && start_at_lines();
-  /// While one group is made, so many pairs of rows are written.
+  /// The rows of a tile are written in kSteps steps of kPairs pairs of rows, two steps for each group that is made.
   static constexpr int64_t kSteps = 2 * kGroups, kPairs = kRows / 2 / kSteps;
 
   struct Tile {
@@ -180,8 +179,9 @@ struct PipelinedTransposition {
     return col < cols ? tile(t.row, col) : tile(t.row + kRows, 0);
   }
 
-  /// What is prefetched while a tile is read: lines of the next *strip*, which is a few lines of each column; first the
-  /// lines of one column, then of the next. Memory is read faster so than by one line of each column in turn.
+  /// What is prefetched while a tile is read: the next *strip*, which is a few lines of each column. All lines of one
+  /// column are prefetched before those of the next, because memory is then read faster than by one line of each column
+  /// in turn.
   struct Ahead {
     const std::byte* src;
     Starts cols;
@@ -189,7 +189,7 @@ struct PipelinedTransposition {
   };
   HWY_INLINE Ahead ahead_of(const Tile& t) const {
     const int64_t index = t.row / kRows, at = index % kStripLines;
-    // The last strip may have fewer lines.
+    // The last strip may have fewer lines, and is prefetched a tile at a time.
     const bool strip = kStrips && strips && (index - at + kStripLines - 1) * kRows < rows;
     if (!strip) return {src + t.row * Columns::kFrom + ahead, src_cols + t.col, 1};
     return {src + (t.row - at * kRows) * kSize + ahead, src_cols + (at * cols + t.col) / kStripLines, kStripLines};

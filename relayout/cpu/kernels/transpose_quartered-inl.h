@@ -3,13 +3,13 @@
 /// Transposes `rows` rows of `columns`, which are whole lines of columns, into rows that start at lines.
 ///
 /// Most of the time goes to reading, as four bytes are read for each one written. A *strip* is a few lines of each of
-/// 64 columns. Of it, 16 columns are read side by side, one line of each, which are as many as the processor prefetches
-/// by itself. The next strip is prefetched meanwhile. A strip is put together in the first-level cache, and its lines
-/// are written while the next strip is read.
+/// 64 columns. 16 of these columns are read side by side, one line of each, because the processor itself prefetches as
+/// many. The next strip is prefetched meanwhile. A strip is put together in the first-level cache, and its lines are
+/// written while the next strip is read.
 template <class Columns>
 struct QuarteredTransposition {
   static constexpr int64_t kRows = 128, kSide = 16;
-  /// Where the plan prefetches farther ahead than this, the source has no gaps.
+  /// A plan prefetches farther ahead than this only if the source has no gaps.
   static constexpr int64_t kFar = 4096;
 
   const Columns& columns;
@@ -84,8 +84,8 @@ struct QuarteredTransposition {
     for (int64_t col = 0; col < cols; col += kCacheLine) {
       for (int64_t row = 0; row < rows; row += step, made ^= 1) {
         const int64_t count = std::min(step, rows - row);
-        // Finds the next strip, to prefetch it: the next columns or, in the next rows, the first ones. Where the source
-        // has no gaps, it is prefetched as far ahead as the plan says.
+        // Finds the next strip, to prefetch it: it has the next columns or, after the last columns, the first columns
+        // of the next rows. A source without gaps is prefetched as far ahead as the plan says.
         const bool linear = ahead > kFar, last = row + step >= rows, wraps = last && col + kCacheLine >= cols;
         const std::byte* next = src + (linear ? row * Columns::kFrom + ahead
                                               : (wraps  ? rows

@@ -30,7 +30,7 @@ void transpose_few_rows(const std::byte* src, Columns src_cols, std::byte* dst, 
 }
 
 /// Loads 5 to 8 bytes, or up to 16, as two halves that may overlap: the last bytes are in the upper half of 8 or 16
-/// bytes. No bytes go by way of memory, where a load would wait for several stores.
+/// bytes. Going by way of memory would be slower, because a load would wait for several stores.
 template <typename Half>
 HWY_INLINE hn::Vec<Block16<uint8_t>> load_halves(const std::byte* from, int64_t bytes) {
   const Block16<uint8_t> d8;
@@ -80,7 +80,7 @@ HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std:
         a.v[i] = load_half_blocks<kN, Half>(d, src, src_cols + c, i, rows * static_cast<int64_t>(sizeof(T)));
     }
     interleave_rounds<kN>(d, a);
-    // Of the upper half, only the rows that the lower half does not have.
+    // From the upper half, only the rows that the lower half lacks are needed.
     const int upper = static_cast<int>(rows) - 2 * kHalf;
     for (int i = 0; i < 2 * kHalf; ++i) {
       const int row = i < kHalf ? i : i + upper;
@@ -97,8 +97,9 @@ HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std:
   all(Block16<T>());
 }
 
-/// Transposes 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, and any number of rows, at least N: rows are
-/// made whole, and stored by masks or, without these, as two halves that may overlap.
+/// Transposes 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, and any number of rows, at least N. Whole
+/// rows are made in registers and stored by masks or, where the instruction set has none, as two halves that may
+/// overlap.
 template <typename T, typename Half, class Columns, class Targets>
 HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                        int64_t rows, int64_t cols) {
@@ -146,7 +147,7 @@ HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, s
   all(Block16<T>());
 }
 
-/// Transposes fewer rows or columns than a tile has, and touches nothing beyond them.
+/// Transposes fewer rows or columns than a tile has, without touching memory beyond them.
 template <typename T, class Columns, class Targets>
 HWY_NOINLINE void transpose_small(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                   int64_t rows, int64_t cols) {

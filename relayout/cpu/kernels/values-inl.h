@@ -61,8 +61,8 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> upper_bf16(Values v) {
   return hn::IfThenElse(hn::RebindMask(u32, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(u32, 0x400000)));
 }
 
-/// Rounds to the values of an integer type: NaN becomes 0, other values are saturated. What is too small may be left to
-/// the saturating conversions that follow.
+/// Rounds to the values of an integer type: NaN becomes 0, other values are saturated. Values that are too small may be
+/// left to the saturating conversions that follow.
 template <DType D>
 HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
   constexpr float kHigh = D == DType::s8 ? 127.0f : D == DType::u8 ? 255.0f : 2147483520.0f;
@@ -142,7 +142,8 @@ HWY_INLINE __m512i narrow_line(V values) {
 #endif
 
 /// Calls each(operate) with the function that is applied to a register of values before it becomes one of D: it
-/// multiplies by the scale and makes NaNs the quiet one. For integers the latter is left out, as NaN becomes 0.
+/// multiplies by the scale and makes NaNs the quiet one. For integer types, NaNs need no handling, because they become
+/// 0.
 template <DType D, typename Each>
 HWY_INLINE void with_scale(const float* scale, Each each) {
   const F32 d;
