@@ -34,7 +34,7 @@ TEST(ImageTiles, EqualTheReference) {
     for (const auto& [from, to] : kPairs) {
       for (const Dims& dims : {Dims{9, 67, 13, 31}, Dims{32, 64, 9, 8}}) {
         const TensorDesc src = desc(from, dims, dtype), dst = desc(to, dims, dtype);
-        // As on a machine whose caches have none of it.
+        // The caches are so small that the destination is larger than them.
         const Plan plan = Plan::make(src, dst, {}, {.l3 = 8});
         SCOPED_TRACE(std::string(from) + " -> " + to + "\n" + plan.explain());
         for (const BoxPlan& box : plan.data().boxes()) {

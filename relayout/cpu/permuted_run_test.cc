@@ -51,7 +51,7 @@ PermutedLine random_line(int64_t width, int stretches, int64_t bytes, std::mt199
   return line;
 }
 
-/// What a line of it writes: byte b of line i, or nothing where that is left as it was.
+/// The value that byte b of line i must get, or nothing where the byte is left as it was.
 std::optional<std::byte> made(const PermutedLines& lines, int64_t width, const std::byte* src, int64_t i, int64_t b) {
   const PermutedLine& line = lines.lines[(lines.first + i) % lines.period];
   if (lines.store == PermutedLines::Store::masked && !(line.written >> b & 1)) return std::nullopt;
@@ -114,7 +114,7 @@ TEST(PermutedRun, EqualsTheReference) {
     for (const DType type : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
       for (const int64_t channels : {17, 20, 33, 49}) {
         for (const Dims& dims : {Dims{2, channels, 31, 33}, Dims{3, channels, 16, 64}}) {
-          // Padding of one byte again and again, and of others.
+          // Padding whose bytes are all equal, and padding whose bytes differ.
           Attributes attributes;
           attributes.padding = Padding::of(cases % 3 == 1 ? 7 : 0);
           const TensorDesc src = desc(from, dims, type), dst = desc(to, dims, type);

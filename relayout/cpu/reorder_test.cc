@@ -100,7 +100,7 @@ TEST(Reorder, ConvertsByStages) {
   }
 }
 
-// What is converted last goes past the cache where it is lines, wherever the destination starts.
+// Where the last stage converts, it writes whole lines past the cache, wherever the destination starts.
 TEST(Reorder, ConvertsByStagesPastTheCache) {
   Machine small;
   small.l3 = 64 << 10;
@@ -249,7 +249,7 @@ TEST(Reorder, TwelveDimsAndManyBlocks) {
   EXPECT_EQ(d, e);
 }
 
-// More tails than boxes are made for: the shortest dims go by table.
+// Tails of many dims would need too many boxes, so the shortest dims go by table.
 TEST(Reorder, ManyTailsGoByTable) {
   const std::tuple<Dims, const char*, const char*> shapes[] = {
       {{7, 7, 7, 7, 7, 7}, "fedcba", "ABCDEF2a2b2c2d2e2f2a2b2c2d2e2f"},

@@ -91,8 +91,8 @@ TEST(Stream, TilesThatShareLines) {
   EXPECT_GE(tiled, 18);
 }
 
-// Runs of half a line whose rows' first ones follow each other, and whose last one lies where it would, but not those
-// between; tiles of rows of which few make a line, next to each other again and again; rows that are padding for lines.
+// Special cases: runs of half a line of which the first ones and the last one lie as if all followed each other, but
+// those between do not; tiles whose rows are so long that few make a line; and rows with whole lines of padding.
 TEST(Stream, RowsThatHalfFollow) {
   const auto strided = [](const Dims& dims, const Dims& strides, DType type) {
     return TensorDesc(Layout::strided(dims, strides), type);

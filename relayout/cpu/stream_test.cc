@@ -21,9 +21,9 @@ using test::isa_of_turn;
 using test::kAlways;
 using Expected = test::StreamedExpected;
 
-// What plans do by themselves beyond the caches: 28 MB to 80 MB on both sides together, each at an address that memory
-// from the heap has. The reference takes seconds for all of them: the ordinary tests have one that moves and one that
-// converts.
+// Plans without tuning for tensors larger than the caches, 28 MB to 80 MB on both sides together, at addresses as the
+// heap gives them. The reference takes seconds for all of them, so the ordinary tests have only one that moves and one
+// that converts.
 TEST(Stream, RealSizes) {
   struct Row {
     const char *from, *to;
@@ -127,7 +127,7 @@ TEST(Stream, FewColumnsOrRows) {
   std::printf("interleaved reorders: %lld\n", static_cast<long long>(cases));
 }
 
-// Conversions by stages: what is moved last goes past the cache where it is lines.
+// Conversions by stages whose last stages move: they write whole lines past the cache.
 TEST(Stream, WhatStagesMoveLast) {
   int64_t cases = 0;
   for (const char* to : {"OIhw4i16o4i", "OIhw16i16o4i", "OIhw2i8o4i", "OIhw8i16o2i"}) {

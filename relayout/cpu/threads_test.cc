@@ -33,7 +33,7 @@ struct Counter {
   std::vector<std::atomic<int>> times;
 };
 
-/// As many threads as there are: fewer than asked for, say; 0 as a pool that fails.
+/// A pool with a fixed number of threads, which may be fewer than asked for. 0 stands for a pool that fails.
 class OwnThreads : public ThreadPool {
  public:
   explicit OwnThreads(int most) : most_(most) {}
@@ -64,7 +64,7 @@ TEST(Threads, OfACallersPoolDoEveryTaskOnce) {
   }
 }
 
-/// Large enough for two threads.
+/// A transposition large enough to be split over two threads.
 struct Transposition {
   const Dims dims{64, 128, 128};
   const TensorDesc src = test::desc("abc", dims);

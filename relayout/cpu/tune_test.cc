@@ -99,7 +99,7 @@ TEST(Tune, CandidatesDiffer) {
   for (std::size_t i = 0; i < tunings.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) EXPECT_NE(tunings[i], tunings[k]);
   }
-  // Far inside the caches there is nothing to choose, and about their size the stores.
+  // Far inside the caches there is only the default. About the size of the caches, stores are a choice.
   EXPECT_EQ(tuning_candidates(example.src, example.dst, {}, {}).size(), 1u);
   const auto near = tuning_candidates(example.src, example.dst, {}, {32 << 10, 256 << 10, 2 << 20});
   EXPECT_EQ(near, (std::vector<Tuning>{{}, {.stream = Tuning::Stream::always}}));
@@ -253,7 +253,8 @@ TEST(Tune, DecidesNothingWhereTheBudgetIsTooShort) {
   TuneCache cache;
   for (const double turn_us : {400.0, 100.0}) {
     test::FakeStopwatch stopwatch;
-    // Too short by the first run's time already; or as later runs take five times as long as the first one.
+    // The budget is too short because of the first run alone, or because later runs take five times as long as the
+    // first one.
     stopwatch.takes = turns_of(
         3, [](int, int) { return 500.0; }, turn_us);
     const Tuned tuned =

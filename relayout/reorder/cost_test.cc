@@ -1,5 +1,5 @@
-// What plans are expected to take: more bytes take longer, what is harder takes longer, and a copy is the easiest. The
-// machines are made up, and no measured time is compared with.
+// Predicted costs of plans: more bytes cost more, slower kinds of reorders cost more, and a copy costs least. The
+// machines are invented, and no measured times are compared.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ double nanoseconds(std::string_view src, std::string_view dst, const Dims& dims,
   return Plan::make(desc(src, dims, from), desc(dst, dims, to), attributes, machine).cost().nanoseconds;
 }
 
-/// A last level that is near, and one that is far (Machine::slow_shared_l3()), which have prices of their own.
+/// Two machines with different price lists: the second has a slow, shared last level (Machine::slow_shared_l3()).
 constexpr std::array kMachines{Machine{.l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20},
                                Machine{.l1 = 32 << 10, .l2 = 2 << 20, .l3 = 256 << 20}};
 
@@ -44,7 +44,8 @@ void for_each_case(F&& f) {
   }
 }
 
-// From one cache to the next and to memory: more images, and larger ones, which are whole blocks in each layout.
+// The cost grows with the number and with the size of images, whose sizes go from the first cache to memory. The images
+// are whole blocks in each layout.
 TEST(Cost, GrowsWithTheBytes) {
   for_each_case([](const char* src, const char* dst, const Machine& machine) {
     for (const int grown : {0, 2}) {
@@ -78,7 +79,7 @@ TEST(Cost, IsLeastForACopy) {
   });
 }
 
-// Past the caches, memory has the last word: no kind of reorder takes many times as long as a copy, other than one that
+// Past the caches, memory limits the speed. So no kind of reorder costs many times as much as a copy, except one that
 // fetches a line for each element.
 TEST(Cost, OfLargeTensorsIsAFewCopies) {
   for_each_case([](const char* src, const char* dst, const Machine& machine) {
@@ -100,7 +101,7 @@ TEST(Cost, OfConversionsIsThatOfTheirBytesOrMore) {
   }
 }
 
-// What makes a reorder slower makes it cost more, with as many bytes.
+// With equal bytes, whatever makes a reorder slower makes it cost more.
 TEST(Cost, GrowsWithWhatIsHarder) {
   const double copy = nanoseconds("abc", "abc", {1, 4096, 4096}),
                transposed = nanoseconds("abc", "acb", {1, 4096, 4096});

@@ -54,10 +54,12 @@ struct Side {
   int64_t begin, size;
   int64_t InPlaceLoop::*stride;
 };
+
+/// Whether the parts can be done in the order of the loops: no part g writes over what a later part reads. The parts
+/// read `from` and write `to`.
 bool ordered(std::span<const InPlaceLoop> loops, const Side& from, const Side& to) {
-  // ordered() says whether no part g writes over what a later part reads; `from` is read and `to` is written. First,
-  // the parts must be read in ascending order. That holds if each step of loop k moves on at least as far as the loops
-  // inside it go back from their last turn to their first.
+  // First, the parts must be read in ascending order. That holds if each step of loop k moves on at least as far as the
+  // loops inside it go back from their last turn to their first.
   for (std::size_t k = 0; k < loops.size(); ++k) {
     int64_t inside = 0;
     for (std::size_t i = k + 1; i < loops.size(); ++i) inside += (loops[i].count - 1) * loops[i].*from.stride;

@@ -71,7 +71,7 @@ TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
   EXPECT_EQ(p.data().boxes()[1].row_count * p.data().boxes()[1].col_count, 4 * 64);
 }
 
-// Long runs that step over a few elements need no tiles, where groups could be permuted neither.
+// A few long runs are interleaved without tiles of registers and without permuted groups.
 TEST(Plan, FewAreInterleaved) {
   for (const auto& [from, to] : {std::pair("Abcd4a", "ABcd4a2b"), {"ABcd4a2b", "Abcd4a"}}) {
     const Plan p = plan(from, to, {8, 4, 29, 31}, DType::u8);
@@ -129,8 +129,8 @@ TEST(Plan, SmallAxesMakeNoSmallBlocks) {
   EXPECT_GE(few.data().boxes()[0].block_rows * few.data().boxes()[0].block_cols, 1024) << few.explain();
 }
 
-// 16 rows by 9 x 16 columns would be many small blocks: four steps of the next 32 are columns as well. The other eight
-// do not follow the rows in the source: they are a loop.
+// 16 rows by 9 x 16 columns would be many small blocks. So the axis of 32 steps is cut: four steps are columns as well,
+// and the other eight, which do not follow the rows in the source, are a loop.
 TEST(Plan, FewRowsTakeAPartOfAnAxis) {
   const Plan p = plan("OIhw16i16o", "oihw", {512, 512, 3, 3});
   ASSERT_EQ(p.data().boxes().size(), 1u);
@@ -181,7 +181,8 @@ TEST(Plan, PaddingOfBothSidesIsMoved) {
   EXPECT_EQ(p.data().boxes()[0].elements, 2 * 32 * 20);
   ASSERT_EQ(p.data().fills().size(), 1u);
   EXPECT_EQ(p.data().fills()[0].elements, 2 * 3 * 20);
-  // Not with Padding::keep; not beyond the padding of either side; not where only a small part of a block is data.
+  // Padding is not moved with Padding::keep, beyond the padding of either side, or where only a small part of a block
+  // is data.
   Attributes keep;
   keep.padding = Padding::keep();
   EXPECT_EQ(Plan::make(p.src(), p.dst(), keep).data().boxes()[0].elements, 2 * 16 * 20);

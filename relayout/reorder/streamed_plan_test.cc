@@ -17,7 +17,7 @@ bool streams(const char* from, const char* to, const Dims& dims, DType dtype) {
   return Plan::make({Format::parse(from).bind(dims), dtype}, {Format::parse(to).bind(dims), dtype}).streams();
 }
 
-// Past the caches too where runs of less than a line do not follow each other.
+// Runs of less than a line that do not follow each other are written past the cache too, by tiles.
 TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   const auto streamed = [](std::string_view from, std::string_view to) {
     const Dims dims{32, 64, 8, 8};
@@ -28,7 +28,8 @@ TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   EXPECT_EQ(streamed("nchw", "nChw16c").row_run, 0);
 }
 
-// But not where lines are put together by byte permutations.
+// Pieces of less than half a line that do not divide a line go through the cache, unless lines are made by byte
+// permutations, as in the first case.
 TEST(StreamedPlan, ScrapsGoThroughTheCache) {
   EXPECT_TRUE(streams("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));     // 3 bytes
   EXPECT_FALSE(streams("nChw8c", "nhwc", {64, 7, 300, 300}, DType::f32));   // 28
@@ -73,7 +74,7 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   }
 }
 
-// Rows of tiles that are alike say where their elements come from, in bytes.
+// Where the rows of a tile are alike, row_sources lists where their elements are read, in bytes.
 TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
   const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
@@ -123,7 +124,7 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
   EXPECT_GT(counts.size(), 1u);
 }
 
-// Nor are rows of a few bytes put together line by line, or the tails of what goes through the cache.
+// Rows of a few bytes, and tails of boxes that go through the cache, are not written past it.
 TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   const Dims dims{128, 67, 29, 31};
   EXPECT_FALSE(streams("dcab", "adCb2c", dims, DType::bf16));     // rows of 4 bytes
@@ -134,7 +135,7 @@ TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   EXPECT_GT(std::ranges::max_element(always.data().boxes(), {}, &BoxPlan::elements)->row_run, 0) << always.explain();
 }
 
-// Nibbles have no size in bytes to divide by.
+// Planning must not divide by the bytes of a nibble, which are 0.
 TEST(StreamedPlan, Nibbles) {
   const std::pair<std::string_view, std::string_view> layouts[] = {
       {"strides:3001,1", "ab"}, {"ab", "ab"},    {"ab", "ba"},    {"strides:3001,1@1", "ab"}, {"strides:0,2", "ab"},
@@ -148,7 +149,7 @@ TEST(StreamedPlan, Nibbles) {
   }
 }
 
-// Tiles step on where the source or the destination goes on, whichever is nearer.
+// The innermost loop around tiles is the one with the shortest steps in the source or in the destination.
 TEST(StreamedPlan, LoopsGoOnNearby) {
   Axes loops{{2, {4096, 64, 0}}, {3, {128, 8192, 0}}, {4, {0, 0, 0}, 0}, {5, {1 << 20, 1 << 10, 0}}};
   order_loops(loops);
@@ -175,8 +176,8 @@ TEST(StreamedPlan, NextRegionsAreFetched) {
   EXPECT_EQ(box({512, 512, 3, 3}, Tuning::Stream::never).ahead, 0);
 }
 
-// Where tiles of registers go through the cache and both sides are beyond it, the next block of both is fetched: here
-// the next of the 16 KiB that the destination has for an index of a.
+// Where tiles of registers write through the cache and both sides are larger than it, the next block is fetched on both
+// sides. Here it lies 16 KiB further on in the destination.
 TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
   const auto box = [](const Dims& dims, Tuning::Stream stream) {
     const Plan p = Plan::make(desc("AcdB16b16a2b", dims), desc("BAcd16b16a", dims), {}, {}, {.stream = stream});
@@ -190,12 +191,12 @@ TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
   EXPECT_NE(large.dst_ahead, 0);
   EXPECT_EQ(small.dst_ahead, 0);
   EXPECT_EQ(small.ahead, 0);
-  // Where nothing keeps them from going past the cache, by way of an image.
+  // Only without Stream::never, the box is written past the cache, by way of an image.
   EXPECT_FALSE(large.by_image);
   EXPECT_TRUE(box(much, Tuning::Stream::by_size).by_image);
 }
 
-// By way of an image go blocks that are whole lines of the destination, from the start of one on.
+// Blocks are written by way of an image only if they are whole lines of the destination and start at lines.
 TEST(StreamedPlan, ImagesAreOfWholeLines) {
   const auto by_image = [](std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc("ABcd4a4b", dims), desc(to, dims));
@@ -206,9 +207,9 @@ TEST(StreamedPlan, ImagesAreOfWholeLines) {
   EXPECT_FALSE(by_image("AcdB16b48a2b", {16, 67, 29, 31}));
 }
 
-// From what share of the last level, 32 MiB here, destinations are written past it: a quarter where runs are apart by
-// whole lines, half where they share some, three quarters where boxes do; lines made of small pieces by byte
-// permutations from half on.
+// The share of the last level (32 MiB) from which on destinations are written past it: a quarter where no two runs
+// share a line, half where runs share lines, three quarters where boxes share lines, and half for lines made by byte
+// permutations.
 TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_FALSE(streams("abcd", "acdb", {5, 64, 56, 56}, DType::f32));  // 8.0 MB
   EXPECT_TRUE(streams("abcd", "acdb", {6, 64, 56, 56}, DType::f32));
@@ -219,7 +220,8 @@ TEST(StreamedPlan, SharesOfTheLastLevel) {
   EXPECT_TRUE(streams("aBcd16b", "acdb", {160, 17, 56, 56}, DType::s8));  // 24.6 MB
 }
 
-// A last level of many cores is far: 32 MiB of it count, and from an eighth of these on whole lines go past it.
+// A last level that is slow and shared by many cores: only 32 MiB of it count, and whole lines are written past it from
+// an eighth of these on.
 constexpr Machine kSlowSharedL3{.l1 = 48 << 10, .l2 = 2 << 20, .l3 = int64_t{480} << 20};
 
 TEST(StreamedPlan, SharesOfAFarLastLevel) {
@@ -235,8 +237,8 @@ TEST(StreamedPlan, SharesOfAFarLastLevel) {
   EXPECT_TRUE(streams_far({40, 17, 56, 56}));
 }
 
-// Where it is far, transpositions beyond the second level fetch their next lines, here 16 rows on; beyond the first
-// where rows are near each other or start between lines.
+// Where the last level is slow and shared, transpositions larger than the second level fetch their next lines, here 16
+// rows ahead. Those larger than the first level do so if rows are near each other or do not start at lines.
 TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   const auto ahead = [](const Dims& dims, const Machine& machine, DType dtype = DType::f32, bool between = false) {
     const Plan p = Plan::make(desc("abcd", dims, dtype), desc("acdb", dims, dtype), {}, machine);
@@ -270,8 +272,8 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   }
 }
 
-// Tiles whose lines lie a page apart are put together in an image, from half of the last level on; of a far one from an
-// eighth.
+// Tiles whose lines lie a page apart are put together in an image, from half of the last level on, or from an eighth if
+// it is slow and shared.
 TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   const auto by_image = [](std::string_view to, int64_t batch, const Machine& machine) {
     const Dims dims{batch, 64, 29, 31};
@@ -287,8 +289,8 @@ TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   EXPECT_FALSE(by_image(lines, 32, kSlowSharedL3));
 }
 
-// Where it is far, panels of rows at lines have as few columns as hardware fetches ahead, and so have those that are
-// narrowed; others have a quarter of the columns that the second level's sets have room for.
+// Where the last level is slow and shared, panels have as few columns as hardware fetches ahead, if rows start at lines
+// or values are narrowed. Other panels have a quarter of the columns for which the sets of the second level have room.
 TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
   const auto columns = [](const Dims& dims, const Machine& machine, DType from, DType to) {
     const Plan p =
@@ -323,7 +325,8 @@ TEST(StreamedPlan, PaddingOfWholeLines) {
   EXPECT_EQ(streamed("aBcd4b", {64, 67, 29, 31}), 0);
 }
 
-// Tiles one after the other that read the same lines need these in the cache: not 450 of them in a quarter of its sets.
+// Consecutive tiles that read the same lines need these in the cache, but a quarter of its sets does not hold 450
+// lines.
 TEST(StreamedPlan, LinesInFewSetsAreReadOnce) {
   EXPECT_FALSE(streams("aBdC16c16b2c", "abcd", {64, 67, 29, 31}, DType::f32));
   EXPECT_TRUE(streams("aBcd16b", "abcd", {64, 67, 29, 31}, DType::f32));
@@ -335,15 +338,16 @@ TEST(StreamedPlan, PartsOfLinesMakeNoTiles) {
   EXPECT_TRUE(streams("aBdC32b4c", "aBCd4b8c8b4c", {256, 67, 29, 31}, DType::bf16));
 }
 
-// Where the last level has both sides, small blocks of tiles must be worth the destination's lines; beyond it they are.
+// Where the last level holds both sides, the time to start small blocks of tiles must be less than the time to read the
+// destination's lines. Beyond the last level it is.
 TEST(StreamedPlan, SmallBlocksAreWeighedInTheLastLevel) {
   EXPECT_FALSE(streams("adcb", "ABcd16b16a", {32, 67, 29, 31}, DType::f32));
   EXPECT_TRUE(streams("adcb", "ABcd16b16a", {128, 67, 29, 31}, DType::f32));
-  // Padding of as much as the tensor makes them worth it.
+  // With as much padding as elements, tiles are worth it.
   EXPECT_TRUE(streams("Abcd32a", "ABcd16b64a", {32, 67, 29, 31}, DType::f32));
 }
 
-// Small elements of less than a line of rows are not worth tiles of a line by a line.
+// Where rows of small elements are less than a line in the source, they are not packed to tiles of a line by a line.
 TEST(StreamedPlan, NarrowStripsAreNotPacked) {
   const auto packs = [](std::string_view from, const Dims& dims) {
     return Plan::make(desc(from, dims, DType::s8), desc("dcab", dims, DType::s8)).data().boxes()[0].pack;
@@ -352,7 +356,7 @@ TEST(StreamedPlan, NarrowStripsAreNotPacked) {
   EXPECT_TRUE(packs("abcd", {256, 67, 29, 67}));
 }
 
-// Tiles have whole lines, though their images take more than a page then.
+// Tiles are whole lines, even if their images then take more than a page.
 TEST(StreamedPlan, TilesEndAtLines) {
   const Plan p = Plan::make(desc("nChw16c", {64, 67, 56, 56}), desc("nhwc", {64, 67, 56, 56}));
   ASSERT_EQ(p.data().boxes().size(), 1u) << p.explain();

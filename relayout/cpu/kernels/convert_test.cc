@@ -1,5 +1,6 @@
-// Every kernel of every table that computes: the bits of the plain table's loops, at all lengths and misalignments, and
-// not one byte outside. The plain loops themselves are held against the reference by the tests of whole reorders.
+// Every kernel that computes, of every table, must give the same bits as the plain table's loops, at all lengths and
+// misalignments, and touch no byte outside. The plain loops themselves are compared with the reference by the tests of
+// whole reorders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,7 +88,7 @@ std::vector<std::byte> telling_elements(DType dtype) {
 /// Whether values of a pair of types are converted by way of f32 where they are scaled.
 bool scales(DType from, DType to) { return compute_type(from, to, true) == ComputeType::f32; }
 
-/// What the plain loops make of n elements.
+/// The results of the plain loops for n elements.
 std::vector<std::byte> by_plain(DType from, DType to, const std::byte* src, int64_t n, const float* scale) {
   const Kernels& plain = *scalar_kernels();
   const auto compute = static_cast<std::size_t>(compute_type(from, to, scale != nullptr));
@@ -121,8 +122,7 @@ class EveryConversion : public testing::TestWithParam<const Kernels*> {
   }
 };
 
-// The plain table has none; the others at least those that need no instructions of their own, by way of f32 or, where
-// nothing is computed, of f64.
+// The plain table has no direct conversions. Every other table has at least those that need no special instructions.
 TEST_P(EveryConversion, TablesHaveDirectOnes) {
   int pairs = 0, wide = 0;
   each_pair([&](DType from, DType to, ConvertKernel) {
@@ -205,7 +205,7 @@ TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
   });
 }
 
-// Runs by their lists: each where it belongs, and nothing between them.
+// Runs go where the lists say, and nothing between them is written.
 TEST_P(EveryConversion, ConvertsRuns) {
   constexpr int64_t kRuns = 5;
   std::mt19937 rng(25);
@@ -378,7 +378,7 @@ TEST_P(EveryConversion, Arithmetic) {
   }
 }
 
-// One step's result, computed by hand: what the plain table itself is held against here.
+// The result of each step is computed by hand, to check the plain table too.
 TEST_P(EveryConversion, ArithmeticByHand) {
   AttributeValues a;
   a.src_scale = 3, a.dst_scale = 0.5f, a.src_zero_point = 10, a.dst_zero_point = -7;

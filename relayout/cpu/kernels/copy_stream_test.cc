@@ -22,7 +22,7 @@ using test::steps;
 
 class EveryStreamedCopy : public testing::TestWithParam<const Kernels*> {};
 
-// Only plain C++ has no stores that pass by the cache.
+// Every table but the plain one has stores that write past the cache.
 TEST_P(EveryStreamedCopy, CopyStream) {
   ASSERT_EQ(GetParam()->copy_stream == nullptr, GetParam() == scalar_kernels());
   ASSERT_EQ(GetParam()->flush == nullptr, GetParam() == scalar_kernels());
@@ -95,7 +95,7 @@ TEST_P(EveryStreamedCopy, CopyStreamOfPieces) {
   }
 }
 
-// So many that several places are copied from side by side: stretches of one list, or of rows.
+// There are so many runs that they are copied from several places side by side: stretches of one list, or of rows.
 TEST_P(EveryStreamedCopy, CopyStreamSideBySide) {
   if (!GetParam()->copy_stream) return;
   std::mt19937 rng(13);
@@ -147,7 +147,8 @@ TEST_P(EveryStreamedCopy, CopyStreamOfLinesSideBySide) {
   }
 }
 
-// And back: rows of whole lines that follow each other, each of runs from everywhere.
+// Channel blocks to channels last: rows of whole lines that follow each other, each put together of runs that lie
+// apart.
 TEST_P(EveryStreamedCopy, CopyStreamOfJoinedLines) {
   if (!GetParam()->copy_stream) return;
   std::mt19937 rng(16);

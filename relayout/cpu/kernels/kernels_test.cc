@@ -89,7 +89,7 @@ struct Runs {
   std::vector<int64_t> cols() const { return {0, pitch()}; }
 };
 
-// Rows and columns of both sides by lists: runs go where these say, and the gaps stay.
+// Runs are copied where the lists of rows and columns of both sides say, and gaps stay as they are.
 TEST_P(EveryTable, CopyOfRegions) {
   std::mt19937 rng(11);
   for (const auto copy : {GetParam()->copy, GetParam()->copy_stream}) {
@@ -156,7 +156,7 @@ TEST_P(EveryTable, Shuffle) {
   for (const int64_t period : {2, 4, 8, 16}) {
     for (int64_t bytes = 0; bytes <= 208; bytes += period) {
       for (const int64_t gap : {0, 3}) {
-        // 63 - 63: the source ends at its page; 0: the destination does.
+        // With a shift of 63 the source ends at its guard page, with 0 the destination does.
         for (const int64_t shift : {0, 31, 63}) {
           for (const Guarded::Side at : kSides) expect_shuffled(*GetParam(), period, {bytes, gap}, shift, at, rng);
         }

@@ -34,8 +34,7 @@ HWY_NOINLINE void transpose_short_rows(const Columns& columns, const std::byte* 
         for (int64_t i = 0; i < kN; ++i) a[p * kN + i] = b[i];
       }
     }
-    // Block k of register i is row k * kN + i of a square. The next step brings the blocks of one line into one
-    // register.
+    // Block k of register i is row k * kN + i of a square. Next, blocks of one line come into one register.
     __m512i lines[kCols];
 #pragma GCC unroll 8
     for (int64_t i = 0; i < kN; i += kTogether) {
