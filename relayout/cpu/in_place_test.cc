@@ -147,7 +147,7 @@ TEST(InPlace, ValuesByAttribute) {
   const InPlacePlan plan = InPlacePlan::make(src, dst, attributes);
   EXPECT_EQ(plan.method(), "staged");
   expect_reference(src, dst, plan, attributes);
-  // By image, parts cannot be images; and no other parts lie apart.
+  // With attribute values for each image, an image cannot be a part, and no other parts lie apart.
   attributes.dst_scale = {{1, 2, 3, 4}, 1};
   const Error error = error_of([&] { InPlacePlan::make(src, dst, attributes, {1 << 18}); });
   EXPECT_EQ(error.code(), ErrorCode::unsupported);

@@ -77,7 +77,7 @@ TEST(Misaligned, EveryMisalignmentOfEitherSide) {
         const test::ScopedIsa isa_scope(isa_name);
         for (int64_t misalign = 0; misalign < 64; ++misalign) {
           for (const Guarded::Side side : {Guarded::Side::start, Guarded::Side::end}) {
-            // Each side in turn, both with different values and both alike.
+            // Each side alone is misaligned, then both by different amounts, and both by the same amount.
             for (const auto& [a, b] : {std::pair<int64_t, int64_t>{misalign, 0},
                                        {0, misalign},
                                        {misalign, misalign},
@@ -113,7 +113,7 @@ TEST(Misaligned, ArithmeticToo) {
   }
 }
 
-// Tails that read past the ends of the source's dims, up to the end of its memory.
+// Tails may read past the ends of the source's dims, but not past the end of its memory.
 TEST(Misaligned, TailsReadNothingPastTheSource) {
   constexpr std::pair<const char*, const char*> kTails[] = {
       {"acdb", "aBCd8b8c"}, {"aBdC48b2c", "aBCd16b16c"}, {"abcd", "aBcd16b"}, {"cdba", "ABcd4a16b"},
@@ -133,7 +133,7 @@ TEST(Misaligned, TailsReadNothingPastTheSource) {
   }
 }
 
-// Whole reorders right at the pages, of odd sizes, every ISA.
+// Whole reorders of odd sizes right next to the guard pages, on every ISA.
 TEST(Misaligned, TouchesOnlyItsBuffers) {
   const Dims dims{3, 17, 7, 9};
   const char* const formats[] = {"abcd",

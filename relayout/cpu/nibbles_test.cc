@@ -22,7 +22,7 @@ using test::Guarded;
 void expect_reference(const TensorDesc& src, const TensorDesc& dst) {
   Guarded from(src.span_bytes(), Guarded::Side::end), to(dst.span_bytes(), Guarded::Side::end);
   std::ranges::copy(counting(src.span_bytes()), from.data());
-  // Small values: any type has them.
+  // Values are small, so that every type can hold them.
   if (src.dtype == DType::f32) {
     for (int64_t i = 0; i < src.span_bytes() / 4; ++i) {
       const auto value = static_cast<float>(i * 5 % 16);

@@ -28,7 +28,7 @@ using test::Guarded;
 using test::kSides;
 using test::randomize;
 
-/// A line of so many stretches, the last of which ends where the source does.
+/// A random line of `stretches` stretches, of which the last one ends where the source ends.
 PermutedLine random_line(int64_t width, int stretches, int64_t bytes, std::mt19937& rng) {
   PermutedLine line{};
   for (int k = 0; k < stretches; ++k)

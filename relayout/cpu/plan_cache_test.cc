@@ -17,7 +17,7 @@ using test::code_of;
 using test::counting;
 using test::desc;
 
-/// The default cache as the process has it at first, before and after each test.
+/// Restores the cache of the process to its initial state before and after each test.
 class PlanCacheTest : public testing::Test {
  protected:
   PlanCacheTest() { reset(); }
@@ -80,7 +80,7 @@ TEST_F(PlanCacheTest, ClearDropsPlansAndCounts) {
   EXPECT_EQ(kept.explain(), cached_plan(src, dst).explain());  // it stays valid
 }
 
-/// All that a plan is made from.
+/// Everything that a plan is made from.
 struct Asked {
   TensorDesc src, dst;
   Attributes attributes;

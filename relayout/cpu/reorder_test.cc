@@ -80,7 +80,7 @@ TEST(Reorder, ConvertsByStages) {
     for (const auto& [src, dst, attributes] : kinds) {
       for (const auto& [from, to] : {std::pair("oihw", "OIhw4i16o4i"), {"OIhw8i16o2i", "hwio"}, {"hwio", "Oihw4o"}}) {
         const TensorDesc a = desc(from, dims, src), b = desc(to, dims, dst);
-        // Small values: sums of them are exact.
+        // Values are small, so that sums of them are exact.
         std::vector<std::byte> in = counting(a.span_bytes()), out(static_cast<std::size_t>(b.span_bytes()));
         if (src == DType::f32) {
           for (std::size_t i = 0; i < in.size(); i += 4) {
@@ -129,7 +129,7 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
   }
 }
 
-// A chunk's columns are of several axes and take several blocks: each block's lists start anew.
+// The columns of a chunk are several axes and take several blocks, so each block needs lists of its own.
 TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
   struct Case {
     const char *from, *to;
@@ -273,7 +273,8 @@ TEST(Reorder, ManyTailsGoByTable) {
   }
 }
 
-// Extents without divisors: chunks of conversions by stages that do not divide an axis leave steps of it over.
+// Conversions by stages of extents without good divisors: the steps of an axis that no chunk has are a box of their
+// own.
 TEST(Reorder, ConvertsByStagesOfOddExtents) {
   Attributes scale;
   scale.src_scale = {{0.5f}, 0};

@@ -32,7 +32,7 @@ class Stopwatch {
 
 /// The clocks of the machine. Threads may use it at the same time.
 Stopwatch& system_stopwatch();
-/// The given stopwatch, or the system's where there is none (null), as options have it.
+/// The stopwatch that the caller's options name, or the system's if that is null.
 inline Stopwatch& stopwatch_or_systems(Stopwatch* given) { return given ? *given : system_stopwatch(); }
 
 }  // namespace relayout::cpu

@@ -20,9 +20,10 @@ using test::isa_of_turn;
 using test::kAlways;
 using Expected = test::StreamedExpected;
 
-// Rows of whole lines that follow each other at addresses that memory from the heap has, and others: a line that two
-// rows share is written by one of them, but for the first row's and the last one's. Columns of two axes, too; strips of
-// which the last one is shorter than a tile; values that are converted, by one scale and by one of each column.
+// Rows that are as long as whole lines and follow each other, but do not always start at lines. A line that two rows
+// share is written with one of them; the first line of the first row and the last line of the last row are incomplete.
+// Columns of two axes, too; strips of which the last one is shorter than a tile; values that are converted, by one
+// scale and by one of each column.
 TEST(Stream, RowsThatShareLines) {
   const Dims dims{2, 64, 3, 7, 19};
   const std::pair<const char*, const char*> layouts[] = {
@@ -125,8 +126,8 @@ TEST(Stream, RowsThatHalfFollow) {
   }
 }
 
-// Short rows that follow each other, of whole lines and not: a stretch of the destination in one block or several, each
-// of which writes its own bytes of the lines that they share.
+// Short rows that follow each other, of whole lines and of others. They are one stretch of the destination, made by one
+// block or by several. Each block writes its own bytes of the lines that it shares.
 TEST(Stream, RunsOfShortRows) {
   const std::pair<DType, DType> types[] = {
       {DType::u8, DType::u8},    {DType::bf16, DType::bf16}, {DType::f32, DType::f32}, {DType::f64, DType::f64},

@@ -103,7 +103,7 @@ TEST(Stream, FewColumnsOrRows) {
   for (const Dims& kernel : {Dims{3, 3}, Dims{1, 9}, Dims{7, 1}, Dims{1, 5}, Dims{2, 3}, Dims{2, 2}}) {
     for (const int64_t channels : {15, 16, 33, 80}) {
       for (const auto& [from, to] : layouts) {
-        // Those with gaps are made for 3x3.
+        // The layouts with gaps are strides for 3x3 weights.
         const bool gaps = std::string_view(from).starts_with('s') || std::string_view(to).starts_with('s');
         if (gaps && kernel != Dims{3, 3}) continue;
         const Dims dims{5, channels, kernel[0], kernel[1]};
@@ -171,8 +171,8 @@ TEST(Stream, LongColumnsToShortRows) {
   }
 }
 
-// Where the source goes on from the rows to the second axis of columns, the same rows of the next panel are fetched;
-// but not where that axis ends after a few panels.
+// Where the second axis of the columns continues the rows in the source, the same rows of the next panel are fetched,
+// unless that axis has only a few panels.
 TEST(Stream, FetchesTheNextPanel) {
   for (const auto& [extent, onward] : {std::pair(90, true), std::pair(4, false)}) {
     const Dims dims{40, 3, extent, 65};

@@ -1,4 +1,4 @@
-// The memory of tuning results: keys, files there and back, files that are no such files.
+// Tests of the cache of tuning results: keys, saving and loading files, and refusing files that are not tuning files.
 #include "relayout/cpu/tune_cache.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,8 @@ TEST(TuneKey, EverythingThatMatters) {
   if (isa() != "scalar") keys.push_back(scalar);
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), keys.size());
 
-  // Another spelling, another multiple of a line, other values: the same.
+  // The key is the same for another spelling of the layout, an address another multiple of a line, and other attribute
+  // values.
   EXPECT_EQ(key(nchw, nhwc), key(desc("strides:340,20,4,1", dims), nhwc, {}, 64));
   Attributes other = scale;
   other.src_scale.values[0] = 3;

@@ -299,7 +299,7 @@ int64_t nibble_side(int64_t count, int64_t other) {
 /// columns, so that the lines of one strip are written whole while those of the next strip are fetched.
 void choose_blocks(BoxPlan& plan, bool converts, bool streams, const Machine& machine) {
   const int64_t piece = std::max<int64_t>(1, std::max(plan.piece[kSrc], plan.piece[kDst]));
-  if (plan.row_run > 0) return;  // by tiles
+  if (plan.row_run > 0) return;  // plan_register_tiles() chose the blocks
   if (plan.shape == KernelShape::fill) {
     plan.block_cols = kMaxBlockSide;
     // The last column may overlap the one before it, so both must be in the same block.

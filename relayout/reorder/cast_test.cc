@@ -116,7 +116,7 @@ TEST(Cast, EveryPairOfTypesRoundsAsTheReference) {
   std::cout << "compared " << cases << " conversions over " << kDTypeCount << "x" << kDTypeCount << " pairs\n";
 }
 
-/// The compute types of arithmetic differ from those of plain conversion: all of them, stored to all types.
+/// Arithmetic uses other compute types than plain conversion, so every compute type is stored to every type here.
 TEST(Cast, StoresOfEveryComputeTypeRoundAsTheReference) {
   for (double x : interesting_numbers()) {
     for (DType dst : all_dtypes()) {

@@ -133,7 +133,7 @@ double listed(const BoxPlan& box) {
   return out;
 }
 
-/// The sum over a plan's boxes.
+/// Adds up the cost of a plan, box by box.
 class Price {
  public:
   Price(const PlanData& plan, const Prices& prices)

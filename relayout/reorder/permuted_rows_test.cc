@@ -52,9 +52,9 @@ TEST(PermutedRows, NotWhereOthersAreFasterOrLinesComeFromTooFar) {
   const Dims dims{2, 16, 40, 50};
   EXPECT_EQ(text(first_box("nhwc", "nchw", {2, 3, 40, 50})), "");                   // deinterleaved
   EXPECT_EQ(text(first_box("nChw16c", "nhwc", dims)), "");                          // pieces of 16 bytes
-  EXPECT_EQ(text(first_box("strides:10000,1,250,5", "nhwc", {2, 1, 40, 50})), "");  // one of 5 bytes: 316 for a line
-  EXPECT_EQ(text(first_box("nhwc", "strides:16000,1,400,8", {2, 1, 40, 50})), "");  // one of 8 is written
-  EXPECT_EQ(text(first_box("strides:24,1,12,4", "nhwc", {2, 3, 2, 3})), "");        // 18 bytes a run
+  EXPECT_EQ(text(first_box("strides:10000,1,250,5", "nhwc", {2, 1, 40, 50})), "");  // a line would read 316 bytes
+  EXPECT_EQ(text(first_box("nhwc", "strides:16000,1,400,8", {2, 1, 40, 50})), "");  // 1 byte in 8 is written
+  EXPECT_EQ(text(first_box("strides:24,1,12,4", "nhwc", {2, 3, 2, 3})), "");        // runs of only 18 bytes
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST(Reference, Errors) {
   EXPECT_EQ(collision.code(), ErrorCode::not_injective);
   EXPECT_NE(collision.message().find("(0,1) and (1,0)"), std::string::npos) << collision.message();
 
-  // Only the padding of the outer digit collides: fine as long as padding is not written.
+  // Only the padding of the outer digit collides, which is allowed as long as padding is not written.
   const Digits three({{4, 1}}), two({{2, 3}});
   const TensorDesc padded(Layout::from_digits({2, 3}, std::vector<Digits>{two, three}), DType::f32);
   EXPECT_EQ(code_of([&] { reference_reorder(a, buffer.data(), padded, other.data()); }), ErrorCode::not_injective);
@@ -169,7 +169,7 @@ TEST(Attributes, AreChecked) {
   good.dst_scale = {{1, 2, 3}, 1u << 1};
   good.dst_zero_point = {{1, 2, 3, 4, 5, 6}, 3};
   check_attributes(good, src, dst);
-  // A dim of no indices has as many values.
+  // A dim of extent 0 needs 0 attribute values.
   const TensorDesc none(Layout::contiguous({2, 0}), DType::s8);
   check_attributes({.src_scale = {{}, 1u << 1}}, none, none);
   const float inf = INFINITY;

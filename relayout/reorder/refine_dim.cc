@@ -58,8 +58,8 @@ void DimRefiner::find_levels() {
                        [&](int64_t p) { return p % value == 0; });
   };
   levels_.reserve(places_.size());
-  // Invariant: `place` divides all places from k on. A run of places that do not nest becomes a table from
-  // their gcd to their lcm, or to the top where the lcm is out of the range.
+  // Invariant: `place` divides all places from k on. Consecutive places that do not divide each other become a table
+  // from their gcd to their lcm, or to the top where the lcm is out of the range.
   int64_t place = 1;
   for (std::size_t k = 1; k < places_.size();) {
     if (divides_rest(places_[k], k)) {

@@ -93,7 +93,7 @@ TEST(Refine, CoversEveryIndexOnce) {
       while (true) {
         try {
           return Format::parse(tags[pick(0, std::size(tags) - 1)]).bind(dims);
-        } catch (const Error&) {  // a tag of the list that these dims do not fit
+        } catch (const Error&) {  // these dims do not fit every tag of the list
         }
       }
     };
@@ -109,7 +109,7 @@ TEST(Refine, CoversEveryIndexOnce) {
   }
 }
 
-// The padding of some dims: the indices that lie past the extent of one of those, each once.
+// The boxes of the padding of some dims have every index past the extent of any of these dims, each once.
 TEST(Refine, PaddingIsCoveredOnce) {
   const Dims dims{3, 17, 5, 7};
   for (const char* tag : {"aBcd16b", "ABcd4a16b", "ABcD2d8b2a", "Bacd48b", "ABCD4a8b2c4d2b", "abcd"}) {
@@ -150,7 +150,8 @@ TEST(Refine, HugeExtentsMakeNoHugeTables) {
   EXPECT_EQ(test::code_of(refuse), ErrorCode::limit);
 }
 
-// More boxes than are made: dims that go by table, whole or above the levels that cut the range evenly.
+// Tails that would need too many boxes. Then dims go by table: as a whole, or only above the levels that divide the
+// range.
 TEST(Refine, ManyTailsGoByTableAndTheLawHolds) {
   const Dims dims{7, 7, 7, 7, 7, 7}, none(6, 0);
   const Layout plain = Format::parse("fabcde").bind(dims);

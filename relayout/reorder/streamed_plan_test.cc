@@ -110,7 +110,7 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
       int64_t end = 0;
       if (!box.nested.empty()) counts.insert(box.nested.size());
       for (const BoxPlan& run : box.nested) {
-        // It may start anywhere in a line.
+        // A run may start anywhere in a line.
         const int64_t last = run.image + run.run_bytes + kCacheLine - 1;
         EXPECT_GE(run.image, end) << from << " -> " << to;
         if (run.run_bytes + kCacheLine <= kPage) {

@@ -227,7 +227,7 @@ TEST_P(EveryConversion, ConvertsRuns) {
   });
 }
 
-// Columns to rows past the cache: rows that start at lines, and rows whose last line is kept.
+// Transposes while converting, past the cache: into rows that start at lines, and into rows whose last line is carried.
 TEST_P(EveryConversion, ConvertsWhileItTransposes) {
   std::mt19937 rng(26);
   const float factor = 2.75f;
@@ -292,7 +292,7 @@ void expect_as_plain(const Kernels& kernels, std::size_t compute, DType from, in
   Guarded values(n * value_bytes, at, value_slack);
   kernels.load[compute][f](src.data(), values.data(), n);
   ASSERT_TRUE(std::ranges::equal(values.bytes(), expected)) << "load " << name(from);
-  // Memory for the widest type: the others' elements lie at the forbidden page, too.
+  // The memory is large enough for the widest type. Elements of narrower types lie next to the guard page too.
   Guarded stored(n * 8, at, src_slack);
   for (DType to : all_dtypes()) {
     const auto t = static_cast<std::size_t>(to);
@@ -308,7 +308,7 @@ void expect_as_plain(const Kernels& kernels, std::size_t compute, DType from, in
   ASSERT_TRUE(src.intact() && values.intact());
 }
 
-// At the pages and away from them.
+// Loads and stores right next to the guard page before or after the memory.
 TEST_P(EveryConversion, LoadsAndStores) {
   std::mt19937 rng(4);
   for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {

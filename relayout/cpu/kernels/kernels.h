@@ -112,13 +112,13 @@ using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst,
 /// cannot permute the bytes of two registers at once). They come from up to four *stretches* of the source, each as
 /// long as what is made; stretch k starts at from[k].
 ///
-/// Of 64 bytes: only the bytes of stretch k whose bit is set in mask[k] are read. Byte i of the line is byte
-/// index[0][i] of stretches 0 and 1, which count as one after the other; or, where bit i of `later` is set, byte
-/// index[1][i] of stretches 2 and 3; or padding, where bit i of `filled` is set. `written` says which bytes a masked
-/// store writes.
+/// For 64 bytes: of stretch k, only the bytes whose bit is set in mask[k] are read. Stretches 0 and 1 together are a
+/// list of 128 bytes, and so are stretches 2 and 3. Byte i of the line is byte index[0][i] of the first list. If bit i
+/// of `later` is set, it is byte index[1][i] of the second list, and if bit i of `filled` is set, it is padding.
+/// `written` says which bytes a masked store writes.
 ///
-/// Of 16 bytes: all bytes of a stretch are read. Byte i is byte index[0][16 * k + i] of the stretch k for which that is
-/// less than 16; where it is not for any stretch, byte i is index[1][i].
+/// For 16 bytes: all bytes of a stretch are read. If index[0][16 * k + i] is less than 16 for a stretch k, byte i is
+/// that byte of stretch k. If it is so for no stretch, byte i is the value index[1][i].
 struct alignas(64) PermutedLine {
   static constexpr int kStretches = 4;
   uint8_t index[kStretches / 2][64];

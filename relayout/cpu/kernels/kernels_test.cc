@@ -120,8 +120,7 @@ TEST_P(EveryTable, CopyOfRegions) {
   }
 }
 
-/// Shuffles regions of runs of so many bytes by a random permutation of `period` bytes, at these distances from the
-/// guard pages.
+/// Shuffles regions of runs by a random permutation of `period` bytes, at these distances from the guard pages.
 void expect_shuffled(const Kernels& kernels, int64_t period, const Runs& runs, int64_t shift, Guarded::Side at,
                      std::mt19937& rng) {
   std::vector<int64_t> from(static_cast<std::size_t>(period));

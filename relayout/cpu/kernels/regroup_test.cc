@@ -26,7 +26,7 @@ TEST_P(EveryRegroup, PermutesEachGroup) {
     std::vector<std::byte> expected;
     const std::byte* const src = memory.data() + kMost;
     for (int64_t i = 0; i < kGroups * bytes; ++i) expected.push_back(src[i / bytes * bytes + pattern[i % bytes]]);
-    // Elsewhere, and a line down.
+    // The result goes to other memory, and then to memory a line before the source.
     test::Guarded other(kGroups * bytes + kMost, test::Guarded::Side::end);
     GetParam()->regroup(src, other.data(), kGroups, bytes, pattern);
     ASSERT_TRUE(std::ranges::equal(other.bytes().first(expected.size()), expected)) << bytes;

@@ -20,8 +20,7 @@ constexpr int64_t kMostRows = 67;
 
 class TranspositionOfColumnsApart : public testing::TestWithParam<const Kernels*> {};
 
-/// Calls check(log2, size, rows, lines, src, columns) for all that is tried. The source ends where its last column
-/// does.
+/// Calls check(log2, size, rows, lines, src, columns) for each case. The source's memory ends with its last column.
 template <typename Check>
 void each_region(std::mt19937& rng, const Check& check) {
   for (std::size_t log2 = 0; log2 < 4; ++log2) {
@@ -69,7 +68,7 @@ TEST_P(TranspositionOfColumnsApart, Streams) {
   });
 }
 
-// The first line of columns alone, then all others.
+// One call does the first line of columns, and another call all others.
 TEST_P(TranspositionOfColumnsApart, Carries) {
   std::mt19937 rng(37);
   each_region(rng, [&](std::size_t log2, int64_t size, int64_t rows, int64_t lines, const std::byte* src,

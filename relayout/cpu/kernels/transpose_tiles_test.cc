@@ -22,7 +22,7 @@ using test::randomize;
 
 class EveryTileTransposition : public testing::TestWithParam<const Kernels*> {};
 
-/// A permutation of 16 bytes in groups of so many.
+/// A random permutation of 16 bytes, within groups of `period` bytes.
 std::array<uint8_t, 16> random_pattern(int64_t period, std::mt19937& rng) {
   std::vector<int64_t> from(static_cast<std::size_t>(period));
   std::iota(from.begin(), from.end(), 0);
@@ -35,7 +35,7 @@ std::array<uint8_t, 16> random_pattern(int64_t period, std::mt19937& rng) {
   return pattern;
 }
 
-/// The largest power of two up to 16 that divides so many bytes.
+/// The largest power of two up to 16 that divides `bytes`.
 int64_t period_of(int64_t bytes) { return std::min<int64_t>(16, bytes & -bytes); }
 
 /// Two runs of rows and three of columns, anywhere in the source and, last first, in the destination.
@@ -58,7 +58,7 @@ void expect_tiles(const Kernels& kernels, std::size_t log2, int64_t row_run, int
   randomize(dst.bytes(), rng);
   std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
   const auto read = random_pattern(period_of(in), rng), written = random_pattern(period_of(out), rng);
-  // What was byte `place` of the runs' bytes, before or after a pattern.
+  // Where byte `place` of the runs' bytes comes from under a pattern.
   const auto permuted = [](const std::array<uint8_t, 16>& pattern, int64_t place) {
     return place / 16 * 16 + pattern[static_cast<std::size_t>(place % 16)];
   };
@@ -70,7 +70,7 @@ void expect_tiles(const Kernels& kernels, std::size_t log2, int64_t row_run, int
           src.data()[r / row_run * (in + 1) + src_cols[static_cast<std::size_t>(col)] + byte];
     }
   }
-  // What is fetched ahead may be anywhere.
+  // A prefetch may go to any address.
   const int64_t ahead = shift % 2 == 0 ? 0 : 1 << 30;
   kernels.tiles[log2](src.data(), src_rows.data(), src_cols.data(), dst.data(), dst_rows.data(), dst_cols.data(),
                       {rows, cols, row_run, col_run, read.data(), written.data(), -ahead, ahead});
