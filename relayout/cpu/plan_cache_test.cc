@@ -1,4 +1,4 @@
-// The plan cache: what is found and what is not, which plans go, and use from many threads.
+// The plan cache: which requests find a plan, which plans a full cache drops, and use from many threads.
 #include "relayout/cpu/plan_cache.h"
 
 #include <gtest/gtest.h>

@@ -69,7 +69,7 @@ struct Tuned {
 Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
            void* dst_data, const TuneOptions& options = {});
 
-/// tune()'s plan.
+/// The plan that tune() chooses.
 Plan measured_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
                    void* dst_data, const TuneOptions& options = {});
 

@@ -130,9 +130,9 @@ class Chunk {
   std::size_t stretch_axes_ = 0;
 };
 
-/// Looks for groups (BoxPlan::group_rows) in a chunk of bytes: the axis along which the other side is dense has 2, 4 or
-/// 8 steps that lie an odd number of bytes apart in the cache. Transposing each group makes one larger element of those
-/// steps. Returns the index of that axis in `taken`, or the size of `taken`.
+/// Looks for groups (BoxPlan::group_rows) in a chunk of 1-byte elements. They are possible if the axis along which the
+/// other side is dense has 2, 4 or 8 steps whose distance in the cache is no power of two. Transposing each group makes
+/// one larger element of these steps. Returns the index of that axis in `taken`, or the size of `taken`.
 std::size_t find_groups(const Axes& taken, Operand other, BoxPlan& out) {
   int64_t run = 1;
   for (std::size_t i = 0; i < taken.size(); ++i) {

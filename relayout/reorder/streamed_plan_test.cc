@@ -272,8 +272,8 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   }
 }
 
-// Tiles whose lines lie a page apart are put together in an image, from half of the last level on, or from an eighth if
-// it is slow and shared.
+// Tiles whose lines lie a page apart are put together in an image, from half of the last level on, or from an eighth of
+// a last level that is slow and shared.
 TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   const auto by_image = [](std::string_view to, int64_t batch, const Machine& machine) {
     const Dims dims{batch, 64, 29, 31};

@@ -65,8 +65,8 @@ HWY_INLINE hn::Vec<D> load_half_blocks(D d, const std::byte* src, Columns cols, 
   if constexpr (hn::MaxLanes(d8) == 16) return hn::BitCast(d, at(0));
 }
 
-/// Transposes 5 to 15 rows of elements of 1 byte, or 5 to 7 of 2 bytes, and any number of columns, at least N. Half: a
-/// type of 4 bytes where rows have up to 8 bytes together, otherwise of 8.
+/// Transposes 5 to 15 rows of elements of 1 byte, or 5 to 7 of 2 bytes, and at least as many columns as 16 bytes have
+/// elements. Half is a type of 4 bytes if all rows together have up to 8 bytes, otherwise one of 8 bytes.
 template <typename T, typename Half, class Columns, class Targets>
 HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                     int64_t rows, int64_t cols) {
@@ -97,9 +97,9 @@ HWY_INLINE void transpose_half_rows(const std::byte* src, Columns src_cols, std:
   all(Block16<T>());
 }
 
-/// Transposes 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, and any number of rows, at least N. Whole
-/// rows are made in registers and stored by masks or, where the instruction set has none, as two halves that may
-/// overlap.
+/// Transposes 5 to 15 columns of elements of 1 byte, or 5 to 7 of 2 bytes, and at least as many rows as 16 bytes have
+/// elements. Whole rows are made in registers and stored by masks or, where the instruction set has none, as two halves
+/// that may overlap.
 template <typename T, typename Half, class Columns, class Targets>
 HWY_INLINE void transpose_half_columns(const std::byte* src, Columns src_cols, std::byte* dst, Targets dst_rows,
                                        int64_t rows, int64_t cols) {
