@@ -1,8 +1,8 @@
 // Graph: a model as plain values, tensors and the primitives that compute them.
 //
-// Tensors have logical dims in oneDNN's order (N C [D] [H] W; weights [G] O I [D] [H] W; T N C for RNN data), a
-// type, and a layout where one is asked for; without one it is `any`, and a planner chooses. Nodes stand in an
-// order in which they can run. Functions that add a node work out the dims of what comes out (ops.h):
+// Tensors have a name, a type, and logical dims in oneDNN's order (N C [D] [H] W; weights [G] O I [D] [H] W; T N C for
+// RNN data). A tensor has a layout only where a user fixed one; for all others a planner chooses (`any`). Nodes stand
+// in an order in which they can run. Functions that add a node compute the dims and types of its destinations (ops.h):
 //
 //     Graph g;
 //     TensorId x = g.input("x", {1, 3, 224, 224}, DType::f32, Format::parse("nhwc"));
@@ -10,7 +10,7 @@
 //     TensorId y = g.convolution(x, w, kNone, {.strides = {2, 2}, .pads_begin = {1, 1}, .pads_end = {1, 1}});
 //     g.output(g.eltwise(y, {.algorithm = EltwiseAlgorithm::relu}));
 //
-// Operands by kind. A missing optional one (in []) is kNone, or left out at the end.
+// Operands by kind. An absent optional operand (in []) is kNone, or left out at the end.
 //
 //     kind                 pass               src                                      dst
 //     convolution,         forward            src weights [bias]                       dst
@@ -45,9 +45,9 @@
 //     gather               forward            data indices                             dst
 //     others               forward            src                                      dst
 //
-// Weights: convolution O I spatial, with G first where groups > 1 (G O/G I/G spatial); deconvolution the same, O being
-// the channels of its destination. inner_product O I [spatial]. rnn: weights_layer L D I G O, bias L D G O, states
-// L D N C, src_layer T N C; gates in oneDNN's order. Means, variances, scales, shifts and biases: one dim.
+// Dims of weights: convolution O I spatial, or G O/G I/G spatial with groups; deconvolution the same, where O are the
+// channels of its destination; inner_product O I [spatial]; rnn L D I G O (G gates in oneDNN's order), with bias L D G
+// O, states L D N C and src_layer T N C. Means, variances, scales, shifts and biases of other kinds have one dim.
 #pragma once
 
 #include <memory>
@@ -83,7 +83,7 @@ enum class Kind : uint8_t {
   softmax,
   resampling,
   reduction,
-  concat,  // many sources, or a destination that is given
+  concat,  // several sources, or a destination that a user fixed
   sum,
   binary,
   reorder,
@@ -93,7 +93,7 @@ enum class Kind : uint8_t {
   broadcast,
   pad,  // data movement
   gather,
-  barrier,  // an operator that is not known: it takes and gives plain layouts, and cannot run
+  barrier,  // an unknown operator: it reads and writes row-major layouts, and cannot run
 };
 inline constexpr int kKindCount = 26;
 
@@ -102,11 +102,11 @@ enum class Pass : uint8_t {
   forward_training,
   backward_data,
   backward_weights,
-  backward,  // data and weights in one, as normalizations and rnn have it
+  backward,  // the gradients of data and of weights in one node, as normalizations, prelu and rnn have them
 };
 
-/// Each list has one entry a spatial dim, outermost first; an empty list stands for 1 (strides and dilations) or 0
-/// (pads) everywhere. With a dilation of 1 the kernel's places are neighbours.
+/// Each list has one entry for each spatial dim, outermost first. An empty list stands for 1 everywhere (strides and
+/// dilations), or for 0 (pads). A dilation of 1 means that the kernel reads neighbouring elements.
 struct ConvolutionAttributes {
   Dims strides{}, dilations{}, pads_begin{}, pads_end{};
   int64_t groups = 1;
@@ -115,7 +115,7 @@ struct ConvolutionAttributes {
 };
 /// dst = a * b over the last two dims, batch dims broadcast.
 struct MatmulAttributes {};
-/// All dims of the source but the first are taken as one vector.
+/// Multiplies weights O I by the source as N I, where I are all its dims but the first.
 struct InnerProductAttributes {};
 
 enum class RnnCell : uint8_t { vanilla_relu, vanilla_tanh, vanilla_sigmoid, lstm, gru, lbr_gru };
@@ -125,11 +125,12 @@ struct RnnAttributes {
   RnnDirection direction = RnnDirection::left_to_right;
 };
 
-/// An average divides by the size of the kernel everywhere, or by the places that are not padding (exclude_padding).
+/// An average divides by the size of the kernel, or (average_exclude_padding) by the number of its places that are not
+/// padding.
 enum class PoolingAlgorithm : uint8_t { max, average_include_padding, average_exclude_padding };
 struct PoolingAttributes {
   PoolingAlgorithm algorithm = PoolingAlgorithm::max;
-  /// Extents of the window. Empty stands for the whole of each spatial dim (global pooling).
+  /// Extents of the window. An empty list stands for the whole source: global pooling.
   Dims kernel{};
   Dims strides{}, dilations{}, pads_begin{}, pads_end{};
 };
@@ -140,16 +141,16 @@ struct NormalizationAttributes {
   int axis = -1;
 };
 
-/// dst = src / (k + alpha / size * sum of squares)^beta, the sum over `size` channels around (or over a square of
-/// that side within a channel, and alpha / size^d).
+/// dst = src / (k + alpha / n * sum of squares)^beta. The sum is over n = `size` neighbouring channels or, within a
+/// channel, over n = size^(spatial dims) neighbouring pixels.
 struct LrnAttributes {
   bool within_channel = false;
   int64_t size = 5;
   double alpha = 1e-4, beta = 0.75, k = 1;
 };
 
-/// oneDNN's whole list, by its formulas, and erf and sign, which it does not have. *_dst ones are those whose backward
-/// takes the destination.
+/// All elementwise functions of oneDNN, by its formulas, and erf and sign, which it lacks. The backward pass of those
+/// that end in _dst reads the forward destination instead of the source.
 enum class EltwiseAlgorithm : uint8_t {
   relu,
   tanh,
@@ -201,8 +202,8 @@ struct SoftmaxAttributes {
 };
 
 enum class ResamplingAlgorithm : uint8_t { nearest, linear };
-/// Which place of the source a place of the destination is taken from, by ONNX's names. oneDNN has half_pixel alone:
-/// linear, and nearest with halves rounded up.
+/// How an index of the destination is mapped to a position in the source, by ONNX's names. oneDNN has only half_pixel,
+/// for linear, and for nearest with halves rounded up.
 enum class ResamplingCoordinates : uint8_t { half_pixel, pytorch_half_pixel, align_corners, asymmetric };
 enum class ResamplingRounding : uint8_t { half_up, half_down, floor, ceil };
 struct ResamplingAttributes {
@@ -223,21 +224,21 @@ struct ReductionAttributes {
 struct ConcatAttributes {
   int axis = 1;
 };
-/// dst = sum of scales[i] * src[i]; an empty list stands for 1 throughout.
+/// dst = sum of scales[i] * src[i]. An empty list stands for 1 everywhere.
 struct SumAttributes {
   std::vector<double> scales{};
 };
-/// div of integers truncates toward zero, and gives 0 where it divides by zero; a quotient that its type cannot hold
-/// (the least integer by -1) is the largest value of the type. pow is a to the power of b.
+/// div of integers truncates toward zero. Division by zero gives 0, and a quotient that the type cannot hold (the least
+/// integer by -1) gives the type's largest value. pow is a to the power of b.
 enum class BinaryAlgorithm : uint8_t { add, sub, mul, div, max, min, ge, gt, le, lt, eq, ne, pow };
 inline constexpr int kBinaryCount = 13;
-/// Dims of extent 1 of either side repeat.
+/// Dims of extent 1 of either source repeat.
 struct BinaryAttributes {
   BinaryAlgorithm algorithm = BinaryAlgorithm::add;
 };
 struct PreluAttributes {};
 
-/// dst = src * scale + shift, in the type of the destination and in its layout, where a user fixed one.
+/// dst = src * scale + shift, in type `dtype`, and in the destination's layout if a user fixed one.
 struct ReorderAttributes {
   DType dtype = DType::f32;
   double scale = 1, shift = 0;
@@ -262,12 +263,12 @@ struct PadAttributes {
   PadMode mode = PadMode::constant;
   double value = 0;
 };
-/// Along dim `axis`; the destination has the dims of `indices` in its place. Indices are s32 or s64, negative ones
-/// from the end.
+/// Takes elements of the first source along dim `axis`. In the destination the dims of `indices` replace that dim.
+/// Indices are s32 or s64; negative ones count from the end.
 struct GatherAttributes {
   int axis = 0;
 };
-/// What the operator was called, and the dims it gives where they are known.
+/// The unknown operator's name, and the dims of its destinations, as far as they are known.
 struct BarrierAttributes {
   std::string operation;
   std::vector<Dims> dims{};
@@ -316,8 +317,8 @@ struct Graph {
   /// Each node stands after those that make its sources.
   std::vector<Node> nodes;
   std::vector<TensorId> inputs, outputs;
-  /// What each output is called, beside `outputs`; where the name is empty or missing, it is that of the tensor. One
-  /// tensor can be several outputs, each with its own name.
+  /// The name of each of `outputs`. If it is empty or missing, the tensor's name counts. One tensor can be several
+  /// outputs, each with its own name.
   std::vector<std::string> output_names;
   /// The pass that the functions below give to the nodes that they add.
   Pass pass = Pass::forward_inference;
@@ -325,26 +326,26 @@ struct Graph {
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
   Tensor& tensor(TensorId id) { return tensors[static_cast<std::size_t>(id)]; }
   const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
-  /// What output i is called.
+  /// The name of output i.
   const std::string& output_name(std::size_t i) const;
 
   /// A tensor that is given at run time. `format` fixes its layout.
   TensorId input(std::string name, const Dims& dims, DType dtype = DType::f32,
                  const std::optional<Format>& format = {});
-  /// A constant of row-major values; their count must be that of the dims. Error{invalid_argument} otherwise.
+  /// A constant of row-major values. Error{invalid_argument} if their number does not fit the dims.
   TensorId constant(std::string name, const Dims& dims, std::span<const float> values);
   TensorId constant(std::string name, const Dims& dims, DType dtype, ConstantData data);
-  /// Makes a tensor a result. `format` fixes its layout; `name` is what the result is called, the tensor's own name
-  /// where it is empty.
+  /// Makes a tensor an output. `format` fixes its layout. `name` is the output's name; if empty, the tensor's name
+  /// counts.
   void output(TensorId tensor, const std::optional<Format>& format = {}, std::string name = {});
 
-  /// Adds a node of `pass`; its destinations are made, with the dims and types of ops.h. Errors: invalid_argument
-  /// (operands that do not fit the kind; the message names the node, the operand and what was expected), overflow.
-  /// A name that is empty is made from the kind and the node's number. Destinations are called as the node, further
-  /// ones with a colon and their number. Axes that count from the end are stored as they count from the front.
+  /// Adds a node of `pass`, and its destinations with the dims and types of ops.h. An empty name becomes the kind and
+  /// the node's number. Destinations have the node's name; those after the first have a colon and their number behind
+  /// it. Axes that count from the end are stored as counted from the front. Errors: invalid_argument (operands that do
+  /// not fit the kind; the message names the node, the operand and what was expected), overflow.
   std::vector<TensorId> add(Kind kind, NodeAttributes attributes, std::vector<TensorId> src, std::string name = {});
-  /// The same for any pass; `dsts` says how many destinations are wanted, `hint` as in Node. kNone stands for a
-  /// destination that the node cannot have.
+  /// The same for any pass. The node gives the hint, and `dsts` the number of destinations. A destination that the node
+  /// cannot have is kNone.
   std::vector<TensorId> add(Node node, int dsts);
 
   TensorId convolution(TensorId src, TensorId weights, TensorId bias = kNone, ConvolutionAttributes attributes = {});

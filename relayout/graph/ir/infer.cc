@@ -9,7 +9,7 @@
 namespace relayout::graph {
 namespace {
 
-/// "src...": any number of sources from one on.
+/// Whether the operand is a list such as "src...": one or more sources.
 bool is_list(const OperandName& operand) { return operand.name.ends_with("..."); }
 
 using Family = Specs (*)(const Operands&);
@@ -83,7 +83,7 @@ const Node& checked_hint(const Graph& graph, const Node& node) {
   return hint;
 }
 
-/// The forward operand that a backward operand is, or is the gradient of; null where the forward node has none.
+/// The forward operand that a backward operand is, or of which it is the gradient; null if the forward node has none.
 const Tensor* counterpart(const Graph& graph, const Node& forward, std::string_view operand) {
   if (operand.starts_with("diff_")) operand.remove_prefix(5);
   const Signature words = signature(forward.kind, forward.pass);
@@ -116,7 +116,8 @@ std::vector<std::optional<OperandSpec>> infer_backward(const Graph& graph, const
   return out;
 }
 
-/// How many of the destinations every such node has: all up to the last that is not optional; all `most` of a list.
+/// How many destinations every node of this kind and pass has: all up to the last required one. For a list it is
+/// `most`.
 int required_count(const std::vector<OperandName>& names, int most) {
   if (is_list(names.back())) return most;
   int out = 0;

@@ -7,7 +7,7 @@
 namespace relayout::graph {
 namespace {
 
-/// The rule of an operand of rank 2 or more.
+/// The rule of an operand of two or more dims.
 OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
   if (compute_bound(node.kind)) return operand.ends_with("bias") ? OperandRule::plain : OperandRule::any;
   switch (node.kind) {

@@ -7,7 +7,7 @@
 
 namespace relayout::graph {
 
-/// For sizes that may leave 64 bits on the way.
+/// Computes sizes whose intermediate results may not fit 64 bits.
 __extension__ typedef __int128 Wide;
 
 /// "convolution 'conv1': weights is 16,3,3,3, expected 16,4,3,3".
@@ -21,7 +21,7 @@ struct OperandName {
 };
 std::vector<OperandName> operand_names(std::string_view words);
 
-/// The operands of a node whose sources are as many as its signature says, the required ones present.
+/// The operands of a node. Their number was checked against the signature, and all required ones are there.
 struct Operands {
   const Graph& graph;
   const Node& node;
@@ -36,11 +36,12 @@ struct Operands {
   void expect_rank(int i, std::string_view operand, int least, int most) const;
 };
 
-/// A size of the destination as 64 bits, at least `least`. `what` says what was too small or large.
+/// Returns `size`, the extent of a destination. Refuses it if it is below `least` or does not fit 64 bits; `what` names
+/// it.
 int64_t fitting(const Node& node, const std::string& what, Wide size, int64_t least);
-/// The axis from the front. `operand` is the attribute's name.
+/// The axis, counted from the front. `operand` is the attribute's name for a refusal.
 int checked_axis(const Node& node, std::string_view operand, int axis, int ndims);
-/// A list of attributes with one entry a spatial dim: as it is, or `fill` where it is empty. Refuses entries below
+/// An attribute's list with one entry for each spatial dim. An empty list is filled with `fill`. Refuses entries below
 /// `least`.
 Dims filled_list(const Node& node, std::string_view operand, const Dims& list, int count, int64_t fill, int64_t least);
 /// The number of places of a kernel along a dim: (extent + pads - (kernel - 1) * dilation - 1) / stride + 1.

@@ -1,4 +1,4 @@
-// Kinds that take elements one by one, or place by place from several sources; shuffle and reduction.
+// Kinds that compute each element from those at the same index of their sources; shuffle and reduction.
 #include <algorithm>
 
 #include "relayout/graph/ir/ops_families.h"
@@ -8,7 +8,7 @@ namespace {
 
 Specs as_first(const Operands& of) { return {{of.src(0).dims, of.src(0).dtype}}; }
 
-/// Dims of extent 1 of either side repeat.
+/// The dims of a result of two sources, of which dims of extent 1 repeat.
 Dims broadcast_dims(const Operands& of) {
   const Dims &a = of.src(0).dims, &b = of.src(1).dims;
   of.expect_rank(1, "b", a.size(), a.size());

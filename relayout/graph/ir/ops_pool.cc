@@ -18,7 +18,7 @@ PoolingAttributes filled(const Node& node, const PoolingAttributes& attributes, 
   return out;
 }
 
-/// A window must hold at least one element of the source, as no values have no maximum and no average.
+/// Refuses windows that lie wholly in the padding: without elements there is no maximum and no average.
 void check_windows(const Node& node, const PoolingAttributes& a, int d, int64_t extent, int64_t places) {
   const int64_t reach = (a.kernel[d] - 1) * a.dilations[d];
   const Wide last = (Wide{places} - 1) * a.strides[d] - a.pads_begin[d];

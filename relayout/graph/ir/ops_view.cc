@@ -8,8 +8,8 @@
 namespace relayout::graph {
 namespace {
 
-/// The digits of dim d without its padding, if the extent ends between two digits or within the last one. Dims with
-/// padding cannot be joined, split or reversed, and no index reaches the padding.
+/// The digits of dim d without its padding, if the extent ends between two digits or within the last one. No index of
+/// the dim reaches the padding, and dims with padding could not be joined, split or reversed.
 Digits trimmed_digits(const Layout& canonical, int d) {
   Digits out;
   int64_t places = 1;
@@ -35,7 +35,7 @@ Layout sliced(const SliceAttributes& a, const Layout& src) {
   for (int d = 0; d < src.ndims(); ++d) {
     if (a.steps[d] > 0) {
       out = slice(out, d, a.starts[d], a.stops[d], a.steps[d]);
-    } else {  // the same indices upwards, then reversed
+    } else {  // a slice of the same indices in ascending order, then reversed
       const int64_t step = -std::max(a.steps[d], -std::numeric_limits<int64_t>::max());
       const int64_t lowest = a.starts[d] - (a.starts[d] - a.stops[d] - 1) / step * step;
       out = flip(trimmed(slice(out, d, lowest, a.starts[d] + 1, step), d), d);
@@ -44,8 +44,9 @@ Layout sliced(const SliceAttributes& a, const Layout& src) {
   return out;
 }
 
-/// A reshape, built dim by dim: runs of dims with equal products are joined and split anew. Dims of extent 1 come and
-/// go freely; where one stays, so do its blocks.
+/// Builds the layout of a reshape. It goes through both lists of dims and pairs the shortest runs with equal products;
+/// each run is joined to one dim and split anew. Dims of extent 1 are dropped and added freely. One that stays keeps
+/// its blocks.
 class Reshape {
  public:
   Reshape(const Layout& src, const Dims& want)
@@ -66,7 +67,7 @@ class Reshape {
   }
 
  private:
-  /// The shortest run of dims from here on that holds as many elements on both sides.
+  /// Advances `from` and `to` over the shortest runs of dims that have equal products, and adds the run's digits.
   void run_of_dims(int& from, int& to) {
     const int from_begin = from, to_begin = to;
     int64_t have = src_.dim(from++), asked = want_[to++];

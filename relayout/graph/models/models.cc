@@ -199,7 +199,7 @@ Graph unet(const ModelBuildOptions& options) {
       const TensorId w = b.weights("up" + std::to_string(level), {channels, 2 * channels, 2, 2});
       x = b.graph.deconvolution(x, w, kNone, {.strides = {2, 2}});
     } else {
-      // Upsampled to the extents of the same level on the way down, which may have been odd.
+      // The upsampled tensor gets the extents of the same level on the way down, which may have been odd.
       x = b.graph.add(Kind::resampling,
                       ResamplingAttributes{.algorithm = ResamplingAlgorithm::linear, .sizes = {dims[2], dims[3]}},
                       {x})[0];

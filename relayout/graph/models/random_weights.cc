@@ -28,7 +28,8 @@ bool has_random(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// Estimates over all elements of a tensor, which are assumed to be independent and normally distributed.
+/// Estimates of the mean and the mean square of a tensor's elements, which are assumed to be independent and normally
+/// distributed.
 struct Moments {
   double mean = 0, square = 1;
   double variance() const { return std::max(square - mean * mean, 0.0); }
@@ -44,7 +45,7 @@ Moments transformed(const EltwiseAttributes& attributes, const Moments& in) {
   Moments out{0, 0};
   for (double z = -4; z <= 4; z += 0.0625) {
     const double value = reference::eltwise_forward(attributes, in.mean + z * std::sqrt(in.variance()));
-    // The function has no value here, as the logarithm below 0.
+    // The function has no finite value here, such as the logarithm of a negative number.
     if (!std::isfinite(value * value)) continue;
     const double weight = std::exp(-z * z / 2);
     weights += weight;
@@ -189,7 +190,7 @@ class Randomizer {
     }
   }
 
-  /// Of a concat: each source counts in proportion to its elements.
+  /// The estimates after a concat: each source counts in proportion to its elements.
   Moments of_concat(const Node& node) const {
     Moments out{0, 0};
     double total = 0;
@@ -211,8 +212,8 @@ class Randomizer {
     return of_variance(mean, variance);
   }
 
-  /// Of pooling. Neighbouring values are alike, so that a window counts as few independent values: a mean halves the
-  /// variance, and a maximum is that of about three values.
+  /// The estimates after a pooling. Neighbouring values are alike, so a window counts as few independent values: a mean
+  /// halves the variance, and a maximum is that of about three values.
   Moments of_pooling(const Node& node) const {
     const Moments in = source(node, 0);
     if (node.as<PoolingAttributes>().algorithm != PoolingAlgorithm::max) return of_variance(in.mean, in.variance() / 2);
@@ -265,7 +266,7 @@ ConstantData random_data(const Dims& dims, DType dtype, std::string_view key, ui
   if (!bytes) throw Error(ErrorCode::overflow, "random values: bytes of dims " + join(dims, "x") + " overflow int64");
   const uint64_t hash = hash_of(key, seed);
   std::vector<std::byte> out(static_cast<std::size_t>(*bytes));
-  // In chunks, because all values are computed as doubles first.
+  // Values are computed as doubles first, in chunks so that these need little memory.
   constexpr int64_t kPart = 4096;
   std::vector<double> part;
   for (int64_t begin = 0; begin < *count; begin += kPart) {

@@ -1,5 +1,5 @@
-// Folding: what operators give where their sources are constants, so that no shape arithmetic stays in the graph.
-// Moving data works for constants of any size and type; arithmetic for the few numbers that shapes are made of.
+// Folding: computes the results of operators whose sources are constants, so that no shape arithmetic stays in the
+// graph. Data is moved for constants of any size and type; arithmetic is done on few numbers only, as shapes have them.
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -73,7 +73,7 @@ struct Arithmetic<int64_t> {
     if (operation == "Mul") return checked(checked_mul(a, b), op);
     if (b == 0) op.corrupt("a division by zero");
     if (b == -1) return operation == "Div" ? apply(op, "Sub", 0, a) : 0;
-    // Both truncate toward zero, as ONNX's Div and its Mod with fmod do.
+    // Div and Mod with fmod truncate toward zero in ONNX, as / and % do in C++.
     if (operation == "Div") return a / b;
     const int64_t rest = a % b;
     if (operation == "Fmod") return rest;
@@ -124,7 +124,7 @@ int64_t elements_of(const Dims& dims) {
 Dims dims_of(std::span<const int64_t> values) { return Dims(values); }
 
 Dims row_major_strides(const Dims& dims) {
-  // Without elements no stride is used, and the products of the other dims may not fit 64 bits.
+  // A tensor without elements needs no strides, and the products of its other dims may overflow 64 bits.
   if (elements_of(dims) == 0) return Dims(dims.size(), 0);
   Dims out(dims.size(), 1);
   for (int d = dims.size() - 2; d >= 0; --d) out[d] = out[d + 1] * dims[d + 1];
@@ -194,7 +194,7 @@ Value gather_constant(Op& op, const Value& data, const Value& indices, int axis,
 std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, std::string_view operation,
                                  const Dims& dims) {
   if (!a.constant() || !b.constant() || elements_of(dims) > kFewElements) return std::nullopt;
-  // Strides of both sides over the joint dims; 0 where they repeat.
+  // Strides of each source over the dims of the result; 0 where the source repeats.
   const auto strides_of = [&](const Value& value) {
     Dims out(dims.size(), 0);
     const Dims own = row_major_strides(value.dims);

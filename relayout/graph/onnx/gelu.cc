@@ -1,5 +1,5 @@
-// GELU in the form that exporters of opsets before 20 write it, x * 0.5 * (1 + erf(x / sqrt(2))), in any order of its
-// factors: it becomes one elementwise node. The nodes of which it was made stay while somebody else reads them.
+// GELU: exporters of opsets before 20 write it as x * 0.5 * (1 + erf(x / sqrt(2))), with the factors in any order. It
+// becomes one elementwise node. The nodes that it replaces stay in the graph if other nodes read them.
 #include <cmath>
 #include <numbers>
 
@@ -29,10 +29,10 @@ const Node* product_maker(const Import& model, TensorId tensor) {
 struct Matcher {
   const Import& model;
 
-  /// Constants of 16 bits are no closer to 1 / sqrt(2).
+  /// The tolerance is larger for types of 16 bits, whose constants cannot hold 1 / sqrt(2) exactly enough.
   bool equal(double got, double wanted) const { return std::abs(got - wanted) <= tolerance * std::abs(wanted); }
 
-  /// Whether `tensor` is c + c * erf(x / sqrt(2)) of some x and c, which are kept.
+  /// Whether `tensor` is c + c * erf(x / sqrt(2)) for some x and c. If so, remembers x and multiplies `factor` by c.
   bool is_shifted_erf(TensorId tensor) {
     const Node* sum = linear_maker(model, tensor);
     const Node* erf = sum == nullptr ? nullptr : maker(model, sum->src[0], Kind::eltwise);
@@ -47,7 +47,7 @@ struct Matcher {
     return true;
   }
 
-  /// Looks for the factor with erf, which says what x is.
+  /// Looks for the factor that contains erf, which shows what x is.
   bool find_erf(TensorId tensor, int steps) {
     if (is_shifted_erf(tensor)) {
       erf_part = tensor;
@@ -61,7 +61,8 @@ struct Matcher {
     return product != nullptr && (find_erf(product->src[0], steps - 1) || find_erf(product->src[1], steps - 1));
   }
 
-  /// Whether `tensor` is a product of numbers, x and the factor with erf alone; counts these.
+  /// Whether `tensor` is a product of numbers, x and the factor with erf alone. Counts how often x and that factor
+  /// occur.
   bool take_apart(TensorId tensor, int steps) {
     if (tensor == x || tensor == erf_part) {
       ++(tensor == x ? xs : erfs);

@@ -53,8 +53,8 @@ struct Import {
   std::unordered_map<std::string, Value> values;
   /// Dims and types that the model states for values between operators.
   std::unordered_map<std::string, Value> stated;
-  /// Values whose dims are guesses, as an operator that is not known made them or what they come from, each with that
-  /// operator's warning.
+  /// Values whose dims are guesses, because an unknown operator made them or something that they are computed from.
+  /// Each is kept with that operator's warning.
   std::unordered_map<std::string, std::string> guessed;
   /// Names that some operator or output reads.
   std::unordered_set<std::string> read;
@@ -135,7 +135,7 @@ Value broadcast(Op& op, const Value& value, const Dims& dims);
 Value gather(Op& op, const Value& data, const Value& indices, int axis);
 /// alpha * x + beta.
 Value linear(Op& op, const Value& value, double alpha, double beta);
-/// Each element of a with the one of b at its place. Dims of extent 1, and leading dims that one side lacks, repeat.
+/// a op b, element by element. Dims of extent 1, and leading dims that one side lacks, repeat.
 Value binary(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm);
 /// One GELU node, if the product is a GELU written out (gelu.cc); else the product itself.
 Value with_gelu(Op& op, const Value& product);
@@ -153,16 +153,16 @@ Value integer_constant(const Dims& dims, std::span<const int64_t> values, DType 
 Value number_constant(const Dims& dims, std::span<const double> values, DType dtype = DType::f32);
 std::vector<int64_t> integers_of(const Value& constant);
 std::vector<double> numbers_of(const Value& constant);
-/// The value of a floating constant with one element.
+/// The value of a floating constant that has one element; nothing for any other value.
 std::optional<double> scalar_of(const Value& value);
 /// A constant of `dims` whose element at each index is the source's element number offset + sum of index * stride.
 Value strided_copy(Import& model, const Value& constant, const Dims& dims, const Dims& strides, int64_t offset);
 Value concat_constants(Import& model, const std::vector<Value>& values, int axis, const Dims& dims);
 Value gather_constant(Op& op, const Value& data, const Value& indices, int axis, const Dims& dims);
-/// The result of an operation on two constants of few elements. Nothing where they are no constants or have many.
+/// The result of an operation on two constants; nothing if one is not constant or the result has many elements.
 std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, std::string_view operation,
                                  const Dims& dims);
-/// Counts bytes of constants that operators make.
+/// Counts the bytes of a constant that an operator makes against OnnxOptions::max_file_bytes. Error{limit} beyond it.
 void charge(Import& model, DType dtype, const Dims& dims);
 Dims row_major_strides(const Dims& dims);
 int64_t elements_of(const Dims& dims);
@@ -174,10 +174,10 @@ using Translate = void (*)(Op& op);
 struct Operator {
   std::string_view name;
   Translate translate;
-  /// The attributes that the operator has, in words, with the opsets that have them: see attributes.cc.
+  /// The attributes that the operator has, and in which opsets, as words: see attributes.cc.
   std::string_view attributes = {};
 };
-/// Error{corrupt} where the node has an attribute that is none of these words in the model's opset.
+/// Error{corrupt} if the node has an attribute that `words` do not list for the model's opset.
 void check_attributes(const Op& op, std::string_view words);
 
 std::span<const Operator> window_operators();         // convolutions and pooling

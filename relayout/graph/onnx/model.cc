@@ -1,5 +1,5 @@
-// ONNX models: what a model must be (opset, names, no cycle), its inputs and constants, and its nodes in an order in
-// which they can run, one after the other through the tables of operators.
+// ONNX models: checks what a model must be (opset, names, no cycle), reads its inputs and constants, and translates its
+// nodes by the tables of operators, in an order in which they can run.
 #include <algorithm>
 #include <queue>
 
@@ -36,7 +36,7 @@ int64_t opset_of(const ModelProto& proto) {
                 "opset", std::to_string(entry.version()),
                 std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset));
   }
-  // A model of other domains alone is a valid one, of operators that are not known.
+  // A model may import other domains alone. It is valid, but all its operators are unknown.
   const bool of_others = proto.opset_import_size() > 0;
   throw Error(of_others ? ErrorCode::unsupported : ErrorCode::corrupt, "onnx: the model names no opset of ai.onnx",
               "opset_import");
@@ -64,7 +64,7 @@ void check(const Import& model, const ModelProto& proto) {
   }
 }
 
-/// A dim's value, or nothing: symbolic, absent, or the -1 of some exporters.
+/// The value of a dim; nothing if it is symbolic, absent, or -1, which some exporters write.
 std::optional<int64_t> extent_of(const TensorShapeProto::Dimension& dim, const std::string& what) {
   if (!dim.has_dim_value() || dim.dim_value() == -1) return std::nullopt;
   if (dim.dim_value() < 0) throw Error(ErrorCode::corrupt, what + " has the dim " + std::to_string(dim.dim_value()));
@@ -165,7 +165,7 @@ class Reader {
     for (const auto& info : graph_.output()) state(info);
   }
 
-  /// What the model says of a value, where it says all of it.
+  /// Remembers the dims and type that the model states of a value, if it states all of them.
   void state(const ::onnx::ValueInfoProto& info) {
     const auto& type = info.type().tensor_type();
     if (!info.type().has_tensor_type() || !type.has_shape() || type.shape().dim_size() > kMaxDims) return;
@@ -199,7 +199,7 @@ class Reader {
     return out;
   }
 
-  /// The nodes' order of the file, but each after those that make its sources.
+  /// The nodes in the order of the file, except that each comes after the nodes that make its sources.
   std::vector<int> order() const {
     const Names maker = makers();
     std::vector<std::vector<int>> readers(static_cast<std::size_t>(graph_.node_size()));
@@ -272,7 +272,7 @@ class Reader {
     }
   }
 
-  /// The warning of the operator that is not known and because of which dims of a node's sources are guesses, or null.
+  /// The warning of the unknown operator because of which dims of a node's sources are guesses; null if none are.
   const std::string* guess_behind(const NodeProto& node) const {
     for (const std::string& name : node.input()) {
       const auto found = model_.guessed.find(name);
@@ -281,7 +281,8 @@ class Reader {
     return nullptr;
   }
 
-  /// The node as one that cannot run. Dims are those that the model states, else those of its first source.
+  /// Adds the node as one that cannot run. Its destinations have the dims that the model states, else those of its
+  /// first source that is not constant.
   void barrier(Op& op, const std::string& reason) {
     std::vector<Value> src;
     for (int i = 0; i < op.inputs(); ++i) {
@@ -328,7 +329,7 @@ class Reader {
       }
       model_.graph.output(place(model_, found->second), {}, output.name());
     }
-    // Steps within an operator that the model has no name for.
+    // Tensors between the steps of one operator have no name in the model.
     for (std::size_t t = 0; t < model_.graph.tensors.size(); ++t) {
       Tensor& tensor = model_.graph.tensors[t];
       if (!tensor.name.empty() || model_.makers[t] == kNone) continue;

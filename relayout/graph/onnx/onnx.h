@@ -8,10 +8,10 @@
 // channels are one shuffle; a Gemm behind a Flatten takes the dims before it. Where the batch is replaced, constant
 // reshapes that begin with the file's batch follow.
 //
-// A known operator becomes a barrier too where no kind of the graph computes its form: recurrent cells with clip,
-// peepholes or sequences of several lengths; Resize by cubic interpolation, or by scales that give extents that are not
-// whole; averages that count padding but not what ceil_mode adds; bounds, axes and shapes that are computed at run
-// time.
+// A known operator also becomes a barrier if no kind of the graph computes its form. Such forms are: recurrent cells
+// with clip, peepholes or sequences of several lengths; Resize by cubic interpolation, or by scales that do not give
+// whole extents; averages that count the padding of the source but not the padding that ceil_mode adds; bounds, axes
+// and shapes that are computed at run time.
 //
 // A division of integers by zero is not defined in ONNX; here it gives 0, and between constants it is an error.
 #pragma once
@@ -23,17 +23,17 @@
 namespace relayout::graph {
 
 struct OnnxOptions {
-  /// Takes the place of the first dim of every input that is no constant, and of dims without a value; 0: as the file
-  /// says, 1 where it says nothing.
+  /// Replaces the first dim of every input that is not constant. 0 keeps the file's, or 1 if it has no value. Other
+  /// dims with the same symbolic name follow.
   int64_t batch = 0;
-  /// Extents for the inputs' other dims without a value: an error names them where this is 0.
+  /// Replaces all other dims of inputs that have no value. If it is 0, such a dim is an error, which names it.
   int64_t unknown_extent = 0;
-  /// Not 0: floating constants get random values by this seed, in proportion to their fan-in, so that layers neither
-  /// die nor grow; variances stay positive.
+  /// If not 0: the seed of random values that replace floating weights (random_weights.h).
   uint64_t random_weights = 0;
-  /// Of forward_training, normalizations compute their statistics. Dropout is left out in both passes.
+  /// The pass of the graph's nodes. In forward_training, normalizations compute their statistics. Dropout is left out
+  /// in both passes.
   Pass pass = Pass::forward_inference;
-  /// Also the most bytes of the constants that a model's operators make.
+  /// The largest file that is read. Also the most bytes of constants that a model's operators may make.
   int64_t max_file_bytes = int64_t{2} << 30;
   int64_t max_nodes = 1'000'000;
 };

@@ -6,7 +6,8 @@ namespace {
 
 using ::onnx::AttributeProto;
 
-/// An attribute's field, where it is of that type; files of the first versions leave the type out.
+/// The attribute, or null if the node lacks it. Error{corrupt} if it has another type; files of ONNX's first versions
+/// do not say the type.
 const AttributeProto* typed(const Op& op, std::string_view name, AttributeProto::AttributeType type) {
   const AttributeProto* attribute = op.find(name);
   if (attribute == nullptr) return nullptr;
@@ -100,7 +101,7 @@ void Op::set(int i, Value value) {
   if (value.constant()) {
     if (value.name.empty()) value.name = output;
   } else {
-    // What this node has made is called as the model calls it.
+    // A tensor that this node made gets the name that the model gives it.
     Tensor& tensor = model.graph.tensor(value.id);
     if (tensor.name.empty() && !output.empty()) tensor.name = unique_name(model, output);
   }

@@ -1,4 +1,4 @@
-// ONNX operators that make constants or ask for dims: what exporters compute shapes with.
+// ONNX operators that make constants or read dims. Exporters compute shapes with them.
 #include <array>
 #include <cmath>
 
@@ -43,7 +43,7 @@ void constant_of_shape(Op& op) {
 
 void shape(Op& op) {
   const Value& src = op.input(0);
-  // Counted from the end where negative, and cut to the dims there are.
+  // Negative bounds count from the end; bounds beyond the dims are cut.
   const auto bounded = [&](int64_t at) {
     return static_cast<int>(std::clamp<int64_t>(at < 0 ? at + src.rank() : at, 0, src.rank()));
   };
@@ -73,12 +73,12 @@ void range(Op& op) {
   op.set(0, number_constant(dims, values, dtype));
 }
 
-/// Casts integers to wider integers and to floating types. The graph's reorder saturates, so what ONNX truncates or
-/// wraps at run time is refused.
+/// Casts integers to wider integers and to floating types. Casts that ONNX truncates or wraps are refused at run time,
+/// because the graph's reorder saturates.
 void cast_to(Op& op, DType dtype) {
   const Value& src = op.input(0);
   if (dtype == src.dtype) return op.set(0, src);
-  // What is too large becomes infinite or no number, where ONNX saturates unless it is told not to.
+  // The graph's reorder turns values that are too large into infinity or NaN. ONNX saturates them unless told not to.
   if (bits(dtype) == 8 && is_floating(dtype) && op.integer("saturate", 1) != 0) {
     throw NotExpressible{"a cast to " + std::string(name(dtype)) + " with saturation"};
   }

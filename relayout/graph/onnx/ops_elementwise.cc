@@ -19,7 +19,7 @@ void plain(Op& op) {
   eltwise(op, algorithm);
 }
 
-/// Functions of one number; constants are computed with it too.
+/// Translates an elementwise operator of one source. `function` computes it for constants.
 template <Algorithm algorithm, double (*function)(double)>
 void computed(Op& op) {
   const Value& src = op.input(0);
@@ -65,12 +65,12 @@ void neg(Op& op) {
   op.set(0, folded ? *folded : linear(op, src, -1, 0));
 }
 
-/// Bounds from attributes (before opset 11) or sources.
+/// Clip. Its bounds are attributes before opset 11, and sources since.
 void clip(Op& op) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   std::array<double, 2> bounds = {op.number("min", -kLargest), op.number("max", kLargest)};
   Value out = op.input(0);
-  // Where a bound is computed at run time.
+  // By bound: whether it is computed at run time.
   std::array<bool, 2> open{};
   for (int i = 0; i < 2; ++i) {
     const auto side = static_cast<std::size_t>(i);
@@ -82,13 +82,13 @@ void clip(Op& op) {
     bounds[side] = numbers_of(*bound).front();
   }
   if (open[0] || open[1]) throw NotExpressible{"a bound is no constant"};
-  // The upper bound has the last word.
+  // If the lower bound is above the upper one, the upper one is the result everywhere.
   bounds[0] = std::min(bounds[0], bounds[1]);
   if (bounds[0] == 0 && bounds[1] >= kLargest) return eltwise(op, Algorithm::relu);
   eltwise(op, Algorithm::clip, bounds[0], bounds[1]);
 }
 
-/// The slope's dims stand for the last ones of the source.
+/// PRelu. The dims of its slopes correspond to the last dims of the source.
 void prelu(Op& op) {
   const Value& src = op.input(0);
   if (broadcast_dims(op, src.dims, op.input(1).dims) != src.dims) {
@@ -97,7 +97,7 @@ void prelu(Op& op) {
   op.set(0, op.add(Kind::prelu, PreluAttributes{}, {src, with_rank(op, op.input(1), src.rank())}));
 }
 
-/// The exponents of Pow in the type of its base; ONNX allows them another type.
+/// The exponents of Pow, in the type of its base. In ONNX they may have another type.
 Value exponents_of(Op& op, DType dtype) {
   const Value& exponent = op.input(1);
   if (exponent.constant()) {
@@ -130,8 +130,8 @@ void power(Op& op) {
   }
 }
 
-/// a op b, where one side is a constant of one element, as an elementwise function of the other side. Nothing where no
-/// function computes it.
+/// a op b as an elementwise function of one side, if the other side is a constant of one element. Nothing if no such
+/// function exists.
 std::optional<Value> with_scalar(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm) {
   const bool left = scalar_of(a).has_value();
   const auto scalar = left ? scalar_of(a) : scalar_of(b);
@@ -156,7 +156,7 @@ Value combined(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm
   return binary(op, a, b, algorithm);
 }
 
-/// Two sources or any number of them.
+/// Applies an operation to two or more sources, from the first to the last.
 template <BinaryAlgorithm algorithm>
 void combine(Op& op) {
   Value out = op.input(0);

@@ -9,7 +9,7 @@
 namespace relayout::graph::importing {
 namespace {
 
-/// The axes in ascending order. Nothing where the operator gives its source back.
+/// The axes in ascending order. Nothing if the operator returns its source unchanged.
 std::optional<std::vector<int>> reduced_axes(const Op& op, int rank) {
   const auto given = op.has(1) ? std::optional(op.integers_of(1)) : op.integers("axes");
   std::vector<int> axes;
@@ -23,7 +23,7 @@ std::optional<std::vector<int>> reduced_axes(const Op& op, int rank) {
   return axes;
 }
 
-/// A reduction of all elements of an integer constant, as exporters multiply dims or take the largest.
+/// Reduces all elements of an integer constant. Exporters do this to multiply dims or to find the largest.
 std::optional<Value> folded(const Op& op, const Value& src, const std::vector<int>& axes, const Dims& dims,
                             ReductionAlgorithm algorithm) {
   if (!src.constant() || is_floating(src.dtype) || static_cast<int>(axes.size()) != src.rank()) return std::nullopt;
@@ -52,14 +52,15 @@ Value extreme(DType dtype, bool least) {
   if (dtype == DType::boolean) return integer_constant({}, std::array{int64_t{!least}}, dtype);
   const int width = bits(dtype);
   if (kind(dtype) == DTypeKind::unsigned_integer) {
-    // All ones, which an integer_constant keeps of -1.
+    // The largest value has all bits set, and so has -1, whose low bits integer_constant() keeps.
     return integer_constant({}, std::array{least ? int64_t{0} : int64_t{-1}}, dtype);
   }
   const int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - width);
   return integer_constant({}, std::array{least ? lowest : ~lowest}, dtype);
 }
 
-/// What a reduction of no elements gives: a constant. Nothing for a mean, which ONNX does not define.
+/// The constant that a reduction over no elements gives. Nothing if there are elements, and for a mean, which ONNX
+/// leaves undefined.
 std::optional<Value> of_nothing(Op& op, const Value& src, const Dims& dims, ReductionAlgorithm algorithm) {
   if (elements_of(src.dims) != 0 || elements_of(dims) == 0) return std::nullopt;
   switch (algorithm) {

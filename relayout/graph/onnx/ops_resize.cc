@@ -101,7 +101,7 @@ void resize(Op& op) {
       if (size < 0) op.corrupt("sizes " + join(sizes));
     }
     std::vector<int64_t> out = sizes;
-    // The batch of the file, where the model has another one.
+    // If the sizes begin with the file's batch, the batch that replaced it is meant.
     if (!out.empty() && out[0] == op.model.file_batch && src[0] == op.model.batch) out[0] = src[0];
     return resample(op, dims_of(out), attributes);
   }

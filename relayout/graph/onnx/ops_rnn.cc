@@ -1,8 +1,10 @@
 // ONNX's RNN, GRU and LSTM: one layer in one or both directions, its gates in oneDNN's order.
 //
-// ONNX: W is D G*O I and R D G*O O, gates of an LSTM input, output, forget, cell; B has the biases of W, then of R.
-// Here: weights are L D I G O, the gates of an LSTM input, forget, cell, output; the biases are one, their sum. A GRU's
-// gates are update, reset, output in both; the one that is linear before reset keeps the last gate's R bias apart.
+// Letters of dims: L layers, D directions, G gates, I channels read, O channels made, T steps, N batch. ONNX has W as D
+// G*O I and R as D G*O O, and B has the biases of W followed by those of R. The graph has weights as L D I G O and one
+// bias, the sum of both. Gates of an LSTM are input, output, forget, cell in ONNX and input, forget, cell, output in
+// the graph; gates of a GRU are update, reset, output in both. A GRU that is linear before reset keeps the last gate's
+// bias of R apart.
 #include <algorithm>
 #include <array>
 
@@ -12,7 +14,7 @@ namespace relayout::graph::importing {
 namespace {
 
 struct Sequence {
-  std::vector<int64_t> gates;  // by oneDNN's order, ONNX's number
+  std::vector<int64_t> gates;  // ONNX's number of each gate, in oneDNN's order
   std::vector<std::string> activations;
   RnnCell cell;
 };
@@ -33,7 +35,7 @@ std::vector<std::string> activations_of(const Op& op, const Sequence& sequence, 
   return names;
 }
 
-/// Cells have fixed activations, but for the plain one, which has three kinds.
+/// Each cell has fixed activations, except the plain one, which has a choice of three.
 void check_activations(const Op& op, int directions, Sequence* sequence) {
   const std::vector<std::string> names = activations_of(op, *sequence, directions);
   const std::size_t count = sequence->activations.size();
@@ -65,7 +67,7 @@ Value in_gate_order(Op& op, const Value& value, const Sequence& sequence, int ax
   return gather(op, value, integer_constant(count, sequence.gates), axis);
 }
 
-/// D G*O I to L D I G O.
+/// Turns weights of dims D G*O I into L D I G O, with the gates in oneDNN's order.
 Value weights_of(Op& op, const Value& value, const Sequence& sequence, const Dims& shape) {
   const Value gates = in_gate_order(op, reshape(op, value, shape), sequence, 1);
   const Value turned = transpose(op, gates, {0, 3, 1, 2});
@@ -100,7 +102,7 @@ struct Extents {
   bool batch_first = false;
 };
 
-/// An initial state, D N C (N D C where the batch comes first), as L D N C. One of a file's batch of 1 repeats.
+/// An initial state as L D N C, from ONNX's D N C (N D C if the batch comes first). A state for a batch of 1 repeats.
 Value state_of(Op& op, const Value* given, const Extents& extents, DType dtype) {
   const Dims dims = {1, extents.directions, extents.batch, extents.channels};
   if (given == nullptr) return broadcast(op, number_constant({1, 1, 1, 1}, std::array{0.0}, dtype), dims);
@@ -137,7 +139,7 @@ Extents extents_of(const Op& op, RnnDirection direction) {
   return out;
 }
 
-/// T N D*C to ONNX's T D N C, or N T D C.
+/// Turns the results of all steps from T N D*C into ONNX's T D N C, or N T D C if the batch comes first.
 Value layer_of(Op& op, const Value& layer, const Extents& extents) {
   const Value parts = reshape(op, layer, {extents.steps, extents.batch, extents.directions, extents.channels});
   if (extents.batch_first) return transpose(op, parts, {1, 0, 2, 3});
@@ -145,7 +147,7 @@ Value layer_of(Op& op, const Value& layer, const Extents& extents) {
   return transpose(op, parts, {0, 2, 1, 3});
 }
 
-/// L D N C to ONNX's D N C, or N D C.
+/// Turns a final state from L D N C into ONNX's D N C, or N D C if the batch comes first.
 Value last_state(Op& op, const Value& state, const Extents& extents) {
   const Value out = reshape(op, state, {extents.directions, extents.batch, extents.channels});
   return extents.batch_first ? transpose(op, out, {1, 0, 2}) : out;

@@ -1,4 +1,4 @@
-// ONNX operators that move or view data, and what reshapes mean once the batch is another than the file's.
+// ONNX operators that move or view data, and reshapes of models whose batch was replaced.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -14,9 +14,9 @@ std::optional<std::vector<int64_t>> axes_of(const Op& op, int i) {
   return op.integers("axes");
 }
 
-/// Where the batch is replaced, a constant shape of the file may still begin with the file's batch. Replaces that entry
-/// if it is a multiple of the file's batch and the shape would not fit the source's elements, or would put the larger
-/// batch into its -1.
+/// If the batch was replaced, a constant shape in the file may still begin with the file's batch or a multiple of it.
+/// That entry is then replaced in proportion, in two cases: the shape does not have the source's number of elements, or
+/// its -1 would wrongly take up the factor between the batches.
 void replace_batch(const Op& op, const Value& src, std::vector<int64_t>* dims) {
   const int64_t old_batch = op.model.file_batch, batch = op.model.batch;
   if (old_batch == batch || old_batch < 1 || src.constant() || src.rank() == 0 || dims->empty()) return;
@@ -32,7 +32,8 @@ void replace_batch(const Op& op, const Value& src, std::vector<int64_t>* dims) {
   const int64_t count = elements_of(src.dims);
   const auto grown = checked_mul((*dims)[0] / old_batch, batch), file_count = checked_mul(count / batch, old_batch);
   if (!grown || !file_count) return;
-  // In the file the -1 was as long as the batch: then it is the batch, unless the first entry is plainly so.
+  // Here the -1 comes out as the new batch. It is taken for the batch unless the first entry is exactly the file's
+  // batch, and that is not 1.
   if (inferred && count / batch == others && (old_batch == 1 || (*dims)[0] != old_batch)) return;
   if (!inferred && (count == others || *file_count != others)) return;
   (*dims)[0] = *grown;
@@ -142,7 +143,7 @@ void sliced(Op& op) {
     const int d = op.axis(axes[i], src.rank());
     const int64_t extent = src.dims[d], step = steps[i];
     if (step == 0) op.corrupt("a step of 0");
-    // Counted from the end where negative, and cut to what exists: backwards from the last index to before the first.
+    // Negative bounds count from the end. Bounds are then cut to the dim; going backwards, to the last index and -1.
     const auto bounded = [&](int64_t at, int64_t least, int64_t most) {
       return std::clamp(at < 0 ? at + extent : at, least, most);
     };
@@ -176,7 +177,7 @@ void split(Op& op) {
       op.corrupt("num_outputs " + std::to_string(op.integer("num_outputs", count)) + " and " + std::to_string(count) +
                  " outputs");
     }
-    // The last part is what is left over.
+    // The last part has what is left.
     const int64_t part = ceil_div(extent, count);
     for (int64_t i = 0; i < count; ++i) parts.push_back(std::clamp<int64_t>(extent - i * part, 0, part));
   }
@@ -200,7 +201,7 @@ PadMode pad_mode(const Op& op) {
   throw NotExpressible{"mode \"" + escaped(mode) + "\""};
 }
 
-/// Negative pads cut elements off.
+/// Pad. Negative pads cut elements off.
 void pad(Op& op) {
   const Value& src = op.input(0);
   const bool by_attributes = op.model.opset < 11;
@@ -242,7 +243,8 @@ void expand(Op& op) {
   op.set(0, broadcast(op, src, broadcast_dims(op, src.dims, dims_of(shape))));
 }
 
-/// A dim that repeats becomes two, the number of repetitions and the dim itself: broadcast, then joined again.
+/// Tile. Each dim that repeats is split in two: a dim of extent 1, which is broadcast to the number of repetitions, and
+/// the dim itself. Both are then joined again.
 void tile(Op& op) {
   const Value& src = op.input(0);
   const std::vector<int64_t> repeats = op.integers_of(1);
@@ -283,19 +285,20 @@ void gathered(Op& op) {
 
 void identity(Op& op) { op.set(0, op.input(0)); }
 
-/// The block size of DepthToSpace, which makes a square of places of that many channels squared, and of its inverse.
+/// The block size b of DepthToSpace, which turns b * b channels into b x b pixels, and of SpaceToDepth, its inverse.
 int64_t block_of(const Op& op) {
   const int64_t block = op.integer("blocksize", 0);
   if (block < 1 || block > (int64_t{1} << 10)) op.corrupt("blocksize " + std::to_string(block));
   const Value& src = op.input(0);
-  // Dims with a 0 among them can be so large that the others' products do not fit.
+  // If one extent is 0, the others can be so large that their product overflows.
   if (src.rank() != 4 || *std::max_element(src.dims.begin(), src.dims.end()) > (int64_t{1} << 40)) {
     op.corrupt("a source of dims " + join(src.dims, "x"));
   }
   return block;
 }
 
-/// Whether a channel's number has its depth before its place in the block, not behind it.
+/// Whether a channel's number has the depth as its outer and the place in the block as its inner part (CRD), or the
+/// other way round (DCR).
 bool is_depth_first(const Op& op) {
   const std::string mode = op.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") op.corrupt("mode \"" + escaped(mode) + "\"");

@@ -6,7 +6,7 @@
 namespace relayout::graph::importing {
 namespace {
 
-/// The most that a kernel, stride, dilation or pad can be, and a spatial extent: their sums and products fit 64 bits.
+/// The largest kernel, stride, dilation or pad, and the largest spatial extent. Sums and products of these fit 64 bits.
 constexpr int64_t kMostEntry = int64_t{1} << 20, kMostExtent = int64_t{1} << 40;
 
 /// A window over the spatial dims, every list filled in.
@@ -29,7 +29,7 @@ Dims list_of(const Op& op, std::string_view attribute, int count, int64_t otherw
   return dims_of(*given);
 }
 
-/// How many places of the source the window spans, with the places that dilation leaves out.
+/// How many places of the source the window spans, including those that dilation skips.
 int64_t reach(const Window& window, int d) { return (window.kernel[d] - 1) * window.dilations[d] + 1; }
 
 int64_t spatial_extent(const Op& op, const Value& src, int d) {
@@ -93,7 +93,7 @@ int64_t groups_of(const Op& op, int64_t channels) {
   return groups;
 }
 
-/// The spatial dims of the weights, which the attribute must not contradict.
+/// The kernel's extents: the spatial dims of the weights. An attribute kernel_shape must agree with them.
 Dims kernel_of(const Op& op, const Value& src, const Value& weights) {
   check_source(op, src);
   if (weights.rank() != src.rank()) op.corrupt("weights of dims " + join(weights.dims, "x"));
@@ -126,7 +126,8 @@ void conv(Op& op) {
   op.set(0, op.add(Kind::convolution, attributes_of(window, groups), {src, grouped, bias ? *bias : Value{}}));
 }
 
-/// Pads that give the spatial extents of `output_shape`, or those of the source times the strides.
+/// Sets the pads so that the destination has the spatial extents `output_shape` or, with auto_pad SAME, those of the
+/// source times the strides.
 void fit_output(const Op& op, const Value& src, const Dims& padding, Window* window) {
   const auto given = op.integers("output_shape");
   const std::string auto_pad = op.text("auto_pad", "NOTSET");
@@ -150,7 +151,7 @@ void conv_transpose(Op& op) {
   const Dims padding = list_of(op, "output_padding", kernel.size(), 0, 0);
   Window window = window_of(op, src, kernel);
   fit_output(op, src, padding, &window);
-  // I O/G spatial, as ONNX has it, to [G] O/G I/G spatial.
+  // The weights go from ONNX's I O/G spatial to [G] O/G I/G spatial.
   Dims dims = weights.dims;
   std::vector<int> order = {1, 0};
   if (groups > 1) {
@@ -166,8 +167,8 @@ void conv_transpose(Op& op) {
   op.set(0, op.add(Kind::deconvolution, attributes, {src, turned, bias ? *bias : Value{}}));
 }
 
-/// With ceil_mode the last window may reach beyond the padded source. Adds what it reaches to the padding at the end,
-/// and returns whether that is anything. A window that would lie wholly in the padding is left out.
+/// With ceil_mode the last window may reach beyond the padded source. If so, adds as much to the padding at the end and
+/// returns true. A window that would lie wholly in the padding at the end is left out.
 bool round_up(const Op& op, const Value& src, Window* window) {
   bool any = false;
   for (int d = 0; d < window->kernel.size(); ++d) {

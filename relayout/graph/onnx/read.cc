@@ -27,7 +27,7 @@ namespace {
 }
 #else
 int64_t largest_file(const OnnxOptions& options) {
-  // protobuf counts bytes in int.
+  // protobuf stores sizes in int.
   return std::min<int64_t>(options.max_file_bytes, std::numeric_limits<int>::max());
 }
 
@@ -78,7 +78,7 @@ OnnxModel finish(::onnx::ModelProto& proto, const OnnxOptions& options) {
   return {std::move(model.graph), model.opset, std::move(model.warnings)};
 }
 
-/// What memory or protobuf itself refuses becomes an Error.
+/// Calls import(), and turns a lack of memory and protobuf's exceptions into Error.
 template <typename F>
 OnnxModel guarded(F&& import) {
   try {

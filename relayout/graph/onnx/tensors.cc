@@ -111,7 +111,7 @@ Value made(const Dims& dims, std::span<const From> values, DType dtype) {
 }  // namespace
 
 DType dtype_of(int data_type, const std::string& what) {
-  // By number, so that this builds with headers that do not name the newest ones.
+  // The types stand as numbers, so that this file compiles against headers that do not have the newest names.
   switch (data_type) {
     case 1: return DType::f32;
     case 2: return DType::u8;
@@ -208,7 +208,7 @@ Value number_constant(const Dims& dims, std::span<const double> values, DType dt
   }
   std::vector<int64_t> integers;
   for (const double value : values) {
-    // Truncated, as ONNX's Cast does; what has no integer is refused rather than undefined.
+    // ONNX's Cast truncates. Values that no integer holds are refused, because converting them is undefined in C++.
     if (!(std::abs(value) < 9.2e18)) throw NotExpressible{"a cast of " + std::to_string(value) + " to an integer"};
     integers.push_back(dtype == DType::boolean ? value != 0 : static_cast<int64_t>(value));
   }

@@ -12,8 +12,8 @@ struct Shuffle {
   ShuffleAttributes attributes;
 };
 
-/// Whether `value` reshaped to `dims` is a channel shuffle: a dim split in two that have changed places. The dims of
-/// what was split are those asked for now.
+/// Returns the channel shuffle of which a reshape of `value` to `dims` is the last step. Its steps are a reshape that
+/// splits a dim of a tensor of these dims in two, a transpose that swaps the two, and this reshape.
 std::optional<Shuffle> shuffle_of(const Import& model, const Value& value, const Dims& dims) {
   if (value.rank() != dims.size() + 1) return std::nullopt;
   const Graph& graph = model.graph;
@@ -79,7 +79,7 @@ Value slice(Op& op, const Value& value, const SliceAttributes& range) {
   for (int d = 0; d < value.rank(); ++d) {
     const int64_t step = range.steps[d];
     const int64_t distance = step > 0 ? range.stops[d] - range.starts[d] : range.starts[d] - range.stops[d];
-    // A step of the least int64 has no positive counterpart.
+    // The least int64 has no positive counterpart, so the step's magnitude is unsigned.
     const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
     const auto count =
         distance <= 0 ? 0 : static_cast<int64_t>((static_cast<uint64_t>(distance) + stride - 1) / stride);
@@ -137,7 +137,7 @@ Value gather(Op& op, const Value& data, const Value& indices, int axis) {
   if (!indices.constant() || elements_of(indices.dims) != 1) {
     return op.add(Kind::gather, GatherAttributes{axis}, {data, indices});
   }
-  // One index is a view.
+  // A gather by one constant index is a view.
   const int64_t extent = data.dims[axis];
   int64_t index = integers_of(indices).front();
   if (index < -extent || index >= extent) {

@@ -65,7 +65,7 @@ class Collector {
     }
   }
 
-  /// Constants are given row-major, and inputs in their fixed layout.
+  /// Adds row-major placements of constants, and placements of inputs in their fixed layouts.
   void add_given_placements() {
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto t = static_cast<TensorId>(i);
@@ -194,7 +194,7 @@ class Collector {
            std::ranges::none_of(readers, [&](NodeId n) { return is_view(graph_.node(n).kind); });
   }
 
-  /// Whether a concat can have its sources written into its destination: they must be distinct tensors, and none
+  /// Whether a concat can have its sources written into its destination: they must be distinct tensors, and none may be
   /// constant.
   bool may_move_nothing(const Node& node) const {
     if (node.kind != Kind::concat) return false;

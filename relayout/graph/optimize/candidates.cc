@@ -8,7 +8,7 @@
 namespace relayout::graph {
 namespace {
 
-/// Primitives that write blocks may read sources of so few channels as they are.
+/// Primitives that write blocked layouts may read a source of at most this many channels unblocked.
 constexpr int64_t kFewChannels = 4;
 
 void add_number(KeyMaker& maker, int number) { maker.add(static_cast<uint64_t>(number)); }
@@ -86,7 +86,7 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
     }
     return out;
   };
-  /// The usual layout number f of the operand, or its last one.
+  /// The operand's usual layout at index f; its last one if it has fewer.
   const auto family = [&](std::size_t i, std::size_t f) {
     const std::vector<int>& all = families(dims(i));
     return all[std::min(f, all.size() - 1)];
@@ -103,14 +103,15 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
   if (compute_bound(node.kind)) add(each([](std::size_t) { return kNone; }));
   if (node.kind == Kind::rnn) kinds = 1;
   for (std::size_t f = 0; f < kinds; ++f) {
-    // An operand of few dims has one layout, whatever those of the others.
+    // An operand that has a single usual layout, such as one of few dims, has it in every request.
     add(each([&](std::size_t i) { return families(dims(i)).size() == 1 ? families(dims(i))[0] : family(i, f); }));
   }
   const bool few = node.kind == Kind::convolution && node.pass != Pass::backward_data && dims(0)[1] <= kFewChannels;
   if (few || may_move(node)) {
     for (std::size_t f = 0; f < kinds; ++f) {
       for (std::size_t g = 0; g < kinds; ++g) {
-        // It is the first source that has few channels.
+        // With few channels, only the first source differs from all other operands; else the sources from the
+        // destinations.
         add(each([&](std::size_t i) { return family(i, (few ? i == 0 : is_src(i)) ? f : g); }));
       }
     }
@@ -118,7 +119,7 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
   for (int lead : leads) {
     add(each([&](std::size_t i) { return dims(i) == layouts_.layout(lead).dims() ? lead : kNone; }));
   }
-  // The layouts that the graph asks for.
+  // One request for each destination whose layout a user fixed; all other operands may have any layout.
   for (TensorId t : node.dst) {
     if (t == kNone || !graph_.tensor(t).layout) continue;
     const int asked = layouts_.id(*graph_.tensor(t).layout);
@@ -207,7 +208,7 @@ const std::vector<Candidate>& CandidateFinder::candidates(NodeId id, const std::
   if (!is_new) return out;
   out = found(id, requests_of(id, leads), forward);
   if (std::ranges::all_of(out, [](const Candidate& candidate) { return candidate.implementation->reference; })) {
-    // All answers are slow references: other implementations may exist for row-major operands.
+    // All answers are slow references. The backend may have other implementations for row-major operands.
     RequestedLayouts plain;
     for (std::size_t i = 0; i < node.src.size() + node.dst.size(); ++i) {
       const TensorId t = operand(node, i);

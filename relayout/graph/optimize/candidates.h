@@ -1,7 +1,7 @@
 // Candidates: the implementations that a backend has for each node of a graph, with their costs (internal to graph).
 //
-// A backend answers requests for layouts; here is decided which requests to make. For each node these are: any layout
-// for all operands, each usual layout of activations for all operands, and mixes of layouts for the kinds whose
+// A backend answers requests for layouts, and this file decides which requests to make. For each node these are: any
+// layout for all operands, each usual layout of activations for all operands, and mixes of layouts for the kinds whose
 // primitives have such implementations. The backend is asked once for nodes that are the same. Layouts are handled as
 // numbers. Equal layouts have the same number, wherever in memory they begin.
 #pragma once

@@ -61,7 +61,8 @@ class SpaceBuilder {
   double reorder_cost(TensorId t, int from, int to) {
     if (!tensor(t).constant()) return finder_.reorder_cost(t, from, to);
     if (options_.runs <= 0) return kUncounted;
-    // It is done once at load, so it costs its share of the time, and no margin for the noise of a run.
+    // A constant is reordered once, at load. A run pays its share of that time, without the margin for a noisy
+    // prediction.
     return finder_.reorder_cost(t, from, to) / (1 + kMoveMargin) / static_cast<double>(options_.runs);
   }
 
@@ -192,8 +193,8 @@ class SpaceBuilder {
     return !choice.with_hint.empty();
   }
 
-  /// Removes choices that another choice makes superfluous, as it allows as much and costs no more, and choices that do
-  /// not write a fixed layout.
+  /// Removes choices that do not write a fixed layout, and choices that another one makes superfluous, because it
+  /// allows as much and costs no more.
   void tidy(NodeId id) {
     const Node& node = graph_.node(id);
     solve::ProblemOperation& op = last();
@@ -275,7 +276,7 @@ class SpaceBuilder {
   CandidateFinder finder_;
   const Alternatives alternatives_;
   const std::vector<NodeId> producers_;
-  std::vector<bool> is_hint_;  // by node: a backward one is made with it
+  std::vector<bool> is_hint_;  // by node: whether it is the hint of a backward node
   std::vector<std::vector<const ImplementationAlternative*>> choice_alternatives_;  // by node and choice
   ChoiceSpace space_;
 };

@@ -3,10 +3,10 @@
 //     OptimalPlan best = optimize(graph, *backend, *costs);
 //     best.plan, best.cost_us, best.optimal, predict(graph, best.plan, *costs).time()
 //
-// Chosen are, for each node, an implementation, the layouts of its operands, whether an elementwise node writes over
-// its source, and whether the sources of a concat are written straight into its destination, which saves the copy; for
-// each tensor, the layouts in which it exists. Constants are reordered once at load. A run pays only its share of that
-// (`OptimizeOptions::runs`).
+// For each node it chooses an implementation, the layouts of its operands, whether an elementwise node writes over its
+// source, and whether the sources of a concat are written straight into its destination, which saves the copy. For each
+// tensor it chooses the layouts in which the tensor exists. Constants are reordered once at load, and a run pays only
+// its share of that (`OptimizeOptions::runs`).
 #pragma once
 
 #include <stdexcept>
@@ -19,9 +19,9 @@ namespace relayout::graph {
 
 struct OptimizeOptions {
   solve::SolveOptions solve{};
-  /// The blocked layouts that are tried have blocks of so many channels.
+  /// The channels in a block of each blocked layout that is tried.
   std::vector<int> blocks = {8, 16};
-  /// The time of reorders of constants is divided by so many runs; 0 does not count it.
+  /// The time of reorders of constants is divided by this number of runs; 0 leaves their time out.
   int64_t runs = 0;
   /// Whether elementwise nodes may write over their source, and concats may have their sources written into their
   /// destination.

@@ -61,7 +61,7 @@ class Rule {
     return dims(t) == to ? t : add(Kind::reshape, ReshapeAttributes{to}, {t});
   }
 
-  /// `t` summed over the dims along which a tensor of dims `to` was repeated to get the dims of t.
+  /// Sums `t` over the dims along which a tensor of dims `to` was repeated to give a tensor of t's dims.
   TensorId reduced(TensorId t, const Dims& to) {
     const Dims from = dims(t);
     const int added = from.size() - to.size();

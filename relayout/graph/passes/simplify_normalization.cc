@@ -52,8 +52,8 @@ std::optional<Affine> batch_normalization(const Graph& graph, const Node& node, 
   return out;
 }
 
-/// The values of a constant that has one value for each channel, or one for all, so that all its dims but dim 1 are 1;
-/// nothing for other tensors.
+/// The values of a constant that has one value for each channel, or a single one: all its dims except dim 1 are 1.
+/// Nothing for other tensors.
 std::optional<Values> channel_values(const Graph& graph, TensorId t, int64_t channels) {
   const Tensor& tensor = graph.tensor(t);
   if (!tensor.constant() || tensor.dims.size() < 2) return std::nullopt;

@@ -1,9 +1,9 @@
 // Backend: a library that computes primitives in given layouts. The planner asks it which implementations it has and
 // how fast they are; the executor runs them.
 //
-// Each backend is one folder of execute/. A backend sees one primitive at a time and never the plan of a graph: it is
-// given layouts, and reorders are made without it. What an implementation is called is the backend's affair alone:
-// nothing in relayout/graph reads a meaning out of a name.
+// Each backend is one folder of execute/. A backend sees one primitive at a time and never the plan of a graph. It is
+// given layouts; the reorders between them are made without it. The name of an implementation means something to its
+// backend only: nothing in relayout/graph reads a meaning out of it.
 #pragma once
 
 #include <memory>
@@ -77,14 +77,15 @@ class Backend {
   /// Threads that its primitives use, 1 or more. A plan is for this number, as implementations may depend on it.
   virtual int threads() const = 0;
   /// The implementations that can run a node with operands in the requested layouts, the backend's first choice first;
-  /// none if there are none. There is one request for each operand, and those of absent operands are ignored. `forward`
-  /// is the implementation that is planned for the hint of a backward node, else null. An implementation is left out if
-  /// a Layout cannot describe its operands (opaque formats).
+  /// empty if there are none. There is one request for each operand; those of absent operands are ignored. `forward` is
+  /// the implementation that is planned for the hint of a backward node, else null. Implementations whose operands a
+  /// Layout cannot describe (opaque formats) are left out.
   virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node,
                                                       std::span<const LayoutRequest> src,
                                                       std::span<const LayoutRequest> dst,
                                                       const Implementation* forward) const = 0;
-  /// How fast one of these is. Asked for every implementation that is priced, so it must not take long.
+  /// How fast one of these implementations is. The planner asks this for every implementation that it prices, so the
+  /// answer must not take long.
   virtual Performance performance(const Graph& graph, NodeId node, const Implementation& implementation) const {
     static_cast<void>(graph), static_cast<void>(node), static_cast<void>(implementation);
     return {};

@@ -21,11 +21,11 @@ class Costs {
   virtual ~Costs() = default;
   /// "analytic", "measured".
   virtual std::string name() const = 0;
-  /// The time of one run of a node in these layouts, as one step of a model. Its sources are in the caches, as the step
-  /// before has just written them; except those that exist before a run (CostContext::is_given()), and what the forward
-  /// pass left. `forward` is the implementation of the node's hint, else null; it matters only for the kinds of
-  /// follows_forward(). `in_place` says that the first destination uses the memory of a source. Infinity if the
-  /// primitive cannot be made. Errors: the backend's, where costs are measured.
+  /// The time of one run of a node in these layouts, as one step of a model. Its sources are in the caches, because the
+  /// step before has just written them, with two exceptions: tensors that exist before a run (CostContext::is_given()),
+  /// and tensors that the forward pass left. `forward` is the implementation of the node's hint, else null; it matters
+  /// only for the kinds of follows_forward(). `in_place` says that the first destination uses the memory of a source.
+  /// Infinity if the primitive cannot be made. Errors: the backend's, where costs are measured.
   virtual double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
                            const Implementation* forward, bool in_place) = 0;
   /// The time of one reorder of a tensor. When its memory was last touched is what CostContext::reorder_setting() says.
@@ -59,7 +59,7 @@ struct PredictedCost {
 /// leaves it out.
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs = 0);
 
-/// The speeds of this machine with so many threads, as analytic costs need them.
+/// The speeds of this machine when `threads` threads work, as analytic costs need them.
 struct Calibration {
   int threads = 1;
   /// f32 operations of a convolution that suits the machine.

@@ -11,24 +11,24 @@
 namespace relayout::graph {
 namespace {
 
-/// The share of the second cache's bandwidth at which a convolution unfolds its source: the matrix is written and read
-/// in short pieces.
+/// A convolution that unfolds its source reaches this share of the second-level cache's bandwidth, because the matrix
+/// is written and read in short pieces.
 constexpr double kUnfolding = 0.13;
 /// In place, memory traffic takes this share of its time, because the lines of the destination are in the cache.
 constexpr double kInPlace = 0.6;
-/// Direct convolutions reach this share of their arithmetic if a group has fewer channels than this.
+/// Direct convolutions reach the share kGrouped of their arithmetic if a group has fewer channels than kFewChannels.
 constexpr int64_t kFewChannels = 16;
 constexpr double kGrouped = 0.4;
-/// Direct convolutions reach this share of their arithmetic if pixels are a multiple of so many bytes apart, because
-/// neighbouring pixels then compete for the same sets of the first-level cache.
+/// Direct convolutions reach the share kConflicts of their arithmetic if pixels lie a multiple of kSameSets bytes
+/// apart, because neighbouring pixels then compete for the same sets of the first-level cache.
 constexpr int64_t kSameSets = 2048;
 constexpr double kConflicts = 0.55;
 
-/// A batch normalization reaches this share of its bandwidth if it also changes the order of the channels: to
-/// row-major, and from row-major.
+/// A batch normalization reaches these shares of its bandwidth if it also changes the order of the channels: kToRows if
+/// it writes row-major, kFromRows if it reads row-major.
 constexpr double kToRows = 0.85, kFromRows = 0.65;
 
-/// How many times as many operations run in the same time on narrower types.
+/// How many operations on this type run in the time of one on f32.
 double speed_of(DType dtype) { return bits(dtype) <= 8 ? 3 : bits(dtype) <= 16 ? 1.7 : 1; }
 
 bool is_convolution(const Node& node) { return node.kind == Kind::convolution || node.kind == Kind::deconvolution; }
@@ -55,8 +55,8 @@ class AnalyticCosts : public Costs {
         (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
     const Traffic traffic = traffic_of(work.bytes);
     const double arithmetic = work.flops / speed + unfolding;
-    // With channels last, the rows that a convolution reads are far apart in memory. They are not fetched ahead, so the
-    // time that memory takes is added.
+    // With channels last, the rows that a convolution reads are far apart in memory. The processor does not fetch them
+    // ahead, so the time of the traffic to memory is added to the arithmetic and does not overlap with it.
     const bool waits = is_convolution(node) && channels == Channels::last;
     const double far = traffic.far * share_us, near = traffic.near * share_us;
     return calibration_.step_us + calibration_.call_us +
@@ -107,7 +107,7 @@ class AnalyticCosts : public Costs {
 
   /// Plan::cost is the time of one thread. Several threads share the bandwidth of the caches and of memory.
   double reorder_us(const ReorderSetting& setting, const Cost& cost) const {
-    // What has left the caches takes at least the time of memory.
+    // Memory that has left the caches takes at least the time of reading or writing it at memory's bandwidth.
     const double far = (setting.far_source ? static_cast<double>(cost.bytes_read) : 0) +
                        (setting.far_destination ? static_cast<double>(cost.bytes_written) : 0);
     const double one = cost.nanoseconds / 1000, least = far / calibration_.memory_bytes_per_us;

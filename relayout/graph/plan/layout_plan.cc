@@ -58,7 +58,7 @@ bool can_overwrite_source(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Kind::eltwise:
     case Kind::sum: return node.forward();
-    case Kind::binary:  // kernels for sources that repeat write before they have read all
+    case Kind::binary:  // if a source repeats, kernels write before they have read all of it
       return graph.tensor(node.src[0]).dims == graph.tensor(node.src[1]).dims;
     case Kind::batch_normalization: return node.pass == Pass::forward_inference;
     default: return false;
@@ -84,7 +84,7 @@ Layout from_zero(const Layout& layout) {
 int64_t reorder_bytes(const Graph& graph, const LayoutPlan& plan, CopyId copy) {
   const Copy& to = plan.copy(copy);
   const DType dtype = graph.tensor(to.tensor).dtype;
-  // Padding is written, never read.
+  // A reorder reads the elements alone and writes elements and padding.
   return TensorDesc(plan.copy(to.from).layout, dtype).logical_bytes() +
          bytes_for(dtype, to.layout.padded_elements()).value_or(0);
 }
@@ -105,7 +105,7 @@ std::string expression_of(const Layout& layout) {
   if (const auto tag = tag_of(simple)) return *tag;
   Dims strides;
   for (int d = 0; d < simple.ndims(); ++d) {
-    // Strides cannot say padding: a part of a tensor in blocks has no tag where it begins within memory.
+    // Strides cannot express padding, and a part of a blocked tensor has no tag of its own.
     if (simple.digits(d).size() != 1 || simple.padded_dims()[d] != simple.dim(d))
       return digits_text(layout, std::string_view("abcdefghijkl"));
     strides.push_back(simple.outer_stride(d));

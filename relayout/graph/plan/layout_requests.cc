@@ -39,7 +39,7 @@ class RequestMaker {
       add(blocked_destination(layouts));
     }
     out.preferred = requests_.size();
-    // If the sources have different formats, that of the largest one is tried.
+    // If the sources have different layouts, the request tries that of the largest source for all.
     if (const TensorId largest = largest_activation(); largest != kNone) add(in_order_of(largest));
     add(by_rule());
     add(each([&](TensorId t, OperandRule rule, bool) -> LayoutRequest {
@@ -75,7 +75,8 @@ class RequestMaker {
 
   Layout plain(TensorId t) const { return Layout::contiguous(graph_.tensor(t).dims); }
 
-  /// The rule of the oneAPI specification: compute-bound primitives choose, the others use the layouts that are there.
+  /// The rule of the oneAPI specification: compute-bound primitives choose their layouts, the others use those that
+  /// their sources have.
   LayoutRequest by_rule(TensorId t, OperandRule rule, bool is_src) const {
     if (t == kNone) return std::nullopt;
     if (rule == OperandRule::plain) return plain(t);
@@ -105,8 +106,8 @@ class RequestMaker {
     });
   }
 
-  /// The policy's layout for destinations alone; sources stay as they are. A first convolution reads its few channels
-  /// so.
+  /// Requests the policy's layout for destinations alone; sources stay as they are. So a first convolution can read its
+  /// few channels without padding them to a block.
   LayoutRequests blocked_destination(const PropagateOptions& layouts) const {
     LayoutRequests out = uniform(layouts);
     for (std::size_t i = 0; i < node_.src.size(); ++i) {
@@ -116,7 +117,7 @@ class RequestMaker {
     return out;
   }
 
-  /// All formats that OpenVINO's nodes know; for convolutions of floating types not channels last.
+  /// Requests every format that OpenVINO's nodes know. Convolutions of floating types are not offered channels last.
   void add_formats() {
     const bool window = node_.kind == Kind::convolution || node_.kind == Kind::deconvolution;
     const bool floating = is_floating(graph_.tensor(node_.src[0]).dtype);
@@ -129,7 +130,8 @@ class RequestMaker {
     }
   }
 
-  /// The policy with one layout for all that applies to this node. Under ONNX Runtime's rules it depends on the node.
+  /// The policy of one layout for all activations that applies to this node. Under ONNX Runtime's rules it depends on
+  /// the node.
   PropagateOptions uniform_options() const {
     PropagateOptions out = context_.options;
     if (out.policy == Policy::ort) out.policy = blocked_by_ort(node_) ? Policy::blocked : Policy::nchw;

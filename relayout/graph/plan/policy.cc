@@ -1,4 +1,4 @@
-// The policies' names, and the layouts of those that have one layout for all activations. See policy.h.
+// Names of the policies, and the layout that a policy of one layout for all gives an activation. See policy.h.
 #include "relayout/graph/plan/policy.h"
 
 #include <algorithm>

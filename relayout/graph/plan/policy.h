@@ -1,18 +1,18 @@
 // Policies: the rules by which frameworks choose the layouts of a graph, and the systems that they come from.
 //
-//     any        the rule of the oneAPI specification ("Memory formats"): compute-bound primitives choose layouts, the
-//                others use the layout of the primitive before them, and a reorder is added where these disagree
-//     nchw nhwc  one layout for every activation with spatial dims; a first convolution may read few channels as they
-//     8c 16c     are. `blocked` is the block of the machine's registers.
+//     any        The rule of the oneAPI specification ("Memory formats"): compute-bound primitives choose layouts, the
+//                others use the layout of the primitive before them. Where these disagree, a reorder is added.
+//     nchw nhwc  One layout for every activation with spatial dims. A first convolution may read its few channels as
+//     8c 16c     they are. The block of `blocked` fills a register of the machine.
 //     blocked
-//     openvino   OpenVINO's CPU plugin (src/plugins/intel_cpu/src/node.cpp, selectPreferPrimitiveDescriptor): of the
-//                best family of implementations the one whose sources match the most layouts that are there already,
-//                constants matching always; the first one among equals, blocked before channels last before row-major.
+//     openvino   OpenVINO's CPU plugin (src/plugins/intel_cpu/src/node.cpp, selectPreferPrimitiveDescriptor). Of the
+//                best family of implementations it takes the one most of whose sources have their layouts already;
+//                constants always count as such. Among equals it prefers blocked to channels last to row-major.
 //                Convolutions of floating types are not offered channels last (nodes/conv.cpp, isNspcAvailable).
-//     ort        ONNX Runtime's NCHWc transformer (onnxruntime/core/optimizer/nchwc_transformer.cc): convolutions
-//                are blocked where their channels fill blocks (or are a first one's few), pooling where channels
-//                do; elementwise ones, normalizations, sums and concats stay blocked where all their sources are and
-//                channels fit. Everything else is row-major, with a reorder to it and, after it, from it.
+//     ort        ONNX Runtime's NCHWc transformer (onnxruntime/core/optimizer/nchwc_transformer.cc). Convolutions are
+//                blocked if their channels fill blocks, or if a first one's are few; pooling is if its channels fill
+//                blocks. Elementwise nodes, normalizations, sums and concats stay blocked if all their sources are
+//                blocked and the channels fill blocks. Everything else is row-major, with reorders before and after.
 //
 // The fusions of these systems and their concats without a copy are not modelled. Under every policy each primitive
 // chooses the layout of its weights. Weights that are inputs, as in training, have the layout that their first reader
@@ -38,8 +38,8 @@ struct PropagateOptions {
   int block = 16;
 };
 
-/// The layout that a policy of one layout for all gives an activation. Row-major below three dims, and under the
-/// policies that are not of that kind.
+/// The layout that an activation has under a policy of one layout for all. Row-major if the activation has fewer than
+/// three dims, and under all other policies.
 Layout uniform_layout(const Dims& dims, const PropagateOptions& options);
 
 }  // namespace relayout::graph

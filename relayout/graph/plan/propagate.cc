@@ -102,7 +102,8 @@ class Propagation {
     chosen_[at(id)] = found;
   }
 
-  /// Plans a view of the source as it is, or else of a row-major copy. False if even that would have to move data.
+  /// Plans a view of the source as it is, or else of a row-major copy. Returns false if even a view of the row-major
+  /// copy would have to move data.
   bool plan_view(NodeId id) {
     const Node& node = graph_.node(id);
     const TensorId src = node.src[0], dst = node.dst[0];

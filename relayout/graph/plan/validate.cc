@@ -1,4 +1,4 @@
-// Copies first, then nodes: see validate.h.
+// Checks the copies of a plan first, then its nodes: see validate.h.
 #include "relayout/graph/plan/validate.h"
 
 #include <algorithm>
@@ -8,10 +8,11 @@
 namespace relayout::graph {
 namespace {
 
-/// The longest chain of reorders of one tensor that is accepted; planners try fewer layouts.
+/// The longest chain of reorders of one tensor that is accepted. Planners make shorter ones, because they try fewer
+/// layouts.
 constexpr std::size_t kMostReorders = 64;
-/// A buffer may have so many times the elements of its layout (padding counted), and so many more, as layouts may have
-/// gaps.
+/// Layouts may have gaps, so a buffer may be larger than its layout's elements and padding: at most kMostGaps times as
+/// many elements, plus kSmallGaps.
 constexpr int64_t kMostGaps = 4, kSmallGaps = 4096;
 
 class Validation {
@@ -62,7 +63,7 @@ class Validation {
       refuse(named(id) + " is a reorder of another tensor");
     }
     follow(id, &Copy::from, kMostReorders);
-    // Each link of such a chain belongs to another node.
+    // Each link of a view_of chain is made by another node, so the chain has no more links than the graph has nodes.
     follow(id, &Copy::view_of, graph_.nodes.size());
   }
 
@@ -71,7 +72,7 @@ class Validation {
     for (std::size_t i = 0; i <= most; ++i) {
       at = plan_.copy(at).*link;
       if (at == kNone) return;
-      if (!exists(at)) return;  // that copy's own error
+      if (!exists(at)) return;  // check_links() reports it for the copy `at`
     }
     refuse(named(id) + " is at the end of more than " + std::to_string(most) + " copies, or of itself");
   }
@@ -151,7 +152,7 @@ class Validation {
 
   const Graph& graph_;
   const LayoutPlan& plan_;
-  /// By copy: what it is in another's memory.
+  /// By copy: whether a view, a concat or a node in place explains why it lies in another copy's memory.
   std::vector<bool> explained_;
 };
 

@@ -1,4 +1,5 @@
-// The arithmetic of each kind of node, from the sizes of its operands in their layouts; the traffic, from their bytes.
+// Arithmetic of each kind of node, computed from the sizes of its operands in their layouts, and its memory traffic in
+// bytes.
 #include "relayout/graph/plan/work.h"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ struct Side {
 struct ConvolutionSides {
   Side src, dst;
   const Dims& weights;
-  /// Of the two, the one that the node computes and the one that it reads.
+  /// Of `src` and `dst`: the one that the node computes, and the one that it reads (for the gradient of weights: dst
+  /// and src).
   const Side &made, &read;
 };
 
@@ -109,7 +111,7 @@ double recurrent(const Graph& graph, const Node& node) {
   const Dims& src = graph.tensor(node.src[0]).dims;  // T N C
   const double steps = static_cast<double>(src[0]) * static_cast<double>(src[1]);
   const double once = 2 * steps * (elements(graph, node.src[3]) + elements(graph, node.src[4]));
-  // Backward, the gradients of data and of weights take one product each.
+  // A backward pass takes one product for the gradient of the data and one for the gradient of the weights.
   return node.forward() ? once : 2 * once;
 }
 
@@ -169,7 +171,7 @@ Work work_of(const Graph& graph, NodeId id, const Implementation& implementation
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] == kNone || std::find(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i),
                                             operands[i]) != operands.begin() + static_cast<std::ptrdiff_t>(i)) {
-        continue;  // read once
+        continue;  // a tensor that is an operand twice is read once
       }
       out.bytes += padded(layouts[i]) * bits(graph.tensor(operands[i]).dtype) / 8;
     }

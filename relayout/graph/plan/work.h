@@ -6,8 +6,8 @@
 namespace relayout::graph {
 
 struct Work {
-  /// Multiplications and additions that the implementation does. Taps that meet only padding are not computed; the
-  /// channels that fill up vectors and blocks are.
+  /// Multiplications and additions that the implementation does. Taps that meet only padding are skipped and not
+  /// counted; channels that fill up vectors and blocks are computed and counted.
   double flops = 0;
   /// Bytes read and written, each operand once.
   double bytes = 0;

@@ -14,7 +14,7 @@
 namespace relayout::graph::reference {
 namespace {
 
-/// One spatial dim. Where there are fewer than three, the first ones are single points.
+/// One spatial dim. Images of fewer than three spatial dims have leading dims of one point.
 struct Spatial {
   int64_t small = 1, large = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
 
@@ -29,7 +29,7 @@ struct Spatial {
 
 struct Geometry {
   int64_t batch = 1, groups = 1;
-  int64_t small_channels = 1, large_channels = 1;  // of a group
+  int64_t small_channels = 1, large_channels = 1;  // in one group
   int64_t small_weight = 1, large_weight = 1;      // strides of the channels in the weights
   Spatial d, h, w;
 
@@ -38,13 +38,13 @@ struct Geometry {
   int64_t kernel() const { return d.kernel * h.kernel * w.kernel; }
 };
 
-/// Where a row of points lies: offsets of its first one in the three tensors; small points are neighbours, large ones
-/// are w.stride apart, the weight is the same for all.
+/// Where a row of products lies: the offsets of the first one's operands in the three tensors. Small points are
+/// neighbours, large points lie w.stride apart, and all have the same weight.
 struct Row {
   int64_t small, large, weight, length;
 };
 
-/// Calls f for all rows of one image and kernel.
+/// Calls f for each row of products of one small channel and one large channel.
 template <typename F>
 void each_row_of_plane(const Geometry& g, Row base, F&& f) {
   for (int64_t kd = 0; kd < g.d.kernel; ++kd) {
@@ -86,7 +86,7 @@ void each_row(const Geometry& g, F&& f) {
   }
 }
 
-/// A kernel of one point in steps of one makes no difference between the dims: one long row.
+/// If the kernel is one point and moves in steps of one, the spatial dims are joined to one long row.
 void merge_points(Geometry& g) {
   const auto point = [](const Spatial& s) {
     return s.kernel == 1 && s.stride == 1 && s.pad == 0 && s.small == s.large;
@@ -96,7 +96,7 @@ void merge_points(Geometry& g) {
   g.d = g.h = Spatial{};
 }
 
-/// `deconvolution`: the channels of the weights are those of the large image, then of the small one.
+/// `deconvolution` says that the outer channels of the weights are those of the large image, not of the small one.
 Geometry geometry(const ConvolutionAttributes& a, const Dims& small, const Dims& large, const Dims& weights,
                   bool deconvolution) {
   const int spatial = small.size() - 2;

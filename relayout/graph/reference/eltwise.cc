@@ -1,5 +1,5 @@
-// The reference of what works on each element alone: eltwise, prelu, binary and sum. Formulas: oneDNN 2.6, "Eltwise";
-// hardsigmoid: oneDNN 3.0.
+// The reference of kinds that work on each element alone: eltwise, prelu, binary and sum. Formulas: oneDNN 2.6,
+// "Eltwise"; hardsigmoid: oneDNN 3.0.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -14,10 +14,10 @@ constexpr double kGeluTanh = 0.044715;
 const double kSqrt2OverPi = std::sqrt(2 / std::numbers::pi);
 
 double logistic(double s) { return 1 / (1 + std::exp(-s)); }
-/// ln(1 + e^s), which is s where e^s is beyond a double.
+/// ln(1 + e^s), in a form whose exponential cannot overflow.
 double soft_relu(double s) { return s > 0 ? s + std::log1p(std::exp(-s)) : std::log1p(std::exp(s)); }
 
-/// d tanh(u(s)) with u = sqrt(2 / pi) (s + 0.044715 s^3), times s / 2, plus the rest.
+/// The derivative of s / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) (s + 0.044715 s^3).
 double gelu_tanh_derivative(double s) {
   const double t = std::tanh(kSqrt2OverPi * (s + kGeluTanh * s * s * s));
   return 0.5 * (1 + t) + 0.5 * s * (1 - t * t) * kSqrt2OverPi * (1 + 3 * kGeluTanh * s * s);
@@ -33,7 +33,7 @@ double mish_derivative(double s) {
   return t + s * (1 - t * t) * logistic(s);
 }
 
-/// The derivative at s; for the *_dst ones at the s that gives d.
+/// The derivative at s. For the *_dst functions, s is the source that gives the destination at hand.
 double derivative(const EltwiseAttributes& attributes, double s) {
   using A = EltwiseAlgorithm;
   const double alpha = attributes.alpha, beta = attributes.beta;

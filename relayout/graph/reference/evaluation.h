@@ -38,8 +38,8 @@ int64_t count(const Dims& dims);
 int64_t count(const Dims& dims, int first, int last);
 /// Row-major strides.
 Dims strides_of(const Dims& dims);
-/// Row-major strides of `dims` as seen from `onto`, which it is broadcast to: aligned at the last dim, 0 where it
-/// repeats.
+/// Row-major strides of a tensor of `dims` that is broadcast to `onto`: its dims are the last ones there, and dims that
+/// repeat have stride 0.
 Dims broadcast_strides(const Dims& dims, const Dims& onto);
 /// Entry d of a list of spatial dims, or its default where the list is empty.
 int64_t entry(const Dims& list, int d, int64_t otherwise);
@@ -71,7 +71,8 @@ struct Lanes {
 Lanes lanes(const Dims& dims, int axis);
 Lanes lanes(const Dims& dims, int first, int last);
 
-/// d of one elementwise operation, and ds from s (or d, for the *_dst ones) and dd.
+/// An elementwise function of s; and its gradient ds, from the gradient dd of its result and from s (for the *_dst
+/// functions from the result instead).
 double eltwise_forward(const EltwiseAttributes& attributes, double s);
 double eltwise_backward(const EltwiseAttributes& attributes, double s, double dd);
 
@@ -100,7 +101,7 @@ void slice(const Evaluation& e);
 void broadcast(const Evaluation& e);
 void pad(const Evaluation& e);
 void gather(const Evaluation& e);
-/// Error{unsupported}.
+/// Throws Error{unsupported}.
 void barrier(const Evaluation& e);
 
 }  // namespace relayout::graph::reference

@@ -1,4 +1,4 @@
-// The reference of what works along dims: softmax, shuffle, reduction, concat, gather.
+// The reference of kinds that work along dims: softmax, shuffle, reduction, concat, gather.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -48,7 +48,7 @@ void softmax(const Evaluation& e) {
 
 void shuffle(const Evaluation& e) {
   const auto& a = e.node.as<ShuffleAttributes>();
-  // Index group * rest + r goes to r * groups + group; backward is the way back.
+  // Forward, index group * rest + r goes to r * groups + group; the backward pass is the inverse.
   each_line(e.dst_dims(0), a.axis, [&](int64_t at, int64_t step, int64_t length) {
     const int64_t rest = length / a.groups;
     for (int64_t i = 0; i < length; ++i) {

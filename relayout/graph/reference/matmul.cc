@@ -14,7 +14,7 @@ void multiply(int64_t m, int64_t k, int64_t n, const double* a, const double* b,
   }
 }
 
-/// dst (m x n) += a (m x k) * transposed b (n x k). Four sums at once, which the processor can overlap.
+/// dst (m x n) += a (m x k) * transposed b (n x k). Four sums are independent, so the processor can overlap them.
 void multiply_by_transposed(int64_t m, int64_t k, int64_t n, const double* a, const double* b, double* dst) {
   for (int64_t x = 0; x < n; ++x) {
     for (int64_t i = 0; i < m; ++i) {
@@ -38,7 +38,7 @@ void multiply_transposed(int64_t m, int64_t k, int64_t n, const double* a, const
 /// All dims but the last two.
 Dims batch_of(const Dims& dims) { return Dims(std::span(dims.data(), static_cast<std::size_t>(dims.size() - 2))); }
 
-/// Strides of a's batch dims as seen from the destination's, in matrices.
+/// Strides of a's batch dims over the batch dims of the destination, counted in matrices.
 Dims batch_strides(const Dims& a, const Dims& dst) { return broadcast_strides(batch_of(a), batch_of(dst)); }
 
 }  // namespace

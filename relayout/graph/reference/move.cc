@@ -1,4 +1,4 @@
-// The reference of what moves data and computes nothing: reorder, reshape, transpose, slice, broadcast, pad.
+// The reference of kinds that move data and compute nothing: reorder, reshape, transpose, slice, broadcast, pad.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,8 @@ namespace relayout::graph::reference {
 void reorder(const Evaluation& e) {
   const auto& a = e.node.as<ReorderAttributes>();
   const DType from = e.graph.tensor(e.node.src[0]).dtype, to = e.graph.tensor(e.node.dst[0]).dtype;
-  // From types that f32 holds, the bound is the largest f32 that the integer type holds (docs/conversions.md).
+  // The value at which a type saturates. If f32 holds all values of the source type, it is the largest f32 that the
+  // integer type holds (docs/conversions.md).
   const bool by_f32 = is_floating(from) ? from != DType::f64 : bits(from) <= 16;
   const bool bounded = by_f32 && is_integer(to) && bits(to) == 32;
   const double high = to == DType::s32 ? 2147483520.0 : 4294967040.0;
@@ -49,7 +50,7 @@ void broadcast(const Evaluation& e) {
 
 namespace {
 
-/// The source index along one dim for index i of the destination; -1 where the constant stands.
+/// The index in the source from which index i of a padded dim takes its value; -1 if it takes the constant.
 int64_t padded_from(PadMode mode, int64_t i, int64_t extent) {
   if (i >= 0 && i < extent) return i;
   if (mode == PadMode::constant || extent == 0) return -1;

@@ -1,7 +1,8 @@
 // The reference of batch and layer normalization and of LRN.
 //
-// Both normalizations are one: values fall into groups (a channel over batch and space; the last dims of one sample),
-// each group has a mean and a biased variance, and scale and shift belong to a channel or a place in the group.
+// Batch and layer normalization share their code. Elements fall into groups: a channel over batch and space, or the
+// last dims of one sample. Each group has a mean and a biased variance. Scale and shift belong to a channel, or to a
+// place in the group.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +11,7 @@
 namespace relayout::graph::reference {
 namespace {
 
-/// Which group element i belongs to, and which scale and shift.
+/// Which group element i belongs to, and which scale and shift apply to it.
 struct Groups {
   int64_t elements, groups, parameters;
   int64_t group_step, parameter_step;
@@ -67,8 +68,8 @@ void normalize_with_own_statistics(const Evaluation& e, const Groups& g) {
   if (e.has_dst(2)) e.dst[2] = s.variance;
 }
 
-/// With x the normalized value, y the gradient times scale, and means over a group:
-/// diff_src = (y - mean(y) - x mean(x y)) / deviation.
+/// With x the normalized value, y the gradient of the result times scale, and mean() over a group: diff_src = (y -
+/// mean(y) - x mean(x y)) / deviation.
 void normalize_backward(const Evaluation& e, const Groups& g) {
   const double epsilon = e.node.as<NormalizationAttributes>().epsilon;
   const double *src = e.in(0), *scale = e.in(1), *mean = e.in(2), *variance = e.in(3), *diff_dst = e.in(4);
@@ -114,13 +115,13 @@ void layer_normalization(const Evaluation& e) {
 
 namespace {
 
-/// Calls f(i, j) for every element i and every j whose square counts for it.
+/// Calls f(i, j) for every element i and every j whose square counts in the sum for i.
 template <typename F>
 void each_neighbour(const Dims& dims, const LrnAttributes& a, F&& f) {
   const int64_t half = (a.size - 1) / 2;
   const Dims strides = strides_of(dims);
   const Dims none(dims.size(), 0);
-  Dims reach = none;  // how far a neighbour may be, each way
+  Dims reach = none;  // how far away a neighbour may be, in either direction
   for (int d = 1; d < dims.size(); ++d) reach[d] = a.within_channel == (d > 1) ? half : 0;
   walk(dims, none, none, [&](int64_t i, int64_t, int64_t) {
     Dims extents = none;
@@ -154,7 +155,7 @@ void lrn(const Evaluation& e) {
   }
   const double* diff_dst = e.in(1);
   for (int64_t i = 0; i < count(dims); ++i) e.out(0)[i] = diff_dst[i] * power(i, -a.beta);
-  Values through(omega.size());  // what a change of omega(i) does
+  Values through(omega.size());  // gradient with respect to omega(i), times 2 factor
   for (int64_t i = 0; i < count(dims); ++i) {
     through[static_cast<std::size_t>(i)] = -2 * factor * a.beta * diff_dst[i] * src[i] * power(i, -a.beta - 1);
   }

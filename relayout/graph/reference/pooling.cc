@@ -9,7 +9,7 @@
 namespace relayout::graph::reference {
 namespace {
 
-/// The last three dims, 1 where there are fewer spatial ones.
+/// The last three extents of the dims; 1 for each spatial dim that is missing.
 std::array<int64_t, 3> spatial_of(const Dims& dims) {
   if (dims.size() > 5) {
     throw Error(ErrorCode::unsupported, "reference: windows over dims " + join(dims, "x"), "dims", join(dims, "x"),
@@ -20,7 +20,7 @@ std::array<int64_t, 3> spatial_of(const Dims& dims) {
   return out;
 }
 
-/// Spatial attributes as three numbers.
+/// A list of spatial attributes as three numbers, with `otherwise` for missing dims.
 std::array<int64_t, 3> three(const Dims& list, int spatial, int64_t otherwise) {
   std::array<int64_t, 3> out = {otherwise, otherwise, otherwise};
   for (int d = 0; d < spatial; ++d) out[static_cast<std::size_t>(3 - spatial + d)] = entry(list, d, otherwise);
@@ -44,7 +44,7 @@ Window window(const PoolingAttributes& a, const Dims& src, const Dims& dst) {
           three(a.pads_begin, spatial, 0)};
 }
 
-/// Calls f(offset in the source plane) for the places of one window that are in the source.
+/// Calls f(offset in the source plane) for each place of one window that lies in the source.
 template <typename F>
 void each_place(const Window& w, const std::array<int64_t, 3>& at, F&& f) {
   std::array<int64_t, 3> start;
@@ -65,7 +65,8 @@ void each_place(const Window& w, const std::array<int64_t, 3>& at, F&& f) {
   }
 }
 
-/// Calls f(offset of the source's plane, offset in the destination, index in its plane) for all of the destination.
+/// Calls f(offset of the source's plane, offset in the destination, index in the destination's plane) for each element
+/// of the destination.
 template <typename F>
 void each_point(const Dims& src, const Dims& dst, const std::array<int64_t, 3>& spatial, F&& f) {
   const int64_t src_plane = count(src, 2, src.size());
@@ -79,7 +80,8 @@ void each_point(const Dims& src, const Dims& dst, const std::array<int64_t, 3>& 
   }
 }
 
-/// The place of the largest value in a window, the first one of equals; -1 where it has no place in the source.
+/// The offset in the plane of a window's largest value, the first one of equals; -1 if no place of it lies in the
+/// source.
 int64_t largest(const Window& w, const std::array<int64_t, 3>& at, const double* plane) {
   int64_t best = -1;
   each_place(w, at, [&](int64_t i) {
@@ -88,7 +90,7 @@ int64_t largest(const Window& w, const std::array<int64_t, 3>& at, const double*
   return best;
 }
 
-/// What an average is divided by.
+/// The number by which an average is divided.
 int64_t divisor(const PoolingAttributes& a, const Window& w, const std::array<int64_t, 3>& at) {
   if (a.algorithm == PoolingAlgorithm::average_include_padding) return w.kernel_points();
   int64_t places = 0;
@@ -137,7 +139,7 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
 
-/// A place on one dim of the source: numerator / denominator, exactly.
+/// A position along one dim of the source, exactly: numerator / denominator.
 struct Place {
   int64_t numerator, denominator;
 
@@ -146,7 +148,7 @@ struct Place {
   Place plus_half(int sign) const { return {2 * numerator + sign * denominator, 2 * denominator}; }
 };
 
-/// Where index i of `dst` points lies among `src` points.
+/// The position among `src` points of index i of `dst` points.
 Place place(ResamplingCoordinates coordinates, int64_t i, int64_t src, int64_t dst) {
   switch (coordinates) {
     case ResamplingCoordinates::half_pixel: break;
@@ -169,7 +171,7 @@ int64_t nearest(ResamplingRounding rounding, const Place& at) {
   return at.floor();
 }
 
-/// The one or two source points that make a destination point along one dim.
+/// The one or two source points from which a destination point is computed along one dim, and their weights.
 struct Taps {
   std::array<int64_t, 2> index;
   std::array<double, 2> weight;

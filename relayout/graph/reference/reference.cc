@@ -1,4 +1,4 @@
-// The reference's frame: which family computes a node, and a whole graph from its first node to its last.
+// Which family computes a node, and the evaluation of a whole graph from its first node to its last.
 #include "relayout/graph/reference/reference.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace relayout::graph {
 namespace reference {
 namespace {
 
-/// Values as a tensor of that type holds them.
+/// Rounds values to those that a tensor of that type holds.
 void round_to(DType dtype, Values& values) {
   if (dtype == DType::f64) return;
   if (dtype == DType::f32) {
@@ -22,7 +22,7 @@ void round_to(DType dtype, Values& values) {
   values = load(store(values, dtype), dtype, static_cast<int64_t>(values.size()));
 }
 
-/// What evaluate() knows of its tensors: their values while they live.
+/// The state of one evaluation: the values of tensors from their node to their last reader.
 class Run {
  public:
   explicit Run(const Graph& graph) : graph_(graph), values_(graph.tensors.size()), last_(graph.tensors.size(), -1) {
@@ -36,7 +36,7 @@ class Run {
 
   void set(TensorId tensor, Values values) { values_[static_cast<std::size_t>(tensor)] = std::move(values); }
 
-  /// A tensor's values; a constant's are made where they are asked for the first time.
+  /// The values of a tensor. Those of a constant are made when they are first asked for.
   const Values* get(TensorId tensor) {
     if (tensor == kNone) return nullptr;
     Values& values = values_[static_cast<std::size_t>(tensor)];
@@ -44,7 +44,7 @@ class Run {
     return &values;
   }
 
-  /// Sums are to be noted of outputs.
+  /// Asks for the sums of outputs (EvaluatedSums), and of the tensors from which these are taken over.
   void want_sums() {
     sums_.assign(values_.size(), 0);
     wants_sum_.assign(values_.size(), false);
@@ -91,7 +91,8 @@ class Run {
     }
     return out;
   }
-  /// Kinds whose destination has values of the sources, or sums of a few.
+  /// Kinds whose destination holds values of the sources, or adds up a few, so that their sums follow from the sources'
+  /// sums.
   static bool hands_sums_on(Kind kind) {
     return is_view(kind) || kind == Kind::shuffle || kind == Kind::concat || kind == Kind::pad || kind == Kind::sum;
   }
@@ -101,7 +102,8 @@ class Run {
     });
   }
 
-  /// What is linear in each source adds up magnitudes where the sources are those.
+  /// Notes the sums of a node's destinations. A node that is linear in each source, computed from the sources'
+  /// magnitudes, gives the sum of magnitudes for each element.
   void note_sums(const Node& node, std::vector<const Values*> src) {
     const bool products = node.kind == Kind::convolution || node.kind == Kind::deconvolution ||
                           node.kind == Kind::matmul || node.kind == Kind::inner_product;
@@ -125,12 +127,13 @@ class Run {
     }
     const std::vector<Values> sums = evaluate_node(graph_, node, src, {});
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
-      // Normalized values are of about unit size: the gradient of the scale adds up what that of the shift does.
+      // Normalized values are of about unit size, so the gradient of the scale adds up magnitudes as large as that of
+      // the shift.
       if (normalization && i == 0) continue;
       set_sum(node.dst[i], largest(sums[normalization ? 2 : i]));
     }
   }
-  /// diff_dst of a normalization.
+  /// The index of diff_dst among the sources of a normalization.
   static constexpr std::size_t kDifference = 4;
   static double scale_of(const Node& node, std::size_t i) {
     const std::vector<double>& scales = node.as<SumAttributes>().scales;
@@ -140,7 +143,7 @@ class Run {
     if (tensor != kNone) sums_[static_cast<std::size_t>(tensor)] = sum;
   }
 
-  /// Backward pooling asks which source was the largest.
+  /// The forward sources, which backward pooling needs to find the largest value of each window.
   std::vector<TensorId> hint_sources(const Node& node) const {
     if (node.forward() || node.kind != Kind::pooling || node.hint == kNone) return {};
     return graph_.node(node.hint).src;
@@ -150,7 +153,7 @@ class Run {
   std::vector<Values> values_;
   std::vector<int> last_;          // the last node that needs each tensor
   std::vector<double> sums_;       // by tensor
-  std::vector<bool> wants_sum_{};  // by tensor; none where no sums are wanted
+  std::vector<bool> wants_sum_{};  // by tensor; empty if no sums are wanted
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// What the reference keeps in tensors: doubles rounded to a type, and back.
+// How the reference stores values in tensors: doubles are rounded to a type, and read back.
 //
-// Floating types round to nearest even, once. Integer types saturate, then round to nearest even; NaN is 0. bool is
-// whether a value is not 0. Integers beyond 2^53 are rounded where they become doubles.
+// Values are rounded to nearest even, once. Integer types saturate first, and NaN becomes 0. bool says whether a value
+// is not 0. Integers beyond 2^53 are rounded when they become doubles.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -45,7 +45,7 @@ std::vector<std::byte> store_integers(std::span<const double> values) {
   return store_as<T>(values, to_integer<T>);
 }
 
-/// Two elements a byte, the even one in the low half.
+/// Stores two elements in a byte, the even one in the low half.
 std::vector<std::byte> store_nibbles(std::span<const double> values, double low, double high) {
   std::vector<std::byte> out((values.size() + 1) / 2, std::byte{0});
   for (std::size_t i = 0; i < values.size(); ++i) {

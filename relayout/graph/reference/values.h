@@ -8,7 +8,7 @@ namespace relayout::graph {
 
 using Values = std::vector<double>;
 
-/// A constant's values.
+/// The values of a constant.
 Values values_of(const Tensor& constant);
 /// Values rounded to a type and stored row-major, and back.
 std::vector<std::byte> store(std::span<const double> values, DType dtype);
