@@ -82,8 +82,8 @@ EncodedProblem encode(const LayoutProblem& problem);
 struct SolveOptions {
   /// The most entries that one table may have.
   int64_t table_budget = int64_t{1} << 22;
-  /// Branch and bound stops after so long and returns the best assignment so far; without a limit it stops when that is
-  /// proven. A function that solves several times has this limit for all of them together.
+  /// Branch and bound stops after this time and returns the best assignment so far; without a limit it stops when that
+  /// is proven. A function that solves several times has this limit for all of them together.
   std::optional<std::chrono::milliseconds> time_limit{};
   /// Called now and then; if it returns true, the search stops as at the time limit.
   std::function<bool()> stop{};

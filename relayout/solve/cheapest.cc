@@ -81,7 +81,8 @@ class BestLists {
     Entry entry;
     int value = 0, trace = -1;
   };
-  /// The entry that was taken from the list that was joined last, and the trace of those taken before.
+  /// A chain of ranks: the rank of the entry that was taken from the last list joined, and the trace of those before
+  /// it.
   struct Trace {
     std::size_t rank;
     int before;
@@ -101,7 +102,7 @@ class BestLists {
     return out;
   }
 
-  /// Computes, for each entry of the messages that a bucket received, the cost of the cheapest assignment that uses it.
+  /// For each entry of the messages that bucket b received: finds the cost of the cheapest assignment that uses it.
   void send_back(std::size_t b) {
     const Bucket& bucket = elimination_.buckets[b];
     for (std::size_t i = 0; i < through_[b].size(); ++i, next(bucket.message.scope)) {
@@ -241,7 +242,7 @@ class BestLists {
   // By bucket and entry of its message: the cost of the cheapest assignment through it, and where its list begins.
   std::vector<std::vector<double>> through_;
   std::vector<std::vector<std::size_t>> lists_;
-  std::vector<Entry> pool_;  // count_ entries a list, the unused ones at the end impossible
+  std::vector<Entry> pool_;  // count_ entries for each list; unused ones, at its end, are impossible
   std::vector<int> roots_;
   std::vector<double> sums_;
   std::vector<int> order_;
@@ -275,7 +276,7 @@ std::vector<Assignment> by_subproblems(const LayoutProblem& problem, int count, 
       if (best.optimal) subproblems.insert({std::move(rest), std::move(best.assignment), best.cost, first});
     } catch (const Infeasible&) {  // this subproblem has no assignment
     }
-    // At most so many more are returned: the others are dropped.
+    // Only as many as are still to be returned are kept.
     if (subproblems.size() > at(count) - out.size()) subproblems.erase(std::prev(subproblems.end()));
   };
   add(problem, 0);

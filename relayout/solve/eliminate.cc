@@ -10,7 +10,7 @@
 namespace relayout::solve {
 namespace {
 
-/// Sizes of tables stop counting here, which avoids overflow: no table of so many entries is made.
+/// Sizes of tables are cut off at this number, so that they cannot overflow. No table of this many entries is made.
 constexpr int64_t kMany = int64_t{1} << 50;
 
 class Buckets {
@@ -120,7 +120,8 @@ CostTable reordered(const CostTable& table, std::vector<int> scope, const std::v
   return out;
 }
 
-/// The least of a[x] + b[x]. Four minima are kept, as each one would wait for the one before it.
+/// The least of a[x] + b[x]. Four independent minima are kept, because each step of a single one would wait for the
+/// step before it.
 double least_sum(const double* a, const double* b, std::size_t count) {
   std::array<double, 4> least;
   least.fill(kImpossible);

@@ -9,9 +9,10 @@
 
 namespace relayout::solve {
 
-/// The variables that stand in scopes, in an order that keeps the tables small: each time a variable whose neighbours
-/// lack the fewest edges between them, and among equals one with the smallest table. Edges are counted once plainly and
-/// once weighted by the values at their ends; the order with the smaller tables is returned.
+/// The variables that stand in scopes, in an order that keeps the tables small. Each step eliminates a variable whose
+/// neighbours lack the fewest edges between them; among equals, one with the smallest table. The order is computed
+/// twice, with missing edges counted once, and weighted by the values at their ends. The one with the smaller tables is
+/// returned.
 std::vector<int> min_fill_order(const CostNetwork& network);
 
 /// The tables that are added up and minimised over one variable: tables of the network, and messages from other
@@ -36,12 +37,12 @@ struct Elimination {
   double bound = 0;
 };
 
-/// Buckets have at most `budget` entries, or those of one table if that has more. The work in all is limited to some
-/// tens of budgets: a network that would take more gets smaller buckets.
+/// Eliminates all variables. A bucket has at most `budget` entries, or as many as its largest table if that has more.
+/// All work together is limited to some tens of budgets: if a network would take more, its buckets are made smaller.
 Elimination eliminate(const CostNetwork& network, const std::vector<int>& order, int64_t budget);
 
-/// Values of all variables that are possible together, found in a few passes over the operations; nothing if none are
-/// found so.
+/// Values of all variables that are possible together, found in a few passes over the operations; nothing if these
+/// passes find none.
 std::optional<std::vector<int>> first_values(const CostNetwork& network, int operations);
 
 /// The best values of all variables that a search found.

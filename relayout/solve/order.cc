@@ -9,7 +9,8 @@
 namespace relayout::solve {
 namespace {
 
-/// `weighted`: a missing edge counts as many times as its two variables have values together.
+/// Chooses the order by the fill of each variable. If `weighted`, a missing edge counts as often as its two variables
+/// have values together.
 class MinFill {
  public:
   MinFill(const CostNetwork& network, bool weighted)
@@ -48,7 +49,7 @@ class MinFill {
   double entries = 0;
 
  private:
-  /// Fill, logarithm of the table's entries, variable.
+  /// A variable's fill, the logarithm of its table's number of entries, and the variable.
   using Key = std::tuple<double, double, int>;
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
 

@@ -41,7 +41,7 @@ class Search {
       }
       if (!returned) expand(level);
       std::vector<Branch>& open = open_[level];
-      // The branch that was taken last is the first one.
+      // On return to a level, the branch that was taken there is the first one of the list.
       if (returned) open.erase(open.begin());
       returned = open.empty() || open[0].bound * (1 + kRounding) >= out.cost;
       if (!returned) {

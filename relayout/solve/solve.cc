@@ -19,9 +19,9 @@ double value_of(const CostNetwork& network, const std::vector<int>& values) {
   return sum;
 }
 
-/// Every bucket becomes a clique, and what it sends a message. Values of messages are limited to one that is above the
-/// cost, because infinity cannot be subtracted. As tables are not negative, entries that were larger stay above the
-/// cost.
+/// Makes each bucket a clique, and its message one of the certificate. Infinity cannot be subtracted, so values of
+/// messages are limited to a number above the cost. As no table has negative entries, whatever exceeded the limit still
+/// costs more than the solution.
 Certificate certificate_of(Elimination elimination, const CostNetwork& network, double cost) {
   Certificate out;
   out.bound = elimination.bound;

@@ -18,10 +18,10 @@ class Stopwatch;
 namespace relayout::execute {
 
 struct CalibrateOptions {
-  /// A file of costs, where speeds that were measured once are found the next time; empty: they are measured each time.
-  /// measured_costs() can share it.
+  /// A file of costs in which measured speeds are kept, so that they are measured once. measured_costs() can share it.
+  /// If it is empty, speeds are measured each time.
   std::filesystem::path file{};
-  /// Measures once more, and replaces what the file has.
+  /// Measures the speeds even if the file has them, and replaces them there.
   bool remeasure = false;
   /// Where run times come from; null: the clocks of the machine (cpu/stopwatch.h).
   cpu::Stopwatch* stopwatch = nullptr;
@@ -29,13 +29,14 @@ struct CalibrateOptions {
 
 struct Calibrated {
   graph::Calibration speeds;
-  /// They were found in the file.
+  /// Whether the speeds were found in the file.
   bool remembered = false;
-  /// The speeds contradict each other (see plausible()) after a few attempts, because the machine did other work. They
-  /// are not kept in the file. Times that are predicted from them may be wrong by orders of magnitude, so that another
-  /// plan may be faster: calibrate again when the machine is quiet, or keep good speeds in a file.
+  /// Whether the speeds contradict each other (see plausible()) after a few attempts, because the machine did other
+  /// work. Unreliable speeds are not kept in the file. Times that are predicted from them may be wrong by orders of
+  /// magnitude, so another plan may be faster: calibrate again when the machine is quiet, or keep good speeds in a
+  /// file.
   bool unreliable = false;
-  /// What went wrong with the file: the speeds are good nevertheless. A damaged one (corrupt) is replaced.
+  /// What went wrong with the file. The speeds are good nevertheless. A damaged file (corrupt) is replaced.
   std::optional<Error> file_error;
 };
 

@@ -18,7 +18,7 @@ using graph::CostKey;
 namespace {
 
 constexpr int kAttempts = 3;
-/// No further attempt after so many microseconds: on a machine that is that busy it would be no better.
+/// After this many microseconds no further attempt is made: on a machine that is so busy it would be no better.
 constexpr double kPatienceUs = 3e6;
 
 /// Takes the better of each speed, as other work on the machine can only slow a measurement down.
@@ -27,7 +27,7 @@ void join(Calibration& speeds, const Calibration& other) {
                                      &Calibration::cache_bytes_per_us, &Calibration::memory_bytes_per_us})
     speeds.*speed = std::max(speeds.*speed, other.*speed);
   speeds.call_us = std::min(speeds.call_us, other.call_us);
-  // 0 says that the step could not be told from its parts.
+  // A step's time of 0 means that it could not be told from the times of its parts.
   if (speeds.step_us <= 0) speeds.step_us = other.step_us;
 }
 
@@ -81,7 +81,8 @@ Calibrated calibrate_by(const std::function<Calibration()>& measure, const CostK
   }
   out.unreliable = !plausible(out.speeds);
   const bool file_is_lost = out.file_error && out.file_error->code() != ErrorCode::corrupt;
-  // Unreliable speeds are not kept, but what was to be replaced must not be found in the file next time.
+  // Unreliable speeds are not kept. If the caller asked to measure again, the old speeds are removed from the file all
+  // the same, so that they are not found next time.
   if (options.file.empty() || file_is_lost || (out.unreliable && !options.remeasure)) return out;
   const auto keep = [&](const CostKey& key, double value) {
     if (out.unreliable)
@@ -102,7 +103,7 @@ Calibrated calibrate_by(const std::function<Calibration()>& measure, const CostK
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options) {
   cpu::Stopwatch& stopwatch = cpu::stopwatch_or_systems(options.stopwatch);
   Calibrated out = calibrate_by([&] { return measured_speeds(backend, stopwatch); }, environment_key(backend), options);
-  // The file has only what was measured.
+  // The file has only the measured speeds; the number of threads and the caches are added here.
   out.speeds.threads = backend.threads();
   out.speeds.machine = cpu::machine();
   return out;

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "relayout-costs", kVersion = "1";
 constexpr std::size_t kWordDigits = 16, kKeyDigits = 2 * kWordDigits;
 
-bool good(double value) { return value >= 0; }  // no NaN
+bool good(double value) { return value >= 0; }  // false for NaN
 
 template <typename T, typename... Base>
 std::optional<T> number(std::string_view text, Base... base) {

@@ -1,4 +1,5 @@
-// Measuring one primitive or reorder: operands in rings of memory, sources written before each run.
+// Measures one primitive or reorder: its operands take turns in rings of memory, and sources are written before each
+// run.
 #include "relayout/execute/measure/in_situ.h"
 
 #include <atomic>
@@ -26,36 +27,36 @@ namespace {
 
 using Microseconds = std::chrono::duration<double, std::micro>;
 
-/// A float slightly over 1, and as its halves and bytes a sane number of every other type: 1 as bf16, 1.9 as f16.
+/// A float slightly above 1, which is an ordinary number in narrower types, too: 1 as bf16, 1.9 as f16.
 constexpr uint32_t kContents = 0x3f803f80;
 constexpr int64_t kLine = 64;
-/// A destination's memory is used again after so many times the node's own activations.
+/// The memory in which activations take turns has this many times the bytes of the node's own activations.
 constexpr int64_t kTurns = 2;
-/// Implementations so many times slower than the best one are of no interest.
+/// Implementations that take this many times as long as the best one need no exact time.
 constexpr double kHopeless = 4;
-/// Where the first run takes so many times the budget, there is no second one.
+/// If the first run takes this many times the budget, there is no second one.
 constexpr double kLong = 10;
-/// So many lines are worth a thread.
+/// A thread reads at least this many lines.
 constexpr int64_t kReadGrain = 256;
 
 int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kLine) * kLine; }
 
-/// So many budgets are spent while the time is not reliable.
+/// If the time is not reliable before, a measurement may take this many budgets.
 constexpr int kPatience = 4;
 
-/// At most so many bytes are used between two uses of the same place.
+/// The most bytes that are used between two uses of the same place.
 constexpr int64_t kMostBetween = int64_t{256} << 20;
-/// As many that the place has left the caches, unless these have 128 MiB and more. Twice the last level, because it
-/// still keeps some of its contents after as many bytes as it holds.
+/// The bytes that must be used before a place is taken to have left the caches (in vain if these hold 128 MiB or more):
+/// twice the last level, which still keeps some of its contents after as many bytes as it holds.
 int64_t bytes_between() { return std::min(2 * cpu::machine().l3, kMostBetween); }
 
-/// How many places constants of so many bytes take turns in, so that they have left the caches when a place is used
-/// again: in a model, other layers read their constants between two runs of this one.
+/// In a model, other layers read their constants between two runs of this one. So constants of `bytes` bytes take turns
+/// in this many places, and have left the caches when a place is used again.
 int64_t pieces_between(int64_t bytes) {
   return bytes == 0 || bytes >= bytes_between() ? 1 : 1 + ceil_div(bytes_between(), bytes);
 }
 
-/// An operand of a node: the size of its memory, and the operand that this is shared with (itself if none).
+/// An operand of a node: the size of its memory, and the operand with which it shares that (itself if none).
 struct Operand {
   TensorId tensor = kNone;
   bool is_src = false;
@@ -85,14 +86,14 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Imp
   return out;
 }
 
-/// A source of a backward node that the forward pass has made.
+/// Whether the forward pass made this source of a backward node.
 bool is_of_forward_pass(const Graph& graph, const Node& node, TensorId tensor) {
   if (node.forward() || node.hint == kNone) return false;
   const Node& forward = graph.node(node.hint);
   return std::ranges::count(forward.src, tensor) + std::ranges::count(forward.dst, tensor) > 0;
 }
 
-/// Indices are values that must be right: those of a constant, else zeros.
+/// Whether an operand is indices. Their values must be valid: those of a constant, else zeros.
 bool is_index(const Node& node, std::size_t operand) { return node.kind == graph::Kind::gather && operand == 1; }
 
 }  // namespace
@@ -156,7 +157,7 @@ Timed InSitu::least_time(const Work& work, double hopeless) const {
   const auto least = [&](bool reliable) {
     return Timed{times.least() + std::max(0.0, first_use.least() - second_use.least()), reliable};
   };
-  // The first run may also make what all later ones use: generated code, for example.
+  // The first run may include work that is done only once, such as generating code.
   if (one_run() > kLong * budget_us) return least(times.undisturbed_runs() > 0 || threads > 1);
   for (int run = 1; run <= 4 * options_.runs; ++run) {
     one_run();
@@ -182,7 +183,7 @@ class InSitu::NodeRun {
   NodeRun(const NodeRun&) = delete;
   NodeRun& operator=(const NodeRun&) = delete;
 
-  /// Gives each operand its place in memory, and writes those that the step before makes.
+  /// Gives each operand its place in memory, and writes the sources that the step before would have made.
   void prepare() {
     at_.assign(operands_.size(), nullptr);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -211,7 +212,7 @@ class InSitu::NodeRun {
   }
 
  private:
-  /// A backward node reads what a run of its forward one has left in the executable.
+  /// Runs the forward node once, because the backward node reads what that leaves in the executable.
   void run_forward(const Implementation& forward) {
     const Graph& graph = context_.graph();
     const Node& hint = graph.node(node_.hint);
@@ -222,7 +223,7 @@ class InSitu::NodeRun {
     }
     run(hint, *forward_executable_);
   }
-  /// Memory for operands: turns of the activations, places for what is given, and indices.
+  /// Reserves memory: turns for activations, places for operands that are given, and indices.
   void reserve() {
     int64_t activation_bytes = 0, given_bytes = 0;
     indices_.resize(operands_.size());
@@ -241,7 +242,7 @@ class InSitu::NodeRun {
     const int64_t pieces = pieces_between(given_bytes);
     in_situ_.given_.start(given_bytes * pieces, pieces > 1);
   }
-  /// Whether a source was there before the step that comes before this one.
+  /// Whether a source existed before the step that precedes this one, so that it need not be written.
   bool is_there(const Operand& operand) const {
     if (!operand.is_src) return false;
     return context_.is_given(operand.tensor) || is_of_forward_pass(context_.graph(), node_, operand.tensor);
@@ -263,7 +264,7 @@ class InSitu::NodeRun {
   std::unique_ptr<Executable> forward_executable_, executable_;
   std::vector<Buffer> kept_;
   std::vector<Operand> operands_;
-  /// By operand: where it lies in this run, and where indices lie in all runs.
+  /// By operand: where it lies in this run; and where it lies in all runs if it is indices.
   std::vector<std::byte*> at_, indices_;
 };
 

@@ -23,12 +23,13 @@
 namespace relayout::execute {
 
 struct InSituOptions {
-  /// Undisturbed runs (run_times.h), at least, as far as the budget goes.
+  /// At least this many undisturbed runs (run_times.h), as far as the budget allows.
   int runs = 5;
-  /// For one measurement; four times that while the time is not reliable yet. Where a single run takes ten times that,
-  /// there is no second one.
+  /// The time for one measurement. A time that is not reliable yet may take four times as long. If a single run takes
+  /// ten times as long, there is no second one.
   std::chrono::microseconds budget{20000};
-  /// Goes on until all runs together have taken that long, up to four times as many runs: short times scatter more.
+  /// Short times scatter more. So runs continue until they have taken this long together, up to four times as many
+  /// runs.
   std::chrono::microseconds least{500};
   /// Where run times come from; null: the clocks of the machine.
   cpu::Stopwatch* stopwatch = nullptr;
@@ -42,23 +43,23 @@ struct Timed {
 
 class InSitu {
  public:
-  /// The backend and the stopwatch must stay.
+  /// The backend and the stopwatch must outlive it.
   InSitu(const graph::Backend& backend, const InSituOptions& options)
       : backend_(backend), options_(options), stopwatch_(cpu::stopwatch_or_systems(options.stopwatch)) {}
 
-  /// The least time of some runs of what Costs::primitive() is asked for; infinity where the backend says that it is
-  /// unsupported. An implementation that is four times slower than another one of the same node is of no interest, and
-  /// is run only until that is reliable. Errors: all others of the backend.
+  /// The least time of some runs of what Costs::primitive() is asked for; infinity if the backend says that it is
+  /// unsupported. An implementation that takes four times as long as another one of the same node is of no interest: it
+  /// is run only until its time is reliable. Errors: all others of the backend.
   Timed primitive(const graph::CostContext& context, graph::NodeId node, const graph::Implementation& implementation,
                   const graph::Implementation* forward, bool in_place);
   Timed reorder(const graph::ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to);
 
  private:
-  /// Memory that is handed out piece after piece, and from the start again when all of it was.
+  /// Memory that is handed out piece by piece, and from its start again when its end is reached.
   class Ring {
    public:
-    /// Has so many bytes from now on. Hands them out from the start, or goes on from where it was, so that the memory
-    /// that was used last is not used again at once.
+    /// Makes the ring `bytes` bytes large. It starts at the beginning or, with `goes_on`, continues where it was, so
+    /// that memory that was used last is not used again at once.
     void start(int64_t bytes, bool goes_on);
     std::byte* take(int64_t bytes);
 
@@ -67,15 +68,15 @@ class InSitu {
     int64_t capacity_ = 0, size_ = 0, at_ = 0;
   };
 
-  /// Writes as the step before would: by the same threads, through the caches.
+  /// Writes like the step before would: by the same threads, through the caches.
   void write(std::byte* at, int64_t bytes) const;
-  /// Reads as the step after would.
+  /// Reads like the step after would.
   void read(const std::byte* at, int64_t bytes) const;
   /// One run: `prepare` comes before `work`, `use` after it.
   struct Work {
     std::function<void()> prepare, work, use;
   };
-  /// Stops early where a reliable time is above `hopeless` microseconds.
+  /// The least time of some runs. Stops early once a reliable time is above `hopeless` microseconds.
   Timed least_time(const Work& work, double hopeless) const;
 
   /// What one run of a node needs: executables, operands and their memory.

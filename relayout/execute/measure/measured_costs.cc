@@ -19,9 +19,11 @@ using graph::Implementation;
 
 namespace {
 
-/// The file is written every so many microseconds: a process that is killed loses no more than that.
+/// The file is written whenever this many microseconds have passed, so a process that is killed loses no more than
+/// that.
 constexpr double kSaveEveryUs = 5e6;
-/// So many attempts at a reliable time, as long as second and third ones have not taken so many microseconds in all.
+/// A time is measured at most this often until it is reliable. Second and third attempts may take kMeasurePatienceUs in
+/// all.
 constexpr int kMeasureAttempts = 3;
 constexpr double kMeasurePatienceUs = 5e6;
 
@@ -76,14 +78,14 @@ struct MeasuredCosts::Impl {
     return out.us;
   }
 
-  /// What was to be replaced by a new measurement must not be found in the file next time.
+  /// Removes a time that a new measurement should have replaced, so that it is not found in the file next time.
   void forget_if_remeasured(const CostKey& key) {
     if (!remeasure) return;
     cache.forget(key);
     is_new = true;
   }
 
-  /// The least time of a few attempts, the first reliable one being the last. All second and third attempts together
+  /// The least time of a few attempts, which end with the first reliable one. All second and third attempts together
   /// have limited time: on a machine that is busy for long they would be no better.
   template <typename Measure>
   Timed best_of_attempts(Measure measure) {
@@ -98,7 +100,8 @@ struct MeasuredCosts::Impl {
     return out;
   }
 
-  /// What a step takes: a property of the machine, not of a primitive, so it is not counted among the times.
+  /// What a step takes in addition. It is a property of the machine, not of a primitive, so it is not counted among the
+  /// times.
   double step() {
     if (step_us) return *step_us;
     const CostKey key = step_key(environment);
@@ -147,7 +150,7 @@ struct MeasuredCosts::Impl {
   bool is_new = false, writable = true, remeasure = false;
   /// Unreliable times by key.
   std::unordered_map<CostKey, double, graph::CostKeyHash> unreliable;
-  /// What was measured once since the last again(), and what is to be measured a second time.
+  /// Times that were measured once since the last again(), and times that are to be measured a second time.
   std::unordered_set<CostKey, graph::CostKeyHash> fresh, to_repeat;
   double patience_us = kMeasurePatienceUs, saved_us = stopwatch.now_us();
   int64_t remembered = 0, measured = 0;

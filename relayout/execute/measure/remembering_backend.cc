@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The size of the file limits the entries as well.
+/// The number of entries needs no limit of its own, because the size of the file is limited.
 constexpr cpu::EntryFile kFile{"file of implementations", "relayout-implementations", "1", std::size_t{1} << 30};
 constexpr std::string_view kHeader = "relayout-implementations 1\n";
 constexpr std::size_t kQuestionDigits = 32;
@@ -57,7 +57,7 @@ std::string text_of(const std::vector<Implementation>& answer) {
   return out;
 }
 
-/// The words of a line, one after the other; a word that should be a number and is not counts as -2.
+/// The words of a line, one after the other. A word that should be a number but is none is read as -2.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}
@@ -79,8 +79,7 @@ class Words {
   std::string_view rest_;
 };
 
-/// The layout that the words say, for a tensor of these dims; nothing where they say none or one of other dims.
-/// `digits` is memory to work in.
+/// The layout that the words describe; nothing if they describe none, or one of other dims. `digits` is working memory.
 std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Digits>& digits) {
   if (words.number() != dims.size()) return std::nullopt;
   digits.resize(static_cast<std::size_t>(dims.size()));
@@ -99,14 +98,14 @@ std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Di
   return Layout::from_digits(dims, digits, words.number());
 }
 
-/// The answer that the text has for a node; nothing where it has none for this node.
+/// The answer that the text holds; nothing if it does not fit the node.
 std::optional<std::vector<Implementation>> answer_of(std::string_view text, const Graph& graph, const Node& node) {
   Words words(text);
   std::vector<Implementation> out;
   std::vector<Digits> digits;
   const int64_t count = words.number();
   if (count < 0 || count > static_cast<int64_t>(text.size())) return std::nullopt;
-  // Layouts are large, so each is made where it stays.
+  // Layouts are large. Each is made in its final place, to avoid copies.
   out.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     Implementation& implementation = out.emplace_back(Implementation{.name = std::string(words.word())});
@@ -167,8 +166,8 @@ struct RememberingBackend::Impl {
     }
   }
 
-  /// The line that answers the question of that key, from this process or the file. Lines are kept instead of layouts,
-  /// which are large in memory.
+  /// The line that answers the question of that key, from this process or the file. Lines are kept rather than layouts,
+  /// which need more memory.
   std::optional<std::string_view> line(const std::string& key) const {
     if (const auto found = fresh.find(key); found != fresh.end()) return found->second;
     if (const auto found = saved.find(key); found != saved.end()) return found->second;
@@ -176,19 +175,19 @@ struct RememberingBackend::Impl {
     return std::nullopt;
   }
 
-  /// New answers together with those that the file has by now.
+  /// Writes new answers together with those that the file has by now.
   void write();
 
   const graph::Backend& backend;
   fs::path file;
   CostKey environment;
-  std::string text;  // the file's
+  std::string text;  // the text of the file
   Lines lines;
-  std::unordered_map<std::string, std::string> fresh;  // not in the file
-  std::unordered_map<std::string, std::string> saved;  // in the file since it was read
+  std::unordered_map<std::string, std::string> fresh;  // not yet in the file
+  std::unordered_map<std::string, std::string> saved;  // written to the file after it was read
   std::optional<Error> file_error;
   bool writable = true;
-  std::mutex mutex;  // of all but what is set once
+  std::mutex mutex;  // protects everything that changes after construction
   int64_t remembered = 0, asked = 0;
 };
 
@@ -198,7 +197,7 @@ RememberingBackend::RememberingBackend(const graph::Backend& backend, fs::path f
 RememberingBackend::~RememberingBackend() {
   try {
     save();
-  } catch (const std::exception&) {  // the next process asks again
+  } catch (const std::exception&) {  // unsaved answers are asked for again by the next process
   }
 }
 
@@ -222,7 +221,7 @@ std::vector<Implementation> RememberingBackend::implementations(const Graph& gra
         ++impl_->remembered;
         return std::move(*answer);
       }
-    } catch (const Error&) {  // no layout: asked anew
+    } catch (const Error&) {  // the line describes an impossible layout: ask the backend
     }
   }
   ++impl_->asked;
@@ -245,7 +244,7 @@ std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, 
 
 void RememberingBackend::Impl::write() {
   std::error_code error;
-  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // the lock says why not
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // FileLock reports it
   const cpu::FileLock file_lock(file);
   const std::string there = cpu::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
   Lines kept;

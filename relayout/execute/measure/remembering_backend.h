@@ -5,11 +5,11 @@
 //     optimize(graph, *backend, costs);                      // milliseconds where all is known
 //
 // A backend finds a node's implementations by making descriptors, which takes most of the time of planning. The file is
-// lines of text: "relayout-implementations 1", one "KEY ANSWER" a question, "end COUNT". A key is made of everything
-// that an answer depends on, as keys of costs are (cost_cache.h). An answer of the file that does not fit its question
-// is asked for again. Questions with equal layouts are one question, whatever the strides of dims of extent 1; the
-// layouts of its answer have the strides that were asked for first. Several threads may ask at the same time and are
-// answered one after the other. make() is the backend's own.
+// lines of text: "relayout-implementations 1"; one line "KEY ANSWER" for each question; "end COUNT". A key is made of
+// everything that an answer depends on, like the keys of costs (cost_cache.h). If an answer in the file does not fit
+// its question, the backend is asked again. Questions with equal layouts are one question, whatever the strides of dims
+// of extent 1; the layouts of its answer have the strides of the first question. Several threads may ask at the same
+// time and are answered one after the other. make() is the backend's own.
 #pragma once
 
 #include <filesystem>

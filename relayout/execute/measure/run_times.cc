@@ -6,9 +6,9 @@
 namespace relayout::execute {
 namespace {
 
-/// Undisturbed runs agree up to this factor and so many microseconds: clocks and caches vary by that much.
+/// Undisturbed runs agree up to this factor and this many microseconds, by which clocks and caches vary.
 constexpr double kAgree = 1.3, kAgreeUs = 0.5;
-/// Runs from so many microseconds on are hardly ever undisturbed, but vary less.
+/// Runs longer than kLongUs are hardly ever undisturbed, but vary less: they must agree up to kLongAgree.
 constexpr double kLongUs = 5000, kLongAgree = 1.05;
 /// The share of its time that one thread may lose to other processes in a run that counts as undisturbed.
 constexpr double kLost = 0.02;

@@ -21,7 +21,7 @@ namespace relayout::execute {
 
 class RunTimes {
  public:
-  /// The stopwatch must stay.
+  /// The stopwatch must outlive it.
   explicit RunTimes(int threads, cpu::Stopwatch& stopwatch = cpu::system_stopwatch())
       : threads_(threads), stopwatch_(stopwatch) {}
 

@@ -18,7 +18,7 @@ using graph::TensorId;
 
 namespace {
 
-/// Copies are run so many times, and on until they have taken so many microseconds together.
+/// Copies are run at least kFewestCopies times, and until they have taken kCopiesUs microseconds together.
 constexpr int kFewestCopies = 6;
 constexpr double kCopiesUs = 2000;
 
@@ -50,7 +50,7 @@ double call_us(InSitu& in_situ, const graph::Backend& backend) {
   return first_choice_us(in_situ, backend, graph);
 }
 
-/// Bytes that a copy reads and writes in a microsecond, between the same two buffers of so many bytes together.
+/// How many bytes a copy reads and writes in a microsecond. Its two buffers have `bytes` bytes together.
 double copied_per_us(int64_t bytes, int threads, cpu::Stopwatch& stopwatch) {
   const Dims dims{std::max<int64_t>(bytes / 8, 1)};
   const TensorDesc desc(Layout::contiguous(dims), DType::f32);

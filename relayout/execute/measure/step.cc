@@ -21,14 +21,14 @@ using graph::Implementation;
 using graph::NodeId;
 using graph::TensorId;
 
-/// Convolutions over so few pixels that a step takes longer than its arithmetic. Channels grow, so that no two
-/// convolutions share generated code.
+/// The chain's convolutions have so few pixels that a step takes longer than its arithmetic. Their channels grow from
+/// one to the next, so that no two share generated code.
 constexpr int kConvolutions = 24;
 constexpr int64_t kSide = 7, kChannels = 16, kMoreChannels = 8;
 constexpr int kRuns = 11, kAttempts = 3;
-/// At most so many bytes of other memory are used between two runs.
+/// The most bytes of other memory that are used between two runs.
 constexpr int64_t kMostOthers = int64_t{256} << 20;
-/// No further attempt after so many microseconds: on a machine that is that busy it would be no better.
+/// After this many microseconds no further attempt is made: on a machine that is so busy it would be no better.
 constexpr double kPatienceUs = 2e6;
 
 Graph chain() {

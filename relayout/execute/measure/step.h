@@ -12,11 +12,12 @@
 
 namespace relayout::execute {
 
-/// Microseconds: a chain of small convolutions, each with code of its own, is run after so much other memory was used
-/// as the last cache holds (256 MiB at most). From its time that of each part alone is subtracted, and the rest is
-/// divided by the number of steps. A model that stays in the last cache has cheaper steps. Takes some tenths of a
-/// second. Nothing where none of a few attempts gives reliable times (run_times.h) and a difference above 0: other work
-/// on the machine then slows down the parts, or the chain.
+/// What a step takes in addition, in microseconds. A chain of small convolutions, each with code of its own, is run
+/// after as much other memory was used as the last-level cache holds (256 MiB at most). The times of its parts,
+/// measured alone, are subtracted from its time, and the rest is divided by the number of steps. In a model that stays
+/// in the last-level cache, steps are cheaper. This takes some tenths of a second. Nothing if a few attempts give no
+/// reliable times (run_times.h) and no difference above 0: other work on the machine then slows down the parts, or the
+/// chain.
 std::optional<double> measured_step_us(const graph::Backend& backend,
                                        cpu::Stopwatch& stopwatch = cpu::system_stopwatch());
 /// The key under which a cost file has it.

@@ -1,4 +1,4 @@
-// The backend in a build without oneDNN: it says so.
+// The backend in a build without oneDNN: making one is an error that says so.
 #include "relayout/execute/onednn/backend.h"
 
 namespace relayout::execute {

@@ -1,4 +1,4 @@
-// The backend: it finds implementations by going through all that the library lists, and makes one by finding it again.
+// Finds implementations by going through all that the library lists, and makes one by finding it there again.
 #include "relayout/execute/onednn/backend.h"
 
 #include <algorithm>
@@ -24,13 +24,13 @@ using graph::NodeId;
 
 namespace {
 
-/// The layouts of a primitive's operands as the graph sees them; nothing where one is opaque.
+/// The layouts of a primitive's operands as the graph sees them; nothing if no Layout describes one of them.
 std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const Layouts& attempt,
                                   const dnnl::primitive_desc& desc) {
   const Arguments args = arguments(graph, node);
   Layouts out = attempt;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    // An operand whose layout was asked for keeps the strides that it was asked with.
+    // An operand whose layout was requested keeps the strides of the request.
     if (operand(node, i) == kNone || out[i]) continue;
     const int arg = i < node.src.size() ? args.src[i] : args.dst[i - node.src.size()];
     out[i] = layout_of(desc.query_md(dnnl::query::exec_arg_md, arg));
@@ -39,8 +39,8 @@ std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const La
   return out;
 }
 
-/// The same layouts with offset 0: where an operand begins in memory does not matter to a primitive. A layout with
-/// negative strides, which has no descriptor, is left as it is.
+/// The same layouts with offset 0, because where an operand begins in memory does not matter to a primitive. A layout
+/// with negative strides, which has no descriptor, is left as it is.
 Layouts from_zero(Layouts layouts) {
   for (std::optional<Layout>& layout : layouts) {
     if (layout && !layout->empty() && layout->offset_range().first == layout->offset0()) layout = moved(*layout, 0);
@@ -146,7 +146,8 @@ class OneDnnBackend : public Backend {
     if (!known) list.push_back(std::move(implementation));
   }
 
-  /// Adds implementations that compute over padding as well, where only reference ones accept the padded layouts.
+  /// If only reference implementations accept the padded layouts, adds implementations that compute over the padding,
+  /// too.
   void add_whole(const Graph& graph, const Node& node, const Implementation* forward,
                  std::vector<Implementation>& list) const {
     const std::vector<Implementation> before = list;
@@ -203,7 +204,7 @@ class OneDnnBackend : public Backend {
       Found found;
       try {
         found = create({graph, node, *descs, maker});
-      } catch (const dnnl::error&) {  // called wrong: it has no primitive for these layouts
+      } catch (const dnnl::error&) {  // the library rejects these layouts as wrong arguments
         continue;
       }
       if (!found) continue;
@@ -217,8 +218,8 @@ class OneDnnBackend : public Backend {
     return false;
   }
 
-  /// Whether a backward primitive reads what its forward one leaves in the workspace. For LRN the library does not ask
-  /// for the same implementation on both sides, although each leaves something different there.
+  /// Whether a backward primitive can read what this forward one leaves in the workspace. For LRN the library accepts
+  /// different implementations on both sides, although each leaves something different there.
   static bool continues(const Node& node, const dnnl::primitive_desc& backward, const dnnl::primitive_desc& forward) {
     const dnnl::memory::desc wanted = backward.workspace_desc();
     if (wanted.get_size() == 0) return true;
@@ -226,8 +227,8 @@ class OneDnnBackend : public Backend {
     return node.kind != graph::Kind::lrn || std::string_view(backward.impl_info_str()) == forward.impl_info_str();
   }
 
-  /// The forward primitive that a backward one is made with: the planned one. Where that is an own kernel, any
-  /// primitive in its layouts, else any in the layouts of its sources.
+  /// The forward primitive that serves as the hint of a backward one: the planned one. If that is one of this project's
+  /// own kernels, any primitive in its layouts, else any in the layouts of its sources.
   Found find_hint(const Graph& graph, NodeId id, const Implementation* forward) const {
     const Node& node = graph.node(id);
     if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr);
@@ -244,8 +245,8 @@ class OneDnnBackend : public Backend {
     return out;
   }
 
-  /// The implementation of that name in the planned layouts. Which implementations there are may depend on the number
-  /// of threads. Where this one is missing, the first one in these layouts is taken, preferably not a reference.
+  /// The implementation of that name in the planned layouts. The list may depend on the number of threads. If this one
+  /// is missing, the first one in these layouts is taken, preferably not a reference.
   Found find(const Graph& graph, const Node& node, const Implementation& wanted, const Implementation* forward) const {
     const Layouts planned = from_zero(joined(wanted.src, wanted.dst));
     Found out;

@@ -13,12 +13,13 @@
 
 namespace relayout::execute {
 
-/// A backend that runs on that many threads (0: as many as cpu::default_threads()): blocks of weights depend on their
-/// number, so a plan for one thread may not be possible on two. Error{unsupported} in a build without oneDNN.
+/// A backend that runs on `threads` threads (0: as many as cpu::default_threads()). A plan for one number of threads
+/// may not be possible on another, because blocks of weights depend on it. Error{unsupported} in a build without
+/// oneDNN.
 ///
-/// A program with signal handlers (a sampling profiler's too) gives them a stack of their own (sigaltstack, SA_ONSTACK)
-/// in each thread that may take the signal, OpenMP's among them: some of oneDNN's generated code keeps a pointer to
-/// data in the stack pointer, and a handler without one would write over that data.
+/// A program with signal handlers, for example a sampling profiler's, must give them a stack of their own (sigaltstack,
+/// SA_ONSTACK) in each thread that may take the signal, OpenMP's threads among them. Some of oneDNN's generated code
+/// keeps a pointer to data in the stack pointer, and a handler without its own stack would write over that data.
 std::unique_ptr<graph::Backend> onednn_backend(int threads = 0);
 /// Whether this build has oneDNN.
 bool has_onednn();

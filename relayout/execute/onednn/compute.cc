@@ -9,10 +9,11 @@ using graph::Pass;
 
 namespace {
 
-/// The two differ in the names of their types and the algorithm only.
+/// Makes a convolution or a deconvolution. They differ only in the names of their types and in the algorithm.
 template <typename Forward, typename BackwardData, typename BackwardWeights>
 Found create_like_convolution(const Request& r, dnnl::algorithm algorithm) {
-  // The weights' rank is no guide, as groups add a dim; the first operand is data in every pass.
+  // The number of spatial dims is taken from the first operand, which is data in every pass: groups add a dim to
+  // weights.
   const ConvolutionAttributes a = filled(r.node.as<ConvolutionAttributes>(), r.src_dims(0).size() - 2);
   const dnnl::memory::dims strides = dims_of(a.strides), dilations = dims_of(a.dilations, -1),
                            begin = dims_of(a.pads_begin), end = dims_of(a.pads_end);

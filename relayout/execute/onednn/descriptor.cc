@@ -14,13 +14,14 @@ struct InnerBlock {
   Digit digit;
 };
 
-/// All digits but each dim's outermost, outermost first, if they are dense and innermost.
+/// All digits except the outermost one of each dim, from the outermost to the innermost. Nothing unless they are dense
+/// and lie inside all others.
 std::optional<std::vector<InnerBlock>> inner_blocks(const Layout& layout) {
   std::vector<InnerBlock> blocks;
   for (int d = 0; d < layout.ndims(); ++d) {
     const std::span<const Digit> digits = layout.digits(d);
     for (std::size_t k = 0; k + 1 < digits.size(); ++k) {
-      // A dim's own digits must grow outwards.
+      // Within a dim, strides must grow from the inner to the outer digits.
       if (k > 0 && digits[k].stride <= digits[k - 1].stride) return std::nullopt;
       if (digits[k].extent > 1) blocks.push_back({d, digits[k]});
     }
@@ -49,8 +50,8 @@ std::optional<BlockedFields> blocked_fields(const Layout& layout) {
   return fields;
 }
 
-/// A stride for every dim of extent 1 that has none: as a tag has it where one says this layout, else beyond all other
-/// places, as kernels take some strides for lengths of rows.
+/// The layout with a stride for every dim of extent 1 that has none. Kernels take some strides for lengths of rows. So
+/// the strides are those of the layout's tag or, if it has no tag, lead beyond all other elements.
 Layout with_strides(const Layout& layout) {
   bool free = false;
   int64_t beyond = 1;
@@ -70,7 +71,7 @@ Layout with_strides(const Layout& layout) {
   return Layout::from_digits(layout.dims(), digits, layout.offset0());
 }
 
-/// Tags by rank, letters for the dims: N C spatial.
+/// The tag of this spelling for a rank, with N C spatial as letters a b c ...; empty if there is none.
 std::string tag_in(int ndims, Spelling spelling) {
   std::string spatial;
   for (int d = 2; d < ndims; ++d) spatial += static_cast<char>('a' + d);
@@ -86,7 +87,7 @@ std::string tag_in(int ndims, Spelling spelling) {
   return "";
 }
 
-/// Without the count of blocks where a dim is one block that it fills; nothing where no dim is.
+/// The layout without the outer digit of dims that are one full block; nothing if there is no such dim.
 std::optional<Layout> unblocked(const Layout& layout) {
   std::vector<Digits> digits;
   bool changed = false;
@@ -126,7 +127,8 @@ std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) 
   const std::optional<dnnl::memory::data_type> type = data_type_of(dtype);
   if (!type || layout.ndims() == 0) return std::nullopt;
   std::optional<BlockedFields> fields = blocked_fields(with_strides(layout));
-  // A dim that is all within its block may be spelled without one, and digits apart that continue each other.
+  // The layout's tag may spell it with fewer blocks: without one for a dim that fits into its block, or with one for
+  // digits that continue each other.
   if (!fields) {
     if (const std::optional<std::string> tag = tag_of(layout)) {
       fields = blocked_fields(Format::parse(*tag).bind(layout.dims()));
@@ -136,7 +138,7 @@ std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) 
   const std::string tag = fields->inner_blocks.empty() ? "" : tag_of(layout).value_or("");
   std::optional<dnnl::memory::desc> desc = descriptor_of(*fields, *type, tag);
   if (!desc) return std::nullopt;
-  // What a version cannot say exactly (blocks with strides of their own) comes out as something else.
+  // A version of the library that cannot express a layout (blocks with strides of their own) gives another one instead.
   const std::optional<Layout> back = layout_of(*desc);
   return back && *back == moved(layout, 0) ? desc : std::nullopt;
 }

@@ -14,27 +14,26 @@
 
 namespace relayout::execute {
 
-/// oneDNN's type of that name, or nothing where it has none.
+/// oneDNN's type for `dtype`, or nothing if it has none.
 std::optional<dnnl::memory::data_type> data_type_of(DType dtype);
 
 /// The descriptor with these strides, blocks and padded dims.
 std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype);
 /// A descriptor whose layout a primitive chooses.
 std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype);
-/// The layout of a descriptor; nothing where it says more than a layout can, or is empty.
+/// The layout of a descriptor; nothing if it is empty, or holds something that a layout cannot describe.
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
 
 /// The same layout with another offset0.
 Layout moved(const Layout& layout, int64_t offset0);
 
-/// An equal layout whose strides are those of a tag of the family, or nothing where no tag of it is this layout.
-/// Strides of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags that it knows.
-/// `unblocked`: a dim that is a single block is written without it, as gemm wants weights that other kernels have in
-/// blocks.
+/// An equal layout with the strides of one family of tags, or nothing if no tag of the family is this layout. Strides
+/// of dims of extent 1 are free in a Layout, but oneDNN compares them with those of the tags that it knows. `unblocked`
+/// spells a dim that is a single block without it, because gemm wants weights so that other kernels have in blocks.
 enum class Spelling : uint8_t { as_given, plain, channels_last, blocked16, blocked8, blocked4, unblocked };
 inline constexpr int kSpellingCount = 7;
 std::optional<Layout> spelled(const Layout& layout, Spelling spelling);
-/// The layout of that family for these dims; nothing where the rank has none.
+/// The layout of that family for these dims; nothing if the family has none for the rank.
 std::optional<Layout> layout_in(const Dims& dims, Spelling spelling);
 
 }  // namespace relayout::execute

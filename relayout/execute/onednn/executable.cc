@@ -1,4 +1,4 @@
-// Running a primitive: memory objects are made once, a run sets their pointers. See executable.h.
+// Runs a primitive. Its memory objects are made once; a run only sets their pointers. See executable.h.
 #include "relayout/execute/onednn/executable.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class PrimitiveExecutable : public Executable {
         zeros_.push_back(
             {i - node.src.size(), cpu::make_plan({Layout::strided(dims, Dims(dims.size(), 0)), DType::f32}, to)});
       }
-      // Reference implementations and softmax leave padding as it is, and a primitive that computes over padding as
-      // well writes other values there.
+      // Zeros must be written to the padding afterwards if the primitive leaves it as it is (reference implementations
+      // and softmax) or writes other values there (those that compute over the padding, too).
       const bool leaves_padding = is_reference(desc.impl_info_str()) || node.kind == graph::Kind::softmax || whole;
       if (is_src || !layouts[i] || !leaves_padding) continue;
       paddings_.push_back({i - node.src.size(), ZeroPadding(*layouts[i], graph.tensor(operand(node, i)).dtype)});
@@ -83,7 +83,7 @@ class PrimitiveExecutable : public Executable {
   int64_t scratch_bytes() const override { return own_bytes_; }
 
  private:
-  /// An operand's memory object, and how far its element 0 lies from the pointer that a run is given.
+  /// An operand's memory object, and the distance in bytes of its data from the pointer that a run is given.
   struct Slot {
     dnnl::memory memory{};
     int64_t offset = 0;
@@ -94,7 +94,7 @@ class PrimitiveExecutable : public Executable {
     }
   };
 
-  /// Backward cells add to the gradients of their weights and bias.
+  /// Whether the library adds to a destination: backward cells add to the gradients of their weights and bias.
   static bool adds_to(const Node& node, std::size_t dst) {
     return node.kind == graph::Kind::rnn && !node.forward() && dst >= 3;
   }
@@ -109,8 +109,8 @@ class PrimitiveExecutable : public Executable {
     pass(arg, own_.back().second);
   }
 
-  /// Whether the primitive has this result: normalizations have gradients of scale and shift where they are asked for,
-  /// that of the scale also with the other's where there is a scale.
+  /// Whether the primitive computes this result although the graph does not use it. Of normalizations it computes the
+  /// statistics in training and, if the gradient of the shift is wanted, that of a scale.
   static bool computes(const Node& node, int arg) {
     const bool normalizes =
         node.kind == graph::Kind::batch_normalization || node.kind == graph::Kind::layer_normalization;
@@ -121,7 +121,7 @@ class PrimitiveExecutable : public Executable {
     return arg == DNNL_ARG_DIFF_SCALE && has_scale && wants_shift;
   }
 
-  /// Memory for a result that the primitive computes and the graph does not use.
+  /// The results that the primitive computes but the graph does not use. They need memory of their own.
   static std::vector<int> unused_results(const Graph& graph, const Node& node) {
     Node all = node;
     const Arguments asked = arguments(graph, node);
@@ -136,7 +136,7 @@ class PrimitiveExecutable : public Executable {
     return out;
   }
 
-  /// A result of the forward primitive that its graph does not use.
+  /// The memory of a forward primitive's result, if the graph does not use that result; else null.
   static const dnnl::memory* unused_result(Executable* forward, int arg) {
     const auto* hint = dynamic_cast<const PrimitiveExecutable*>(forward);
     const bool is_result = arg == DNNL_ARG_DST_ITER || arg == DNNL_ARG_DST_ITER_C;
@@ -169,7 +169,7 @@ class PrimitiveExecutable : public Executable {
   Node node_;
   static constexpr float kZero = 0;
   std::vector<Slot> src_{}, dst_{};
-  /// Destinations to which the library adds, so that they must be zero before a run.
+  /// Plans that write zeros to the destinations to which the library adds, before a run.
   std::vector<std::pair<std::size_t, Plan>> zeros_{};
   std::vector<std::pair<std::size_t, ZeroPadding>> paddings_{};
   std::vector<std::pair<int, dnnl::memory>> own_{};

@@ -16,20 +16,20 @@ using graph::Node;
 
 namespace {
 
-/// Floats of the largest vector register that its kernels use.
+/// The number of floats in the largest vector register that the library's kernels use.
 constexpr int64_t kVectorElements = 16;
 
 bool any_with_gaps(const Layouts& layouts) {
   return std::ranges::any_of(layouts, [](const auto& layout) { return layout && !layout->packed(); });
 }
 
-/// Of data of recurrent cells: batches outermost.
+/// Whether the layout of a recurrent cell's data has the batch outermost.
 bool is_ntc(const Layout& layout) { return layout.ndims() == 3 && layout == Format::parse("ntc").bind(layout.dims()); }
 
-/// Kernels by the instruction set in their name.
+/// Whether a kernel's name says that it uses instructions without VNNI.
 bool is_without_vnni(std::string_view name) { return name.ends_with(":avx2") || name.ends_with(":sse41"); }
 
-/// Blocks of fewer channels than that.
+/// Whether an operand has blocks of fewer channels than `channels`.
 bool any_block_below(const Layouts& layouts, int64_t channels) {
   return std::ranges::any_of(layouts, [channels](const auto& layout) {
     return layout && layout->ndims() > 1 && layout->block(1) > 1 && layout->block(1) < channels;
@@ -39,7 +39,7 @@ bool any_block_below(const Layouts& layouts, int64_t channels) {
 }  // namespace
 
 bool is_reference(std::string_view name) {
-  // Words of a name are parted by signs.
+  // "ref" counts only as a whole word. Words of a name are separated by signs.
   auto is_letter = [&](std::size_t i) { return i < name.size() && std::isalnum(static_cast<unsigned char>(name[i])); };
   for (std::size_t at = name.find("ref"); at != std::string_view::npos; at = name.find("ref", at + 1)) {
     if (!(at > 0 && is_letter(at - 1)) && !is_letter(at + 3)) return true;
@@ -50,19 +50,21 @@ bool is_reference(std::string_view name) {
 bool is_faulty(const Graph& graph, const Node& node, std::string_view name, const Layouts& layouts) {
   switch (node.kind) {
     case Kind::convolution:
-      // Without an instruction for it, pairs of products of bytes are added in 16 bits, which saturate.
+      // Without VNNI, kernels add two products of bytes in 16 bits, which saturate.
       return is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name);
     case Kind::deconvolution:
-      // The same; and the bias is added as if the destination were dense, over its end.
+      // Products of bytes saturate as for convolution. The bias is added as if the destination were dense, and beyond
+      // its end.
       return any_with_gaps(layouts) || (is_integer(graph.tensor(node.src[0]).dtype) && is_without_vnni(name));
     case Kind::layer_normalization:
-      // Statistics are laid out by the strides of the data, and padding that is normalized over counts.
-      // Backward, one layout is taken for all data.
+      // Statistics are laid out by the strides of the data, and padding of a normalized dim counts as elements.
+      // Backward, all data are taken to have one layout.
       return std::ranges::any_of(layouts, [&](const auto& layout) {
         return layout && (!layout->dense() || (layout->dims() == layouts[0]->dims() && layout != layouts[0]));
       });
     case Kind::lrn:
-      // Making one for a part of a vector of channels crashes; backward, one layout is taken for all data.
+      // Generated kernels crash when they are made for channels that do not fill vectors. Backward, all data are taken
+      // to have one layout.
       if (name.find("jit") != std::string_view::npos && layouts[0]->dim(1) % kVectorElements != 0) return true;
       return !node.forward() && (layouts[1] != layouts[0] || layouts[2] != layouts[0]);
     case Kind::rnn:
@@ -71,20 +73,21 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
         return layout && layout->ndims() <= 4 && !layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout);
       });
     case Kind::binary:
-      // Comparisons write a whole vector for the tail of a block, over the end too; which blocks depends on the
-      // machine.
+      // Comparisons write a whole vector for the tail of a block, even beyond the end of the tensor. Which blocks are
+      // concerned depends on the machine.
       return node.as<graph::BinaryAttributes>().algorithm >= BinaryAlgorithm::ge && name.starts_with("jit") &&
              any_block_below(layouts, std::numeric_limits<int64_t>::max());
     case Kind::prelu: {
-      // The same in blocks smaller than a vector; in padded ones, some places are not written (2x4x2x4 in nChw16c).
-      // Backward, one layout is taken for all data and one for weights and their gradient, without gaps.
+      // Kernels write beyond the tail of blocks that are smaller than a vector. In padded blocks they leave out some
+      // elements (2x4x2x4 in nChw16c). Backward, all data are taken to have one layout, and weights and their gradient
+      // another, without gaps.
       if (name.starts_with("jit") && (any_block_below(layouts, kVectorElements) || layouts[0]->padded())) return true;
       if (node.forward()) return false;
       return any_with_gaps(layouts) || layouts[1]->padded() || layouts[2] != layouts[0] ||
              (layouts[3] && layouts[3] != layouts[0]) || (layouts[4] && layouts[4] != layouts[1]);
     }
     case Kind::softmax:
-      // Backward, the reference takes the strides of the destination's gradient for those of the source's.
+      // Backward, the reference uses the strides of the destination's gradient for the source's gradient.
       return !node.forward() && is_reference(name) && layouts[1] != layouts[2];
     default: return false;
   }

@@ -9,7 +9,7 @@ using graph::Pass;
 
 namespace {
 
-/// Which of scale and shift (sources 1 and 2, or what is asked of them backward) there are.
+/// Whether there are a scale and a shift: as sources 1 and 2 or, backward, as the scale and a gradient of the shift.
 dnnl::normalization_flags scale_and_shift(const Request& r) {
   using Flags = dnnl::normalization_flags;
   Flags flags = Flags::none;
@@ -22,7 +22,7 @@ dnnl::prop_kind backward_prop(const Request& r) {
   return r.has_dst(1) || r.has_dst(2) ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
 }
 
-/// Of means and variances: row-major over all dims of the data but the last.
+/// The descriptor of means and variances: row-major over all dims of the data but the last.
 std::optional<dnnl::memory::desc> statistics_of(const dnnl::memory::desc& data) {
   const std::optional<BlockedFields> fields = fields_of(data);
   if (!fields) return std::nullopt;
@@ -48,7 +48,7 @@ Found create_layer_normalization(const Request& r) {
   const auto epsilon = static_cast<float>(r.node.as<NormalizationAttributes>().epsilon);
   const dnnl::normalization_flags flags = scale_and_shift(r);
   if (r.node.forward()) {
-    // Only training gives the statistics.
+    // The library gives the statistics only in training.
     const dnnl::prop_kind prop = r.has_dst(1) ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     const std::optional<dnnl::memory::desc> statistics = statistics_of(r.src(0));
     if (!statistics) return {};

@@ -15,7 +15,8 @@ using graph::TensorId;
 
 namespace {
 
-/// The data operands of layer normalization are presented as vectors: outer dims, then one that is normalized over.
+/// Whether an operand of layer normalization is data. oneDNN normalizes over one dim, so data is given to it as
+/// vectors: outer dims, then the normalized elements as one dim.
 bool is_data(const Graph& graph, const Node& node, std::size_t i) {
   return graph.tensor(operand(node, i)).dims.size() == graph.tensor(node.src[0]).dims.size() &&
          graph.tensor(operand(node, i)).dims == graph.tensor(node.src[0]).dims;
@@ -35,7 +36,7 @@ std::optional<Layout> vectors(const Layout& layout, int axis) {
   try {
     Layout out = merge(layout, axis, layout.ndims() - 1);
     out = (axis == 0 ? unsqueeze(out, 0) : merge(out, 0, axis - 1)).canonical();
-    // Only where the values of a row follow each other: further digits would look like blocks.
+    // The elements of a row must be at equal distances, because further digits would pass for blocks.
     if (out.digits(0).size() > 1 || out.digits(1).size() > 1) return std::nullopt;
     return out;
   } catch (const Error& error) {
@@ -44,7 +45,8 @@ std::optional<Layout> vectors(const Layout& layout, int axis) {
   }
 }
 
-/// Statistics have one dim in a graph, and the outer dims of the data in oneDNN; both are row-major.
+/// The layout of statistics for oneDNN, which gives them the outer dims of the data; in a graph they have one dim. Both
+/// are row-major.
 std::optional<Layout> statistics(const Graph& graph, const Node& node, const Layout& layout) {
   if (layout.offset0() != 0 || !layout.contiguous_in(MemoryFormat::contiguous)) return std::nullopt;
   Dims outer = graph.tensor(node.src[0]).dims;
@@ -68,8 +70,7 @@ void add(std::vector<Layouts>& list, Layouts attempt) {
   if (!known) list.push_back(std::move(attempt));
 }
 
-/// Gives operands that are in a family of tags the strides that its tags have, so that equal layouts have equal
-/// strides.
+/// Gives layouts that belong to a family of tags the strides of its tags, so that equal layouts have equal strides.
 Layouts spelled_as(const Layouts& layouts, Spelling spelling) {
   Layouts out = layouts;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -99,7 +100,7 @@ Layout unpadded(const Layout& layout) {
 }
 
 std::optional<Layout> lead_of(const Node& node, const Layouts& requests) {
-  // Data comes first in every list. The others follow the first operand of the highest rank.
+  // The other operands follow the first one of the highest rank: data, which comes first in every list.
   std::optional<Layout> lead;
   for (std::size_t i = 0; i < operand_count(node); ++i) {
     if (requests[i] && (!lead || requests[i]->ndims() > lead->ndims())) lead = requests[i];
@@ -126,7 +127,8 @@ bool is_presented(const Graph& graph, const Node& node, std::size_t i) {
 }
 
 std::optional<Layout> presented(const Graph& graph, const Node& node, std::size_t i, const Layout& layout) {
-  // Recurrent cells and the reference of softmax compute lengths of rows from strides, also those of dims of extent 1.
+  // Recurrent cells and the reference of softmax compute lengths of rows from strides, even from those of dims of
+  // extent 1.
   const bool by_rows = node.kind == Kind::softmax || (node.kind == Kind::rnn && layout.ndims() <= 4);
   if (by_rows) return spelled(layout, Spelling::plain).value_or(layout);
   if (!is_presented(graph, node, i)) return layout;
@@ -166,8 +168,8 @@ std::vector<Layouts> attempts(const Graph& graph, const Node& node, const Layout
 std::vector<Layouts> attempts_for(const Graph& graph, const Node& node, const Layouts& layouts) {
   std::vector<Layouts> spellings, out;
   for (int s = 0; s < kSpellingCount; ++s) add(spellings, spelled_as(layouts, static_cast<Spelling>(s)));
-  // Equal weights can have different strides, so they are tried with those of the library's tags first, then as they
-  // are; at last the library chooses all layouts.
+  // Equal weights can have different strides. So the library chooses the layout of weights first; then they are tried
+  // with the given strides; at last the library chooses all layouts.
   for (int open = 0; open < 3; ++open) {
     for (const Layouts& spelling : spellings) {
       Layouts attempt = spelling;

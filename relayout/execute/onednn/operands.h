@@ -15,28 +15,27 @@ Layouts joined(std::span<const graph::LayoutRequest> src, std::span<const graph:
 graph::TensorId operand(const graph::Node& node, std::size_t i);
 inline std::size_t operand_count(const graph::Node& node) { return node.src.size() + node.dst.size(); }
 
-/// An operand's layout under the dims that oneDNN wants: matmul has a bias of the destination's rank, layer
-/// normalization normalizes over one last dim. Nothing where that is no view.
+/// An operand's layout with the dims that oneDNN wants: the bias of a matmul has the destination's rank, and layer
+/// normalization normalizes over one last dim. Nothing if that is no view.
 std::optional<Layout> presented(const graph::Graph& graph, const graph::Node& node, std::size_t i,
                                 const Layout& layout);
-/// Whether presented() changes the dims: then oneDNN cannot choose the layout.
+/// Whether presented() changes the dims, so that oneDNN cannot choose the layout.
 bool is_presented(const graph::Graph& graph, const graph::Node& node, std::size_t i);
 
-/// The layouts to try the library with, so that operands get the layouts that are asked for: one attempt for each
-/// spelling that these have, with `any` replaced where oneDNN does not accept it. `lead` is the layout that operands of
-/// memory-bound primitives follow where none is asked for.
+/// The layouts with which to ask the library, so that operands get the layouts that are requested: one attempt for each
+/// spelling of these layouts. Where oneDNN does not accept `any`, a layout takes its place: operands of memory-bound
+/// primitives without a request follow `lead`.
 std::vector<Layouts> attempts(const graph::Graph& graph, const graph::Node& node, const Layouts& requests,
                               const std::optional<Layout>& lead);
-/// The same where all layouts are known.
+/// Attempts if all layouts are known.
 std::vector<Layouts> attempts_for(const graph::Graph& graph, const graph::Node& node, const Layouts& layouts);
 
-/// Memory descriptors for an attempt; nothing where oneDNN cannot express one of them. `whole`: padding counts as
-/// elements.
+/// Memory descriptors for an attempt; nothing if oneDNN cannot express one of them. `whole` counts padding as elements.
 std::optional<OperandDescs> descriptors(const graph::Graph& graph, const graph::Node& node, const Layouts& attempt,
                                         bool whole = false);
 
-/// Whether a node may be computed over padding as well, because all its operands have the same padded layout. The
-/// library then has no tails to treat, and the padding is set to zero afterwards.
+/// Whether a node may also be computed over its padding, because all its operands have the same padded layout. The
+/// library then has no tails to treat. Afterwards the padding is set to zero.
 bool takes_whole(const graph::Node& node, const Layouts& layouts);
 
 }  // namespace relayout::execute

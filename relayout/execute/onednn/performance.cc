@@ -1,5 +1,5 @@
-// What each family of implementations reaches of the machine's limits: see performance.h. Names that begin
-// "relayout:" are of this project's own kernels, which the backend adds to oneDNN's.
+// Which share of the machine's limits each family of implementations reaches: see performance.h. Names that begin with
+// "relayout:" are this project's own kernels, which the backend adds to oneDNN's.
 //
 // The shares are medians over the layers of twelve networks in every layout, measured with oneDNN 2.6 on a
 // 4th-generation EPYC with AVX-512.
@@ -18,8 +18,8 @@ namespace {
 using graph::Channels;
 using graph::Kind;
 
-/// The shares of implementations whose name contains `word`, for sources whose channels are stored so (nothing stands
-/// for any order of the channels).
+/// The shares of an implementation whose name contains `word`, if the source's channels are stored as `channels` says.
+/// No value stands for any order of the channels.
 struct Share {
   std::string_view word;
   double arithmetic, memory;

@@ -8,7 +8,7 @@
 
 namespace relayout::execute {
 
-/// Of one of the library's own implementations, in the layouts that it names.
+/// How fast one of the library's implementations is, in the layouts that it has.
 graph::Performance performance_of(const graph::Node& node, const graph::Implementation& implementation);
 
 }  // namespace relayout::execute

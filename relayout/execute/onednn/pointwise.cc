@@ -1,5 +1,5 @@
-// Primitives that compute each element from those at its place: eltwise, prelu, binary, sum; and concat, shuffle and
-// reduction, which have as little to say.
+// Primitives that compute each element from those at the same index: eltwise, prelu, binary, sum. Also concat, shuffle
+// and reduction, which need as little code.
 #include "relayout/execute/onednn/primitive.h"
 
 namespace relayout::execute {
@@ -87,7 +87,7 @@ Found create_shuffle(const Request& r) {
   const auto& a = r.node.as<graph::ShuffleAttributes>();
   const Dims& dims = r.src_dims(0);
   const int axis = a.axis < 0 ? a.axis + dims.size() : a.axis;
-  // oneDNN is given how many follow each other in a group.
+  // oneDNN takes the number of channels in a group, not the number of groups.
   const auto group_size = static_cast<int>(dims[axis] / a.groups);
   if (r.node.forward()) {
     return make<dnnl::shuffle_forward>(r.maker, r.prop(), DataPair{r.src(0), r.dst(0)}, axis, group_size);
@@ -98,12 +98,13 @@ Found create_shuffle(const Request& r) {
 
 Found create_reduction(const Request& r) {
   const ReductionAlgorithm algorithm = r.node.as<graph::ReductionAttributes>().algorithm;
-  // Of no elements the library's maximum is the least finite number, not minus infinity; the minimum likewise.
+  // Over no elements the library's maximum is the least finite number instead of minus infinity, and its minimum
+  // likewise.
   const bool extreme = algorithm == ReductionAlgorithm::max || algorithm == ReductionAlgorithm::min;
   if (extreme && checked_product(r.src_dims(0)) == 0) return {};
   const float p = algorithm == ReductionAlgorithm::norm_l2 ? 2.0f : 1.0f;
   if (r.src_dims(0) == r.dst_dims(0)) {
-    // Nothing is reduced, for which the library has no reduction: a norm is the absolute value, the others change
+    // The library has no reduction over no dims. A norm is then the absolute value; all other reductions change
     // nothing.
     const bool norm = algorithm == ReductionAlgorithm::norm_l1 || algorithm == ReductionAlgorithm::norm_l2;
     return make<dnnl::eltwise_forward>(r.maker, r.prop(),

@@ -1,4 +1,4 @@
-// Arguments of every kind, and which family makes its primitive descriptor.
+// The arguments of every kind, and the function that makes its primitive descriptor.
 #include "relayout/execute/onednn/primitive.h"
 
 namespace relayout::execute {
@@ -24,7 +24,7 @@ Arguments rnn_arguments(bool forward) {
   return out;
 }
 
-/// In the order of the table of graph.h, with an argument for each operand, also where the node has none.
+/// The arguments of all operands that a kind can have, in the order of the table in graph.h.
 Arguments all_arguments(const Node& node) {
   const bool forward = node.forward();
   switch (node.kind) {
@@ -104,16 +104,17 @@ std::vector<MissingSource> missing_sources(const graph::Graph& graph, const Node
     auto add_zeros = [&](std::size_t i, int arg, const dnnl::memory::dims& dims, Tag tag) {
       if (!has(i)) out.push_back({arg, dnnl::memory::desc(dims, Type::f32, tag), 0});
     };
-    // No cell has an implementation without a bias, and gradients of several layers are wrong without states.
+    // All cells need a bias, and gradients of several layers are wrong without states. So the library gets zeros for
+    // these.
     const int64_t biases = weights[3] + (cell == graph::RnnCell::lbr_gru ? 1 : 0);
     add_zeros(5, DNNL_ARG_BIAS, {layers, directions, biases, channels}, Tag::ldgo);
     const dnnl::memory::dims state{layers, directions, batch, channels};
     const bool training = node.pass != Pass::forward_inference, lstm = cell == graph::RnnCell::lstm;
-    // Both states of an LSTM or none.
+    // An LSTM has both states or none.
     if (training || has(2)) add_zeros(1, DNNL_ARG_SRC_ITER, state, Tag::ldnc);
     if (lstm && (training || has(1))) add_zeros(2, DNNL_ARG_SRC_ITER_C, state, Tag::ldnc);
     if (node.forward()) return out;
-    // Every result of the forward pass has a gradient.
+    // The library wants a gradient for every result of the forward pass.
     const Dims& dst = graph.tensor(node.src[6]).dims;
     const bool states = has(7) || has(8);
     add_zeros(9, DNNL_ARG_DIFF_DST_LAYER, {dst[0], dst[1], dst[2]}, Tag::tnc);

@@ -1,8 +1,8 @@
 // Primitive: a node as oneDNN's primitive descriptor (internal to execute/onednn).
 //
-// One source file a family (compute.cc, pointwise.cc, window.cc, normalization.cc, rnn.cc) turns attributes and memory
-// descriptors of the operands into a primitive descriptor. All else (which layouts to try, running) is the same for
-// every kind.
+// One source file for each family (compute.cc, pointwise.cc, window.cc, normalization.cc, rnn.cc) turns attributes and
+// memory descriptors of the operands into a primitive descriptor. Everything else, such as the choice of layouts to try
+// and running, is the same for every kind.
 #pragma once
 
 #include "relayout/execute/onednn/version.h"
@@ -10,18 +10,18 @@
 
 namespace relayout::execute {
 
-/// A memory descriptor an operand, in the order of graph.h; empty ones where absent.
+/// A memory descriptor for each operand, in the order of graph.h; empty ones for absent operands.
 struct OperandDescs {
   std::vector<dnnl::memory::desc> src, dst;
 };
 
-/// Which argument of execution (DNNL_ARG_...) each operand is; 0 where absent.
+/// The argument of execution (DNNL_ARG_...) that each operand is; 0 for absent operands.
 struct Arguments {
   std::vector<int> src, dst;
 };
 Arguments arguments(const graph::Graph& graph, const graph::Node& node);
 
-/// A source that the graph does not have and the library wants: one value everywhere.
+/// A source that the graph lacks and the library wants. All its elements have one value.
 struct MissingSource {
   int arg;
   dnnl::memory::desc desc;
@@ -29,19 +29,19 @@ struct MissingSource {
 };
 std::vector<MissingSource> missing_sources(const graph::Graph& graph, const graph::Node& node);
 
-/// A node with what its primitive is made of.
+/// A node, with everything that its primitive is made of.
 struct Request {
   const graph::Graph& graph;
   const graph::Node& node;
   const OperandDescs& descs;
   const Maker& maker;
 
-  /// Empty where absent.
+  /// Descriptors of operands; empty for absent ones.
   dnnl::memory::desc src(std::size_t i) const { return i < descs.src.size() ? descs.src[i] : dnnl::memory::desc(); }
   dnnl::memory::desc dst(std::size_t i) const { return i < descs.dst.size() ? descs.dst[i] : dnnl::memory::desc(); }
   bool has_src(std::size_t i) const { return i < node.src.size() && node.src[i] != graph::kNone; }
   bool has_dst(std::size_t i) const { return i < node.dst.size() && node.dst[i] != graph::kNone; }
-  /// Dims of the tensor that the operand is.
+  /// The dims of the operand's tensor.
   const Dims& src_dims(std::size_t i) const { return graph.tensor(node.src[i]).dims; }
   const Dims& dst_dims(std::size_t i) const { return graph.tensor(node.dst[i]).dims; }
   dnnl::prop_kind prop() const {
@@ -50,11 +50,11 @@ struct Request {
   }
 };
 
-/// The primitive descriptor, empty where the library has none for these attributes or descriptors. Throws dnnl::error
-/// where it calls them wrong.
+/// The primitive descriptor; empty if the library has none for these attributes or descriptors. Throws dnnl::error if
+/// the library rejects them as wrong arguments.
 Found create(const Request& request);
 
-// By family.
+// The functions of the families, which create() calls.
 Found create_convolution(const Request& request);
 Found create_deconvolution(const Request& request);
 Found create_inner_product(const Request& request);

@@ -28,7 +28,7 @@ dnnl::algorithm activation_of(RnnCell cell) {
 
 constexpr auto kBackward = dnnl::prop_kind::backward;
 
-/// A source (graph.h has their order), or the zeros in its place.
+/// The descriptor of source i (in the order of graph.h), or of the zeros that replace an absent one.
 dnnl::memory::desc of(const Request& r, std::size_t i) {
   static constexpr int kArgs[] = {DNNL_ARG_SRC_LAYER,      DNNL_ARG_SRC_ITER,      DNNL_ARG_SRC_ITER_C,
                                   DNNL_ARG_WEIGHTS_LAYER,  DNNL_ARG_WEIGHTS_ITER,  DNNL_ARG_BIAS,
@@ -41,17 +41,18 @@ dnnl::memory::desc of(const Request& r, std::size_t i) {
   return {};
 }
 
-/// The gradient of source i, which is computed even where nobody wants it.
+/// The descriptor of source i's gradient. The library computes it even if the graph does not use it.
 dnnl::memory::desc diff_of(const Request& r, std::size_t i) { return r.has_dst(i) ? r.dst(i) : of(r, i); }
 
-/// An LSTM's final state: both are computed, or none.
+/// The descriptor of an LSTM's final state. The library computes both final states, or none.
 dnnl::memory::desc state(const Request& r, std::size_t i) {
   if (r.has_dst(i) || !r.has_dst(3 - i)) return r.dst(i);
   return {dims_of(r.dst_dims(3 - i)), dnnl::memory::data_type::f32, dnnl::memory::format_tag::ldnc};
 }
 
-/// Cells without a cell state. Sources: src_layer src_iter - weights_layer weights_iter bias, then backward the
-/// forward's destinations and their gradients, three each. `first` is the activation, where the cell has one.
+/// Creates a cell without a cell state. Its sources are src_layer, src_iter, none, weights_layer, weights_iter and
+/// bias; backward also the forward pass's three destinations and their three gradients. `first` is the activation, if
+/// the cell has a choice.
 template <typename Forward, typename Backward, typename... First>
 Found create_cell(const Request& r, const First&... first) {
   const dnnl::rnn_direction direction = direction_of(r.node.as<RnnAttributes>().direction);

@@ -22,11 +22,11 @@
 
 namespace relayout::execute {
 
-/// A primitive descriptor, empty where the library has none.
+/// A primitive descriptor; empty if the library has none.
 struct Found {
   dnnl::primitive_desc desc{};
   bool walkable = true;
-  /// Version 2 looks at the operation descriptor and the hint again for the next implementation.
+  /// In version 2 the next implementation is found from the operation descriptor and the hint, which are kept here.
   std::shared_ptr<const void> keeps{};
 
   explicit operator bool() const { return desc.get(true) != nullptr; }
@@ -34,26 +34,26 @@ struct Found {
   bool next() { return walkable && desc.next_impl(); }
 };
 
-/// What every primitive is made with.
+/// The arguments with which every primitive is made.
 struct Maker {
   dnnl::engine engine;
   dnnl::primitive_attr attr;
-  /// The forward primitive of a backward one, else null.
+  /// The forward primitive of a backward primitive, else null.
   const dnnl::primitive_desc* hint = nullptr;
 };
 
-/// Two tensors of equal dims, for which version 2 has one descriptor.
+/// Two tensors of equal dims. Version 2 has one descriptor for both.
 struct DataPair {
   dnnl::memory::desc first, second;
 };
 
-/// oneDNN's name and parameters of an elementwise operation.
+/// oneDNN's algorithm and parameters for an elementwise operation.
 struct Eltwise {
   dnnl::algorithm algorithm;
   float alpha = 0, beta = 0;
 };
 
-/// A blocked descriptor in numbers. Inner blocks are listed outermost first.
+/// The numbers of a blocked descriptor. Inner blocks are listed from the outermost to the innermost.
 struct BlockedFields {
   Dims dims, padded_dims, strides, inner_blocks, inner_dims;
 };
@@ -65,14 +65,14 @@ inline dnnl::primitive_desc clone_of(const dnnl::primitive_desc_base& desc) {
   out.reset(copy);
   return out;
 }
-/// Stays as it is when the other moves on.
+/// A copy, which keeps its implementation when the original moves on to the next.
 inline Found copy_of(const Found& found) { return {clone_of(found.desc), false, found.keeps}; }
-/// Concat and sum have one implementation only.
+/// A primitive descriptor of concat or sum, which have only one implementation.
 inline Found unwalkable(const dnnl::primitive_desc_base& desc) { return {clone_of(desc), false, {}}; }
 
 #if DNNL_VERSION_MAJOR >= 3
 
-/// Whether backward normalizations want the shift as well, which they do not use.
+/// Whether the backward pass of a normalization wants the shift as an argument; it does not use it.
 inline constexpr bool kBackwardTakesShift = false;
 
 using PoolingForward = dnnl::pooling_forward;
@@ -80,7 +80,7 @@ using PoolingBackward = dnnl::pooling_backward;
 using SoftmaxForward = dnnl::softmax_forward;
 using SoftmaxBackward = dnnl::softmax_backward;
 
-/// Operations that the two versions have under different names, or that one does not have.
+/// Operations that have another name in the other version, or do not exist there.
 inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes& a) {
   const auto alpha = static_cast<float>(a.alpha), beta = static_cast<float>(a.beta);
   switch (a.algorithm) {
@@ -147,7 +147,7 @@ inline std::optional<dnnl::memory::desc> descriptor_of(const BlockedFields& fiel
   if (fields.inner_blocks.empty()) {
     return dnnl::memory::desc(dims, type, dnnl::memory::dims(fields.strides.begin(), fields.strides.end()), true);
   }
-  // Blocks can be asked for by the name of a tag only.
+  // Version 3 makes blocked descriptors only from the name of a tag.
   for (int i = dnnl_format_tag_any + 1; i < dnnl_format_tag_last; ++i) {
     const auto number = static_cast<dnnl_format_tag_t>(i);
     if (tag == dnnl_fmt_tag2str(number)) {
@@ -171,7 +171,8 @@ inline std::optional<BlockedFields> fields_of(const dnnl::memory::desc& desc) {
   return BlockedFields{dims(desc.get_dims()), dims(desc.get_padded_dims()), dims(desc.get_strides()),
                        dims(desc.get_inner_blks()), dims(desc.get_inner_idxs())};
 }
-/// Compensation terms and the like cannot be seen: a descriptor has some if the one of the same fields differs.
+/// Whether a descriptor has compensation terms or the like. Version 3 does not show them, so the descriptor is compared
+/// with one that is made from the same fields.
 inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields& fields, const Layout& layout) {
   const std::string tag = fields.inner_blocks.empty() ? "" : tag_of(layout).value_or("");
   const std::optional<dnnl::memory::desc> bare = descriptor_of(fields, desc.get_data_type(), tag);
@@ -180,7 +181,7 @@ inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields& field
 
 #else
 
-/// Whether backward normalizations want the shift as well, which they do not use.
+/// Whether the backward pass of a normalization wants the shift as an argument; it does not use it.
 inline constexpr bool kBackwardTakesShift = true;
 
 using PoolingForward = dnnl::pooling_v2_forward;
@@ -188,7 +189,7 @@ using PoolingBackward = dnnl::pooling_v2_backward;
 using SoftmaxForward = dnnl::softmax_v2_forward;
 using SoftmaxBackward = dnnl::softmax_v2_backward;
 
-/// Operations that the two versions have under different names, or that one does not have.
+/// Operations that have another name in the other version, or do not exist there.
 inline std::optional<Eltwise> eltwise_by_version(const graph::EltwiseAttributes& a) {
   const auto alpha = static_cast<float>(a.alpha);
   switch (a.algorithm) {
@@ -217,14 +218,15 @@ inline bool agrees(const DataPair& pair) {
   return pair.first.data.data_type == pair.second.data.data_type && (any || pair.first == pair.second);
 }
 
-/// The primitive descriptor of these arguments, in version 3's order; none where a pair differs.
+/// The primitive descriptor of these arguments, in version 3's order; none if the two tensors of a pair need different
+/// descriptors.
 template <typename Primitive, typename... Args>
 Found make(const Maker& with, const Args&... args) {
   using Desc = typename Primitive::primitive_desc;
   if (!(agrees(args) && ...)) return {};
   using Operation = typename Primitive::desc;
   const auto operation = std::make_shared<const Operation>(shared(args)...);
-  // Shuffle has its attributes at another place.
+  // Shuffle takes its attributes in another place.
   if constexpr (std::is_constructible_v<Desc, Operation, dnnl::primitive_attr, dnnl::engine, bool>) {
     return {Desc(*operation, with.attr, with.engine, true), true, operation};
   } else {

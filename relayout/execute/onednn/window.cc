@@ -1,4 +1,4 @@
-// Primitives that look at a window of each place: pooling, resampling, LRN.
+// Primitives that compute each element from a window of the source: pooling, resampling, LRN.
 #include "relayout/execute/onednn/primitive.h"
 #include "relayout/execute/own/resampling_positions.h"
 #include "relayout/graph/ir/ops.h"

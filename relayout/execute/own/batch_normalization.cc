@@ -28,14 +28,15 @@ using graph::Pass;
 
 namespace {
 
-/// So many channels are normalized together.
+/// The number of channels that are normalized together.
 constexpr int64_t kGroup = 16;
-/// Places that are done before the next group's: channels last, where groups take turns, what stays in the first cache;
-/// so is what is moved to another order. Else what single precision may add up.
+/// How many places of a group are processed at once. If groups take turns because more channels than a group lie side
+/// by side, few places stay in the first-level cache (kTurnTile). A tile that is moved to another order stays there as
+/// well (kMoveTile). Else single precision limits how many can be added up (kLongTile).
 constexpr int64_t kTurnTile = 32, kMoveTile = 256, kLongTile = 4096;
-/// Elements between the rows of a tile, so that rows do not share sets of the cache.
+/// Elements between the rows of a tile, chosen so that the rows do not compete for the same sets of the cache.
 constexpr int64_t kTileRow = kMoveTile + 16;
-/// So many elements are worth a thread.
+/// A thread processes at least this many elements.
 constexpr int64_t kGrain = 1 << 15;
 
 using Four = float __attribute__((vector_size(16)));
@@ -50,12 +51,12 @@ Four load(const float* at) {
 }
 void store(float* at, const Four& value) { std::memcpy(at, &value, sizeof value); }
 
-/// Sums of each lane.
+/// Arrays with an entry for each lane: the result is a d + c forward and a dy + b d + c backward, with d = x - centre.
 struct Factors {
   const float *centre, *a, *b, *c;
 };
 
-/// Adds the sums of W lanes; `diff` is null forward.
+/// Adds to the sums of W lanes. `diff` is null in the forward pass.
 template <int W>
 void add_sums(const float* x, const float* diff, int64_t step, int64_t places, const float* centre, double* sum,
               double* product) {
@@ -110,7 +111,7 @@ void apply(const float* x, const float* diff, int64_t step, float* y, int64_t y_
   }
 }
 
-/// Calls f of the widest of 16, 8, 4 and 1 lanes that fit, as a constant, and gives that number.
+/// Calls f with the largest of 16, 8, 4 and 1 that is not above `lanes`, as a constant, and returns that number.
 template <typename F>
 int64_t with_width(int64_t lanes, F f) {
   if (lanes >= 16) return f(std::integral_constant<int, 16>()), 16;
@@ -164,12 +165,13 @@ class BatchNormalizationExecutable : public Executable {
     BatchNormalizationExecutable* self;
     const float *x, *diff;
     float* y;
-    /// The sources and destinations after the first ones.
+    /// All sources and all destinations after the first one.
     std::array<const float*, 4> parameters;
     std::array<float*, 2> results;
   };
 
-  /// From a group's tile to the destination, by places and channels of it.
+  /// Makes the plans that move a group's tile to the destination, for each number of places and channels that a tile
+  /// has.
   void make_moves() {
     for (int64_t places : {std::min(tile_, places_), places_ % tile_}) {
       for (int64_t channels : {std::min(kGroup, channels_), channels_ % kGroup}) {
@@ -186,7 +188,8 @@ class BatchNormalizationExecutable : public Executable {
     }
   }
 
-  /// Calls f(image, first place, places, first channel, end) in the order in which sources lie.
+  /// Calls f(image, first place, places, first channel, end of channels) for each tile, in the order in which sources
+  /// lie.
   template <typename F>
   void each_tile(int64_t begin, int64_t end, int64_t tile, F f) const {
     for (int64_t n = 0; n < images_; ++n) {
@@ -225,9 +228,9 @@ class BatchNormalizationExecutable : public Executable {
     }
   }
 
-  /// Whether the sums must be computed again, with centres nearer to the means. The variance is the mean of d d less
-  /// the square of the mean of d; where the centre is far from the mean both are large, and their difference loses
-  /// digits.
+  /// Whether the sums must be computed again, with centres nearer to the means; moves these centres. The variance is
+  /// the mean of d d minus the square of the mean of d. If the centre is far from the mean, both are large, and their
+  /// difference loses digits.
   bool recentre(int64_t begin, int64_t end) {
     constexpr double kFar = 16;
     const auto count = static_cast<double>(images_ * places_);
@@ -259,7 +262,7 @@ class BatchNormalizationExecutable : public Executable {
     }
   }
 
-  /// For layouts whose places of a channel are side by side: each lane has a place.
+  /// Sums up one channel whose places lie side by side: each lane adds up every 16th place.
   void sum_row(const float* x, const float* diff, int64_t places, int64_t c) {
     std::array<float, kGroup> centre;
     centre.fill(centre_[at(c)]);
@@ -307,7 +310,7 @@ class BatchNormalizationExecutable : public Executable {
     cpu::run(moves_.at({places, end - begin}), tile.data(), y + dst_.channel(begin), {.threads = 1});
   }
 
-  /// `y` is the place of channel `first`.
+  /// Normalizes places of some channels. `y` is where channel `first` goes.
   void apply_to(const Call& call, int64_t n, int64_t p, int64_t places, int64_t begin, int64_t end, float* y,
                 const ChannelGrid& to, int64_t first) const {
     const int64_t start = n * src_.image + p * src_.place;
@@ -353,7 +356,7 @@ class BatchNormalizationExecutable : public Executable {
   std::vector<double> sum_, product_;
 };
 
-/// Groups of channels begin where blocks do.
+/// Whether groups of channels and blocks of channels nest, so that no tile begins or ends inside a block.
 bool takes_groups(const ChannelGrid& grid, int64_t channels) {
   return grid.block >= channels || grid.block % kGroup == 0 || kGroup % grid.block == 0;
 }

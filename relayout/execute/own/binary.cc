@@ -1,8 +1,8 @@
-// Binary operations that oneDNN does not have or rounds: the division of integers, which truncates, and the power of
-// one tensor to another. Sources with dims of extent 1 repeat.
+// Binary operations that oneDNN lacks or rounds: the division of integers, which truncates, and the power of one tensor
+// to another. Dims of extent 1 of a source repeat.
 //
-// Any layouts: each operand has a table of offsets a dim (0 throughout where it repeats), and the loops over the dims
-// add up their entries.
+// All layouts are supported: each operand has a table of offsets for each dim (zeros if it repeats), and the loops over
+// the dims add up their entries.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,7 @@ using graph::Executable;
 
 namespace {
 
-/// As graph.h says of BinaryAlgorithm::div.
+/// Division as graph.h defines it for BinaryAlgorithm::div.
 template <typename T>
 T quotient(T a, T b) {
   if (b == 0) return 0;
@@ -30,7 +30,7 @@ T quotient(T a, T b) {
 
 float power(float a, float b) { return std::pow(a, b); }
 
-/// Offsets of two sources and a destination, an entry an index.
+/// The offsets of two sources and a destination along one dim, an entry for each index.
 struct Offsets {
   std::vector<int64_t> a, b, dst;
 };

@@ -8,8 +8,9 @@
 
 namespace relayout::execute {
 
-/// Element (n, c, p), p counting the places (pixels) of an image, lies first + n image + p place + channel(c) elements
-/// after the start: `block` channels side by side, the next ones block_stride further on.
+/// Where elements lie. Element (n, c, p), with p counting the places (pixels) of an image, lies first + n image + p
+/// place + channel(c) elements after the start. `block` channels lie side by side, and each further block begins
+/// block_stride elements after the one before it.
 struct ChannelGrid {
   int64_t first = 0, image = 0, place = 0, block = 1, block_stride = 0;
 
@@ -25,8 +26,8 @@ struct ChannelGrid {
   int64_t run(int64_t c) const { return block - c % block; }
 };
 
-/// The grid of a layout of dims (n, c, ...). Nothing where it has none: where another dim than the channels has several
-/// digits or padding, or where channels are in blocks of blocks.
+/// The grid of a layout of dims (n, c, ...). Nothing if it has none: another dim than the channels has padding or
+/// several digits, or channels are in blocks of blocks.
 std::optional<ChannelGrid> channel_grid(const Layout& layout);
 
 }  // namespace relayout::execute

@@ -1,4 +1,4 @@
-// Own kernels that compute or look up, one source file each (internal to execute).
+// Own kernels that compute values or look them up, one source file each (internal to execute).
 #pragma once
 
 #include "relayout/execute/own/layouts.h"
@@ -19,7 +19,7 @@ struct OwnRequest {
   const graph::Tensor& dst_tensor(std::size_t i = 0) const { return graph.tensor(node.dst[i]); }
 };
 
-// Each returns null where its kernel cannot run the node in these layouts.
+// Each function returns null if its kernel cannot run the node in these layouts.
 
 /// batch_normalization of training, forward and backward: f32, src and diff_dst in one layout, diff_src in any.
 std::unique_ptr<graph::Executable> make_batch_normalization(const OwnRequest& request);

@@ -17,7 +17,7 @@ namespace {
 
 using Moves = std::optional<std::vector<Move>>;
 
-/// The layout that a view function returns, or nothing where it says that a copy is needed.
+/// The layout that a view function returns; nothing if it throws needs_copy.
 template <typename View>
 std::optional<Layout> tried(View&& view) {
   try {
@@ -30,8 +30,8 @@ std::optional<Layout> tried(View&& view) {
 
 int counted(int axis, int ndims) { return axis < 0 ? axis + ndims : axis; }
 
-/// Moves `count` indices of dim d, from `from_start` on in one layout to `to_start` on in another. A range that cuts
-/// blocks is moved in parts: whole blocks of both sides where possible, else up to the next border of a block.
+/// Adds moves of `count` indices of dim d, from `from_start` on in one layout to `to_start` on in another. A range that
+/// cuts blocks is moved in parts: whole blocks of both sides if possible, else up to the next border of a block.
 bool add_range(std::vector<Move>& moves, int src, const Layout& from, const Layout& to, int d, int64_t from_start,
                int64_t to_start, int64_t count) {
   for (int64_t done = 0; done < count;) {
@@ -68,7 +68,7 @@ Moves concat(const Node& node, const std::vector<Layout>& src, const Layout& dst
   return moves;
 }
 
-/// The view that splits dim `axis` into rows x columns and swaps these.
+/// The view that splits dim `axis` into rows x columns and transposes them.
 std::optional<Layout> transposed_within(const Layout& layout, int axis, int64_t rows) {
   return tried([&] {
     const Layout parts = split(layout, axis, {rows, layout.dim(axis) / rows});
@@ -82,7 +82,7 @@ Moves shuffle(const Node& node, const Layout& src, const Layout& dst) {
   const int64_t rest = src.dim(axis) / std::max<int64_t>(a.groups, 1);
   const int64_t rows = node.forward() ? a.groups : rest;
   if (src.dim(axis) == 0) return std::vector<Move>{};
-  // Either from a view of the source or into a view of the destination: blocks may rule out one of the two.
+  // The move reads from a view of the source or, if blocks rule that out, writes into a view of the destination.
   if (const auto view = transposed_within(src, axis, rows)) return std::vector<Move>{{0, *view, dst}};
   const auto view = transposed_within(dst, axis, src.dim(axis) / rows);
   if (!view) return std::nullopt;
@@ -92,7 +92,8 @@ Moves shuffle(const Node& node, const Layout& src, const Layout& dst) {
 Moves view(const Graph& graph, const Node& node, const Layout& src, const Layout& dst) {
   if (const auto from = tried([&] { return view_of(graph, node, src); })) return std::vector<Move>{{0, *from, dst}};
   if (node.kind == Kind::reshape) {
-    // The destination is viewed with the dims of the source instead.
+    // The source has no view with the dims of the destination. The destination may have one with the dims of the
+    // source.
     Graph back;
     back.tensors.push_back({.name = {}, .dims = dst.dims()});
     back.tensors.push_back({.name = {}, .dims = src.dims()});
@@ -127,8 +128,9 @@ Moves view(const Graph& graph, const Node& node, const Layout& src, const Layout
   return moves;
 }
 
-/// A segment along one dim of a padded tensor: `count` indices of the destination from `start` on, and the source's
-/// indices that they take. Step 0 repeats one index; where `inside` is false, the segment holds the constant.
+/// A segment along one dim of a padded tensor: `count` indices of the destination from `start` on. They take the
+/// source's indices first, first + step, ...; a step of 0 repeats one index. If `inside` is false, the segment holds
+/// the constant.
 struct Segment {
   int64_t start, count;
   int64_t first, step;
@@ -163,7 +165,7 @@ Layout taken(const Layout& src, int d, const Segment& s) {
   return expand(narrow(src, d, s.first, 1), dims);
 }
 
-/// All combinations of segments of dims d on.
+/// Adds a move for each combination of segments of dim d and the dims after it.
 bool add_pads(std::vector<Move>& moves, const std::vector<std::vector<Segment>>& dims, int d, const Layout& src,
               const Layout& dst, bool inside) {
   if (d == dst.ndims()) {
@@ -173,7 +175,7 @@ bool add_pads(std::vector<Move>& moves, const std::vector<std::vector<Segment>>&
   }
   const auto& list = dims[static_cast<std::size_t>(d)];
   for (const Segment& s : list) {
-    // A dim that is not padded may be blocked.
+    // A dim without padding is not narrowed, because it may be blocked.
     const bool whole = list.size() == 1 && s.step == 1;
     const auto to = tried([&] { return whole ? dst : narrow(dst, d, s.start, s.count); });
     const auto from = tried([&] { return whole || !s.inside ? src : taken(src, d, s); });

@@ -9,15 +9,15 @@
 
 namespace relayout::execute {
 
-/// One reorder of a part: from a view of source `src` (or from one constant, where it is kNone) to a view of the
-/// destination.
+/// One reorder that makes a part of the destination: from a view of source `src` (or from one constant, if that is
+/// kNone) to a view of the destination.
 struct Move {
   int src = 0;
   Layout from, to;
 };
 
-/// The moves that make a node's destination; nothing where views cannot express them in these layouts. Together they
-/// write every element. The caller writes the padding.
+/// The moves that make a node's destination; nothing if views cannot express them in these layouts. Together they write
+/// every element, but not the padding, which the caller writes.
 std::optional<std::vector<Move>> moves_of(const graph::Graph& graph, const graph::Node& node,
                                           const std::vector<Layout>& src, const Layout& dst);
 

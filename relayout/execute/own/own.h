@@ -1,8 +1,9 @@
-// Own kernels: what this project computes itself, beside a backend (internal to execute). Names begin "relayout:".
+// Own kernels: primitives that this project computes itself, beside a backend (internal to execute). Their names begin
+// with "relayout:".
 //
-// Nodes that only move elements are a few reorders between views: channel shuffle, concat into any layout, slices,
-// reshapes that are not views, broadcast, padding. The others have kernels: gather, resampling at positions that a
-// backend does not have, a reorder that adds a constant, hardsigmoid, erf, sign, powers of tensors, the division of
+// Nodes that only move elements are run as a few reorders between views: channel shuffle, concat into any layout,
+// slices, reshapes that are not views, broadcast, padding. The others have kernels: gather, resampling at positions
+// that a backend lacks, a reorder that adds a constant, hardsigmoid, erf, sign, powers of tensors, the division of
 // integers, and batch normalization of training, which is fast in every layout. Own kernels work in any layout that
 // views and tables of offsets can express, and keep padding zero.
 //
@@ -20,7 +21,7 @@ namespace relayout::execute {
 /// The own implementations of a node in the given layouts. `any` becomes the layout of the first source, or row-major.
 std::vector<graph::Implementation> own_implementations(const graph::Graph& graph, const graph::Node& node,
                                                        const Layouts& requests);
-/// Error{unsupported} where own_implementations() does not offer it.
+/// Makes an implementation ready to run. Error{unsupported} if own_implementations() does not offer it.
 std::unique_ptr<graph::Executable> make_own(const graph::Graph& graph, const graph::Node& node,
                                             const graph::Implementation& implementation, int threads);
 bool is_own(std::string_view name);

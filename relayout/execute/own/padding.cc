@@ -21,7 +21,7 @@ ZeroPadding::ZeroPadding(const Layout& layout, DType dtype) {
     }
     if (part.runs.empty()) continue;
     for (Run& run : part.runs) run.offset += layout.offset0() * size;
-    // The padding of the dims before this one has its zeros already.
+    // The zeros repeat at all indices of the other dims, padding included.
     for (int other = 0; other < layout.ndims(); ++other) {
       for (const Digit& digit : layout.digits(other)) {
         if (other != d && digit.extent > 1) part.axes.push_back({digit.extent, digit.stride * size});

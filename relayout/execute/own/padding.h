@@ -8,12 +8,12 @@
 
 namespace relayout::execute {
 
-/// Writes zeros to a layout's padding; made once, and run often. Elements have 1 to 8 bytes.
+/// Writes zeros to a layout's padding. It is made once and run often. Elements must have 1 to 8 bytes.
 class ZeroPadding {
  public:
   ZeroPadding() = default;
   ZeroPadding(const Layout& layout, DType dtype);
-  /// The layout's offsets count from `data`.
+  /// Writes the zeros. The layout's offsets count from `data`.
   void run(void* data) const noexcept;
 
  private:

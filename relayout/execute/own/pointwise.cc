@@ -30,7 +30,7 @@ struct Erf {
   float gradient(float s, float diff) const { return kTwoOverSqrtPi * std::exp(-s * s) * diff; }
 };
 
-/// Of a NaN it is that NaN.
+/// The sign of a number; a NaN stays as it is.
 struct Sign {
   float value(float s) const { return s > 0 ? 1.0f : s < 0 ? -1.0f : s; }
   float gradient(float, float) const { return 0; }

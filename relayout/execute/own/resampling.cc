@@ -1,7 +1,8 @@
-// Resampling of f32 in any layouts, at any of the places that resampling.h knows: forward, and backward by scattering.
+// Resampling of f32 in any layouts, with all coordinates and roundings of ResamplingAttributes: forward, and backward
+// by scattering (positions: resampling_positions.h).
 //
-// Each dim has a table of offsets by index. Where channels follow each other in memory on both sides (nhwc, blocks),
-// the innermost loop runs over them; else (nchw) over the places of a row.
+// Each dim has a table of offsets by index. The innermost loop runs over channels if these follow each other in memory
+// on both sides (nhwc, blocks), else over the places of a row (nchw).
 #include <algorithm>
 
 #include "relayout/execute/own/kernels.h"
@@ -14,14 +15,14 @@ using graph::Executable;
 
 namespace {
 
-/// A place of the source that contributes to one of the destination.
+/// A source element that contributes to an element of the destination, and its weight.
 struct Corner {
   int64_t offset;
   float weight;
 };
 using Corners = InlineVector<Corner, 8>;
 
-/// Channels that follow each other on both sides.
+/// Channels that follow each other in memory on both sides.
 struct ChannelRun {
   int64_t src, dst, count;
 };

@@ -1,4 +1,4 @@
-// Positions of resampling, as ONNX defines them, in exact fractions: see resampling.h.
+// Positions of resampling, as ONNX defines them, in exact fractions: see resampling_positions.h.
 #include "relayout/execute/own/resampling_positions.h"
 
 #include <algorithm>

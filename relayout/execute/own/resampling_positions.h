@@ -1,4 +1,5 @@
-// Resampling positions: which places of a source make a place of the destination, along one dim (internal to execute).
+// Resampling positions: from which source indices an index of the destination is computed, along one dim (internal to
+// execute).
 #pragma once
 
 #include <array>
@@ -7,14 +8,15 @@
 
 namespace relayout::execute {
 
-/// One or two source indices and their weights; a single one has weight 1 and stands twice, the second with 0.
+/// One or two source indices and their weights. A single index stands twice, with the weights 1 and 0.
 struct Taps {
   std::array<int64_t, 2> index{};
   std::array<float, 2> weight{1, 0};
   friend bool operator==(const Taps&, const Taps&) = default;
 };
 
-/// For index i of a dim of `dst` places over one of `src`. Positions are exact fractions; indices stop at the borders.
+/// The taps for index i of a dim of extent `dst` over one of extent `src`. Positions are exact fractions. Indices
+/// beyond the borders are moved to the border.
 Taps taps(const graph::ResamplingAttributes& attributes, int64_t i, int64_t src, int64_t dst);
 
 }  // namespace relayout::execute

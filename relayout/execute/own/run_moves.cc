@@ -18,7 +18,7 @@ namespace {
 
 bool is_whole(double value) { return std::nearbyint(value) == value && std::fabs(value) < 2147483648.0; }
 
-/// dst = src * scale + shift as attributes of the reorder, and what is left of the shift.
+/// dst = src * scale + shift: attributes that the reorder can apply, and the shift if it cannot.
 struct Scaling {
   Attributes attributes;
   float shift = 0;
@@ -71,7 +71,7 @@ class MovesExecutable : public Executable {
   ZeroPadding padding_{};
   int threads_;
   float constant_ = 0, shift_;
-  /// Where the constant is added: all elements of the destination, which has no gaps then.
+  /// The elements to which the constant is added: all of the destination, which then has no gaps.
   int64_t first_, count_;
 };
 

@@ -1,4 +1,4 @@
-// A plan as a list of steps over a table of buffers.
+// Runs a plan as a list of steps over a table of buffers.
 #include "relayout/execute/run/execute.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using graph::kNone;
 using graph::NodeId;
 using graph::TensorId;
 
-/// A reorder, or a primitive where `executable` is not null.
+/// A primitive, or a reorder if `executable` is null.
 struct Step {
   std::string name, implementation;
   bool reference = false;
@@ -118,7 +118,7 @@ struct Model::Impl {
             .dst = planned.dst};
   }
 
-  /// Memory of reordered constants; row-major ones are read where the graph keeps them.
+  /// Makes constants in their planned layouts. Row-major ones are read where the graph keeps them.
   void load_constants() {
     for (std::size_t i = 0; i < plan.copies.size(); ++i) {
       const auto id = static_cast<CopyId>(i);
@@ -126,7 +126,7 @@ struct Model::Impl {
       const graph::Tensor& tensor = graph.tensor(c.tensor);
       if (c.view_of != kNone || !tensor.constant()) continue;
       if (c.from == kNone) {
-        base[i] = const_cast<std::byte*>(tensor.data->data());  // never a destination
+        base[i] = const_cast<std::byte*>(tensor.data->data());  // no step writes to it
       } else {
         base[i] = constants.emplace_back(allocate(desc(id).span_bytes())).get();
         memory.constants += desc(id).span_bytes();
@@ -192,7 +192,7 @@ struct Model::Impl {
             own.layout.offset_range() == all.layout.offset_range());
   }
 
-  /// An output that nodes and reorders can write directly into the caller's memory.
+  /// Whether nodes and reorders can write an output directly into the caller's memory.
   bool direct(std::size_t output, const TensorDesc& wanted) const {
     const CopyId id = plan.outputs[output];
     const auto is_it = [&](CopyId other) { return root(other) == root(id); };
@@ -216,7 +216,7 @@ struct Model::Impl {
                 what, std::to_string(given), std::to_string(wanted));
   }
 
-  /// Runs `one(step, f)` for each step, f doing its work.
+  /// Calls `one` for each step with its names and a function that does its work.
   template <typename One>
   void run(std::span<const Source> sources, std::span<const Destination> destinations, One one) {
     check_count(sources.size(), plan.inputs.size(), "inputs");
@@ -244,7 +244,7 @@ struct Model::Impl {
   void take_input(std::size_t i, const Source& source, One& one) {
     const CopyId id = plan.inputs[i];
     if (source.desc == desc(id) && options.input_scale == 1 && !source.desc.layout.padded()) {
-      // No step writes into an input's copy, so the caller's memory can serve as such.
+      // No step writes into an input's copy, so the copy can be the caller's memory.
       return bind(id, const_cast<void*>(source.data));
     }
     std::optional<Plan>& reorder = inputs[i].reorder;
@@ -285,8 +285,8 @@ struct Model::Impl {
     if (options.check_padding) check_padding(step);
   }
 
-  /// Sets all bits of what a step will write, elements and padding, except where a node in place still reads its
-  /// source.
+  /// Sets all bits of the elements and the padding that a step will write, unless it runs in place and still has to
+  /// read its source there.
   void poison(const Step& step, CopyId id) const {
     const auto is_its_place = [&](CopyId src) { return src != kNone && is_in_place(plan, src, id); };
     if (std::ranges::any_of(step.src, is_its_place)) return;
@@ -315,8 +315,8 @@ struct Model::Impl {
   ModelOptions options;
   int threads;
   std::vector<Step> load_steps, steps;
-  std::vector<std::unique_ptr<graph::Executable>> executables;  // one a node
-  std::vector<std::byte*> base, external;                       // by copy: where it lies; the arena's place meanwhile
+  std::vector<std::unique_ptr<graph::Executable>> executables;  // one for each node
+  std::vector<std::byte*> base, external;                       // by copy: where it lies; its own place meanwhile
   std::vector<Buffer> constants;
   Buffer arena;
   std::vector<Edge> inputs, outputs;
@@ -365,7 +365,7 @@ std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data) {
     if (width < 8) return (bytes[offset / 2] >> (offset % 2 * 4) & 15) == 0;
     return std::all_of(bytes + offset * (width / 8), bytes + (offset + 1) * (width / 8), [](auto b) { return b == 0; });
   };
-  // Dim by dim: indices that are padding in this dim, with all indices of the other dims.
+  // For each dim, visit the indices that are padding in this dim, with all indices of the other dims.
   for (int d = 0; d < layout.ndims(); ++d) {
     if (padded[d] == layout.dim(d) || layout.empty()) continue;
     Dims index(layout.ndims(), 0);

@@ -17,7 +17,7 @@
 
 namespace relayout::execute {
 
-/// A tensor of the caller: any layout and type of the graph's dims, which are converted where they differ.
+/// A tensor of the caller: the graph's dims in any layout and type. Other layouts and types than planned are converted.
 struct Source {
   TensorDesc desc;
   const void* data = nullptr;
@@ -31,7 +31,7 @@ struct ModelOptions {
   /// For tests: fills every buffer with ones before it is written, and checks after each primitive and reorder that its
   /// padding holds zero. Where it does not, run() throws Error{internal} with the node, the tensor and the index.
   bool check_padding = false;
-  /// Values of inputs whose type is not the graph's, such as photos in u8, are multiplied by it.
+  /// Multiplies the values of inputs whose type is not the graph's, such as photos in u8.
   float input_scale = 1;
 };
 
@@ -85,10 +85,10 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Channels of a block that fill a register of the instruction set in use: 16 or 8. (For --policy blocked.)
+/// How many channels of a block fill a register of the instruction set in use: 16 or 8. (For --policy blocked.)
 int channel_block();
 
-/// The index of the first place in a tensor's padding that does not hold zero; nothing where all do.
+/// The index of the first place in a tensor's padding that does not hold zero; nothing if all hold zero.
 std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data);
 
 }  // namespace relayout::execute

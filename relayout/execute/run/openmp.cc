@@ -1,4 +1,4 @@
-// OpenMP's entry points by name.
+// Finds OpenMP's entry points by name in this process.
 #include "relayout/execute/run/openmp.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,8 @@
 namespace relayout::execute {
 namespace {
 
-/// Of OpenMP 5's API, and GNU's "libgomp" manual, "Implementing PARALLEL construct".
+/// The functions that are called: OpenMP 5's API, and GOMP_parallel of GNU's "libgomp" manual ("Implementing PARALLEL
+/// construct").
 struct OpenMp {
   void (*set_num_threads)(int) = nullptr;
   int (*get_max_threads)() = nullptr;
@@ -44,7 +45,7 @@ class OpenMpPool : public cpu::ThreadPool {
     struct Call {
       void (*body)(void*, int, int);
       void* state;
-      // Tells the thread sanitizer, which cannot look into OpenMP's runtime, that the call was written before it is
+      // The thread sanitizer cannot look into OpenMP's runtime. This flag tells it that `call` was written before it is
       // read.
       std::atomic<bool> ready = false;
     } call{body, state};

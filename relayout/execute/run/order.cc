@@ -1,4 +1,4 @@
-// A plan's steps, and whether every one of them reads what is there: see order.h.
+// Lists a plan's steps, and checks that each of them reads copies that were written: see order.h.
 #include "relayout/execute/run/order.h"
 
 #include "relayout/graph/ir/ops.h"
@@ -18,7 +18,7 @@ using graph::TensorId;
 
 namespace {
 
-/// What a copy's memory holds.
+/// What the memory of a copy holds at the present step.
 enum class Contents : uint8_t { nothing, values, overwritten };
 
 class Ordering {

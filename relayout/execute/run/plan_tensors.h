@@ -12,8 +12,8 @@ namespace relayout::execute {
 
 class PlanTensors {
  public:
-  /// Inputs have random values, the same each time: in [-1, 1), whole numbers in [0, 1]. Those with padding are zero,
-  /// as padding must be.
+  /// Inputs get random values, the same each time: from [-1, 1), or 0 and 1 for integers. Inputs with padding are all
+  /// zero, because padding must be.
   PlanTensors(const graph::Graph& graph, const graph::LayoutPlan& plan);
   PlanTensors(const PlanTensors&) = delete;
   PlanTensors(PlanTensors&&) = default;
