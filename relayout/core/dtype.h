@@ -1,7 +1,7 @@
 // Element types: what a stored number is, apart from where it lies.
 //
-// Names are oneDNN's, plus the integers and bool that files bring. Values of the small floating
-// types are kept as their bits (`float16_bits` ...); conversions are in core/float.h.
+// Names are oneDNN's, and those of bool and of integers that only files have. Values of the small floating types are
+// kept as their bits (`float16_bits` ...); core/float.h converts them.
 //
 //     DType t = parse_dtype("bf16");   bits(t) == 16, kind(t) == DTypeKind::floating
 //

@@ -24,7 +24,7 @@ void Format::throw_overflow(const Dims& dims) const {
   Dims padded = dims;
   for (const Block& b : blocks_)
     padded[b.dim] = checked_mul(ceil_div(padded[b.dim], b.size), b.size).value_or(dims[b.dim]);
-  // The dim that makes the product too large is to blame; where it is not the product, the largest dim.
+  // The error names the dim at which the product becomes too large or, if the product fits, the largest dim.
   int worst = static_cast<int>(std::ranges::max_element(padded) - padded.begin());
   int64_t product = 1;
   for (int d = 0; d < padded.size(); ++d) {
@@ -133,7 +133,7 @@ std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
 Layout Format::bind(const Dims& dims) const {
   check_dims(dims);
   if (kind_ == Kind::strides) {
-    int64_t base = 0;  // what a negative stride needs in front of element 0
+    int64_t base = 0;  // the offset, 0 or less, that negative strides reach before element 0
     for (int d = 0; d < dims.size() && !has_zero(dims); ++d) {
       const auto reach = checked_mul(dims[d] - 1, (*strides_)[d]);
       const auto next = reach && *reach < 0 ? checked_add(base, *reach) : std::optional(base);
@@ -145,7 +145,8 @@ Layout Format::bind(const Dims& dims) const {
   }
 
   if (is_image()) image(dims);  // checks the pitch
-  // Row-major over the physical axes. An axis of no elements counts as one and has stride 1, as in oneDNN.
+  // Strides are row-major over the physical axes. An axis of extent 0 counts as one element and has stride 1, as in
+  // oneDNN.
   const auto axes = physical_axes(dims);
   const bool empty = has_zero(dims);
   std::vector<int64_t> axis_strides(axes.size());

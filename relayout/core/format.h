@@ -52,36 +52,36 @@ class Format {
   static constexpr std::size_t kMaxText = 512;
 
   Kind kind() const { return kind_; }
-  /// The expression as given (trimmed of nothing; parse(text()) is this format again).
+  /// The expression exactly as it was given: parse(text()) is this format again.
   const std::string& text() const { return text_; }
-  /// The rank it fixes, or nothing for rank-free forms.
+  /// The rank that the expression fixes; nothing if it fits several.
   std::optional<int> rank() const;
   bool is_image() const { return kind_ == Kind::tag && rows_ >= 0; }
 
-  /// Gives extents. Errors: invalid_argument (rank, a dw_conv2d multiplier other than 1 is
-  /// `unsupported`, undef and any have no layout), overflow.
+  /// Gives the layout for these extents. Errors: invalid_argument (a wrong rank; undef and any, which have no layout),
+  /// unsupported (a dw_conv2d filter with a multiplier other than 1), overflow.
   Layout bind(const Dims& dims) const;
 
-  /// The image's size for these dims. Only for is_image().
+  /// The image's size for these dims. The format must be one of an image (is_image()).
   ImageExtent image(const Dims& dims) const;
 
-  /// The physical array of these dims, outermost axis first, as .npy files and frameworks see it:
-  /// nhwc is (N,H,W,C), nChw16c is (N,C/16,H,W,16), an image (height, pitch, 4). Nothing where the
-  /// format is no dense array (strides, an offset): then the tensor is a flat run of span() elements.
+  /// The physical array of these dims, outermost axis first, as .npy files and frameworks see it: nhwc is (N,H,W,C),
+  /// nChw16c is (N,C/16,H,W,16), an image (height, pitch, 4). Nothing if the format is no dense array (strides, an
+  /// offset): then the tensor is a flat run of span() elements.
   std::optional<Dims> physical_shape(const Dims& dims) const;
 
-  /// The layout over a physical array of any strides (in elements, one an axis of
-  /// physical_shape()): bind() is the case of row-major strides. Needed for Fortran-order files.
-  /// Not for images or formats without a physical shape.
+  /// The layout over a physical array with any strides, in elements, one for each axis of physical_shape(). With
+  /// row-major strides it is the same as bind(). Fortran-order files need it. Images and formats without a physical
+  /// shape have none.
   Layout bind_physical(const Dims& dims, const Dims& axis_strides, int64_t offset0 = 0) const;
 
-  /// Logical dims from a physical shape, a blocked dim taken as its padded extent.
-  /// Error{invalid_argument}: rank or block mismatch, or an image whose rows or columns mix dims.
+  /// The logical dims of a physical shape; a blocked dim is as long as its blocks. Error{invalid_argument}: a wrong
+  /// rank or block, or an image whose rows or columns mix dims.
   Dims dims_from_physical(const Dims& shape) const;
 
   /// The tag in letters a..l for that rank, e.g. "acdb" for nhwc; nothing unless kind() == tag.
   std::optional<std::string> generic_tag(int ndims) const;
-  /// Letters of the logical dims in order, e.g. "nchw"; letters a.. where none are named.
+  /// Letters of the logical dims in their order, e.g. "nchw"; letters from a on if the format names no domain.
   std::string dim_names(int ndims) const;
 
  private:
@@ -104,7 +104,7 @@ class Format {
   std::string text_;
   std::string letters_;        // logical dim letters where the tag names a domain
   Outer outer_;                // tag
-  int rows_ = -1;              // how many of outer_ are image rows; -1 is no image
+  int rows_ = -1;              // how many of outer_ are image rows; -1 if it is no image
   std::vector<Block> blocks_;  // tag, outermost first
   std::optional<Dims> strides_;
   std::optional<int64_t> offset0_;
@@ -112,11 +112,11 @@ class Format {
   bool unit_multiplier_ = false;  // MACE's depthwise filter: dim 0 must be 1
 };
 
-/// The tag in letters a..l that binds to an equal layout, or nothing. Where several do, the one
-/// whose strides agree also on dims of extent 1, then row-major, then channels-last.
+/// The tag in letters a..l that binds to an equal layout, or nothing. If several do, it is one whose strides agree even
+/// on dims of extent 1; among these, row-major comes first, then channels-last.
 std::optional<std::string> tag_of(const Layout& layout);
 
-/// Domain names of a tag in letters a..l: "acdb" -> nhwc, ohwi. Plain and blocked.
+/// The domain names of a tag in letters a..l, plain or blocked: "acdb" -> nhwc, ohwi.
 std::vector<std::string> aliases_of(std::string_view generic_tag);
 
 /// The plain (unblocked) domain names of a rank, the commonest first.

@@ -1,4 +1,4 @@
-// Reading a layout expression: the grammar in format.h, left to right, one function a rule.
+// Reads a layout expression by the grammar in format.h, from left to right, with one function for each rule.
 #include <algorithm>
 
 #include "relayout/core/format.h"
@@ -19,7 +19,7 @@ struct Format::Parser {
   Format out;
 
   [[noreturn]] void fail(std::size_t at, const std::string& why, std::span<const std::string> near = {}) const {
-    // A window around the position, so that a long text stays one line.
+    // A long text is cut to a window around the position, so that it fits on one line.
     const std::size_t from = at > 48 ? at - 40 : 0;
     const std::string before = (from ? "..." : "") + escaped(text.substr(from, at - from), 400);
     const std::string after =
@@ -115,7 +115,7 @@ struct Format::Parser {
   void tag(std::size_t end) {
     out.kind_ = Kind::tag;
     std::string letters;                // outer, lower case
-    std::vector<std::size_t> position;  // of each in text
+    std::vector<std::size_t> position;  // of each letter, in text
     std::size_t at = 0;
     for (; at < end && !is_digit(text[at]); ++at) {
       if (text[at] == '|') {
@@ -138,7 +138,8 @@ struct Format::Parser {
       const bool blocked =
           std::ranges::any_of(out.blocks_, [&](const Block& b) { return b.dim == out.outer_[static_cast<int>(k)]; });
       const std::string quoted = std::string("'") + text[position[k]] + "'";
-      // oneDNN spells some blocked names with a capital too many (OhwI32o), so in those it means nothing.
+      // oneDNN spells some blocked names with a capital too many (OhwI32o), so in domain tags with blocks a capital may
+      // lack its block.
       const bool excused = !out.letters_.empty() && !out.blocks_.empty();
       if (is_upper(text[position[k]]) && !blocked && !excused)
         fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)",
@@ -153,7 +154,7 @@ struct Format::Parser {
 
   /// Fills outer_ (and letters_) from the outer letters.
   void name_dims(const std::string& letters, const std::vector<std::size_t>& position, std::string_view word) {
-    if (letters == "x") {  // oneDNN's name for one dim
+    if (letters == "x") {  // oneDNN's name for a tensor of one dim
       out.outer_.push_back(0);
       if (text[position[0]] == 'X') fail(position[0], "x has no blocks");
       return;
@@ -176,7 +177,7 @@ struct Format::Parser {
     for (char letter : letters) out.outer_.push_back(static_cast<int8_t>(order->find(letter)));
   }
 
-  /// Letters a.. and x.
+  /// Takes the letters from a on, and x, as dims.
   void generic_dims(const std::string& letters, const std::vector<std::size_t>& position) {
     const auto named = static_cast<int>(letters.size()) - (letters.find('x') != std::string::npos);
     for (std::size_t k = 0; k < letters.size(); ++k) {
@@ -201,7 +202,7 @@ struct Format::Parser {
     }
   }
 
-  /// One inner block: number, letter.
+  /// Reads one inner block: a number and a letter.
   void block(std::size_t& at, std::size_t end, const std::string& letters) {
     const std::size_t from = at;
     if (!is_digit(text[at])) fail(at, "expected a block: a number and a letter");

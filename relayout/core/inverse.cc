@@ -1,7 +1,7 @@
-// The inverse of a layout. When digits are ordered by their strides, those of a layout that fills a range of offsets
-// have strides 1, e0, e0 * e1, ...: the place values of the mixed radix in which offsets are written. For if the digits
-// so far reach the offsets 0 to n - 1, offset n must be a step of another digit, as smaller steps would meet offsets
-// that are reached already.
+// The inverse of a layout. Take a layout that fills a range of offsets, and order its digits by stride. Then their
+// strides are 1, e0, e0 * e1, ...: the place values of the mixed radix in which an offset is written. The reason: if
+// the first digits reach the offsets 0 to n - 1, the next stride must be n: a smaller one would reach an offset twice,
+// and a larger one would leave out offset n.
 #include "relayout/core/inverse.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace relayout {
 namespace {
 
-/// A digit of the layout: its step in the offset, and its step in the row-major number of the index.
+/// A digit of the layout: its stride, and what its step adds to the row-major number of the index.
 struct Place {
   int64_t extent, stride, number;
 };
@@ -31,7 +31,7 @@ struct Place {
               "layout", a + " and " + b, "one offset an index");
 }
 
-/// The digits that move, by the distance of their steps in memory.
+/// The digits of more than one value, in the order of the magnitude of their strides.
 std::vector<Place> places_of(const Layout& layout) {
   std::vector<Place> out;
   int64_t number = 1;
@@ -67,7 +67,7 @@ Layout inverse_layout(const Layout& layout) {
       const std::string gap = std::to_string(first_offset + next);
       refuse("no index has offset " + gap, gap, "offsets without gaps");
     }
-    // A negative stride walks backwards: the digit of the index is the largest where that of the offset is 0.
+    // A negative stride walks backwards: the index's digit is at its largest when the offset's digit is 0.
     digits.push_back({place.extent, place.stride < 0 ? -place.number : place.number});
     if (place.stride < 0) offset0 += (place.extent - 1) * place.number;
     next *= place.extent;

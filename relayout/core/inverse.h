@@ -1,8 +1,8 @@
 // Inverse: the layout that maps offsets back to indices, where there is one.
 //
-// A layout gives each index an offset. Where every offset from 0 to the number of elements - 1 is given to exactly one
+// A layout gives each index an offset. If each offset from 0 to the number of elements - 1 belongs to exactly one
 // index, the way back is a layout again: the digits of an offset, in the mixed radix of the layout's own strides, are
-// digits of the index. CuTe calls it right_inverse, with indices counted in column-major order; here they are counted
+// digits of the index. CuTe calls it right_inverse, with indices counted in column-major order. Here they are counted
 // in row-major order, as everywhere in this library.
 //
 //     Layout nhwc = Format::parse("nhwc").bind({2, 3, 5, 4});
@@ -21,10 +21,11 @@
 
 namespace relayout {
 
-/// The inverse of a layout: of one dim, as long as the layout has elements. A flipped dim gives a negative stride.
-/// A layout without elements has the inverse of dims {0}. There is one exactly where the layout is dense() and, unless
-/// empty(), begins at offset 0. Errors, which say what stands in the way: not_injective (two indices share an offset;
-/// both are named), invalid_argument (padding, a gap, a first offset other than 0), limit (as Layout::collision()).
+/// The inverse of a layout: a layout of one dim, whose extent is the layout's number of elements. A flipped dim gives a
+/// negative stride. A layout without elements has the inverse of dims {0}. An inverse exists if and only if the layout
+/// is dense() and, unless empty(), begins at offset 0. The errors say what stands in the way: not_injective (two
+/// indices share an offset; both are named), invalid_argument (padding, a gap, a first offset other than 0), limit (as
+/// Layout::collision()).
 Layout inverse_layout(const Layout& layout);
 
 }  // namespace relayout

@@ -26,16 +26,17 @@ int64_t product_or_throw(const Dims& dims, const char* what) {
   return product;
 }
 
-/// Smallest and largest f_d over indices 0..extent-1, which need not fill the top digit. An index is either below the
-/// last one in some digit, and then free in all digits inside it, or equal to the last index down to there.
+/// The smallest and the largest f_d over the indices 0 to extent - 1, which need not use all values of the outermost
+/// digit. Compare an index with the last one, digit by digit from the outermost on. At the first difference its digit
+/// is smaller, and all digits inside are free.
 std::pair<int64_t, int64_t> dim_range(std::span<const Digit> digits, int64_t extent) {
   int64_t place = 1, low = 0, high = 0;  // over all values of the digits so far
-  int64_t cut_low = 0, cut_high = 0;     // over those up to the last index, modulo place
+  int64_t cut_low = 0, cut_high = 0;     // over the values of these digits up to those of the last index
   for (const Digit& digit : digits) {
     const int64_t top = (extent - 1) / place % digit.extent;
     const int64_t below = (top - 1) * digit.stride, at = top * digit.stride;
     int64_t next_low = cut_low + at, next_high = cut_high + at;
-    if (top > 0) {  // any smaller value of this digit leaves the lower ones free
+    if (top > 0) {  // if this digit is smaller, the digits inside are free
       next_low = std::min({next_low, low, low + below});
       next_high = std::max({next_high, high, high + below});
     }

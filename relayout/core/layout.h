@@ -38,7 +38,7 @@ struct Digit {
 };
 using Digits = InlineVector<Digit, kMaxDigits>;
 
-/// What index i of a dim with these digits (innermost first) adds to the offset; the last digit takes what is left.
+/// What index i of a dim with these digits (innermost first) adds to the offset. The outermost digit is not bounded.
 int64_t digits_offset(std::span<const Digit> digits, int64_t i);
 
 /// What an element offset holds.
@@ -84,9 +84,9 @@ class Layout {
   /// Padded extent of dim d: the product of its digit extents.
   int64_t capacity(int d) const;
   Dims padded_dims() const;
-  /// Indices of dim d in one block: the product of all digits but the outermost. This, the outer strides and the
-  /// footprint belong to the spelling of a layout: equal layouts may differ in them, as nChw8c and nhwc do for
-  /// H = W = 1. canonical() has one spelling.
+  /// How many indices of dim d make one block: the product of all its digits but the outermost. Like the outer strides
+  /// and the footprint, this belongs to the spelling of a layout: equal layouts may differ in it, as nChw8c and nhwc do
+  /// for H = W = 1. canonical() has one spelling.
   int64_t block(int d) const;
   /// Stride of dim d's outermost digit, in elements.
   int64_t outer_stride(int d) const { return digits(d).back().stride; }
@@ -105,39 +105,41 @@ class Layout {
   /// f_d(i): what index i of dim d adds to the offset. No range check.
   int64_t dim_offset(int d, int64_t i) const;
 
-  /// The index stored at an offset. `index` is filled for elements and padding. Where several
-  /// indices share an offset, an element is preferred to padding. Any int64 may be asked.
+  /// Finds the index stored at an offset, and sets `index` unless the offset is a gap. If several indices share the
+  /// offset, an element is preferred to padding. Every int64 is a valid offset.
   Slot inverse(int64_t offset, Dims* index) const;
 
-  /// Smallest and largest offset reached, padding included (offset0, offset0 - 1 where empty).
+  /// The smallest and the largest offset that is reached, padding included. (offset0, offset0 - 1) if the layout is
+  /// empty.
   std::pair<int64_t, int64_t> offset_range() const;
-  /// Elements a buffer must have: the last reachable offset + 1, offset0 and padding included.
+  /// The number of elements that a buffer needs: the last offset that is reached + 1, with offset0 and padding
+  /// included.
   int64_t span() const;
-  /// oneDNN's get_size() in elements: the maximum of (outer count * outer stride), a stride taken as 1 where the count
-  /// is 1; where that is 1, the product of all blocks. Without offset0.
+  /// oneDNN's get_size() in elements, without offset0: the largest product of a dim's outer count and outer stride. A
+  /// dim of outer count 1 gives 1. If the largest product is 1, the size is the product of all blocks.
   int64_t footprint() const;
 
   /// Whether no two logical indices share an offset (exact).
   bool injective() const { return !collision(); }
-  /// The same for indices that may also lie in the padding.
+  /// Whether no two indices share an offset, if they may also lie in the padding.
   bool injective_with_padding() const;
-  /// Two logical indices that share an offset, where there are any.
-  /// Error{limit} in contrived cases that would take more than some seconds to decide.
+  /// Two logical indices that share an offset, or nothing if none do. Error{limit} for contrived strides that would
+  /// take more than some seconds to decide.
   std::optional<std::pair<Dims, Dims>> collision() const;
-  /// The elements fill one range of offsets, each once, with no padding.
+  /// Whether the elements fill one range of offsets, each once, with no padding.
   bool dense() const;
-  /// Elements and padding together fill one range of offsets, each once.
+  /// Whether elements and padding together fill one range of offsets, each once.
   bool packed() const;
-  /// Some dim of extent over 1 has a digit of stride 0.
+  /// Whether a dim of extent over 1 has a digit of stride 0, so that its values repeat.
   bool broadcast() const;
-  /// Some capacity exceeds its extent.
+  /// Whether some capacity exceeds its extent.
   bool padded() const;
-  /// PyTorch's is_contiguous(memory_format): dims of extent 1 do not count, an empty tensor is contiguous
-  /// (channels-last only by its strides), a rank that the format does not have is not.
+  /// PyTorch's is_contiguous(memory_format). Strides of dims of extent 1 do not count. An empty tensor is always
+  /// contiguous, but channels-last only by its strides. False if the format does not exist for the rank.
   bool contiguous_in(MemoryFormat format) const;
 
-  /// The simplest digits of the same layout: digits of extent 1 dropped, neighbours that continue
-  /// each other joined, stride 0 where only one index exists.
+  /// The same layout with the simplest digits: digits of extent 1 are dropped, digits that continue each other are
+  /// joined, and a dim with only one index has stride 0.
   Layout canonical() const;
   /// Same dims, same capacities, same offset for every index.
   friend bool operator==(const Layout& a, const Layout& b);

@@ -1,6 +1,6 @@
-// The two questions about a layout that need a search: which index lies at an offset, and whether two
-// indices share one. Both walk the digits from the largest stride down; what the smaller strides
-// can still add bounds each step, so that a nested layout has one candidate a digit.
+// The two questions about a layout that need a search: which index lies at an offset, and whether two indices share
+// one. Both searches go through the digits from the largest stride down. At each digit, what smaller strides can still
+// add limits the values to try, so that a nested layout has one candidate for each digit.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -12,10 +12,11 @@
 namespace relayout {
 namespace {
 
-/// Steps after which a search gives up with Error{limit}: seconds, reached only by contrived strides.
+/// A search gives up after this many steps with Error{limit}. They take seconds, and only contrived strides need as
+/// many.
 constexpr int64_t kMaxSteps = 30'000'000;
 
-/// A digit with its dim and the value of one step in the index.
+/// A digit, its dim, and how far one step of it moves the dim's index.
 struct Place {
   int64_t extent, stride, place;
   int dim;
@@ -23,7 +24,7 @@ struct Place {
 
 struct Places {
   SmallVector<Place, 12> list;       // by |stride|, largest first
-  SmallVector<int64_t, 13> reach;    // reach[k]: what places k.. can add at most, in |offset|
+  SmallVector<int64_t, 13> reach;    // reach[k]: what places k.. can add at most to the magnitude of an offset
   SmallVector<int64_t, 13> divisor;  // divisor[k]: gcd of the strides of places k..
 };
 
@@ -33,7 +34,7 @@ Places places_of(const Layout& layout, const Dims& extents) {
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t place = 1;
     for (const Digit& digit : layout.digits(d)) {
-      // A digit that the extent does not fill takes fewer values.
+      // If the extent does not fill a digit, the digit takes fewer values.
       const int64_t extent = std::min(digit.extent, ceil_div(extents[d], place));
       if (extent > 1) {
         out.list.push_back({extent, digit.stride, place, d});
@@ -61,7 +62,7 @@ void count_step(int64_t& steps, const char* what) {
   }
 }
 
-/// Finds a non-zero difference of two indices whose offsets agree.
+/// Finds two indices with equal offsets, as their difference: values of the digits, not all 0, whose offsets sum to 0.
 struct CollisionSearch {
   const Layout& layout;
   const Dims& extents;
@@ -84,7 +85,7 @@ struct CollisionSearch {
       first = std::max(first, -floor_div(sum + reach, size));
       last = std::min(last, floor_div(reach - sum, size));
     }
-    if (!nonzero) first = std::max<int64_t>(first, 0);  // a difference and its negative say the same
+    if (!nonzero) first = std::max<int64_t>(first, 0);  // a difference and its negative are the same pair
     for (int64_t v = last; v >= first; --v) {
       const int64_t step = p.stride < 0 ? -v : v;
       Dims& side = step >= 0 ? plus : minus;
@@ -114,7 +115,7 @@ std::optional<std::pair<Dims, Dims>> find_collision(const Layout& layout, const 
   return std::pair(search.minus, search.plus);
 }
 
-/// Finds the index at an offset, an element where there is one.
+/// Finds the index at an offset; an element if there is one, else padding.
 struct InverseSearch {
   const Layout& layout;
   Places places;

@@ -96,9 +96,9 @@ struct Group {
   int old_begin, old_end, new_begin, new_end;
 };
 
-/// Which old dims of a group cannot be viewed as the new ones, as text for the error: "1 and 2, 3 (blocked)"; empty
-/// where all can. A dim with blocks or padding cannot. Two neighbours of which one does not continue the other in
-/// memory can only where a new dim ends between them. Dims of extent 1 never stand in the way.
+/// Says for an error message which old dims of a group cannot be viewed as the new ones, such as "1 and 2, 3
+/// (blocked)"; empty if all can. A dim with blocks or padding cannot. Neither can two neighbouring dims that do not
+/// continue each other in memory, unless a new dim ends between them. Dims of extent 1 never stand in the way.
 std::string blocking_axes(const Layout& simple, const Dims& want, const Group& group) {
   std::string out;
   const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
@@ -122,7 +122,7 @@ std::string blocking_axes(const Layout& simple, const Dims& want, const Group& g
   return out;
 }
 
-/// Adds the new dims of a group in which nothing stands in the way, each with one stride.
+/// Adds the new dims of a group. Nothing must stand in their way. Each gets one stride.
 void split_group(const Layout& simple, const Dims& want, const Group& group, Parts& out) {
   Digits digits;  // of the whole group, innermost first
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
@@ -160,7 +160,7 @@ Layout view(const Layout& layout, const Dims& dims) {
   const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
   const auto new_is = [&](int k, bool unit) { return k < want.size() && (want[k] == 1) == unit; };
   for (int from = 0, to = 0; from < layout.ndims() || to < want.size();) {
-    if (new_is(to, true)) {  // a new dim of 1 takes the place of an old one where that is next, else it is added
+    if (new_is(to, true)) {  // a new dim of 1 replaces an old dim of 1 if that is next; else it is added
       const bool stays = old_is(from, true);
       out.insert(out.dims.size(), 1, stays ? layout.digits_of(from) : Digits{{1, 1}});
       from += stays, ++to;

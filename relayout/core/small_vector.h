@@ -1,5 +1,6 @@
-// Vectors that are short nearly always: up to N elements are stored inline, more on the heap. For values of plain data
-// that are made and thrown away by the hundred, where a heap allocation each would take most of the time.
+// Vectors that are nearly always short: up to N elements are stored inline, more on the heap. They are for values of
+// plain data that are made and thrown away by the hundred, where allocating each on the heap would take most of the
+// time.
 //
 //     SmallVector<Axis, 6> axes{{16, {4, 64, 0}}};
 //     axes.erase(axes.begin());
@@ -16,8 +17,8 @@
 
 namespace relayout {
 
-/// As std::vector, of what can be copied byte by byte. Iterators and references end with any growth, and when the
-/// vector itself is moved.
+/// Like std::vector, for types that can be copied byte by byte. Growth, and moving the vector itself, invalidate
+/// iterators and references.
 template <typename T, std::size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -72,7 +73,7 @@ class SmallVector {
     heap_ = std::move(more);
   }
   void push_back(const T& value) {
-    const T copy = value;  // as `value` may be an element of this vector, which growth moves
+    const T copy = value;  // `value` may be an element of this vector, which growth moves
     reserve(size_ + 1);
     data()[size_++] = copy;
   }
@@ -83,7 +84,7 @@ class SmallVector {
   }
   void pop_back() { --size_; }
   void clear() { size_ = 0; }
-  /// The elements up to the smaller of both sizes stay, new ones are T{}.
+  /// Elements up to the smaller of the two sizes stay; new ones are T{}.
   void resize(std::size_t size) {
     reserve(size);
     for (std::size_t i = size_; i < size; ++i) data()[i] = T{};
@@ -100,7 +101,7 @@ class SmallVector {
     size_ -= count;
     return first;
   }
-  /// Only at the end, as std::vector has no append, and not elements of this vector itself.
+  /// Appends elements, which must not be in this vector: `at_end` must be end(). (std::vector has no append either.)
   template <std::forward_iterator It>
   void insert(const T* at_end, It first, It last) {
     static_cast<void>(at_end);

@@ -10,8 +10,8 @@
 namespace relayout {
 namespace {
 
-/// A domain: leading dims in logical order, then a tail of "dhw" where it is spatial. `named` domains
-/// give aliases; the others exist so that image layouts can be written.
+/// A domain: its leading dims in logical order and, if it is spatial, a tail of "dhw". `named` domains give aliases;
+/// the others exist so that layouts of images can be written.
 struct Domain {
   std::string_view head;
   bool spatial;
@@ -105,7 +105,7 @@ std::vector<std::string> plain_names(int rank) {
   if (rank == 1) out.push_back("x");
   each_order([&](const std::string& order, const Domain& domain) {
     if (!domain.named || static_cast<int>(order.size()) != rank) return;
-    // Permute units: a letter each, the spatial dims as one, kept in order.
+    // Units are permuted. A unit is one letter, or all spatial dims together, which keep their order.
     const std::size_t units = domain.head.size() + (order.size() > domain.head.size());
     std::vector<std::size_t> perm(units);
     std::iota(perm.begin(), perm.end(), 0u);
@@ -175,7 +175,7 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
       if (lower.size() < outer.size()) lower += order[d];
       text += static_cast<char>(upper ? order[d] - 'a' + 'A' : order[d]);
     }
-    // Weights of recurrent networks have no blocks of layers or of directions in any system, so no name either.
+    // No system blocks the layers or directions of a recurrent network's weights, so such tags have no name.
     if (text.starts_with('L') || (order[0] == 'l' && text.find('D') == 1)) return;
     if (lower.size() == outer.size() && !misplaced_letter(lower, order)) out.push_back(text);
   });
@@ -191,7 +191,8 @@ struct PlacedDigit {
   int64_t extent;
 };
 
-/// The digits of a layout dealt to what a tag has: an outer dim each, and blocks inside all of them.
+/// A layout's digits, divided into the two parts of a tag: one outer digit for each dim, and blocks inside all of
+/// these.
 struct OuterAndInner {
   std::vector<PlacedDigit> outer, inner;
 };
@@ -205,12 +206,13 @@ OuterAndInner deal_digits(const Layout& layout) {
       block *= digit.extent;
       if (digit.extent > 1) out.inner.push_back({digit.stride, d, digit.extent});
     }
-    // An outer dim has no padding but that of its blocks, so a last digit that reaches farther must be a block.
+    // A dim has no padding except that of its blocks. So if its outermost digit exceeds the extent, that digit is a
+    // block.
     const PlacedDigit last{digits.back().stride, d, digits.back().extent};
     const bool overfull = last.extent > ceil_div(layout.dim(d), block);
     (overfull ? out.inner : out.outer).push_back(last);
   }
-  // All blocks lie inside all outer dims. So a last digit whose stride is smaller than that of some block is a block.
+  // All blocks lie inside all outer digits. So an outer digit whose stride is smaller than a block's is itself a block.
   for (;;) {
     const auto inside = [&](const PlacedDigit& o) {
       return o.extent > 1 && std::ranges::any_of(out.inner, [&](const PlacedDigit& i) { return i.stride > o.stride; });
@@ -221,7 +223,7 @@ OuterAndInner deal_digits(const Layout& layout) {
   }
 }
 
-/// The blocks (dim, size) of these digits, outermost first; nothing where they leave gaps, or a tag can have none such.
+/// The blocks (dim, size) of these digits, outermost first. Nothing if they leave gaps or exceed a tag's limits.
 std::optional<std::vector<std::pair<int, int64_t>>> blocks_of(std::vector<PlacedDigit> inner) {
   std::ranges::stable_sort(inner, {}, &PlacedDigit::stride);
   std::vector<std::pair<int, int64_t>> blocks;

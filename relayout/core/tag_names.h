@@ -1,4 +1,4 @@
-// The domains whose letters a tag may use, and the names they give (internal to core).
+// The domains whose letters a tag may use, and the names that they give (internal to core).
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace relayout {
 inline constexpr int64_t kMaxBlock = int64_t{1} << 31;
 inline constexpr int kMaxBlocks = kMaxDigits - kMaxDims;
 
-/// The logical order of the dims that a set of domain letters names, e.g. "nchw" for {w,h,c,n};
-/// nothing where the letters are no domain's.
+/// The logical order of the dims that a set of domain letters names, e.g. "nchw" for {w,h,c,n}; nothing if the letters
+/// are not those of a domain.
 std::optional<std::string> logical_order(std::string_view letters);
 
-/// The first letter in `outer` (lower case, no row break) that stands where its domain does not allow it,
-/// with the rule it breaks; nothing where the order is fine.
+/// The first letter in `outer` (lower case, no row break) that stands where its domain does not allow it, and the rule
+/// that it breaks; nothing if all stand where they may.
 std::optional<std::pair<std::size_t, std::string>> misplaced_letter(std::string_view outer, std::string_view order);
 
 /// Names near a misspelt word, nearest first, at most four.

@@ -1,4 +1,4 @@
-// Views: digit arithmetic only.
+// Views, computed on digits alone.
 #include "relayout/core/view.h"
 
 #include <numeric>
@@ -28,15 +28,15 @@ std::vector<int> checked_order(const char* view, std::span<const int> order, int
   return out;
 }
 
-/// Digits of indices start, start + 1, ... (`length` of them) of a dim whose extent is `extent`; `base`
-/// grows by the offset of start. Nothing where no digits count them, as the range begins or ends inside a block.
+/// The digits of the indices start, start + 1, ... (`length` of them) of a dim of extent `extent`. Adds the offset of
+/// start to `base`. Nothing if no digits count these indices, because the range begins or ends inside a block.
 std::optional<Digits> range_digits(Digits digits, int64_t extent, int64_t start, int64_t length, int64_t* base) {
   if (digits.size() == 1) {
     *base += start * digits[0].stride;
     return Digits{{length, digits[0].stride}};
   }
   const Digit inner = digits[0];
-  if (start / inner.extent == (start + length - 1) / inner.extent) {  // inside one inner run
+  if (start / inner.extent == (start + length - 1) / inner.extent) {  // inside one inner digit
     *base += digits_offset(digits, start);
     return Digits{{length, inner.stride}};
   }
@@ -95,7 +95,7 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
     return out.layout();
   }
   if (start == 0 && stop == extent && step == 1) return layout;
-  // Every index of the slice has the same digits below the step, those of `start`: they only add to the offset.
+  // All indices of the slice have the same digits below the step: those of `start`, which add a constant to the offset.
   Digits below, above;
   const Digits simple = layout.canonical().digits_of(d);
   const std::string where = "slice: " + range + " of dim " + std::to_string(d) + " cuts its blocks; copy it first";
@@ -157,8 +157,8 @@ Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
     const bool border = offsets[d] + dims[d] == layout.dim(d);
     const int64_t start = layout.empty() ? 0 : digits_offset(digits, offsets[d]);
     if (!border && dims[d] % block != 0) {
-      // A part of one block must be indices with one stride. Otherwise the submemory would keep the whole block, and
-      // the elements of its rest would count as padding.
+      // A part of one block must have a single stride. Otherwise the submemory would keep the whole block, and the
+      // elements in its rest would count as padding.
       int64_t base = 0;
       const auto part =
           dims[d] < block ? range_digits(digits, layout.dim(d), offsets[d], dims[d], &base) : std::nullopt;

@@ -18,29 +18,29 @@
 
 namespace relayout {
 
-/// out.dim(i) = in.dim(order[i]): PyTorch's and NumPy's convention.
+/// out.dim(i) = in.dim(order[i]), as in PyTorch and NumPy.
 Layout permute(const Layout& layout, std::span<const int> order);
-/// out.dim(perm[i]) = in.dim(i): oneDNN's permute_axes, the inverse convention.
+/// out.dim(perm[i]) = in.dim(i), as in oneDNN's permute_axes: the inverse of permute().
 Layout permute_axes(const Layout& layout, std::span<const int> perm);
 Layout transpose(const Layout& layout, int d0, int d1);
 
-/// Indices start, start + step, ... below stop along dim d. 0 <= start <= stop <= extent, step >= 1.
-/// A blocked dim allows what stays expressible without padding that holds foreign elements: any
-/// range inside one block, whole blocks, steps that divide the block; else needs_copy.
+/// The indices start, start + step, ... below stop along dim d. 0 <= start <= stop <= extent, step >= 1. A slice of a
+/// blocked dim must not count other elements as padding. So it can be any range inside one block, whole blocks, or a
+/// step that divides the block; otherwise needs_copy.
 Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t step = 1);
 /// PyTorch's narrow: `length` indices from `start`.
 Layout narrow(const Layout& layout, int d, int64_t start, int64_t length);
-/// One index of dim d; the dim goes.
+/// One index of dim d. The result has no dim d.
 Layout select(const Layout& layout, int d, int64_t index);
 
-/// oneDNN's submemory descriptor: strides and blocks inherited, offset0 grows. Offsets must be
-/// multiples of the dim's block; an extent that does not end at the right border must be one too, or lie inside
-/// one block (memory_desc_init_submemory). The padding behind the right border stays. Error{invalid_argument}
-/// says which dim breaks which rule; refused beyond oneDNN's own rule is a part of a block of two levels that
-/// is no run, as the rest of the block would pass for padding.
+/// oneDNN's submemory descriptor (memory_desc_init_submemory): strides and blocks stay, offset0 grows. Offsets must be
+/// multiples of the dim's block. So must an extent, unless it ends at the right border or lies inside one block. The
+/// padding behind the right border stays. Error{invalid_argument} says which dim breaks which rule. Beyond oneDNN's
+/// rules, it is also thrown for a part of a two-level block that is not one run, because the rest of the block would
+/// pass for padding.
 Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets);
 
-/// Dims of extent 1 repeat to `dims`; leading dims may be added. -1 keeps a dim.
+/// Repeats dims of extent 1 to the extents of `dims`, which may begin with further dims. -1 keeps an extent.
 Layout expand(const Layout& layout, const Dims& dims);
 /// Drops dim d, which must have extent 1.
 Layout squeeze(const Layout& layout, int d);
@@ -51,15 +51,15 @@ Layout unsqueeze(const Layout& layout, int d);
 /// Reverses dim d. Padded dims cannot be flipped: needs_copy.
 Layout flip(const Layout& layout, int d);
 
-/// Splits dim d into `parts` (outermost first; one may be -1). Error{needs_copy} where a part's
-/// border cuts a digit.
+/// Splits dim d into `parts`, outermost first; one of them may be -1. Error{needs_copy} if a border between parts cuts
+/// a digit.
 Layout split(const Layout& layout, int d, const Dims& parts);
-/// Joins dims first..last into one whose index counts in row-major order. Digits make this possible
-/// for any strides; only a padded dim other than the first stands in the way.
+/// Joins dims first to last into one, whose index counts them in row-major order. Digits make this possible for any
+/// strides. Only padding of a dim after the first makes it impossible.
 Layout merge(const Layout& layout, int first, int last);
 
-/// PyTorch's view / NumPy's copy-free reshape to `dims` (one may be -1), each new dim a single
-/// stride; dims that stay as they are may be blocked. Error{needs_copy} names the blocking axes.
+/// PyTorch's view, NumPy's reshape without a copy: `dims` may have one -1, and each new dim gets a single stride. Dims
+/// that stay as they are may be blocked. Error{needs_copy} names the axes that stand in the way.
 Layout view(const Layout& layout, const Dims& dims);
 
 }  // namespace relayout

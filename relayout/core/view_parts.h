@@ -1,4 +1,4 @@
-// What the views share: a layout taken apart, and cutting digits (internal to core).
+// What the views share: taking a layout apart, and cutting digits (internal to core).
 #pragma once
 
 #include <string>
@@ -50,8 +50,8 @@ inline int checked_dim(const char* view, int d, int ndims) {
   throw Error(ErrorCode::needs_copy, message, "dims", axes, "a view");
 }
 
-/// Splits digits in two, at place value `at`: `below` counts the indices 0 to at - 1, `above` the multiples of `at`.
-/// False where a digit would have to be cut into unequal parts; with `ragged` the outermost may be.
+/// Splits digits in two at place value `at`: `below` counts the indices 0 to at - 1, `above` the multiples of `at`.
+/// False if a digit would have to be cut into unequal parts; `ragged` allows that for the outermost.
 inline bool cut(const Digits& digits, int64_t at, Digits* below, Digits* above, bool ragged = false) {
   int64_t place = 1;
   for (const Digit& digit : digits) {

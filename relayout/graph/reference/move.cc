@@ -9,8 +9,8 @@ namespace relayout::graph::reference {
 void reorder(const Evaluation& e) {
   const auto& a = e.node.as<ReorderAttributes>();
   const DType from = e.graph.tensor(e.node.src[0]).dtype, to = e.graph.tensor(e.node.dst[0]).dtype;
-  // The value at which a type saturates. If f32 holds all values of the source type, it is the largest f32 that the
-  // integer type holds (docs/conversions.md).
+  // If f32 holds all values of the source type, a 32-bit integer type saturates at the largest f32 that it holds
+  // (docs/conversions.md).
   const bool by_f32 = is_floating(from) ? from != DType::f64 : bits(from) <= 16;
   const bool bounded = by_f32 && is_integer(to) && bits(to) == 32;
   const double high = to == DType::s32 ? 2147483520.0 : 4294967040.0;
