@@ -1,5 +1,5 @@
-// Every value of every small floating type, and every place where rounding to it can go wrong,
-// against an oracle that knows only a table of the type's values.
+// Tests every value of every small floating type, and every place where rounding to it can go wrong, against an oracle
+// that knows only a table of the type's values.
 #include "relayout/core/float.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace relayout {
 namespace {
 
-/// What the oracle knows of a type: one with infinities, or one whose only NaN a sign has all other bits set.
+/// What the oracle knows of a type. A type without infinities has one NaN of each sign, whose other bits are all set.
 struct SmallType {
   std::string name;
   int bits, mantissa, bias;
@@ -48,7 +48,7 @@ const std::vector<SmallType>& small_types() {
   return types;
 }
 
-/// The magnitude of a number's bits; also of end(), as if exponents went on.
+/// The magnitude that these bits mean. For end(), it is the magnitude that they would mean if exponents went on.
 double magnitude(const SmallType& type, uint32_t abs) {
   const int exponent = static_cast<int>(abs >> type.mantissa);
   const int fraction = static_cast<int>(abs & ((1u << type.mantissa) - 1));
@@ -57,7 +57,7 @@ double magnitude(const SmallType& type, uint32_t abs) {
                        : std::ldexp(one + fraction, exponent - type.bias - type.mantissa);
 }
 
-/// All magnitudes from 0 to end(), which stands for everything beyond.
+/// All magnitudes from 0 to end(), where end() stands for everything larger.
 std::vector<double> magnitudes(const SmallType& type) {
   std::vector<double> all;
   for (uint32_t b = 0; b <= type.end(); ++b) all.push_back(magnitude(type, b));
@@ -67,7 +67,7 @@ std::vector<double> magnitudes(const SmallType& type) {
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 float float_of(uint32_t bits) { return std::bit_cast<float>(bits); }
 
-/// NaN of f32 as the narrow type has it.
+/// The bits that the narrow type has for this NaN of f32.
 uint32_t narrow_nan(const SmallType& type, uint32_t f32_bits) {
   const uint32_t sign = f32_bits >> 31 ? type.sign() : 0;
   if (!type.has_inf) return sign | type.end();
@@ -75,7 +75,7 @@ uint32_t narrow_nan(const SmallType& type, uint32_t f32_bits) {
   return sign | type.end() | type.quiet() | payload;
 }
 
-/// Nearest by search; between two neighbours the even one wins a tie.
+/// Finds the nearest value by search. Of two values that are equally near, the even one is taken.
 uint32_t narrow_oracle(const SmallType& type, const std::vector<double>& table, float value) {
   if (std::isnan(value)) return narrow_nan(type, bits_of(value));
   const uint32_t sign = std::signbit(value) ? type.sign() : 0;
@@ -247,7 +247,7 @@ bool slow_tests() {
 }
 constexpr const char* kWhySkipped = "slow: set RELAYOUT_SLOW_TESTS=1 to run every f32";
 
-/// Every f32: as magnitudes grow, a pointer into the table of values moves up at each midpoint.
+/// Tests every f32. As magnitudes grow, a pointer into the table of values moves up at each midpoint.
 template <typename Narrow>
 void check_every_f32(const SmallType& type, Narrow narrow) {
   const std::vector<double> table = magnitudes(type);

@@ -76,7 +76,7 @@ struct Pixel {
   int64_t x, y, k;
 };
 
-/// One of MACE's images: its size, and for an element's index i within extents e its pixel (x, y) and lane k.
+/// One of MACE's images: its size and, for the element of index i within extents e, its pixel (x, y) and lane k.
 struct MaceImage {
   const char* name;
   Dims dims;
@@ -86,7 +86,7 @@ struct MaceImage {
 
 const Dims kMaceActivation{2, 6, 5, 3};
 
-/// As MACE's documentation has them.
+/// The images by the formulas of MACE's documentation.
 std::vector<MaceImage> mace_images() {
   const auto up = [](int64_t v) { return (v + 3) / 4; };
   const Dims act = kMaceActivation, filter{6, 5, 3, 2}, depthwise{1, 6, 3, 2};

@@ -1,4 +1,4 @@
-// The inverse as a layout: its laws over whole domains, and that a refused layout has none.
+// The inverse as a layout: its laws over whole domains, and that layouts which are refused have no inverse.
 #include "relayout/core/inverse.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 using test::each_index;
 using test::error_of;
 
-/// The row-major number of each index, by offset; empty where some offset from 0 to elements() - 1 has not exactly one
-/// index, or an index lies beyond, or there are indices of padding.
+/// By offset, the row-major number of its index. Empty unless each offset from 0 to elements() - 1 has exactly one
+/// index, no index lies beyond, and there is no padding.
 std::vector<int64_t> numbers_by_offset(const Layout& layout) {
   std::vector<int64_t> out(static_cast<std::size_t>(layout.elements()), -1);
   if (layout.padded()) return {};
@@ -32,14 +32,14 @@ std::vector<int64_t> numbers_by_offset(const Layout& layout) {
   return one_each ? out : std::vector<int64_t>{};
 }
 
-/// Checks the laws where there is an inverse, and that there is none where it is refused. Returns which.
+/// Checks the laws if there is an inverse; if it is refused, checks that there is none. Returns whether there is one.
 bool check(const Layout& layout, const std::string& what) {
   const auto numbers = numbers_by_offset(layout);
   const bool exists = layout.empty() || !numbers.empty();
   EXPECT_EQ(exists, layout.empty() || (layout.dense() && layout.offset_range().first == 0)) << what;
   if (!exists) {
     const Error error = error_of([&] { inverse_layout(layout); });
-    // A layout may have gaps as well as shared offsets; then either may be named.
+    // A layout may have both gaps and shared offsets. Then the error may name either.
     if (error.code() == ErrorCode::not_injective)
       EXPECT_FALSE(layout.injective()) << what;
     else

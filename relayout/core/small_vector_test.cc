@@ -31,7 +31,7 @@ TEST(SmallVector, HoldsWhatAVectorWould) {
     moved_to = std::move(values);
     EXPECT_EQ(list(moved_to), expected);
     EXPECT_TRUE(values.empty());
-    // What was moved from can be used again; copies do not share.
+    // A vector that was moved from can be used again, and copies do not share elements.
     values.push_back(5);
     EXPECT_EQ(list(values), std::vector{5});
     for (int& value : moved_to) value = -1;
@@ -43,7 +43,7 @@ TEST(SmallVector, HoldsWhatAVectorWould) {
 
 TEST(SmallVector, GrowsAndShrinks) {
   Few values = counting(4);
-  for (int i = 0; i < 3; ++i) values.push_back(values.front());  // its own element, as it grows
+  for (int i = 0; i < 3; ++i) values.push_back(values.front());  // the vector grows while its own element is added
   EXPECT_EQ(list(values), (std::vector{0, 1, 2, 3, 0, 0, 0}));
   EXPECT_EQ(*values.erase(values.begin() + 1), 2);
   erase_if(values, [](int v) { return v == 0; });

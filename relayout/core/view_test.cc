@@ -58,7 +58,7 @@ TEST(View, SliceEveryRange) {
             EXPECT_EQ(v.dim(1), (stop - start + step - 1) / step);
             expect_view(v, l, [&](const Dims& i) { return Dims{i[0], start + i[1] * step, i[2], i[3]}; });
             EXPECT_LE(v.span(), l.span()) << text;
-            // What the view calls padding is padding of the layout too.
+            // Padding of the view is padding of the layout, too.
             if (!v.empty() && v.padded()) {
               Dims index(4, 0);
               for (index[1] = v.dim(1); index[1] < v.capacity(1); ++index[1])
@@ -140,8 +140,8 @@ TEST(View, SplitAndMergeAreInverse) {
   EXPECT_EQ(code_of([&] { split(l, 1, {5, 5}); }), ErrorCode::invalid_argument);
 }
 
-// Every reshape of 2x3x4 (and of views of it) against PyTorch's rule, restated: some assignment of one stride a
-// new dim reproduces all offsets.
+// Compares every reshape of 2x3x4, and of views of it, with PyTorch's rule: it is a view if one stride for each new dim
+// can reproduce all offsets.
 TEST(View, ReshapeIsExactlyWhatStridesCanSay) {
   std::vector<Layout> layouts;
   for (const char* text : {"abc", "acb", "cba", "bac", "strides:24,8,2", "strides:12,4,1@3", "strides:0,4,1",

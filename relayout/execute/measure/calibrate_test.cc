@@ -1,5 +1,5 @@
-// The speeds of the machine: which are plausible, when they are measured again, and when they are kept. Measurements
-// are written down in the tests; no clock is read.
+// Tests which speeds are plausible, when they are measured again, and when they are kept. The tests state the measured
+// times; no clock is read.
 #include "relayout/execute/measure/calibrate.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr Calibration kGood = {.flops_per_us = 1e5,
                                .memory_bytes_per_us = 1e4,
                                .call_us = 0.5,
                                .step_us = 2};
-/// What a step takes was hidden by other work on the machine.
+/// Speeds without the time of a step, as if other work on the machine had hidden it.
 constexpr Calibration kWithoutStep = [] {
   Calibration out = kGood;
   out.step_us = 0;
@@ -40,7 +40,7 @@ void expect_equal(const Calibration& a, const Calibration& b) {
 
 class CalibrateTest : public MeasuredCostsTest {
  protected:
-  /// Calibrates by measurements that find these speeds, one after the other; the last one again and again.
+  /// Calibrates with measurements that find these speeds one after the other. The last one repeats.
   Calibrated calibrated(const std::vector<Calibration>& found, bool remeasure = false,
                         const graph::CostKey& environment = {1, 2}) {
     measured_ = 0;
@@ -52,7 +52,7 @@ class CalibrateTest : public MeasuredCostsTest {
         environment, {.file = file_, .remeasure = remeasure, .stopwatch = &stopwatch_});
   }
 
-  /// How long a measurement takes, and how many the last calibrated() made.
+  /// How long a measurement takes, and how many measurements the last call of calibrated() made.
   double measuring_us_ = 5e5;
   std::size_t measured_ = 0;
 };
@@ -67,7 +67,7 @@ TEST_F(CalibrateTest, SpeedsThatContradictEachOtherAreImplausible) {
       EXPECT_FALSE(plausible(bad));
     }
   }
-  // Copies within the second cache that are slower than those past the last one.
+  // Implausible: copies within the second cache are slower than those past the last one.
   Calibration slow = kGood;
   slow.near_bytes_per_us = 5e3;
   EXPECT_FALSE(plausible(slow));
@@ -82,7 +82,7 @@ TEST_F(CalibrateTest, SpeedsAreMeasuredOnce) {
   EXPECT_TRUE(second.remembered);
   EXPECT_EQ(measured_, 0u);
   expect_equal(second.speeds, kGood);
-  // In another environment, as with another number of threads, nothing is known yet.
+  // In another environment, for example with another number of threads, nothing is known yet.
   EXPECT_FALSE(calibrated({kGood}, false, {3, 4}).remembered);
 
   Calibration faster = kGood;
@@ -111,7 +111,7 @@ TEST_F(CalibrateTest, UnreliableSpeedsAreUsedAndNotKept) {
   EXPECT_TRUE(found.unreliable);
   expect_equal(found.speeds, kWithoutStep);
   EXPECT_FALSE(calibrated({kGood}).remembered);
-  // What was to be replaced is not found in the file either.
+  // The old speeds, which were to be replaced, are no longer in the file either.
   EXPECT_TRUE(calibrated({kGood}).remembered);
   EXPECT_TRUE(calibrated({kWithoutStep}, true).unreliable);
   EXPECT_FALSE(calibrated({kGood}).remembered);
@@ -143,10 +143,10 @@ TEST_F(CalibrateTest, AreGoodWithoutTheFile) {
   EXPECT_EQ(text, "something else");
 }
 
-// Every run takes equally long, whatever it does. So copies of more bytes are faster, and the chain of steps takes
-// less than its parts, which is implausible.
+// If every run takes equally long, whatever it does, copies of more bytes are faster and the chain of steps takes less
+// than its parts, which is implausible.
 TEST_F(CalibrateTest, SpeedsAreWorkOverTime) {
-  // So long that nothing is attempted twice.
+  // A run takes so long that no measurement is attempted twice.
   constexpr double kUs = kLongRunUs;
   runs_take(kUs);
   const Calibrated found = calibrate(*backend_, {.file = file_, .stopwatch = &stopwatch_});

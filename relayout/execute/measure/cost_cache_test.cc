@@ -1,4 +1,4 @@
-// The file of measured times: what is saved is found, what is no such file is left alone, and processes join theirs.
+// The file of measured times: saved times are found, other files are left alone, and processes join their times.
 #include "relayout/execute/measure/cost_cache.h"
 
 #include <gtest/gtest.h>
@@ -167,7 +167,7 @@ TEST_F(CostCacheTest, ProcessesJoinWhatTheyHave) {
         for (uint64_t i = 0; i < kSaves; ++i) {
           CostCache cache;
           cache.insert({p, i}, static_cast<double>(p));
-          // Long enough on a machine that is busy with other work.
+          // The time to wait for the lock suffices on a machine that is busy with other work.
           cache.save(file_, std::chrono::hours(1));
         }
         _exit(0);

@@ -1,5 +1,5 @@
-// Measured costs: what they are made of, remembered in a file, and good without one. Run times are written down in the
-// tests; no clock is read.
+// Measured costs: what they consist of, that they are remembered in a file, and that they are good without one. The
+// tests state the run times; no clock is read.
 #include "relayout/execute/measure/measured_costs.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST_F(MeasuredCostsTest, WhatCannotBeMadeIsImpossible) {
   EXPECT_EQ(costs->measured(), 1);
 }
 
-// After each run the destinations are read twice: a step that wrote past the caches makes the next one pay for it.
+// After each run the destinations are read twice. If the step wrote past the caches, the first reading takes longer.
 TEST_F(MeasuredCostsTest, AreTheShortestRunAndWhatTheNextStepFetches) {
   const Graph graph = relu({1, 16, 8, 8});
   const Implementation implementation = implementation_of(propagate(graph, *backend_), 0);
@@ -96,7 +96,7 @@ TEST_F(MeasuredCostsTest, AreTheShortestRunAndWhatTheNextStepFetches) {
                                                          : part == 1 ? 52.0
                                                                      : 30.0; }),
             397 + 22 + kStepUs);
-  // A second reading that takes longer than the first one saves nothing.
+  // If the second reading takes longer than the first, nothing is subtracted.
   EXPECT_EQ(cost([&](int64_t run, int64_t part) { return part == 0   ? run_us(run)
                                                          : part == 1 ? 30.0
                                                                      : 52.0; }),
@@ -120,7 +120,7 @@ TEST_F(MeasuredCostsTest, OfConcatsOfOneTensorAndOfIndices) {
   }
 }
 
-// A training step: backward nodes run with what their forward ones left.
+// In a training step, backward nodes run with what their forward nodes left.
 TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   test::SmallNet net;
   const Graph graph = net.graph;
@@ -135,7 +135,7 @@ TEST_F(MeasuredCostsTest, OfBackwardNodes) {
   EXPECT_GT(both, one);
 }
 
-// A plan's time is the sum of its primitives, its reorders, and a step for each of both.
+// A plan's time is the sum of its primitives and reorders, with a step's time added to each.
 TEST_F(MeasuredCostsTest, OfAPlanAreTheSumOfItsSteps) {
   Graph graph;
   const Dims dims{1, 16, 8, 8};
@@ -169,7 +169,7 @@ TEST_F(MeasuredCostsTest, ReplaceTheFilesTimesWhereThatIsAskedFor) {
   wrong.insert(graph::KeyMaker(environment).add(of.high).add(of.low).key(), 1e7);
   wrong.save(file_);
   EXPECT_EQ(cost(false), 1e7 + kStepUs);
-  // Every run takes as long as any other, so that nothing is left for a step.
+  // All runs take equally long, so that no time is left for a step.
   runs_take(kLongRunUs);
   EXPECT_EQ(cost(true), kLongRunUs);
   CostCache step;
@@ -208,7 +208,7 @@ TEST_F(MeasuredCostsTest, SayWhereTheFileCannotBeWritten) {
   predict(graph, propagate(graph, *backend_), *costs);
   EXPECT_EQ(test::code_of([&] { costs->save(); }), ErrorCode::io);
   ASSERT_TRUE(costs->file_error());
-  // It may be possible later.
+  // Once the lock is removed, saving may succeed.
   fs::remove(folder_ / ".costs.txt.lock");
   costs->save();
   EXPECT_FALSE(costs->file_error());

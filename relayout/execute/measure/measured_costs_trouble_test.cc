@@ -17,7 +17,7 @@ using graph::Graph;
 using graph::Implementation;
 using test::AlteredBackend;
 
-/// The costs of one relu, by a backend that a test alters.
+/// The costs of one relu with a backend that tests can change.
 class MeasuredCostsTrouble : public MeasuredCostsTest {
  protected:
   void SetUp() override {
@@ -92,12 +92,12 @@ TEST_F(MeasuredCostsTrouble, AttemptsEndWhenTimeIsUp) {
   altered_->after_run = [&](int) { stopwatch_.interrupt(6e6); };
   const auto costs = measured_costs(*altered_, options());
   EXPECT_EQ(cost(*costs), 6e6 + kRunUs + kStepUs);
-  // The second attempt takes all the time for further ones.
+  // The second attempt uses up the time for further ones.
   EXPECT_EQ(made, 2);
   EXPECT_EQ(costs->unreliable(), 1);
 }
 
-// Other work that lasts for all runs of one measurement may be over when this is repeated.
+// Other work that disturbs all runs of one measurement may be over when the measurement is repeated.
 TEST_F(MeasuredCostsTrouble, AreMeasuredTwiceAndTheSmallerTimeCounts) {
   bool busy = true;
   altered_->after_run = [&](int) { stopwatch_.pass(busy ? 1000 : 0); };
@@ -122,14 +122,14 @@ TEST_F(MeasuredCostsTrouble, AreMeasuredTwiceAndTheSmallerTimeCounts) {
   EXPECT_FALSE(costs->again());
 }
 
-// The chain of 48 small primitives is made first, and what each takes there is 2 us more than alone.
+// The chain of 48 small primitives is measured first. In it, each takes 2 us more than alone.
 TEST_F(MeasuredCostsTrouble, AStepIsWhatTheChainTakesLongerThanItsParts) {
   constexpr int kChain = 48;
   stopwatch_.takes = [](int64_t) { return 0.0; };
   altered_->after_run = [&](int number) { stopwatch_.pass(number < kChain ? 7 : 5); };
   const std::optional<double> step = measured_step_us(*altered_, stopwatch_);
   ASSERT_TRUE(step);
-  // Reorders, whose time is none here, are steps as well.
+  // Reorders are steps as well. Their time is zero here.
   EXPECT_LE(*step, 2);
   EXPECT_GT(*step, 0.5);
 }

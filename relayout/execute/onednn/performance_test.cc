@@ -1,5 +1,5 @@
-// What the backend says of how fast its implementations are: read from their names, and handed on by the backend that
-// remembers.
+// How fast the backend says that its implementations are, by their names; and that the remembering backend passes this
+// on.
 #include "relayout/execute/onednn/performance.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using graph::Performance;
 
 const Dims kDims{1, 32, 14, 14};
 
-/// An implementation of that name for a node with one source in the layout of that tag.
+/// The performance of an implementation with this name, for a node whose one source has the layout of this tag.
 Performance performance(Kind kind, const char* name, const char* tag = "nchw") {
   return performance_of({.kind = kind}, {.name = name, .src = {Format::parse(tag).bind(kDims)}});
 }
@@ -34,12 +34,12 @@ TEST(Performance, SharesAreThoseOfTheFamily) {
   expect(performance(Kind::convolution, "a name of a later version"), 0.5, 0.5);
   expect(performance(Kind::inner_product, "gemm:jit"), 0.8, 0.8);
   expect(performance(Kind::eltwise, "jit:avx512_core"), 0.3, 0.85);
-  // What was measured for one order of the channels counts for that order alone.
+  // Shares that were measured for one order of the channels count only for that order.
   expect(performance(Kind::pooling, "jit:avx512_core", "nchw"), 0.14, 0.18);
   expect(performance(Kind::pooling, "jit:avx512_core", "nhwc"), 0.26, 0.55);
   expect(performance(Kind::convolution, "jit:sse41", "nChw8c"), 0.3, 0.9);
   expect(performance(Kind::convolution, "jit:sse41", "nhwc"), 0.2, 0.9);
-  // This project's own kernels.
+  // These are this project's own kernels.
   expect(performance(Kind::shuffle, "relayout:reorder", "nhwc"), 1, 0.32);
   expect(performance(Kind::batch_normalization, "relayout:batch_normalization", "nChw16c"), 1, 0.4);
 }

@@ -1,5 +1,5 @@
-// The own batch normalization where its tiles and groups end: every implementation, in every pair of layouts, against
-// the reference. (Small shapes of every rank are among those of onednn/backend_test.cc.)
+// Compares this project's own batch normalization with the reference at the ends of its tiles and groups, for every
+// implementation and every pair of layouts. (onednn/backend_test.cc has small shapes of every rank.)
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ using graph::Kind;
 using graph::kNone;
 using graph::Pass;
 
-/// A forward node over random values of these dims, and the backward one behind it.
+/// A forward node over random values of these dims, and its backward node.
 struct Pair {
   Graph graph;
   NodeId forward = kNone, backward = kNone;
@@ -58,15 +58,15 @@ void check_ends(const std::vector<Dims>& shapes, int threads) {
   check.print();
 }
 
-// Tiles of 32, 256 and 4096 places, rows of 16 of them, groups of 16 channels.
+// The extents end tiles of 32, 256 and 4096 places, rows of 16 places and groups of 16 channels.
 TEST(OwnBatchNormalization, EndsOfTilesAndGroups) {
   check_ends({{2, 20, 17, 16}, {1, 1, 64, 65}, {3, 40, 1, 1}, {2, 16, 31}}, 1);
 }
 
-// Five groups, which go to both.
+// The two threads share five groups.
 TEST(OwnBatchNormalization, TwoThreads) { check_ends({{1, 70, 31, 17}}, 2); }
 
-/// The variance by the own kernel, of values in a layout, beside the reference's.
+/// Compares the variance that the own kernel computes for these values in a layout with the reference's.
 void expect_variance(const char* tag, const std::function<float(int64_t)>& value, double relative) {
   const Pair pair = pair_of({2, 20, 18, 20}, false, false);
   const auto backend = onednn_backend(1);
@@ -91,14 +91,14 @@ void expect_variance(const char* tag, const std::function<float(int64_t)>& value
   graph.outputs = {graph.node(0).dst[0], graph.node(0).dst[2]};
   const std::vector<graph::Values> inputs{values, values}, want = graph::evaluate(graph, inputs);
   reference_reorder({layout, DType::f32}, y.data(), {Layout::contiguous(dims), DType::f32}, plain.data());
-  // A float near 1000 is known to 3e-5; deviations are 0.29 and more.
+  // An f32 near 1000 is exact to 3e-5, and deviations are 0.29 and more.
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(plain[i], want[0][i], 5e-4) << tag << " " << i;
   for (std::size_t c = 0; c < variance.size(); ++c) {
     EXPECT_NEAR(variance[c], want[1][c], relative * want[1][c]) << tag << " " << c;
   }
 }
 
-// From sums of squares no digit of the variance would be left.
+// Plain sums of squares would lose all digits of the variance.
 TEST(OwnBatchNormalization, ChannelsFarFromZero) {
   Random random(2);
   for (const char* tag : {"nchw", "nhwc", "nChw16c"}) {
@@ -107,7 +107,7 @@ TEST(OwnBatchNormalization, ChannelsFarFromZero) {
   }
 }
 
-// The first element of each channel is a centre far from all others.
+// The kernel takes the first element of each channel as its first centre. Here it is far from all others.
 TEST(OwnBatchNormalization, ChannelsThatBeginWithAnOutlier) {
   Random random(3);
   for (const char* tag : {"nchw", "nhwc", "nChw16c"}) {

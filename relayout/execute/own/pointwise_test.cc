@@ -1,4 +1,4 @@
-// Own kernels of single elements and of pairs of them: every implementation, in many layouts, against the reference.
+// Compares own kernels of one or two elements with the reference: every implementation, in many layouts.
 #include <gtest/gtest.h>
 
 #include "tests/support/node_check.h"
@@ -38,7 +38,7 @@ class OwnKernels : public testing::Test {
 };
 
 TEST_F(OwnKernels, IntegersAreDividedTowardZero) {
-  // Every pair of some numbers of both signs, zero and the ends of the narrowest type among them.
+  // All pairs of some numbers of both signs are tried, with zero and the ends of the narrowest type among them.
   const graph::Values numbers = {-128, -127, -7, -2, -1, 0, 1, 2, 3, 127}, naturals = {0, 1, 2, 3, 7, 100, 254, 255};
   for (const DType dtype :
        {DType::s8, DType::s16, DType::s32, DType::s64, DType::u8, DType::u16, DType::u32, DType::u64}) {

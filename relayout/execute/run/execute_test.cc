@@ -135,7 +135,7 @@ TEST_P(Policies, ProfileAddsUp) {
   Model m = model(graph);
   const TensorDesc desc{Layout::contiguous({1, 64, 56, 56}), DType::f32};
   std::vector<float> in(static_cast<std::size_t>(desc.layout.elements()), 0.01F), out(in.size());
-  // What another process takes away between two steps is nobody's: the best of some runs.
+  // Time that another process takes between two steps belongs to no step, so the best of some runs is used.
   double best = 0;
   for (int repeat = 0; repeat < 20 && best < 0.95; ++repeat) {
     const Profile profile =

@@ -31,7 +31,7 @@ Layout in(const char* format, const Graph& graph, TensorId t) {
   return Format::parse(format).bind(graph.tensor(t).dims);
 }
 
-/// A plan in the making: tensors get copies in the order of their nodes.
+/// A plan in the making. Tensors get copies in the order of their nodes.
 class Planner {
  public:
   Planner(const Graph& graph, const graph::Backend& backend) : graph_(graph), backend_(backend) {
@@ -43,7 +43,7 @@ class Planner {
   }
 
   LayoutPlan plan;
-  /// By tensor: the copy that readers take.
+  /// By tensor: the copy that its readers read.
   std::map<TensorId, CopyId> copies;
 
   CopyId add(Copy copy) {
@@ -57,7 +57,8 @@ class Planner {
   CopyId reorder(TensorId t, const Layout& layout, CopyId view_of = kNone) {
     return copies[t] = add({.tensor = t, .layout = layout, .from = copies.at(t), .view_of = view_of});
   }
-  /// The implementations of a node with its sources as they are and this first destination.
+  /// The implementations of a node whose first destination has this layout and whose sources have the layouts of their
+  /// copies.
   std::vector<Implementation> implementations_of(NodeId id, const Layout& layout) const {
     const Node& node = graph_.node(id);
     std::vector<graph::LayoutRequest> src, dst = {layout};
@@ -67,7 +68,7 @@ class Planner {
     }
     return backend_.implementations(graph_, id, src, dst, nullptr);
   }
-  /// Runs a node into a copy of that layout, by the first implementation that is offered.
+  /// Plans a node whose destination is a new copy in that layout, by the first implementation that is offered.
   void node(NodeId id, const Layout& layout, CopyId view_of = kNone) {
     const std::vector<Implementation> found = implementations_of(id, layout);
     ASSERT_FALSE(found.empty()) << graph_.node(id).name;
@@ -90,7 +91,7 @@ class Planner {
       planned.dst.push_back(t == kNone ? kNone : copies.at(t));
     }
   }
-  /// A concat whose sources lie in its destination `dst` already.
+  /// Plans a concat whose sources lie in its destination `dst` already.
   void concat(NodeId id, CopyId dst) {
     const Node& node = graph_.node(id);
     graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
@@ -138,7 +139,7 @@ class InMemory : public testing::Test {
     return out;
   }
 
-  /// Twice on one thread, padding checked, and on two without checks.
+  /// Runs the plan twice on one thread, with padding checked, and on two threads without checks.
   void expect_equal(const Graph& graph, const LayoutPlan& plan, const std::vector<Values>& values,
                     const std::vector<Values>& want) {
     for (int threads : {1, 2}) {
@@ -169,7 +170,7 @@ class InMemory : public testing::Test {
   std::mt19937 rng_{3};
 };
 
-/// Every kind that has a destination like its first source, by every implementation in each layout.
+/// Runs every kind whose destination can take its first source's place, by every implementation in each layout.
 TEST_F(InMemory, NodesInPlaceEqualTheReference) {
   std::vector<std::pair<Kind, NodeAttributes>> cases;
   for (int a = 0; a < graph::kEltwiseCount; ++a) {
@@ -188,7 +189,7 @@ TEST_F(InMemory, NodesInPlaceEqualTheReference) {
       for (int64_t channels : {16, 19}) {
         Graph graph;
         const TensorId a = graph.input("a", {2, channels, 4, 5}), b = graph.input("b", {2, channels, 4, 5});
-        // Square roots and logarithms of what is positive.
+        // Makes the values positive, for square roots and logarithms.
         const TensorId x = graph.eltwise(a, {graph::EltwiseAlgorithm::linear, 0.4, 1});
         std::vector<TensorId> src = {x};
         if (kind == Kind::binary || kind == Kind::sum) src.push_back(b);
@@ -266,7 +267,7 @@ TEST_F(InMemory, NestedConcatsMoveNothing) {
         for (NodeId n : {Parts::kA, Parts::kB}) {
           const Layout part = net.part(Parts::kInner, static_cast<std::size_t>(n), inner);
           const TensorId t = net.graph.node(n).dst[0];
-          // Parts with gaps, those of several images or between channels, not every primitive can write.
+          // Not every primitive can write parts with gaps, which lie between images or between channels.
           if (!planner.implementations_of(n, part).empty()) {
             planner.node(n, part, inner_copy);
           } else {
@@ -292,7 +293,7 @@ TEST_F(InMemory, NestedConcatsMoveNothing) {
   EXPECT_EQ(runs, 16);
 }
 
-/// What comes out in the caller's memory is written there, though it is computed in place or in parts.
+/// Outputs reach the caller's memory, even if they are computed in place or in parts.
 TEST_F(InMemory, OutputsInOthersMemoryAreWrittenToTheCaller) {
   Graph graph;
   const TensorId x = graph.input("x", {1, 16, 6, 5});
@@ -340,7 +341,7 @@ TEST_F(InMemory, ANodeInPlaceSharesItsSourcesBuffer) {
   planner.node(6, in("nchw", graph, y));
   const LayoutPlan plan = planner.done();
   expect_equal(graph, plan);
-  // The input, one buffer for all, and the result.
+  // The buffers are the input, one for all nodes, and the result.
   EXPECT_EQ(Model(graph, plan, *backend_).memory().activations_unshared, 4 * (2 * 16 * 32 * 32 + 16));
 }
 

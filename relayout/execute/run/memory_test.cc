@@ -1,4 +1,4 @@
-// Placement of buffers: never two live ones on the same bytes, and as little as the lifetimes allow where that is
+// Placement of buffers: two that live at once never share bytes, and the peak is as low as possible where that is
 // known.
 #include "relayout/execute/run/memory.h"
 

@@ -36,7 +36,7 @@ class ModelsUnder : public testing::TestWithParam<Policy> {
 
 TEST_P(ModelsUnder, EqualTheReference) {
   for (const graph::ModelBuilder& each : graph::models()) {
-    // Channels that are no multiples of a block, on one thread; and some that are, on two.
+    // On one thread channels do not fill blocks, on two they do.
     for (int threads : {1, 2}) {
       const int64_t channels = 8 + 4 * threads;
       SCOPED_TRACE(std::string(each.name) + ", channels " + std::to_string(channels));
@@ -87,7 +87,7 @@ TEST_P(ModelsUnder, ATrainingStepLowersTheLoss) {
   inputs.emplace_back();
   double first = 0, last = 0;
   for (int step = 0; step < 50; ++step) {
-    // The gradient of the loss needs the probabilities: forward with any gradient first.
+    // The gradient of the loss needs the probabilities. So the first pass runs with any gradient.
     inputs.back().assign(static_cast<std::size_t>(test::SmallNet::kBatch * test::SmallNet::kClasses), 0);
     Values diff;
     last = test::SmallNet::cross_entropy(test::run_model(m, inputs)[0], diff);

@@ -12,7 +12,7 @@
 namespace relayout::execute {
 namespace {
 
-/// Of a process that has oneDNN on OpenMP.
+/// Tests of a process that has oneDNN on OpenMP; otherwise they are skipped.
 class OpenMpTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -52,7 +52,7 @@ TEST_F(OpenMpTest, ReordersAlike) {
 
 TEST_F(OpenMpTest, ScopesSetTheNumberOfThreadsAndGiveItBack) {
   const auto count = [] {
-    // A parallel region of as many threads as the setting says.
+    // Counts the threads of a parallel region of the size that is set.
     std::atomic<int> out = 0;
     run_options(0).pool->run(
         0, [](void* state, int, int threads) { *static_cast<std::atomic<int>*>(state) = threads; }, &out);

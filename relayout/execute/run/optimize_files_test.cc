@@ -1,5 +1,5 @@
-// The cheapest plans of models from .onnx files, run: what the float64 reference computes, with padding checked after
-// every step.
+// Runs the cheapest plans of models from .onnx files. They compute what the float64 reference does, and padding is
+// checked after every step.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ using graph::Graph;
 using graph::TensorId;
 using graph::Values;
 
-/// Where RELAYOUT_MODELS says where they are; with random weights, as files may have none.
+/// RELAYOUT_MODELS names the folder. Weights are random, because files may have none.
 TEST(OptimizeFiles, CheapestPlansEqualTheReference) {
   const char* folder = std::getenv("RELAYOUT_MODELS");
   if (folder == nullptr) GTEST_SKIP() << "set RELAYOUT_MODELS to a folder of .onnx files";

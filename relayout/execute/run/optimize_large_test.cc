@@ -51,7 +51,8 @@ TEST(OptimizeLarge, TwoThousandNodesHaveAProvenCheapestPlan) {
   ASSERT_EQ(graph.nodes.size(), 2000u);
   const graph::OptimalPlan best = graph::optimize(graph, *backend, *costs);
   EXPECT_TRUE(best.optimal);
-  // 400 blocks, all alike, of five nodes that ask a few questions each: not one of them is asked for every block.
+  // There are 400 equal blocks of five nodes, and each node needs a few questions. They are asked once, not for every
+  // block.
   EXPECT_LT(backend->asked(), 400);
   const int64_t asked = backend->asked();
   const graph::OptimalPlan again = graph::optimize(graph, *backend, *costs);

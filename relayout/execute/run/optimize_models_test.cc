@@ -1,5 +1,5 @@
-// The choices of the project's models, run: any assignment of them, and the cheapest ones, of inference and of
-// training, compute what the reference does.
+// Runs plans of the project's models, for inference and training: by any assignment of the choices, and the cheapest
+// ones. They compute what the reference does.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -63,14 +63,14 @@ TEST_F(OptimizeModels, CheapestPlansOfModelsRun) {
         graph::Costs& costs = seed == 0 ? static_cast<graph::Costs&>(bytes) : random;
         const graph::OptimalPlan best = graph::optimize(graph, *backend_, costs);
         EXPECT_TRUE(best.optimal);
-        // What the problem says is what the plan costs, but for the little that keeps needless reorders of constants
-        // out.
+        // The plan costs what the solver's problem says, except for the tiny cost that keeps out needless reorders of
+        // constants.
         EXPECT_NEAR(graph::predict(graph, best.plan, costs).total(), best.cost_us, 1e-3);
         expect_equal(graph, best.plan, inputs, want, 1e-4, seed % 2 == 0 ? 2 : 1);
         if (seed != 0) continue;
         Counts counts;
         counts.add(graph, best.plan);
-        // By bytes nothing is moved that need not be.
+        // If costs are bytes, nothing is moved without need.
         if (options.batch == 1) {
           EXPECT_EQ(counts.concats, counts.concats_in_place);
           if (each.name == "inception" || each.name == "densenet" || each.name == "mobilenet_v2") {
@@ -88,11 +88,12 @@ TEST_F(OptimizeModels, CheapestPlansOfModelsRun) {
 
 TEST_F(OptimizeModels, CheapestPlansOfTrainingRun) {
   for (const graph::ModelBuilder& each : graph::models()) {
-    // Recurrent cells' gradients are in the random graphs. Of DenseNet some value is so near zero that f32 takes it for
-    // the other side of a relu than f64, in any layout.
+    // Gradients of recurrent cells are tested by the random graphs. In DenseNet some value is so close to zero that
+    // relu gives another result in f32 than in f64, in any layout.
     if (each.name == "lstm" || each.name == "densenet") continue;
     SCOPED_TRACE(std::string(each.name));
-    // Of 32, the last stage of ShuffleNet has one place: to normalize two values takes their rounding for a sign.
+    // With images of 32 pixels, ShuffleNet's last stage has one pixel. Normalizing the two values of a batch would then
+    // turn their rounding errors into results.
     const int64_t image = each.name == "shufflenet" ? 64 : 32;
     Graph graph = each.build({.batch = 2, .image = image, .channels = 8, .pass = graph::Pass::forward_training});
     std::vector<Values> inputs = test::random_inputs(graph, 5);

@@ -1,4 +1,4 @@
-// The cheapest plans of whole models against an integer program of the same choices, which cbc solves.
+// Compares the cheapest plans of whole models with an integer program of the same choices, which cbc solves.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ class OptimizeProgram : public testing::Test {
   void SetUp() override {
     if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
     backend_ = onednn_backend(1);
-    // Of a machine of some speed, so that the problems are the same each time.
+    // The speeds are those of a made-up machine, so that the problems are the same each time.
     costs_ = graph::analytic_costs({.flops_per_us = 50000,
                                     .near_bytes_per_us = 50000,
                                     .cache_bytes_per_us = 25000,
@@ -37,7 +37,7 @@ class OptimizeProgram : public testing::Test {
     compare_problem(model);
   }
 
-  /// Forward and backward, of all weights.
+  /// Compares the training step with the gradients of all weights.
   void compare_training(const std::string& name, Graph model) {
     SCOPED_TRACE(name + ", training");
     graph::prune(model);

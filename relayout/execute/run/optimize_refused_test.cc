@@ -1,4 +1,4 @@
-// Plans for a backend that refuses layouts which parts of concats come to have.
+// Plans for a backend that refuses layouts that parts of concats have.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -20,7 +20,7 @@ using graph::NodeId;
 using graph::TensorId;
 using graph::Values;
 
-/// Another backend's implementations, except those with destinations that begin within memory.
+/// Another backend's implementations, except those with a destination that does not begin at offset 0.
 class WritesFromZero : public graph::Backend {
  public:
   explicit WritesFromZero(const graph::Backend& backend) : backend_(backend) {}

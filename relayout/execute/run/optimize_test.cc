@@ -1,5 +1,5 @@
-// The choices of random graphs, run: whatever assignment of them is planned computes what the reference does, with
-// padding checked after every step.
+// Runs plans of random graphs. Whatever assignment of the choices is planned, the plan computes what the reference
+// does, and padding is checked after every step.
 #include "relayout/graph/optimize/optimize.h"
 
 #include <gtest/gtest.h>
@@ -23,9 +23,10 @@ using graph::TensorId;
 using graph::Values;
 using solve::Assignment;
 
-/// Some random graphs, and those that have once shown a fault: a view of padded blocks is read that begins within
-/// memory, a destination would follow a source that repeats, resampling goes backward in its forward one's layouts,
-/// PReLU reads padded blocks and a view of them, LRN and PReLU go backward over views that begin within memory.
+/// Seeds of random graphs: the first ones, and those that once showed a fault. Their graphs have a view of padded
+/// blocks that begins within memory, a destination that would follow a repeating source, resampling that goes backward
+/// in its forward layouts, PReLU over padded blocks and a view of them, and LRN and PReLU backward over views that
+/// begin within memory.
 std::vector<unsigned> seeds() {
   std::vector<unsigned> out(60);
   std::iota(out.begin(), out.end(), 0U);
@@ -33,7 +34,7 @@ std::vector<unsigned> seeds() {
   return out;
 }
 
-/// A random graph with its gradients, and what it gives.
+/// A random graph with its gradients, and its outputs by the reference.
 struct RandomCase {
   Graph graph;
   std::vector<Values> values, want;
@@ -70,7 +71,7 @@ TEST_F(Optimize, AnyAssignmentOfRandomGraphsAndTheirGradientsRuns) {
   std::cout << counts_ << "\n";
 }
 
-/// Costs by chance drive plans into layouts that nothing else would choose.
+/// Random costs drive plans into layouts that nothing else would choose.
 TEST_F(Optimize, CheapestPlansOfRandomGraphsRun) {
   for (const unsigned seed : seeds()) {
     if (HasFailure()) break;
@@ -114,7 +115,7 @@ TEST_F(Optimize, BackwardShufflesStayInLayoutsOfTheirOwn) {
   }
 }
 
-/// conv -> conv in nhwc at will, whose result must be nchw.
+/// Two convolutions; the output must be nchw.
 TEST_F(Optimize, ReordersAreExplainedAndTensorsFixed) {
   Graph graph;
   std::mt19937 rng(3);

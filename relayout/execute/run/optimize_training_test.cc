@@ -29,13 +29,14 @@ class OptimizeTraining : public testing::Test {
     backend_ = onednn_backend(1);
   }
 
-  /// Of the forward pass: few reorders, no slow primitive, and cheaper than every policy by a tenth at least.
+  /// The plan of the forward pass has few reorders and no slow primitive, and costs at least a tenth less than every
+  /// policy's.
   void check_forward(Graph graph) {
     graph::simplify(graph);
     for (const auto* list : {&graph.inputs, &graph.outputs}) {
       for (TensorId t : *list) graph.tensor(t).layout = Layout::contiguous(graph.tensor(t).dims);
     }
-    // Of a Zen 4 core.
+    // The speeds are those of a Zen 4 core.
     const auto costs = graph::analytic_costs({.flops_per_us = 100000,
                                               .near_bytes_per_us = 90000,
                                               .cache_bytes_per_us = 45000,

@@ -1,4 +1,4 @@
-// Memory to time plans with: in the plan's layouts, padding zero, whole numbers no larger than 1.
+// Memory to time plans with: layouts are the plan's, padding is zero, and integers are at most 1.
 #include "relayout/execute/run/plan_tensors.h"
 
 #include <gtest/gtest.h>

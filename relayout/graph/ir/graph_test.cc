@@ -1,4 +1,4 @@
-// The builder: names, layouts that are fixed, constants, and what is refused.
+// Building graphs: names, fixed layouts, constants, and what is refused.
 #include "relayout/graph/ir/graph.h"
 
 #include <gtest/gtest.h>

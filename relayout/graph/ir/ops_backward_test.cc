@@ -19,14 +19,14 @@ struct Training {
   bool coin() { return extent(2) == 1; }
   TensorId input(const Dims& dims) { return graph.input("t", dims, dtype); }
   TensorId maybe(const Dims& dims) { return coin() ? input(dims) : kNone; }
-  /// A gradient of a tensor.
+  /// Adds an input with the dims of a tensor, as its gradient.
   TensorId like(TensorId id) { return id == kNone ? kNone : input(graph.tensor(id).dims); }
 
   std::vector<TensorId> forward(Kind kind, NodeAttributes attributes, std::vector<TensorId> src, int dsts = 0) {
     return graph.add({.kind = kind, .pass = Pass::forward_training, .attributes = attributes, .src = src}, dsts);
   }
 
-  /// Adds the backward node of the last forward one, and expects destinations like these tensors.
+  /// Adds a backward node of the last forward node, and expects its destinations to have the dims of these tensors.
   void expect_backward(Pass pass, const std::vector<TensorId>& src, const std::vector<TensorId>& like) {
     const NodeId hint = static_cast<NodeId>(graph.nodes.size()) - 1;
     const Node& of = graph.node(hint);
@@ -43,7 +43,7 @@ struct Training {
     expect_refused(pass, src);
   }
 
-  /// A source of other dims than forward is refused, whichever it is.
+  /// Expects that each source is refused if its dims differ from the forward operand's.
   void expect_refused(Pass pass, const std::vector<TensorId>& src) {
     const NodeId hint = static_cast<NodeId>(graph.nodes.size()) - 1;
     const Node& of = graph.node(hint);

@@ -1,4 +1,4 @@
-// Ops: each refusal once; what it names, and its code.
+// Refused nodes: each reason once, with the operand that the error names and its code.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -249,7 +249,7 @@ TEST(OpsErrors, Shapes) {
   });
 }
 
-/// Numbers at which arithmetic breaks, and some that fit.
+/// Draws numbers at which arithmetic overflows, and some that fit.
 struct Extremes {
   std::mt19937 engine;
 
@@ -280,7 +280,7 @@ struct Extremes {
     return out;
   }
   Dims list() { return list(std::max(small(), 0)); }
-  /// Dims of an operand: huge only where they are empty.
+  /// Dims of an operand. Huge extents stand only beside a 0, so that no memory is needed.
   Dims dims(int rank) {
     Dims out;
     const bool empty = small() == 0;

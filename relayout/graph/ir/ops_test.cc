@@ -136,7 +136,7 @@ TEST(Ops, Shapes) {
   EXPECT_EQ(g.tensor(g.add(Kind::gather, GatherAttributes{1}, {data, at})[0]).dims, (Dims{2, 5, 6, 4}));
 }
 
-/// Places of a window by trying all.
+/// The number of places of a window, found by trying each.
 int64_t counted_places(int64_t extent, int64_t kernel, int64_t stride, int64_t dilation, int64_t pads) {
   int64_t count = 0;
   for (int64_t first = 0; first + (kernel - 1) * dilation < extent + pads; first += stride) ++count;
@@ -162,7 +162,7 @@ TEST(Ops, WindowsAreCountedAndDeconvolutionGoesBack) {
     }
     ++fitting;
     ASSERT_EQ(shapes(c, Kind::convolution, a), (Shapes{{1, 3, places}}));
-    // What the stride leaves over at the end is the output padding of the way back.
+    // The elements that the stride leaves over at the end are the output padding of the inverse.
     ConvolutionAttributes back = a;
     back.output_padding = {extent - ((places - 1) * stride + (kernel - 1) * dilation + 1 - begin - end)};
     ASSERT_GE(back.output_padding[0], 0);

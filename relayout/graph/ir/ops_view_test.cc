@@ -1,5 +1,5 @@
-// Views: for random shapes, layouts and attributes, what lies where a view says equals the reference of the operation,
-// and the padding of a view holds zero where that of its source does.
+// Views of random shapes, layouts and attributes: the elements that a view sees are those of the reference, and padding
+// of the view is zero if that of its source is.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Random {
   }
 };
 
-/// Digits of a random permutation with up to three blocks, gaps between and sometimes a dim reversed.
+/// A layout whose digits are randomly ordered, with up to three blocks, gaps in between, and sometimes a reversed dim.
 Layout random_layout(Random& random, const Dims& dims) {
   std::vector<int> order(static_cast<std::size_t>(dims.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -109,7 +109,7 @@ NodeAttributes random_attributes(Random& random, Kind kind, const Dims& dims) {
   return BroadcastAttributes{out};
 }
 
-/// Whether offsets of one dim are those of digits that fill their capacity.
+/// Whether these offsets of one dim can be written by digits that fill their capacity.
 bool has_digits(std::span<const int64_t> offsets) {
   if (offsets.size() <= 2) return true;
   for (std::size_t inner = 2; inner <= offsets.size(); ++inner) {
@@ -126,7 +126,7 @@ bool has_digits(std::span<const int64_t> offsets) {
   return false;
 }
 
-/// Whether some layout without padding has these offsets, in row-major order: a search that knows nothing of views.
+/// Whether some layout without padding has these offsets, in row-major order. The search knows nothing of views.
 bool is_layout(const std::vector<int64_t>& offsets, const Dims& dims) {
   const Dims row_major = Layout::contiguous(dims).outer_strides();
   bool out = true;
@@ -136,7 +136,7 @@ bool is_layout(const std::vector<int64_t>& offsets, const Dims& dims) {
     out = out && has_digits(along);
   }
   std::size_t at = 0;
-  test::each_index(dims, [&](const Dims& i) {  // each dim adds an offset of its own
+  test::each_index(dims, [&](const Dims& i) {  // each dim must add an offset of its own
     int64_t sum = offsets[0];
     for (int d = 0; d < dims.size(); ++d) sum += offsets[static_cast<std::size_t>(i[d] * row_major[d])] - offsets[0];
     out = out && sum == offsets[at++];
@@ -188,7 +188,7 @@ void check_random(Random& random, Kind kind, Counts* counts) {
     test::each_index(dims, [&](const Dims& i) { offsets.push_back(layout.offset(i)); });
     for (double value : expected) result.push_back(offsets[static_cast<std::size_t>(value) - 1]);
     const Dims& made = g.tensor(g.nodes[0].dst[0]).dims;
-    // Two places of blocks are one digit of any stride, which slice does not try.
+    // Two indices can always be written as one digit. slice() does not try that.
     const bool pair = kind == Kind::slice && std::find(made.begin(), made.end(), 2) != made.end();
     if (!pair && is_layout(result, made)) ++counts->missed;
   }
@@ -207,7 +207,7 @@ TEST(OpsView, ValuesThroughAViewAreThoseOfTheReference) {
     const bool always = kind == Kind::transpose || kind == Kind::broadcast;
     EXPECT_GT(count.views, 9000);
     EXPECT_EQ(count.copies == 0, always);
-    // slice() gives up some that start inside one block and end in another, or step over blocks unevenly.
+    // slice() does not find some views that start in one block and end in another, or that step unevenly over blocks.
     EXPECT_LE(count.missed, kind == Kind::slice ? 20 : 0);
   }
 }

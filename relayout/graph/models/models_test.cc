@@ -49,7 +49,7 @@ TEST(Models, OutputsAndTheirDims) {
   EXPECT_EQ(dims_of(inception(options)), (std::vector<Dims>{{2, 5}}));
   EXPECT_EQ(dims_of(lstm(options)), (std::vector<Dims>{{2, 5}}));
   EXPECT_EQ(dims_of(small_cnn(options)), (std::vector<Dims>{{2, 5}}));
-  // Odd extents are restored after having been halved.
+  // Upsampling restores odd extents that were halved.
   EXPECT_EQ(dims_of(unet({.image = 45})), (std::vector<Dims>{{1, 10, 45, 45}}));
 }
 

@@ -34,7 +34,7 @@ TEST(OnnxAttributes, EachInItsOpsetsAlone) {
   const auto shape = [](int64_t opset) { return one("Shape", {2, 3}, {{"start", int64_t{1}}}, opset); };
   EXPECT_EQ(code(shape(14)), ErrorCode::corrupt);
   EXPECT_EQ(run(shape(15), {counted(6)})[0], Values{3});
-  // A prefix of an attribute's name is none.
+  // A prefix of an attribute's name is not that attribute.
   EXPECT_EQ(code(one("Softmax", {2}, {{"axi", int64_t{0}}})), ErrorCode::corrupt);
   EXPECT_EQ(code(one("Softmax", {2}, {{"", int64_t{0}}})), ErrorCode::corrupt);
 }

@@ -1,5 +1,5 @@
-// ONNX models that are wrong: cycles, names, dims and data that contradict each other, data elsewhere, bytes that are
-// no model. Each is an error with its code, before anything is allocated by it.
+// Wrong ONNX models: cycles, names, dims and data that contradict each other, data in other files, bytes that are no
+// model. Each is an error with its code, before anything is allocated for it.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -92,7 +92,7 @@ TEST(OnnxBad, DimsThatAreHugeOrNegative) {
   EXPECT_EQ(code(Net().input("x", {kHuge, 4}).node("Relu", {"x"}, {"y"}).output("y")), ErrorCode::overflow);
   EXPECT_EQ(code(Net().input("x", {2, -5}).node("Relu", {"x"}, {"y"}).output("y")), ErrorCode::unsupported);
   EXPECT_EQ(code(Net().input("x", Integers(13, 1)).node("Relu", {"x"}, {"y"}).output("y")), ErrorCode::limit);
-  // Constants that a small file asks for.
+  // Small files can ask for huge constants.
   for (const Integers& shape : {Integers{int64_t{1} << 40}, Integers{kHuge, 4}}) {
     Net net;
     net.input("x", {1}).integers("s", shape).node("ConstantOfShape", {"s"}, {"c"}).node("Add", {"x", "c"}, {"y"});
@@ -152,8 +152,8 @@ TEST(OnnxBad, WhatIsNotRead) {
 }
 
 TEST(OnnxBad, NestedGraphsDoNotRecurse) {
-  // Built from the inside, as bytes: each level is an attribute holding a graph with one node. Field numbers are those
-  // of onnx.proto: GraphProto.node 1, NodeProto.attribute 5, AttributeProto.g 6.
+  // The bytes are built from the innermost level outwards. Each level is an attribute with a graph of one node. Field
+  // numbers are those of onnx.proto: GraphProto.node 1, NodeProto.attribute 5, AttributeProto.g 6.
   const auto field = [](int number, const std::string& content) {
     std::string out(1, static_cast<char>(number << 3 | 2));
     for (std::size_t size = content.size();; size >>= 7) {

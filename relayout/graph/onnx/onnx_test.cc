@@ -74,12 +74,12 @@ TEST(OnnxBarrier, UnknownOperatorsWarnAndCannotRun) {
   EXPECT_NE(model.warnings[0].find("Frobnicate\\x07"), std::string::npos);
   EXPECT_EQ(code_of([&] { run(model, {{1, 2, 3}}); }), ErrorCode::unsupported);
 
-  // Without stated dims: as the source's. A foreign domain's Relu is not ONNX's.
+  // If no dims are stated, they are the source's. A foreign domain's Relu is not ONNX's.
   Net foreign = relu();
   foreign.graph().mutable_node(0)->set_domain("com.example");
   EXPECT_EQ(kinds(import(foreign).graph), std::vector{Kind::barrier});
   EXPECT_EQ(dims_of(import(foreign)), (Dims{1, 2}));
-  // The type of several destinations is the stated one.
+  // If several destinations have stated types, each has its own.
   Net two;
   two.input("x", {4}).node("TopK", {"x"}, {"v", "i"}).value("v", {2}).value("i", {2}, ::onnx::TensorProto::INT64);
   two.output("v").output("i");
@@ -215,7 +215,7 @@ std::filesystem::path model_folder() {
   return given != nullptr ? given : RELAYOUT_MODELS;
 }
 
-/// Models of other people's, where RELAYOUT_MODELS says where they are.
+/// Imports the models of the folder that RELAYOUT_MODELS names.
 TEST(OnnxModels, OfAFolderImportAtBatchOneAndEight) {
   const std::filesystem::path folder = model_folder();
   if (folder.empty()) GTEST_SKIP() << "set RELAYOUT_MODELS to a folder of .onnx files";
@@ -229,7 +229,7 @@ TEST(OnnxModels, OfAFolderImportAtBatchOneAndEight) {
       EXPECT_TRUE(model.warnings.empty()) << model.warnings.front();
       EXPECT_EQ(model.graph.inputs.size(), 1u);
       EXPECT_EQ(dims_of(model)[0], batch);
-      // What reshapes a constant batch would have left behind.
+      // No dim may keep a constant batch of the file.
       for (const Tensor& tensor : model.graph.tensors) {
         if (!tensor.constant()) {
           EXPECT_EQ(tensor.dims[0], batch) << tensor.name;
@@ -241,8 +241,8 @@ TEST(OnnxModels, OfAFolderImportAtBatchOneAndEight) {
   EXPECT_GT(count, 0);
 }
 
-/// A batch of two gives what its images give one by one, where reshapes, states and shuffles follow the batch. For
-/// models that the reference runs in seconds.
+/// A batch of two gives what its images give one by one, which shows that reshapes, states and shuffles follow the
+/// batch. Only models that the reference runs in seconds are tried.
 TEST(OnnxModels, ABatchIsItsImages) {
   const std::filesystem::path folder = model_folder();
   if (folder.empty()) GTEST_SKIP() << "set RELAYOUT_MODELS to a folder of .onnx files";
@@ -261,7 +261,7 @@ TEST(OnnxModels, ABatchIsItsImages) {
     Values expected = evaluate(one, std::vector<Values>{first})[0];
     const Values rest = evaluate(one, std::vector<Values>{second})[0];
     EXPECT_NE(expected, rest);
-    // A softmax that has decided would hide what came before it.
+    // If one class had all the probability, the softmax would hide errors before it.
     EXPECT_LT(*std::max_element(rest.begin(), rest.end()), 0.9);
     expected.insert(expected.end(), rest.begin(), rest.end());
     expect_near(evaluate(two, std::vector<Values>{both})[0], expected, 1e-9);

@@ -67,7 +67,7 @@ TEST(OnnxErf, ErfAndSign) {
   expect_near(run(constant, {{0, 0}})[0], {std::erf(0.5), std::erf(2)});
 }
 
-/// x / sqrt(2), erf and + 1 under the name "u".
+/// Adds x / sqrt(2), erf and + 1; the result is called "u".
 Net gelu_head() {
   Net net;
   net.input("x", {2, 3}).constant("root", {}, {std::sqrt(2.0)}).constant("one", {}, {1}).constant("half", {}, {0.5});
@@ -106,15 +106,15 @@ TEST(OnnxGelu, WhatIsNearlyOneStays) {
     return model.graph.nodes.size();
   };
   EXPECT_EQ(nodes(gelu_head().constant("quarter", {}, {0.25}), "quarter"), 5u);
-  // Another x beside erf.
+  // The factor beside erf is another tensor than x.
   Net other = gelu_head();
   other.input("z", {2, 3}).node("Mul", {"z", "u"}, {"a"}).node("Mul", {"a", "half"}, {"y"}).output("y");
   EXPECT_EQ(import(other).graph.nodes.size(), 5u);
-  // x twice.
+  // x is a factor twice.
   Net twice = gelu_head();
   twice.node("Mul", {"x", "u"}, {"a"}).node("Mul", {"a", "x"}, {"b"}).node("Mul", {"b", "half"}, {"y"}).output("y");
   EXPECT_EQ(import(twice).graph.nodes.size(), 6u);
-  // What others read stays beside it.
+  // Nodes that others read stay in the graph.
   Net read = gelu_head();
   read.node("Mul", {"x", "u"}, {"a"}).node("Mul", {"a", "half"}, {"y"}).output("y").output("e");
   EXPECT_EQ(import(read).graph.nodes.size(), 3u);
@@ -197,7 +197,7 @@ TEST(OnnxPrelu, SlopesOfSeveralDims) {
 }
 
 TEST(OnnxSpaceToDepth, BothOrders) {
-  // Channel c, place (y, x) of blocks: value 100 c + 10 y + x.
+  // Channel c has the value 100 c + 10 y + x at (y, x) of the blocks.
   Values x;
   for (int c = 0; c < 2; ++c) {
     for (int i = 0; i < 4; ++i) x.push_back(100 * c + 10 * (i / 2) + i % 2);

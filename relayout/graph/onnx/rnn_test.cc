@@ -216,7 +216,7 @@ TEST(OnnxRnn, StatesOfABatchOfOneRepeat) {
   Case test{"LSTM", "forward", true, true};
   Operands in = operands_of(test);
   Net net = net_of(test, in);
-  // The file's batch is the first dim, the steps; states are of one entry.
+  // The file's batch is the first dim, which here are the steps. States have a batch of one.
   for (auto& tensor : *net.graph().mutable_initializer()) {
     if (tensor.name() != "h" && tensor.name() != "c") continue;
     tensor.set_dims(1, 1);

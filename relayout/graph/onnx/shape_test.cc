@@ -128,7 +128,7 @@ TEST(OnnxMove, ConcatTransposeExpandGather) {
 }
 
 TEST(OnnxMove, SpaceAndDepth) {
-  // The specification's example of DepthToSpace, two images' worth smaller: 8 channels of 1 x 2.
+  // The specification's example of DepthToSpace, but smaller: 8 channels of 1 x 2.
   const Values x = counted(16, 0);
   const Values dcr = run(one("DepthToSpace", {1, 8, 1, 2}, {{"blocksize", int64_t{2}}}), {x})[0];
   EXPECT_EQ(dcr, (Values{0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15}));
@@ -147,12 +147,12 @@ TEST(OnnxMove, ChannelShuffleIsOneNode) {
   ASSERT_EQ(kinds(model.graph), std::vector{Kind::shuffle});
   EXPECT_EQ(model.graph.nodes[0].as<ShuffleAttributes>().groups, 2);
   EXPECT_EQ(run(model, {counted(12)})[0], (Values{1, 2, 7, 8, 3, 4, 9, 10, 5, 6, 11, 12}));
-  // For a batch of 3 the constant shapes follow.
+  // For a batch of 3, the constant shapes change with it.
   EXPECT_EQ(kinds(import(net, {.batch = 3}).graph), std::vector{Kind::shuffle});
 }
 
 TEST(OnnxFold, ShapeArithmeticLeavesNoNodes) {
-  // view(x.size(0), x.size(1) * x.size(2), -1), as exporters write it.
+  // Exporters write view(x.size(0), x.size(1) * x.size(2), -1) like this.
   Net net;
   net.input("x", {2, 3, 4, 5}).integers("zero", {}, {0}).integers("one", {}, {1}).integers("two", {}, {2});
   net.integers("last", {-1}).integers("axes", {0});
@@ -229,9 +229,9 @@ TEST(OnnxBatch, TakesThePlaceOfTheFilesInReshapes) {
   EXPECT_EQ(dims_of(import(reshape({1, 6, 2, 2}, {1, 2, 3, 2, 2}), {.batch = 8})), (Dims{8, 2, 3, 2, 2}));
   EXPECT_EQ(dims_of(import(reshape({1, 6, 2, 2}, {1, -1}), {.batch = 8})), (Dims{8, 24}));
   EXPECT_EQ(dims_of(import(reshape({2, 6}, {2, -1, 3}), {.batch = 5})), (Dims{5, 2, 3}));
-  // Several rows an image.
+  // Each image has several rows.
   EXPECT_EQ(dims_of(import(reshape({2, 6}, {4, 3}), {.batch = 5})), (Dims{10, 3}));
-  // Here -1 is the batch, and 1 is not.
+  // Here -1 is the batch, and the first 1 is not.
   EXPECT_EQ(dims_of(import(reshape({1, 6}, {1, -1, 6}), {.batch = 8})), (Dims{1, 8, 6}));
   EXPECT_EQ(dims_of(import(reshape({1, 6}, {-1, 3}), {.batch = 8})), (Dims{16, 3}));
   EXPECT_EQ(dims_of(import(reshape({1, 6}, {0, 3, 2}), {.batch = 8})), (Dims{8, 3, 2}));

@@ -52,7 +52,7 @@ TEST(OnnxConvTranspose, ChannelsStridesAndOutputShape) {
   shaped.input("x", {1, 1, 3}).constant("w", {1, 1, 3}, {1, 1, 1});
   shaped.node("ConvTranspose", {"x", "w"}, {"y"}, {{"strides", Integers{2}}, {"output_shape", Integers{6}}});
   shaped.output("y");
-  // The whole is 1 1 3 2 5 3 3; one place goes, at the beginning unless SAME_UPPER says else.
+  // The whole result is 1 1 3 2 5 3 3. One element is cut off: the first, or the last with SAME_UPPER.
   expect_near(run(shaped, {counted(3)})[0], {1, 3, 2, 5, 3, 3});
 }
 
@@ -64,7 +64,7 @@ TEST(OnnxConvTranspose, GroupsAreSeparate) {
 }
 
 TEST(OnnxPool, CeilModeAndPadding) {
-  // 5 places, kernel 2, stride 2: floor leaves the last out, ceil takes it alone.
+  // 5 elements, kernel 2, stride 2: rounding down leaves the last one out; rounding up makes a window of it alone.
   const std::vector<Attribute> floor = {{"kernel_shape", Integers{2}}, {"strides", Integers{2}}};
   std::vector<Attribute> ceil = floor;
   ceil.push_back({"ceil_mode", int64_t{1}});
@@ -73,7 +73,7 @@ TEST(OnnxPool, CeilModeAndPadding) {
   expect_near(run(one("AveragePool", {1, 1, 5}, ceil), {counted(5)})[0], {1.5, 3.5, 5});
   ceil.push_back({"count_include_pad", int64_t{1}});
   EXPECT_EQ(kinds(import(one("AveragePool", {1, 1, 5}, ceil)).graph), std::vector{Kind::barrier});
-  // A window that would start in the padding is none: 4 places and a pad at each end, stride 3.
+  // A window that would start in the padding at the end is left out: 4 elements, a pad at each end, stride 3.
   expect_near(run(one("MaxPool", {1, 1, 4},
                       {{"kernel_shape", Integers{1}},
                        {"strides", Integers{5}},

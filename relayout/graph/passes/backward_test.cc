@@ -100,7 +100,7 @@ TEST(Backward, OnlyWhatIsAskedFor) {
   const TensorId unused = net.graph.input("unused", {2});
   const TensorId wrt[] = {bias, unused, bias};
   const Gradients g = append_backward(net.graph, wrt);
-  // The gradient of the last layer's bias needs those of the softmax and the inner product only.
+  // The gradient of the last layer's bias needs only those of the softmax and the inner product.
   EXPECT_EQ(net.graph.nodes.size(), before + 2);
   EXPECT_EQ(net.graph.node(static_cast<int>(before) + 1).hint, static_cast<int>(before) - 2);
   EXPECT_EQ(g.of[1], kNone);
@@ -195,7 +195,7 @@ TEST(Backward, ATrainingStepHasItsWeightsAsInputs) {
   graph.constant("unused", {7}, std::vector<float>(7, 1));
   graph.output(graph.convolution(x, w));
   const Gradients gradients = append_training(graph);
-  // x, w and the gradient of the result; the result and the gradient of w.
+  // The inputs are x, w and the gradient of the result; the outputs are the result and the gradient of w.
   ASSERT_EQ(graph.inputs.size(), 3U);
   ASSERT_EQ(graph.outputs.size(), 2U);
   EXPECT_EQ(graph.tensor(graph.inputs[1]).name, "w");

@@ -13,7 +13,7 @@ namespace {
 using test::Nodes;
 using test::random_values;
 
-/// A backward node, and the tensor that each of its destinations is the gradient of.
+/// A backward node, and for each of its destinations the tensor of which it is the gradient.
 struct Backward {
   Node node;
   std::vector<TensorId> of;
@@ -21,7 +21,7 @@ struct Backward {
 
 class ReferenceGradient : public testing::Test {
  protected:
-  /// Counts what was checked.
+  /// Prints how many gradients were checked.
   void TearDown() override {
     std::printf("%lld derivatives of %d cases\n", static_cast<long long>(derivatives_), cases_);
     RecordProperty("derivatives", static_cast<int>(derivatives_));
@@ -69,7 +69,7 @@ class ReferenceGradient : public testing::Test {
     ++cases_;
   }
 
-  /// Forward with one source, backward from diff_dst alone.
+  /// Checks a kind with one source, whose backward pass reads diff_dst alone.
   void check_linear(Kind kind, const NodeAttributes& attributes, const Dims& src, const Dims& dst) {
     Nodes nodes;
     const TensorId x = nodes.random(src, rng_), dd = nodes.random(dst, rng_);
@@ -91,7 +91,7 @@ TEST_F(ReferenceGradient, ConvolutionAndDeconvolution) {
     for (int d = 0; d < spatial; ++d) {
       const int64_t k = pick(1, 3), stride = pick(1, 3), dilation = pick(1, 2), begin = pick(0, 1), end = pick(0, 1);
       const int64_t reach = (k - 1) * dilation + 1, points = pick(1, 3);
-      // The remainder is what a stride leaves over: output padding of a deconvolution.
+      // The stride leaves `rest` elements over. For a deconvolution they are the output padding.
       const int64_t rest = pick(0, stride - 1), size = (points - 1) * stride + reach + rest - begin - end;
       if (size < 1) {
         a.pads_begin.push_back(0);

@@ -26,7 +26,7 @@ TEST(Reference, EltwiseValues) {
     A algorithm;
     double at_minus_two_and_a_half, at_half, at_one_and_three_quarters;
   };
-  // alpha 0.3, beta 0.8; worked out from the formulas apart from this code.
+  // alpha is 0.3 and beta 0.8. The expected values were computed from the formulas, without this code.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Row rows[] = {{A::relu, -0.75, 0.5, 1.75},
                       {A::tanh, -0.98661429815143, 0.46211715726001, 0.941375538497287},
@@ -166,7 +166,7 @@ TEST(Reference, Resampling) {
   expect_near(resample(two, 4, C::asymmetric), {0, 4, 8, 8});
   expect_near(resample(four, 1, C::half_pixel), {12});
   expect_near(resample(four, 1, C::pytorch_half_pixel), {0});
-  // Places 0.5 and 2.5 are ties.
+  // Positions 0.5 and 2.5 are ties.
   expect_near(resample(four, 2, C::half_pixel, R::half_up), {8, 24});
   expect_near(resample(four, 2, C::half_pixel, R::half_down), {0, 16});
   expect_near(resample(four, 2, C::half_pixel, R::floor), {0, 16});
@@ -211,7 +211,7 @@ TEST(Reference, StoresInTheDestinationsType) {
   expect_near(reorder(DType::f32, {1 + 0x1p-25}), {1}, 0);
   expect_near(reorder(DType::boolean, {0, -0.5}), {0, 1}, 0);
   expect_near(reorder(DType::s4, {-9, 7, 8}), {-8, 7, 7}, 0);
-  // From f32 the bound is the largest f32.
+  // For sources of f32, values saturate at the largest f32 that the type holds.
   Nodes nodes;
   const TensorId x = nodes.given({1}, {1e20}, DType::f32);
   expect_near(
@@ -256,8 +256,8 @@ TEST(Reference, RunsAGraph) {
   EXPECT_EQ(code_of([&] { evaluate(g, std::vector<Values>{{1, 2, 3}}); }), ErrorCode::invalid_argument);
 }
 
-// What goes into a normalization has gradients that add up to nothing in each channel: that of a bias before it, that
-// of the shift of another one before that.
+// Gradients before a normalization add up to nothing in each channel: that of a bias right before it, and that of the
+// shift of an earlier normalization.
 TEST(Reference, SumsOfGradientsThatCancel) {
   std::mt19937 rng(1);
   Graph g;
@@ -280,7 +280,7 @@ TEST(Reference, SumsOfGradientsThatCancel) {
     const bool cancels = i == 1 || i == 3;
     EXPECT_GT(found.sums[i], 0) << i;
     EXPECT_EQ(largest < 1e-4 * found.sums[i], cancels) << i << ": " << largest << " of " << found.sums[i];
-    // The square of the next normalization's values does not: its sums are of the size of its gradients.
+    // The other gradients do not cancel, so the sums of magnitudes are about as large as they are.
     if (!cancels) {
       EXPECT_LT(found.sums[i], 1e3 * largest) << i;
     }
