@@ -76,7 +76,7 @@ def terminal(command):
             while chunk := os.read(parent, 4096):
                 out += chunk
         except OSError:
-            pass  # Linux's way to say that the other end is closed
+            pass  # on Linux, reading fails like this once the other end is closed
         os.close(parent)
         return out
     assert b"\x1b[" in on_terminal({}), "no colour on a terminal"

@@ -70,7 +70,7 @@ def tuning(command):
     expect(command.files(), [], "files of --tune alone")
     about = json.loads(command.ok(*pair, "--verify", "--tune=tune.txt"))
     expect((about["verified"], about["tuning_remembered"]), (True, False), "%s" % about)
-    if about["tuning_candidates"]:  # A busy machine may need all the time for less than a decision.
+    if about["tuning_candidates"]:  # on a busy machine the time may be too short for a decision
         again = json.loads(command.ok(*pair, "--tune", more_env={"RELAYOUT_TUNE_FILE": "tune.txt"}))
         expect((again["tuning"], again["tuning_remembered"]), (about["tuning"], True), "%s" % again)
 

@@ -20,7 +20,8 @@ def small_plan():
                     {"name": "y", "places": ["abcd", "acdb"], "reorder_us": [[0, 3], [3, 0]]}],
         "choices": [0, 1, 0],
         "reorders": [{"tensor": 0, "from": 0, "to": 1}, {"tensor": 1, "from": 1, "to": 0}],
-        # Variables: the three operations, then the tensors x (nchw or nhwc is wanted) and y (only nchw ever is).
+        # Variables: the three operations, then the tensors x (its readers want nchw or nhwc) and y (they only want
+        # nchw).
         "cliques": [{"scope": [1, 3], "tables": [[0, 3], [1, 3]]}, {"scope": [1], "tables": [[1], [1, 4]]}],
         "messages": [{"from": 0, "to": 1, "scope": [1], "values": [0, 2]}],
         "bound": 9}
@@ -70,7 +71,7 @@ def value_at(plan, path):
     return plan
 
 
-# Where the operation "conv" stands in small_plan().
+# The path to the operation "conv" in small_plan().
 CONV = ("certificate", "operations", 1)
 
 
@@ -193,12 +194,13 @@ def wrong_small_plans():
     cases = wrong_summaries(plan) + wrong_steps(plan) + wrong_certificates() + wrong_problems() + wrong_proofs()
     for path, value, message in cases:
         yield path, changed(plan, path, value), message
-    # A bound that is proven, but not the cost.
+    # The certificate proves a bound, but one below the cost.
     low = changed(changed(plan, ("certificate", "messages"), []), ("certificate", "bound"), 7)
     yield "a weak certificate", low, "gap: 0, but the certificate leaves a gap of 0.222"
     yield "a weak certificate", changed(low, ("gap",), 2 / 9), \
         "optimal: true, but the plan costs 9 us and the proven lower bound is 7 us"
-    # Rounding proves nothing: what 1e17 takes away at one clique and gives another leaves 16 more than there is.
+    # Rounding must not prove anything. At 1e17, subtracting a message from one clique and adding it to another gains
+    # 16.
     large = changed(plan, ("certificate", "messages", 0, "values"), [-1e17 - 9, -1e17 - 9])
     large = changed(large, ("certificate", "bound"), 25)
     yield "rounding", large, "the cliques together prove"

@@ -9,7 +9,7 @@ import certificates
 import cheapest
 from shared import expect
 
-# What a plan tells people, and no proof is about: changed, it changes no run and no cost.
+# Fields of a plan that inform people and that no proof covers: changing one changes no run and no cost.
 REPORT = {"model", "policy", "backend", "threads", "training", "cost", "measured_us", "planning_ms",
           "policies", "what_if",
           "left_out", "problem", "warnings"}
@@ -57,7 +57,7 @@ def what_runs(plan):
             out[key] = [{k: v for k, v in item.items() if k in KNOWN[key] - REPORT_OF[key]} for item in value]
         elif key in {"cost_us", "optimal", "gap", "layouts", "tensors", "inputs", "outputs"}:
             out[key] = value
-    # What is reordered is listed in any order.
+    # Reorders may be listed in any order.
     out["reorders"] = sorted(out["reorders"] + out.pop("load_reorders"), key=json.dumps)
     for copy in out["copies"]:
         copy["digits"] = offsets(copy["digits"], copy.pop("offset"), plan["tensors"][copy["tensor"]]["dims"])
@@ -135,7 +135,7 @@ def check_limits(command):
     process = command.start_interruptible("check", "plan.json")
     process.send_signal(signal.SIGINT)
     process.communicate()
-    assert process.returncode in (130, 3), process.returncode  # 3: it had come to its verdict already
+    assert process.returncode in (130, 3), process.returncode  # 3: the verdict was out before the signal came
 
 
 def check_mutations(command):

@@ -125,7 +125,7 @@ def parts(command):
                "--max-memory", "2M")
     command.ok("compare", "48.npy", "x.npy", "--from-a", "aBcd48b", "--from-b", "abcd", "--dims", comma(dims),
                "--max-memory", "3M")
-    # Where whole blocks of both sides are more than the cap, what it says is enough.
+    # If whole blocks of both sides exceed the limit, the error names a limit that is enough.
     args = ("convert", "x.npy", "large.npy", "--to", "aBcd512b", "-f", "--max-memory")
     result = command.run(*args, "1M")
     expect(result.returncode, 2, result.stderr)
@@ -155,7 +155,7 @@ def other_members(command):
     """What is wrong with a tensor that is not asked for does not matter."""
     small = tensors.npy_bytes((2, 3))
     big = tensors.npy_bytes((1 << 20,), "<f4", [0] * (1 << 20))
-    for name in ("a", "z"):  # before and after the one that is
+    for name in ("a", "z"):  # tensors before and after the one that is asked for
         broken = {"text": small.replace(b"'<f4'", b"'<U4'"), "object": small.replace(b"'<f4'", b"'|O' "), "big": big,
                   "no_array": b"no array"}
         for what, other in broken.items():

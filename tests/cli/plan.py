@@ -122,9 +122,9 @@ def refuse_reorders_and_layouts(saved):
         """One copy the layout of another."""
         return lambda p: p["copies"][i].update({key: copies[j][key] for key in ("layout", "digits", "offset")})
 
-    # A reorder that is missing: what it makes is read, and nothing writes it; or the copy it is made from is read.
+    # A reorder is missing: a copy is read that nothing writes.
     refused(lambda p: p["copies"][reorder].pop("from"), 3, 'copy %d of ' % reorder)
-    # Layouts that the primitive has not.
+    # The primitive has no implementation in these layouts.
     shared_memory = {one.get("view_of") for one in copies} | {i for i, one in enumerate(copies) if "view_of" in one}
     alone = next(one for one in saved.plan["primitives"] if one["dst"][0] not in shared_memory
                  and len(copies[one["dst"][0]]["digits"]) == 4 and one["kind"] != "concat")
@@ -143,7 +143,8 @@ def refuse_memory_and_tensors(saved):
     reorder = next(i for i, one in enumerate(copies) if "from" in one)
     reader = next(one for one in saved.plan["primitives"] if reorder in one["src"])
     refused = saved.expect_refused
-    # Memory: what is written over is read no more, a part is where it belongs, and nothing else shares memory.
+    # Memory: a source that is overwritten must not be read again, a part must lie in its place, and nothing else may
+    # share memory.
     refused(lambda p: p["copies"][concat["src"][0]].pop("view_of"), 3, 'is no part of concat "%s"' % concat["name"])
     over = next(one for one in saved.plan["primitives"] if one["kind"] == "pooling")
     refused(lambda p: p["copies"][over["dst"][0]].update(view_of=over["src"][0]), 3,
@@ -251,7 +252,7 @@ def plan_training(command):
             expect(result.returncode, 3, "%s: %s" % (args, result.stderr))
             wanted = "run it with --training=%s" % kind if kind else "run it without --training"
             assert wanted in result.stderr, result.stderr
-        # As it was written before there were two kinds.
+        # Plans that were saved before there were two kinds of training have `true` here.
         if kind:
             plan["training"] = True
             with open(command.path("old.json"), "w") as file:
@@ -259,7 +260,7 @@ def plan_training(command):
             assert "the model's" in command.ok("check", "old.json", "--model", model), "an older plan"
             command.ok("run", model, *flags, "--plan", "old.json", "--threads", "1", "--random-inputs", "1",
                        more_env=env)
-    # The gradient of a convolution's bias, or of a shift, before another normalization is nothing.
+    # The gradient of a convolution's bias, or of a shift, right before another normalization is zero.
     text = command.ok("run", "model:mobilenet_v2,image=32,channels=8", "--training", "--threads", "1",
                       "--random-inputs", "1", "--check", more_env=env)
     assert "equal" in text, text
@@ -289,7 +290,7 @@ def messages_about_arguments(command, model, env):
     expect(result.returncode, 2, "an input that the model has not")
     said = "--input foo=x.npy: the model has no input foo; its inputs are image (f32 1x3x32x32)\n"
     expect(result.stderr, "relayout: " + said, "an input that the model has not")
-    # Wishes that cannot be had: the plan, and what is wrong.
+    # If wishes cannot be fulfilled, the command prints the plan and what is wrong.
     result = command.run("plan", model, "--threads", "1", "--what-if", "convolution_0=nhwc", "--what-if",
                          "convolution_0=nchw", more_env=env)
     expect(result.returncode, 5, "wishes that contradict each other")
@@ -300,7 +301,7 @@ def messages_about_arguments(command, model, env):
 
 def messages_about_files_without_plan(command, model):
     """Files that are no JSON, or JSON that is no plan."""
-    # A text without an end, and a number: what is quoted is cut.
+    # Text that is not JSON, with or without an end, and a number. The error cuts what it quotes.
     for name, text in (("none.json", "none"), ("long.json", '"' + "\x7f" * 1000000), ("long.json", "1" * 1000000)):
         with open(command.path(name), "w") as file:
             file.write(text)
@@ -349,11 +350,11 @@ def plan_messages(command):
     plan = plan_on_standard_output(command, model, env, result)
     messages_about_arguments(command, model, env)
     messages_about_files_without_plan(command, model)
-    # One time in one form.
+    # plan and check print the same time in the same form.
     text = command.ok("plan", model, "--threads", "1", "-o", "times.json", more_env=env)
     cost = re.search("cost ([0-9.]+ [mu]?s) ", text).group(1)
     assert command.ok("check", "times.json").startswith("optimal: %s proven" % cost), (text, cost)
-    # Nothing of a file reaches a terminal as it is.
+    # Text from a file must not reach the terminal unescaped.
     with open(command.path("policy.json"), "w") as file:
         json.dump(dict(plan, policy="\x1b[31m"), file)
     text = command.ok("run", model, "--threads", "1", "--plan", "policy.json", "--random-inputs", "1", more_env=env)

@@ -30,19 +30,19 @@ def plan_files(command):
     expect(result.returncode, 0, result.stderr)
     expect(told(result), [], "standard error")
     known, offered = entries(command.path("costs.txt")), entries(command.path("implementations.txt"))
-    # What other work on the machine disturbed is not kept, and measured again.
+    # Times that other work on the machine disturbed were not kept, and are measured again.
     command.ok(*measured, more_env=costs)
     before, known = known, entries(command.path("costs.txt"))
     assert known == before or (known > before and result.stderr), "%d times, then %d" % (before, known)
-    # Other kernels: their times and implementations are others.
+    # With other kernels, other times and implementations are kept.
     for setting in ({"ONEDNN_MAX_CPU_ISA": "SSE41"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}, {"RELAYOUT_ISA": "scalar"}):
         command.ok(*measured, more_env=dict(costs, **setting))
         more, more_offered = entries(command.path("costs.txt")), entries(command.path("implementations.txt"))
-        # Times that other work disturbed are not kept, so the implementations alone must be more.
+        # Disturbed times are not kept, so only the number of implementations must grow.
         counts = "%s: %d times, %d implementations" % (setting, more, more_offered)
         assert more >= known and more_offered > offered, counts
         known, offered = more, more_offered
-    # A warning each, in text and as a field; files that are none stay.
+    # For each file there is one warning, as text and as a field. A file of another kind stays as it is.
     for name in ("costs.txt", "implementations.txt"):
         kept = open(command.path(name)).read()
         with open(command.path(name), "w") as file:
@@ -56,7 +56,7 @@ def plan_files(command):
                              more_env=costs)
         expect((result.returncode, len(told(result))), (0, 1), result.stderr)
         expect(open(command.path(name)).read(), "something else", name)
-        # Damaged ones are replaced.
+        # Damaged files are replaced.
         for text in ("", kept[:len(kept) // 2]):
             with open(command.path(name), "w") as file:
                 file.write(text)
@@ -91,7 +91,7 @@ def plan_unknown_implementations(command, model, costs, measured):
     failed = [one for one in tuned["policies"].values() if "magic" in one.get("problem", "")]
     assert failed and all("measured_us" not in one for one in failed) and tuned["measured_us"] > 0, tuned["policies"]
     assert "magic" in command.ok("plan", model, "--threads", "1", "--tune", more_env=costs), "the reason as text"
-    # By measured costs they have no time either.
+    # With measured costs these policies have no time either.
     policies = json.loads(command.ok(*measured, more_env=costs))["policies"]
     timeless = [one for one in policies.values() if one.get("predicted_us", 0) is None]
     assert timeless and all("cannot be run as relayout:magic" in one["problem"] for one in timeless), policies
@@ -106,19 +106,19 @@ def plan_remeasured(command):
     """Times in the cost file are believed, however wrong, until --remeasure replaces each of them; what is no time is
     named with its line."""
     env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
-    wrong = "1e7"  # ten seconds for a step of microseconds, which no work beside the test makes true
+    wrong = "1e7"  # ten seconds for a step of microseconds: no other work on the machine explains that
     for cost in ("measured", "analytic"):
         args = ("plan", "model:small_cnn,image=32,channels=8", "--threads", "1", "--cost", cost, "--json")
         result = command.run(*args, more_env=env)
         if result.returncode == 5:
             return "skipped: " + result.stderr.strip()
         good = json.loads(result.stdout)["predicted_us"]
-        if not os.path.exists(command.path("costs.txt")):  # other work disturbed each measurement
+        if not os.path.exists(command.path("costs.txt")):  # other work disturbed every measurement
             assert "reliable" in result.stderr, result.stderr
             continue
         with open(command.path("costs.txt")) as file:
             lines = file.read().splitlines()
-        # Times are long then, and speeds high: which, the keys do not say.
+        # Every value becomes very large, as keys do not tell which values are times and which are speeds.
         lines = [line if line[:3] in ("rel", "end") else line.split()[0] + " " + wrong for line in lines]
         with open(command.path("costs.txt"), "w") as file:
             file.write("\n".join(lines) + "\n")
@@ -178,14 +178,14 @@ def plan_interrupted(command):
             forget(command)
             code, out, err = interrupt(command, happened, "plan", *args, "--threads", "1", "--json")
             if code == 130:
-                assert not out or out.startswith('{\n  "model": '), out[:100]  # it came while the plan was written
+                assert not out or out.startswith('{\n  "model": '), out[:100]  # it came during the output
                 expect(json.loads(err.splitlines()[-1])["error"]["code"], "interrupted", "the code")
                 kept = re.search("what was measured so far, ([0-9]+) times?, is kept in .*costs.txt", err)
                 assert not kept or entries(command.path("costs.txt")) >= int(kept[1]), err
             else:
                 expect(code, 0, err)
                 assert json.loads(out)["predicted_us"] > 0, out[:100]
-    # Any verb: the handler says it.
+    # Every other verb reports the interruption from the signal handler.
     code, out, err = interrupt(command, lambda: True, "run", "model:unet,image=512,channels=64", "--threads", "1",
                                "--random-inputs", "1", "--repeat", "100000", "--policy", "nchw", "--json")
     expect((code, out), (130, ""), err)

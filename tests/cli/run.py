@@ -31,7 +31,7 @@ import shared
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# What differs between machines and runs.
+# Parts of the output that differ between machines and runs.
 NORMAL = [
     (re.compile(r'"seconds": [0-9.e+-]+'), '"seconds": SECONDS'),
     (re.compile(r'"isa": "[^"]*"'), '"isa": "ISA"'),
@@ -152,7 +152,7 @@ def main():
             else:
                 failed.append(function.__name__)
                 print("FAILED %s: %s" % (function.__name__, shortened(problem)))
-    if failed:  # once more: the end is what a long log keeps
+    if failed:  # repeated here, because the end of a long log is what is kept
         print("FAILED: " + ", ".join(failed))
     print("%d passed, %d failed%s" % (passed, len(failed), ", %d skipped" % len(skipped) if skipped else ""))
     sys.exit(1 if failed else 0)

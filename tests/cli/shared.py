@@ -30,7 +30,7 @@ class Command:
         return result.stdout
 
     def start(self, *args):
-        # A shell in the background ignores SIGINT, and would hand that on.
+        # A shell in the background ignores SIGINT, and its children would inherit that.
         return subprocess.Popen([self.binary, *args], cwd=self.directory, env=self.env, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True,
                                 preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL)

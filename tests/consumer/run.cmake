@@ -17,5 +17,5 @@ step(${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX
   -DCMAKE_BUILD_TYPE=${CONFIG} -DCMAKE_PREFIX_PATH=${WORK}/prefix ${flags})
 step(${CMAKE_COMMAND} --build ${WORK}/build)
 step(${WORK}/build/consumer)
-# A second program links one part alone.
+# A second program links the core alone.
 step(${WORK}/build/consumer_core)

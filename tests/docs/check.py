@@ -57,7 +57,7 @@ def main():
     sources = [squeezed(path.read_text(encoding="utf-8")) for path in sorted((root / "examples").glob("*.cc"))]
     examples = stale = 0
     laboratory = sorted(str(path.relative_to(root)) for path in (root / "docs/lab").glob("*.md"))
-    for document in laboratory:  # Its figures are those of the machines it names, so only links are checked.
+    for document in laboratory:  # lab figures belong to the machines that they name, so only links are checked
         for target in lost_links(root / document):
             stale += 1
             print(f"{document}: there is no {target}")

@@ -1,4 +1,4 @@
-// Fuzzes .npy headers: what is read stays inside the file, and says how many bytes it has.
+// Fuzzes .npy headers: an accepted header describes data inside the file, with the right number of bytes.
 #include <cstdint>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     if (!elements || *elements * (header.tensor.item_bits / 8) != header.tensor.byte_size) std::abort();
     if (header.data_offset + header.tensor.byte_size != static_cast<int64_t>(size)) std::abort();
 
-    // What we would write for it reads back the same.
+    // The header that the library writes for this tensor reads back the same.
     if (!header.tensor.dtype) return 0;
     const std::string head = relayout::npy_head({.dtype = *header.tensor.dtype, .shape = header.tensor.shape});
     const relayout::StoredTensor again =

@@ -1,5 +1,5 @@
-// Fuzzes ONNX models: what is imported is a graph whose nodes stand in order, whose constants have their bytes and
-// whose tensors have names of their own; anything else is an Error.
+// Fuzzes ONNX models. An accepted model gives a graph whose nodes stand in order, whose constants have all their bytes,
+// and whose tensors have unique names. Every other input is an Error.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

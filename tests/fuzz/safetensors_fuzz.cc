@@ -1,5 +1,5 @@
-// Fuzzes .safetensors headers, the portable layout header included: what is read stays inside the
-// file, and layouts agree with the arrays they describe.
+// Fuzzes .safetensors headers, with the portable layout header. Accepted tensors lie inside the file, and their layouts
+// fit the arrays that they describe.
 #include <cstdint>
 #include <cstdlib>
 
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
       const auto elements = relayout::checked_product(tensor.shape);
       if (!elements || relayout::bytes_for(*tensor.dtype, *elements) != tensor.byte_size) std::abort();
       if (!tensor.layout) continue;
-      // Without a physical array the tensor is flat, as long as the span.
+      // Without a physical array, the tensor is flat and has the length of the span.
       const relayout::Layout layout = tensor.layout->bind(*tensor.dims);
       if (layout.span() > *elements) std::abort();
     }

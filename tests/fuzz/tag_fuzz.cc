@@ -1,5 +1,5 @@
-// Fuzzes layout expressions: what parses must parse again to the same layout, bind or say why not,
-// and keep the layout's laws.
+// Fuzzes layout expressions. One that parses must parse again to the same layout, bind or say why it cannot, and keep
+// the layout's laws.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void require(bool law) {
   if (!law) std::abort();
 }
 
-/// A few extents of a rank: none, ones, odd ones with tails, large ones, and a zero.
+/// Extents for a rank: none, ones, odd ones with tails, large ones, or with a zero.
 Dims dims_for(int rank, int variant) {
   constexpr std::array<int64_t, 6> kOdd{2, 17, 5, 4, 3, 7};
   Dims dims;
@@ -30,7 +30,7 @@ Dims dims_for(int rank, int variant) {
   return dims;
 }
 
-/// offset() and inverse() on the corners and some indices between.
+/// Checks offset() against inverse() for the corners and some indices between them.
 void check_inverse(const Layout& layout) {
   if (layout.empty()) return;
   for (int64_t step = 0; step < 5; ++step) {
@@ -41,7 +41,7 @@ void check_inverse(const Layout& layout) {
     const int64_t offset = layout.offset(index);
     require(offset >= 0 && offset < layout.span());
     Dims found;
-    // Several indices may share an offset; any of them leads back to it.
+    // Several indices may share an offset. inverse() may return any of them.
     require(layout.inverse(offset, &found) == Slot::element);
     require(layout.offset(found) == offset);
   }

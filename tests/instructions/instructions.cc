@@ -1,8 +1,8 @@
-// Operations whose instructions are counted: makes plans and runs them, each once under callgrind's eyes.
+// Operations whose instructions are counted: plans are made and run, each once under callgrind.
 //
-//     valgrind --tool=callgrind --collect-atstart=no ./instructions       a dump a case, named after it
+//     valgrind --tool=callgrind --collect-atstart=no ./instructions       one dump for each case, with its name
 //
-// count.py runs it and compares. Without valgrind it only does the work.
+// count.py runs this program and compares the counts. Without valgrind it only does the work.
 #include <valgrind/callgrind.h>
 
 #include <cstdio>
@@ -27,7 +27,7 @@ struct Case {
   const char *src, *dst;
   Dims dims;
   DType src_type = DType::f32, dst_type = DType::f32;
-  float scale = 0;  // 0: none
+  float scale = 0;  // 0 means none
 
   TensorDesc src_desc() const { return {Format::parse(src).bind(dims), src_type}; }
   TensorDesc dst_desc() const { return {Format::parse(dst).bind(dims), dst_type}; }
@@ -81,7 +81,7 @@ const Case kRun[] = {
     {"tiny", "nchw", "nhwc", {1, 8, 4, 4}},
 };
 
-/// Run from plans for a machine with small caches: past the caches in what is little work for callgrind.
+/// With these caches, plans write past the caches even for data small enough for callgrind.
 constexpr Machine kSmallCaches{4 << 10, 8 << 10, 16 << 10};
 const Case kStreamed[] = {
     {"streamed copy", "ab", "strides:272,1", {64, 256}},
@@ -97,7 +97,7 @@ const Case kStreamed[] = {
     {"streamed f32 nchw to u8 nhwc, scaled", "nchw", "nhwc", {1, 64, 14, 14}, f32, u8, 0.25f},
 };
 
-/// Page-aligned, so that every run of this program takes the same paths.
+/// Memory that is page-aligned, so that every run of this program takes the same paths.
 std::unique_ptr<std::byte, decltype(&std::free)> pages(int64_t bytes) {
   const auto whole = static_cast<std::size_t>(ceil_div(std::max<int64_t>(bytes, 1), 4096) * 4096);
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(4096, whole));
@@ -106,7 +106,7 @@ std::unique_ptr<std::byte, decltype(&std::free)> pages(int64_t bytes) {
   return {memory, &std::free};
 }
 
-/// Three times for warmth (lazy binding, the allocator, the choice of kernels), once counted.
+/// Runs the operation three times to warm up (lazy binding, the allocator, the choice of kernels), then once counted.
 void count(const std::string& name, const std::function<void()>& operation) {
   for (int k = 0; k < 3; ++k) operation();
   CALLGRIND_TOGGLE_COLLECT;
@@ -121,7 +121,7 @@ void count_make(const Case& c) {
   count(std::string("make: ") + c.what, [&] { Plan::make(src, dst, attributes); });
 }
 
-/// A plan that is found in the plan cache among others; and the whole call that finds it and runs it.
+/// Counts finding a plan among others in the plan cache, and the whole call that finds it and runs it.
 void count_hits() {
   const Case many{"nchw to nChw16c", "nchw", "nChw16c", {32, 67, 56, 56}}, tiny{"tiny", "nchw", "nhwc", {1, 8, 4, 4}};
   for (int64_t n = 1; n <= 100; ++n) {
@@ -136,7 +136,7 @@ void count_hits() {
   const auto in = pages(src.span_bytes()), out = pages(dst.span_bytes());
   const std::span from(in.get(), static_cast<std::size_t>(src.span_bytes()));
   const std::span to(out.get(), static_cast<std::size_t>(dst.span_bytes()));
-  cpu::set_isa("scalar");  // one count for every machine
+  cpu::set_isa("scalar");  // so that the count is the same on every machine
   count("reorder() with a plan from the cache: tiny", [&] { cpu::reorder(src, from, dst, to, {}, {1}); });
 }
 

@@ -15,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the modules beside this file lie in the source tree
+sys.dont_write_bytecode = True  # the modules are beside this file, in the source tree
 import cycles
 import functions
 from exceptions import EXCEPTIONS
@@ -31,11 +31,11 @@ ALLOWED = {
     "graph": {"core", "reorder", "solve"},
     "execute": {"core", "reorder", "cpu", "graph"},
 }
-# Folders outside relayout/. They see public headers, and what INSIDERS names.
+# Folders outside relayout/. They see the public headers, and those that INSIDERS names.
 USERS = ("tools", "tests", "examples", "bench", "python", "docs")
 
-# Headers that are not public, and the files outside relayout/ that may include them all the same, each with the reason.
-# A path that ends with a slash stands for all files of that folder.
+# Headers that are not public, by the files outside relayout/ that may include them all the same, with the reasons. A
+# path that ends with a slash stands for all files of that folder.
 INSIDERS = {
     # The command offers more than the library promises to its users.
     "tools/": {"relayout/core/print.h",  # `describe` draws memory
@@ -48,14 +48,14 @@ INSIDERS = {
                "relayout/graph/passes/backward.h",  # `--training`
                "relayout/graph/plan/propagate.h",  # `--policy`
                "relayout/graph/plan/validate.h"},  # `check`
-    # What is measured or compared with is a part of the library, not what it offers.
+    # Benchmarks measure parts of the library that it does not offer to users, and compare with them.
     "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune_cache.h", "relayout/execute/measure/cost_cache.h",
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
                "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/graph/passes/backward.h",
                "relayout/graph/plan/propagate.h", "relayout/interop/files/file_io.h", "relayout/reorder/nest.h",
                "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
     "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
-    # The oracles that tests compare with, and what a plan holds.
+    # Tests include the oracles that they compare with, and the contents of plans.
     "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/reorder/cast.h",
                "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
                "relayout/reorder/reference.h"},
@@ -69,12 +69,12 @@ INSIDERS = {
     "tests/support/node_check.cc": {"relayout/execute/onednn/descriptor.h"},
 }
 
-# Folders that are pure arithmetic: the standard library, without threads, streams and files.
+# Folders of pure arithmetic: they use the standard library without threads, streams and files.
 PURE = ("core", "reorder", "solve")
 IMPURE_HEADERS = {"atomic", "condition_variable", "cstdio", "filesystem", "fstream", "future", "iostream",
                   "mutex", "thread"}
 
-# Foreign systems by how their headers begin. A file of interop may use one.
+# Foreign systems, by the beginning of their headers' names. A file of interop may use one of them.
 FOREIGN = {
     "hwy/": "Highway", "tbb/": "oneTBB", "oneapi/tbb": "oneTBB", "png.h": "libpng", "jpeglib.h": "libjpeg",
     "zip.h": "libzip", "zlib.h": "zlib", "nlohmann/": "nlohmann-json", "oneapi/dnnl": "oneDNN", "dnnl": "oneDNN",
@@ -84,11 +84,11 @@ FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
               "graph": {"ONNX"}, "execute": {"oneDNN"},
               "interop": {"libpng", "libjpeg", "libzip", "zlib", "nlohmann-json", "oneDNN"}}
 
-# Systems that only one subfolder may use.
+# Foreign systems that only one subfolder may use.
 FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/onednn/"}
 
-# Words that only a backend knows: names of its implementations and of instruction sets. Nothing in relayout/graph may
-# read a meaning out of what a backend calls its implementations, so the words stand in no line of it.
+# Words that only a backend knows: parts of its implementations' names, and instruction sets. relayout/graph must not
+# read a meaning out of such names, so no line of it may have these words.
 BACKEND_WORDS = re.compile(r"brg(conv|emm)|brdgmm|\bjit|avx|sse41|dnnl|_dw\b|nspc|ncsp|\bwino|\"gemm")
 
 UMBRELLA = "relayout/relayout.h"
@@ -215,7 +215,7 @@ def find(files):
 
 def check(files, exceptions):
     """Lines of text: the findings without what is excepted, and the exceptions that nothing needs."""
-    # The order of a circle's modules does not count.
+    # A cycle is the same in whatever order its modules are listed.
     unused = {(rule, " ".join(sorted(subject.split())) if rule == "cycle" else subject) for rule, subject in exceptions}
     excepted = set(unused)
     out = []
@@ -290,7 +290,7 @@ WRONG_EXAMPLES = {
     "tests/t.cc": ['// T.\n#include "relayout/cpu/kernels/k.h"\n'],
     "tests/t.py": ['"""T."""\n\n\ndef t():\n' + "    t()\n" * 60],
     "scripts/x": ["#!/bin/sh\nset -e\n"]}
-# Of several files: a circle by way of a source file; tests are no part of one.
+# Examples of several files: a cycle by way of a source file. Tests do not count as part of one.
 CIRCLE = {"relayout/cpu/x.h": '// X.\n#include "relayout/cpu/y.h"\n', "relayout/cpu/y.h": "// Y.\n",
           "relayout/cpu/y.cc": '// Y.\n#include "relayout/cpu/z.h"\n',
           "relayout/cpu/z.h": '// Z.\n#include "relayout/cpu/x.h"\n'}

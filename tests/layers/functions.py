@@ -87,11 +87,11 @@ class CppScanner:
         text = blanked(text, LITERAL)
         self.directives = {match.start(): match for match in DIRECTIVE.finditer(text)}
         self.text = text
-        self.open = []        # of each open brace: its kind, and its heading and its start where it is a function
+        self.open = []        # for each open brace: its kind; for a function also its heading and where that starts
         self.heading = []     # characters since the last end of a declaration
         self.start = None     # where the heading's first character stands
         self.parentheses = 0
-        self.conditions = []  # what was open where each preprocessor condition began
+        self.conditions = []  # for each open preprocessor condition: the braces that were open before it
         self.found = []
 
     def functions(self):

@@ -26,7 +26,7 @@ void expect_same(const dnnl_memory_desc_t& md, const Layout& layout) {
     EXPECT_EQ(layout.outer_stride(d), md.format_desc.blocking.strides[d]);
   }
   EXPECT_EQ(layout.offset0(), md.offset0);
-  // oneDNN says size 0 for every descriptor with an offset.
+  // oneDNN gives every descriptor with an offset the size 0.
   const auto theirs = static_cast<int64_t>(dnnl_memory_desc_get_size(&md));
   EXPECT_EQ(theirs, md.offset0 == 0 ? TensorDesc(layout, DType::f32).size_bytes() : 0);
 }
@@ -78,8 +78,8 @@ TEST(OneDnnDescriptors, SubmemoryAcceptsAndGivesTheSame) {
       EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
       ours = false;
     }
-    // Where the part ends inside a block, only the offsets are compared: our strides differ there, and submemory()
-    // refuses parts of blocks that have two levels (view.h).
+    // If the part ends inside a block, only the offsets are compared: the strides of submemory() differ from oneDNN's,
+    // and it refuses parts of blocks that have two levels (view.h).
     bool inside = false;
     for (int d = 0; d < tag.ndims; ++d) inside = inside || (offsets[d] + sub[d] < dims[d] && sub[d] < layout.block(d));
     if (inside && theirs) {

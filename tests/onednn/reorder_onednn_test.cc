@@ -1,5 +1,5 @@
-// Reorders as oneDNN executes them: random pairs of tags and types with odd extents, scales and sum, values
-// and padding compared byte for byte.
+// Compares reorders with oneDNN's: random pairs of tags and types with odd extents, scales and sum. Values and padding
+// must be equal byte for byte.
 //
 // RELAYOUT_SEED repeats a run, RELAYOUT_ONEDNN_CASES sets the number of cases; the slow tests have twice as many
 // as the others. Where the libraries differ by design, inputs are chosen so that it does not show (all seen in
@@ -48,7 +48,7 @@ struct Case {
   const TagName* dst_tag;
   std::pair<DType, dnnl_data_type_t> src_type, dst_type;
   Dims dims;
-  std::vector<float> scales;  // empty: none
+  std::vector<float> scales;  // empty if there are none
   uint32_t mask = 0;
   float beta = 0;
 
@@ -122,7 +122,7 @@ Values values_for(const Case& c) {
   return wraps || through_f32 ? Values::moderate : Values::any;
 }
 
-/// A random element of the type. Small ones stay exact through all that a case computes.
+/// A random element of the type. Small ones stay exact in all computations of a case.
 uint64_t random_element(DType dtype, Values values, Random& random) {
   const int64_t kind = values == Values::small ? 0 : random.below(4);
   double value = static_cast<double>(random.below(2001) - 1000) / (is_floating(dtype) ? 8 : 1);
@@ -144,7 +144,7 @@ void put(DType dtype, Bytes& buffer, int64_t at, uint64_t element) {
   });
 }
 
-/// Two buffers with the same logical elements: padding zero, and padding (and all else) dirty.
+/// Two buffers with the same logical elements. In the first all other bytes are zero, in the second they are random.
 std::pair<Bytes, Bytes> random_buffers(const TensorDesc& desc, Values values, Random& random) {
   const auto size = static_cast<std::size_t>(desc.size_bytes());
   std::pair<Bytes, Bytes> out{Bytes(size), Bytes(size, std::byte{0x5b})};
@@ -162,7 +162,7 @@ dnnl::memory::desc memory_desc(const Dims& dims, dnnl_data_type_t type, dnnl_for
                             static_cast<dnnl::memory::format_tag>(tag));
 }
 
-/// Runs the case in oneDNN; false where it refuses the pair.
+/// Runs the case in oneDNN. False if oneDNN refuses the pair.
 bool run_onednn(const dnnl::engine& engine, const Case& c, const Bytes& src, Bytes& dst) {
   dnnl::primitive_attr attr;
   if (!c.scales.empty()) attr.set_output_scales(static_cast<int>(c.mask), c.scales);

@@ -1,5 +1,4 @@
-// Dims of destinations: what ops.h infers is what oneDNN accepts, and nothing beside it; what ops.h refuses, oneDNN
-// refuses too.
+// Dims of destinations: oneDNN accepts those that ops.h infers and no others, and refuses what ops.h refuses.
 #include <gtest/gtest.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -24,7 +23,7 @@ struct Random {
   }
 };
 
-/// A row-major descriptor; absent for nothing.
+/// A row-major descriptor; a null pointer if there are no dims.
 class Desc {
  public:
   Desc(const std::optional<Dims>& dims) {
@@ -41,7 +40,7 @@ class Desc {
 
 using OptionalDims = std::optional<Dims>;
 
-/// A node's operands as random dims, and what oneDNN says to them with destinations of some dims.
+/// A node's operands as random dims, and a function that asks oneDNN whether it accepts destinations of given dims.
 struct Case {
   Kind kind;
   NodeAttributes attributes;
@@ -52,7 +51,7 @@ struct Case {
   Dims step{};
 };
 
-/// The inferred dims, or nothing and the operand for which ops.h refuses.
+/// The inferred dims. If ops.h refuses the node, nothing, and the operand for which it does.
 std::optional<std::vector<Dims>> inferred(const Case& c, std::string* refused) {
   Graph g;
   std::vector<TensorId> src;
@@ -88,14 +87,14 @@ struct Counts {
   int accepted = 0, beside = 0, refused = 0;
 };
 
-/// Where ops.h refuses what oneDNN's descriptors take: a kernel that does not fit once but leaves a negative number
-/// above -stride, which oneDNN's division rounds to 0; windows wholly in the padding (the maximum of nothing); and an
-/// RNN's projection, which no kind here has.
+/// Whether ops.h refuses something that oneDNN's descriptors accept. There are three cases: a kernel that does not fit
+/// once, if the remainder is above -stride, which oneDNN's division rounds to 0; windows wholly in the padding, which
+/// have no maximum; and an RNN's projection, for which there is no kind.
 bool stricter(const std::string& refused) {
   return refused.starts_with("dilated kernel") || refused.starts_with("pads of") || refused == "weights_iter";
 }
 
-/// Dims that differ from these in one place by one, or by a step.
+/// Dims that differ from these at one place, by one or by `step`.
 std::vector<std::vector<Dims>> neighbours(const std::vector<Dims>& dims, const Dims& step) {
   std::vector<std::vector<Dims>> out;
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -111,7 +110,7 @@ std::vector<std::vector<Dims>> neighbours(const std::vector<Dims>& dims, const D
   return out;
 }
 
-/// `dst` are dims that fit nearly: oneDNN must refuse them and those around.
+/// Expects that oneDNN refuses `dst`, which nearly fit, and all dims next to them.
 void expect_refused(const Case& c, const std::vector<Dims>& dst, int* count) {
   auto around = neighbours(dst, c.step);
   around.push_back(dst);
@@ -131,7 +130,7 @@ void check(Random& random, Case c, Counts* counts) {
     EXPECT_NE(c.ask(c.src, wrong), dnnl_success) << text(c) << "  not to " << join(wrong[0]);
     ++counts->beside;
   }
-  // One source's extent wrong by one.
+  // One extent of a source is wrong by one.
   OptionalDims& src = c.src[static_cast<std::size_t>(random(0, std::ssize(c.src) - 1))];
   if (!src) return;
   (*src)[static_cast<int>(random(0, src->size() - 1))] += 1;
@@ -194,7 +193,7 @@ Case pooling(Random& random) {
                       .pads_end = random.list(spatial, 0, 2)};
   const Dims src = random.list(spatial, 2, 9);
   for (int d = 0; d < spatial; ++d) {
-    // oneDNN averages without padding only where no padding is as large as the kernel.
+    // oneDNN averages without padding only if every padding is smaller than the kernel.
     const int64_t reach = (a.kernel[d] - 1) * a.dilations[d];
     const bool small = a.pads_begin[d] <= reach && a.pads_end[d] <= reach && a.dilations[d] <= src[d];
     if (!small && a.algorithm == PoolingAlgorithm::average_exclude_padding) a.algorithm = PoolingAlgorithm::max;
@@ -267,7 +266,7 @@ Case binary(Random& random) {
 }
 
 Case reduction(Random& random) {
-  const Dims src = random.list(static_cast<int>(random(1, 5)), 3, 5);  // one less is not 1
+  const Dims src = random.list(static_cast<int>(random(1, 5)), 3, 5);  // 3, as one less must not be 1
   ReductionAttributes a;
   for (int d = 0; d < src.size(); ++d) {
     if (random(0, 1) == 0) a.axes.push_back(d);

@@ -1,4 +1,4 @@
-// Reads enum dnnl_format_tag_t out of the header: entries count up, or stand for an earlier one.
+// Reads enum dnnl_format_tag_t from the header. Each entry counts up, or is an alias of an earlier one.
 #include "tag_names.h"
 
 #include <cctype>
@@ -57,7 +57,7 @@ std::vector<TagName> onednn_tag_names() {
     if (name == "format_tag_any") name = "any";
     TagName tag{name, name, dnnl_format_tag_undef, 0};
     if (aliases) {
-      const auto of = by_name.find(match[2].str().substr(5));  // what it stands for may be an alias itself
+      const auto of = by_name.find(match[2].str().substr(5));  // the entry it names may itself be an alias
       if (of == by_name.end()) throw std::runtime_error("unknown alias " + line);
       tag.canonical = of->second.canonical;
       tag.tag = of->second.tag;

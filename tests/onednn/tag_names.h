@@ -10,13 +10,13 @@ namespace relayout {
 
 struct TagName {
   std::string name;       // without "dnnl_", e.g. "nChw16c"
-  std::string canonical;  // the name it stands for, letters a..l; its own where it is one
+  std::string canonical;  // the name in letters a..l of which it is an alias, or its own name
   dnnl_format_tag_t tag;
   int ndims;  // distinct letters; 0 for undef and any
 };
 
-/// All of enum dnnl_format_tag_t: canonical names first, then aliases, as the header has them.
-/// Throws std::runtime_error where the header cannot be read.
+/// All of enum dnnl_format_tag_t: canonical names first, then aliases, in the header's order. Throws std::runtime_error
+/// if the header cannot be read.
 std::vector<TagName> onednn_tag_names();
 
 }  // namespace relayout

@@ -1,5 +1,5 @@
-// Every tag name of the installed oneDNN: its strides, blocks, padded dims and size, as the library
-// itself gives them, over shapes with tails.
+// Compares every tag name of the installed oneDNN with the library: strides, blocks, padded dims and size, over shapes
+// with tails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace relayout {
 namespace {
 
-/// Shapes of a rank: unit dims, tails for every block size in use, a dim of 0.
+/// Shapes of a rank: extents of 1, tails for every block size in use, and an extent of 0.
 std::vector<Dims> shapes_of(int rank) {
   static constexpr int64_t kPatterns[][6] = {{2, 17, 5, 4, 3, 1},  {1, 1, 1, 1, 1, 1},    {17, 1, 17, 2, 1, 3},
                                              {1, 17, 1, 1, 17, 1}, {3, 33, 35, 1, 2, 65}, {64, 32, 2, 16, 1, 1},
@@ -33,7 +33,7 @@ struct Block {
   friend bool operator==(const Block&, const Block&) = default;
 };
 
-/// The inner blocks, outermost first: all digits but each dim's last, by their strides.
+/// The inner blocks, outermost first: all digits except each dim's outermost, ordered by stride.
 std::vector<Block> inner_blocks(const Layout& layout) {
   std::vector<std::pair<int64_t, Block>> found;
   for (int d = 0; d < layout.ndims(); ++d) {
@@ -105,7 +105,7 @@ TEST(OneDnnTags, EveryNameMeansTheSameLayout) {
   }
   std::cout << "compared " << canonical << " canonical names and " << aliases << " aliases, " << compared
             << " descriptors\n";
-  // The header gives these two the letters of their gOI.. relatives (aBC.. where I before O is aCB..).
+  // The header gives these two names the letters of their relatives gOI.. (aBC..), although I before O would be aCB...
   // Here a name means what its letters say.
   EXPECT_EQ(differing, (std::set<std::string>{"gIOdhw2i8o16i2o", "gIOhw2i8o16i2o"}));
   EXPECT_EQ(refused, "");
@@ -116,7 +116,7 @@ TEST(OneDnnTags, EveryNameMeansTheSameLayout) {
 TEST(OneDnnTags, RecoveredTagsBindToAnEqualLayout) {
   int recovered = 0;
   for (const TagName& name : onednn_tag_names()) {
-    if (name.ndims == 0 || !parses(name.name)) continue;  // the test above says which do not
+    if (name.ndims == 0 || !parses(name.name)) continue;  // the test above lists the names that do not parse
     for (const Dims& dims : shapes_of(name.ndims)) {
       const Layout layout = Format::parse(name.name).bind(dims);
       const std::optional<std::string> tag = tag_of(layout);

@@ -49,7 +49,7 @@ def types():
             T.BFLOAT16: "bf16", T.FLOAT8E4M3FN: "f8_e4m3", T.FLOAT8E5M2: "f8_e5m2"}
 
 
-# Arithmetic of few bits may round each step, where the expected values round once or not.
+# Types of few bits: an implementation may round each step, while the expected values are rounded once or not at all.
 STEPS = {"f16": 2e-3, "bf16": 2e-2, "f8_e4m3": 0.1, "f8_e5m2": 0.2}
 
 

@@ -33,7 +33,7 @@ namespace {
 using graph::Graph;
 using graph::Values;
 
-/// What the approximations of a backend may be off by, relative to the largest value of an output.
+/// The error that is allowed to a backend's approximations, relative to the largest value of an output.
 constexpr double kOfScale = 1e-5;
 
 struct TestTensor {
@@ -80,8 +80,8 @@ bool near(double got, double want, const TestTensor& tensor) {
   return std::abs(got - want) <= tensor.absolute + tensor.relative * std::abs(want);
 }
 
-/// What is wrong with an output; empty where nothing is. `of_scale` is an error that is allowed besides, relative to
-/// the largest finite value that is expected.
+/// What is wrong with an output; empty if nothing is. `of_scale` is a further error that is allowed, relative to the
+/// largest finite value that is expected.
 std::string difference(const Values& got, const TestTensor& want, double of_scale) {
   const Values expected = values_of(want);
   if (got.size() != expected.size()) return "has " + std::to_string(got.size()) + " elements";

@@ -1,5 +1,5 @@
-// The in-place reorder equals the reference from a copy, over random layouts, types, attributes and scratch sizes:
-// every byte of the buffer, also those that are no part of the destination. Buffer and scratch end at a forbidden page.
+// Compares the in-place reorder with the reference, over random layouts, types, attributes and scratch sizes. Every
+// byte of the buffer counts, even if it is no part of the destination. Buffer and scratch end at a forbidden page.
 //
 // RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases; the slow tests have twice as many.
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace relayout::test {
 namespace {
 
-/// Plans by what they are, "refused" among it, and steps by kind.
+/// How many plans there were of each form (or refused), and how many steps of each kind.
 using Counts = std::map<std::string, int64_t>;
 
 void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, Counts& counts, bool may_refuse = true) {
@@ -31,7 +31,7 @@ void check(const Case& c, std::mt19937_64& rng, const InPlaceOptions& options, C
     ASSERT_EQ(error.code(), ErrorCode::unsupported) << c.text << "\n" << error.what();
     ASSERT_TRUE(may_refuse) << c.text << "\n" << error.what();
     ++counts["refused"];
-    // What is said to do, does.
+    // The scratch size that the error names must be enough.
     if (!error.limit().empty()) check(c, rng, {std::stoll(error.limit())}, counts, false);
     return;
   }

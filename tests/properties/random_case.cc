@@ -20,11 +20,11 @@ namespace {
 
 bool one_in(std::mt19937_64& rng, int n) { return pick(rng, 1, n) == 1; }
 
-/// Extents that are prime, or beside the sizes of blocks, lines and vectors.
+/// Extents that are prime, or next to the sizes of blocks, lines and vectors.
 constexpr int64_t kEdges[] = {2,  3,  5,  7,  8,  9,  13, 15, 16,  17,  23,  29,  31,  32, 33,
                               37, 47, 48, 49, 61, 63, 64, 65, 127, 128, 129, 255, 256, 257};
 
-/// Several levels of blocks of one to three dims, as in OIhw4i16o4i.
+/// Several levels of blocks over one to three dims, as in OIhw4i16o4i.
 std::string random_levels(std::mt19937_64& rng, std::string& outer) {
   static constexpr int kSizes[] = {2, 2, 3, 4, 4, 5, 7, 8, 16};
   const auto letters = pick(rng, 1, std::min<int64_t>(3, static_cast<int64_t>(outer.size())));
@@ -37,7 +37,7 @@ std::string random_levels(std::mt19937_64& rng, std::string& outer) {
   return blocks;
 }
 
-/// A tag in letters: a random order, and blocks on some dims, also of sizes that do not nest with others.
+/// A tag with its letters in random order and blocks on some dims, whose sizes need not nest with those of other tags.
 std::string random_tag(std::mt19937_64& rng, int ndims) {
   std::string outer;
   for (int d = 0; d < ndims; ++d) outer += static_cast<char>('a' + d);
@@ -56,7 +56,7 @@ std::string random_tag(std::mt19937_64& rng, int ndims) {
   return outer + blocks;
 }
 
-/// Dense strides of a random order with gaps thrown in; some reversed.
+/// Dense strides in random order, with some gaps; some dims are reversed.
 Layout random_strides(std::mt19937_64& rng, const Dims& dims, bool source, std::string* text) {
   std::vector<int> order(static_cast<std::size_t>(dims.size()));
   for (int d = 0; d < dims.size(); ++d) order[static_cast<std::size_t>(d)] = d;
@@ -73,7 +73,7 @@ Layout random_strides(std::mt19937_64& rng, const Dims& dims, bool source, std::
   return Format::parse(*text).bind(dims);
 }
 
-/// Up to three digits a dim, all in any order, with gaps thrown in: what no tag says.
+/// Up to three digits for each dim, in any order, with some gaps: layouts that no tag describes.
 Layout random_digits(std::mt19937_64& rng, const Dims& dims, std::string* text) {
   static constexpr int64_t kSizes[] = {2, 3, 4, 8, 16};
   std::vector<Digits> digits(static_cast<std::size_t>(dims.size()));
@@ -102,7 +102,8 @@ Layout random_digits(std::mt19937_64& rng, const Dims& dims, std::string* text) 
   return Layout::from_digits(dims, digits);
 }
 
-/// A part of a larger tensor of the same tag, from whole blocks on; the layout itself where there is no such part.
+/// A part of a larger tensor with the same tag, which begins at whole blocks; the layout itself if there is no such
+/// part.
 Layout random_submemory(std::mt19937_64& rng, const Layout& layout, std::string* tag) {
   Dims parent = layout.dims(), offsets(parent.size(), 0);
   for (int d = 0; d < parent.size(); ++d) {
@@ -116,7 +117,7 @@ Layout random_submemory(std::mt19937_64& rng, const Layout& layout, std::string*
     const Layout out = submemory(Format::parse(*tag).bind(parent), layout.dims(), offsets);
     *tag += " at " + join(offsets) + " of " + join(parent, "x");
     return out;
-  } catch (const Error&) {  // more than one digit can hold
+  } catch (const Error&) {  // the sizes of one digit overflow
     return layout;
   }
 }
@@ -251,7 +252,7 @@ Case random_case(std::mt19937_64& rng, int64_t max_elements) {
 std::vector<std::byte> random_bytes(std::mt19937_64& rng, DType dtype, int64_t bytes) {
   std::vector<std::byte> out(static_cast<std::size_t>(bytes));
   for (std::byte& b : out) b = static_cast<std::byte>(rng());
-  if (one_in(rng, 3) || bits(dtype) < 8) return out;  // any bits at all
+  if (one_in(rng, 3) || bits(dtype) < 8) return out;  // random bits
   const auto size = static_cast<std::size_t>(bits(dtype) / 8);
   for (std::size_t at = 0; at + size <= out.size(); at += size) {
     const double value =

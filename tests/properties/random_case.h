@@ -1,4 +1,4 @@
-// Random reorders: layouts of every kind the algebra has, all types, attributes, paddings.
+// Random reorders: all kinds of layouts, types, attributes and paddings.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace relayout::test {
 struct Case {
   TensorDesc src, dst;
   Attributes attributes;
-  std::string text;  // what it is, for a failure's message
+  std::string text;  // description for a failure's message
 };
 
 /// A case of at most `max_elements` logical elements.
 Case random_case(std::mt19937_64& rng, int64_t max_elements);
 
-/// A layout of these dims: tags with blocks (nesting or not, several levels of several dims), parts of larger tensors,
-/// strides with gaps, flips and offsets, images. With `source`, broadcast and overlapping ones too.
+/// A random layout of these dims: tags with blocks (nesting or not, several levels over several dims), parts of larger
+/// tensors, strides with gaps, flips and offsets, images. If `source`, also broadcast and overlapping layouts.
 Layout random_layout(std::mt19937_64& rng, const Dims& dims, bool source, std::string* text);
 
-/// Bytes that mean interesting values of a type: specials, small integers, any bits.
+/// Bytes of interesting values of a type: special values, small integers, random bits.
 std::vector<std::byte> random_bytes(std::mt19937_64& rng, DType dtype, int64_t bytes);
 
 /// A uniform integer of [low, high].

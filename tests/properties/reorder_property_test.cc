@@ -1,6 +1,7 @@
-// The reorder equals the reference: elements, padding and untouched gaps, bit for bit, on every ISA and thread count.
+// Compares the reorder with the reference bit for bit: elements, padding and untouched gaps, on every ISA and number of
+// threads.
 //
-// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases, the slow tests have a million.
+// RELAYOUT_SEED repeats a run, RELAYOUT_CASES sets the number of cases; the slow tests have a million.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -39,22 +40,24 @@ void expect_bytes(const Case& c, std::span<const std::byte> actual, std::span<co
          << plan.explain();
 }
 
-/// Runs one case by the reference, and by each given ISA.
+/// Runs one case by the reference and by each of these ISAs.
 void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view> isas, Counts& counts) {
   const auto src = random_bytes(rng, c.src.dtype, c.src.span_bytes());
   const auto before = random_bytes(rng, c.dst.dtype, c.dst.span_bytes());
   auto expected = before;
   reference_reorder(c.src, src.data(), c.dst, expected.data(), c.attributes);
-  // Through the caches, with the next lines fetched where the last level is far.
+  // This plan goes through the caches. On machines with a far last level it prefetches next lines.
   const Machine tiny_far{.l1 = 64, .l2 = rng() % 2 == 0 ? 64 : Machine{}.l2, .l3 = int64_t{64} << 20};
   const Plan cached = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? Machine{} : tiny_far);
-  // What large tensors get, at any address and with blocks small enough for several to meet.
+  // This plan is one of large tensors: it writes past the caches, at any address, in blocks small enough that several
+  // meet.
   Tuning tuning{.stream = Tuning::Stream::always};
   if (rng() % 2 == 0) tuning.panel = 1 + static_cast<int64_t>(rng() % 48);
   if (rng() % 2 == 0) tuning.strip = 1 + static_cast<int64_t>(rng() % 24);
-  const Machine far{.l2 = 4 << 10, .l3 = int64_t{64} << 20};  // which has blocks of its own
+  const Machine far{.l2 = 4 << 10, .l3 = int64_t{64} << 20};  // has rules of its own for blocks
   const Plan streamed = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? Machine{} : far, tuning);
-  // By size, where the caches are small: past them, by images too, or through them by blocks that are fetched ahead.
+  // On this machine's tiny caches, size decides: the plan writes past them, also by images, or through them in blocks
+  // that are prefetched.
   const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
@@ -84,10 +87,10 @@ TEST(ReorderProperty, EqualsTheReference) {
   Counts counts;
   for (int64_t i = 0; i < total && !HasFatalFailure(); ++i) {
     std::mt19937_64 rng(seed * 1'000'003 + static_cast<uint64_t>(i));
-    // Mostly small: a tail of larger tensors fills whole tiles.
+    // Most cases are small. Some larger tensors fill whole tiles.
     const Case c = random_case(rng, i % 50 == 0 ? 6000 : i % 10 == 0 ? 800 : 120);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i));
-    // Every ISA in turn; all of them now and then.
+    // Each case runs on one ISA, in turn; some run on all.
     const auto which = static_cast<std::size_t>(i) % isas.size();
     check(c, rng, i % 16 == 0 ? std::span(isas) : std::span(isas).subspan(which, 1), counts);
   }
@@ -102,7 +105,7 @@ TEST(ReorderProperty, EqualsTheReference) {
   EXPECT_GT(counts.tables, counts.cases / 200);
 }
 
-// All 17 x 17 type pairs, moved and computed with, through a transposition with tails.
+// All 17 x 17 pairs of types are moved, and computed with, in a transposition with tails.
 TEST(ReorderProperty, EveryTypePair) {
   std::mt19937_64 rng(7);
   Counts counts;
@@ -144,7 +147,7 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
     } while (std::next_permutation(letters.begin(), letters.end()));
     for (const std::string& from : tags) {
       for (const std::string& to : tags) {
-        if (rank == 4 && pick(rng, 0, 7) != 0) continue;  // 46,656 pairs: a sample
+        if (rank == 4 && pick(rng, 0, 7) != 0) continue;  // of 46,656 pairs, a sample
         Case c;
         const DType dtype =
             std::array{DType::f32, DType::s8, DType::bf16, DType::f64}[static_cast<std::size_t>(pick(rng, 0, 3))];
@@ -159,7 +162,7 @@ TEST(ReorderProperty, AllTagPairsOfARank) {
   std::printf("tag pairs: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
-// More columns than a block has, beside few rows and many: axes are cut, and the rest of them goes to loops.
+// There are more columns than a block has, beside few rows or many. Axes are cut, and their rest becomes loops.
 TEST(ReorderProperty, MoreColumnsThanABlockHas) {
   Counts counts;
   std::mt19937_64 rng(13);
@@ -189,7 +192,7 @@ TEST(ReorderProperty, MoreColumnsThanABlockHas) {
   std::printf("more columns than a block has: %lld cases\n", static_cast<long long>(counts.cases));
 }
 
-// Large enough that work is split: every thread count gives the same bytes.
+// The tensors are large enough that threads share the work. Every number of threads gives the same bytes.
 TEST(ReorderProperty, ThreadsDoNotChangeResults) {
   std::mt19937_64 rng(5);
   int64_t cases = 0;

@@ -1,5 +1,5 @@
-// Another backend's implementations, with something done when one is made and after each run of it: a test makes
-// kernels fail, or take as much of a FakeStopwatch's time as it says.
+// Another backend's implementations, with something done when one is made and after each of its runs. Tests use it to
+// make kernels fail, or to let them take a given share of a FakeStopwatch's time.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace relayout::test {
 
 class AlteredBackend : public graph::Backend {
  public:
-  /// The other backend must stay.
+  /// The other backend must outlive this one.
   explicit AlteredBackend(const graph::Backend& backend) : backend_(backend) {}
   std::string name() const override { return backend_.name(); }
   std::string settings() const override { return more_settings + backend_.settings(); }
@@ -35,11 +35,12 @@ class AlteredBackend : public graph::Backend {
     return std::make_unique<Altered>(std::move(made), [this, number = made_++] { after_run(number); });
   }
 
-  /// What make() fails with, if anything.
+  /// The error of make(); nothing if it succeeds.
   std::optional<ErrorCode> fails;
   std::string more_settings;
   std::function<void()> on_make = [] {};
-  /// Is told the executable's number: they count from 0 as they are made.
+  /// Called after each run with the executable's number. Executables are numbered from 0 in the order in which they are
+  /// made.
   std::function<void(int number)> after_run = [](int) {};
 
  private:

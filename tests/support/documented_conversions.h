@@ -1,4 +1,4 @@
-// The tables of docs/conversions.md as values, for the tests that hold the library to them.
+// The tables of docs/conversions.md as values, for tests that compare the library with them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace relayout::test {
 struct DocumentedConversion {
   DType from, to;
   uint64_t source, want;
-  std::string text;  // the row
+  std::string text;  // the row of the table
 };
 
 namespace documented_detail {

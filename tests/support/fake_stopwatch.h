@@ -4,7 +4,7 @@
 //     stopwatch.takes = [](int64_t call) { return call == 3 ? 50.0 : 10.0; };   // microseconds of each call of time()
 //     tune(..., {.stopwatch = &stopwatch});
 //
-// Work may also say itself how long it took, by pass(), and that another process interrupted it, by interrupt().
+// Work may also state its own time by pass(), and by interrupt() that another process interrupted it.
 #pragma once
 
 #include <functional>
@@ -27,9 +27,9 @@ class FakeStopwatch : public cpu::Stopwatch {
   }
   double now_us() override { return now_us_; }
 
-  /// So many microseconds go by.
+  /// Lets this many microseconds pass.
   void pass(double us) { now_us_ += us; }
-  /// Another process has the core for so many microseconds.
+  /// Lets another process have the core for this many microseconds.
   void interrupt(double us = 0) {
     now_us_ += us;
     off_core_us_ += us;
@@ -38,7 +38,7 @@ class FakeStopwatch : public cpu::Stopwatch {
   /// How often time() was called.
   int64_t calls() const { return calls_; }
 
-  /// Microseconds that a call of time() takes beside what its work passes; calls count from 0.
+  /// The microseconds that a call of time() takes, besides those that its work passes. Calls are numbered from 0.
   std::function<double(int64_t call)> takes = [](int64_t) { return 0.0; };
 
  private:

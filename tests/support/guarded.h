@@ -1,12 +1,12 @@
-// Memory for tests whose neighbourhood may not be touched: a page without access before and after it, and known bytes
-// in what is left of its own pages.
+// Memory that detects accesses outside of it: it lies between two pages without access, and the rest of its own pages
+// has known bytes.
 //
 //     Guarded buffer(100, Guarded::Side::end);       // reading or writing buffer.data()[100] crashes
 //     Guarded odd(100, Guarded::Side::start, 3);     // data() is 3 bytes past a page's start
 //     ... EXPECT_TRUE(odd.intact());                 // nothing was written around it
 //
-// Tests make hundreds of thousands of small ones, and the system takes longer to map pages than a test to use them, so
-// a thread keeps the pages of small ones for the next of the same size.
+// Tests make hundreds of thousands of small buffers, and mapping pages takes the system longer than a test needs them.
+// So a thread keeps the pages of small buffers for the next one of the same size.
 #pragma once
 
 #include <sys/mman.h>
@@ -25,10 +25,10 @@ namespace relayout::test {
 
 class Guarded {
  public:
-  /// The forbidden page that it lies at.
+  /// Which of the two forbidden pages the memory touches.
   enum class Side { start, end };
 
-  /// `slack` bytes lie between it and that page. Throws std::system_error where there is no memory.
+  /// `slack` bytes lie between the memory and that page. Throws std::system_error if the system has no memory.
   Guarded(int64_t bytes, Side side, int64_t slack = 0) : bytes_(static_cast<std::size_t>(bytes)) {
     page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const auto gap = static_cast<std::size_t>(slack);
@@ -44,7 +44,7 @@ class Guarded {
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::span<std::byte> bytes() { return {data_, bytes_}; }
-  /// Whether the bytes around it, within its own pages, are as they were.
+  /// Whether the bytes around the memory, within its own pages, are unchanged.
   bool intact() const {
     const auto same = [](std::byte b) { return b == kAround; };
     return std::all_of(base_ + page_, data_, same) && std::all_of(data_ + bytes_, base_ + page_ + inner_, same);
@@ -52,10 +52,10 @@ class Guarded {
 
  private:
   static constexpr std::byte kAround{0xa7};
-  /// Pages are kept for so many buffers of a size, where these are no longer than that.
+  /// Pages are kept for at most kKept buffers of each size, and only up to kLargestKept bytes.
   static constexpr std::size_t kKept = 4, kLargestKept = std::size_t{1} << 16;
 
-  /// Pages with a forbidden one at either end, by the bytes between these.
+  /// Kept pages, with a forbidden page at either end, by the number of bytes between these.
   struct Pages {
     ~Pages() {
       const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -1,6 +1,6 @@
-// A reference implementation of C++23's std::mdspan for compilers whose library has none: what
-// relayout/interop/mdspan.h needs of the standard's interface ([mdspan.extents], [mdspan.layout], [mdspan.mdspan]), in
-// the standard's names, as simple as it can be. Elements are reached by m(i, j), as m[i, j] needs C++23.
+// A reference implementation of C++23's std::mdspan, for compilers whose library has none. It has the parts of the
+// standard's interface that relayout/interop/mdspan.h needs ([mdspan.extents], [mdspan.layout], [mdspan.mdspan]), under
+// the standard's names, in the simplest form. Elements are m(i, j), because m[i, j] needs C++23.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct all_dynamic<Index, std::index_sequence<Rank...>> {
 template <typename Index, std::size_t Rank>
 using dextents = typename all_dynamic<Index, std::make_index_sequence<Rank>>::type;
 
-/// What the three layouts of the standard have in common: one stride a dim, offset 0.
+/// What the three layouts of the standard share: one stride for each dim, and offset 0.
 template <typename Layout, typename Extents>
 class strided_base {
  public:

@@ -1,5 +1,4 @@
-// What tests of measured costs share: a folder of their own for files, run times that are written down, and a small
-// graph.
+// What tests of measured costs share: a folder for their files, stated run times, and a small graph.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,9 +18,9 @@ namespace relayout::execute {
 
 class MeasuredCostsTest : public testing::Test {
  protected:
-  /// What each run takes by the stopwatch, and each step beside it where keep_step() was called: microseconds.
+  /// Microseconds that each run takes by the stopwatch, and that a step takes in addition after keep_step().
   static constexpr double kRunUs = 100, kStepUs = 1;
-  /// A run that takes so long ends attempts to measure a step after the first one.
+  /// With runs this long, the time of a step is measured in one attempt only.
   static constexpr double kLongRunUs = 1e5;
 
   void SetUp() override {
@@ -38,14 +37,14 @@ class MeasuredCostsTest : public testing::Test {
     graph.output(graph.eltwise(graph.input("x", dims), {.algorithm = graph::EltwiseAlgorithm::relu}));
     return graph;
   }
-  /// From now on.
+  /// All runs take this long from now on.
   void runs_take(double us) {
     stopwatch_.takes = [us](int64_t) { return us; };
   }
   MeasuredOptions options(bool remeasure = false) {
     return {.file = file_, .remeasure = remeasure, .stopwatch = &stopwatch_};
   }
-  /// Has a file in which there is nothing but what a step takes, so that this is not measured.
+  /// Writes a file with the time of a step and nothing else, so that this time is not measured.
   void keep_step(const graph::Backend& backend, double us = kStepUs) const {
     std::filesystem::remove(file_);
     CostCache cache;

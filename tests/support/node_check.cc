@@ -1,4 +1,4 @@
-// How a node's implementations are run and compared: see node_check.h.
+// Runs a node's implementations and compares their results: see node_check.h.
 #include "tests/support/node_check.h"
 
 #include <gtest/gtest.h>
@@ -59,8 +59,8 @@ std::string text_of(const Graph& graph, const Node& node) {
   return text;
 }
 
-/// A tensor in a layout: the buffer is as long as its span, and what is no element or padding is poison, as are the
-/// bytes around it.
+/// A tensor in a layout. The buffer is as long as the layout's span. All bytes that are neither elements nor padding
+/// are poison, and so are the bytes around the buffer.
 class Buffer {
  public:
   Buffer(const Layout& layout, DType dtype)
@@ -81,7 +81,7 @@ class Buffer {
   std::byte* data() { return bytes_.data() + kGuard; }
   const std::vector<std::byte>& bytes() const { return bytes_; }
 
-  /// Padding that is not zero, or a byte that was written where nothing is: what and where.
+  /// Says where padding is not zero, or where a byte was written that is neither element nor padding; empty if nowhere.
   std::string fault() const {
     const int64_t size = bits(desc_.dtype) / 8;
     Dims index;
@@ -99,7 +99,7 @@ class Buffer {
   }
 
  private:
-  /// Of bytes on both sides; whole lines.
+  /// The number of poison bytes on each side; whole lines.
   static constexpr int64_t kGuard = 1024;
   TensorDesc desc_;
   std::vector<std::byte> bytes_;
@@ -111,7 +111,7 @@ bool is_weights(const Node& node, std::size_t i) {
   return node.pass == Pass::backward_weights ? i >= node.src.size() : i == 1;
 }
 
-/// Data in rows with gaps between them, not from offset 0.
+/// A layout whose rows have gaps between them and do not begin at offset 0.
 Layout with_gaps(const Dims& dims) {
   Dims wide = dims;
   wide[dims.size() - 1] += 3;
@@ -122,7 +122,7 @@ Layout with_gaps(const Dims& dims) {
 constexpr int kMixedRequests = 20;
 constexpr int kRequests = 6;  // any, row-major, channels last, blocked by 16 and 8, with gaps
 
-/// LayoutRequest number `request` for the operand: data only; others are left open.
+/// The layout request number `request` for an operand. Only data operands have one; others are left open.
 LayoutRequest request_for(const Graph& graph, const Node& node, std::size_t i, TensorId id, int request) {
   if (id == kNone || request == 0 || is_weights(node, i)) return {};
   const Dims& dims = graph.tensor(id).dims;
@@ -139,7 +139,7 @@ double rounding_of(DType dtype) {
   }
 }
 
-/// That a destination has the expected values but for rounding, zeros in its padding and untouched gaps.
+/// Expects the values but for rounding, zeros in the padding, and untouched gaps.
 void expect_values(const Buffer& destination, const Values& expected, DType type, const CheckOptions& options,
                    const std::string& what) {
   const Values got = destination.values();
@@ -182,7 +182,7 @@ std::vector<Implementation> NodeCheck::implementations_of(const Graph& graph, No
   const Node& node = graph.node(id);
   std::vector<Implementation> out;
   std::set<std::string> known;
-  // Sources and destinations in all pairs, then each operand in a layout of its own.
+  // Requests for sources and destinations are combined in all pairs; then each operand gets a layout of its own.
   for (int pair = 0; pair < kRequests * kRequests + kMixedRequests; ++pair) {
     const bool mixed = pair >= kRequests * kRequests;
     auto number = [&](bool is_src) {
@@ -302,7 +302,7 @@ void NodeCheck::check(const Graph& graph, NodeId id, const CheckOptions& options
   const std::vector<Values> expected =
       graph::evaluate_node(graph, node, pointers(node, src), pointers(hint, forward_src));
   bool any = false;
-  // Each forward implementation has the same backward ones, all but for the hint's layouts: some pairs are enough.
+  // All forward implementations have the same backward ones, except for the hint's layouts. So some pairs are enough.
   for (const Implementation& forward_implementation : some_of(implementations_of(graph, node.hint, nullptr), 5)) {
     const std::vector<Implementation> found = some_of(implementations_of(graph, id, &forward_implementation), 25);
     if (found.empty()) continue;

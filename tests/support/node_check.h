@@ -1,7 +1,8 @@
 // Checking a backend's implementations of one node against the reference (tests of execute/).
 //
-// Every implementation found under many requests runs on random values: sources with zeros in their padding and ones in
-// their gaps, destinations full of ones. Then values are compared, padding must be zero, gaps untouched.
+// Many requests are made, and every implementation that is found runs on random values. Before, sources have zeros in
+// their padding and ones in their gaps, and destinations are full of ones. Afterwards values must be equal, padding
+// zero, and gaps untouched.
 #pragma once
 
 #include <map>
@@ -36,19 +37,19 @@ class Random {
 
 /// How values are chosen and compared.
 struct CheckOptions {
-  /// Of floating sources; integers take all that their type and this range hold.
+  /// The range of floating sources. Integer sources take all values of their type in this range.
   double low = -1, high = 1;
-  /// Terms that are added up in one result: rounding grows with them.
+  /// How many terms are added up in one result. The rounding error grows with them.
   double terms = 1;
-  /// Further error, relative to the largest result.
+  /// A further error that is allowed, relative to the largest result.
   double relative = 2e-6;
-  /// Values of single sources, by operand.
+  /// The range of values of single sources, by operand.
   std::map<std::size_t, std::pair<double, double>> ranges{};
-  /// Sources that are given, instead of random ones.
+  /// The values of sources that are not random, by operand.
   std::map<std::size_t, graph::Values> given{};
 };
 
-/// What was run, by kind and pass.
+/// How many implementations were run, by kind and pass.
 struct CheckCounts {
   int64_t nodes = 0, runs = 0, reference_runs = 0;
   std::set<std::string> names{};
@@ -58,7 +59,7 @@ class NodeCheck {
  public:
   explicit NodeCheck(Random& random, int threads = 1) : backend_(onednn_backend(threads)), random_(random) {}
 
-  /// Checks every implementation of the node. A backward node's forward one is checked on the way.
+  /// Checks every implementation of the node. For a backward node, its forward node is checked, too.
   void check(const Graph& graph, NodeId node, const CheckOptions& options = {});
   /// Prints the counts by kind and pass.
   void print() const;
@@ -68,9 +69,9 @@ class NodeCheck {
   graph::Values values_for(const Graph& graph, const Node& node, std::size_t operand, const CheckOptions& options);
   std::vector<graph::Implementation> implementations_of(const Graph& graph, NodeId node,
                                                         const graph::Implementation* forward);
-  /// As many, chosen at random.
+  /// At most `most` of the implementations, chosen at random.
   std::vector<graph::Implementation> some_of(std::vector<graph::Implementation> all, std::size_t most);
-  /// The executable after one run, with its sources' values.
+  /// Runs an implementation once, and returns the executable and the values of its sources.
   std::unique_ptr<graph::Executable> run(const Graph& graph, NodeId node, const graph::Implementation& implementation,
                                          const graph::Implementation* forward_implementation,
                                          graph::Executable* forward, const std::vector<graph::Values>& src,

@@ -25,10 +25,10 @@ inline graph::Values random_values(int64_t count, std::mt19937& rng, double low 
   return out;
 }
 
-/// Tensors with their values, f64 unless asked otherwise.
+/// Tensors and their values; f64 if no other type is given.
 struct Nodes {
   graph::Graph graph;
-  std::vector<graph::Values> values;  // one a tensor
+  std::vector<graph::Values> values;  // one for each tensor
 
   graph::TensorId given(const Dims& dims, graph::Values contents, DType dtype = DType::f64) {
     graph.tensors.push_back({"t" + std::to_string(graph.tensors.size()), dims, dtype});
@@ -48,7 +48,7 @@ struct Nodes {
     return out;
   }
 
-  /// What the reference gives for it; kept as the values of its destinations.
+  /// Computes the node by the reference, and keeps the results as values of its destinations.
   std::vector<graph::Values> run(const graph::Node& node, const std::vector<graph::TensorId>& hint_src = {}) {
     const auto all = [&](const std::vector<graph::TensorId>& tensors) {
       std::vector<const graph::Values*> out;

@@ -38,7 +38,7 @@ class Net {
   ::onnx::ModelProto proto;
   ::onnx::GraphProto& graph() { return *proto.mutable_graph(); }
 
-  /// -1 is a dim without a value.
+  /// An input. -1 stands for a dim without a value.
   Net& input(const std::string& name, const Integers& dims, int type = ::onnx::TensorProto::FLOAT) {
     describe(graph().add_input(), name, dims, type);
     return *this;
@@ -47,7 +47,7 @@ class Net {
     graph().add_output()->set_name(name);
     return *this;
   }
-  /// What the model says of a value between nodes.
+  /// States dims and type of a value between nodes.
   Net& value(const std::string& name, const Integers& dims, int type = ::onnx::TensorProto::FLOAT) {
     describe(graph().add_value_info(), name, dims, type);
     return *this;
@@ -133,7 +133,7 @@ inline OnnxModel import(const Net& net, const OnnxOptions& options = {}) {
   return parse_onnx(std::as_bytes(std::span(bytes)), options);
 }
 
-/// What the reference gives for each output.
+/// The outputs that the reference computes.
 inline std::vector<Values> run(const OnnxModel& model, const std::vector<Values>& inputs) {
   return evaluate(model.graph, inputs);
 }
@@ -152,7 +152,7 @@ inline std::vector<Kind> kinds(const Graph& graph) {
   return out;
 }
 
-/// x through one operator to y.
+/// A model of one operator, from x to y.
 inline Net one(const std::string& operation, const Integers& dims, const std::vector<Attribute>& attributes = {},
                int64_t opset = 13) {
   Net net(opset);
@@ -160,7 +160,7 @@ inline Net one(const std::string& operation, const Integers& dims, const std::ve
   return net;
 }
 
-/// Relative to what is expected, where that is over 1.
+/// Expects values within the tolerance, which is relative if the expected value is over 1.
 inline void expect_near(const Values& got, const Values& expected, double tolerance = 1e-6) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -175,7 +175,7 @@ inline Values counted(int64_t count, double first = 1) {
   return out;
 }
 
-/// Numbers from -1 to 1 without order.
+/// Numbers between -1 and 1 in no order.
 inline Values scattered(int64_t count, int salt = 0) {
   Values out;
   for (int64_t i = 0; i < count; ++i) out.push_back(static_cast<double>((i * 37 + salt * 11 + 5) % 41 - 20) / 20);

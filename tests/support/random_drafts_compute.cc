@@ -1,4 +1,4 @@
-// Random nodes that compute over many elements: see random_drafts.h.
+// Random nodes that compute each result from many elements: see random_drafts.h.
 #include "tests/support/random_drafts.h"
 
 namespace relayout::execute {

@@ -1,4 +1,4 @@
-// Random nodes that compute element by element, or move elements: see random_drafts.h.
+// Random nodes that compute element by element, or that move elements: see random_drafts.h.
 #include <numeric>
 
 #include "tests/support/random_drafts.h"
@@ -15,7 +15,7 @@ Draft eltwise(RandomNode& out, Random& random, DType dtype, bool backward) {
   a.alpha = random.of({0.0, 0.25, 0.5});
   a.beta = a.alpha + random.of({0.25, 0.5});
   using A = EltwiseAlgorithm;
-  // Rounding and the sign have no derivative; they and erf have kernels for f32 alone.
+  // round and sign have no derivative. They and erf have kernels for f32 only.
   const bool steps = a.algorithm == A::round || a.algorithm == A::sign;
   if ((backward && steps) || (dtype != DType::f32 && (steps || a.algorithm == A::erf))) a.algorithm = A::relu;
   if (a.algorithm == A::sqrt || a.algorithm == A::log || a.algorithm == A::pow || a.algorithm == A::sqrt_dst) {
@@ -112,7 +112,7 @@ Draft binary(RandomNode& out, Random& random) {
   out.options.low = 0.5;
   out.options.high = 2;
   const TensorId first = random_source(out, a);
-  // Comparisons of equal values too.
+  // Both sources may be the same tensor, so that comparisons meet equal values.
   return {BinaryAttributes{static_cast<BinaryAlgorithm>(random.between(0, 11))},
           {first, a == b && random.one_in(3) ? first : random_source(out, b)}};
 }

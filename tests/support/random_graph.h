@@ -15,7 +15,7 @@ using namespace graph;
 
 inline int64_t elements(const Graph& graph, TensorId t) { return checked_product(graph.tensor(t).dims).value(); }
 
-/// At most that many nodes over tensors of one floating type; those that grow large are not read again.
+/// A graph of at most `nodes` nodes over tensors of one floating type. Tensors that grow large are not read again.
 class RandomGraph {
  public:
   explicit RandomGraph(unsigned seed, int nodes, DType dtype = DType::f64) : rng_(seed), dtype_(dtype) {

@@ -40,7 +40,7 @@ TensorId operand_called(const Node& node, const std::string& word) {
   return kNone;
 }
 
-/// The backward node of the last one, with new inputs as the gradients of its destinations.
+/// Adds the backward node of the last node. New inputs are the gradients of that node's destinations.
 void add_backward(RandomNode& out, Random& random, Pass pass) {
   const Node forward = out.graph.nodes.back();
   const Signature s = signature(forward.kind, pass);
@@ -49,7 +49,7 @@ void add_backward(RandomNode& out, Random& random, Pass pass) {
       forward.kind == Kind::eltwise && forward.as<EltwiseAttributes>().algorithm >= EltwiseAlgorithm::relu_dst;
   for (const std::string& word : words_of(s.src)) {
     const bool is_gradient = word.starts_with("diff_");
-    // Of a recurrent cell's several results only some may count.
+    // A recurrent cell has several results. Some of their gradients may be absent.
     if (word.starts_with("diff_dst_iter") && random.one_in(3)) {
       node.src.push_back(kNone);
       continue;

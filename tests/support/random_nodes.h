@@ -11,7 +11,7 @@ struct RandomNode {
   CheckOptions options{};
 };
 
-/// A backward node comes with its forward one, of forward_training. `dtype` is of the data.
+/// A random node. A backward node comes with its forward node in forward_training. `dtype` is the type of the data.
 RandomNode random_node(Random& random, graph::Kind kind, graph::Pass pass, DType dtype = DType::f32);
 
 }  // namespace relayout::execute

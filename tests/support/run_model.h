@@ -1,4 +1,4 @@
-// Running models in tests: on row-major inputs of plain values, and comparing what comes out.
+// Runs models in tests with row-major inputs, and compares their outputs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ inline std::vector<graph::Values> random_inputs(const graph::Graph& graph, unsig
   return out;
 }
 
-/// One run: outputs row-major, their memory filled with ones before.
+/// Runs the model once. Outputs are row-major, and their memory is filled with ones before.
 inline std::vector<graph::Values> run_model(execute::Model& model, const std::vector<graph::Values>& inputs) {
   const graph::Graph& graph = model.graph();
   std::vector<std::vector<std::byte>> memory;
@@ -58,8 +58,8 @@ inline std::vector<graph::Values> run_model(execute::Model& model, const std::ve
   return out;
 }
 
-/// Within `tolerance` times the largest value that is wanted. What is as good as zero carries the rounding of larger
-/// values that cancelled.
+/// Expects values within `tolerance` times the largest expected value. Results near zero have the rounding errors of
+/// larger values that cancelled.
 inline void expect_outputs_near(const graph::Values& got, const graph::Values& want, double tolerance) {
   ASSERT_EQ(got.size(), want.size());
   double scale = 1e-3;

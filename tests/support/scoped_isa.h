@@ -1,6 +1,6 @@
 // A scope that runs with the kernels of one instruction set.
 //
-//     const ScopedIsa scalar("scalar");   // until the end of the scope, whichever way it ends
+//     const ScopedIsa scalar("scalar");   // until the scope ends, also by an exception
 //
 // The choice of an instruction set is global. Without a scope, an assertion that ends a test early would leave all
 // later tests with the kernels of this one.

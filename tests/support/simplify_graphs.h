@@ -49,10 +49,10 @@ struct SimplifyGraph {
     if (pick(0, 3) > 0) channel[1] = dims(x)[1];
     const TensorId c = constant(channel, 0.5, 2);
     const auto algorithm = static_cast<BinaryAlgorithm>(pick(0, 5));  // to min
-    // Not c / x, which would magnify rounding errors where x is near zero.
+    // c / x is left out, because it would magnify rounding errors where x is near zero.
     return coin() || algorithm == BinaryAlgorithm::div ? graph.binary(x, c, algorithm) : graph.binary(c, x, algorithm);
   }
-  /// Weights that only views separate from their constant.
+  /// Weights: a constant, or a view of a constant.
   TensorId weights(const Dims& wanted) {
     switch (pick(0, 2)) {
       case 0: return graph.reshape(constant({*checked_product(wanted)}), wanted);
@@ -133,7 +133,7 @@ inline void expect_sound(const Graph& graph) {
   for (int count : made) ASSERT_EQ(count, 1);
 }
 
-/// Equal but for the rounding of f32.
+/// Expects equal values, except for the rounding of f32.
 inline void expect_close(const std::vector<Values>& a, const std::vector<Values>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -144,7 +144,7 @@ inline void expect_close(const std::vector<Values>& a, const std::vector<Values>
   }
 }
 
-/// Nodes of that kind.
+/// How many nodes of that kind a graph has.
 inline int count_of(const Graph& graph, Kind kind) {
   return static_cast<int>(
       std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return n.kind == kind; }));

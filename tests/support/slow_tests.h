@@ -1,4 +1,4 @@
-// The two tiers of tests: what every run of the tests does, and what ./scripts/test --slow does beside it.
+// The two tiers of tests: those that always run, and those that ./scripts/test --slow adds.
 //
 //     const int64_t cases = number_from("RELAYOUT_CASES", slow_tests() ? 1'000'000 : 50'000);
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace relayout::test {
 
-/// A number of the environment, or another where the variable is not set.
+/// A number from the environment, or `otherwise` if the variable is not set.
 inline int64_t number_from(const char* variable, int64_t otherwise) {
   const char* text = std::getenv(variable);
   return text ? static_cast<int64_t>(std::strtoull(text, nullptr, 0)) : otherwise;

@@ -1,4 +1,4 @@
-// What tests of reorders past the caches share: the reference's bytes, and instruction sets by turns.
+// What tests of reorders past the caches share: the bytes that the reference gives, and a choice of instruction sets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@
 
 namespace relayout::test {
 
-/// Past the caches, whatever the size.
+/// Writes past the caches, whatever the size.
 inline constexpr Tuning kAlways{.stream = Tuning::Stream::always};
 
-/// A reorder's source and what the reference makes of it. Bytes of the destination that are no elements and no padding
-/// keep what they were.
+/// A reorder's source, and its destination as the reference makes it. Bytes of the destination that are neither
+/// elements nor padding stay as they were.
 class StreamedExpected {
  public:
   StreamedExpected(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {})
@@ -29,7 +29,7 @@ class StreamedExpected {
     reference_reorder(src, src_.data(), dst, bytes_.data(), attributes);
   }
 
-  /// Runs the plan into a buffer `past` bytes past a page, once a number of threads.
+  /// Runs the plan into a buffer `past` bytes after the start of a page, once for each number of threads.
   void expect_of(const Plan& plan, int64_t past, std::initializer_list<int> threads) const {
     const auto size = static_cast<int64_t>(bytes_.size());
     Guarded dst(size, Guarded::Side::start, past);
@@ -50,7 +50,7 @@ class StreamedExpected {
   std::vector<std::byte> bytes_;
 };
 
-/// Every other time the best instruction set, between them each in turn.
+/// The best instruction set in every other turn, and each of the others in the turns between.
 inline std::string_view isa_of_turn(int64_t turn) {
   const auto isas = cpu::available_isas();
   return turn % 2 == 0 ? isas.back() : isas[static_cast<std::size_t>(turn / 2) % isas.size()];

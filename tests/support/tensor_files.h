@@ -1,5 +1,5 @@
-// What the tests of this folder share: a folder of one's own, whole-file access, the error that a
-// call throws, and NumPy as the other side.
+// What tests of files share: a folder of their own, access to whole files, the error that a call throws, and NumPy to
+// compare with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace relayout {
 
-/// A new folder, gone at the end.
+/// A new folder, which is removed at the end of its scope.
 class TestFolder {
  public:
   TestFolder() {
@@ -59,7 +59,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
 }
 inline std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// The error that `call` throws; fails the test where it throws none.
+/// The error that `call` throws. The test fails if it throws none.
 template <typename Call>
 Error error_of(Call call) {
   try {
@@ -77,7 +77,7 @@ Error error_of(Call call) {
     EXPECT_EQ(name(seen_error.code()), name(wanted)) << #__VA_ARGS__ << ": " << seen_error.what(); \
   } while (false)
 
-/// A Python with NumPy, or nothing.
+/// The path of a Python with NumPy, or nothing.
 inline std::optional<std::string> python_with_numpy() {
   static const bool found = std::system("/usr/bin/python3 -c 'import numpy' >/dev/null 2>&1") == 0;
   return found ? std::optional<std::string>("/usr/bin/python3") : std::nullopt;

@@ -1,4 +1,4 @@
-// What tests of several folders need: the error of a call, every index of a box, tensors in one line.
+// What tests of several folders share: the error of a call, every index of a box, tensors in one line.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace relayout::test {
 
-/// What `call` throws. A failure of the test where it throws no Error.
+/// The error that `call` throws. The test fails if it throws none.
 template <typename F>
 Error error_of(F&& call) {
   try {
@@ -32,7 +32,7 @@ ErrorCode code_of(F&& call) {
   return error_of(std::forward<F>(call)).code();
 }
 
-/// Calls f(index) for every index with begin <= index < end, the last dim fastest.
+/// Calls f(index) for every index with begin <= index < end. The last dim changes fastest.
 template <typename F>
 void each_index(const Dims& begin, const Dims& end, F&& f) {
   for (int d = 0; d < begin.size(); ++d) {
@@ -55,7 +55,7 @@ inline TensorDesc desc(std::string_view format, const Dims& dims, DType dtype = 
   return TensorDesc(Format::parse(format).bind(dims), dtype);
 }
 
-/// Bytes that differ from their neighbours, and from those 256 away.
+/// Bytes that differ from their neighbours and from those 256 bytes away.
 inline std::vector<std::byte> counting(int64_t bytes) {
   std::vector<std::byte> out(static_cast<std::size_t>(bytes));
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(i * 37 + i / 251);

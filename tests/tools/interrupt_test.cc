@@ -1,4 +1,4 @@
-// Signal handlers of the command: nothing is written where the stack pointer points.
+// Signal handlers of the command must not write where the stack pointer points.
 #include "tools/interrupt.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@ namespace relayout::tools {
 namespace {
 
 ucontext_t test_context, odd_context;
-// Through pointers: the dynamic linker, which finds a function at its first call, saves all registers on the stack.
+// The calls go through pointers, because the dynamic linker saves all registers on the stack when it finds a function
+// at its first call.
 long (*const volatile call)(long, ...) = syscall;
 int (*const volatile go_on)(const ucontext_t*) = setcontext;
 long process, thread;
@@ -23,9 +24,10 @@ void interrupt_here() {
   go_on(&test_context);
 }
 
-// Generated code keeps data in the stack pointer; here it points into an array, with as little used of it as can be.
+// Generated code may keep a data pointer in the stack pointer. Here it points into an array, of which as little as
+// possible is used.
 TEST(Interrupt, LeavesWhatLiesBelowTheStackPointer) {
-  std::signal(SIGINT, SIG_DFL);  // shells in the background hand on that it is ignored
+  std::signal(SIGINT, SIG_DFL);  // shells in the background let their children ignore it
   install_interrupt_handlers();
   const InterruptRequest request;
   constexpr char kUntouched = 0x5a;

@@ -23,12 +23,12 @@ const Args kConvert = {RELAYOUT_COMMAND, "convert",  "in.bin",  "out.bin", "--fr
 
 bool is_temporary(const std::string& name) { return name.find(".relayout-tmp-") != std::string::npos; }
 
-/// The end of the call that opened the output, which has no name yet.
+/// Whether the command is at the end of the call that opened the output, which has no name yet.
 bool made_output(const TracedCommand& command) {
   constexpr uint64_t kFlag = O_TMPFILE;
   return command.returned_from(SYS_openat) && (command.arguments()[2] & kFlag) == kFlag && command.result() >= 0;
 }
-/// The end of the call that gave the output its name, or its temporary name where it replaces a file.
+/// Whether it is at the end of the call that named the output (temporarily if a file is to be replaced).
 bool linked_output(const TracedCommand& command) { return command.returned_from(SYS_linkat) && command.result() == 0; }
 
 class KilledConvert : public ::testing::Test {
@@ -51,14 +51,14 @@ class KilledConvert : public ::testing::Test {
     reset(false);
   }
 
-  /// The folder as before a conversion: with an output that is to be replaced, or without one.
+  /// Makes the folder as it is before a conversion, with or without an output that is to be replaced.
   void reset(bool with_old) {
     std::filesystem::remove(folder_ / "out.bin");
     if (with_old) write_file(folder_ / "out.bin", std::string("old"));
     before_ = folder_.names();
   }
 
-  /// Kills a conversion at that stop (after its end, nothing is killed). Returns whether it left a temporary file.
+  /// Kills a conversion at that stop, if it has not ended before. Returns whether it left a temporary file.
   bool kill_at(int64_t stop, bool with_old) {
     reset(with_old);
     {
@@ -81,8 +81,8 @@ class KilledConvert : public ::testing::Test {
     return true;
   }
 
-  /// A third of the kills is spread over the whole run, and the others are the last moments, in which the output gets
-  /// its name. Returns how many left a temporary file.
+  /// Kills many conversions. A third of the stops are spread over the whole run; the others are the last ones, where
+  /// the output gets its name. Returns how many left a temporary file.
   int64_t kill_at_many(bool with_old) {
     const char* slow = std::getenv("RELAYOUT_SLOW_TESTS");
     const int64_t kills = slow && std::string(slow) != "0" ? 300 : 30, spread = kills / 3;
@@ -94,7 +94,7 @@ class KilledConvert : public ::testing::Test {
     return leftovers;
   }
 
-  /// A conversion that runs until `when`.
+  /// Starts a conversion and runs it until when() is true.
   template <typename When>
   std::unique_ptr<TracedCommand> run_until(const Args& args, When when) {
     auto command = std::make_unique<TracedCommand>(args, folder_.path());
@@ -147,7 +147,7 @@ TEST_F(KilledConvert, AnInterruptLeavesNothing) {
       EXPECT_EQ(folder_.names(), before_) << signal_number;
     }
   }
-  // In the one instant in which a file that replaces another has a temporary name.
+  // The conversion is stopped in the one instant in which a file that replaces another has a temporary name.
   const auto command = run_until(kConvert, linked_output);
   EXPECT_EQ(folder_.names().size(), before_.size() + 1);
   EXPECT_EQ(command->finish(SIGINT), 130);

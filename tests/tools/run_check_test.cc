@@ -45,7 +45,7 @@ TEST(RunCheck, ToleratesAThousandthOfTheLargestValue) {
   EXPECT_NEAR(much.difference, 0.5 / 2, 1e-3);
 }
 
-// An ulp of x, 1.2e-7, is 0.12 of an output of about 1; 32 of them are allowed.
+// One ulp of x, 1.2e-7, makes 0.12 of an output of about 1. 32 ulps are allowed.
 TEST(RunCheck, AllowsWhatRoundingExplains) {
   const Graph graph = difference(1e6f);
   const OutputCheck explained = checked(graph, 1 + 0x1p-20, 0.5);
@@ -58,7 +58,7 @@ TEST(RunCheck, AllowsWhatRoundingExplains) {
 
 TEST(RunCheck, CountsOutputsThatAreZero) {
   EXPECT_EQ(checked(difference(1), 3, 0).zero, 0);
-  EXPECT_EQ(checked(difference(1), 1, 0).zero, 1);  // all of it cancels
+  EXPECT_EQ(checked(difference(1), 1, 0).zero, 1);  // the summands cancel completely
 }
 
 TEST(RunCheck, WhatIsNoNumberIsWrong) {

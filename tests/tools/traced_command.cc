@@ -1,4 +1,4 @@
-// Tracing another process with ptrace().
+// Traces another process with ptrace().
 #include "tests/tools/traced_command.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ constexpr int kSystemCall = SIGTRAP | 0x80;  // the stop of PTRACE_O_TRACESYSGOO
 
 [[noreturn]] void become(const std::vector<std::string>& args, const std::filesystem::path& folder, int stderr_writer) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal_number, SIG_DFL);
-  ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // it would trace the process too
+  ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the leak check would use ptrace() itself
   const int nothing = ::open("/dev/null", O_RDWR);
   const bool ready = ::chdir(folder.c_str()) == 0 && ::dup2(nothing, STDIN_FILENO) >= 0 &&
                      ::dup2(nothing, STDOUT_FILENO) >= 0 && ::dup2(stderr_writer, STDERR_FILENO) >= 0;
@@ -65,7 +65,7 @@ bool TracedCommand::wait_for_stop() {
 }
 
 bool TracedCommand::next() {
-  long passed_on = 0;  // a signal that comes meanwhile is the program's
+  long passed_on = 0;  // a signal that arrives in the meantime, which goes to the program
   while (!ended_) {
     ::ptrace(PTRACE_SYSCALL, process_, nullptr, passed_on);
     if (!wait_for_stop()) return false;

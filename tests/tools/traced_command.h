@@ -1,5 +1,5 @@
 // A program that stops at each of its system calls, so that a test can kill it, interrupt it or change a file at a
-// moment of the test's choice. Nothing depends on how fast the machine is.
+// chosen moment, however fast the machine is.
 //
 //     TracedCommand command({"/usr/bin/cp", "a", "b"}, folder);
 //     while (command.next()) {
@@ -25,13 +25,13 @@ class TracedCommand {
   TracedCommand(const TracedCommand&) = delete;
   ~TracedCommand();
 
-  /// False where the system does not allow this process to trace another one.
+  /// Whether the system allows this process to trace another one.
   bool allowed() const { return allowed_; }
-  /// Runs to the next beginning or end of a system call. False where the program has ended.
+  /// Runs to the next beginning or end of a system call. False if the program has ended.
   bool next();
   /// Whether the program is at the end of that system call (SYS_openat ...).
   bool returned_from(int64_t number) const { return returned_ && number_ == number; }
-  /// That call's arguments, and what it returned: a negative errno value where it failed.
+  /// That call's arguments, and its result: a negative errno value if it failed.
   const std::array<uint64_t, 6>& arguments() const { return arguments_; }
   int64_t result() const { return result_; }
 

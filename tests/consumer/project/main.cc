@@ -1,5 +1,5 @@
-// A user of the whole library, who includes the umbrella alone: reorders a tensor by the plan cache and by the inverse
-// of its layout, views it as an mdspan mapping, and plans and runs a model of one operation.
+// Uses the whole library through relayout.h alone: reorders a tensor by the plan cache and by the inverse of its
+// layout, views it as an mdspan mapping, and plans and runs a model of one operation.
 #include <relayout/relayout.h>
 
 #include <array>
@@ -63,7 +63,7 @@ bool maps() {
   return check(every_third(4) == 13 && every_third.required_span_size() == 14, "an mdspan mapping");
 }
 
-/// The cheapest plan of a relu between two layouts, by speeds that are made up, and a run of it.
+/// Finds the cheapest plan of a relu between two layouts, by made-up speeds, and runs it.
 bool plans_a_model() {
   graph::Graph g;
   const auto x = g.input("x", {1, 3, 2, 2}, DType::f32, Format::parse("nchw"));
@@ -92,6 +92,6 @@ bool plans_a_model() {
 }  // namespace
 
 int main() {
-  // The file part links too.
+  // The last call makes the program link the file formats, too.
   return reorders() && maps() && plans_a_model() && format_of_path("x.npy") == FileFormat::npy ? 0 : 1;
 }
