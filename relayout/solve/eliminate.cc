@@ -205,7 +205,7 @@ class Sender {
   std::vector<std::size_t> extents_;
   std::size_t values_;
   std::vector<std::vector<Row>> rows_;     // by how many of the other variables must be fixed
-  std::vector<std::vector<double>> sums_;  // the same
+  std::vector<std::vector<double>> sums_;  // likewise, the rows added up so far
   std::vector<double> zeros_;
   std::vector<double> values_sent_;
 };

@@ -40,7 +40,7 @@ struct Alternatives {
   std::vector<std::vector<ImplementationAlternative>> implementations;  // this and the next two by node
   std::vector<std::vector<ViewAlternative>> views;
   std::vector<std::vector<ConcatAlternative>> concats;
-  /// How many layouts of tensors, and concats without a move, the limits on sizes left out.
+  /// How many layouts of tensors, and concats that move no data, were left out because of limits on sizes.
   std::size_t left_out = 0;
 
   /// The index of the tensor's placement in that layout, as a part of that concat or (kNone) in memory of its own;
