@@ -86,9 +86,14 @@ bool same(const PerMask<T>& a, const PerMask<T>& b) {
   return a.mask == b.mask && same(std::span(a.values), std::span(b.values));
 }
 
+/// A mask without values is an error that make_plan() reports; it must not be taken for the attributes without any.
+template <typename T>
+bool given(const PerMask<T>& a) {
+  return a.mask != 0 || !a.values.empty();
+}
+
 bool has_values(const Attributes& a) {
-  return !a.src_scale.values.empty() || !a.dst_scale.values.empty() || !a.src_zero_point.values.empty() ||
-         !a.dst_zero_point.values.empty();
+  return given(a.src_scale) || given(a.dst_scale) || given(a.src_zero_point) || given(a.dst_zero_point);
 }
 
 bool same_values(const Attributes& a, const Attributes& b) {
@@ -222,7 +227,8 @@ PlanCacheStatistics PlanCache::statistics() const {
 }
 
 PlanCache& PlanCache::shared() {
-  static PlanCache cache(kPlanCacheCapacity);
+  // Never destroyed, because destructors of other static objects may still call reorder() when the process ends.
+  static PlanCache& cache = *new PlanCache(kPlanCacheCapacity);
   return cache;
 }
 

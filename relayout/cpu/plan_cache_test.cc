@@ -226,6 +226,15 @@ TEST(PlanCache, ErrorsAreThrownEachTime) {
   EXPECT_EQ(cache.statistics().entries, 0);
 }
 
+TEST(PlanCache, AttributesThatAreWrongDoNotFindThePlanWithoutAny) {
+  PlanCache cache(8);
+  const TensorDesc src = desc("ab", {2, 3}), dst = desc("ba", {2, 3});
+  cache.plan(src, dst, {});
+  Attributes mask_alone;
+  mask_alone.src_scale.mask = 1;
+  EXPECT_EQ(code_of([&] { cache.plan(src, dst, mask_alone); }), ErrorCode::invalid_argument);
+}
+
 TEST_F(PlanCacheTest, APlanIsForOneInstructionSet) {
   const TensorDesc src = desc("ab", {30, 40}), dst = desc("ba", {30, 40});
   const auto isas = available_isas();
