@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   std::string input, output, to;
-  std::optional<std::string> from, dims, dtype, to_dtype;
+  std::optional<std::string> from, dims, to_dims, dtype, to_dtype;
   ValueOptions values;
   std::string tensor;
   std::optional<std::string> max_memory;
@@ -28,22 +28,29 @@ struct Options {
   bool force = false, explain = false;
 };
 
-/// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none.
-Dims output_shape(const Format& to, const TensorDesc& dst) {
-  return to.physical_shape(dst.layout.dims()).value_or(Dims{dst.layout.span()});
+/// The layout of the output, and the dims that it is bound to: those of the tensor unless the layout ends in views.
+struct Destination {
+  Format format;
+  Dims dims;
+};
+
+/// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none. With
+/// views it is that of the whole buffer of which the tensor is a part.
+Dims output_shape(const Destination& to) {
+  return to.format.physical_shape(to.dims).value_or(Dims{to.format.buffer_span(to.dims)});
 }
 
-TensorSpec output_spec(const Options& options, const Format& to, const TensorDesc& dst) {
+TensorSpec output_spec(const Options& options, const Destination& to, const TensorDesc& dst) {
   TensorSpec spec;
   spec.name = options.tensor;
   spec.dtype = dst.dtype;
-  spec.shape = output_shape(to, dst);
+  spec.shape = output_shape(to);
   // The file records the tag in letters a to l where that says all, because nchw and its like mean something only
   // together with an order of the dims.
-  const std::optional<std::string> tag = to.generic_tag(dst.layout.ndims());
+  const std::optional<std::string> tag = to.format.generic_tag(dst.layout.ndims());
   const bool tag_says_all = tag && Format::parse(*tag).bind(dst.layout.dims()) == dst.layout;
-  spec.layout = tag_says_all ? Format::parse(*tag) : to;
-  spec.dims = dst.layout.dims();
+  spec.layout = tag_says_all ? Format::parse(*tag) : to.format;
+  spec.dims = to.dims;
   return spec;
 }
 
@@ -122,15 +129,15 @@ Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<st
   return tuned.plan;
 }
 
-Json summary(const Options& options, const TensorInput& input, const Format& to, const TensorDesc& dst, int64_t parts,
-             std::size_t written, double seconds, const std::string& explanation) {
+Json summary(const Options& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
+             int64_t parts, std::size_t written, double seconds, const std::string& explanation) {
   Json out = {{"input", options.input}, {"output", options.output}};
   out["dims"] = json_of(dst.layout.dims());
   out["from"] = input.format.text();
-  out["to"] = to.text();
+  out["to"] = to.format.text();
   out["dtype"] = name(input.desc.dtype);
   out["to_dtype"] = name(dst.dtype);
-  out["shape"] = json_of(output_shape(to, dst));
+  out["shape"] = json_of(output_shape(to));
   out["bytes_read"] = input.bytes.size();
   out["bytes_written"] = written;
   out["parts"] = parts;
@@ -157,7 +164,7 @@ int run(const Options& options, bool json) {
   check_threads(options.threads);
   const int64_t max_memory = max_memory_argument(options.max_memory);
   check_output_path(options.output);
-  const Format to = layout_argument(options.to);
+  const Format to_format = layout_argument(options.to);
 
   InputOptions input_options{.path = options.input,
                              .tensor = options.tensor,
@@ -169,7 +176,8 @@ int run(const Options& options, bool json) {
   const TensorInput input = open_tensor(input_options);
   check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
-  const TensorDesc dst = from_command_line([&] { return TensorDesc(to.bind(input.desc.layout.dims()), dst_dtype); });
+  const Destination to{to_format, destination_dims(to_format, input.desc.layout.dims(), options.to_dims, "--to-dims")};
+  const TensorDesc dst = from_command_line([&] { return TensorDesc(to.format.bind(to.dims), dst_dtype); });
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
   Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 
@@ -228,7 +236,10 @@ Verb add_convert(CommandLine& line) {
   command.add_option("OUT", options->output, "Output file; - is standard output").required();
   command.add_option("--to", options->to, "Layout of the output").required();
   command.add_option("--from", options->from, "Layout of the input; needed where the file does not record it");
-  command.add_option("--dims", options->dims, "Logical extents; needed where the file's shape does not determine them");
+  command.add_option("--dims", options->dims,
+                     "Logical extents, before any views; needed where the file's shape does not determine them");
+  command.add_option("--to-dims", options->to_dims,
+                     "Extents of the output's whole buffer, where --to ends in views that are a part of one");
   command.add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
   command.add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
   add_value_options(command, options->values);

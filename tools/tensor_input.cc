@@ -101,6 +101,7 @@ Dims element_shape(const InputOptions& options, const StoredTensor& stored, DTyp
 Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
   if (stored.dims) return recorded_dims(options, stored);
   if (options.dims) return dims_argument(*options.dims);
+  if (format.fixed_dims()) return *format.fixed_dims();
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }
@@ -122,36 +123,46 @@ Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const
   }
 }
 
+/// Bytes of the buffer that a layout describes, all of it where the tensor is a view of a part.
+int64_t buffer_bytes(const Format& format, const Dims& dims, DType dtype) {
+  const int64_t elements = format.buffer_span(dims);
+  const std::optional<int64_t> bytes = bytes_for(dtype, elements);
+  if (bytes) return *bytes;
+  usage_error(fmt::format("{} of dims {}: {} elements of type {} do not fit 63 bits of bytes", escaped(format.text()),
+                          dims_text(dims), elements, name(dtype)),
+              "--dims", dims_text(dims));
+}
+
 /// Checks an array of bytes that hold two elements each: the layout must take exactly as many bytes as the file has.
-void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format,
+void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format, const Dims& dims,
                    const TensorDesc& desc) {
   if (stored.fortran_order && stored.shape.size() > 1) {
     usage_error(fmt::format("{} {}: {} is in Fortran order, in which elements of 4 bits are not kept",
                             options.dtype_flag, name(desc.dtype), shown_path(options)),
                 options.dtype_flag, std::string(name(desc.dtype)));
   }
-  const int64_t need = desc.span_bytes();
+  const int64_t need = buffer_bytes(format, dims, desc.dtype);
   if (stored.byte_size == need) return;
-  throw Failure(kBadData, Error(ErrorCode::invalid_argument,
-                                fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
-                                            shown_path(options), stored.byte_size, escaped(format.text()),
-                                            name(desc.dtype), dims_text(desc.layout.dims()), need),
-                                "bytes", std::to_string(stored.byte_size), std::to_string(need)));
+  throw Failure(kBadData,
+                Error(ErrorCode::invalid_argument,
+                      fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}", shown_path(options),
+                                  stored.byte_size, escaped(format.text()), name(desc.dtype), dims_text(dims), need),
+                      "bytes", std::to_string(stored.byte_size), std::to_string(need)));
 }
 
 /// Checks that the shape of the file's array is exactly the one that the layout describes.
-void check_shape(const InputOptions& options, const StoredTensor& stored, const Format& format,
+void check_shape(const InputOptions& options, const StoredTensor& stored, const Format& format, const Dims& dims,
                  const TensorDesc& desc) {
-  const std::optional<Dims> physical = format.physical_shape(desc.layout.dims());
-  const int64_t span = desc.layout.span();
-  if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, desc);
+  const std::optional<Dims> physical = format.physical_shape(dims);
+  const int64_t span = format.buffer_span(dims);
+  if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, dims, desc);
   if (physical && *physical == stored.shape) return;
   if (!physical && stored.shape.size() == 1 && stored.shape[0] == span) return;
   const std::string expected = physical ? shape_text(*physical) : fmt::format("({})", span);
   throw Failure(kBadData, Error(ErrorCode::invalid_argument,
                                 fmt::format("{}: shape {} of the file is not the shape {} of {} with dims {}",
                                             shown_path(options), shape_text(stored.shape), expected,
-                                            escaped(format.text()), dims_text(desc.layout.dims())),
+                                            escaped(format.text()), dims_text(dims)),
                                 "shape", join(stored.shape), physical ? join(*physical) : std::to_string(span)));
 }
 
@@ -178,7 +189,8 @@ void require_for_raw(const InputOptions& options) {
     if (!given) missing += (missing.empty() ? "" : ", ") + flag;
   };
   need(options.layout.has_value(), options.layout_flag);
-  need(options.dims.has_value(), "--dims");
+  const bool fixed = options.layout && layout_argument(*options.layout).fixed_dims();
+  need(options.dims.has_value() || fixed, "--dims");
   need(options.dtype.has_value(), options.dtype_flag);
   if (!missing.empty()) {
     const std::string_view why = format_of_path(file_path(options))
@@ -193,15 +205,15 @@ void require_for_raw(const InputOptions& options) {
 /// just the span.
 void check_raw_size(const InputOptions& options, const TensorInput& input) {
   const auto have = static_cast<int64_t>(input.bytes.size());
-  const std::optional<Dims> physical = input.format.physical_shape(input.desc.layout.dims());
+  const std::optional<Dims> physical = input.format.physical_shape(input.buffer_dims);
   const auto elements = physical ? checked_product(*physical) : std::nullopt;
-  const int64_t span = input.desc.span_bytes();
+  const int64_t span = buffer_bytes(input.format, input.buffer_dims, input.desc.dtype);
   const int64_t need = elements ? bytes_for(input.desc.dtype, *elements).value_or(span) : span;
   if (have == need || have == span) return;
   throw Failure(kBadData, Error(have < need ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
                                 fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
                                             shown_path(options), have, escaped(input.format.text()),
-                                            name(input.desc.dtype), dims_text(input.desc.layout.dims()), need),
+                                            name(input.desc.dtype), dims_text(input.buffer_dims), need),
                                 "bytes", std::to_string(have), std::to_string(need)));
 }
 
@@ -252,6 +264,7 @@ TensorInput open_tensor(const InputOptions& options) {
   const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
   TensorInput input{.file = file,
                     .format = format,
+                    .buffer_dims = dims,
                     .desc = std::move(desc),
                     .bytes = bytes,
                     .mapped = file.mapped(tensor),
@@ -267,7 +280,7 @@ TensorInput open_tensor(const InputOptions& options) {
     check_raw_size(options, input);
     return input;
   }
-  check_shape(options, stored, format, input.desc);
+  check_shape(options, stored, format, dims, input.desc);
   if (stored.fortran_order && stored.shape.size() > 1) {
     if (!format.is_image() && format.physical_shape(dims)) {
       input.desc.layout = format.bind_physical(dims, column_major(stored.shape));

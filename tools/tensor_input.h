@@ -32,6 +32,7 @@ struct InputOptions {
 struct TensorInput {
   TensorFile file;
   Format format;
+  Dims buffer_dims;  // those that `format` is bound to: before its views
   TensorDesc desc;
   std::span<const std::byte> bytes;  // as stored: still swapped where swap_item_bytes says so
   int swap_item_bytes = 0;           // 0 where the bytes are in this machine's order
