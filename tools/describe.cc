@@ -314,6 +314,8 @@ Verb add_describe(CommandLine& line) {
       add_verb(line, "describe", "Show a layout: its strides, blocks, padding, size, offsets and memory",
                "  relayout describe nChw8c --dims 2,17,5,4\n"
                "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
+               "  relayout describe \"nchw.narrow(1,8,8)\" --dims 2,16,5,4\n"
+               "  relayout describe \"dml:{1,1,3,5},{15,1,5,1}\"\n"
                "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
   auto options = std::make_shared<Options>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();

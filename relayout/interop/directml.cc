@@ -68,7 +68,10 @@ std::pair<uint32_t, uint32_t> size_and_stride(const Layout& layout, int d) {
     refuse_dim(ErrorCode::unsupported, d,
                "is padded to " + std::to_string(layout.capacity(d)) + "; a description has no padded extents",
                layout.capacity(d), std::to_string(layout.dim(d)));
-  const int64_t stride = simple.outer_stride(d);
+  // Any stride is right for a size of 1, and the one that was given is the one that people expect to see.
+  const bool unit = layout.dim(d) == 1;
+  const int64_t given = layout.outer_stride(d);
+  const int64_t stride = !unit ? simple.outer_stride(d) : given >= 0 && given <= kMaxSize ? given : 0;
   if (stride < 0)
     refuse_dim(ErrorCode::unsupported, d, "has the stride " + std::to_string(stride) + "; strides are 0 or more",
                stride, "0");
