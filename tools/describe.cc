@@ -78,6 +78,11 @@ directml::BufferSize directml_size(const Format& format, const TensorDesc& desc)
 Description describe(const Options& options) {
   const Format format = format_of(options);
   const Dims dims = dims_for(format, options.dims);
+  if (options.names && static_cast<int>(options.names->size()) != dims.size()) {
+    usage_error(fmt::format("--names {}: dims {} take {}", escaped(*options.names), dims_text(dims),
+                            counted(dims.size(), "letter")),
+                "--names", escaped(*options.names), std::to_string(dims.size()));
+  }
   const DType dtype = dtype_argument(options.dtype);
   const Layout bound = bind_argument(format, dims);
   Description out{format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}, {},

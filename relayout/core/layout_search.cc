@@ -22,14 +22,16 @@ struct SearchedDigit {
 };
 
 struct Places {
-  SmallVector<SearchedDigit, 12> list;       // by |stride|, largest first
-  SmallVector<int64_t, 13> reach;    // reach[k]: what places k.. can add at most, in |offset|
-  SmallVector<int64_t, 13> divisor;  // divisor[k]: gcd of the strides of places k..
+  SmallVector<SearchedDigit, 12> list;  // by |stride|, largest first
+  SmallVector<int64_t, 13> reach;       // reach[k]: what places k.. can add at most, in |offset|
+  SmallVector<int64_t, 13> divisor;     // divisor[k]: gcd of the strides of places k..
 };
 
 Places places_of(const Layout& layout, const Dims& extents) {
   Places out;
-  const auto larger = [](const SearchedDigit& a, const SearchedDigit& b) { return std::abs(a.stride) > std::abs(b.stride); };
+  const auto larger = [](const SearchedDigit& a, const SearchedDigit& b) {
+    return std::abs(a.stride) > std::abs(b.stride);
+  };
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t place = 1;
     for (const Digit& digit : layout.digits(d)) {

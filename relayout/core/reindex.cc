@@ -78,7 +78,9 @@ Layout reindex(const Layout& layout, int d, std::span<const int64_t> places) {
     const std::string why = simple.size() != 1             ? "it is blocked"
                             : layout.capacity(d) != extent ? "it is padded"
                                                            : "no digits count indices in the order " + order;
-    needs_copy(which + " cannot be read in the order " + order + ": " + why + "; copy it first", std::to_string(d));
+    needs_copy(which + " cannot be read in the order " + order + ": " + why +
+                   "; copy it first, as permute_gates() does for gates",
+               std::to_string(d));
   }
   if (digits->empty()) digits->push_back({1, 0});
   Parts out(layout);
