@@ -32,7 +32,30 @@ struct Options {
 struct Destination {
   Format format;
   Dims dims;
+  std::optional<Format::GateOrder> gates{};  // an order that is no layout: one gate is converted after the other
 };
+
+/// The destination for a tensor of these dims.
+Destination destination_of(const Options& options, const Format& format, const Dims& dims) {
+  if (gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
+  return {format, destination_dims(format, dims, options.to_dims, "--to-dims")};
+}
+
+/// A part of the grid as it lies on one side, where the gates stand in another order.
+Slab with_gates(Slab slab, const std::optional<Format::GateOrder>& gates) {
+  if (gates) slab.offsets[gates->dim] = gates->places[static_cast<int>(slab.offsets[gates->dim])];
+  return slab;
+}
+
+/// The grid, where parts of both sides have the same gates, cut so that each has one gate.
+SlabGrid gate_by_gate(const SlabGrid& grid, const Dims& dims, const TensorInput& input, const Destination& to) {
+  if (!input.gates && !to.gates) return grid;
+  Dims step = grid.step();
+  for (const auto& gates : {input.gates, to.gates}) {
+    if (gates && !dims.empty()) step[gates->dim] = 1;
+  }
+  return SlabGrid(dims, step, grid.part_bytes());
+}
 
 /// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none. With
 /// views it is that of the whole buffer of which the tensor is a part.
@@ -90,15 +113,15 @@ SlabGrid slabs_for(const InputOptions& options, const TensorInput& input, const 
   return SlabGrid(dims, dims);
 }
 
-void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc& dst, Output& writer,
-               const Attributes& attributes, const Options& options, Progress& progress) {
+void run_slabs(const SlabGrid& grid, const TensorInput& input, const Destination& to, const TensorDesc& dst,
+               Output& writer, const Attributes& attributes, const Options& options, Progress& progress) {
   std::vector<std::byte> scratch;
   const std::span<std::byte> dst_bytes = writer.bytes();
   if (grid.count() > 1 && input.mapped) map_small_pages(input.bytes, false);
   if (grid.count() > 1 && writer.mapped()) map_small_pages(dst_bytes, true);
   for (int64_t i = 0; i < grid.count(); ++i) {
-    const Slab slab = grid.slab(i);
-    const TensorDesc dst_view = slab_view(dst, slab);
+    const Slab slab = with_gates(grid.slab(i), input.gates);
+    const TensorDesc dst_view = slab_view(dst, with_gates(grid.slab(i), to.gates));
     convert_slab(input, slab, dst_view, dst_bytes, attributes, options.threads, scratch);
     if (grid.count() > 1) {
       if (input.mapped) release_slab(slab_view(input.desc, slab), input.bytes);
@@ -172,12 +195,14 @@ int run(const Options& options, bool json) {
                              .layout = options.from,
                              .dims = options.dims,
                              .dtype = options.dtype,
-                             .max_memory = max_memory};
+                             .max_memory = max_memory,
+                             .gates_apart = true};
   const TensorInput input = open_tensor(input_options);
   check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
-  const Destination to{to_format, destination_dims(to_format, input.desc.layout.dims(), options.to_dims, "--to-dims")};
-  const TensorDesc dst = from_command_line([&] { return TensorDesc(to.format.bind(to.dims), dst_dtype); });
+  const Destination to = destination_of(options, to_format, input.desc.layout.dims());
+  const Format dst_format = to.gates ? to.format.without_gates() : to.format;
+  const TensorDesc dst = from_command_line([&] { return TensorDesc(dst_format.bind(to.dims), dst_dtype); });
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
   Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 
@@ -188,12 +213,13 @@ int run(const Options& options, bool json) {
   int64_t parts = 1;
   {
     Progress progress("converting");
-    const SlabGrid grid = slabs_for(input_options, input, dst, writer, progress.visible());
+    const SlabGrid grid =
+        gate_by_gate(slabs_for(input_options, input, dst, writer, progress.visible()), dst.layout.dims(), input, to);
     parts = grid.count();
     if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1)
       plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
     else
-      run_slabs(grid, input, dst, writer, attributes, options, progress);
+      run_slabs(grid, input, to, dst, writer, attributes, options, progress);
   }
   const std::size_t written = writer.bytes().size();
   writer.commit();

@@ -241,6 +241,17 @@ std::size_t find_tensor(const InputOptions& options, const TensorFile& file) {
 
 }  // namespace
 
+bool gates_are_no_layout(const Format& format, const Dims& dims, bool written) {
+  // Views behind the gates may make other dims, in which one gate could not be found.
+  if (!format.gates() || format.views().size() > 1) return false;
+  try {
+    const Layout layout = format.bind(dims);
+    return written && !layout.injective_with_padding();
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::needs_copy;
+  }
+}
+
 std::string why_held(const InputOptions& options) {
   const bool stream = is_stream(file_path(options));
   return shown_path(options) + (stream ? " is a pipe or a device and held in memory" : " is decoded into memory");
@@ -255,8 +266,10 @@ TensorInput open_tensor(const InputOptions& options) {
   const bool raw = file.format() == FileFormat::raw;
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
-  const Format format = resolve_format(options, stored);
-  const Dims dims = resolve_dims(options, stored, format, dtype);
+  const Format given = resolve_format(options, stored);
+  const Dims dims = resolve_dims(options, stored, given, dtype);
+  const bool apart = options.gates_apart && gates_are_no_layout(given, dims, false);
+  const Format format = apart ? given.without_gates() : given;
   // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
   const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
   TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
@@ -267,6 +280,8 @@ TensorInput open_tensor(const InputOptions& options) {
                     .buffer_dims = dims,
                     .desc = std::move(desc),
                     .bytes = bytes,
+                    .swap_item_bytes = 0,
+                    .gates = {},
                     .mapped = file.mapped(tensor),
                     .copy = {}};
   if (input.mapped) {
@@ -274,6 +289,7 @@ TensorInput open_tensor(const InputOptions& options) {
     const Error changed(ErrorCode::io, shown + " changed while it was read", "path", shown_path(options));
     name_source(bytes, error_text(changed, false), error_text(changed, true));
   }
+  if (apart) input.gates = given.gates();
   input.named = !stored.name.empty();
   if (stored.byte_swapped) input.swap_item_bytes = stored.item_bits / 8;
   if (raw) {

@@ -69,6 +69,15 @@ class Format {
   const std::optional<Dims>& fixed_dims() const { return fixed_dims_; }
   /// The views at its end, in the order in which bind() applies them.
   std::span<const ViewStep> views() const { return views_; }
+  /// What ";gates:" says: index j of dim `dim` lies where index places[j] does without it. Nothing where it is not
+  /// given.
+  struct GateOrder {
+    int dim = 0;
+    Dims places;
+  };
+  std::optional<GateOrder> gates() const;
+  /// The format without ";gates:", for copies of one gate after the other; text() stays as it is.
+  Format without_gates() const;
   /// The dims before the views that make `after` of them; nothing where they do not follow.
   std::optional<Dims> dims_before_views(const Dims& after) const;
   /// The same format with letters for its dims (before the views), as dim_names() gives them: "nchw" for strides:...

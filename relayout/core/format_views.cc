@@ -43,6 +43,17 @@ Layout Format::through_views(Layout layout) const {
   return layout;
 }
 
+std::optional<Format::GateOrder> Format::gates() const {
+  if (views_.empty() || !views_[0].text.starts_with("gates:")) return std::nullopt;
+  return GateOrder{static_cast<int>(views_[0].arguments[0][0]), views_[0].arguments[1]};
+}
+
+Format Format::without_gates() const {
+  Format out = *this;
+  if (gates()) out.views_.erase(out.views_.begin());
+  return out;
+}
+
 std::optional<Dims> Format::dims_before_views(const Dims& after) const {
   if (fixed_dims_) return fixed_dims_;
   std::optional<Dims> dims = after;

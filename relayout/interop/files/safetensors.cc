@@ -222,11 +222,12 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
   return entries;
 }
 
-/// The shape of the array that holds a layout: its physical axes, or where it has none, one axis as long as the span.
+/// The shape of the array that holds a layout, before its views: its physical axes, or where it has none, one axis as
+/// long as the span.
 Dims physical_array(const Format& layout, const Dims& dims) {
-  const Layout bound = layout.bind(dims);
+  const int64_t span = layout.buffer_span(dims);  // an error where the dims do not fit
   if (auto shape = layout.physical_shape(dims)) return *shape;
-  return Dims{bound.span()};
+  return Dims{span};
 }
 
 /// Gives a tensor what the layout header says of it. The stored array must agree.
