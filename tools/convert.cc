@@ -21,6 +21,7 @@ struct Options {
   std::string input, output, to;
   std::optional<std::string> from, dims, dtype, to_dtype;
   ValueOptions values;
+  RawOptions raw;
   std::string tensor;
   std::optional<std::string> max_memory;
   TuneFlag tune;
@@ -165,7 +166,8 @@ int run(const Options& options, bool json) {
                              .layout = options.from,
                              .dims = options.dims,
                              .dtype = options.dtype,
-                             .max_memory = max_memory};
+                             .max_memory = max_memory,
+                             .raw = options.raw};
   const TensorInput input = open_tensor(input_options);
   check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
@@ -231,6 +233,7 @@ Verb add_convert(CommandLine& line) {
   command.add_option("--dims", options->dims, "Logical extents; needed where the file's shape does not determine them");
   command.add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
   command.add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
+  add_raw_options(command, options->raw);
   add_value_options(command, options->values);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");

@@ -210,4 +210,38 @@ void visit_padding_runs(const Layout& layout, Visit visit, void* f) {
 }
 
 }  // namespace runs_detail
+
+std::optional<int64_t> gap_count(const Layout& layout) {
+  static constexpr int64_t kMostSteps = int64_t{1} << 28, kMostOffsets = int64_t{1} << 24;
+  if (layout.empty()) return 0;
+  const auto [low, high] = layout.offset_range();
+  const int64_t offsets = high - low + 1;
+  const Layout once = without_repeats(layout);
+  if (once.injective_with_padding()) return offsets - once.padded_elements();
+  // Digit by digit: what the digits before reach, moved by each multiple of the stride.
+  int64_t steps = 0;
+  if (offsets > kMostOffsets) return std::nullopt;
+  std::vector<uint8_t> reached(static_cast<std::size_t>(offsets), 0);
+  reached[0] = 1;
+  for (int d = 0; d < once.ndims(); ++d) {
+    for (const Digit& digit : once.digits(d)) {
+      if (digit.extent == 1) continue;
+      steps += offsets;
+      if (steps > kMostSteps) return std::nullopt;
+      const auto stride = static_cast<std::size_t>(std::abs(digit.stride));
+      const auto extent = static_cast<int32_t>(std::min(digit.extent, offsets));
+      // By offset: how many steps of this digit away the nearest place is that was reached before it, or none.
+      std::vector<int32_t> away(reached.size(), extent);
+      for (std::size_t i = 0; i < reached.size(); ++i) {
+        if (reached[i] != 0)
+          away[i] = 0;
+        else if (i >= stride)
+          away[i] = std::min(extent, away[i - stride] + 1);
+        reached[i] = away[i] < extent ? 1 : 0;
+      }
+    }
+  }
+  return std::ranges::count(reached, 0);
+}
+
 }  // namespace relayout

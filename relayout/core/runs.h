@@ -21,6 +21,7 @@
 // Law: for all offsets o: o lies in exactly one run  <=>  layout.inverse(o) == Slot::element.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -78,5 +79,11 @@ void for_each_padding_run(const Layout& layout, F&& f) {
   runs_detail::Callee<std::remove_reference_t<F>> callee{f};
   runs_detail::visit_padding_runs(layout, callee.visit, &callee);
 }
+
+/// How many offsets between the first and the last one that is reached hold neither an element nor padding. Nothing
+/// where indices share offsets by other strides than 0 and there are too many to count. Cost: that of
+/// Layout::injective_with_padding(); where that is false, 5 bytes and some steps for each offset. Error{limit} as
+/// there.
+std::optional<int64_t> gap_count(const Layout& layout);
 
 }  // namespace relayout

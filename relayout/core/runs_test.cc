@@ -110,6 +110,19 @@ TEST(Runs, WithoutElementsThereAreNone) {
   EXPECT_EQ(runs(Layout::contiguous({0})), SeenRuns{});
 }
 
+TEST(Runs, GapsAreCounted) {
+  EXPECT_EQ(gap_count(bound("nchw", {2, 3, 5, 4})), 0);
+  EXPECT_EQ(gap_count(bound("nChw8c", {2, 17, 5, 4})), 0);     // padding is no gap
+  EXPECT_EQ(gap_count(bound("strides:5,1", {2, 3})), 2);       // those behind the last element are outside
+  EXPECT_EQ(gap_count(bound("strides:-5,1@9", {2, 3})), 2);    // so is what offset0 skips
+  EXPECT_EQ(gap_count(bound("strides:0,2", {4, 3})), 2);       // a repeated element is one place
+  EXPECT_EQ(gap_count(bound("strides:1,1", {3, 3})), 0);       // offsets 0 to 4, some of them shared
+  EXPECT_EQ(gap_count(bound("strides:4,2,1", {3, 3, 1})), 6);  // even offsets, 4 and 8 of them shared
+  EXPECT_EQ(gap_count(bound("strides:2,3", {3, 2})), 2);       // 0, 2, 3, 4, 5, 7: 1 and 6 are gaps
+  EXPECT_EQ(gap_count(bound("nchw", {0, 3, 5, 4})), 0);
+  EXPECT_EQ(gap_count(bound("strides:1,1", {1 << 30, 3})), std::nullopt);
+}
+
 /// Of nested strides: runs ascend, and two of them never touch.
 TEST(Runs, AreTheSlotsOfMemory) {
   const Layout image = bound("nChw8c", {2, 33, 5, 4});

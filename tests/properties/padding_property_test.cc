@@ -148,6 +148,9 @@ class Padding : public ::testing::Test {
 TEST_F(Padding, RunsVisitEachElementOnceAndNothingElse) {
   for_random(5000, [](const TensorDesc& desc, const std::string& text, std::mt19937_64& rng) {
     const Slots slots = slots_of(desc.layout);
+    EXPECT_EQ(gap_count(desc.layout),
+              std::ranges::count(slots.at, Slot::gap) - (desc.layout.empty() ? 0 : desc.layout.offset_range().first))
+        << text;
     if (slots.overlaps) {
       EXPECT_EQ(code_of([&] { for_each_run(desc.layout, [](int64_t, int64_t) {}); }), ErrorCode::not_injective) << text;
       return false;
