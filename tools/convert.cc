@@ -217,7 +217,7 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
       "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
       "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
-      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png and .jpg can only be read.\n"
+      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png, .jpg and .bmp can only be read.\n"
       "A file's shape is that of the physical array, outermost axis first.\n"
       "The output appears whole or not at all, even if the command is killed.\n"
       "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
