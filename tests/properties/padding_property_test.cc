@@ -122,7 +122,7 @@ Layout overlapping(std::mt19937_64& rng, const Layout& layout) {
   return Layout::from_digits(layout.dims(), digits, layout.offset0());
 }
 
-class Padding : public ::testing::Test {
+class PaddingProperty : public ::testing::Test {
  protected:
   /// Calls f(desc, text) for random layouts and types until enough of them had what f asks for, which it returns.
   template <typename F>
@@ -145,7 +145,7 @@ class Padding : public ::testing::Test {
   }
 };
 
-TEST_F(Padding, RunsVisitEachElementOnceAndNothingElse) {
+TEST_F(PaddingProperty, RunsVisitEachElementOnceAndNothingElse) {
   for_random(5000, [](const TensorDesc& desc, const std::string& text, std::mt19937_64& rng) {
     const Slots slots = slots_of(desc.layout);
     EXPECT_EQ(gap_count(desc.layout),
@@ -176,7 +176,7 @@ TEST_F(Padding, RunsVisitEachElementOnceAndNothingElse) {
   });
 }
 
-TEST_F(Padding, FillWritesPaddingAndNothingElse) {
+TEST_F(PaddingProperty, FillWritesPaddingAndNothingElse) {
   for_random(3000, [](const TensorDesc& desc, const std::string& text, std::mt19937_64& rng) {
     if (!desc.layout.padded() || desc.layout.empty()) return false;
     const Slots slots = slots_of(desc.layout);
@@ -190,15 +190,15 @@ TEST_F(Padding, FillWritesPaddingAndNothingElse) {
     for (Guarded::Side side : kSides) {
       Guarded buffer(desc.span_bytes(), side);
       std::ranges::copy(before, buffer.data());
-      fill_padding(desc, buffer.bytes(), relayout::Padding::of(value));
+      fill_padding(desc, buffer.bytes(), Padding::of(value));
       EXPECT_TRUE(buffer.intact() && std::ranges::equal(buffer.bytes(), expected)) << text;
-      EXPECT_FALSE(first_dirty_padding(desc, buffer.bytes(), relayout::Padding::of(value))) << text;
+      EXPECT_FALSE(first_dirty_padding(desc, buffer.bytes(), Padding::of(value))) << text;
     }
     return true;
   });
 }
 
-TEST_F(Padding, TheFirstDirtyElementIsThatOfALoop) {
+TEST_F(PaddingProperty, TheFirstDirtyElementIsThatOfALoop) {
   int64_t dirty = 0, clean = 0, shared = 0;
   for_random(5000, [&](const TensorDesc& desc, const std::string& text, std::mt19937_64& rng) {
     if (!desc.layout.padded() || desc.layout.empty()) return false;
@@ -206,7 +206,7 @@ TEST_F(Padding, TheFirstDirtyElementIsThatOfALoop) {
     const double value = pick(rng, 0, 2) == 0 ? 1 : 0;
     Guarded buffer(desc.span_bytes(), kSides[pick(rng, 0, 1)]);
     std::ranges::copy(random_bytes(rng, desc.dtype, desc.span_bytes()), buffer.data());
-    fill_padding(desc, buffer.bytes(), relayout::Padding::of(value));
+    fill_padding(desc, buffer.bytes(), Padding::of(value));
     // Some places of the buffer are made dirty: elements, padding or gaps.
     for (int64_t k = pick(rng, 0, 3); k > 0; --k) {
       const int64_t offset = pick(rng, 0, desc.layout.span() - 1);
@@ -219,7 +219,7 @@ TEST_F(Padding, TheFirstDirtyElementIsThatOfALoop) {
       if (slots.at[i] == Slot::padding && value_of(desc.dtype, get(desc.dtype, buffer.bytes(), offset)) != value)
         want = offset;
     }
-    const auto found = first_dirty_padding(desc, buffer.bytes(), relayout::Padding::of(value));
+    const auto found = first_dirty_padding(desc, buffer.bytes(), Padding::of(value));
     EXPECT_EQ(found.has_value(), want.has_value()) << text;
     if (found && want) {
       EXPECT_EQ(found->offset, *want) << text;
