@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "relayout/core/error.h"
+#include "relayout/interop/files/bmp.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/npy.h"
 #include "relayout/interop/files/safetensors.h"

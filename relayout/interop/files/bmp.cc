@@ -6,6 +6,8 @@
 // Read are uncompressed images of 24 and 32 bits a pixel. The fourth byte of 32 bits is unused or alpha; it lies in a
 // gap. Fields and their sizes: Microsoft's BITMAPFILEHEADER, BITMAPINFOHEADER, BITMAPV4HEADER and BITMAPV5HEADER, and
 // BITMAPCOREHEADER of OS/2.
+#include "relayout/interop/files/bmp.h"
+
 #include <algorithm>
 #include <array>
 #include <string>

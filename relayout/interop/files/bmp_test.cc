@@ -1,11 +1,12 @@
 // BMP as views: images made by hand, and headers damaged in every byte.
+#include "relayout/interop/files/bmp.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
 #include <string>
 
-#include "relayout/interop/files/formats.h"
 #include "tests/support/tensor_files.h"
 
 namespace relayout {

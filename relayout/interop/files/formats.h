@@ -58,16 +58,6 @@ void open_png(TensorFile::Impl& impl);
 void open_jpeg(TensorFile::Impl& impl);
 void open_bmp(TensorFile::Impl& impl);
 
-/// The pixels of a BMP as a tensor, which begins at byte `begin` of the file.
-struct BmpView {
-  StoredTensor tensor;
-  int64_t begin = 0;
-};
-/// Reads the header; all byte_size bytes of the tensor lie in the file. Errors: corrupt, unsupported.
-BmpView parse_bmp(std::span<const std::byte> file);
-/// Whether a file begins with BM and has one of the sizes that a BMP's header can have.
-bool looks_like_bmp(std::span<const std::byte> file);
-
 /// A decoded image as a tensor: u8, shape {1,H,W,C}, layout nhwc, dims {1,C,H,W}. Error{limit} where
 /// it has more bytes than may be decoded.
 StoredTensor image_tensor(int64_t width, int64_t height, int64_t channels, const FileLimits& limits);
