@@ -21,6 +21,7 @@ struct Options {
   std::string input, output, to;
   std::optional<std::string> from, dims, to_dims, dtype, to_dtype;
   ValueOptions values;
+  RawOptions raw;
   std::string tensor;
   std::optional<std::string> max_memory;
   TuneFlag tune;
@@ -196,6 +197,7 @@ int run(const Options& options, bool json) {
                              .dims = options.dims,
                              .dtype = options.dtype,
                              .max_memory = max_memory,
+                             .raw = options.raw,
                              .gates_apart = true};
   const TensorInput input = open_tensor(input_options);
   check_tensor_name(options, input);
@@ -249,7 +251,7 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
       "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
       "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
-      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png and .jpg can only be read.\n"
+      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png, .jpg and .bmp can only be read.\n"
       "A file's shape is that of the physical array, outermost axis first.\n"
       "The output appears whole or not at all, even if the command is killed.\n"
       "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
@@ -268,6 +270,7 @@ Verb add_convert(CommandLine& line) {
                      "Extents of the output's whole buffer, where --to ends in views that are a part of one");
   command.add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
   command.add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
+  add_raw_options(command, options->raw);
   add_value_options(command, options->values);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");

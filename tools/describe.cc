@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relayout/core/print.h"
+#include "relayout/core/runs.h"
 #include "relayout/interop/directml.h"
 #include "tools/common.h"
 
@@ -33,6 +34,7 @@ struct Description {
   std::optional<int64_t> buffer_span;  // elements of the layout before the views, where there are views
   std::optional<std::pair<Dims, Dims>> collision;
   std::optional<directml::BufferSize> directml;  // of DirectML's descriptions
+  std::optional<int64_t> gaps;  // offsets between the first and the last that hold nothing, where they can be counted
 
   const Layout& layout() const { return desc.layout; }
   int64_t padding_elements() const { return layout().padded_elements() - layout().elements(); }
@@ -85,8 +87,8 @@ Description describe(const Options& options) {
   }
   const DType dtype = dtype_argument(options.dtype);
   const Layout bound = bind_argument(format, dims);
-  Description out{format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}, {},
-                  {}};
+  Description out{
+      format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   out.letters = format.dim_names(bound.ndims());
   if (format.kind() == Format::Kind::tag) out.inner_blocks = inner_blocks_of(bound);
   for (MemoryFormat memory_format :
@@ -99,6 +101,7 @@ Description describe(const Options& options) {
   if (format.is_image()) out.image = from_command_line([&] { return format.image(dims); });
   out.collision = from_command_line([&] { return bound.collision(); });
   if (format.fixed_dims() && format.views().empty()) out.directml = directml_size(format, out.desc);
+  out.gaps = from_command_line([&] { return gap_count(bound); });
   return out;
 }
 
@@ -116,6 +119,7 @@ Json to_json(const Description& about) {
   out["offset0"] = layout.offset0();
   out["elements"] = layout.elements();
   out["padding_elements"] = about.padding_elements();
+  out["gap_elements"] = about.gaps ? Json(*about.gaps) : Json(nullptr);
   out["span_elements"] = layout.span();
   if (about.buffer_span) out["buffer_elements"] = *about.buffer_span;
   out["span_bytes"] = about.desc.span_bytes();
@@ -244,8 +248,9 @@ std::string picture_text(const Description& about) {
   const std::size_t cell = memory_picture(layout, 1, 8 * kRows).find('\n') + 2;
   const int columns = picture_columns(layout, static_cast<int>(std::max<std::size_t>(1, (kRoom + 2) / cell)));
   const std::string picture = memory_picture(layout, columns, kRows);
-  std::string out =
-      labelled("memory", "the index at each offset, " + legend + (layout.padded() ? "; a dot stands for padding" : ""));
+  std::string out = labelled(
+      "memory", "the index at each offset, " + legend + (layout.padded() ? "; a dot stands for padding" : "") +
+                    (about.gaps.value_or(1) > 0 || layout.offset_range().first > 0 ? "; a blank is a gap" : ""));
   int64_t offset = 0;
   for (std::size_t at = 0; at < picture.size(); offset += columns) {
     const std::size_t end = std::min(picture.find('\n', at), picture.size());
@@ -255,6 +260,21 @@ std::string picture_text(const Description& about) {
     at = end + 1;
   }
   if (offset < layout.span()) out += labelled("", fmt::format("... {} more", layout.span() - offset));
+  return out;
+}
+
+/// The places that hold neither an element nor padding; "" where there are none.
+std::string gaps_text(const Description& about) {
+  const Layout& layout = about.layout();
+  if (layout.empty()) return "";
+  const int64_t before = layout.offset_range().first, behind = layout.footprint() - layout.span();
+  std::string out = about.gaps ? "" : "not counted, because indices share offsets";
+  const auto add = [&](int64_t count, std::string_view where) {
+    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, where);
+  };
+  add(before, "before the first");
+  add(about.gaps.value_or(0), "between elements");
+  add(behind, "behind the last in oneDNN's size");
   return out;
 }
 
@@ -278,6 +298,7 @@ std::string to_text(const Description& about) {
                             layout.padded_elements());
   }
   out += labelled("elements", elements);
+  if (const std::string gaps = gaps_text(about); !gaps.empty()) out += labelled("gaps", gaps);
   std::string bytes = fmt::format("{}", desc.size_bytes());
   if (desc.size_bytes() >= 1024) bytes += fmt::format(" ({})", size_text(desc.size_bytes()));
   out += labelled(

@@ -201,20 +201,63 @@ void require_for_raw(const InputOptions& options) {
   }
 }
 
-/// Checks the size of a raw file. It holds either the whole physical array (with the pitch of an image's last row) or
-/// just the span.
-void check_raw_size(const InputOptions& options, const TensorInput& input) {
-  const auto have = static_cast<int64_t>(input.bytes.size());
-  const std::optional<Dims> physical = input.format.physical_shape(input.buffer_dims);
+/// The lengths that raw bytes of a tensor may have, ascending: its span; the whole physical array, where an image has
+/// the pitch of its last row; oneDNN's size, which ends where the next step of a stride would begin; and DirectML's,
+/// the span in whole 4 bytes.
+std::vector<int64_t> raw_lengths(const Format& format, const Dims& dims, DType dtype) {
+  const TensorDesc desc(format.before_views(dims), dtype);
+  const int64_t span = desc.span_bytes();
+  std::vector<int64_t> out{span, desc.size_bytes()};
+  if (const auto rounded = checked_add(span, (4 - span % 4) % 4)) out.push_back(*rounded);
+  const std::optional<Dims> physical = format.physical_shape(dims);
   const auto elements = physical ? checked_product(*physical) : std::nullopt;
-  const int64_t span = buffer_bytes(input.format, input.buffer_dims, input.desc.dtype);
-  const int64_t need = elements ? bytes_for(input.desc.dtype, *elements).value_or(span) : span;
-  if (have == need || have == span) return;
-  throw Failure(kBadData, Error(have < need ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
-                                fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
-                                            shown_path(options), have, escaped(input.format.text()),
-                                            name(input.desc.dtype), dims_text(input.buffer_dims), need),
-                                "bytes", std::to_string(have), std::to_string(need)));
+  if (const auto bytes = elements ? bytes_for(desc.dtype, *elements) : std::nullopt) out.push_back(*bytes);
+  std::erase_if(out, [&](int64_t length) { return length < span; });
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
+  return out;
+}
+
+/// Drops the bytes before --file-offset, checks how many are left, and drops those of --slack.
+void take_raw_bytes(const InputOptions& options, TensorInput& input) {
+  const std::string offset_flag = "--file-offset" + options.flag_suffix, slack_flag = "--slack" + options.flag_suffix;
+  const int64_t offset = options.raw.file_offset ? size_argument(*options.raw.file_offset, offset_flag) : 0;
+  const auto size = static_cast<int64_t>(input.bytes.size());
+  if (offset > size) {
+    usage_error(fmt::format("{} {}: {} has {} bytes", offset_flag, offset, shown_path(options), size), offset_flag,
+                std::to_string(offset), std::to_string(size));
+  }
+  input.bytes = input.bytes.subspan(static_cast<std::size_t>(offset));
+  const int64_t have = size - offset;
+  const std::vector<int64_t> allowed = raw_lengths(input.format, input.buffer_dims, input.desc.dtype);
+  if (std::ranges::find(allowed, have) != allowed.end()) return;
+  if (options.raw.slack && have > allowed.front()) {
+    input.bytes = input.bytes.first(static_cast<std::size_t>(allowed.front()));
+    return;
+  }
+  std::string lengths;
+  for (int64_t length : allowed) lengths += (lengths.empty() ? "" : " or ") + std::to_string(length);
+  const std::string hint = have < allowed.front() ? ""
+                                                  : fmt::format(
+                                                        "; {} allows more bytes behind it, and {} BYTES skips "
+                                                        "those before it",
+                                                        slack_flag, offset_flag);
+  throw Failure(
+      kBadData,
+      Error(have < allowed.front() ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
+            fmt::format("{}: {} bytes in the file{}; {} {} with dims {} takes {}{}", shown_path(options), have,
+                        offset > 0 ? fmt::format(" from byte {} on", offset) : "", escaped(input.format.text()),
+                        name(input.desc.dtype), dims_text(input.buffer_dims), lengths, hint),
+            "bytes", std::to_string(have), lengths));
+}
+
+/// Refuses the flags about raw bytes for a file of another format.
+void check_raw_flags(const InputOptions& options, FileFormat format) {
+  if (format == FileFormat::raw || (!options.raw.file_offset && !options.raw.slack)) return;
+  const std::string flag = (options.raw.file_offset ? "--file-offset" : "--slack") + options.flag_suffix;
+  usage_error(fmt::format("{}: {} is a {} file, which says itself where its tensor lies; the flag is for raw bytes",
+                          flag, shown_path(options), name(format)),
+              flag, std::string(name(format)), "raw");
 }
 
 /// Runs f, which reads or decodes. If it needs more memory than --max-memory allows, the error says so.
@@ -257,6 +300,12 @@ std::string why_held(const InputOptions& options) {
   return shown_path(options) + (stream ? " is a pipe or a device and held in memory" : " is decoded into memory");
 }
 
+void add_raw_options(Command& command, RawOptions& options, const std::string& suffix) {
+  const std::string of = suffix.empty() ? "the tensor" : "the tensor of " + std::string(1, suffix.back() & ~0x20);
+  command.add_option("--file-offset" + suffix, options.file_offset, "Bytes before " + of + " in a file of raw bytes");
+  command.add_flag("--slack" + suffix, options.slack, "Allow any bytes behind " + of + " in a file of raw bytes");
+}
+
 TensorInput open_tensor(const InputOptions& options) {
   FileLimits limits;
   if (options.max_memory > 0) limits.decoded_bytes = std::min(limits.decoded_bytes, options.max_memory);
@@ -264,6 +313,7 @@ TensorInput open_tensor(const InputOptions& options) {
   const std::size_t tensor = find_tensor(options, file);
   const StoredTensor& stored = file.tensors()[tensor];
   const bool raw = file.format() == FileFormat::raw;
+  check_raw_flags(options, file.format());
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
   const Format given = resolve_format(options, stored);
@@ -293,7 +343,7 @@ TensorInput open_tensor(const InputOptions& options) {
   input.named = !stored.name.empty();
   if (stored.byte_swapped) input.swap_item_bytes = stored.item_bits / 8;
   if (raw) {
-    check_raw_size(options, input);
+    take_raw_bytes(options, input);
     return input;
   }
   check_shape(options, stored, format, dims, input.desc);

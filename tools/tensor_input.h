@@ -15,6 +15,15 @@
 
 namespace relayout::tools {
 
+/// Flags about raw bytes of which the tensor is only a part.
+struct RawOptions {
+  std::optional<std::string> file_offset;  // bytes before the tensor
+  bool slack = false;                      // more bytes may follow
+};
+
+/// Adds --file-offset and --slack, for a verb of several inputs with "-a" or its like behind them.
+void add_raw_options(Command& command, RawOptions& options, const std::string& suffix = "");
+
 /// What the command line says of one input, with the names of its flags for messages.
 struct InputOptions {
   std::string path;    // "-" is standard input
@@ -26,9 +35,11 @@ struct InputOptions {
   std::optional<std::string> dtype;
   /// How many bytes may be held in memory: of a pipe, decoded, or copied. 0 is no limit.
   int64_t max_memory = 0;
+  RawOptions raw{};
   /// Whether an order of gates that is no layout may be left to the caller, who copies one gate after the other.
   bool gates_apart = false;
   std::string layout_flag = "--from", dtype_flag = "--dtype";
+  std::string flag_suffix{};  // of --file-offset and --slack
 };
 
 struct TensorInput {

@@ -140,7 +140,7 @@ std::optional<int64_t> Format::aligned_row(int64_t stride) const {
   return align_ ? checked_mul(ceil_div(stride, *align_), *align_) : stride;
 }
 
-Layout Format::bind_before_views(const Dims& dims) const {
+Layout Format::before_views(const Dims& dims) const {
   check_dims(dims);
   if (kind_ == Kind::strides) {
     int64_t base = 0;  // what a negative stride needs in front of element 0

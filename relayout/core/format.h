@@ -89,7 +89,9 @@ class Format {
   /// view and the dims in front of the message.
   Layout bind(const Dims& dims) const;
 
-  /// Elements that the buffer must have: the span of the layout before the views. Errors as bind().
+  /// The layout of the buffer, which is bind() without the views. Errors as bind().
+  Layout before_views(const Dims& dims) const;
+  /// Elements that the buffer must have: the span of before_views().
   int64_t buffer_span(const Dims& dims) const;
 
   /// The image's size for these dims. Only for is_image().
@@ -126,7 +128,6 @@ class Format {
   using Outer = InlineVector<int8_t, kMaxDims + 1>;  // dims, outermost first; kRest is "x"
   static constexpr int8_t kRest = -1;
 
-  Layout bind_before_views(const Dims& dims) const;
   Layout through_views(Layout layout) const;
   std::optional<int64_t> aligned_row(int64_t stride) const;
   std::vector<PhysicalAxis> physical_axes(const Dims& dims) const;

@@ -21,9 +21,9 @@ std::string comma_separated(const std::string& letters) {
 
 }  // namespace
 
-Layout Format::bind(const Dims& dims) const { return through_views(bind_before_views(dims)); }
+Layout Format::bind(const Dims& dims) const { return through_views(before_views(dims)); }
 
-int64_t Format::buffer_span(const Dims& dims) const { return bind_before_views(dims).span(); }
+int64_t Format::buffer_span(const Dims& dims) const { return before_views(dims).span(); }
 
 Layout Format::through_views(Layout layout) const {
   std::optional<std::string> letters = letters_.empty() ? std::nullopt : std::optional(letters_);
