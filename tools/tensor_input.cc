@@ -214,7 +214,7 @@ std::vector<int64_t> raw_lengths(const Format& format, const Dims& dims, DType d
   if (const auto bytes = elements ? bytes_for(desc.dtype, *elements) : std::nullopt) out.push_back(*bytes);
   std::erase_if(out, [&](int64_t length) { return length < span; });
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
