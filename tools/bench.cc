@@ -15,7 +15,7 @@ namespace relayout::tools {
 namespace {
 
 struct Options {
-  std::optional<std::string> src, dst, dims, dtype, to_dtype, out;
+  std::optional<std::string> src, dst, dims, dst_dims, dtype, to_dtype, out;
   ValueOptions values;
   std::string filter;
   TuneFlag tune;
@@ -32,11 +32,13 @@ struct Pair {
 
 Pair pair_of(const Options& options) {
   const Format src = layout_argument(*options.src), dst = layout_argument(*options.dst);
-  const Dims dims = dims_argument(*options.dims);
+  const Dims dims = dims_for(src, options.dims);
   const DType dtype = dtype_argument(options.dtype.value_or("f32"));
   const DType to_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : dtype;
   return from_command_line([&] {
-    return Pair{src, dst, TensorDesc(src.bind(dims), dtype), TensorDesc(dst.bind(dims), to_dtype),
+    const Layout bound = src.bind(dims);
+    const Dims dst_dims = destination_dims(dst, bound.dims(), options.dst_dims, "--dst-dims");
+    return Pair{src, dst, TensorDesc(bound, dtype), TensorDesc(dst.bind(dst_dims), to_dtype),
                 attributes_for(options.values, dtype, to_dtype)};
   });
 }
@@ -177,7 +179,8 @@ void check_mode(const Options& options) {
                             options.suite ? "suite" : "sweep"),
                 options.suite ? "--suite" : "--sweep");
   }
-  if (!options.src || !options.dst || !options.dims) {
+  const bool fixed_dims = options.src && layout_argument(*options.src).fixed_dims();
+  if (!options.src || !options.dst || (!options.dims && !fixed_dims)) {
     usage_error("give --src, --dst and --dims to name a conversion, or --suite, or --sweep", "--src");
   }
   if (options.quick || !options.filter.empty()) {
@@ -229,7 +232,9 @@ Verb add_bench(CommandLine& line) {
   auto options = std::make_shared<Options>();
   command.add_option("--src", options->src, "Layout to convert from");
   command.add_option("--dst", options->dst, "Layout to convert to");
-  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4");
+  command.add_option("--dims", options->dims, "Logical extents, before any views of --src, for example 2,17,5,4");
+  command.add_option("--dst-dims", options->dst_dims,
+                     "Extents of the whole buffer, where --dst ends in views that are a part of one");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
   command.add_option("--to-dtype", options->to_dtype, "Element type to convert to; the same unless given");
   add_value_options(command, options->values);

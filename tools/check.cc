@@ -1,6 +1,8 @@
-// relayout check: checks that a saved plan agrees with its certificate and, with --model, that both fit the model.
+// relayout check: checks that a saved plan agrees with its certificate and, with --model, that both fit the model. With
+// --padding it checks the padding of a tensor's file instead (check_padding.h).
 #include <fmt/format.h>
 
+#include "tools/check_padding.h"
 #include "tools/check_steps.h"
 #include "tools/model.h"
 #include "tools/plan_file.h"
@@ -13,6 +15,7 @@ constexpr std::size_t kMostLeftOut = std::size_t{1} << 31;
 struct Options {
   std::string path;
   ModelFlags model;
+  PaddingOptions padding;
 };
 
 /// Refuses a plan that is not one for this model, or in which a step reads what no earlier step has written.
@@ -25,6 +28,7 @@ void check_model(const JsonItem& plan, const check::CertificateFile& file, Model
 
 /// Refuses options about the reading of the model where no --model is given.
 void check_flags(const Options& options) {
+  refuse_padding_flags(options.padding);
   if (!options.model.path.empty()) return;
   const char* flag = options.model.batch != 0 ? "--batch" : options.model.random_weights ? "--random-weights" : nullptr;
   if (flag != nullptr)
@@ -32,6 +36,11 @@ void check_flags(const Options& options) {
 }
 
 int run(const Options& options, bool json) {
+  if (options.padding.given) {
+    if (!options.model.path.empty())
+      usage_error("--model: it belongs to a plan, and --padding checks a tensor's file", "--model");
+    return check_padding(options.path, options.padding, json);
+  }
   check_flags(options);
   const FileJson content = read_plan_json(options.path, "primitives");
   const JsonItem plan{content, ""};
@@ -71,23 +80,27 @@ int run(const Options& options, bool json) {
 
 Verb add_check(CommandLine& line) {
   auto [command, json] = add_verb(
-      line, "check", "Check by its certificate that a saved plan is the cheapest",
+      line, "check", "Check a saved plan by its certificate, or the padding of a tensor's file",
       "  relayout plan net.onnx -o plan.json\n"
       "  relayout check plan.json\n"
       "  relayout check plan.json --model net.onnx\n"
+      "  relayout check x.bin --layout nChw8c --dims 2,17,5,4 --dtype f32 --padding\n"
       "The certificate lists every choice that the planner had, with its cost. The check proves that the plan is one "
       "of\n"
       "these choices, costs what it claims, and that no other choice costs less. With --model it also proves that the\n"
       "choices are ones of this model's primitives and that the plan can run. It cannot prove that the costs are\n"
       "right and that no choice is missing.\n"
-      "A plan that does not agree with its certificate is bad data (exit code 3); the message says where it differs.");
+      "A plan that does not agree with its certificate is bad data (exit code 3); the message says where it differs.\n"
+      "With --padding, the index and the offset of the first place of the padding that does not hold 0 are shown, and\n"
+      "the exit code is 1 where there is one. -0.0 is 0. Gaps that strides leave are not looked at.");
   auto options = std::make_shared<Options>();
-  command.add_option("PLAN", options->path, "The plan, a .json file").required();
+  command.add_option("PLAN", options->path, "The plan, a .json file; with --padding a tensor's file").required();
   command.add_option("--model", options->model.path,
                      "The model that the plan was made for, an .onnx file or model:NAME");
   command.add_option("--batch", options->model.batch, "Batch size of the plan; that of the model's file unless given")
       .between(1, 1 << 20);
   command.add_option("--random-weights", options->model.random_weights, "The seed that the plan was made with");
+  add_padding_options(command, options->padding);
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -232,6 +232,29 @@ double number_argument(const std::string& text, std::string_view flag) {
   return value;
 }
 
+Dims dims_for(const Format& format, const std::optional<std::string>& text) {
+  if (text) return dims_argument(*text);
+  if (format.fixed_dims()) return *format.fixed_dims();
+  usage_error(fmt::format("--dims is required, as {} does not say the extents", escaped(format.text())), "--dims");
+}
+
+Dims destination_dims(const Format& format, const Dims& dims, const std::optional<std::string>& before,
+                      std::string_view before_flag) {
+  std::optional<Dims> out;
+  if (before) out = dims_argument(*before, before_flag);
+  if (!out) out = format.views().empty() ? format.fixed_dims().value_or(dims) : format.dims_before_views(dims);
+  if (!out) {
+    usage_error(
+        fmt::format("{}: its views do not show the dims of the buffer; give {}", escaped(format.text()), before_flag),
+        std::string(before_flag));
+  }
+  const Dims behind = bind_argument(format, *out).dims();
+  if (behind == dims) return *out;
+  usage_error(fmt::format("{} of dims {} has a tensor of {}, and {} is to be stored in it", escaped(format.text()),
+                          dims_text(*out), dims_text(behind), dims_text(dims)),
+              std::string(before ? before_flag : "layout"), dims_text(behind), dims_text(dims));
+}
+
 Layout bind_argument(const Format& format, const Dims& dims) {
   return from_command_line([&] { return format.bind(dims); });
 }

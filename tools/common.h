@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 enum ExitCode : int {
   kOk = 0,
-  kDiffers = 1,      // compare: the answer is no
+  kDiffers = 1,      // the answer is no: compare, and check of padding
   kUsage = 2,        // flags, layout expressions, dims
   kBadData = 3,      // a file contradicts itself or what was said of it
   kIo = 4,           // the operating system refused
@@ -129,6 +129,12 @@ double number_argument(const std::string& text, std::string_view flag);
 int64_t max_memory_argument(const std::optional<std::string>& text);
 /// --threads is 0 (all) or more.
 void check_threads(int threads);
+/// The dims of --dims, or those that the layout itself fixes. Dims count before the layout's views.
+Dims dims_for(const Format& format, const std::optional<std::string>& text);
+/// The dims to bind a destination to, so that behind its views it has `dims`: those of `before_flag`, if it was given
+/// as `before`, or else those that follow from the views.
+Dims destination_dims(const Format& format, const Dims& dims, const std::optional<std::string>& before,
+                      std::string_view before_flag);
 /// The layout of an expression and dims that must be given.
 Layout bind_argument(const Format& format, const Dims& dims);
 

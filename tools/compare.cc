@@ -25,6 +25,7 @@ static_assert(LDBL_MANT_DIG >= 64, "long double holds every s64 and u64, which m
 struct Options {
   std::string a, b, tensor_a, tensor_b;
   std::optional<std::string> from_a, from_b, dims, dtype_a, dtype_b, max_memory;
+  RawOptions raw_a, raw_b;
   int threads = 0;
 };
 
@@ -258,19 +259,21 @@ int run(const Options& options, bool json) {
   check_threads(options.threads);
   const int64_t max_memory = max_memory_argument(options.max_memory);
   const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dtype,
-                        const std::string& suffix) {
+                        const RawOptions& raw, const std::string& suffix) {
     return Side(open_tensor({.path = path,
                              .tensor = tensor,
                              .layout = from,
                              .dims = options.dims,
                              .dtype = dtype,
                              .max_memory = max_memory,
+                             .raw = raw,
                              .layout_flag = "--from-" + suffix,
-                             .dtype_flag = "--dtype-" + suffix}),
+                             .dtype_flag = "--dtype-" + suffix,
+                             .flag_suffix = "-" + suffix}),
                 options.threads);
   };
-  Side a = open(options.a, options.tensor_a, options.from_a, options.dtype_a, "a");
-  Side b = open(options.b, options.tensor_b, options.from_b, options.dtype_b, "b");
+  Side a = open(options.a, options.tensor_a, options.from_a, options.dtype_a, options.raw_a, "a");
+  Side b = open(options.b, options.tensor_b, options.from_b, options.dtype_b, options.raw_b, "b");
   const Dims& dims_a = a.input().desc.layout.dims();
   const Dims& dims_b = b.input().desc.layout.dims();
   if (dims_a != dims_b) return report_dims(dims_a, dims_b, json);
@@ -297,6 +300,8 @@ Verb add_compare(CommandLine& line) {
   command.add_option("--dims", options->dims, "Logical extents of both tensors");
   command.add_option("--dtype-a", options->dtype_a, "Element type of A; needed where the file does not record it");
   command.add_option("--dtype-b", options->dtype_b, "Element type of B, likewise");
+  add_raw_options(command, options->raw_a, "-a");
+  add_raw_options(command, options->raw_b, "-b");
   command.add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
   command.add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
   command.add_option("--threads", options->threads, "Number of threads; 0, the default, is all");

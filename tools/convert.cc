@@ -19,8 +19,9 @@ namespace {
 
 struct Options {
   std::string input, output, to;
-  std::optional<std::string> from, dims, dtype, to_dtype;
+  std::optional<std::string> from, dims, to_dims, dtype, to_dtype;
   ValueOptions values;
+  RawOptions raw;
   std::string tensor;
   std::optional<std::string> max_memory;
   TuneFlag tune;
@@ -28,22 +29,52 @@ struct Options {
   bool force = false, explain = false;
 };
 
-/// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none.
-Dims output_shape(const Format& to, const TensorDesc& dst) {
-  return to.physical_shape(dst.layout.dims()).value_or(Dims{dst.layout.span()});
+/// The layout of the output, and the dims that it is bound to: those of the tensor unless the layout ends in views.
+struct Destination {
+  Format format;
+  Dims dims;
+  std::optional<Format::GateOrder> gates{};  // an order that is no layout: one gate is converted after the other
+};
+
+/// The destination for a tensor of these dims.
+Destination destination_of(const Options& options, const Format& format, const Dims& dims) {
+  if (gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
+  return {format, destination_dims(format, dims, options.to_dims, "--to-dims")};
 }
 
-TensorSpec output_spec(const Options& options, const Format& to, const TensorDesc& dst) {
+/// A part of the grid as it lies on one side, where the gates stand in another order.
+Slab with_gates(Slab slab, const std::optional<Format::GateOrder>& gates) {
+  if (gates) slab.offsets[gates->dim] = gates->places[static_cast<int>(slab.offsets[gates->dim])];
+  return slab;
+}
+
+/// The grid, where parts of both sides have the same gates, cut so that each has one gate.
+SlabGrid gate_by_gate(const SlabGrid& grid, const Dims& dims, const TensorInput& input, const Destination& to) {
+  if (!input.gates && !to.gates) return grid;
+  Dims step = grid.step();
+  for (const auto& gates : {input.gates, to.gates}) {
+    if (gates && !dims.empty()) step[gates->dim] = 1;
+  }
+  return SlabGrid(dims, step, grid.part_bytes());
+}
+
+/// The shape of the array that the file will hold: the layout's physical shape, or one dim where it has none. With
+/// views it is that of the whole buffer of which the tensor is a part.
+Dims output_shape(const Destination& to) {
+  return to.format.physical_shape(to.dims).value_or(Dims{to.format.buffer_span(to.dims)});
+}
+
+TensorSpec output_spec(const Options& options, const Destination& to, const TensorDesc& dst) {
   TensorSpec spec;
   spec.name = options.tensor;
   spec.dtype = dst.dtype;
-  spec.shape = output_shape(to, dst);
+  spec.shape = output_shape(to);
   // The file records the tag in letters a to l where that says all, because nchw and its like mean something only
   // together with an order of the dims.
-  const std::optional<std::string> tag = to.generic_tag(dst.layout.ndims());
+  const std::optional<std::string> tag = to.format.generic_tag(dst.layout.ndims());
   const bool tag_says_all = tag && Format::parse(*tag).bind(dst.layout.dims()) == dst.layout;
-  spec.layout = tag_says_all ? Format::parse(*tag) : to;
-  spec.dims = dst.layout.dims();
+  spec.layout = tag_says_all ? Format::parse(*tag) : to.format;
+  spec.dims = to.dims;
   return spec;
 }
 
@@ -83,15 +114,15 @@ SlabGrid slabs_for(const InputOptions& options, const TensorInput& input, const 
   return SlabGrid(dims, dims);
 }
 
-void run_slabs(const SlabGrid& grid, const TensorInput& input, const TensorDesc& dst, Output& writer,
-               const Attributes& attributes, const Options& options, Progress& progress) {
+void run_slabs(const SlabGrid& grid, const TensorInput& input, const Destination& to, const TensorDesc& dst,
+               Output& writer, const Attributes& attributes, const Options& options, Progress& progress) {
   std::vector<std::byte> scratch;
   const std::span<std::byte> dst_bytes = writer.bytes();
   if (grid.count() > 1 && input.mapped) map_small_pages(input.bytes, false);
   if (grid.count() > 1 && writer.mapped()) map_small_pages(dst_bytes, true);
   for (int64_t i = 0; i < grid.count(); ++i) {
-    const Slab slab = grid.slab(i);
-    const TensorDesc dst_view = slab_view(dst, slab);
+    const Slab slab = with_gates(grid.slab(i), input.gates);
+    const TensorDesc dst_view = slab_view(dst, with_gates(grid.slab(i), to.gates));
     convert_slab(input, slab, dst_view, dst_bytes, attributes, options.threads, scratch);
     if (grid.count() > 1) {
       if (input.mapped) release_slab(slab_view(input.desc, slab), input.bytes);
@@ -122,15 +153,15 @@ Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<st
   return tuned.plan;
 }
 
-Json summary(const Options& options, const TensorInput& input, const Format& to, const TensorDesc& dst, int64_t parts,
-             std::size_t written, double seconds, const std::string& explanation) {
+Json summary(const Options& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
+             int64_t parts, std::size_t written, double seconds, const std::string& explanation) {
   Json out = {{"input", options.input}, {"output", options.output}};
   out["dims"] = json_of(dst.layout.dims());
   out["from"] = input.format.text();
-  out["to"] = to.text();
+  out["to"] = to.format.text();
   out["dtype"] = name(input.desc.dtype);
   out["to_dtype"] = name(dst.dtype);
-  out["shape"] = json_of(output_shape(to, dst));
+  out["shape"] = json_of(output_shape(to));
   out["bytes_read"] = input.bytes.size();
   out["bytes_written"] = written;
   out["parts"] = parts;
@@ -157,7 +188,7 @@ int run(const Options& options, bool json) {
   check_threads(options.threads);
   const int64_t max_memory = max_memory_argument(options.max_memory);
   check_output_path(options.output);
-  const Format to = layout_argument(options.to);
+  const Format to_format = layout_argument(options.to);
 
   InputOptions input_options{.path = options.input,
                              .tensor = options.tensor,
@@ -165,11 +196,15 @@ int run(const Options& options, bool json) {
                              .layout = options.from,
                              .dims = options.dims,
                              .dtype = options.dtype,
-                             .max_memory = max_memory};
+                             .max_memory = max_memory,
+                             .raw = options.raw,
+                             .gates_apart = true};
   const TensorInput input = open_tensor(input_options);
   check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
-  const TensorDesc dst = from_command_line([&] { return TensorDesc(to.bind(input.desc.layout.dims()), dst_dtype); });
+  const Destination to = destination_of(options, to_format, input.desc.layout.dims());
+  const Format dst_format = to.gates ? to.format.without_gates() : to.format;
+  const TensorDesc dst = from_command_line([&] { return TensorDesc(dst_format.bind(to.dims), dst_dtype); });
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
   Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 
@@ -180,12 +215,13 @@ int run(const Options& options, bool json) {
   int64_t parts = 1;
   {
     Progress progress("converting");
-    const SlabGrid grid = slabs_for(input_options, input, dst, writer, progress.visible());
+    const SlabGrid grid =
+        gate_by_gate(slabs_for(input_options, input, dst, writer, progress.visible()), dst.layout.dims(), input, to);
     parts = grid.count();
     if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1)
       plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
     else
-      run_slabs(grid, input, dst, writer, attributes, options, progress);
+      run_slabs(grid, input, to, dst, writer, attributes, options, progress);
   }
   const std::size_t written = writer.bytes().size();
   writer.commit();
@@ -215,7 +251,7 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
       "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
       "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
-      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png and .jpg can only be read.\n"
+      "The extension names the file format: .npy .npz .safetensors .bin .raw; .png, .jpg and .bmp can only be read.\n"
       "A file's shape is that of the physical array, outermost axis first.\n"
       "The output appears whole or not at all, even if the command is killed.\n"
       "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
@@ -228,9 +264,13 @@ Verb add_convert(CommandLine& line) {
   command.add_option("OUT", options->output, "Output file; - is standard output").required();
   command.add_option("--to", options->to, "Layout of the output").required();
   command.add_option("--from", options->from, "Layout of the input; needed where the file does not record it");
-  command.add_option("--dims", options->dims, "Logical extents; needed where the file's shape does not determine them");
+  command.add_option("--dims", options->dims,
+                     "Logical extents, before any views; needed where the file's shape does not determine them");
+  command.add_option("--to-dims", options->to_dims,
+                     "Extents of the output's whole buffer, where --to ends in views that are a part of one");
   command.add_option("--dtype", options->dtype, "Element type of the input; needed where the file does not record it");
   command.add_option("--to-dtype", options->to_dtype, "Element type of the output; that of the input unless given");
+  add_raw_options(command, options->raw);
   add_value_options(command, options->values);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");

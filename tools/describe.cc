@@ -4,13 +4,16 @@
 #include <algorithm>
 
 #include "relayout/core/print.h"
+#include "relayout/core/runs.h"
+#include "relayout/interop/directml.h"
 #include "tools/common.h"
 
 namespace relayout::tools {
 namespace {
 
 struct Options {
-  std::string layout, dims, dtype = "f32";
+  std::string layout, dtype = "f32";
+  std::optional<std::string> dims, names;
 };
 
 struct InnerBlock {
@@ -28,7 +31,10 @@ struct Description {
   std::optional<std::string> tag;
   std::vector<std::string> aliases;
   std::optional<ImageExtent> image;
+  std::optional<int64_t> buffer_span;  // elements of the layout before the views, where there are views
   std::optional<std::pair<Dims, Dims>> collision;
+  std::optional<directml::BufferSize> directml;  // of DirectML's descriptions
+  std::optional<int64_t> gaps;  // offsets between the first and the last that hold nothing, where they can be counted
 
   const Layout& layout() const { return desc.layout; }
   int64_t padding_elements() const { return layout().padded_elements() - layout().elements(); }
@@ -54,13 +60,36 @@ std::optional<std::string> tag_for(const Format& format, const Layout& layout) {
   return tag_of(layout);
 }
 
-Description describe(const Options& options) {
+/// The layout, with the letters of --names for its dims.
+Format format_of(const Options& options) {
   const Format format = layout_argument(options.layout);
-  const Dims dims = dims_argument(options.dims);
+  if (!options.names) return format;
+  return from_command_line([&] { return format.with_names(*options.names); });
+}
+
+/// The buffer of a DirectML description, whose sizes and strides are those of the expression.
+directml::BufferSize directml_size(const Format& format, const TensorDesc& desc) {
+  std::vector<uint32_t> sizes, strides;
+  for (int d = 0; d < desc.layout.ndims(); ++d) {
+    sizes.push_back(static_cast<uint32_t>(desc.layout.dim(d)));
+    if (format.kind() == Format::Kind::strides) strides.push_back(static_cast<uint32_t>(desc.layout.outer_stride(d)));
+  }
+  return from_command_line([&] { return directml::buffer_size(directml::data_type(desc.dtype), sizes, strides); });
+}
+
+Description describe(const Options& options) {
+  const Format format = format_of(options);
+  const Dims dims = dims_for(format, options.dims);
+  if (options.names && static_cast<int>(options.names->size()) != dims.size()) {
+    usage_error(fmt::format("--names {}: dims {} take {}", escaped(*options.names), dims_text(dims),
+                            counted(dims.size(), "letter")),
+                "--names", escaped(*options.names), std::to_string(dims.size()));
+  }
   const DType dtype = dtype_argument(options.dtype);
   const Layout bound = bind_argument(format, dims);
-  Description out{format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}};
-  out.letters = format.dim_names(dims.size());
+  Description out{
+      format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  out.letters = format.dim_names(bound.ndims());
   if (format.kind() == Format::Kind::tag) out.inner_blocks = inner_blocks_of(bound);
   for (MemoryFormat memory_format :
        {MemoryFormat::contiguous, MemoryFormat::channels_last, MemoryFormat::channels_last_3d}) {
@@ -68,8 +97,11 @@ Description describe(const Options& options) {
   }
   out.tag = tag_for(format, bound);
   if (out.tag) out.aliases = aliases_of(*out.tag);
+  if (!format.views().empty()) out.buffer_span = format.buffer_span(dims);
   if (format.is_image()) out.image = from_command_line([&] { return format.image(dims); });
   out.collision = from_command_line([&] { return bound.collision(); });
+  if (format.fixed_dims() && format.views().empty()) out.directml = directml_size(format, out.desc);
+  out.gaps = from_command_line([&] { return gap_count(bound); });
   return out;
 }
 
@@ -87,10 +119,17 @@ Json to_json(const Description& about) {
   out["offset0"] = layout.offset0();
   out["elements"] = layout.elements();
   out["padding_elements"] = about.padding_elements();
+  out["gap_elements"] = about.gaps ? Json(*about.gaps) : Json(nullptr);
   out["span_elements"] = layout.span();
+  if (about.buffer_span) out["buffer_elements"] = *about.buffer_span;
   out["span_bytes"] = about.desc.span_bytes();
   out["size_bytes"] = about.desc.size_bytes();
   out["logical_bytes"] = about.desc.logical_bytes();
+  if (about.directml) {
+    out["directml"] = {{"bytes", about.directml->bytes},
+                       {"helper_bytes", about.directml->helper_bytes},
+                       {"helper_wraps", about.directml->helper_wraps}};
+  }
   out["injective"] = !about.collision.has_value();
   if (about.collision) out["collision"] = {json_of(about.collision->first), json_of(about.collision->second)};
   out["dense"] = layout.dense();
@@ -209,8 +248,9 @@ std::string picture_text(const Description& about) {
   const std::size_t cell = memory_picture(layout, 1, 8 * kRows).find('\n') + 2;
   const int columns = picture_columns(layout, static_cast<int>(std::max<std::size_t>(1, (kRoom + 2) / cell)));
   const std::string picture = memory_picture(layout, columns, kRows);
-  std::string out =
-      labelled("memory", "the index at each offset, " + legend + (layout.padded() ? "; a dot stands for padding" : ""));
+  std::string out = labelled(
+      "memory", "the index at each offset, " + legend + (layout.padded() ? "; a dot stands for padding" : "") +
+                    (about.gaps.value_or(1) > 0 || layout.offset_range().first > 0 ? "; a blank is a gap" : ""));
   int64_t offset = 0;
   for (std::size_t at = 0; at < picture.size(); offset += columns) {
     const std::size_t end = std::min(picture.find('\n', at), picture.size());
@@ -220,6 +260,21 @@ std::string picture_text(const Description& about) {
     at = end + 1;
   }
   if (offset < layout.span()) out += labelled("", fmt::format("... {} more", layout.span() - offset));
+  return out;
+}
+
+/// The places that hold neither an element nor padding; "" where there are none.
+std::string gaps_text(const Description& about) {
+  const Layout& layout = about.layout();
+  if (layout.empty()) return "";
+  const int64_t before = layout.offset_range().first, behind = layout.footprint() - layout.span();
+  std::string out = about.gaps ? "" : "not counted, because indices share offsets";
+  const auto add = [&](int64_t count, std::string_view where) {
+    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, where);
+  };
+  add(before, "before the first");
+  add(about.gaps.value_or(0), "between elements");
+  add(behind, "behind the last in oneDNN's size");
   return out;
 }
 
@@ -243,11 +298,22 @@ std::string to_text(const Description& about) {
                             layout.padded_elements());
   }
   out += labelled("elements", elements);
+  if (const std::string gaps = gaps_text(about); !gaps.empty()) out += labelled("gaps", gaps);
   std::string bytes = fmt::format("{}", desc.size_bytes());
   if (desc.size_bytes() >= 1024) bytes += fmt::format(" ({})", size_text(desc.size_bytes()));
   out += labelled(
       "bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(), layout.span()) +
                    (desc.span_bytes() > desc.size_bytes() ? fmt::format(", {} bytes", desc.span_bytes()) : ""));
+  if (about.buffer_span) {
+    out += labelled("buffer",
+                    fmt::format("a view of a part of {} elements, which {} spans before its views", *about.buffer_span,
+                                about.format.text().substr(0, about.format.text().find_first_of(".;"))));
+  }
+  if (about.directml) {
+    const std::optional<std::string> warning = directml::helper_warning(*about.directml);
+    out += labelled("directml", fmt::format("a buffer of {} bytes, a multiple of 4{}", about.directml->bytes,
+                                            warning ? "; " + *warning : ""));
+  }
   out += labelled("is", predicates_text(about));
   if (about.collision) {
     out += labelled("collision", fmt::format("({}) and ({}) share offset {}", join(about.collision->first),
@@ -274,10 +340,15 @@ Verb add_describe(CommandLine& line) {
       add_verb(line, "describe", "Show a layout: its strides, blocks, padding, size, offsets and memory",
                "  relayout describe nChw8c --dims 2,17,5,4\n"
                "  relayout describe mace:in_out_channel --dims 1,9,4,5 --dtype f16 --json\n"
+               "  relayout describe \"nchw.narrow(1,8,8)\" --dims 2,16,5,4\n"
+               "  relayout describe \"dml:{1,1,3,5},{15,1,5,1}\"\n"
                "  relayout describe strides:15,1,5,1 --dims 2,3,5,1");
   auto options = std::make_shared<Options>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
-  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4").required();
+  command.add_option("--dims", options->dims,
+                     "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
+  command.add_option("--names", options->names,
+                     "A letter for each dim (before any views), for example nchw; for layouts that name none");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }

@@ -7,13 +7,15 @@ namespace relayout::tools {
 namespace {
 
 struct Options {
-  std::string layout, dims;
+  std::string layout;
+  std::optional<std::string> dims;
   std::vector<std::string> offsets;
 };
 
 int run(const Options& options, bool json) {
   static constexpr std::string_view kSlotNames[] = {"element", "padding", "gap"};
-  const Layout layout = bind_argument(layout_argument(options.layout), dims_argument(options.dims));
+  const Format format = layout_argument(options.layout);
+  const Layout layout = bind_argument(format, dims_for(format, options.dims));
   std::string text;
   Json list = Json::array();
   for (const std::string& argument : options.offsets) {
@@ -40,7 +42,8 @@ Verb add_index(CommandLine& line) {
                "A gap is an offset at which no index lies. Offsets outside the buffer are gaps too.");
   auto options = std::make_shared<Options>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
-  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4").required();
+  command.add_option("--dims", options->dims,
+                     "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
   command.add_option("--offset", options->offsets, "Element offset; may be given several times")
       .required()
       .one_value_each();

@@ -7,12 +7,14 @@ namespace relayout::tools {
 namespace {
 
 struct Options {
-  std::string layout, dims;
+  std::string layout;
+  std::optional<std::string> dims;
   std::vector<std::string> indices;
 };
 
 int run(const Options& options, bool json) {
-  const Layout layout = bind_argument(layout_argument(options.layout), dims_argument(options.dims));
+  const Format format = layout_argument(options.layout);
+  const Layout layout = bind_argument(format, dims_for(format, options.dims));
   std::string text;
   Json list = Json::array();
   for (const std::string& argument : options.indices) {
@@ -40,7 +42,8 @@ Verb add_offset(CommandLine& line) {
                                   "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0");
   auto options = std::make_shared<Options>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
-  command.add_option("--dims", options->dims, "Logical extents, for example 2,17,5,4").required();
+  command.add_option("--dims", options->dims,
+                     "Logical extents before any views, for example 2,17,5,4; needed unless the layout fixes them");
   command
       .add_option("--index", options->indices,
                   "Logical index, which may lie in the padding; may be given several times")

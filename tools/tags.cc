@@ -29,7 +29,12 @@ constexpr std::pair<std::string_view, std::string_view> kOtherForms[] = {
     {"channels_last_3d", "5-D, channels innermost"},
     {"strides:15,1,5,1", "the stride of each dim, in elements"},
     {"nhwc@64", "any layout; its first element lies at offset 64"},
+    {"NCHW", "a name without blocks, in capitals as a whole"},
+    {"ab;align=64", "rows begin at multiples of 64 elements"},
     {"nh|Cw4c;pitch=64", "an RGBA image: dims of rows | of columns; pitch in texels"},
+    {"dml:{2,3},{5,1}", "a DirectML description: sizes, then strides or nothing"},
+    {"nchw.narrow(1,0,8)", "a view of any layout, or several: .transpose(0,2).flip(3)"},
+    {"ldigo;gates:zrh->rzh", "recurrent weights whose gates are stored in the first order"},
     {"undef any", "placeholders that stand for no layout yet"},
 };
 
@@ -123,7 +128,7 @@ int run(const Options& options, bool json) {
   }
   if (!mace.empty()) text += bold("RGBA images of MACE") + " (rows | columns)\n" + columns(mace);
   text += bold("Other forms") + "\n";
-  for (const auto& [form, meaning] : kOtherForms) text += fmt::format("  {:<18} {}\n", form, meaning);
+  for (const auto& [form, meaning] : kOtherForms) text += fmt::format("  {:<20} {}\n", form, meaning);
   write_stdout(text);
   return kOk;
 }

@@ -101,6 +101,7 @@ Dims element_shape(const InputOptions& options, const StoredTensor& stored, DTyp
 Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
   if (stored.dims) return recorded_dims(options, stored);
   if (options.dims) return dims_argument(*options.dims);
+  if (format.fixed_dims()) return *format.fixed_dims();
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }
@@ -122,36 +123,46 @@ Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const
   }
 }
 
+/// Bytes of the buffer that a layout describes, all of it where the tensor is a view of a part.
+int64_t buffer_bytes(const Format& format, const Dims& dims, DType dtype) {
+  const int64_t elements = format.buffer_span(dims);
+  const std::optional<int64_t> bytes = bytes_for(dtype, elements);
+  if (bytes) return *bytes;
+  usage_error(fmt::format("{} of dims {}: {} elements of type {} do not fit 63 bits of bytes", escaped(format.text()),
+                          dims_text(dims), elements, name(dtype)),
+              "--dims", dims_text(dims));
+}
+
 /// Checks an array of bytes that hold two elements each: the layout must take exactly as many bytes as the file has.
-void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format,
+void check_nibbles(const InputOptions& options, const StoredTensor& stored, const Format& format, const Dims& dims,
                    const TensorDesc& desc) {
   if (stored.fortran_order && stored.shape.size() > 1) {
     usage_error(fmt::format("{} {}: {} is in Fortran order, in which elements of 4 bits are not kept",
                             options.dtype_flag, name(desc.dtype), shown_path(options)),
                 options.dtype_flag, std::string(name(desc.dtype)));
   }
-  const int64_t need = desc.span_bytes();
+  const int64_t need = buffer_bytes(format, dims, desc.dtype);
   if (stored.byte_size == need) return;
-  throw Failure(kBadData, Error(ErrorCode::invalid_argument,
-                                fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
-                                            shown_path(options), stored.byte_size, escaped(format.text()),
-                                            name(desc.dtype), dims_text(desc.layout.dims()), need),
-                                "bytes", std::to_string(stored.byte_size), std::to_string(need)));
+  throw Failure(kBadData,
+                Error(ErrorCode::invalid_argument,
+                      fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}", shown_path(options),
+                                  stored.byte_size, escaped(format.text()), name(desc.dtype), dims_text(dims), need),
+                      "bytes", std::to_string(stored.byte_size), std::to_string(need)));
 }
 
 /// Checks that the shape of the file's array is exactly the one that the layout describes.
-void check_shape(const InputOptions& options, const StoredTensor& stored, const Format& format,
+void check_shape(const InputOptions& options, const StoredTensor& stored, const Format& format, const Dims& dims,
                  const TensorDesc& desc) {
-  const std::optional<Dims> physical = format.physical_shape(desc.layout.dims());
-  const int64_t span = desc.layout.span();
-  if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, desc);
+  const std::optional<Dims> physical = format.physical_shape(dims);
+  const int64_t span = format.buffer_span(dims);
+  if (as_nibbles(desc.dtype, stored)) return check_nibbles(options, stored, format, dims, desc);
   if (physical && *physical == stored.shape) return;
   if (!physical && stored.shape.size() == 1 && stored.shape[0] == span) return;
   const std::string expected = physical ? shape_text(*physical) : fmt::format("({})", span);
   throw Failure(kBadData, Error(ErrorCode::invalid_argument,
                                 fmt::format("{}: shape {} of the file is not the shape {} of {} with dims {}",
                                             shown_path(options), shape_text(stored.shape), expected,
-                                            escaped(format.text()), dims_text(desc.layout.dims())),
+                                            escaped(format.text()), dims_text(dims)),
                                 "shape", join(stored.shape), physical ? join(*physical) : std::to_string(span)));
 }
 
@@ -178,7 +189,8 @@ void require_for_raw(const InputOptions& options) {
     if (!given) missing += (missing.empty() ? "" : ", ") + flag;
   };
   need(options.layout.has_value(), options.layout_flag);
-  need(options.dims.has_value(), "--dims");
+  const bool fixed = options.layout && layout_argument(*options.layout).fixed_dims();
+  need(options.dims.has_value() || fixed, "--dims");
   need(options.dtype.has_value(), options.dtype_flag);
   if (!missing.empty()) {
     const std::string_view why = format_of_path(file_path(options))
@@ -189,20 +201,63 @@ void require_for_raw(const InputOptions& options) {
   }
 }
 
-/// Checks the size of a raw file. It holds either the whole physical array (with the pitch of an image's last row) or
-/// just the span.
-void check_raw_size(const InputOptions& options, const TensorInput& input) {
-  const auto have = static_cast<int64_t>(input.bytes.size());
-  const std::optional<Dims> physical = input.format.physical_shape(input.desc.layout.dims());
+/// The lengths that raw bytes of a tensor may have, ascending: its span; the whole physical array, where an image has
+/// the pitch of its last row; oneDNN's size, which ends where the next step of a stride would begin; and DirectML's,
+/// the span in whole 4 bytes.
+std::vector<int64_t> raw_lengths(const Format& format, const Dims& dims, DType dtype) {
+  const TensorDesc desc(format.before_views(dims), dtype);
+  const int64_t span = desc.span_bytes();
+  std::vector<int64_t> out{span, desc.size_bytes()};
+  if (const auto rounded = checked_add(span, (4 - span % 4) % 4)) out.push_back(*rounded);
+  const std::optional<Dims> physical = format.physical_shape(dims);
   const auto elements = physical ? checked_product(*physical) : std::nullopt;
-  const int64_t span = input.desc.span_bytes();
-  const int64_t need = elements ? bytes_for(input.desc.dtype, *elements).value_or(span) : span;
-  if (have == need || have == span) return;
-  throw Failure(kBadData, Error(have < need ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
-                                fmt::format("{}: {} bytes in the file; {} {} with dims {} takes {}",
-                                            shown_path(options), have, escaped(input.format.text()),
-                                            name(input.desc.dtype), dims_text(input.desc.layout.dims()), need),
-                                "bytes", std::to_string(have), std::to_string(need)));
+  if (const auto bytes = elements ? bytes_for(desc.dtype, *elements) : std::nullopt) out.push_back(*bytes);
+  std::erase_if(out, [&](int64_t length) { return length < span; });
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Drops the bytes before --file-offset, checks how many are left, and drops those of --slack.
+void take_raw_bytes(const InputOptions& options, TensorInput& input) {
+  const std::string offset_flag = "--file-offset" + options.flag_suffix, slack_flag = "--slack" + options.flag_suffix;
+  const int64_t offset = options.raw.file_offset ? size_argument(*options.raw.file_offset, offset_flag) : 0;
+  const auto size = static_cast<int64_t>(input.bytes.size());
+  if (offset > size) {
+    usage_error(fmt::format("{} {}: {} has {} bytes", offset_flag, offset, shown_path(options), size), offset_flag,
+                std::to_string(offset), std::to_string(size));
+  }
+  input.bytes = input.bytes.subspan(static_cast<std::size_t>(offset));
+  const int64_t have = size - offset;
+  const std::vector<int64_t> allowed = raw_lengths(input.format, input.buffer_dims, input.desc.dtype);
+  if (std::ranges::find(allowed, have) != allowed.end()) return;
+  if (options.raw.slack && have > allowed.front()) {
+    input.bytes = input.bytes.first(static_cast<std::size_t>(allowed.front()));
+    return;
+  }
+  std::string lengths;
+  for (int64_t length : allowed) lengths += (lengths.empty() ? "" : " or ") + std::to_string(length);
+  const std::string hint = have < allowed.front() ? ""
+                                                  : fmt::format(
+                                                        "; {} allows more bytes behind it, and {} BYTES skips "
+                                                        "those before it",
+                                                        slack_flag, offset_flag);
+  throw Failure(
+      kBadData,
+      Error(have < allowed.front() ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
+            fmt::format("{}: {} bytes in the file{}; {} {} with dims {} takes {}{}", shown_path(options), have,
+                        offset > 0 ? fmt::format(" from byte {} on", offset) : "", escaped(input.format.text()),
+                        name(input.desc.dtype), dims_text(input.buffer_dims), lengths, hint),
+            "bytes", std::to_string(have), lengths));
+}
+
+/// Refuses the flags about raw bytes for a file of another format.
+void check_raw_flags(const InputOptions& options, FileFormat format) {
+  if (format == FileFormat::raw || (!options.raw.file_offset && !options.raw.slack)) return;
+  const std::string flag = (options.raw.file_offset ? "--file-offset" : "--slack") + options.flag_suffix;
+  usage_error(fmt::format("{}: {} is a {} file, which says itself where its tensor lies; the flag is for raw bytes",
+                          flag, shown_path(options), name(format)),
+              flag, std::string(name(format)), "raw");
 }
 
 /// Runs f, which reads or decodes. If it needs more memory than --max-memory allows, the error says so.
@@ -229,9 +284,26 @@ std::size_t find_tensor(const InputOptions& options, const TensorFile& file) {
 
 }  // namespace
 
+bool gates_are_no_layout(const Format& format, const Dims& dims, bool written) {
+  // Views behind the gates may make other dims, in which one gate could not be found.
+  if (!format.gates() || format.views().size() > 1) return false;
+  try {
+    const Layout layout = format.bind(dims);
+    return written && !layout.injective_with_padding();
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::needs_copy;
+  }
+}
+
 std::string why_held(const InputOptions& options) {
   const bool stream = is_stream(file_path(options));
   return shown_path(options) + (stream ? " is a pipe or a device and held in memory" : " is decoded into memory");
+}
+
+void add_raw_options(Command& command, RawOptions& options, const std::string& suffix) {
+  const std::string of = suffix.empty() ? "the tensor" : "the tensor of " + std::string(1, suffix.back() & ~0x20);
+  command.add_option("--file-offset" + suffix, options.file_offset, "Bytes before " + of + " in a file of raw bytes");
+  command.add_flag("--slack" + suffix, options.slack, "Allow any bytes behind " + of + " in a file of raw bytes");
 }
 
 TensorInput open_tensor(const InputOptions& options) {
@@ -241,10 +313,13 @@ TensorInput open_tensor(const InputOptions& options) {
   const std::size_t tensor = find_tensor(options, file);
   const StoredTensor& stored = file.tensors()[tensor];
   const bool raw = file.format() == FileFormat::raw;
+  check_raw_flags(options, file.format());
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
-  const Format format = resolve_format(options, stored);
-  const Dims dims = resolve_dims(options, stored, format, dtype);
+  const Format given = resolve_format(options, stored);
+  const Dims dims = resolve_dims(options, stored, given, dtype);
+  const bool apart = options.gates_apart && gates_are_no_layout(given, dims, false);
+  const Format format = apart ? given.without_gates() : given;
   // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
   const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
   TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
@@ -252,8 +327,11 @@ TensorInput open_tensor(const InputOptions& options) {
   const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
   TensorInput input{.file = file,
                     .format = format,
+                    .buffer_dims = dims,
                     .desc = std::move(desc),
                     .bytes = bytes,
+                    .swap_item_bytes = 0,
+                    .gates = {},
                     .mapped = file.mapped(tensor),
                     .copy = {}};
   if (input.mapped) {
@@ -261,13 +339,14 @@ TensorInput open_tensor(const InputOptions& options) {
     const Error changed(ErrorCode::io, shown + " changed while it was read", "path", shown_path(options));
     name_source(bytes, error_text(changed, false), error_text(changed, true));
   }
+  if (apart) input.gates = given.gates();
   input.named = !stored.name.empty();
   if (stored.byte_swapped) input.swap_item_bytes = stored.item_bits / 8;
   if (raw) {
-    check_raw_size(options, input);
+    take_raw_bytes(options, input);
     return input;
   }
-  check_shape(options, stored, format, input.desc);
+  check_shape(options, stored, format, dims, input.desc);
   if (stored.fortran_order && stored.shape.size() > 1) {
     if (!format.is_image() && format.physical_shape(dims)) {
       input.desc.layout = format.bind_physical(dims, column_major(stored.shape));

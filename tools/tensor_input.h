@@ -15,6 +15,15 @@
 
 namespace relayout::tools {
 
+/// Flags about raw bytes of which the tensor is only a part.
+struct RawOptions {
+  std::optional<std::string> file_offset;  // bytes before the tensor
+  bool slack = false;                      // more bytes may follow
+};
+
+/// Adds --file-offset and --slack, for a verb of several inputs with "-a" or its like behind them.
+void add_raw_options(Command& command, RawOptions& options, const std::string& suffix = "");
+
 /// What the command line says of one input, with the names of its flags for messages.
 struct InputOptions {
   std::string path;    // "-" is standard input
@@ -26,23 +35,33 @@ struct InputOptions {
   std::optional<std::string> dtype;
   /// How many bytes may be held in memory: of a pipe, decoded, or copied. 0 is no limit.
   int64_t max_memory = 0;
+  RawOptions raw{};
+  /// Whether an order of gates that is no layout may be left to the caller, who copies one gate after the other.
+  bool gates_apart = false;
   std::string layout_flag = "--from", dtype_flag = "--dtype";
+  std::string flag_suffix{};  // of --file-offset and --slack
 };
 
 struct TensorInput {
   TensorFile file;
   Format format;
+  Dims buffer_dims;  // those that `format` is bound to: before its views
   TensorDesc desc;
-  std::span<const std::byte> bytes;  // as stored: still swapped where swap_item_bytes says so
-  int swap_item_bytes = 0;           // 0 where the bytes are in this machine's order
-  bool mapped = false;               // `bytes` are a mapping of the file, whose pages may be released
-  bool named = false;                // the file's tensors have names
-  std::vector<std::byte> copy;       // holds `bytes` where they had to be brought into row-major order
+  std::span<const std::byte> bytes;        // as stored: still swapped where swap_item_bytes says so
+  int swap_item_bytes = 0;                 // 0 where the bytes are in this machine's order
+  std::optional<Format::GateOrder> gates;  // the order that `desc` does not have, and the caller sees to
+  bool mapped = false;                     // `bytes` are a mapping of the file, whose pages may be released
+  bool named = false;                      // the file's tensors have names
+  std::vector<std::byte> copy;             // holds `bytes` where they had to be brought into row-major order
 };
 
 /// Opens a file and finds out layout, dims and type. Failure: usage (a flag is needed, or --dtype contradicts the
 /// file), bad data (the file's shape does not fit the layout, dims or type), io, unsupported.
 TensorInput open_tensor(const InputOptions& options);
+
+/// Whether the layout's order of gates can be had only by copying one gate after the other: no layout has it or,
+/// where it is to be written, only one with padding that lies on other gates.
+bool gates_are_no_layout(const Format& format, const Dims& dims, bool written);
 
 /// For messages: why the bytes of an input that is not mapped are in memory, as in "x.png is decoded into memory".
 std::string why_held(const InputOptions& options);

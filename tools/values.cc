@@ -47,13 +47,13 @@ void set_zero_point(PerMask<int32_t>& zero_point, const Text& text, std::string_
   zero_point.values = {static_cast<int32_t>(value)};
 }
 
+}  // namespace
+
 Padding padding_argument(const std::string& text) {
   if (text == "zero") return Padding::zero();
   if (text == "keep") return Padding::keep();
   return Padding::of(number_argument(text, "--pad"));
 }
-
-}  // namespace
 
 Attributes attributes_for(const ValueOptions& options, DType src, DType dst) {
   Attributes out;

@@ -16,6 +16,9 @@ struct ValueOptions {
 
 void add_value_options(Command& command, ValueOptions& options);
 
+/// What --pad says: zero, keep or a number.
+Padding padding_argument(const std::string& text);
+
 /// The attributes of a conversion from src to dst. Failure (usage): flags that exclude each other, a scale
 /// that f32 does not hold, a zero point that its side's type does not hold.
 Attributes attributes_for(const ValueOptions& options, DType src, DType dst);

@@ -1,7 +1,6 @@
-// Format: binding to extents, images, physical arrays. Reading the text is format_parse.cc.
+// Format: binding to extents, images, physical arrays. Reading the text is format_parse.cc; the views at its end and
+// the names of dims are format_views.cc.
 #include "relayout/core/format.h"
-
-#include <cctype>
 
 #include "relayout/core/tag_names.h"
 
@@ -43,6 +42,7 @@ void Format::throw_overflow(const Dims& dims) const {
 }
 
 std::optional<int> Format::rank() const {
+  if (fixed_dims_) return fixed_dims_->size();
   switch (kind_) {
     case Kind::tag:
       if (std::ranges::find(outer_, kRest) != outer_.end()) return std::nullopt;
@@ -59,6 +59,12 @@ std::optional<int> Format::rank() const {
 }
 
 void Format::check_dims(const Dims& dims) const {
+  if (fixed_dims_ && *fixed_dims_ != dims) {
+    throw Error(ErrorCode::invalid_argument,
+                "bind: " + escaped(text_) + " fixes its dims to " + join(*fixed_dims_) + ", and dims " +
+                    (dims.empty() ? "\"\"" : join(dims)) + " are others",
+                "dims", join(dims), join(*fixed_dims_));
+  }
   if (kind_ == Kind::undef || kind_ == Kind::any) {
     throw Error(ErrorCode::invalid_argument,
                 kind_ == Kind::any ? "bind: \"any\" is a placeholder that only a primitive resolves; it has no layout"
@@ -130,7 +136,11 @@ std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
   return axes;
 }
 
-Layout Format::bind(const Dims& dims) const {
+std::optional<int64_t> Format::aligned_row(int64_t stride) const {
+  return align_ ? checked_mul(ceil_div(stride, *align_), *align_) : stride;
+}
+
+Layout Format::before_views(const Dims& dims) const {
   check_dims(dims);
   if (kind_ == Kind::strides) {
     int64_t base = 0;  // the offset, 0 or less, that negative strides reach before element 0
@@ -149,6 +159,12 @@ Layout Format::bind(const Dims& dims) const {
   // oneDNN.
   const auto axes = physical_axes(dims);
   const bool empty = has_zero(dims);
+  const std::size_t outer_axes = axes.size() - blocks_.size();
+  if (align_ && !is_image() && outer_axes < 2) {
+    throw Error(ErrorCode::invalid_argument,
+                "bind: " + escaped(text_) + ": dims " + join(dims) + " have no rows to align, which takes two axes",
+                "dims", join(dims), "rank 2 or more");
+  }
   std::vector<int64_t> axis_strides(axes.size());
   int64_t stride = 1;
   for (std::size_t k = axes.size(); k-- > 0;) {
@@ -156,6 +172,11 @@ Layout Format::bind(const Dims& dims) const {
       const auto row = checked_mul(image(dims).pitch, kTexelLanes);
       if (!row) throw_overflow(dims);
       stride = std::max<int64_t>(*row, 1);
+    }
+    if (align_ && !is_image() && k + 2 == outer_axes) {
+      const auto row = aligned_row(stride);
+      if (!row) throw_overflow(dims);
+      stride = *row;
     }
     axis_strides[k] = axes[k].extent == 0 ? 1 : stride;
     const auto next = checked_mul(stride, std::max<int64_t>(axes[k].extent, 1));
@@ -185,7 +206,8 @@ Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t
     const PhysicalAxis& axis = axes[static_cast<std::size_t>(k)];
     digits[static_cast<std::size_t>(axis.dim)].push_back({axis.extent, axis_strides[k]});
   }
-  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
+  return through_views(
+      Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0));
 }
 
 ImageExtent Format::image(const Dims& dims) const {
@@ -202,7 +224,9 @@ ImageExtent Format::image(const Dims& dims) const {
     if (!next) throw_overflow(dims);
     side = *next;
   }
-  out.pitch = pitch_.value_or(out.width);
+  const auto aligned = aligned_row(out.width);
+  if (!aligned) throw_overflow(dims);
+  out.pitch = pitch_.value_or(*aligned);
   if (out.pitch < out.width) {
     throw Error(ErrorCode::invalid_argument,
                 "bind: " + escaped(text_) + ": a pitch of " + std::to_string(out.pitch) +
@@ -213,7 +237,7 @@ ImageExtent Format::image(const Dims& dims) const {
 }
 
 std::optional<Dims> Format::physical_shape(const Dims& dims) const {
-  if (kind_ == Kind::strides || offset0_.value_or(0) != 0) return std::nullopt;
+  if (kind_ == Kind::strides || offset0_.value_or(0) != 0 || (align_ && !is_image())) return std::nullopt;
   check_dims(dims);
   if (is_image()) {
     const ImageExtent extent = image(dims);
@@ -236,12 +260,13 @@ Dims Format::blocked_dims(Dims dims) const {
 }
 
 Dims Format::dims_from_physical(const Dims& shape) const {
-  if ((kind_ != Kind::tag && kind_ != Kind::memory_format) || offset0_.value_or(0) != 0) {
+  if (fixed_dims_) return *fixed_dims_;
+  if ((kind_ != Kind::tag && kind_ != Kind::memory_format) || offset0_.value_or(0) != 0 || (align_ && !is_image())) {
     throw_shape(text_, shape, "and this layout needs the logical dims besides");
   }
   if (is_image()) {
     if (shape.size() != 3 || shape[2] != kTexelLanes) throw_shape(text_, shape, "an image is (height, width, 4)");
-    if (rows_ > 1 || outer_.size() - rows_ > 1 || pitch_)
+    if (rows_ > 1 || outer_.size() - rows_ > 1 || pitch_ || align_)
       throw_shape(text_, shape, "and an image's logical dims must be given");
     if (rows_ == 0 && shape[0] != 1) throw_shape(text_, shape, "this image has one row");
     Dims dims(outer_.size(), 1);
@@ -268,7 +293,7 @@ Dims Format::dims_from_physical(const Dims& shape) const {
 }
 
 std::optional<std::string> Format::generic_tag(int ndims) const {
-  if (kind_ != Kind::tag) return std::nullopt;
+  if (kind_ != Kind::tag || align_ || !views_.empty()) return std::nullopt;
   std::string out;
   const Outer outer = outer_for(ndims);
   for (int k = 0; k < outer.size(); ++k) {
@@ -277,13 +302,6 @@ std::optional<std::string> Format::generic_tag(int ndims) const {
     out += static_cast<char>((blocked ? 'A' : 'a') + outer[k]);
   }
   for (const Block& b : blocks_) out += std::to_string(b.size) + static_cast<char>('a' + b.dim);
-  return out;
-}
-
-std::string Format::dim_names(int ndims) const {
-  if (!letters_.empty()) return letters_;
-  std::string out;
-  for (int d = 0; d < ndims; ++d) out += static_cast<char>('a' + d);
   return out;
 }
 

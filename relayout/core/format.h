@@ -7,16 +7,23 @@
 //
 // Grammar (docs/layout-expressions.md has it with examples):
 //
-//     expression = body [ "@" offset0 ] [ ";pitch=" texels ]
-//     body       = tag | "strides:" int { "," int } | "contiguous" | "channels_last"
-//                | "channels_last_3d" | "mace:" name | "undef" | "any"
+//     expression = body [ "@" offset0 ] { ";" option } { "." view }
+//     body       = tag | "strides:" int { "," int } | "dml:{" sizes "}" [ ",{" strides "}" ] | "contiguous"
+//                | "channels_last" | "channels_last_3d" | "mace:" name | "undef" | "any"
 //     tag        = outer { number letter }
 //     outer      = letter { letter } with at most one "|" (rows | columns of an image)
+//     option     = "pitch=" texels | "align=" elements | "gates:" order "->" order
+//     view       = name "(" [ int { "," int } [ ":" int { "," int } ] ] ")"       (view_step.h)
 //
 // Letters a..l name dims 0..11. A capital has inner blocks. "x" stands for all other dims. Letters
 // of a domain (n c d h w, g o i d h w, t n c, l d i g o n c) stand for the dims in that domain's
-// logical order; d h w stand together. It is a grammar, not a table: any permutation and blocking
-// that the rules allow is a tag, known to oneDNN or not.
+// logical order; d h w stand together. A domain's name without blocks may be written in capitals as a
+// whole (NCHW). It is a grammar, not a table: any permutation and blocking that the rules allow is a
+// tag, known to oneDNN or not.
+//
+// Views are applied by bind(), in the order in which they stand. The dims that bind() and all other functions here are
+// given are those *before* the views, and the physical array is that of the layout before them: a view is a part of a
+// buffer, and a file holds the buffer.
 #pragma once
 
 #include <optional>
@@ -25,6 +32,7 @@
 #include <vector>
 
 #include "relayout/core/layout.h"
+#include "relayout/core/view_step.h"
 
 namespace relayout {
 
@@ -57,17 +65,41 @@ class Format {
   /// The rank that the expression fixes; nothing if it fits several.
   std::optional<int> rank() const;
   bool is_image() const { return kind_ == Kind::tag && rows_ >= 0; }
+  /// The dims that it fixes (dml:), before the views; nothing where bind() takes any.
+  const std::optional<Dims>& fixed_dims() const { return fixed_dims_; }
+  /// The views at its end, in the order in which bind() applies them.
+  std::span<const ViewStep> views() const { return views_; }
+  /// What ";gates:" says: index j of dim `dim` lies where index places[j] does without it. Nothing where it is not
+  /// given.
+  struct GateOrder {
+    int dim = 0;
+    Dims places;
+  };
+  std::optional<GateOrder> gates() const;
+  /// The format without ";gates:", for copies of one gate after the other; text() stays as it is.
+  Format without_gates() const;
+  /// The dims before the views that make `after` of them; nothing where they do not follow.
+  std::optional<Dims> dims_before_views(const Dims& after) const;
+  /// The same format with letters for its dims (before the views), as dim_names() gives them: "nchw" for strides:...
+  /// Error{invalid_argument} unless they are different lower-case letters, as many as rank() where that is fixed.
+  Format with_names(std::string_view letters) const;
 
-  /// Gives the layout for these extents. Errors: invalid_argument (a wrong rank; undef and any, which have no layout),
-  /// unsupported (a dw_conv2d filter with a multiplier other than 1), overflow.
+  /// Gives the layout for these extents. Errors: invalid_argument (a wrong rank; other dims than those that are fixed;
+  /// undef and any, which have no layout), unsupported (a dw_conv2d filter with a multiplier other than 1), overflow,
+  /// and those of the views (needs_copy), with the view and the dims in front of the message.
   Layout bind(const Dims& dims) const;
 
-  /// The image's size for these dims. The format must be one of an image (is_image()).
+  /// The layout of the buffer, which is bind() without the views. Errors as bind().
+  Layout before_views(const Dims& dims) const;
+  /// Elements that the buffer must have: the span of before_views().
+  int64_t buffer_span(const Dims& dims) const;
+
+  /// The image size for these dims. The format must be one of an image (is_image()).
   ImageExtent image(const Dims& dims) const;
 
   /// The physical array of these dims, outermost axis first, as .npy files and frameworks see it: nhwc is (N,H,W,C),
   /// nChw16c is (N,C/16,H,W,16), an image (height, pitch, 4). Nothing if the format is no dense array (strides, an
-  /// offset): then the tensor is a flat run of span() elements.
+  /// offset, aligned rows): then the buffer is a flat run of buffer_span() elements.
   std::optional<Dims> physical_shape(const Dims& dims) const;
 
   /// The layout over a physical array with any strides, in elements, one for each axis of physical_shape(). With
@@ -79,9 +111,11 @@ class Format {
   /// rank or block, or an image whose rows or columns mix dims.
   Dims dims_from_physical(const Dims& shape) const;
 
-  /// The tag in letters a..l for that rank, e.g. "acdb" for nhwc; nothing unless kind() == tag.
+  /// The tag in letters a..l for that rank, e.g. "acdb" for nhwc; nothing unless kind() == tag, and for aligned rows
+  /// and views.
   std::optional<std::string> generic_tag(int ndims) const;
-  /// Letters of the logical dims in their order, e.g. "nchw"; letters from a on if the format names no domain.
+  /// Letters of the logical dims in their order, e.g. "nchw"; letters from a on if the format names no domain. With
+  /// views, `ndims` and the letters are those behind them: "hcnw" for nchw.transpose(0,2).
   std::string dim_names(int ndims) const;
 
  private:
@@ -93,6 +127,8 @@ class Format {
   using Outer = InlineVector<int8_t, kMaxDims + 1>;  // dims, outermost first; kRest is "x"
   static constexpr int8_t kRest = -1;
 
+  Layout through_views(Layout layout) const;
+  std::optional<int64_t> aligned_row(int64_t stride) const;
   std::vector<PhysicalAxis> physical_axes(const Dims& dims) const;
   void check_dims(const Dims& dims) const;
   Dims blocked_dims(Dims dims) const;
@@ -109,6 +145,9 @@ class Format {
   std::optional<Dims> strides_;
   std::optional<int64_t> offset0_;
   std::optional<int64_t> pitch_;
+  std::optional<int64_t> align_;  // rows begin at multiples of so many elements; of texels in an image
+  std::optional<Dims> fixed_dims_;
+  std::vector<ViewStep> views_;
   bool unit_multiplier_ = false;  // MACE's depthwise filter: dim 0 must be 1
 };
 

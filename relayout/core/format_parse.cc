@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
+#include "relayout/core/gates.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
@@ -44,25 +45,66 @@ struct Format::Parser {
   Format parse() {
     if (text.empty()) fail(0, "the expression is empty");
     if (text.size() > kMaxText) fail(0, "over " + std::to_string(kMaxText) + " characters");
-    std::size_t end = text.size();
-    if (const std::size_t at = text.find(";"); at != std::string_view::npos) {
-      constexpr std::string_view kPitch = ";pitch=";
-      if (!text.substr(at).starts_with(kPitch)) fail(at, "after ';' only pitch=TEXELS can stand");
-      out.pitch_ = number(at + kPitch.size(), end, "pitch");
-      if (*out.pitch_ < 1) fail(at + kPitch.size(), "a pitch is 1 texel or more");
-      end = at;
-    }
+    // Of the parts, which only views and options can hold, the last is split off first.
+    const std::size_t views = std::min(text.find('.'), text.size());
+    const std::size_t options = std::min(text.find(';'), views);
+    std::size_t end = options;
     if (const std::size_t at = text.substr(0, end).find('@'); at != std::string_view::npos) {
       out.offset0_ = number(at + 1, end, "offset0");
       if (*out.offset0_ < 0) fail(at + 1, "an offset is 0 or more");
       end = at;
     }
     body(end);
-    if (out.pitch_ && !out.is_image()) fail(text.find(';'), "only an image layout (a tag with '|') has a pitch");
     if (out.offset0_ && (out.kind_ == Kind::undef || out.kind_ == Kind::any))
       fail(end, "a layout without elements has no offset");
+    for (std::size_t at = options; at < views;) at = option(at + 1, std::min(text.find(';', at + 1), views));
+    if (views < text.size() && (out.kind_ == Kind::undef || out.kind_ == Kind::any))
+      fail(views, "a layout without elements has no views");
+    for (ViewStep& step : read_views(text, views, [&](std::size_t at, const std::string&why) { fail(at, why); }))
+      out.views_.push_back(std::move(step));
     out.text_ = std::string(text);
     return std::move(out);
+  }
+
+  /// One of the options behind ";", from its first letter up to `end`, which it returns.
+  std::size_t option(std::size_t at, std::size_t end) {
+    const std::string_view word = text.substr(at, end - at);
+    const std::size_t value = at + std::min(word.find_first_of("=:"), word.size()) + 1;
+    if (word.starts_with("pitch=")) {
+      if (!out.is_image()) fail(at - 1, "only an image layout (a tag with '|') has a pitch");
+      out.pitch_ = number(value, end, "pitch");
+      if (*out.pitch_ < 1) fail(value, "a pitch is 1 texel or more");
+    } else if (word.starts_with("align=")) {
+      if (out.kind_ != Kind::tag && out.kind_ != Kind::memory_format)
+        fail(at - 1, "only rows of a tag or a memory format can be aligned");
+      out.align_ = number(value, end, "align");
+      if (*out.align_ < 1) fail(value, "rows are aligned to 1 element or more");
+    } else if (word.starts_with("gates:")) {
+      gates(at, value, end);
+    } else {
+      fail(at - 1, "after ';' can stand pitch=TEXELS, align=ELEMENTS and gates:ORDER->ORDER");
+    }
+    if (out.pitch_ && out.align_) fail(at, "a pitch says all, so the rows cannot be aligned besides");
+    return end;
+  }
+
+  /// "gates:zrh->rzh", whose orders are from `value` to `end`: memory has the gates in the first order, and index g
+  /// counts them in the second.
+  void gates(std::size_t at, std::size_t value, std::size_t end) {
+    const std::size_t d = out.letters_.starts_with("ld") ? out.letters_.find('g') : std::string::npos;
+    if (d == std::string::npos)
+      fail(at, "only weights and biases of recurrent networks (ldigo, ldgoi, ldgo) have gates");
+    if (!out.views_.empty()) fail(at, "the order of the gates can stand only once");
+    const std::string_view orders = text.substr(value, end - value);
+    const std::size_t arrow = orders.find("->");
+    if (arrow == std::string_view::npos) fail(value, "the gates are written gates:ORDER->ORDER, for example zrh->rzh");
+    try {
+      const Dims places = gate_places(orders.substr(0, arrow), orders.substr(arrow + 2));
+      const std::string_view written = text.substr(at, end - at);
+      out.views_.push_back({"reindex", std::string(written), {Dims{static_cast<int64_t>(d)}, places}});
+    } catch (const Error& error) {
+      fail(value, error.message());
+    }
   }
 
   void body(std::size_t end) {
@@ -78,6 +120,7 @@ struct Format::Parser {
       return;
     }
     if (word.starts_with("strides:")) return strides(end);
+    if (word.starts_with("dml:")) return directml(end);
     if (word.starts_with("mace:")) return mace(word);
     tag(end);
   }
@@ -94,6 +137,47 @@ struct Format::Parser {
       if (comma == end) return;
       from = comma + 1;
     }
+  }
+
+  /// DirectML's description: "dml:{sizes}" is row-major, "dml:{sizes},{strides}" is not.
+  void directml(std::size_t end) {
+    std::size_t at = std::string_view("dml:").size();
+    out.fixed_dims_ = braces(at, end, "size", 1);
+    if (at == end) {
+      out.kind_ = Kind::memory_format;
+      out.memory_format_ = MemoryFormat::contiguous;
+      return;
+    }
+    if (text[at] != ',') fail(at, "expected ',' and the strides");
+    const std::size_t strides_at = ++at;
+    out.kind_ = Kind::strides;
+    out.strides_ = braces(at, end, "stride", 0);
+    if (out.strides_->size() != out.fixed_dims_->size())
+      fail(strides_at,
+           std::to_string(out.strides_->size()) + " strides of " + std::to_string(out.fixed_dims_->size()) + " sizes");
+    if (at != end) fail(at, "nothing can stand behind the strides but an offset and views");
+  }
+
+  /// "{1,1,3,5}" from `at`, which is moved behind it: 1 to 8 numbers of 32 bits, as DirectML takes.
+  Dims braces(std::size_t& at, std::size_t end, const char* what, int64_t least) {
+    static constexpr int kMostDims = 8;
+    static constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+    if (at >= end || text[at] != '{') fail(at, std::string("expected '{' and a ") + what + " for each dim");
+    const std::size_t close = text.substr(0, end).find('}', at);
+    if (close == std::string_view::npos) fail(end, "the closing '}' is missing");
+    Dims out_list;
+    for (std::size_t from = at + 1; from <= close;) {
+      while (text[from] == ' ') ++from;
+      const std::size_t comma = std::min(text.find(',', from), close);
+      if (out_list.size() == kMostDims) fail(from, "DirectML has at most " + std::to_string(kMostDims) + " dims");
+      out_list.push_back(number(from, comma, what));
+      if (out_list.back() < least || out_list.back() > kMost)
+        fail(from,
+             std::string("a ") + what + " of DirectML is " + std::to_string(least) + " to " + std::to_string(kMost));
+      from = comma + 1;
+    }
+    at = close + 1;
+    return out_list;
   }
 
   void mace(std::string_view word) {
@@ -134,13 +218,14 @@ struct Format::Parser {
     name_dims(letters, position, text.substr(0, end));
 
     while (at < end) block(at, end, letters);
+    const bool all_capitals = std::ranges::all_of(position, [&](std::size_t k) { return is_upper(text[k]); });
     for (std::size_t k = 0; k < letters.size(); ++k) {
       const bool blocked =
           std::ranges::any_of(out.blocks_, [&](const Block& b) { return b.dim == out.outer_[static_cast<int>(k)]; });
       const std::string quoted = std::string("'") + text[position[k]] + "'";
       // oneDNN spells some blocked names with a capital too many (OhwI32o), so in domain tags with blocks a capital may
-      // lack its block.
-      const bool excused = !out.letters_.empty() && !out.blocks_.empty();
+      // lack its block. Many frameworks write plain names in capitals as a whole (NCHW).
+      const bool excused = !out.letters_.empty() && (!out.blocks_.empty() || all_capitals);
       if (is_upper(text[position[k]]) && !blocked && !excused)
         fail(position[k], "capital " + quoted + " has no block (a number and its letter at the end)",
              names_near(letters));

@@ -16,21 +16,23 @@ namespace {
 /// many.
 constexpr int64_t kMaxSteps = 30'000'000;
 
-/// A digit, its dim, and how far one step of it moves the dim's index.
-struct Place {
+/// A digit, its dim, and how far one step of it moves the index of the dim.
+struct SearchedDigit {
   int64_t extent, stride, place;
   int dim;
 };
 
 struct Places {
-  SmallVector<Place, 12> list;       // by |stride|, largest first
-  SmallVector<int64_t, 13> reach;    // reach[k]: what places k.. can add at most to the magnitude of an offset
-  SmallVector<int64_t, 13> divisor;  // divisor[k]: gcd of the strides of places k..
+  SmallVector<SearchedDigit, 12> list;  // by |stride|, largest first
+  SmallVector<int64_t, 13> reach;       // reach[k]: what places k.. can add at most to the magnitude of an offset
+  SmallVector<int64_t, 13> divisor;     // divisor[k]: gcd of the strides of places k..
 };
 
 Places places_of(const Layout& layout, const Dims& extents) {
   Places out;
-  const auto larger = [](const Place& a, const Place& b) { return std::abs(a.stride) > std::abs(b.stride); };
+  const auto larger = [](const SearchedDigit& a, const SearchedDigit& b) {
+    return std::abs(a.stride) > std::abs(b.stride);
+  };
   for (int d = 0; d < layout.ndims(); ++d) {
     int64_t place = 1;
     for (const Digit& digit : layout.digits(d)) {
@@ -75,7 +77,7 @@ struct CollisionSearch {
     count_step(steps, "injective");
     if (k == places.list.size()) return sum == 0 && nonzero;
     if (places.divisor[k] != 0 && sum % places.divisor[k] != 0) return false;
-    const Place& p = places.list[k];
+    const SearchedDigit& p = places.list[k];
     const int64_t size = std::abs(p.stride), reach = places.reach[k + 1];
     int64_t first = 1 - p.extent, last = p.extent - 1;
     if (size == 0) {
@@ -134,7 +136,7 @@ struct InverseSearch {
       return element;
     }
     if (places.divisor[k] == 0 ? rest != 0 : rest % places.divisor[k] != 0) return false;
-    const Place& p = places.list[k];
+    const SearchedDigit& p = places.list[k];
     const int64_t size = std::abs(p.stride);
     int64_t first = 0, last = 0;
     if (size != 0) {

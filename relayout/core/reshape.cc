@@ -115,7 +115,8 @@ std::string blocking_axes(const Layout& simple, const Dims& want, const Group& g
       for (int k = group.new_end; k > group.new_begin && tail < inner;) tail *= want[--k];
       if (tail != inner) add(std::to_string(d) + " and " + std::to_string(run_dim));
     }
-    next = digits[0].stride * digits[0].extent;
+    // Nothing continues memory behind the largest offset, so a product that overflows is no dim's stride.
+    next = checked_mul(digits[0].stride, digits[0].extent).value_or(std::numeric_limits<int64_t>::min());
     run_dim = d;
     inner *= simple.dim(d);
   }
@@ -128,7 +129,7 @@ void split_group(const Layout& simple, const Dims& want, const Group& group, Par
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
     const Digit digit = simple.digits(d)[0];
     if (simple.dim(d) == 1) continue;
-    if (!digits.empty() && digit.stride == digits.back().stride * digits.back().extent) {
+    if (!digits.empty() && digit.stride == checked_mul(digits.back().stride, digits.back().extent)) {
       digits.back().extent *= digit.extent;
     } else {
       digits.push_back(digit);

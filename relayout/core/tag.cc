@@ -45,6 +45,19 @@ bool is_spatial(char letter, std::string_view order) {
   return order[0] != 'l' && (letter == 'd' || letter == 'h' || letter == 'w');
 }
 
+/// Names of rank `rank` in the letters of domains that are not `named`: those in use. Images and filters without
+/// channels have hw and dhw, row-major or column-major; MACE's depthwise filter is mihw.
+std::vector<std::string> spatial_names(int rank) {
+  std::vector<std::string> out;
+  each_order([&](const std::string& order, const Domain& domain) {
+    if (domain.named || static_cast<int>(order.size()) != rank) return;
+    if (!domain.head.empty() && order != "mihw") return;
+    out.push_back(order);
+    if (domain.head.empty() && rank > 1) out.emplace_back(order.rbegin(), order.rend());
+  });
+  return out;
+}
+
 /// Optimal string alignment distance: insertions, deletions, changes and swaps of neighbours.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -115,6 +128,7 @@ std::vector<std::string> plain_names(int rank) {
       if (!misplaced_letter(text, order)) out.push_back(text);
     } while (std::ranges::next_permutation(perm).found);
   });
+  for (std::string& text : spatial_names(rank)) out.push_back(std::move(text));
   return out;
 }
 
@@ -179,6 +193,9 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
     if (text.starts_with('L') || (order[0] == 'l' && text.find('D') == 1)) return;
     if (lower.size() == outer.size() && !misplaced_letter(lower, order)) out.push_back(text);
   });
+  for (std::string& text : spatial_names(static_cast<int>(outer.size()))) {
+    if (Format::parse(text).generic_tag(static_cast<int>(outer.size())) == generic_tag) out.push_back(std::move(text));
+  }
   return out;
 }
 

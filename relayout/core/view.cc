@@ -219,7 +219,8 @@ Layout unsqueeze(const Layout& layout, int d) {
   d = d == layout.ndims() ? d : checked_dim("unsqueeze", d < 0 ? d + 1 + layout.ndims() : d, layout.ndims() + 1);
   Parts out(layout);
   const bool inner = d == layout.ndims() || layout.empty();
-  const int64_t stride = inner ? 1 : layout.outer_stride(d) * layout.digits(d).back().extent;
+  // Any stride is right for one index, so 1 will do where 64 bits do not hold the usual one.
+  const int64_t stride = inner ? 1 : checked_mul(layout.outer_stride(d), layout.digits(d).back().extent).value_or(1);
   out.insert(d, 1, {{1, stride}});
   return out.layout();
 }

@@ -51,6 +51,13 @@ Layout unsqueeze(const Layout& layout, int d);
 /// Reverses dim d. Padded dims cannot be flipped: needs_copy.
 Layout flip(const Layout& layout, int d);
 
+/// Index j of dim d becomes the element that was at index places[j]; `places` has each index of the dim once. Digits
+/// say some permutations: all indices reversed, and those in which blocks of equal steps stand at equal steps (the
+/// gates i f g o as i g f o). Where the blocks do not divide the extent, the last index of the last block is padding
+/// that shares an element (z r h as r z h): such a layout can be read and, as its padding would be written, only be a
+/// destination whose padding is kept. Error{needs_copy} for all others: permute_gates() (gates.h) copies those.
+Layout reindex(const Layout& layout, int d, std::span<const int64_t> places);
+
 /// Splits dim d into `parts`, outermost first; one of them may be -1. Error{needs_copy} if a border between parts cuts
 /// a digit.
 Layout split(const Layout& layout, int d, const Dims& parts);

@@ -6,6 +6,7 @@ As a command (named `tensor` inside the golden cases):
     tensor npy x.npy --shape 2,3 [--descr '>f4'] [--fortran] [--values 1,2,3]     0,1,2,... unless given
     tensor npz x.npz a=2,3 b=4                                                    members of that shape
     tensor png x.png --size 3x2 [--grey | --rgba]
+    tensor bmp x.bmp --size 3x2 [--bits 32] [--top-down]                          the same samples as png
     tensor safetensors x.safetensors a=F32:2,3 b=U8:4
     tensor show FILE                                                              what a file holds
 """
@@ -74,6 +75,19 @@ def png_bytes(width, height, channels=3):
 
     head = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def bmp_bytes(width, height, bits=24, top_down=False):
+    """The samples of png_bytes as blue, green and red, rows of whole 4 bytes with the bottom row first."""
+    samples = (i % 251 for i in itertools.count())
+    rows = []
+    for _ in range(height):
+        pixels = [bytes(itertools.islice(samples, 3)) for _ in range(width)]
+        row = b"".join(pixel[::-1] + b"\xee" * (bits // 8 - 3) for pixel in pixels)
+        rows.append(row + b"\xdd" * (-len(row) % 4))
+    body = b"".join(rows if top_down else reversed(rows))
+    info = struct.pack("<IiiHHIIiiII", 40, width, -height if top_down else height, 1, bits, 0, len(body), 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + len(body), 0, 0, 54) + info + body
 
 
 def safetensors_bytes(tensors):
@@ -148,6 +162,11 @@ def main():
     png.add_argument("--size", required=True)
     png.add_argument("--grey", action="store_true")
     png.add_argument("--rgba", action="store_true")
+    bmp = commands.add_parser("bmp")
+    bmp.add_argument("path")
+    bmp.add_argument("--size", required=True)
+    bmp.add_argument("--bits", type=int, default=24)
+    bmp.add_argument("--top-down", action="store_true")
     safe = commands.add_parser("safetensors")
     safe.add_argument("path")
     safe.add_argument("tensors", nargs="+")
@@ -169,6 +188,9 @@ def main():
     elif args.command == "png":
         width, height = (int(part) for part in args.size.split("x"))
         data = png_bytes(width, height, 1 if args.grey else 4 if args.rgba else 3)
+    elif args.command == "bmp":
+        width, height = (int(part) for part in args.size.split("x"))
+        data = bmp_bytes(width, height, args.bits, args.top_down)
     else:
         tensors = {}
         for text in args.tensors:

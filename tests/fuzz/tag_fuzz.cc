@@ -49,7 +49,9 @@ void check_inverse(const Layout& layout) {
 
 void check(const Format& format, const Dims& dims) {
   const Layout layout = format.bind(dims);
-  require(layout.dims() == dims);
+  require(!format.views().empty() || layout.dims() == dims);
+  // A view is a part of its buffer.
+  require(layout.empty() || layout.span() <= format.buffer_span(dims));
   require(layout.canonical() == layout);
   check_inverse(layout);
   if (const auto shape = format.physical_shape(dims)) {
@@ -57,7 +59,8 @@ void check(const Format& format, const Dims& dims) {
     const auto elements = relayout::checked_product(*shape);
     require(elements && *elements >= layout.span());
   }
-  if (const auto tag = relayout::tag_of(layout)) require(Format::parse(*tag).bind(dims) == layout);
+  if (const auto tag = relayout::tag_of(layout)) require(Format::parse(*tag).bind(layout.dims()) == layout);
+  require(static_cast<int>(format.dim_names(layout.ndims()).size()) == layout.ndims());
 }
 
 }  // namespace
@@ -73,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     for (int rank = first; rank <= last; ++rank) {
       for (int variant = 0; variant < 4; ++variant) {
         try {
-          const Dims dims = dims_for(rank, variant);
+          const Dims dims = format.fixed_dims().value_or(dims_for(rank, variant));
           check(format, dims);
           require(again.bind(dims) == format.bind(dims));
         } catch (const relayout::Error& error) {

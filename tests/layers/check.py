@@ -60,6 +60,7 @@ INSIDERS = {
                "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
                "relayout/reorder/reference.h"},
     "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
+    "tests/fuzz/bmp_fuzz.cc": {"relayout/interop/files/bmp.h"},  # parses a header alone
     "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
     "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
     "tests/fuzz/safetensors_fuzz.cc": {"relayout/interop/files/safetensors.h"},

@@ -12,6 +12,7 @@
 #include "relayout/execute/run/memory.h"
 #include "relayout/execute/run/openmp.h"
 #include "relayout/execute/run/order.h"
+#include "relayout/reorder/padding.h"
 
 namespace relayout::execute {
 namespace {
@@ -301,12 +302,12 @@ struct Model::Impl {
   void check_padding(const Step& step) const {
     for (CopyId id : step.dst) {
       if (id == kNone) continue;
-      const auto dirty = dirty_padding(desc(id), data(id));
+      const auto dirty = first_dirty_padding(desc(id), data(id));
       if (!dirty) continue;
       throw Error(ErrorCode::internal,
                   "run: after " + escaped(step.name) + " (" + step.implementation + ") the padding of \"" +
-                      escaped(graph.tensor(copy(id).tensor).name) + "\" is not zero at index " + join(*dirty),
-                  escaped(step.name), join(*dirty));
+                      escaped(graph.tensor(copy(id).tensor).name) + "\" is not zero at index " + join(dirty->index),
+                  escaped(step.name), join(dirty->index));
     }
   }
 
@@ -355,31 +356,5 @@ const graph::LayoutPlan& Model::plan() const { return impl_->plan; }
 ModelMemory Model::memory() const { return impl_->memory; }
 
 int channel_block() { return cpu::isa().starts_with("avx512") ? 16 : 8; }
-
-std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data) {
-  const Layout& layout = desc.layout;
-  const Dims padded = layout.padded_dims();
-  const int width = bits(desc.dtype);
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  const auto zero = [&](int64_t offset) {
-    if (width < 8) return (bytes[offset / 2] >> (offset % 2 * 4) & 15) == 0;
-    return std::all_of(bytes + offset * (width / 8), bytes + (offset + 1) * (width / 8), [](auto b) { return b == 0; });
-  };
-  // For each dim, visit the indices that are padding in this dim, with all indices of the other dims.
-  for (int d = 0; d < layout.ndims(); ++d) {
-    if (padded[d] == layout.dim(d) || layout.empty()) continue;
-    Dims index(layout.ndims(), 0);
-    index[d] = layout.dim(d);
-    for (bool more = true; more;) {
-      if (!zero(layout.offset(index))) return index;
-      more = false;
-      for (int k = layout.ndims() - 1; k >= 0 && !more; --k) {
-        more = ++index[k] < padded[k];
-        if (!more) index[k] = k == d ? layout.dim(d) : 0;
-      }
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace relayout::execute

@@ -88,7 +88,4 @@ class Model {
 /// How many channels of a block fill a register of the instruction set in use: 16 or 8. (For --policy blocked.)
 int channel_block();
 
-/// The index of the first place in a tensor's padding that does not hold zero; nothing if all hold zero.
-std::optional<Dims> dirty_padding(const TensorDesc& desc, const void* data);
-
 }  // namespace relayout::execute

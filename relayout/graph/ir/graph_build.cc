@@ -25,7 +25,13 @@ int64_t bytes_of(const std::string& name, const Dims& dims, DType dtype) {
 
 std::optional<Layout> fixed_layout(const std::optional<Format>& format, const Dims& dims) {
   if (!format || format->kind() == Format::Kind::any) return std::nullopt;
-  return format->bind(dims);
+  // A tensor's dims are those behind the views, which must lead back to the dims of the buffer.
+  const Layout layout = format->bind(format->dims_before_views(dims).value_or(dims));
+  if (layout.dims() == dims) return layout;
+  throw Error(ErrorCode::invalid_argument,
+              "graph: the views of layout " + escaped(format->text()) + " do not show what buffer a tensor of dims " +
+                  join(dims) + " is a part of",
+              "layout", escaped(format->text()), "a layout without such views");
 }
 
 TensorId append(Graph& graph, Tensor tensor) {

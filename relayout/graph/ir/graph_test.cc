@@ -36,6 +36,13 @@ TEST(Graph, AFewLinesMakeAModel) {
 TEST(Graph, AnyFixesNoLayout) {
   Graph g;
   EXPECT_FALSE(g.tensor(g.input("x", {2, 3}, DType::f32, Format::parse("any"))).layout);
+  // A tensor's dims are those behind the views of its layout.
+  const TensorId turned = g.input("turned", {2, 3}, DType::f32, Format::parse("ab.transpose(0,1)"));
+  EXPECT_TRUE(*g.tensor(turned).layout == Format::parse("ba").bind({2, 3}));
+  EXPECT_EQ(test::code_of([&] {
+              g.input("part", {2, 3}, DType::f32, Format::parse("ab.narrow(0,0,1)"));
+            }),
+            ErrorCode::invalid_argument);
 }
 
 TEST(Graph, FurtherDestinationsAreNumbered) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "relayout/core/error.h"
+#include "relayout/interop/files/bmp.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/npy.h"
 #include "relayout/interop/files/safetensors.h"
@@ -26,13 +27,14 @@ struct FormatRow {
   void (*open)(TensorFile::Impl&);
   FilePlan (*plan)(const TensorSpec&);
 };
-constexpr std::array<FormatRow, 6> kFormats{{
+constexpr std::array<FormatRow, 7> kFormats{{
     {FileFormat::npy, "npy", {".npy"}, open_npy, plan_npy},
     {FileFormat::npz, "npz", {".npz"}, open_npz, plan_npz},
     {FileFormat::safetensors, "safetensors", {".safetensors"}, open_safetensors, plan_safetensors},
     {FileFormat::raw, "raw", {".raw", ".bin"}, open_raw, plan_raw},
     {FileFormat::png, "png", {".png"}, open_png, nullptr},
     {FileFormat::jpeg, "jpeg", {".jpg", ".jpeg"}, open_jpeg, nullptr},
+    {FileFormat::bmp, "bmp", {".bmp"}, open_bmp, nullptr},
 }};
 const FormatRow& row(FileFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
 
@@ -43,6 +45,8 @@ std::optional<FileFormat> format_of_bytes(std::span<const std::byte> bytes) {
   if (start.starts_with("\x89PNG\r\n\x1a\n")) return FileFormat::png;
   if (start.starts_with("\xff\xd8\xff")) return FileFormat::jpeg;
   if (looks_like_safetensors(bytes, static_cast<int64_t>(bytes.size()))) return FileFormat::safetensors;
+  // A header of .safetensors may begin with the same two letters, as its length; that was looked at before.
+  if (looks_like_bmp(bytes)) return FileFormat::bmp;
   return std::nullopt;
 }
 

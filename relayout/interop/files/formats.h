@@ -56,6 +56,7 @@ void open_safetensors(TensorFile::Impl& impl);
 void open_raw(TensorFile::Impl& impl);
 void open_png(TensorFile::Impl& impl);
 void open_jpeg(TensorFile::Impl& impl);
+void open_bmp(TensorFile::Impl& impl);
 
 /// A decoded image as a tensor: u8, shape {1,H,W,C}, layout nhwc, dims {1,C,H,W}. Error{limit} where
 /// it has more bytes than may be decoded.

@@ -11,7 +11,7 @@
 namespace relayout {
 namespace {
 
-[[noreturn]] void corrupt(const std::string& what, std::string value = {}) {
+[[noreturn]] void corrupt_npy(const std::string& what, std::string value = {}) {
   throw Error(ErrorCode::corrupt, "npy: " + what, "header", std::move(value));
 }
 
@@ -102,23 +102,24 @@ class Literals {
       throw Error(ErrorCode::unsupported, "npy: only literals are read; expected " + expected + ", found " + where,
                   "header", escaped(text_.substr(at_), 24));
     }
-    corrupt("expected " + expected + ", found " + where, escaped(text_.substr(at_), 24));
+    corrupt_npy("expected " + expected + ", found " + where, escaped(text_.substr(at_), 24));
   }
 
  private:
   int64_t integer() {
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '-') corrupt("negative extent in shape", escaped(text_.substr(at_), 24));
+    if (at_ < text_.size() && text_[at_] == '-')
+      corrupt_npy("negative extent in shape", escaped(text_.substr(at_), 24));
     int64_t value = 0;
     const char* begin = text_.data() + at_;
     const auto [end, status] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (status == std::errc::result_out_of_range)
-      corrupt("an extent does not fit 64 bits", escaped(text_.substr(at_), 24));
+      corrupt_npy("an extent does not fit 64 bits", escaped(text_.substr(at_), 24));
     if (status != std::errc()) fail("a whole number");
     at_ += static_cast<std::size_t>(end - begin);
     // Python 2 wrote long integers as 3L.
     if (version_ <= 2 && at_ < text_.size() && text_[at_] == 'L') ++at_;
-    if (is_word(at_)) corrupt("an extent is not a decimal number", escaped(text_.substr(at_), 24));
+    if (is_word(at_)) corrupt_npy("an extent is not a decimal number", escaped(text_.substr(at_), 24));
     return value;
   }
 
@@ -151,7 +152,7 @@ void read_descr(std::string_view descr, StoredTensor& tensor) {
     code.remove_prefix(1);
   }
   if (code.empty() || std::string_view("?bBhHiIlLqQpPefdgFDGSUVaOcmMtuT").find(code[0]) == std::string_view::npos) {
-    corrupt("descr \"" + escaped(descr) + "\" is no type", escaped(descr));
+    corrupt_npy("descr \"" + escaped(descr) + "\" is no type", escaped(descr));
   }
   const auto known = std::ranges::find(kDescrs, code, &Descr::code);
   if (known != kDescrs.end()) {
@@ -172,7 +173,8 @@ void read_dict(std::string_view text, int version, StoredTensor& tensor) {
   Literals in(text, version);
   bool descr = false, order = false, shape = false;
   const auto once = [&](bool& seen, std::string_view key) {
-    if (std::exchange(seen, true)) corrupt("the dict has the key \"" + std::string(key) + "\" twice", std::string(key));
+    if (std::exchange(seen, true))
+      corrupt_npy("the dict has the key \"" + std::string(key) + "\" twice", std::string(key));
   };
   in.expect('{');
   for (bool comma = true; !in.accept('}');) {
@@ -193,13 +195,17 @@ void read_dict(std::string_view text, int version, StoredTensor& tensor) {
       once(shape, key);
       tensor.shape = in.tuple();
     } else {
-      corrupt("unknown key \"" + escaped(key) + "\"; known are descr, fortran_order, shape", escaped(key));
+      corrupt_npy("unknown key \"" + escaped(key) + "\"; known are descr, fortran_order, shape", escaped(key));
     }
     comma = in.accept(',');
   }
   in.expect_end();
   if (!descr || !order || !shape) {
-    corrupt(std::string("the dict lacks the key \"") + (!descr ? "descr" : !order ? "fortran_order" : "shape") + "\"");
+    corrupt_npy(std::string("the dict lacks the key \"") +
+                (!descr   ? "descr"
+                 : !order ? "fortran_order"
+                          : "shape") +
+                "\"");
   }
 }
 
@@ -211,7 +217,7 @@ uint32_t little_endian(std::span<const std::byte> bytes) {
 
 int version_of(std::span<const std::byte> start) {
   if (start.size() < 8 || std::memcmp(start.data(), kNpyMagic.data(), kNpyMagic.size()) != 0) {
-    corrupt("not a .npy file: the first bytes are not \\x93NUMPY and a version");
+    corrupt_npy("not a .npy file: the first bytes are not \\x93NUMPY and a version");
   }
   const int major = std::to_integer<int>(start[6]), minor = std::to_integer<int>(start[7]);
   if (major < 1 || major > 3 || minor != 0) {
@@ -226,13 +232,13 @@ int version_of(std::span<const std::byte> start) {
 
 int64_t npy_data_offset(std::span<const std::byte> start, int64_t file_size, const FileLimits& limits) {
   const std::size_t prefix = version_of(start) == 1 ? 10 : 12;
-  if (start.size() < prefix) corrupt("the file ends in the header's length");
+  if (start.size() < prefix) corrupt_npy("the file ends in the header's length");
   const int64_t length = little_endian(start.subspan(8, prefix - 8));
   const int64_t offset = static_cast<int64_t>(prefix) + length;
   if (offset > file_size) {
-    corrupt("the header's length " + std::to_string(length) + " goes beyond the file's " + std::to_string(file_size) +
-                " bytes",
-            std::to_string(length));
+    corrupt_npy("the header's length " + std::to_string(length) + " goes beyond the file's " +
+                    std::to_string(file_size) + " bytes",
+                std::to_string(length));
   }
   if (length > limits.npy_header_bytes) {
     throw Error(ErrorCode::limit,
@@ -246,7 +252,7 @@ int64_t npy_data_offset(std::span<const std::byte> start, int64_t file_size, con
 NpyHeader parse_npy_header(std::span<const std::byte> head, int64_t file_size) {
   const int version = version_of(head);
   const std::size_t prefix = version == 1 ? 10 : 12;
-  if (head.size() < prefix) corrupt("the file ends in the header's length");
+  if (head.size() < prefix) corrupt_npy("the file ends in the header's length");
   NpyHeader out;
   out.data_offset = static_cast<int64_t>(head.size());
   const auto text = head.subspan(prefix);
@@ -255,12 +261,12 @@ NpyHeader parse_npy_header(std::span<const std::byte> head, int64_t file_size) {
   const auto elements = checked_product(out.tensor.shape);
   const auto bytes = elements ? checked_mul(*elements, out.tensor.item_bits / 8) : std::nullopt;
   const std::string shape = "(" + join(out.tensor.shape) + ")";
-  if (!bytes) corrupt("the bytes of shape " + shape + " overflow 64 bits", shape);
+  if (!bytes) corrupt_npy("the bytes of shape " + shape + " overflow 64 bits", shape);
   const int64_t have = file_size - out.data_offset;
   if (have != *bytes) {
-    corrupt("shape " + shape + " needs " + std::to_string(*bytes) + " bytes of data, the file has " +
-                std::to_string(have) + (have < *bytes ? " (truncated)" : " (bytes after the end)"),
-            std::to_string(have));
+    corrupt_npy("shape " + shape + " needs " + std::to_string(*bytes) + " bytes of data, the file has " +
+                    std::to_string(have) + (have < *bytes ? " (truncated)" : " (bytes after the end)"),
+                std::to_string(have));
   }
   out.tensor.byte_size = *bytes;
   return out;

@@ -83,13 +83,13 @@ bool read_pixels(png_structp png, png_bytep* rows) {
   return true;
 }
 
-[[noreturn]] void corrupt(const Reader& reader) {
+[[noreturn]] void corrupt_png(const Reader& reader) {
   throw Error(ErrorCode::corrupt, "png: " + escaped(reader.message, 120), "png");
 }
 
 Size header(const Handles& handles, const Reader& reader) {
   Size size;
-  if (!read_header(handles.png, handles.info, &size)) corrupt(reader);
+  if (!read_header(handles.png, handles.info, &size)) corrupt_png(reader);
   return size;
 }
 
@@ -103,7 +103,7 @@ std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t byt
   std::vector<png_bytep> rows(size.height);
   for (std::size_t y = 0; y < rows.size(); ++y)
     rows[y] = reinterpret_cast<png_bytep>(pixels.get() + y * size.row_bytes);
-  if (!read_pixels(handles.png, rows.data())) corrupt(reader);
+  if (!read_pixels(handles.png, rows.data())) corrupt_png(reader);
   return pixels;
 }
 

@@ -21,13 +21,13 @@ constexpr std::string_view kMetadata = "__metadata__", kLayoutKey = "relayout";
 [[noreturn]] void fail(ErrorCode code, std::string_view tensor, const std::string& what, std::string value = {}) {
   throw Error(code, "safetensors: tensor \"" + escaped(tensor) + "\": " + what, escaped(tensor), std::move(value));
 }
-[[noreturn]] void corrupt(std::string_view tensor, const std::string& what, std::string value = {}) {
+[[noreturn]] void corrupt_tensor(std::string_view tensor, const std::string& what, std::string value = {}) {
   fail(ErrorCode::corrupt, tensor, what, std::move(value));
 }
 
 void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, const char* field) {
   if (event.kind != Kind::number || event.number > uint64_t{INT64_MAX}) {
-    corrupt(tensor, std::string(field) + " holds something that is not an extent");
+    corrupt_tensor(tensor, std::string(field) + " holds something that is not an extent");
   }
   if (dims.size() == kMaxDims) {
     throw Error(ErrorCode::limit,
@@ -83,7 +83,7 @@ class HeaderReader {
   void tensor(const JsonEvent& event) {
     const std::string& name = event.keys[0];
     if (event.depth == 1) {
-      if (event.kind != Kind::object) corrupt(name, "its entry is not an object");
+      if (event.kind != Kind::object) corrupt_tensor(name, "its entry is not an object");
       if (static_cast<int64_t>(header_.entries.size()) == limits_.tensors) {
         throw Error(ErrorCode::limit, "safetensors: more than " + std::to_string(limits_.tensors) + " tensors",
                     "tensors", {}, std::to_string(limits_.tensors));
@@ -99,20 +99,20 @@ class HeaderReader {
       if (event.depth == 2) read_dtype(entry, event);
     } else if (field == "shape") {
       if (event.depth == 3) return push_extent(entry.tensor.shape, name, event, "shape");
-      if (event.kind != Kind::array) corrupt(name, "shape is not an array");
+      if (event.kind != Kind::array) corrupt_tensor(name, "shape is not an array");
       entry.has_shape = true;
     } else if (field == "data_offsets") {
-      if (event.depth == 2 && event.kind != Kind::array) corrupt(name, "data_offsets is not an array");
+      if (event.depth == 2 && event.kind != Kind::array) corrupt_tensor(name, "data_offsets is not an array");
       if (event.depth == 2) return;
-      if (event.kind != Kind::number) corrupt(name, "data_offsets holds something that is not an offset");
-      if (entry.offsets.size() == 2) corrupt(name, "data_offsets has more than two entries");
+      if (event.kind != Kind::number) corrupt_tensor(name, "data_offsets holds something that is not an offset");
+      if (entry.offsets.size() == 2) corrupt_tensor(name, "data_offsets has more than two entries");
       entry.offsets.push_back(event.number);
     }
   }
 
   void read_dtype(Entry& entry, const JsonEvent& event) {
     const std::string& name = entry.tensor.name;
-    if (event.kind != Kind::string) corrupt(name, "dtype is not a string");
+    if (event.kind != Kind::string) corrupt_tensor(name, "dtype is not a string");
     const auto type = std::ranges::find(kSafeTensorsTypes, event.text, &SafeTensorsType::name);
     if (type == kSafeTensorsTypes.end()) {
       fail(ErrorCode::unsupported, name, "unknown dtype \"" + escaped(event.text) + "\"", escaped(event.text));
@@ -130,25 +130,26 @@ class HeaderReader {
 /// that its size is that of its shape.
 void check_entry(Entry& entry, uint64_t buffer, bool wanted) {
   StoredTensor& tensor = entry.tensor;
-  if (wanted && !(tensor.dtype && entry.has_shape)) corrupt(tensor.name, tensor.dtype ? "no shape" : "no dtype");
-  if (entry.offsets.size() != 2) corrupt(tensor.name, "data_offsets does not have two entries");
+  if (wanted && !(tensor.dtype && entry.has_shape)) corrupt_tensor(tensor.name, tensor.dtype ? "no shape" : "no dtype");
+  if (entry.offsets.size() != 2) corrupt_tensor(tensor.name, "data_offsets does not have two entries");
   const auto [begin, end] = std::pair{entry.offsets[0], entry.offsets[1]};
   const std::string range = "[" + std::to_string(begin) + ", " + std::to_string(end) + "]";
-  if (end < begin) corrupt(tensor.name, "data_offsets " + range + " end before they begin", range);
+  if (end < begin) corrupt_tensor(tensor.name, "data_offsets " + range + " end before they begin", range);
   if (end > buffer) {
-    corrupt(tensor.name, "data_offsets " + range + " go beyond the " + std::to_string(buffer) + " bytes of data",
-            range);
+    corrupt_tensor(tensor.name, "data_offsets " + range + " go beyond the " + std::to_string(buffer) + " bytes of data",
+                   range);
   }
   if (!wanted) return;
   const auto elements = checked_product(tensor.shape);
   const auto bytes = elements ? bytes_for(*tensor.dtype, *elements) : std::nullopt;
-  if (!bytes) corrupt(tensor.name, "the bytes of shape [" + join(tensor.shape) + "] overflow 64 bits");
+  if (!bytes) corrupt_tensor(tensor.name, "the bytes of shape [" + join(tensor.shape) + "] overflow 64 bits");
   tensor.byte_size = static_cast<int64_t>(end - begin);
   if (*bytes != tensor.byte_size) {
-    corrupt(tensor.name,
-            "shape [" + join(tensor.shape) + "] of " + std::string(name(*tensor.dtype)) + " needs " +
-                std::to_string(*bytes) + " bytes, data_offsets " + range + " give " + std::to_string(tensor.byte_size),
-            range);
+    corrupt_tensor(tensor.name,
+                   "shape [" + join(tensor.shape) + "] of " + std::string(name(*tensor.dtype)) + " needs " +
+                       std::to_string(*bytes) + " bytes, data_offsets " + range + " give " +
+                       std::to_string(tensor.byte_size),
+                   range);
   }
 }
 
@@ -161,17 +162,17 @@ void check_cover(const std::vector<Entry>& entries, uint64_t buffer) {
   for (std::size_t i : order) {
     const uint64_t begin = entries[i].offsets[0];
     if (begin != at) {
-      corrupt(entries[i].tensor.name,
-              std::string(begin < at ? "overlaps the tensor before it" : "leaves a hole before it") + " (begins at " +
-                  std::to_string(begin) + ", the last one ended at " + std::to_string(at) + ")",
-              std::to_string(begin));
+      corrupt_tensor(entries[i].tensor.name,
+                     std::string(begin < at ? "overlaps the tensor before it" : "leaves a hole before it") +
+                         " (begins at " + std::to_string(begin) + ", the last one ended at " + std::to_string(at) + ")",
+                     std::to_string(begin));
     }
     at = entries[i].offsets[1];
   }
   if (at == buffer) return;
   const std::string last = entries.empty() ? "" : entries[order.back()].tensor.name;
-  corrupt(last, std::to_string(buffer - at) + " bytes after the last tensor belong to no tensor",
-          std::to_string(buffer - at));
+  corrupt_tensor(last, std::to_string(buffer - at) + " bytes after the last tensor belong to no tensor",
+                 std::to_string(buffer - at));
 }
 
 /// What the layout header says of one tensor.
@@ -187,7 +188,7 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
   walk_json(text, limits.json_depth, "safetensors: relayout's layout header", [&](const JsonEvent& event) {
     const auto keys = event.keys;
     const auto expect = [&](Kind kind, const std::string& tensor, const char* what) {
-      if (event.kind != kind) corrupt(tensor, std::string("in the layout header: ") + what);
+      if (event.kind != kind) corrupt_tensor(tensor, std::string("in the layout header: ") + what);
     };
     if (keys.empty()) return expect(Kind::object, "", "not an object");
     if (keys.size() == 1 && keys[0] == "version" && event.depth == 1) {
@@ -222,17 +223,18 @@ std::vector<LayoutEntry> parse_layout_text(std::string_view text, const FileLimi
   return entries;
 }
 
-/// The shape of the array that holds a layout: its physical axes, or where it has none, one axis as long as the span.
+/// The shape of the array that holds a layout, before its views: its physical axes, or where it has none, one axis as
+/// long as the span.
 Dims physical_array(const Format& layout, const Dims& dims) {
-  const Layout bound = layout.bind(dims);
+  const int64_t span = layout.buffer_span(dims);  // an error where the dims do not fit
   if (auto shape = layout.physical_shape(dims)) return *shape;
-  return Dims{bound.span()};
+  return Dims{span};
 }
 
 /// Gives a tensor what the layout header says of it. The stored array must agree.
 void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
   if (entry.layout.has_value() != entry.dims.has_value())
-    corrupt(tensor.name, "layout without dims, or dims without layout");
+    corrupt_tensor(tensor.name, "layout without dims, or dims without layout");
   Dims shape = tensor.shape;
   if (entry.layout) {
     try {
@@ -240,35 +242,37 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
       tensor.dims = entry.dims;
       shape = physical_array(*tensor.layout, *tensor.dims);
     } catch (const Error& error) {
-      corrupt(tensor.name, "layout \"" + escaped(*entry.layout) + "\": " + error.message(), escaped(*entry.layout));
+      corrupt_tensor(tensor.name, "layout \"" + escaped(*entry.layout) + "\": " + error.message(),
+                     escaped(*entry.layout));
     }
   }
   const auto dtype = entry.dtype ? find_dtype(*entry.dtype) : tensor.dtype;
   if (!dtype)
-    corrupt(tensor.name, "layout header: unknown dtype \"" + escaped(*entry.dtype) + "\"", escaped(*entry.dtype));
+    corrupt_tensor(tensor.name, "layout header: unknown dtype \"" + escaped(*entry.dtype) + "\"",
+                   escaped(*entry.dtype));
   if (dtype == tensor.dtype) {
     if (shape == tensor.shape) return;
-    corrupt(tensor.name,
-            "layout \"" + escaped(*entry.layout) + "\" of dims [" + join(*entry.dims) + "] is an array [" +
-                join(shape) + "], the file has [" + join(tensor.shape) + "]",
-            join(tensor.shape));
+    corrupt_tensor(tensor.name,
+                   "layout \"" + escaped(*entry.layout) + "\" of dims [" + join(*entry.dims) + "] is an array [" +
+                       join(shape) + "], the file has [" + join(tensor.shape) + "]",
+                   join(tensor.shape));
   }
   // Elements of a type that the format lacks are stored as a flat array of bytes.
   const std::string stored = std::string(name(*tensor.dtype)) + " [" + join(tensor.shape) + "]";
   if (bits(*dtype) >= 8 || tensor.dtype != DType::u8 || tensor.shape.size() != 1) {
-    corrupt(tensor.name, "layout header says " + std::string(name(*dtype)) + ", the file has " + stored,
-            escaped(*entry.dtype));
+    corrupt_tensor(tensor.name, "layout header says " + std::string(name(*dtype)) + ", the file has " + stored,
+                   escaped(*entry.dtype));
   }
   if (!entry.layout) {
     const auto elements = checked_mul(tensor.byte_size, 8 / bits(*dtype));
-    if (!elements) corrupt(tensor.name, "its elements overflow 64 bits");
+    if (!elements) corrupt_tensor(tensor.name, "its elements overflow 64 bits");
     shape = Dims{*elements};
   }
   const auto elements = checked_product(shape);
   if (!elements || bytes_for(*dtype, *elements) != tensor.byte_size) {
-    corrupt(tensor.name,
-            "layout header: [" + join(shape) + "] of " + std::string(name(*dtype)) + " does not fill " + stored,
-            stored);
+    corrupt_tensor(tensor.name,
+                   "layout header: [" + join(shape) + "] of " + std::string(name(*dtype)) + " does not fill " + stored,
+                   stored);
   }
   tensor.dtype = dtype;
   tensor.item_bits = bits(*dtype);
@@ -281,7 +285,7 @@ void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, co
   for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const LayoutEntry& entry : parse_layout_text(text, limits, wanted)) {
     const auto found = by_name.find(entry.name);
-    if (found == by_name.end()) corrupt(entry.name, "is in the layout header but not in the file");
+    if (found == by_name.end()) corrupt_tensor(entry.name, "is in the layout header but not in the file");
     apply_layout(*found->second, entry);
   }
 }

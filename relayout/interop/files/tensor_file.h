@@ -1,6 +1,6 @@
 // Tensor files: what a file says of its tensors, and their bytes, whatever the file's format.
 //
-// One source file a format (npy, npz, safetensors, raw, png, jpeg) fills the structs below; nothing
+// One source file a format (npy, npz, safetensors, raw, png, jpeg, bmp) fills the structs below; nothing
 // else in the project knows about formats.
 //
 //     TensorFile file = TensorFile::open("photo.png");
@@ -61,10 +61,10 @@ struct TensorSpec {
   std::optional<Dims> dims;
 };
 
-enum class FileFormat : uint8_t { npy, npz, safetensors, raw, png, jpeg };
+enum class FileFormat : uint8_t { npy, npz, safetensors, raw, png, jpeg, bmp };
 std::string_view name(FileFormat format);
 
-/// The format of a path by its extension: .npy .npz .safetensors .bin .raw .png .jpg .jpeg.
+/// The format of a path by its extension: .npy .npz .safetensors .bin .raw .png .jpg .jpeg .bmp.
 std::optional<FileFormat> format_of_path(const std::filesystem::path& path);
 
 class TensorFile {

@@ -1,0 +1,214 @@
+// DirectML's descriptions: sizes against the published helper's formula, written here anew in its 32-bit integers; the
+// tables of the page on strides; both directions; what is refused.
+#include "relayout/interop/directml.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <numeric>
+#include <random>
+#include <type_traits>
+
+#include "relayout/core/format.h"
+#include "relayout/core/view.h"
+
+namespace relayout {
+namespace {
+
+using directml::DataType;
+using Numbers = std::vector<uint32_t>;
+
+/// ElementSizeInBytes of the helper's switch; it returns 0 for all others.
+uint64_t element_bytes(DataType type) {
+  switch (type) {
+    case DataType::float64:
+    case DataType::uint64:
+    case DataType::int64: return 8;
+    case DataType::float32:
+    case DataType::uint32:
+    case DataType::int32: return 4;
+    case DataType::float16:
+    case DataType::uint16:
+    case DataType::int16: return 2;
+    case DataType::uint8:
+    case DataType::int8: return 1;
+    default: return 0;
+  }
+}
+
+/// The published formula: roundup((dot(Sizes - 1, Strides) + 1) * ElementSizeInBytes, 4), the dot product in UINT.
+uint64_t helper(DataType type, const Numbers& sizes, const Numbers& strides) {
+  uint64_t bytes = 0;
+  if (strides.empty()) {
+    bytes = element_bytes(type);
+    for (uint32_t size : sizes) bytes *= size;
+  } else {
+    uint32_t last = 0;
+    for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
+    bytes = (static_cast<uint64_t>(last) + 1) * element_bytes(type);
+  }
+  return (bytes + 3) & ~uint64_t{3};
+}
+
+/// The same in 64 bits, for numbers that do not overflow them.
+uint64_t exact(DataType type, const Numbers& sizes, const Numbers& strides) {
+  uint64_t last = 0;
+  for (std::size_t d = 0; d < sizes.size(); ++d) last += uint64_t{sizes[d] - 1} * strides[d];
+  return ((last + 1) * element_bytes(type) + 3) / 4 * 4;
+}
+
+template <typename F>
+std::pair<ErrorCode, std::string> error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return {error.code(), error.message()};
+  }
+  return {ErrorCode::internal, "no error"};
+}
+
+TEST(DirectML, SizesOfThePage) {
+  EXPECT_EQ(directml::buffer_size(DataType::float32, Numbers{2, 3}, Numbers{5, 1}).bytes, 32u);
+  EXPECT_EQ(directml::buffer_size(DataType::uint8, Numbers{2, 3}, Numbers{5, 1}).bytes, 8u);
+  EXPECT_EQ(directml::buffer_size(DataType::float32, Numbers{1, 1, 3, 5}, Numbers{15, 1, 5, 1}).bytes, 60u);
+  EXPECT_EQ(directml::buffer_size(DataType::uint8, Numbers{1, 1, 3, 5}).bytes, 16u);
+  EXPECT_EQ(directml::buffer_size(DataType::uint4, Numbers{9}).bytes, 8u);
+}
+
+TEST(DirectML, WrappedIndexOfTheHelperIsNamed) {
+  const auto size = directml::buffer_size(DataType::uint8, Numbers{1, 1, 65537, 65536}, Numbers{0, 0, 65536, 1});
+  EXPECT_EQ(size.bytes, 4'295'032'832u);
+  EXPECT_EQ(size.helper_bytes, 65'536u);
+  EXPECT_TRUE(size.helper_wraps);
+  const auto warning = directml::helper_warning(size);
+  ASSERT_TRUE(warning);
+  EXPECT_NE(warning->find("returns 65536, because its index of the last element wraps in 32 bits"), std::string::npos);
+  // Without strides the helper multiplies in 64 bits.
+  EXPECT_FALSE(directml::buffer_size(DataType::uint8, Numbers{1, 1, 65537, 65536}).helper_wraps);
+}
+
+TEST(DirectML, RandomSizesAgreeWithTheHelperWhereItDoesNotWrap) {
+  std::mt19937_64 random(25);
+  const auto pick = [&](uint64_t below) { return random() % below; };
+  int wraps = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Numbers sizes, strides;
+    const std::size_t rank = 1 + pick(8);
+    const uint64_t largest = uint64_t{1} << (2 + pick(31));
+    for (std::size_t d = 0; d < rank; ++d) {
+      sizes.push_back(static_cast<uint32_t>(1 + pick(rank > 4 ? 16 : std::min<uint64_t>(largest, 1 << 14))));
+      strides.push_back(static_cast<uint32_t>(pick(largest)));
+    }
+    if (pick(4) == 0) strides.clear();
+    const DataType type = directml::types()[pick(11)].type;
+    const auto size = directml::buffer_size(type, sizes, strides);
+    ASSERT_EQ(size.helper_bytes, helper(type, sizes, strides));
+    if (strides.empty()) {
+      ASSERT_EQ(size.bytes, helper(type, sizes, strides));
+      ASSERT_FALSE(size.helper_wraps);
+      continue;
+    }
+    ASSERT_EQ(size.bytes, exact(type, sizes, strides));
+    ASSERT_EQ(size.helper_wraps, size.bytes != helper(type, sizes, strides));
+    wraps += size.helper_wraps;
+  }
+  EXPECT_GT(wraps, 500);
+}
+
+TEST(DirectML, TypesAreATableAndTheOthersAreRefusedByName) {
+  for (std::size_t k = 0; k < directml::types().size(); ++k) {
+    const directml::TypeName& type = directml::types()[k];
+    EXPECT_EQ(static_cast<std::size_t>(type.type), k + 1);
+    EXPECT_EQ(directml::data_type(type.dtype), type.type);
+    EXPECT_EQ(directml::dtype_of(type.type), type.dtype);
+  }
+  for (DType dtype : {DType::bf16, DType::f8_e5m2, DType::f8_e4m3, DType::boolean}) {
+    const auto [code, message] = error_of([&] { directml::data_type(dtype); });
+    EXPECT_EQ(code, ErrorCode::unsupported);
+    EXPECT_NE(message.find(std::string(name(dtype)) + " is no type of DirectML"), std::string::npos) << message;
+  }
+  EXPECT_EQ(error_of([] { directml::dtype_of(DataType::unknown); }).first, ErrorCode::invalid_argument);
+}
+
+TEST(DirectML, DescriptionHasTheFieldsOfTheRealOne) {
+  static_assert(std::is_standard_layout_v<directml::BufferTensorDesc>);
+  if (sizeof(void*) == 8) {
+    EXPECT_EQ(sizeof(directml::BufferTensorDesc), 48u);
+    EXPECT_EQ(offsetof(directml::BufferTensorDesc, Sizes), 16u);
+    EXPECT_EQ(offsetof(directml::BufferTensorDesc, TotalTensorSizeInBytes), 32u);
+  }
+  struct Windows {  // the header's own types: enumerations of another name, UINT and UINT64
+    enum Type : int { any_number = 0 } DataType;
+    enum Flag : int { none = 0 } Flags;
+    unsigned DimensionCount;
+    const unsigned* Sizes;
+    const unsigned* Strides;
+    unsigned long TotalTensorSizeInBytes;
+    unsigned GuaranteedBaseOffsetAlignment;
+  } real;
+  const auto tensor = directml::to_directml({Format::parse("nhwc").bind({1, 2, 3, 5}), DType::f16},
+                                            {.flags = 1, .base_offset_alignment = 16});
+  tensor.fill(real);
+  EXPECT_EQ(static_cast<int>(real.DataType), 2);
+  EXPECT_EQ(static_cast<int>(real.Flags), 1);
+  EXPECT_EQ(Numbers(real.Strides, real.Strides + 4), (Numbers{30, 1, 10, 2}));
+  EXPECT_EQ(real.TotalTensorSizeInBytes, 60u);
+  EXPECT_EQ(real.GuaranteedBaseOffsetAlignment, 16u);
+}
+
+TEST(DirectML, LayoutsGoOutAndComeBack) {
+  const auto there_and_back = [](const TensorDesc& desc, const directml::Options& options = {}) {
+    const directml::BufferTensor tensor = directml::to_directml(desc, options);
+    return directml::from_directml(tensor.desc());
+  };
+  for (const char* text : {"nchw", "nhwc", "strides:200,50,10,2", "strides:0,5,0,1"}) {
+    const TensorDesc desc(Format::parse(text).bind({2, 3, 4, 5}), DType::s16);
+    EXPECT_EQ(there_and_back(desc), desc) << text;
+  }
+  const TensorDesc matrix(Format::parse("ab").bind({3, 5}), DType::f32);
+  EXPECT_EQ(directml::to_directml(matrix).strides, std::nullopt);
+  EXPECT_EQ(there_and_back(matrix, {.rank = 4}).layout.dims(), (Dims{1, 1, 3, 5}));
+  // A layout that is written with blocks may have one stride a dim all the same.
+  EXPECT_EQ(there_and_back({Format::parse("nChw8c").bind({2, 8, 1, 1}), DType::u8}).layout,
+            Format::parse("nchw").bind({2, 8, 1, 1}));
+  const TensorDesc part(narrow(matrix.layout, 0, 1, 2), DType::f32);
+  EXPECT_EQ(directml::to_directml(part, {.base_offset_alignment = 4}).byte_offset, 20u);
+}
+
+TEST(DirectML, ExpressionsAreTheDescription) {
+  const Layout nhwc = Format::parse("dml:{1,2,3,5},{30,1,10,2}").bind({1, 2, 3, 5});
+  EXPECT_EQ(nhwc, Format::parse("nhwc").bind({1, 2, 3, 5}));
+  const Layout repeated = Format::parse("dml:{2,3},{0,1}").bind({2, 3});
+  std::string out;
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 3; ++j) out += "ABC"[repeated.offset({i, j})];
+  EXPECT_EQ(out, "ABCABC");
+}
+
+TEST(DirectML, WhatADescriptionCannotSayIsRefused) {
+  const auto refused = [](const char* text, const Dims& dims, const directml::Options& options = {}) {
+    return error_of([&] { directml::to_directml({Format::parse(text).bind(dims), DType::f32}, options); });
+  };
+  EXPECT_EQ(refused("nChw8c", {1, 16, 2, 2}).first, ErrorCode::unsupported);
+  EXPECT_NE(refused("nChw8c", {1, 16, 2, 2}).second.find("dim 1 is blocked"), std::string::npos);
+  EXPECT_EQ(refused("strides:-3,1", {2, 3}).first, ErrorCode::unsupported);
+  EXPECT_EQ(refused("abcdefghi", {1, 1, 1, 1, 1, 1, 1, 1, 1}).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused("strides:4294967296,1", {2, 3}).first, ErrorCode::overflow);
+  EXPECT_EQ(refused("ab", {int64_t{1} << 32, 3}).first, ErrorCode::overflow);
+  EXPECT_EQ(refused("ab", {0, 3}).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused("ab", {2, 3}, {.base_offset_alignment = 2}).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused("ab", {2, 3}, {.base_offset_alignment = 12}).first, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused("ab@1", {2, 3}, {.base_offset_alignment = 16}).first, ErrorCode::invalid_argument);
+  const Numbers sizes{2, 3};
+  directml::BufferTensorDesc desc{DataType::float32, 0, 2, sizes.data(), nullptr, 24, 0};
+  EXPECT_EQ(directml::from_directml(desc).layout, Layout::contiguous({2, 3}));
+  desc.TotalTensorSizeInBytes = 20;
+  EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
+  desc.TotalTensorSizeInBytes = 26;
+  EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
+  desc.Sizes = nullptr;
+  EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace relayout
