@@ -29,6 +29,7 @@
 #include "relayout/graph/reference/values.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/mdspan.h"
+#include "relayout/interop/onednn.h"
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/plan.h"

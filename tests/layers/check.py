@@ -29,7 +29,7 @@ ALLOWED = {
     "interop": {"core", "io"},
     "solve": set(),
     "graph": {"core", "reorder", "solve"},
-    "execute": {"core", "reorder", "cpu", "graph"},
+    "execute": {"core", "reorder", "cpu", "graph", "interop"},
 }
 # Folders outside relayout/. They see public headers, and what INSIDERS names.
 USERS = ("tools", "tests", "examples", "bench", "python", "docs")
