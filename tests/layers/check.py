@@ -45,20 +45,16 @@ INSIDERS = {
                "relayout/execute/run/order.h",  # the order of steps that a saved plan has
                "relayout/execute/run/plan_tensors.h",  # `plan --tune` times plans
                "relayout/graph/models/models.h",  # models by name
-               "relayout/graph/passes/backward.h",  # `--training`
-               "relayout/graph/plan/propagate.h",  # `--policy`
                "relayout/graph/plan/validate.h"},  # `check`
     # What is measured or compared with is a part of the library, not what it offers.
     "bench/": {"relayout/cpu/machine.h", "relayout/cpu/tune_cache.h", "relayout/execute/measure/cost_cache.h",
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
-               "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/graph/passes/backward.h",
-               "relayout/graph/plan/propagate.h", "relayout/interop/files/file_io.h", "relayout/reorder/nest.h",
-               "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
+               "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/interop/files/file_io.h",
+               "relayout/reorder/nest.h", "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
     "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
     # The oracles that tests compare with, and what a plan holds.
-    "tests/": {"relayout/graph/ir/ops.h", "relayout/graph/plan/propagate.h", "relayout/reorder/cast.h",
-               "relayout/reorder/in_place_data.h", "relayout/reorder/plan_data.h",
-               "relayout/reorder/reference.h"},
+    "tests/": {"relayout/graph/ir/ops.h", "relayout/reorder/cast.h", "relayout/reorder/in_place_data.h",
+               "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
     "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
     "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
     "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
