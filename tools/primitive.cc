@@ -279,11 +279,13 @@ class PrimitiveInputs {
           "--weights", join(layer), "L,D,I,G,O");
     }
     Dims iter = layer, bias{layer[0], layer[1], layer[3], layer[4]};
-    iter[2] = layer[4];
+    iter[2] = flags_.projection > 0 ? flags_.projection : layer[4];
     for (int missing = 0; missing < 2; ++missing) out.push_back(kNone);  // the states before the first step are 0
     out.push_back(add("weights_layer", layer));
     out.push_back(add("weights_iter", iter));
-    if (flags_.bias) out.push_back(add("bias", bias));
+    if (flags_.bias || flags_.projection > 0) out.push_back(flags_.bias ? add("bias", bias) : kNone);
+    if (flags_.projection > 0)
+      out.push_back(add("weights_projection", {layer[0], layer[1], layer[4], flags_.projection}));
   }
 
   /// Scale and shift, and for inference the statistics, one number a channel.
@@ -339,6 +341,10 @@ void add_primitive_flags(Command& command, PrimitiveFlags& flags) {
           "An attribute, as strides=2,2, pads=3, groups=32, kernel=3 or algorithm=gelu_erf; may be given several "
           "times")
       .one_value_each();
+  command
+      .add_option("--projection", flags.projection,
+                  "Of rnn with the cell lstm: the channels that a projection makes of the cell's")
+      .between(1, int64_t{1} << 40);
   command.add_flag("--bias", flags.bias, "Of kinds with weights: with a bias");
   command.add_flag("--training", flags.training, "The forward pass as training runs it, and its backward primitives");
 }

@@ -22,6 +22,8 @@ struct PrimitiveFlags {
   /// KEY=VALUE each.
   std::vector<std::string> attributes;
   bool bias = false, training = false;
+  /// Channels of an lstm's projection; 0 where it has none.
+  int64_t projection = 0;
 };
 void add_primitive_flags(Command& command, PrimitiveFlags& flags);
 

@@ -81,6 +81,12 @@ def every_kind(command):
         expect(asked(primitives[0]), table, kind)
     primitives, _ = checked(command, "rnn", "--src", "5,2,8", "--weights", "1,1,8,4,16", "--bias")
     expect(asked(primitives[0]), "src_layer:any weights_layer:any weights_iter:any bias:any dst_layer:any", "rnn")
+    primitives, _ = checked(command, "rnn", "--src", "5,2,8", "--weights", "1,1,8,4,16", "--projection", "12",
+                            "--training")
+    expect([one["pass"] for one in primitives], ["forward_training", "backward"], "passes of a projected lstm")
+    expect([(operand["name"], operand["dims"]) for operand in primitives[0]["operands"][2:]],
+           [("weights_iter", [1, 1, 12, 4, 16]), ("weights_projection", [1, 1, 16, 12]), ("dst_layer", [5, 2, 12])],
+           "operands of a projected lstm")
 
 
 ALL = [one_convolution, training, every_kind]

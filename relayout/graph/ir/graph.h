@@ -18,13 +18,14 @@
 //     inner_product        backward_weights   src diff_dst                             diff_weights [diff_bias]
 //     matmul               forward            a b [bias]                               dst
 //     rnn                  forward            src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias]
-//                                                                                      dst_layer [dst_iter]
+//                                             [weights_projection]                     dst_layer [dst_iter]
 //                                                                                      [dst_iter_c]
 //                          backward           the forward's src, its dst, [diff_dst_layer] [diff_dst_iter]
 //                          [diff_dst_iter_c],
-//                                             each list with kNone where absent, to its full length (6, 3, 3)
+//                                             each list with kNone where absent, to its full length (7, 3, 3)
 //                                                                    diff_src_layer [diff_src_iter] [diff_src_iter_c]
 //                                                                    diff_weights_layer diff_weights_iter [diff_bias]
+//                                                                    [diff_weights_projection]
 //     pooling, shuffle,    forward            src                                      dst
 //     resampling           backward_data      diff_dst                                 diff_src
 //     lrn, eltwise         forward            src                                      dst
@@ -47,7 +48,16 @@
 //
 // Weights: convolution O I spatial, with G first where groups > 1 (G O/G I/G spatial); deconvolution the same, O being
 // the channels of its destination. inner_product O I [spatial]. rnn: weights_layer L D I G O, bias L D G O, states
-// L D N C, src_layer T N C; gates in oneDNN's order. Means, variances, scales, shifts and biases: one dim.
+// L D N C, src_layer T N C. Means, variances, scales, shifts and biases: one dim.
+//
+// Gates stand in oneDNN's order along G: lstm input, forget, candidate, output; gru and lbr_gru update, reset, output
+// (the candidate); a vanilla cell has one. The bias of lbr_gru has a fourth row, that of the linear part of the output
+// gate. (PyTorch stores input, forget, candidate, output and reset, update, new; ONNX input, output, forget, cell and
+// update, reset, hidden.)
+//
+// weights_projection (L D I O, oneDNN's ldio or ldoi) makes an lstm a projected one: the cell has I channels, O of
+// weights_layer, and its result of so many is multiplied by the projection to O channels, which are those of dst_layer,
+// of dst_iter and of src_iter, and so the I of weights_iter. The cell states src_iter_c and dst_iter_c keep the cell's.
 #pragma once
 
 #include <memory>
