@@ -73,6 +73,7 @@ std::optional<BlockedDesc> fields_of(const Layout& layout) {
 }
 
 void check_strides(const Layout& layout) {
+  if (layout.empty()) return;  // no stride is walked along
   for (int d = 0; d < layout.ndims(); ++d) {
     const Digit outer = layout.digits(d).back();
     if (outer.extent <= 1 || outer.stride >= 0) continue;

@@ -55,10 +55,10 @@ DType data_type_of_number(int number);
 /// The fields of the descriptor that is this layout, offset0 included. `padded_offsets`, where given, has one entry a
 /// dim: how far the tensor begins inside its padded dims. These offsets are then taken out of offset0, and added to the
 /// padded dims.
-/// Errors: unsupported (rank 0, for which oneDNN has no descriptor; a negative stride; blocks that are not dense and
-/// innermost; a type that oneDNN does not have), invalid_argument (padded offsets of another rank, that are negative,
-/// no multiples of the dim's block, or more than offset0 has room for).
-/// Law: from_onednn(to_onednn(desc, offsets)) == desc.
+/// Errors: unsupported (rank 0, for which oneDNN has no descriptor; a negative stride that elements lie along; blocks
+/// that are not dense and innermost; a type that oneDNN does not have), invalid_argument (padded offsets of another
+/// rank, that are negative, no multiples of the dim's block, or more than offset0 has room for). Law:
+/// from_onednn(to_onednn(desc, offsets)) == desc.
 BlockedDesc to_onednn(const TensorDesc& desc, const Dims& padded_offsets = {});
 
 /// The layout and type that these fields describe.

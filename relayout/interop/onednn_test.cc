@@ -152,6 +152,8 @@ TEST(OneDnnFields, TheRuleAsAnAnswer) {
   EXPECT_TRUE(onednn::accepts(f32(Layout::strided({3, 1, 2}, {2, 3, 1}))).accepted);
   EXPECT_TRUE(onednn::accepts(f32(Layout::strided({0, 3, 3}, {1, 1, 1}))).accepted);
 
+  EXPECT_TRUE(onednn::accepts(f32(Layout::strided({3, 0}, {-1, 1}))).accepted);
+
   // A stride within the inner blocks.
   const Digits blocks[] = {{{2, 1}, {3, 2}}, {{4, 1}}};
   EXPECT_TRUE(onednn::accepts(f32(Format::parse("ABc2a4b").bind({3, 5, 2}))).accepted);

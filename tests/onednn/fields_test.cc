@@ -94,6 +94,16 @@ TEST(OneDnnRule, VerdictsAndSizesOfRandomStrides) {
   EXPECT_GT(injective_all_the_same, 500);
 }
 
+TEST(OneDnnRule, WithoutElementsAnyStrideIsAccepted) {
+  const Dims dims{3, 0}, strides{-1, 1};
+  dnnl_memory_desc_t md;
+  ASSERT_EQ(dnnl_memory_desc_init_by_strides(&md, 2, dims.data(), dnnl_f32, strides.data()), dnnl_success);
+  const TensorDesc desc(Layout::strided(dims, strides), DType::f32);
+  EXPECT_TRUE(onednn::accepts(desc).accepted);
+  EXPECT_EQ(onednn::to_onednn(desc), fields_of(md));
+  EXPECT_EQ(onednn::size(desc), theirs(md));
+}
+
 TEST(OneDnnRule, TheDocumentedExample) {
   const Dims dims{3, 2}, strides{2, 3};
   dnnl_memory_desc_t md;
