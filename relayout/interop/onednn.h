@@ -93,9 +93,11 @@ struct StrideVerdict {
   static constexpr int kNoDim = -1, kInnerBlocks = -2;
 };
 
-/// The verdict of dnnl_memory_desc_init_by_strides, generalized to inner blocks. It is not an error that oneDNN has no
-/// descriptor for a layout: the verdict's reason says so. Where a product does not fit 63 bits, oneDNN computes with
-/// what is left of it; here it counts as the largest number. Error{limit} as in Layout::collision.
+/// The verdict of dnnl_memory_desc_init_by_strides, which is about strides without blocks. Here it also answers for
+/// inner blocks: these cover the first elements, and a dim covers its outer stride times the number of its blocks. It
+/// is not an error that oneDNN has no descriptor for a layout: the verdict's reason says so. Where a product does not
+/// fit 63 bits, oneDNN computes with what is left of it; here it counts as the largest number. Error{limit} as in
+/// Layout::collision.
 StrideVerdict accepts(const TensorDesc& desc);
 
 }  // namespace relayout::onednn
