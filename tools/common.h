@@ -93,6 +93,7 @@ Verb add_bench(CommandLine& line);
 Verb add_plan(CommandLine& line);
 Verb add_check(CommandLine& line);
 Verb add_run(CommandLine& line);
+Verb add_any(CommandLine& line);
 Verb add_tags(CommandLine& line);
 Verb add_doctor(CommandLine& line);
 

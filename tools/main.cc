@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
       "4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
   const Verb verbs[] = {add_describe(line), add_offset(line), add_index(line), add_convert(line),
                         add_compare(line),  add_bench(line),  add_plan(line),  add_check(line),
-                        add_run(line),      add_tags(line),   add_doctor(line)};
+                        add_run(line),      add_any(line),    add_tags(line),  add_doctor(line)};
   bool json = wants_json(argc, argv), in_parts = false;
   try {
     const Parsed parsed = line.parse(argc, argv);

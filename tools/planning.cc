@@ -33,18 +33,22 @@ std::string policy_names() {
   return out;
 }
 
-void add_plan_flags(Command& command, PlanFlags& flags) {
-  command.add_option("--policy", flags.policy, policy_names());
+void add_cost_flags(Command& command, PlanFlags& flags) {
   command.add_option(
       "--cost", flags.cost,
       "Where costs come from: analytic (computed from this machine's speeds) or measured (every primitive is run)");
   command.add_option("--threads", flags.threads, "Number of threads; 0, the default, is all");
+  command.add_flag("--remeasure", flags.remeasure,
+                   "Measure the costs, or this machine's speeds, again and keep the new values");
+}
+
+void add_plan_flags(Command& command, PlanFlags& flags) {
+  command.add_option("--policy", flags.policy, policy_names());
+  add_cost_flags(command, flags);
   command
       .add_option("--runs", flags.runs,
                   "Number of runs over which reorders of weights at load are paid off; with 0 they cost nothing")
       .between(0, int64_t{1} << 40);
-  command.add_flag("--remeasure", flags.remeasure,
-                   "Measure the costs, or this machine's speeds, again and keep the new values");
 }
 
 void check_plan_flags(const PlanFlags& flags) {
@@ -143,6 +147,19 @@ graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layou
   graph::OptimalPlan out;
   try {
     interruptible([&] { out = graph::optimize(graph_, *backend_, known, options); });
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::interrupted) throw interruption();
+    throw;
+  }
+  keep();
+  return out;
+}
+
+std::vector<graph::PrimitiveChoice> Planner::choices(graph::NodeId node, const graph::Implementation* forward) {
+  graph::Costs& known = costs();
+  std::vector<graph::PrimitiveChoice> out;
+  try {
+    interruptible([&] { out = graph::primitive_choices(graph_, node, *backend_, known, forward); });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::interrupted) throw interruption();
     throw;

@@ -4,6 +4,7 @@
 #include "relayout/execute/measure/measured_costs.h"
 #include "relayout/execute/measure/remembering_backend.h"
 #include "relayout/graph/optimize/optimize.h"
+#include "relayout/graph/optimize/primitive_choices.h"
 #include "tools/command_line.h"
 #include "tools/model.h"
 
@@ -19,6 +20,8 @@ struct PlanFlags {
   bool remeasure = false;
 };
 void add_plan_flags(Command& command, PlanFlags& flags);
+/// Those of them that say what costs are and for how many threads: --cost, --threads and --remeasure.
+void add_cost_flags(Command& command, PlanFlags& flags);
 /// Errors: usage.
 void check_plan_flags(const PlanFlags& flags);
 
@@ -50,6 +53,8 @@ class Planner {
   /// By the flags.
   graph::LayoutPlan plan();
   graph::PredictedCost predicted(const graph::LayoutPlan& plan);
+  /// What the backend offers for a node of the graph; `forward` is the implementation of its hint, else null.
+  std::vector<graph::PrimitiveChoice> choices(graph::NodeId node, const graph::Implementation* forward);
   /// What each reorder is worth, as far as some seconds go.
   void explain(graph::OptimalPlan& plan);
   /// The cheapest assignments, as many as some seconds give.

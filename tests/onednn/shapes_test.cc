@@ -282,9 +282,10 @@ Case rnn(Random& random) {
   RnnAttributes a{.cell = static_cast<RnnCell>(random(0, 5)), .direction = static_cast<RnnDirection>(random(0, 3))};
   const int64_t directions = a.direction >= RnnDirection::bidirectional_concat ? 2 : 1, layers = random(1, 2);
   const int64_t gates = a.cell == RnnCell::lstm ? 4 : a.cell >= RnnCell::gru ? 3 : 1;
-  const int64_t n = random(1, 3), channels = random(2, 5), in = layers > 1 ? channels : random(2, 5);
-  const bool lstm = a.cell == RnnCell::lstm, states = random(0, 1) == 0;
-  const Dims state{layers, directions, n, channels};
+  const bool lstm = a.cell == RnnCell::lstm, states = random(0, 1) == 0, projected = lstm && random(0, 1) == 0;
+  const int64_t n = random(1, 3), channels = random(2, 5), given = projected ? random(2, 5) : channels;
+  const int64_t in = layers > 1 ? given : random(2, 5);
+  const Dims state{layers, directions, n, given}, cell_state{layers, directions, n, channels};
   const auto maybe = [](bool is, const Dims& dims) { return is ? OptionalDims(dims) : std::nullopt; };
   const Dims bias{layers, directions, gates + (a.cell == RnnCell::lbr_gru ? 1 : 0), channels};
   const dnnl_rnn_direction_t direction[] = {dnnl_unidirectional_left2right, dnnl_unidirectional_right2left,
@@ -292,9 +293,9 @@ Case rnn(Random& random) {
   const dnnl_rnn_direction_t way = direction[static_cast<int>(a.direction)];
   return {Kind::rnn,
           a,
-          {Dims{random(1, 4), n, in}, maybe(states, state), maybe(states && lstm, state),
-           Dims{layers, directions, in, gates, channels}, Dims{layers, directions, channels, gates, channels},
-           maybe(random(0, 1) == 0, bias)},
+          {Dims{random(1, 4), n, in}, maybe(states, state), maybe(states && lstm, cell_state),
+           Dims{layers, directions, in, gates, channels}, Dims{layers, directions, given, gates, channels},
+           maybe(random(0, 1) == 0, bias), maybe(projected, {layers, directions, channels, given})},
           states ? (lstm ? 3 : 2) : 1,
           [=](const std::vector<OptionalDims>& s, const std::vector<Dims>& out) {
             const Desc x(s[0]), h(s[1]), c(s[2]), w(s[3]), u(s[4]), b(s[5]), y(out[0]);
@@ -304,6 +305,10 @@ Case rnn(Random& random) {
             const dnnl_prop_kind_t pass = dnnl_forward_inference;
             switch (a.cell) {
               case RnnCell::lstm:
+                if (projected) {
+                  return dnnl_lstm_forward_desc_init_v3(&desc, pass, way, x, h, c, w, u, nullptr, Desc(s[6]), b, y, y_h,
+                                                        y_c, 0);
+                }
                 return dnnl_lstm_forward_desc_init(&desc, pass, way, x, h, c, w, u, b, y, y_h, y_c, 0);
               case RnnCell::gru: return dnnl_gru_forward_desc_init(&desc, pass, way, x, h, w, u, b, y, y_h, 0);
               case RnnCell::lbr_gru: return dnnl_lbr_gru_forward_desc_init(&desc, pass, way, x, h, w, u, b, y, y_h, 0);

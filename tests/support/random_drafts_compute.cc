@@ -69,18 +69,20 @@ Draft rnn(RandomNode& out, Random& random) {
   const int64_t times = random.between(1, 4), batch = random.between(1, 3),
                 channels = random.of<int64_t>({1, 3, 8, 16, 17});
   const int64_t layers = random.of<int64_t>({1, 1, 2});
-  const int64_t in = layers > 1 ? channels : random.of<int64_t>({4, 16, 17});
-  const Dims state{layers, directions, batch, channels};
-  const bool with_state = random.one_in(2), lstm = a.cell == RnnCell::lstm;
+  const bool with_state = random.one_in(2), lstm = a.cell == RnnCell::lstm, projected = lstm && random.one_in(2);
+  const int64_t given = projected ? random.of<int64_t>({2, 8, 16, 19}) : channels;  // of the results
+  const int64_t in = layers > 1 ? given : random.of<int64_t>({4, 16, 17});
+  const Dims state{layers, directions, batch, given}, cell_state{layers, directions, batch, channels};
   out.options.terms = 100;
   out.options.relative = 2e-5;
   out.options.low = -0.5, out.options.high = 0.5;
   Draft draft{a,
               {random_source(out, {times, batch, in}), with_state ? random_source(out, state) : kNone,
-               lstm && (with_state ? !random.one_in(4) : random.one_in(4)) ? random_source(out, state) : kNone,
+               lstm && (with_state ? !random.one_in(4) : random.one_in(4)) ? random_source(out, cell_state) : kNone,
                random_source(out, {layers, directions, in, gates, channels}),
-               random_source(out, {layers, directions, channels, gates, channels}),
-               random.one_in(2) ? random_source(out, {layers, directions, biases, channels}) : kNone}};
+               random_source(out, {layers, directions, given, gates, channels}),
+               random.one_in(2) ? random_source(out, {layers, directions, biases, channels}) : kNone,
+               projected ? random_source(out, {layers, directions, channels, given}) : kNone}};
   draft.dsts = lstm ? random.of({1, 2, 3}) : random.of({1, 2});
   return draft;
 }

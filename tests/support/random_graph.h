@@ -89,16 +89,18 @@ class RandomGraph {
     const bool both = direction >= RnnDirection::bidirectional_concat, lstm = cell == RnnCell::lstm;
     const int64_t two = both ? 2 : 1, gates = lstm ? 4 : cell >= RnnCell::gru ? 3 : 1, o = pick(1, 2);
     const TensorId sequence = reshaped(x, {d[1], d[0], d[2] * d[3]});
-    const Dims state{1, two, d[0], o};
-    const TensorId h = toss() ? input(state) : kNone, c = h != kNone && lstm ? input(state) : kNone;
-    const TensorId w = input({1, two, d[2] * d[3], gates, o}), u = input({1, two, o, gates, o});
+    const int64_t given = lstm && toss() ? pick(1, 2) : 0, hidden = given > 0 ? given : o;
+    const TensorId projection = given > 0 ? input({1, two, o, given}) : kNone;
+    const TensorId h = toss() ? input({1, two, d[0], hidden}) : kNone;
+    const TensorId c = h != kNone && lstm ? input({1, two, d[0], o}) : kNone;
+    const TensorId w = input({1, two, d[2] * d[3], gates, o}), u = input({1, two, hidden, gates, o});
     const TensorId bias = toss() ? input({1, two, cell == RnnCell::lbr_gru ? 4 : gates, o}) : kNone;
     Node node{.kind = Kind::rnn,
               .pass = Pass::forward_training,
               .attributes = RnnAttributes{cell, direction},
-              .src = {sequence, h, c, w, u, bias}};
+              .src = {sequence, h, c, w, u, bias, projection}};
     const std::vector<TensorId> dst = graph.add(node, 2);
-    if (toss()) return reshaped(dst[1], {d[0], two, o, 1});
+    if (toss()) return reshaped(dst[1], {d[0], two, hidden, 1});
     return reshaped(dst[0], {d[0], d[1], dims(dst[0])[2], 1});
   }
   TensorId pooling(TensorId x) {

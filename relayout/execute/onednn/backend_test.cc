@@ -103,6 +103,45 @@ TEST(OneDnnBackward, SoftmaxData) { check_kind(Kind::softmax, Pass::backward_dat
 TEST(OneDnnBackward, ResamplingData) { check_kind(Kind::resampling, Pass::backward_data, 12, 45); }
 TEST(OneDnnBackward, RnnBoth) { check_kind(Kind::rnn, Pass::backward, 40, 46); }
 
+/// Projections to fewer channels than the cell has, as many, and more, of one layer and two, in every direction; and
+/// the gradient of every operand.
+TEST(OneDnnBackward, ProjectedLstm) {
+  Random random(3);
+  NodeCheck check(random);
+  const CheckOptions options{.low = -0.5, .high = 0.5, .terms = 100, .relative = 2e-5};
+  for (const int64_t given : {3, 8, 19}) {
+    for (int64_t i = 0; i < 4; ++i) {
+      const graph::RnnAttributes lstm{.direction = static_cast<graph::RnnDirection>(i)};
+      const int64_t time = 3, batch = 2, cell = 8, layers = 1 + i % 2, in = layers > 1 ? given : 5;
+      const int64_t two = lstm.direction >= graph::RnnDirection::bidirectional_concat ? 2 : 1;
+      graph::Graph g;
+      const std::vector<TensorId> src = {g.input("x", {time, batch, in}),
+                                         g.input("h", {layers, two, batch, given}),
+                                         g.input("c", {layers, two, batch, cell}),
+                                         g.input("w", {layers, two, in, 4, cell}),
+                                         g.input("u", {layers, two, given, 4, cell}),
+                                         g.input("b", {layers, two, 4, cell}),
+                                         g.input("p", {layers, two, cell, given})};
+      graph::Node node{.kind = Kind::rnn, .pass = Pass::forward_inference, .attributes = lstm, .src = src};
+      g.add(node, 3);
+      node.pass = Pass::forward_training;
+      for (TensorId t : g.add(node, 3)) node.src.push_back(t);
+      for (std::size_t k = 7; k < 10; ++k) {
+        const Dims dims = g.tensor(node.src[k]).dims;
+        node.src.push_back(g.input("diff", dims));
+      }
+      node.pass = Pass::backward;
+      node.hint = 1;
+      g.add(node, 7);
+      check.check(g, 0, options);
+      check.check(g, 2, options);
+    }
+  }
+  const std::set<std::string>& backward = check.counts().at("rnn backward").names;
+  EXPECT_TRUE(backward.contains("relayout:reference"));  // where the projection has more channels than the cell
+  EXPECT_GT(backward.size(), 1u);
+}
+
 /// Spellings of one layout differ there in strides that mean nothing.
 TEST(OneDnnBackward, SoftmaxOfDimsOfOne) {
   Random random(1);

@@ -1,4 +1,4 @@
-// Layouts as oneDNN's descriptors, by their digits: see descriptor.h.
+// Layouts as descriptors of the library, by the fields of interop/onednn.h: see descriptor.h.
 #include "relayout/execute/onednn/descriptor.h"
 
 #include <algorithm>
@@ -9,47 +9,6 @@
 namespace relayout::execute {
 namespace {
 
-struct InnerBlock {
-  int dim;
-  Digit digit;
-};
-
-/// All digits except the outermost one of each dim, from the outermost to the innermost. Nothing unless they are dense
-/// and lie inside all others.
-std::optional<std::vector<InnerBlock>> inner_blocks(const Layout& layout) {
-  std::vector<InnerBlock> blocks;
-  for (int d = 0; d < layout.ndims(); ++d) {
-    const std::span<const Digit> digits = layout.digits(d);
-    for (std::size_t k = 0; k + 1 < digits.size(); ++k) {
-      // Within a dim, strides must grow from the inner to the outer digits.
-      if (k > 0 && digits[k].stride <= digits[k - 1].stride) return std::nullopt;
-      if (digits[k].extent > 1) blocks.push_back({d, digits[k]});
-    }
-  }
-  std::sort(blocks.begin(), blocks.end(),
-            [](const InnerBlock& a, const InnerBlock& b) { return a.digit.stride > b.digit.stride; });
-  int64_t expected = 1;
-  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    if (block->digit.stride != expected) return std::nullopt;
-    expected *= block->digit.extent;
-  }
-  return blocks;
-}
-
-std::optional<BlockedFields> blocked_fields(const Layout& layout) {
-  const std::optional<std::vector<InnerBlock>> blocks = inner_blocks(layout);
-  if (!blocks || static_cast<int>(blocks->size()) > kMaxDims) return std::nullopt;
-  BlockedFields fields{layout.dims(), layout.padded_dims(), layout.outer_strides(), {}, {}};
-  for (const InnerBlock& block : *blocks) {
-    fields.inner_blocks.push_back(block.digit.extent);
-    fields.inner_dims.push_back(block.dim);
-  }
-  for (int64_t stride : fields.strides) {
-    if (stride < 0) return std::nullopt;
-  }
-  return fields;
-}
-
 /// The layout with a stride for every dim of extent 1 that has none. Kernels take some strides for lengths of rows. So
 /// the strides are those of the layout's tag or, if it has no tag, lead beyond all other elements.
 Layout with_strides(const Layout& layout) {
@@ -57,7 +16,7 @@ Layout with_strides(const Layout& layout) {
   int64_t beyond = 1;
   for (int d = 0; d < layout.ndims(); ++d) {
     const Digit outer = layout.digits(d).back();
-    free = free || (outer.extent == 1 && outer.stride == 0);
+    free = free || (outer.extent == 1 && outer.stride <= 0);
     beyond = std::max(beyond, outer.extent * outer.stride);
   }
   if (!free) return layout;
@@ -66,7 +25,7 @@ Layout with_strides(const Layout& layout) {
   for (int d = 0; d < layout.ndims(); ++d) {
     digits.push_back(layout.digits_of(d));
     Digit& outer = digits.back().back();
-    if (outer.extent == 1 && outer.stride == 0) outer.stride = beyond;
+    if (outer.extent == 1 && outer.stride <= 0) outer.stride = beyond;
   }
   return Layout::from_digits(layout.dims(), digits, layout.offset0());
 }
@@ -126,17 +85,16 @@ Layout moved(const Layout& layout, int64_t offset0) {
 std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) {
   const std::optional<dnnl::memory::data_type> type = data_type_of(dtype);
   if (!type || layout.ndims() == 0) return std::nullopt;
-  std::optional<BlockedFields> fields = blocked_fields(with_strides(layout));
-  // The layout's tag may spell it with fewer blocks: without one for a dim that fits into its block, or with one for
-  // digits that continue each other.
-  if (!fields) {
-    if (const std::optional<std::string> tag = tag_of(layout)) {
-      fields = blocked_fields(Format::parse(*tag).bind(layout.dims()));
-    }
+  std::optional<onednn::BlockedDesc> fields;
+  try {
+    fields = onednn::to_onednn({with_strides(layout), dtype});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return std::nullopt;
   }
-  if (!fields) return std::nullopt;
-  const std::string tag = fields->inner_blocks.empty() ? "" : tag_of(layout).value_or("");
-  std::optional<dnnl::memory::desc> desc = descriptor_of(*fields, *type, tag);
+  fields->offset0 = 0;  // of the data pointer, see descriptor.h
+  const std::string tag = fields->inner_nblks == 0 ? "" : tag_of(layout).value_or("");
+  std::optional<dnnl::memory::desc> desc = descriptor_of(*fields, tag);
   if (!desc) return std::nullopt;
   // A version of the library that cannot express a layout (blocks with strides of their own) gives another one instead.
   const std::optional<Layout> back = layout_of(*desc);
@@ -150,24 +108,16 @@ std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype) 
 }
 
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc) {
-  const std::optional<BlockedFields> fields = fields_of(desc);
+  const std::optional<onednn::BlockedDesc> fields = fields_of(desc);
   if (!fields) return std::nullopt;
-  const int ndims = fields->dims.size();
-  std::vector<Digits> digits(static_cast<std::size_t>(ndims));
-  Dims inner(ndims, 1);
-  int64_t stride = 1;
-  for (int k = fields->inner_blocks.size() - 1; k >= 0; --k) {
-    const int d = static_cast<int>(fields->inner_dims[k]);
-    digits[static_cast<std::size_t>(d)].push_back({fields->inner_blocks[k], stride});
-    inner[d] *= fields->inner_blocks[k];
-    stride *= fields->inner_blocks[k];
+  std::optional<Layout> layout;
+  try {
+    layout = onednn::from_onednn(*fields).layout;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::needs_copy) throw;
+    return std::nullopt;
   }
-  for (int d = 0; d < ndims; ++d) {
-    digits[static_cast<std::size_t>(d)].push_back({fields->padded_dims[d] / inner[d], fields->strides[d]});
-  }
-  Layout layout = Layout::from_digits(fields->dims, digits);
-  if (has_extra(desc, *fields, layout)) return std::nullopt;
-  return layout;
+  return has_extra(desc, *fields, *layout) ? std::nullopt : layout;
 }
 
 std::optional<Layout> layout_in(const Dims& dims, Spelling spelling) {

@@ -1,8 +1,10 @@
 // Descriptor: a Layout and a type as oneDNN's memory descriptor, and back (internal to execute/onednn).
 //
-// Both conversions are exact or give nothing. A descriptor can only have strides >= 0 and blocks that are dense and
-// innermost; a Layout has no Winograd transform, no packed RNN weights and no compensation terms. A descriptor does not
-// say where element 0 lies: offset0 of a layout is added to the data pointer.
+// The rule is that of interop/onednn.h, and here the library's own types are made of it. Both conversions are exact or
+// give nothing. A descriptor can only have strides >= 0 and blocks that are dense and innermost; a Layout has no
+// Winograd transform, no packed RNN weights and no compensation terms. Many primitives refuse a descriptor whose
+// offset0 is not 0, so descriptor() makes it 0, and whoever runs the primitive adds the layout's offset0 to the data
+// pointer.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -17,11 +19,12 @@ namespace relayout::execute {
 /// oneDNN's type for `dtype`, or nothing if it has none.
 std::optional<dnnl::memory::data_type> data_type_of(DType dtype);
 
-/// The descriptor with these strides, blocks and padded dims.
+/// The descriptor with these strides, blocks and padded dims, and with offset0 of 0.
 std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype);
 /// A descriptor whose layout a primitive chooses.
 std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype);
-/// The layout of a descriptor; nothing if it is empty, or holds something that a layout cannot describe.
+/// The layout of a descriptor, with its offset0; nothing if it is empty, or holds something that a layout cannot
+/// describe.
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc);
 
 /// The same layout with another offset0.

@@ -125,7 +125,7 @@ class PrimitiveExecutable : public Executable {
   static std::vector<int> unused_results(const Graph& graph, const Node& node) {
     Node all = node;
     const Arguments asked = arguments(graph, node);
-    all.dst.resize(std::max<std::size_t>(node.dst.size(), node.kind == graph::Kind::rnn ? 6 : 3), kNone);
+    all.dst.resize(std::max<std::size_t>(node.dst.size(), node.kind == graph::Kind::rnn ? 7 : 3), kNone);
     for (graph::TensorId& tensor : all.dst) tensor = 0;
     std::vector<int> out;
     for (int arg : arguments(graph, all).dst) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "relayout/core/format.h"
+#include "relayout/execute/onednn/primitive.h"
 
 namespace relayout::execute {
 
@@ -68,10 +69,24 @@ bool is_faulty(const Graph& graph, const Node& node, std::string_view name, cons
       if (name.find("jit") != std::string_view::npos && layouts[0]->dim(1) % kVectorElements != 0) return true;
       return !node.forward() && (layouts[1] != layouts[0] || layouts[2] != layouts[0]);
     case Kind::rnn:
-      // Data and states are read as if they were dense, whatever their strides.
-      return std::ranges::any_of(layouts, [](const auto& layout) {
-        return layout && layout->ndims() <= 4 && !layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout);
-      });
+      // Backward, a projection to more channels than the cell has reads past the end of the cell's buffers.
+      if (!node.forward() && node.src.size() > kRnnProjection && layouts[kRnnProjection] &&
+          layouts[kRnnProjection]->dim(3) > layouts[kRnnProjection]->dim(2)) {
+        return true;
+      }
+      // Weights in blocks, which other implementations are given, are read by the reference as if they had none.
+      if (is_reference(name) && std::ranges::any_of(layouts, [](const auto& layout) {
+            return layout && layout->ndims() == 5 && layout->padded_dims() != layout->dims();
+          })) {
+        return true;
+      }
+      // Data and states are read as if they were dense, whatever their strides. A projection may have any layout.
+      for (std::size_t i = 0; i < layouts.size(); ++i) {
+        const std::optional<Layout>& layout = layouts[i];
+        if (i == kRnnProjection || i == node.src.size() + kRnnProjection || !layout || layout->ndims() > 4) continue;
+        if (!layout->contiguous_in(MemoryFormat::contiguous) && !is_ntc(*layout)) return true;
+      }
+      return false;
     case Kind::binary:
       // Comparisons write a whole vector for the tail of a block, even beyond the end of the tensor. Which blocks are
       // concerned depends on the machine.

@@ -24,10 +24,9 @@ dnnl::prop_kind backward_prop(const Request& r) {
 
 /// The descriptor of means and variances: row-major over all dims of the data but the last.
 std::optional<dnnl::memory::desc> statistics_of(const dnnl::memory::desc& data) {
-  const std::optional<BlockedFields> fields = fields_of(data);
+  const std::optional<onednn::BlockedDesc> fields = fields_of(data);
   if (!fields) return std::nullopt;
-  Dims dims = fields->dims;
-  dims.pop_back();
+  const Dims dims(std::span(fields->dims).first(static_cast<std::size_t>(fields->ndims - 1)));
   return descriptor(Layout::contiguous(dims), DType::f32);
 }
 

@@ -128,8 +128,10 @@ bool is_presented(const Graph& graph, const Node& node, std::size_t i) {
 
 std::optional<Layout> presented(const Graph& graph, const Node& node, std::size_t i, const Layout& layout) {
   // Recurrent cells and the reference of softmax compute lengths of rows from strides, even from those of dims of
-  // extent 1.
-  const bool by_rows = node.kind == Kind::softmax || (node.kind == Kind::rnn && layout.ndims() <= 4);
+  // extent 1. A projection keeps its strides, because the backward reference takes no other order of the same elements.
+  const std::size_t number = i < node.src.size() ? i : i - node.src.size();
+  const bool states = node.kind == Kind::rnn && layout.ndims() <= 4 && number != kRnnProjection;
+  const bool by_rows = node.kind == Kind::softmax || states;
   if (by_rows) return spelled(layout, Spelling::plain).value_or(layout);
   if (!is_presented(graph, node, i)) return layout;
   if (node.kind == Kind::matmul) {

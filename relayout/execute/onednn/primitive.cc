@@ -12,15 +12,16 @@ namespace {
 
 Arguments rnn_arguments(bool forward) {
   Arguments out{{DNNL_ARG_SRC_LAYER, DNNL_ARG_SRC_ITER, DNNL_ARG_SRC_ITER_C, DNNL_ARG_WEIGHTS_LAYER,
-                 DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS},
+                 DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS, DNNL_ARG_WEIGHTS_PROJECTION},
                 {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C}};
   if (forward) return out;
   for (int arg : {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C, DNNL_ARG_DIFF_DST_LAYER,
                   DNNL_ARG_DIFF_DST_ITER, DNNL_ARG_DIFF_DST_ITER_C}) {
     out.src.push_back(arg);
   }
-  out.dst = {DNNL_ARG_DIFF_SRC_LAYER,     DNNL_ARG_DIFF_SRC_ITER,     DNNL_ARG_DIFF_SRC_ITER_C,
-             DNNL_ARG_DIFF_WEIGHTS_LAYER, DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS};
+  out.dst = {DNNL_ARG_DIFF_SRC_LAYER,         DNNL_ARG_DIFF_SRC_ITER,     DNNL_ARG_DIFF_SRC_ITER_C,
+             DNNL_ARG_DIFF_WEIGHTS_LAYER,     DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS,
+             DNNL_ARG_DIFF_WEIGHTS_PROJECTION};
   return out;
 }
 
@@ -108,20 +109,22 @@ std::vector<MissingSource> missing_sources(const graph::Graph& graph, const Node
     // these.
     const int64_t biases = weights[3] + (cell == graph::RnnCell::lbr_gru ? 1 : 0);
     add_zeros(5, DNNL_ARG_BIAS, {layers, directions, biases, channels}, Tag::ldgo);
-    const dnnl::memory::dims state{layers, directions, batch, channels};
+    // The hidden state has the channels of a projection, the cell state those of the cell.
+    const int64_t given = has(kRnnProjection) ? graph.tensor(node.src[kRnnProjection]).dims[3] : channels;
+    const dnnl::memory::dims state{layers, directions, batch, given}, cell_state{layers, directions, batch, channels};
     const bool training = node.pass != Pass::forward_inference, lstm = cell == graph::RnnCell::lstm;
     // An LSTM has both states or none.
     if (training || has(2)) add_zeros(1, DNNL_ARG_SRC_ITER, state, Tag::ldnc);
-    if (lstm && (training || has(1))) add_zeros(2, DNNL_ARG_SRC_ITER_C, state, Tag::ldnc);
+    if (lstm && (training || has(1))) add_zeros(2, DNNL_ARG_SRC_ITER_C, cell_state, Tag::ldnc);
     if (node.forward()) return out;
     // The library wants a gradient for every result of the forward pass.
-    const Dims& dst = graph.tensor(node.src[6]).dims;
-    const bool states = has(7) || has(8);
-    add_zeros(9, DNNL_ARG_DIFF_DST_LAYER, {dst[0], dst[1], dst[2]}, Tag::tnc);
-    if (states) add_zeros(7, DNNL_ARG_DST_ITER, state, Tag::ldnc);
-    if (states) add_zeros(10, DNNL_ARG_DIFF_DST_ITER, state, Tag::ldnc);
-    if (states && lstm) add_zeros(8, DNNL_ARG_DST_ITER_C, state, Tag::ldnc);
-    if (states && lstm) add_zeros(11, DNNL_ARG_DIFF_DST_ITER_C, state, Tag::ldnc);
+    const Dims& dst = graph.tensor(node.src[7]).dims;
+    const bool states = has(8) || has(9);
+    add_zeros(10, DNNL_ARG_DIFF_DST_LAYER, {dst[0], dst[1], dst[2]}, Tag::tnc);
+    if (states) add_zeros(8, DNNL_ARG_DST_ITER, state, Tag::ldnc);
+    if (states) add_zeros(11, DNNL_ARG_DIFF_DST_ITER, state, Tag::ldnc);
+    if (states && lstm) add_zeros(9, DNNL_ARG_DST_ITER_C, cell_state, Tag::ldnc);
+    if (states && lstm) add_zeros(12, DNNL_ARG_DIFF_DST_ITER_C, cell_state, Tag::ldnc);
     return out;
   }
   const bool normalizes = node.kind == Kind::batch_normalization || node.kind == Kind::layer_normalization;

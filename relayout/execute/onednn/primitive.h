@@ -15,6 +15,9 @@ struct OperandDescs {
   std::vector<dnnl::memory::desc> src, dst;
 };
 
+/// The number of a recurrent layer's projection among its sources, and of its gradient among the destinations.
+inline constexpr std::size_t kRnnProjection = 6;
+
 /// The argument of execution (DNNL_ARG_...) that each operand is; 0 for absent operands.
 struct Arguments {
   std::vector<int> src, dst;

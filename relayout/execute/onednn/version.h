@@ -8,6 +8,7 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
+#include <algorithm>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
@@ -19,6 +20,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/graph/ir/graph.h"
+#include "relayout/interop/onednn.h"
 
 namespace relayout::execute {
 
@@ -51,11 +53,6 @@ struct DataPair {
 struct Eltwise {
   dnnl::algorithm algorithm;
   float alpha = 0, beta = 0;
-};
-
-/// The numbers of a blocked descriptor. Inner blocks are listed from the outermost to the innermost.
-struct BlockedFields {
-  Dims dims, padded_dims, strides, inner_blocks, inner_dims;
 };
 
 inline dnnl::primitive_desc clone_of(const dnnl::primitive_desc_base& desc) {
@@ -141,11 +138,12 @@ inline Found make_prelu_backward(const Maker& with, const dnnl::memory::desc& sr
                                                                   diff.second);
 }
 
-inline std::optional<dnnl::memory::desc> descriptor_of(const BlockedFields& fields, dnnl::memory::data_type type,
-                                                       const std::string& tag) {
-  const dnnl::memory::dims dims(fields.dims.begin(), fields.dims.end());
-  if (fields.inner_blocks.empty()) {
-    return dnnl::memory::desc(dims, type, dnnl::memory::dims(fields.strides.begin(), fields.strides.end()), true);
+inline std::optional<dnnl::memory::desc> descriptor_of(const onednn::BlockedDesc& fields, const std::string& tag) {
+  const auto type = static_cast<dnnl::memory::data_type>(fields.data_type);
+  const dnnl::memory::dims dims(fields.dims.begin(), fields.dims.begin() + fields.ndims);
+  if (fields.inner_nblks == 0) {
+    const dnnl::memory::dims strides(fields.strides.begin(), fields.strides.begin() + fields.ndims);
+    return dnnl::memory::desc(dims, type, strides, true);
   }
   // Version 3 makes blocked descriptors only from the name of a tag.
   for (int i = dnnl_format_tag_any + 1; i < dnnl_format_tag_last; ++i) {
@@ -157,25 +155,26 @@ inline std::optional<dnnl::memory::desc> descriptor_of(const BlockedFields& fiel
   return std::nullopt;
 }
 
-inline std::optional<BlockedFields> fields_of(const dnnl::memory::desc& desc) {
-  if (desc.get(true) == nullptr || desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
-  if (desc.get_submemory_offset() != 0) return std::nullopt;
-  for (dnnl::memory::dim offset : desc.get_padded_offsets()) {
-    if (offset != 0) return std::nullopt;
-  }
-  auto dims = [](const auto& list) {
-    Dims out;
-    for (auto value : list) out.push_back(value);
-    return out;
-  };
-  return BlockedFields{dims(desc.get_dims()), dims(desc.get_padded_dims()), dims(desc.get_strides()),
-                       dims(desc.get_inner_blks()), dims(desc.get_inner_idxs())};
+inline std::optional<onednn::BlockedDesc> fields_of(const dnnl::memory::desc& desc) {
+  if (desc.get(true) == nullptr || desc.get_ndims() == 0) return std::nullopt;
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+  onednn::BlockedDesc fields{.ndims = desc.get_ndims(),
+                             .offset0 = desc.get_submemory_offset(),
+                             .inner_nblks = desc.get_inner_nblks(),
+                             .data_type = static_cast<int>(desc.get_data_type())};
+  std::ranges::copy(desc.get_dims(), fields.dims.begin());
+  std::ranges::copy(desc.get_padded_dims(), fields.padded_dims.begin());
+  std::ranges::copy(desc.get_padded_offsets(), fields.padded_offsets.begin());
+  std::ranges::copy(desc.get_strides(), fields.strides.begin());
+  std::ranges::copy(desc.get_inner_blks(), fields.inner_blks.begin());
+  std::ranges::copy(desc.get_inner_idxs(), fields.inner_idxs.begin());
+  return fields;
 }
 /// Whether a descriptor has compensation terms or the like. Version 3 does not show them, so the descriptor is compared
 /// with one that is made from the same fields.
-inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields& fields, const Layout& layout) {
-  const std::string tag = fields.inner_blocks.empty() ? "" : tag_of(layout).value_or("");
-  const std::optional<dnnl::memory::desc> bare = descriptor_of(fields, desc.get_data_type(), tag);
+inline bool has_extra(const dnnl::memory::desc& desc, const onednn::BlockedDesc& fields, const Layout& layout) {
+  const std::string tag = fields.inner_nblks == 0 ? "" : tag_of(layout).value_or("");
+  const std::optional<dnnl::memory::desc> bare = descriptor_of(fields, tag);
   return !bare || *bare != desc;
 }
 
@@ -271,45 +270,41 @@ inline Found make_prelu_backward(const Maker& with, const dnnl::memory::desc& sr
   return make_backward<dnnl::prelu_backward, dnnl::prelu_forward>(with, src, weights, diff, diff_weights);
 }
 
-inline std::optional<dnnl::memory::desc> descriptor_of(const BlockedFields& fields, dnnl::memory::data_type type,
-                                                       const std::string&) {
+inline std::optional<dnnl::memory::desc> descriptor_of(const onednn::BlockedDesc& fields, const std::string&) {
   dnnl::memory::desc desc;
   dnnl_memory_desc_t& data = desc.data;
-  data.ndims = fields.dims.size();
-  data.data_type = dnnl::memory::convert_to_c(type);
+  data.ndims = fields.ndims;
+  data.data_type = static_cast<dnnl_data_type_t>(fields.data_type);
   data.format_kind = dnnl_blocked;
+  std::ranges::copy(fields.dims, data.dims);
+  std::ranges::copy(fields.padded_dims, data.padded_dims);
+  std::ranges::copy(fields.padded_offsets, data.padded_offsets);
+  data.offset0 = fields.offset0;
   dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
-  for (int d = 0; d < data.ndims; ++d) {
-    data.dims[d] = fields.dims[d];
-    data.padded_dims[d] = fields.padded_dims[d];
-    blocking.strides[d] = fields.strides[d];
-  }
-  blocking.inner_nblks = fields.inner_blocks.size();
-  for (int k = 0; k < blocking.inner_nblks; ++k) {
-    blocking.inner_blks[k] = fields.inner_blocks[k];
-    blocking.inner_idxs[k] = fields.inner_dims[k];
-  }
+  std::ranges::copy(fields.strides, blocking.strides);
+  blocking.inner_nblks = fields.inner_nblks;
+  std::ranges::copy(fields.inner_blks, blocking.inner_blks);
+  std::ranges::copy(fields.inner_idxs, blocking.inner_idxs);
   return desc;
 }
 
-inline std::optional<BlockedFields> fields_of(const dnnl::memory::desc& desc) {
+inline std::optional<onednn::BlockedDesc> fields_of(const dnnl::memory::desc& desc) {
   const dnnl_memory_desc_t& data = desc.data;
-  if (data.ndims == 0 || data.format_kind != dnnl_blocked || data.offset0 != 0) return std::nullopt;
+  if (data.ndims == 0 || data.format_kind != dnnl_blocked) return std::nullopt;
   const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
-  BlockedFields fields;
-  for (int d = 0; d < data.ndims; ++d) {
-    if (data.padded_offsets[d] != 0) return std::nullopt;
-    fields.dims.push_back(data.dims[d]);
-    fields.padded_dims.push_back(data.padded_dims[d]);
-    fields.strides.push_back(blocking.strides[d]);
-  }
-  for (int k = 0; k < blocking.inner_nblks; ++k) {
-    fields.inner_blocks.push_back(blocking.inner_blks[k]);
-    fields.inner_dims.push_back(blocking.inner_idxs[k]);
-  }
+  onednn::BlockedDesc fields{.ndims = data.ndims,
+                             .offset0 = data.offset0,
+                             .inner_nblks = blocking.inner_nblks,
+                             .data_type = static_cast<int>(data.data_type)};
+  std::ranges::copy(data.dims, fields.dims.begin());
+  std::ranges::copy(data.padded_dims, fields.padded_dims.begin());
+  std::ranges::copy(data.padded_offsets, fields.padded_offsets.begin());
+  std::ranges::copy(blocking.strides, fields.strides.begin());
+  std::ranges::copy(blocking.inner_blks, fields.inner_blks.begin());
+  std::ranges::copy(blocking.inner_idxs, fields.inner_idxs.begin());
   return fields;
 }
-inline bool has_extra(const dnnl::memory::desc& desc, const BlockedFields&, const Layout&) {
+inline bool has_extra(const dnnl::memory::desc& desc, const onednn::BlockedDesc&, const Layout&) {
   return desc.data.extra.flags != dnnl_memory_extra_flag_none;
 }
 

@@ -31,6 +31,8 @@ std::unique_ptr<graph::Executable> make_resampling(const OwnRequest& request);
 std::unique_ptr<graph::Executable> make_pointwise(const OwnRequest& request);
 /// div of integers and pow of f32: all operands of one type, any layouts.
 std::unique_ptr<graph::Executable> make_binary(const OwnRequest& request);
+/// rnn, backward: f32, an lstm with a projection to more channels than the cell has, any layouts. Slow: a reference.
+std::unique_ptr<graph::Executable> make_projected_lstm(const OwnRequest& request);
 /// shuffle, concat, reshape, transpose, slice, broadcast, pad, reorder.
 std::unique_ptr<graph::Executable> make_moves(const OwnRequest& request);
 

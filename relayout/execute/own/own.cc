@@ -21,6 +21,7 @@ constexpr std::string_view kPrefix = "relayout:";
 struct OwnKernel {
   std::string_view name;
   std::unique_ptr<Executable> (*make)(const OwnRequest&);
+  bool reference = false;
 };
 
 std::optional<OwnKernel> kernel_for(const Node& node) {
@@ -34,6 +35,7 @@ std::optional<OwnKernel> kernel_for(const Node& node) {
     case Kind::pad:
     case Kind::reorder: return OwnKernel{"relayout:reorder", make_moves};
     case Kind::batch_normalization: return OwnKernel{"relayout:batch_normalization", make_batch_normalization};
+    case Kind::rnn: return OwnKernel{"relayout:reference", make_projected_lstm, true};
     case Kind::gather: return OwnKernel{"relayout:gather", make_gather};
     case Kind::resampling: return OwnKernel{"relayout:resampling", make_resampling};
     case Kind::binary: return OwnKernel{"relayout:binary", make_binary};
@@ -71,7 +73,7 @@ std::vector<Implementation> own_implementations(const Graph& graph, const Node& 
   const Layouts layouts = resolved(graph, node, requests);
   if (!kernel->make({graph, node, layouts})) return {};
   const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
-  return {{std::string(kernel->name), {layouts.begin(), middle}, {middle, layouts.end()}}};
+  return {{std::string(kernel->name), {layouts.begin(), middle}, {middle, layouts.end()}, kernel->reference}};
 }
 
 std::unique_ptr<Executable> make_own(const Graph& graph, const Node& node, const Implementation& implementation,

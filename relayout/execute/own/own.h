@@ -4,7 +4,8 @@
 // Nodes that only move elements are run as a few reorders between views: channel shuffle, concat into any layout,
 // slices, reshapes that are not views, broadcast, padding. The others have kernels: gather, resampling at positions
 // that a backend lacks, a reorder that adds a constant, hardsigmoid, erf, sign, powers of tensors, the division of
-// integers, and batch normalization of training, which is fast in every layout. Own kernels work in any layout that
+// integers, batch normalization of training, which is fast in every layout, and the backward pass of an lstm whose
+// projection has more channels than its cell, which is computed as it is defined. Own kernels work in any layout that
 // views and tables of offsets can express, and keep padding zero.
 //
 //     for (Implementation& own : own_implementations(graph, node, requests)) ...

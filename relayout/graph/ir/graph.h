@@ -18,13 +18,14 @@
 //     inner_product        backward_weights   src diff_dst                             diff_weights [diff_bias]
 //     matmul               forward            a b [bias]                               dst
 //     rnn                  forward            src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias]
-//                                                                                      dst_layer [dst_iter]
+//                                             [weights_projection]                     dst_layer [dst_iter]
 //                                                                                      [dst_iter_c]
 //                          backward           the forward's src, its dst, [diff_dst_layer] [diff_dst_iter]
 //                          [diff_dst_iter_c],
-//                                             each list with kNone where absent, to its full length (6, 3, 3)
+//                                             each list with kNone where absent, to its full length (7, 3, 3)
 //                                                                    diff_src_layer [diff_src_iter] [diff_src_iter_c]
 //                                                                    diff_weights_layer diff_weights_iter [diff_bias]
+//                                                                    [diff_weights_projection]
 //     pooling, shuffle,    forward            src                                      dst
 //     resampling           backward_data      diff_dst                                 diff_src
 //     lrn, eltwise         forward            src                                      dst
@@ -46,8 +47,18 @@
 //     others               forward            src                                      dst
 //
 // Dims of weights: convolution O I spatial, or G O/G I/G spatial with groups; deconvolution the same, where O are the
-// channels of its destination; inner_product O I [spatial]; rnn L D I G O (G gates in oneDNN's order), with bias L D G
-// O, states L D N C and src_layer T N C. Means, variances, scales, shifts and biases of other kinds have one dim.
+// channels of its destination; inner_product O I [spatial]; rnn L D I G O, with bias L D G O, states L D N C and
+// src_layer T N C. Means, variances, scales, shifts and biases of other kinds have one dim.
+//
+// The gates of rnn stand in oneDNN's order along G: lstm input, forget, candidate, output; gru and lbr_gru update,
+// reset, output (the candidate); a vanilla cell has one. The bias of lbr_gru has a fourth row, that of the linear part
+// of the output gate. (PyTorch stores input, forget, candidate, output and reset, update, new; ONNX input, output,
+// forget, cell and update, reset, hidden.)
+//
+// weights_projection (L D I O, oneDNN's ldio or ldoi) makes an lstm a projected one. Its cell has I channels, which is
+// the O of weights_layer. The projection multiplies the cell's result into one of O channels, which are those of
+// dst_layer, dst_iter and src_iter, and therefore the I of weights_iter. The cell states src_iter_c and dst_iter_c keep
+// the channels of the cell.
 #pragma once
 
 #include <memory>

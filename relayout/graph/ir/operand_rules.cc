@@ -1,6 +1,8 @@
-// How the specification treats the layout of each operand of a node, and which elementwise operations keep zeros.
+// How the specification treats the layout of each operand of a node: its table itself (operands.h), and the rules that
+// the planner derives from it (ops.h). Also which elementwise operations keep zeros.
 #include <algorithm>
 
+#include "relayout/graph/ir/operands.h"
 #include "relayout/graph/ir/ops.h"
 #include "relayout/graph/ir/ops_families.h"
 
@@ -22,7 +24,41 @@ OperandRule rule_of(const Node& node, std::string_view operand, bool dst) {
   return operand.starts_with("diff_") ? OperandRule::any : OperandRule::actual;
 }
 
+/// The specification's table.
+Asked asked_for(const Node& node, std::string_view operand, bool dst) {
+  if (compute_bound(node.kind)) return Asked::any;
+  const bool moves = node.kind >= Kind::reorder;  // from reorders to barriers
+  if (dst) return moves ? Asked::given : Asked::any;
+  return operand.starts_with("diff_") ? Asked::any : Asked::actual;
+}
+
 }  // namespace
+
+std::string_view name(Asked asked) {
+  switch (asked) {
+    case Asked::any: return "any";
+    case Asked::actual: return "actual";
+    case Asked::given: break;
+  }
+  return "given";
+}
+
+std::vector<Operand> operands(const Node& node) {
+  const Signature words = signature(node.kind, node.pass);
+  std::vector<Operand> out;
+  const auto append = [&](std::string_view list, const std::vector<TensorId>& ids, bool dst) {
+    const std::vector<OperandName> names = operand_names(list);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] == kNone) continue;
+      std::string_view operand = names[std::min(i, names.size() - 1)].name;
+      if (operand.ends_with("...")) operand.remove_suffix(3);
+      out.push_back({operand, ids[i], !dst, static_cast<int>(i), asked_for(node, operand, dst)});
+    }
+  };
+  append(words.src, node.src, false);
+  append(words.dst, node.dst, true);
+  return out;
+}
 
 std::vector<OperandRule> operand_rules(const Graph& graph, const Node& node) {
   const Signature words = signature(node.kind, node.pass);

@@ -132,17 +132,20 @@ void rnn(Training& t) {
   const RnnCell cell = t.coin() ? RnnCell::lstm : RnnCell::gru;
   const int64_t gates = cell == RnnCell::lstm ? 4 : 3, times = t.extent(), n = t.extent(), in = t.extent();
   const int64_t out = t.extent(), directions = t.extent(2);
+  const bool lstm = cell == RnnCell::lstm, projected = lstm && t.coin();
+  const int64_t given = projected ? t.extent() : out;
   const RnnAttributes a{
       .cell = cell, .direction = directions == 2 ? RnnDirection::bidirectional_concat : RnnDirection::left_to_right};
   const TensorId x = t.input({times, n, in}), w = t.input({1, directions, in, gates, out});
-  const TensorId u = t.input({1, directions, out, gates, out}), b = t.maybe({1, directions, gates, out});
-  const Dims state{1, directions, n, out};
-  const bool states = t.coin(), lstm = cell == RnnCell::lstm;
-  const TensorId h = states ? t.input(state) : kNone, c = states && lstm ? t.input(state) : kNone;
-  auto y = t.forward(Kind::rnn, a, {x, h, c, w, u, b}, states ? 2 + (lstm ? 1 : 0) : 1);
+  const TensorId u = t.input({1, directions, given, gates, out}), b = t.maybe({1, directions, gates, out});
+  const bool states = t.coin();
+  const TensorId p = projected ? t.input({1, directions, out, given}) : kNone;
+  const TensorId h = states ? t.input({1, directions, n, given}) : kNone;
+  const TensorId c = states && lstm ? t.input({1, directions, n, out}) : kNone;
+  auto y = t.forward(Kind::rnn, a, {x, h, c, w, u, b, p}, states ? 2 + (lstm ? 1 : 0) : 1);
   y.resize(3, kNone);
-  t.expect_backward(Pass::backward, {x, h, c, w, u, b, y[0], y[1], y[2], t.like(y[0]), t.like(y[1]), t.like(y[2])},
-                    {x, h, c, w, u, b});
+  t.expect_backward(Pass::backward, {x, h, c, w, u, b, p, y[0], y[1], y[2], t.like(y[0]), t.like(y[1]), t.like(y[2])},
+                    {x, h, c, w, u, b, p});
 }
 
 TEST(OpsBackward, GradientsMirrorTheirForwardOperands) {
@@ -175,7 +178,7 @@ TEST(OpsBackward, AGradientOfAnAbsentOperandIsRefusedAsASource) {
   Node node{.kind = Kind::rnn,
             .pass = Pass::backward,
             .attributes = a,
-            .src = {x, kNone, kNone, w, u, kNone, y, kNone, kNone, y, state},
+            .src = {x, kNone, kNone, w, u, kNone, kNone, y, kNone, kNone, y, state},
             .hint = 0};
   EXPECT_EQ(error_of([&] { t.graph.add(node, 5); }).field(), "diff_dst_iter");
 }

@@ -158,6 +158,25 @@ TEST(OpsErrors, Normalizations) {
   });
 }
 
+TEST(OpsErrors, ProjectedLstm) {
+  const RnnAttributes lstm, tanh{.cell = RnnCell::vanilla_tanh};
+  const std::optional<Dims> x{{7, 2, 5}}, w{{1, 1, 5, 4, 3}}, u{{1, 1, 2, 4, 3}}, p{{1, 1, 3, 2}};
+  const auto refused = [&](const std::vector<std::optional<Dims>>& src, const std::string& field) {
+    return Refused{inputs(src), Kind::rnn, lstm, field};
+  };
+  const std::optional<Dims> two_layers{{2, 1, 5, 4, 3}};
+  expect_refused({
+      refused({x, kAbsent, kAbsent, w, u, kAbsent, {{1, 3, 2}}}, "weights_projection"),
+      refused({x, kAbsent, kAbsent, w, u, kAbsent, {{1, 1, 4, 2}}}, "weights_projection"),
+      refused({x, kAbsent, kAbsent, w, {{1, 1, 3, 4, 3}}, kAbsent, p}, "weights_iter"),
+      refused({x, {{1, 1, 2, 3}}, kAbsent, w, u, kAbsent, p}, "src_iter"),
+      refused({x, {{1, 1, 2, 2}}, {{1, 1, 2, 2}}, w, u, kAbsent, p}, "src_iter_c"),
+      refused({x, kAbsent, kAbsent, two_layers, {{2, 1, 2, 4, 3}}, kAbsent, {{2, 1, 3, 2}}}, "src_layer"),
+      {inputs({x, kAbsent, kAbsent, {{1, 1, 5, 1, 3}}, {{1, 1, 2, 1, 3}}, kAbsent, p}), Kind::rnn, tanh,
+       "weights_projection"},
+  });
+}
+
 TEST(OpsErrors, Rnn) {
   const RnnAttributes tanh{.cell = RnnCell::vanilla_tanh};
   const std::optional<Dims> x{{7, 2, 5}}, w{{1, 1, 5, 1, 3}}, u{{1, 1, 3, 1, 3}}, state{{1, 1, 2, 3}};

@@ -6,8 +6,9 @@
 #include <limits>
 #include <random>
 
-#include "tests/support/ops_cases.h"
+#include "relayout/graph/ir/operands.h"
 #include "relayout/graph/reference/reference.h"
+#include "tests/support/ops_cases.h"
 #include "tests/support/testing.h"
 
 namespace relayout::graph {
@@ -87,6 +88,26 @@ TEST(Ops, Normalizations) {
   EXPECT_EQ(shapes(inputs({{{2, 3, 4}}}), Kind::layer_normalization, a), (Shapes{{2, 3, 4}}));
   EXPECT_EQ(shapes(inputs({{{2, 3, 4, 5}}}), Kind::lrn, LrnAttributes{}), (Shapes{{2, 3, 4, 5}}));
   EXPECT_EQ(shapes(inputs({{{2, 3}}}), Kind::softmax, SoftmaxAttributes{.axis = -1}), (Shapes{{2, 3}}));
+}
+
+TEST(Ops, ProjectedLstm) {
+  // The cell has 3 channels, and its results 4: those of the destination, the hidden state and the weights of the
+  // state.
+  const RnnAttributes both{.cell = RnnCell::lstm, .direction = RnnDirection::bidirectional_concat};
+  EXPECT_EQ(shapes(inputs({{{7, 2, 5}},
+                           {{1, 2, 2, 4}},
+                           {{1, 2, 2, 3}},
+                           {{1, 2, 5, 4, 3}},
+                           {{1, 2, 4, 4, 3}},
+                           {{1, 2, 4, 3}},
+                           {{1, 2, 3, 4}}}),
+                   Kind::rnn, both, 3),
+            (Shapes{{7, 2, 8}, {1, 2, 2, 4}, {1, 2, 2, 3}}));
+  // Two layers: each takes the 4 channels that the one before gives.
+  EXPECT_EQ(
+      shapes(inputs({{{7, 2, 4}}, kAbsent, kAbsent, {{2, 1, 4, 4, 3}}, {{2, 1, 4, 4, 3}}, kAbsent, {{2, 1, 3, 4}}}),
+             Kind::rnn, RnnAttributes{}, 3),
+      (Shapes{{7, 2, 4}, {2, 1, 2, 4}, {2, 1, 2, 3}}));
 }
 
 TEST(Ops, Rnn) {
@@ -206,6 +227,41 @@ TEST(Ops, RulesOfLayouts) {  // y: any, a: actual, f: follows, p: plain
   c.graph.pass = Pass::forward_training;
   c.graph.eltwise(c.src[0], {});
   EXPECT_EQ(rules_of(c, Kind::eltwise, EltwiseAttributes{}, Pass::backward_data, 1, 0), "ayf");
+}
+
+/// "src:any weights:any dst:any" of the node that these make.
+std::string asked_of(Case c, Kind kind, NodeAttributes attributes, Pass pass = Pass::forward_inference, int dsts = 0,
+                     NodeId hint = kNone) {
+  c.graph.add({.kind = kind, .pass = pass, .attributes = std::move(attributes), .src = c.src, .hint = hint}, dsts);
+  std::string out;
+  for (const Operand& operand : operands(c.graph.nodes.back())) {
+    out += (out.empty() ? "" : " ") + std::string(operand.name) + ":" + std::string(name(operand.asked));
+  }
+  return out;
+}
+
+TEST(Ops, WhatTheSpecificationsTableAsksFor) {
+  EXPECT_EQ(asked_of(inputs({{{1, 4, 8}}, {{6, 4, 3}}, {{6}}}), Kind::convolution, ConvolutionAttributes{}),
+            "src:any weights:any bias:any dst:any");
+  EXPECT_EQ(asked_of(inputs({{{3, 4}}, {{4, 5}}}), Kind::matmul, MatmulAttributes{}), "a:any b:any dst:any");
+  EXPECT_EQ(asked_of(inputs({{{1, 4, 8}}}), Kind::pooling, PoolingAttributes{}), "src:actual dst:any");
+  EXPECT_EQ(asked_of(inputs({{{1, 4}}, kAbsent, kAbsent, {{4}}, {{4}}}), Kind::batch_normalization,
+                     NormalizationAttributes{}),
+            "src:actual mean:actual variance:actual dst:any");
+  EXPECT_EQ(asked_of(inputs({{{1, 4}}, {{1, 4}}}), Kind::concat, ConcatAttributes{}), "src:actual src:actual dst:any");
+  EXPECT_EQ(asked_of(inputs({{{1, 4}}}), Kind::reorder, ReorderAttributes{}), "src:actual dst:given");
+  // Backward: gradients by `any`, and data as it is, but of compute-bound kinds all by `any`.
+  Case c = inputs({{{1, 4}}, {{1, 4}}});
+  c.graph.pass = Pass::forward_training;
+  c.graph.eltwise(c.src[0], {});
+  EXPECT_EQ(asked_of(c, Kind::eltwise, EltwiseAttributes{}, Pass::backward_data, 1, 0),
+            "src:actual diff_dst:any diff_src:any");
+  Case product = inputs({{{2, 4}}, {{3, 4}}});
+  product.graph.pass = Pass::forward_training;
+  const TensorId dst = product.graph.inner_product(product.src[0], product.src[1]);
+  product.src = {product.src[0], dst};
+  EXPECT_EQ(asked_of(product, Kind::inner_product, InnerProductAttributes{}, Pass::backward_weights, 1, 0),
+            "src:any diff_dst:any diff_weights:any");
 }
 
 TEST(Ops, ZeroStaysZeroWhereTheReferenceSaysSo) {

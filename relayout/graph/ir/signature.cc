@@ -21,13 +21,15 @@ Signature weighted_signature(Pass pass) {
 /// Backward, recurrent layers read all operands of the forward node.
 Signature rnn_signature(Pass pass) {
   if (is_forward(pass)) {
-    return {"src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias]", "dst_layer [dst_iter] [dst_iter_c]"};
+    return {"src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias] [weights_projection]",
+            "dst_layer [dst_iter] [dst_iter_c]"};
   }
   if (pass == Pass::backward) {
     return {
-        "src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias] dst_layer [dst_iter] "
-        "[dst_iter_c] [diff_dst_layer] [diff_dst_iter] [diff_dst_iter_c]",
-        "diff_src_layer [diff_src_iter] [diff_src_iter_c] diff_weights_layer diff_weights_iter [diff_bias]"};
+        "src_layer [src_iter] [src_iter_c] weights_layer weights_iter [bias] [weights_projection] dst_layer "
+        "[dst_iter] [dst_iter_c] [diff_dst_layer] [diff_dst_iter] [diff_dst_iter_c]",
+        "diff_src_layer [diff_src_iter] [diff_src_iter_c] diff_weights_layer diff_weights_iter [diff_bias] "
+        "[diff_weights_projection]"};
   }
   return {};
 }

@@ -163,6 +163,7 @@ class Randomizer {
     if (layer != nullptr) fill_around_zero(node, 3, 1 / (square * channels(*layer)));
     if (iteration != nullptr) fill_around_zero(node, 4, 1 / channels(*iteration));
     fill_around_zero(node, 5, 0.01);
+    if (const Tensor* projection = constant(node, 6)) fill_around_zero(node, 6, 1 / channels(*projection));
   }
 
   /// Constants of a binary node: factors near 1 and small addends, as a scale or a bias that is an operation of its

@@ -169,7 +169,11 @@ class Builder {
 
 }  // namespace
 
-Gradients append_backward(Graph& graph, std::span<const TensorId> wrt) { return Builder(graph, wrt).run(wrt); }
+Gradients append_backward(Graph& graph, std::span<const TensorId> wrt) {
+  // A copy, because the graph's own list of inputs may be given, which grows while gradients are added.
+  const std::vector<TensorId> tensors(wrt.begin(), wrt.end());
+  return Builder(graph, tensors).run(tensors);
+}
 
 Gradients append_training(Graph& graph) {
   prune(graph);

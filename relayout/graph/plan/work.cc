@@ -110,7 +110,8 @@ double product(const Graph& graph, const Node& node) {
 double recurrent(const Graph& graph, const Node& node) {
   const Dims& src = graph.tensor(node.src[0]).dims;  // T N C
   const double steps = static_cast<double>(src[0]) * static_cast<double>(src[1]);
-  const double once = 2 * steps * (elements(graph, node.src[3]) + elements(graph, node.src[4]));
+  const double projection = node.src.size() > 6 && node.src[6] != kNone ? elements(graph, node.src[6]) : 0;
+  const double once = 2 * steps * (elements(graph, node.src[3]) + elements(graph, node.src[4]) + projection);
   // A backward pass takes one product for the gradient of the data and one for the gradient of the weights.
   return node.forward() ? once : 2 * once;
 }

@@ -123,6 +123,32 @@ TEST(Reference, LstmGates) {
   expect_near(out[2], {cell});
 }
 
+TEST(Reference, ProjectedLstmByHand) {
+  // Two steps of a cell with one channel, projected to two: only the projection is read by the gates of the next step.
+  Nodes nodes;
+  const TensorId x = nodes.given({2, 1, 1}, {0.5, -0.25}), h = nodes.given({1, 1, 1, 2}, {0.3, -0.6}),
+                 c = nodes.given({1, 1, 1, 1}, {0.7}), w = nodes.given({1, 1, 1, 4, 1}, {0.1, -0.2, 0.3, 0.4}),
+                 u = nodes.given({1, 1, 2, 4, 1}, {0.5, 0.6, -0.7, 0.8, -0.9, 1.0, 1.1, -1.2}),
+                 b = nodes.given({1, 1, 4, 1}, {0.01, 0.02, 0.03, 0.04}), p = nodes.given({1, 1, 1, 2}, {2, -0.5});
+  const auto out = nodes.run(Kind::rnn, RnnAttributes{RnnCell::lstm}, {x, h, c, w, u, b, p},
+                             {{2, 1, 2}, {1, 1, 1, 2}, {1, 1, 1, 1}});
+  double cell = 0.7, first = 0.3, second = -0.6;
+  Values results;
+  for (const double in : {0.5, -0.25}) {
+    const double input = sigmoid(0.1 * in + 0.5 * first - 0.9 * second + 0.01);
+    const double forget = sigmoid(-0.2 * in + 0.6 * first + 1.0 * second + 0.02);
+    const double candidate = std::tanh(0.3 * in - 0.7 * first + 1.1 * second + 0.03);
+    const double output = sigmoid(0.4 * in + 0.8 * first - 1.2 * second + 0.04);
+    cell = forget * cell + input * candidate;
+    first = 2 * output * std::tanh(cell);
+    second = -0.5 * output * std::tanh(cell);
+    results.insert(results.end(), {first, second});
+  }
+  expect_near(out[0], results);
+  expect_near(out[1], {first, second});
+  expect_near(out[2], {cell});
+}
+
 TEST(Reference, GruGates) {
   // Gates u, r, o; recurrent weights 0, 0, 2 tell the two cells apart.
   const std::pair<Dims, Values> x{{1, 1, 1}, {0.5}}, h{{1, 1, 1, 1}, {0.3}}, w{{1, 1, 1, 3, 1}, {1, -1, 0.5}},

@@ -287,26 +287,32 @@ TEST_F(ReferenceGradient, Softmax) {
 }
 
 TEST_F(ReferenceGradient, EveryRnnCellAndDirection) {
-  for (int i = 0; i < 6 * 4 * 4; ++i) {
-    const RnnAttributes a{static_cast<RnnCell>(i % 6), static_cast<RnnDirection>(i / 6 % 4)};
-    const bool lstm = a.cell == RnnCell::lstm, all = i / 24 != 3;
-    const int64_t d = a.direction >= RnnDirection::bidirectional_concat ? 2 : 1, layers = 1 + i / 24 % 2;
+  for (int i = 0; i < 7 * 4 * 4; ++i) {
+    const bool projected = i >= 6 * 4 * 4;  // after all cells without a projection
+    const RnnAttributes a{projected ? RnnCell::lstm : static_cast<RnnCell>(i % 6),
+                          static_cast<RnnDirection>(projected ? i % 4 : i / 6 % 4)};
+    const bool lstm = a.cell == RnnCell::lstm, all = projected ? i % 3 != 0 : i / 24 != 3;
+    const int64_t d = a.direction >= RnnDirection::bidirectional_concat ? 2 : 1,
+                  layers = 1 + (projected ? i / 4 : i / 24) % 2;
     const int64_t gates = lstm ? 4 : a.cell >= RnnCell::gru ? 3 : 1, n = pick(1, 2), o = pick(1, 3), time = pick(1, 3);
-    const Dims src{time, n, layers > 1 ? o : pick(1, 3)}, state{layers, d, n, o};
-    const Dims dst{time, n, a.direction == RnnDirection::bidirectional_concat ? 2 * o : o};
-    const Dims weights_layer{layers, d, src[2], gates, o}, weights_iter{layers, d, o, gates, o};
+    const int64_t given = projected ? pick(1, 4) : o;  // channels of the results
+    const Dims src{time, n, layers > 1 ? given : pick(1, 3)}, state{layers, d, n, given}, cell_state{layers, d, n, o};
+    const Dims dst{time, n, a.direction == RnnDirection::bidirectional_concat ? 2 * given : given};
+    const Dims weights_layer{layers, d, src[2], gates, o}, weights_iter{layers, d, given, gates, o};
+    const Dims projection{layers, d, o, given};
     const Dims bias{layers, d, a.cell == RnnCell::lbr_gru ? 4 : gates, o};
     Nodes nodes;
     const TensorId x = nodes.random(src, rng_), h = all ? nodes.random(state, rng_) : kNone,
-                   c = all && lstm ? nodes.random(state, rng_) : kNone, w = nodes.random(weights_layer, rng_),
-                   u = nodes.random(weights_iter, rng_), b = all ? nodes.random(bias, rng_) : kNone;
+                   c = all && lstm ? nodes.random(cell_state, rng_) : kNone, w = nodes.random(weights_layer, rng_),
+                   u = nodes.random(weights_iter, rng_), b = all ? nodes.random(bias, rng_) : kNone,
+                   p = projected ? nodes.random(projection, rng_) : kNone;
     const TensorId dd = nodes.random(dst, rng_), dh = all ? nodes.random(state, rng_) : kNone,
-                   dc = all && lstm ? nodes.random(state, rng_) : kNone;
-    const Node forward = nodes.node(Kind::rnn, a, {x, h, c, w, u, b}, {dst, state, state});
-    Node backward =
-        nodes.node(Kind::rnn, a, forward.src, {src, state, state, weights_layer, weights_iter, bias}, Pass::backward);
+                   dc = all && lstm ? nodes.random(cell_state, rng_) : kNone;
+    const Node forward = nodes.node(Kind::rnn, a, {x, h, c, w, u, b, p}, {dst, state, cell_state});
+    Node backward = nodes.node(Kind::rnn, a, forward.src,
+                               {src, state, cell_state, weights_layer, weights_iter, bias, projection}, Pass::backward);
     for (TensorId t : {forward.dst[0], forward.dst[1], forward.dst[2], dd, dh, dc}) backward.src.push_back(t);
-    for (std::size_t k = 0; k < 6; ++k) {
+    for (std::size_t k = 0; k < 7; ++k) {
       if (forward.src[k] == kNone) backward.dst[k] = kNone;
     }
     check(nodes, forward, {dd, dh, dc}, {{backward, forward.src}});

@@ -1,4 +1,5 @@
-// The reference of RNN: vanilla, LSTM, GRU and linear-before-reset GRU cells, forward, and backward through time.
+// The reference of RNN: vanilla, LSTM, projected LSTM, GRU and linear-before-reset GRU cells, forward, and backward
+// through time.
 // Formulas and order of gates: oneDNN 2.6, "RNN".
 //
 // Each direction is a stack of layers of its own: layer l reads the result of layer l - 1 of the same direction, and
@@ -14,15 +15,19 @@ namespace {
 
 /// Numbers of the operands. The backward pass reads the sources of the forward pass under the same numbers, and writes
 /// the gradients of all of them.
-enum Operand : std::size_t { kLayer = 0, kIter, kIterC, kWeightsLayer, kWeightsIter, kBias };
-constexpr std::size_t kDiffDst = 9;
+enum Operand : std::size_t { kLayer = 0, kIter, kIterC, kWeightsLayer, kWeightsIter, kBias, kProjection };
+constexpr std::size_t kDiffDst = 10;
 
 struct Shape {
   RnnCell cell;
-  int64_t time, batch, in, out, layers, directions, gates, bias_gates;
+  /// `out` are the channels of the cell, and `given` those of the hidden state and of the results: as many, or those of
+  /// the projection.
+  int64_t time, batch, in, out, layers, directions, gates, bias_gates, given;
 
   int64_t columns() const { return gates * out; }
+  /// Elements of a cell state, and of a hidden state.
   int64_t state() const { return batch * out; }
+  int64_t hidden() const { return batch * given; }
 };
 
 /// The values of one cell at one time, as far as the backward pass needs them.
@@ -30,14 +35,15 @@ struct Step {
   Values x, h_before, c_before, h, c;
   Values gates;   // after activation
   Values linear;  // lbr_gru: the part that the reset gate multiplies
+  Values wide;    // of a projected LSTM, what is projected to h
 };
 
 /// Weights of one layer and direction.
 struct Weights {
-  const double *layer, *iter, *bias;
+  const double *layer, *iter, *bias, *projection;
 };
 struct DiffWeights {
-  double *layer, *iter, *bias;
+  double *layer, *iter, *bias, *projection;
 };
 
 double sigmoid(double s) { return 1 / (1 + std::exp(-s)); }
@@ -108,6 +114,13 @@ void activate_lstm(const Shape& s, Step& step) {
   });
 }
 
+/// Replaces the result of an LSTM by its projection.
+void project(const Shape& s, const Weights& w, Step& step) {
+  step.wide = std::move(step.h);
+  step.h = zeros(s.hidden());
+  add_product(s.batch, s.out, s.given, 0, s.given, step.wide.data(), w.projection, step.h.data());
+}
+
 /// Finishes the step of a GRU. In step.gates, the update and reset gates lack only their activation, and gate 2 lacks
 /// the part that comes from the state as well.
 void activate_gru(const Shape& s, const Weights& w, Step& step) {
@@ -144,18 +157,20 @@ Step run_cell(const Shape& s, const Weights& w, Values x, Values h_before, Value
             zeros(s.state()),
             zeros(s.state()),
             zeros(s.batch * s.columns()),
+            {},
             {}};
   for (int64_t i = 0; w.bias && i < s.batch * s.columns(); ++i) {
     step.gates[static_cast<std::size_t>(i)] = w.bias[i % s.columns()];
   }
   const bool gru = s.cell == RnnCell::gru || s.cell == RnnCell::lbr_gru;
   add_product(s.batch, in, s.columns(), 0, s.columns(), step.x.data(), w.layer, step.gates.data());
-  add_product(s.batch, s.out, s.columns(), 0, gru ? 2 * s.out : s.columns(), step.h_before.data(), w.iter,
+  add_product(s.batch, s.given, s.columns(), 0, gru ? 2 * s.out : s.columns(), step.h_before.data(), w.iter,
               step.gates.data());
   if (gru) {
     activate_gru(s, w, step);
   } else if (s.cell == RnnCell::lstm) {
     activate_lstm(s, step);
+    if (w.projection) project(s, w, step);
   } else {
     activate_vanilla(s, step);
   }
@@ -237,9 +252,14 @@ DiffGates diff_gru(const Shape& s, const Weights& w, const Step& step, const Val
 
 DiffState run_cell_backward(const Shape& s, const Weights& w, const Step& step, const Values& diff_h,
                             const Values& diff_c, const DiffWeights& dw) {
-  DiffState before{Values(step.x.size(), 0), zeros(s.state()), zeros(s.state())};
+  DiffState before{Values(step.x.size(), 0), zeros(s.hidden()), zeros(s.state())};
   DiffGates gates;
-  if (s.cell == RnnCell::lstm) {
+  if (w.projection) {
+    Values diff_wide = zeros(s.state());
+    add_product_backward(s.batch, s.out, s.given, 0, s.given, step.wide.data(), w.projection, diff_h.data(),
+                         diff_wide.data(), dw.projection);
+    gates = diff_lstm(s, step, diff_wide, diff_c, before);
+  } else if (s.cell == RnnCell::lstm) {
     gates = diff_lstm(s, step, diff_h, diff_c, before);
   } else if (s.cell == RnnCell::gru || s.cell == RnnCell::lbr_gru) {
     gates = diff_gru(s, w, step, diff_h, before, dw);
@@ -249,7 +269,7 @@ DiffState run_cell_backward(const Shape& s, const Weights& w, const Step& step, 
   const int64_t in = static_cast<int64_t>(step.x.size()) / s.batch;
   add_product_backward(s.batch, in, s.columns(), 0, s.columns(), step.x.data(), w.layer, gates.layer.data(),
                        before.x.data(), dw.layer);
-  add_product_backward(s.batch, s.out, s.columns(), 0, s.columns(), step.h_before.data(), w.iter, gates.iter.data(),
+  add_product_backward(s.batch, s.given, s.columns(), 0, s.columns(), step.h_before.data(), w.iter, gates.iter.data(),
                        before.h.data(), dw.iter);
   for (int64_t i = 0; dw.bias && i < s.batch * s.columns(); ++i) {
     dw.bias[i % s.columns()] += gates.layer[static_cast<std::size_t>(i)];
@@ -266,19 +286,21 @@ int64_t time_of(const Evaluation& e, const Shape& s, int64_t direction, int64_t 
 Shape shape_of(const Evaluation& e) {
   const Dims &x = e.src_dims(kLayer), &w = e.src_dims(kWeightsLayer);
   const RnnCell cell = e.node.as<RnnAttributes>().cell;
-  return {cell, x[0], x[1], x[2], w[4], w[0], w[1], w[3], cell == RnnCell::lbr_gru ? w[3] + 1 : w[3]};
+  const int64_t given = e.in(kProjection) ? e.src_dims(kProjection)[3] : w[4];
+  return {cell, x[0], x[1], x[2], w[4], w[0], w[1], w[3], cell == RnnCell::lbr_gru ? w[3] + 1 : w[3], given};
 }
 
 /// The part of the weights (or of their gradients) that belongs to layer l and direction d.
 template <typename W, typename T>
-W part(const Shape& s, T* layer, T* iter, T* bias, int64_t l, int64_t d) {
+W part(const Shape& s, T* layer, T* iter, T* bias, T* projection, int64_t l, int64_t d) {
   const int64_t i = l * s.directions + d;
-  return {layer ? layer + i * s.in * s.columns() : nullptr, iter ? iter + i * s.out * s.columns() : nullptr,
-          bias ? bias + i * s.bias_gates * s.out : nullptr};
+  const auto at = [&](T* all, int64_t size) { return all ? all + i * size : nullptr; };
+  return {at(layer, s.in * s.columns()), at(iter, s.given * s.columns()), at(bias, s.bias_gates * s.out),
+          at(projection, s.out * s.given)};
 }
 
 Weights weights_of(const Evaluation& e, const Shape& s, int64_t l, int64_t d) {
-  return part<Weights>(s, e.in(kWeightsLayer), e.in(kWeightsIter), e.in(kBias), l, d);
+  return part<Weights>(s, e.in(kWeightsLayer), e.in(kWeightsIter), e.in(kBias), e.in(kProjection), l, d);
 }
 
 Values copied(const double* from, int64_t offset, int64_t size) {
@@ -289,8 +311,8 @@ Values copied(const double* from, int64_t offset, int64_t size) {
 std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, int64_t d) {
   std::vector<std::vector<Step>> out;
   for (int64_t l = 0; l < s.layers; ++l) {
-    const int64_t at = (l * s.directions + d) * s.state();
-    Values h = copied(e.in(kIter), at, s.state()), c = copied(e.in(kIterC), at, s.state());
+    const int64_t part = l * s.directions + d, at = part * s.hidden(), at_c = part * s.state();
+    Values h = copied(e.in(kIter), at, s.hidden()), c = copied(e.in(kIterC), at_c, s.state());
     std::vector<Step> steps(static_cast<std::size_t>(s.time));
     for (int64_t i = 0; i < s.time; ++i) {
       const int64_t t = time_of(e, s, d, i);
@@ -302,7 +324,7 @@ std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, in
     }
     if (e.node.forward()) {
       if (e.has_dst(1)) std::copy(h.begin(), h.end(), e.out(1) + at);
-      if (e.has_dst(2)) std::copy(c.begin(), c.end(), e.out(2) + at);
+      if (e.has_dst(2)) std::copy(c.begin(), c.end(), e.out(2) + at_c);
     }
     out.push_back(std::move(steps));
   }
@@ -312,22 +334,24 @@ std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, in
 /// The offset in dst_layer of the result of direction d for batch element n at time t.
 int64_t joined(const Evaluation& e, const Shape& s, int64_t t, int64_t n, int64_t d) {
   const bool concat = e.node.as<RnnAttributes>().direction == RnnDirection::bidirectional_concat;
-  return (t * s.batch + n) * s.out * (concat ? 2 : 1) + (concat ? d * s.out : 0);
+  return (t * s.batch + n) * s.given * (concat ? 2 : 1) + (concat ? d * s.given : 0);
 }
 
 void run_stack_backward(const Evaluation& e, const Shape& s, int64_t d) {
   const std::vector<std::vector<Step>> steps = run_stack(e, s, d);
   std::vector<Values> diff(static_cast<std::size_t>(s.time),
-                           zeros(s.state()));  // for each time, the gradient of the layer's result
+                           zeros(s.hidden()));  // for each time, the gradient of the layer's result
   for (int64_t t = 0; e.in(kDiffDst) && t < s.time; ++t) {
     for (int64_t n = 0; n < s.batch; ++n) {
-      std::copy_n(e.in(kDiffDst) + joined(e, s, t, n, d), s.out, diff[static_cast<std::size_t>(t)].data() + n * s.out);
+      std::copy_n(e.in(kDiffDst) + joined(e, s, t, n, d), s.given,
+                  diff[static_cast<std::size_t>(t)].data() + n * s.given);
     }
   }
   for (int64_t l = s.layers - 1; l >= 0; --l) {
-    const int64_t at = (l * s.directions + d) * s.state();
-    Values h = copied(e.in(kDiffDst + 1), at, s.state()), c = copied(e.in(kDiffDst + 2), at, s.state());
-    const auto dw = part<DiffWeights>(s, e.out(kWeightsLayer), e.out(kWeightsIter), e.out(kBias), l, d);
+    const int64_t at = (l * s.directions + d) * s.hidden(), at_c = (l * s.directions + d) * s.state();
+    Values h = copied(e.in(kDiffDst + 1), at, s.hidden()), c = copied(e.in(kDiffDst + 2), at_c, s.state());
+    const auto dw =
+        part<DiffWeights>(s, e.out(kWeightsLayer), e.out(kWeightsIter), e.out(kBias), e.out(kProjection), l, d);
     for (int64_t i = s.time - 1; i >= 0; --i) {
       const auto t = static_cast<std::size_t>(time_of(e, s, d, i));
       for (std::size_t j = 0; j < h.size(); ++j) h[j] += diff[t][j];
@@ -338,7 +362,7 @@ void run_stack_backward(const Evaluation& e, const Shape& s, int64_t d) {
       diff[t] = std::move(before.x);
     }
     if (e.has_dst(kIter)) std::copy(h.begin(), h.end(), e.out(kIter) + at);
-    if (e.has_dst(kIterC)) std::copy(c.begin(), c.end(), e.out(kIterC) + at);
+    if (e.has_dst(kIterC)) std::copy(c.begin(), c.end(), e.out(kIterC) + at_c);
   }
   for (int64_t t = 0; e.has_dst(kLayer) && t < s.time; ++t) {
     const Values& from = diff[static_cast<std::size_t>(t)];
@@ -360,8 +384,8 @@ void rnn(const Evaluation& e) {
     for (int64_t t = 0; e.has_dst(0) && t < s.time; ++t) {
       const Values& h = steps.back()[static_cast<std::size_t>(t)].h;
       for (int64_t n = 0; n < s.batch; ++n) {
-        for (int64_t o = 0; o < s.out; ++o) {
-          e.out(0)[joined(e, s, t, n, d) + o] += h[static_cast<std::size_t>(n * s.out + o)];
+        for (int64_t o = 0; o < s.given; ++o) {
+          e.out(0)[joined(e, s, t, n, d) + o] += h[static_cast<std::size_t>(n * s.given + o)];
         }
       }
     }
