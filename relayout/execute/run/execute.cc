@@ -29,6 +29,9 @@ struct Step {
   graph::Executable* executable = nullptr;
   std::vector<CopyId> src, dst;
   std::optional<Plan> reorder;
+  /// Of a reorder into an opaque format, which the backend makes: a node that reads it, and as which source.
+  NodeId reader = kNone;
+  std::size_t operand = 0;
 };
 
 /// The reorder between a caller's tensor and a copy, kept for the next run with the same descriptor.
@@ -66,7 +69,7 @@ struct Model::Impl {
         base(plan.copies.size()),
         external(plan.copies.size()) {
     make_steps(backend);
-    load_constants();
+    load_constants(backend);
     place_buffers();
   }
 
@@ -88,8 +91,20 @@ struct Model::Impl {
   Step reorder_step(CopyId id) const {
     const Copy& c = copy(id);
     Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
+    if (c.opaque) return opaque_step(id, std::move(step));
     step.reorder = cpu::make_plan(desc(c.from), desc(id));
     step.implementation = step.reorder->kernel();
+    return step;
+  }
+
+  Step opaque_step(CopyId id, Step step) const {
+    for (std::size_t n = 0; n < plan.nodes.size() && step.reader == kNone; ++n) {
+      const auto found = std::ranges::find(plan.nodes[n].src, id);
+      if (found == plan.nodes[n].src.end()) continue;
+      step.reader = static_cast<NodeId>(n);
+      step.operand = static_cast<std::size_t>(found - plan.nodes[n].src.begin());
+    }
+    step.implementation = copy(id).opaque->name;
     return step;
   }
 
@@ -119,7 +134,7 @@ struct Model::Impl {
   }
 
   /// Memory of reordered constants; row-major ones are read where the graph keeps them.
-  void load_constants() {
+  void load_constants(const graph::Backend& backend) {
     for (std::size_t i = 0; i < plan.copies.size(); ++i) {
       const auto id = static_cast<CopyId>(i);
       const Copy& c = plan.copies[i];
@@ -128,11 +143,19 @@ struct Model::Impl {
       if (c.from == kNone) {
         base[i] = const_cast<std::byte*>(tensor.data->data());  // never a destination
       } else {
-        base[i] = constants.emplace_back(allocate(desc(id).span_bytes())).get();
-        memory.constants += desc(id).span_bytes();
+        const int64_t bytes = c.opaque ? c.opaque->bytes : desc(id).span_bytes();
+        base[i] = constants.emplace_back(allocate(bytes)).get();
+        memory.constants += bytes;
       }
     }
-    for (const Step& step : load_steps) run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
+    for (const Step& step : load_steps) {
+      if (step.reorder) {
+        run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
+      } else if (step.reader != kNone) {
+        backend.reorder_into(graph, step.reader, graph::implementation_of(plan, step.reader), step.operand,
+                             data(step.src[0]), data(step.dst[0]));
+      }
+    }
     for (const auto& executable : executables) {
       if (executable) memory.scratch += executable->scratch_bytes();
     }
