@@ -254,7 +254,7 @@ double CandidateFinder::reorder_cost(TensorId tensor, int from, int to) {
   check_stop();
   if (layouts_.opaque(from) || layouts_.opaque(to)) {
     // The backend reorders constants from row-major; nothing else is known of an opaque format.
-    const bool packs = layouts_.opaque(to) && from == families(layouts_.layout(from).dims())[0];
+    const bool packs = layouts_.opaque(to) && from == families(graph_.tensor(tensor).dims)[0];
     return at->second = packs ? (1 + kMoveMargin) *
                                     costs_.opaque_reorder(setting, {layouts_.layout(from), dtype}, *layouts_.opaque(to))
                               : kImpossible;
