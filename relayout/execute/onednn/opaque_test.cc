@@ -70,9 +70,9 @@ class OpaqueFormats : public Optimize {
                                               .memory_bytes_per_us = 10000,
                                               .call_us = 1},
                                              *backend_);
-    const graph::OptimalPlan best = optimize(graph, *backend_, *costs, {.runs = 100});
+    const graph::OptimalPlan best = optimize(graph, *backend_, *costs);
     EXPECT_TRUE(best.optimal);
-    EXPECT_NEAR(predict(graph, best.plan, *costs, 100).total(), best.cost_us, 1e-6 * best.cost_us);
+    EXPECT_NEAR(predict(graph, best.plan, *costs).total(), best.cost_us, 1e-6 * best.cost_us + 1e-3);
     const std::vector<Values> inputs = {input_values(graph.tensor(graph.inputs[0]))};
     const std::vector<Values> want = evaluate(graph, inputs);
     expect_equal(graph, best.plan, inputs, want, tolerance);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/run/aligned.h"
@@ -29,8 +30,7 @@ struct Step {
   graph::Executable* executable = nullptr;
   std::vector<CopyId> src, dst;
   std::optional<Plan> reorder;
-  /// Of a reorder into an opaque format, which the backend makes: a node that reads it, and as which source.
-  NodeId reader = kNone;
+  NodeId reader = kNone;  // and its source, of a reorder into an opaque format, which the backend makes
   std::size_t operand = 0;
 };
 
@@ -91,20 +91,13 @@ struct Model::Impl {
   Step reorder_step(CopyId id) const {
     const Copy& c = copy(id);
     Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
-    if (c.opaque) return opaque_step(id, std::move(step));
+    if (c.opaque) {
+      std::tie(step.reader, step.operand) = first_reader(plan, id);
+      step.implementation = c.opaque->name;
+      return step;
+    }
     step.reorder = cpu::make_plan(desc(c.from), desc(id));
     step.implementation = step.reorder->kernel();
-    return step;
-  }
-
-  Step opaque_step(CopyId id, Step step) const {
-    for (std::size_t n = 0; n < plan.nodes.size() && step.reader == kNone; ++n) {
-      const auto found = std::ranges::find(plan.nodes[n].src, id);
-      if (found == plan.nodes[n].src.end()) continue;
-      step.reader = static_cast<NodeId>(n);
-      step.operand = static_cast<std::size_t>(found - plan.nodes[n].src.begin());
-    }
-    step.implementation = copy(id).opaque->name;
     return step;
   }
 
@@ -143,9 +136,8 @@ struct Model::Impl {
       if (c.from == kNone) {
         base[i] = const_cast<std::byte*>(tensor.data->data());  // never a destination
       } else {
-        const int64_t bytes = c.opaque ? c.opaque->bytes : desc(id).span_bytes();
-        base[i] = constants.emplace_back(allocate(bytes)).get();
-        memory.constants += bytes;
+        memory.constants += c.opaque ? c.opaque->bytes : desc(id).span_bytes();
+        base[i] = constants.emplace_back(allocate(c.opaque ? c.opaque->bytes : desc(id).span_bytes())).get();
       }
     }
     for (const Step& step : load_steps) {
