@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "relayout/execute/measure/remembering_backend.h"
+#include "relayout/graph/plan/cost.h"
 #include "relayout/graph/plan/validate.h"
 #include "tests/support/optimize_fixture.h"
 #include "tests/support/testing.h"
@@ -155,6 +157,46 @@ TEST_F(OpaqueFormats, AreRefusedForWhatIsNoConstant) {
   plan.copies[static_cast<std::size_t>(plan.inputs[0])].opaque = found->opaque;
   EXPECT_EQ(test::code_of([&] { validate(graph, plan); }), ErrorCode::invalid_argument);
   EXPECT_EQ(test::code_of([&] { Format::parse(expression_of(found->layout, found->opaque)); }), ErrorCode::parse);
+}
+
+// The backend's two reorders of the same weights; what comes back is what went in, or the library has no way back.
+TEST_F(OpaqueFormats, GoInAndOutByTheBackendAlone) {
+  const Graph graph = one_convolution();
+  const std::optional<Implementation> way = opaque_way(graph);
+  if (!way) GTEST_SKIP() << "this processor multiplies no signed bytes exactly";
+  const std::vector<std::byte>& weights = *graph.tensor(graph.nodes[0].src[1]).data;
+  std::vector<std::byte> packed(static_cast<std::size_t>(way->opaque_src(1)->bytes)), back(weights.size());
+  backend_->reorder_into(graph, 0, *way, 1, weights.data(), packed.data());
+  try {
+    backend_->reorder_out_of(graph, 0, *way, 1, packed.data(), back.data());
+    EXPECT_EQ(back, weights);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_NE(std::string(error.message()).find("out of s8s8_compensation"), std::string::npos) << error.message();
+  }
+  // Activations are no opaque source.
+  EXPECT_EQ(test::code_of([&] { backend_->reorder_into(graph, 0, *way, 0, weights.data(), packed.data()); }),
+            ErrorCode::unsupported);
+}
+
+TEST_F(OpaqueFormats, HaveKeysOfTheirOwnAndAreRemembered) {
+  const Graph graph = one_convolution();
+  const std::optional<Implementation> way = opaque_way(graph);
+  if (!way) GTEST_SKIP() << "this processor multiplies no signed bytes exactly";
+  const graph::CostContext context(graph);
+  Implementation plain = *way, other = *way;
+  plain.opaque.clear();
+  ++other.opaque[1]->hash;
+  const auto key = [&](const Implementation& of) { return primitive_key(context, 0, of, nullptr, false); };
+  EXPECT_EQ(key(*way), key(opaque_way(graph).value()));
+  EXPECT_FALSE(key(plain) == key(*way));
+  EXPECT_FALSE(key(other) == key(*way));
+  const auto remembering = remembering_backend(*backend_);
+  const auto first = remembering->implementations(graph, 0, {}, {}, nullptr);
+  const auto second = remembering->implementations(graph, 0, {}, {}, nullptr);
+  EXPECT_EQ(remembering->remembered(), 1);
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].opaque, second[i].opaque);
 }
 
 }  // namespace
