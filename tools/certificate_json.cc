@@ -99,7 +99,8 @@ class Writer {
   static bool fits(const Copy& copy, const Placement& placement) {
     if (copy.from == kNone) return true;
     const bool part = placement.part_of != kNone;
-    return part == (copy.view_of != kNone) && (part || copy.layout == placement.layout);
+    return part == (copy.view_of != kNone) &&
+           (part || (copy.layout == placement.layout && copy.opaque == placement.opaque));
   }
 
   int written(TensorId t) const {
@@ -139,8 +140,9 @@ class Writer {
     Json placements = Json::array(), reorders = Json::array();
     for (std::size_t p = 0; p < space_.placements[t].size(); ++p) {
       const CopyId copy = copies_[t][p];
-      placements.push_back(
-          graph::expression_of(copy == kNone ? space_.placements[t][p].layout : plan_.plan.copy(copy).layout));
+      placements.push_back(copy == kNone
+                               ? graph::expression_of(space_.placements[t][p].layout, space_.placements[t][p].opaque)
+                               : graph::expression_of(plan_.plan.copy(copy).layout, plan_.plan.copy(copy).opaque));
     }
     const std::vector<double>& costs = space_.problem.tensors[t].reorder;
     for (std::size_t p = 0; p < placements.size(); ++p) {

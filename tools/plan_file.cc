@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
 
@@ -87,6 +88,7 @@ std::vector<Copy> read_copies(const JsonItem& copies, const Graph& graph, const 
     Copy& copy = out.emplace_back();
     copy.tensor = tensor->second;
     copy.layout = read_layout(json, graph.tensor(copy.tensor).dims);
+    copy.opaque = read_opaque(json);
     if (json.has("from")) copy.from = copy_number(json["from"]);
     if (json.has("view_of")) copy.view_of = copy_number(json["view_of"]);
     if (json.has("reason")) copy.reason = json["reason"].text();
@@ -155,9 +157,15 @@ Json copies_json(const Graph& graph, const LayoutPlan& plan, const std::vector<s
   Json& copies = out["copies"] = Json::array();
   for (const Copy& copy : plan.copies) {
     Json json = {{"tensor", names[static_cast<std::size_t>(copy.tensor)]},
-                 {"layout", graph::expression_of(copy.layout)},
+                 {"layout", graph::expression_of(copy.layout, copy.opaque)},
                  {"digits", layout_json(copy.layout)},
                  {"offset", copy.layout.offset0()}};
+    if (copy.opaque) {
+      json["opaque"] = {{"backend", copy.opaque->backend},
+                        {"name", copy.opaque->name},
+                        {"bytes", copy.opaque->bytes},
+                        {"hash", fmt::format("{:016x}", copy.opaque->hash)}};
+    }
     if (copy.from != kNone) json["from"] = copy.from;
     if (copy.view_of != kNone) json["view_of"] = copy.view_of;
     if (!copy.reason.empty()) json["reason"] = copy.reason;
@@ -182,6 +190,18 @@ Dims read_dims(const JsonItem& dims) {
   return from_data([&] { return Dims(out); });
 }
 
+std::optional<graph::Opaque> read_opaque(const JsonItem& copy) {
+  if (!copy.has("opaque")) return std::nullopt;
+  const JsonItem opaque = copy["opaque"];
+  graph::Opaque out{.backend = opaque["backend"].text(), .name = opaque["name"].text()};
+  out.bytes = opaque["bytes"].integer();
+  const std::string hash = opaque["hash"].text();
+  const auto [end, error] = std::from_chars(hash.data(), hash.data() + hash.size(), out.hash, 16);
+  if (error != std::errc() || end != hash.data() + hash.size() || hash.size() != 16)
+    bad_item(opaque["hash"].where, in_quotes(hash) + " is not 16 hexadecimal digits");
+  return out;
+}
+
 Layout read_layout(const JsonItem& copy, const Dims& dims) {
   const std::string tensor = in_quotes(copy["tensor"].text());
   if (copy["digits"].size() != static_cast<std::size_t>(dims.size())) {
@@ -189,7 +209,7 @@ Layout read_layout(const JsonItem& copy, const Dims& dims) {
   }
   try {
     const Layout out = layout_of(copy, dims);
-    const std::string said = copy["layout"].text(), is = graph::expression_of(out);
+    const std::string said = copy["layout"].text(), is = graph::expression_of(out, read_opaque(copy));
     if (said != is)
       bad_item(copy.where,
                fmt::format("of {}: the layout is called {}, but its digits are {}", tensor, in_quotes(said), is));

@@ -24,6 +24,8 @@ Json operands_json(const std::vector<graph::CopyId>& copies);
 
 /// The layout of one of "copies", by its "digits" and "offset". Bad data where "layout" says something else.
 Layout read_layout(const JsonItem& copy, const Dims& dims);
+/// The opaque format of a copy, if it has one.
+std::optional<graph::Opaque> read_opaque(const JsonItem& copy);
 Dims read_dims(const JsonItem& dims);
 
 /// The plan that the JSON holds, checked against the graph: each step reads copies that exist by then. Whether a

@@ -44,7 +44,7 @@ class Writer {
       : report_(report), graph_(report.graph), plan_(report.plan()), names_(tensor_names(report.graph)) {
     for (const graph::Copy& copy : plan_.copies) {
       for (const bool weights : {false, true}) {
-        const std::string name = graph::display_name(copy.layout, weights);
+        const std::string name = graph::display_name(copy.layout, copy.opaque, weights);
         if (name.size() > kLongName) short_names_.try_emplace(name, fmt::format("layout({})", short_names_.size() + 1));
       }
     }
@@ -72,7 +72,7 @@ class Writer {
     out["layouts"] = Json::object();
     for (const graph::Copy& copy : plan_.copies) {
       const std::string& tensor = name_of(copy);
-      if (!out["layouts"].contains(tensor)) out["layouts"][tensor] = graph::expression_of(copy.layout);
+      if (!out["layouts"].contains(tensor)) out["layouts"][tensor] = graph::expression_of(copy.layout, copy.opaque);
     }
     out["reorders"] = Json::array();
     for (CopyId id : plan_.reorders(graph_)) out["reorders"].push_back(reorder(id));
@@ -109,7 +109,7 @@ class Writer {
  private:
   const std::string& name_of(const graph::Copy& copy) const { return names_[static_cast<std::size_t>(copy.tensor)]; }
   std::string shown_layout(CopyId id, bool weights) const {
-    return shortened(graph::display_name(plan_.copy(id).layout, weights));
+    return shortened(graph::display_name(plan_.copy(id).layout, plan_.copy(id).opaque, weights));
   }
 
   /// With short names in place of long ones.
@@ -134,8 +134,8 @@ class Writer {
   Json reorder(CopyId id) const {
     const graph::Copy& copy = plan_.copy(id);
     return {{"tensor", name_of(copy)},
-            {"from", graph::expression_of(plan_.copy(copy.from).layout)},
-            {"to", graph::expression_of(copy.layout)},
+            {"from", graph::expression_of(plan_.copy(copy.from).layout, plan_.copy(copy.from).opaque)},
+            {"to", graph::expression_of(copy.layout, copy.opaque)},
             {"bytes", reorder_bytes(graph_, plan_, id)},
             {"reason", copy.reason}};
   }
@@ -146,7 +146,8 @@ class Writer {
     Json layouts = Json::object();
     for (const auto* operands : {&planned.src, &planned.dst}) {
       for (CopyId id : *operands) {
-        if (id != kNone) layouts[name_of(plan_.copy(id))] = graph::expression_of(plan_.copy(id).layout);
+        if (id != kNone)
+          layouts[name_of(plan_.copy(id))] = graph::expression_of(plan_.copy(id).layout, plan_.copy(id).opaque);
       }
     }
     return {{"name", node.name},
@@ -252,7 +253,8 @@ class Writer {
     Reorders out;
     for (CopyId id : plan.reorders(graph_)) {
       const graph::Copy& copy = plan.copy(id);
-      out.insert({name_of(copy), graph::expression_of(plan.copy(copy.from).layout), graph::expression_of(copy.layout)});
+      out.insert({name_of(copy), graph::expression_of(plan.copy(copy.from).layout, plan.copy(copy.from).opaque),
+                  graph::expression_of(copy.layout, copy.opaque)});
     }
     return out;
   }

@@ -122,6 +122,9 @@ struct Format::Parser {
     if (word.starts_with("strides:")) return strides(end);
     if (word.starts_with("dml:")) return directml(end);
     if (word.starts_with("mace:")) return mace(word);
+    if (word.starts_with("opaque:")) {
+      fail(0, "an opaque format is no layout: only the backend that gave it reorders into and out of it, in a plan");
+    }
     tag(end);
   }
 

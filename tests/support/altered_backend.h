@@ -35,6 +35,15 @@ class AlteredBackend : public graph::Backend {
     return std::make_unique<Altered>(std::move(made), [this, number = made_++] { after_run(number); });
   }
 
+  void reorder_into(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+                    std::size_t operand, const void* src, void* dst) const override {
+    backend_.reorder_into(graph, node, implementation, operand, src, dst);
+  }
+  void reorder_out_of(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+                      std::size_t operand, const void* src, void* dst) const override {
+    backend_.reorder_out_of(graph, node, implementation, operand, src, dst);
+  }
+
   /// The error of make(); nothing if it succeeds.
   std::optional<ErrorCode> fails;
   std::string more_settings;

@@ -72,9 +72,12 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Imp
       Operand operand{.tensor = tensors[i], .is_src = is_src, .same = out.size()};
       if (tensors[i] != kNone) {
         operand.bytes = rounded(TensorDesc(layouts[i].value(), graph.tensor(tensors[i]).dtype).span_bytes());
+        if (is_src && implementation.opaque_src(i)) operand.bytes = rounded(implementation.opaque_src(i)->bytes);
         // A tensor that the node reads twice in the same layout lies in memory once.
         for (std::size_t k = 0; is_src && k < i; ++k) {
-          if (tensors[k] == tensors[i] && layouts[k] == layouts[i]) operand.same = k;
+          if (tensors[k] == tensors[i] && layouts[k] == layouts[i] &&
+              implementation.opaque_src(k) == implementation.opaque_src(i))
+            operand.same = k;
         }
       }
       out.push_back(operand);

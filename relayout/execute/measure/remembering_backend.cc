@@ -53,6 +53,13 @@ std::string text_of(const std::vector<Implementation>& answer) {
     for (const auto* layouts : {&implementation.src, &implementation.dst}) {
       for (const std::optional<Layout>& layout : *layouts) append(out, layout);
     }
+    append(out, static_cast<int64_t>(implementation.opaque.size()));
+    for (const std::optional<graph::Opaque>& opaque : implementation.opaque) {
+      append(out, int64_t{opaque.has_value()});
+      if (!opaque) continue;
+      out += opaque->name + ' ';
+      append(out, opaque->bytes), append(out, static_cast<int64_t>(opaque->hash));
+    }
   }
   return out;
 }
@@ -99,7 +106,8 @@ std::optional<Layout> read_layout(Words& words, const Dims& dims, std::vector<Di
 }
 
 /// The answer that the text holds; nothing if it does not fit the node.
-std::optional<std::vector<Implementation>> answer_of(std::string_view text, const Graph& graph, const Node& node) {
+std::optional<std::vector<Implementation>> answer_of(std::string_view text, const Graph& graph, const Node& node,
+                                                     const std::string& backend) {
   Words words(text);
   std::vector<Implementation> out;
   std::vector<Digits> digits;
@@ -123,6 +131,14 @@ std::optional<std::vector<Implementation>> answer_of(std::string_view text, cons
           if (!layouts->back()) return std::nullopt;
         }
       }
+    }
+    const int64_t opaque = words.number();
+    if (opaque != 0 && opaque != std::ssize(node.src)) return std::nullopt;
+    for (int64_t k = 0; k < opaque; ++k) {
+      std::optional<graph::Opaque>& one = implementation.opaque.emplace_back();
+      if (words.number() != 1) continue;
+      one = graph::Opaque{.backend = backend, .name = std::string(words.word()), .bytes = words.number(), .hash = 0};
+      one->hash = static_cast<uint64_t>(words.number());
     }
   }
   return words.empty() ? std::optional(std::move(out)) : std::nullopt;
@@ -217,7 +233,7 @@ std::vector<Implementation> RememberingBackend::implementations(const Graph& gra
   const std::lock_guard lock(impl_->mutex);
   if (const auto line = impl_->line(name)) {
     try {
-      if (auto answer = answer_of(*line, graph, graph.node(id))) {
+      if (auto answer = answer_of(*line, graph, graph.node(id), impl_->backend.name())) {
         ++impl_->remembered;
         return std::move(*answer);
       }
@@ -240,6 +256,15 @@ std::unique_ptr<graph::Executable> RememberingBackend::make(const Graph& graph, 
                                                             const Implementation* forward_implementation,
                                                             graph::Executable* forward) const {
   return impl_->backend.make(graph, node, implementation, forward_implementation, forward);
+}
+
+void RememberingBackend::reorder_into(const Graph& graph, NodeId node, const Implementation& implementation,
+                                      std::size_t operand, const void* src, void* dst) const {
+  impl_->backend.reorder_into(graph, node, implementation, operand, src, dst);
+}
+void RememberingBackend::reorder_out_of(const Graph& graph, NodeId node, const Implementation& implementation,
+                                        std::size_t operand, const void* src, void* dst) const {
+  impl_->backend.reorder_out_of(graph, node, implementation, operand, src, dst);
 }
 
 void RememberingBackend::Impl::write() {

@@ -44,6 +44,10 @@ class RememberingBackend : public graph::Backend {
                                           const graph::Implementation& implementation,
                                           const graph::Implementation* forward_implementation,
                                           graph::Executable* forward) const override;
+  void reorder_into(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+                    std::size_t operand, const void* src, void* dst) const override;
+  void reorder_out_of(const graph::Graph& graph, graph::NodeId node, const graph::Implementation& implementation,
+                      std::size_t operand, const void* src, void* dst) const override;
 
   /// Writes new answers together with those that the file has by now; a damaged file is replaced. Errors: io,
   /// unsupported (the file is not one of answers), limit (it is too large).

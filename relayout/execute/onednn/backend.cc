@@ -10,6 +10,7 @@
 #include "relayout/execute/onednn/performance.h"
 #include "relayout/execute/own/own.h"
 #include "relayout/execute/run/openmp.h"
+#include "relayout/graph/plan/cost_key.h"
 
 namespace relayout::execute {
 
@@ -24,17 +25,39 @@ using graph::NodeId;
 
 namespace {
 
-/// The layouts of a primitive's operands as the graph sees them; nothing if no Layout describes one of them.
+using Opaques = std::vector<std::optional<graph::Opaque>>;
+
+/// Whether a source may have an opaque format. Only constants may, because they are reordered once.
+bool may_be_opaque(const Graph& graph, const Node& node, std::size_t i) {
+  return i < node.src.size() && node.pass == graph::Pass::forward_inference && graph.tensor(node.src[i]).constant();
+}
+
+/// The token of a descriptor that no layout describes; nothing if weights would lose values in it.
+std::optional<graph::Opaque> opaque_of(const dnnl::memory::desc& desc, const std::string& backend) {
+  if (!keeps_values(desc) || desc.get_size() == 0) return std::nullopt;
+  graph::KeyMaker maker;
+  for (int64_t number : identity_of(desc)) maker.add(static_cast<uint64_t>(number));
+  return graph::Opaque{backend, opaque_name(desc), static_cast<int64_t>(desc.get_size()), maker.key().low};
+}
+
+/// The layouts of a primitive's operands as the graph sees them. A constant's opaque format goes to `opaque`, and its
+/// layout is row-major. Nothing if no Layout describes another operand.
 std::optional<Layouts> layouts_of(const Graph& graph, const Node& node, const Layouts& attempt,
-                                  const dnnl::primitive_desc& desc) {
+                                  const dnnl::primitive_desc& desc, const std::string& backend, Opaques& opaque) {
   const Arguments args = arguments(graph, node);
   Layouts out = attempt;
   for (std::size_t i = 0; i < out.size(); ++i) {
     // An operand whose layout was requested keeps the strides of the request.
     if (operand(node, i) == kNone || out[i]) continue;
     const int arg = i < node.src.size() ? args.src[i] : args.dst[i - node.src.size()];
-    out[i] = layout_of(desc.query_md(dnnl::query::exec_arg_md, arg));
-    if (!out[i]) return std::nullopt;
+    const dnnl::memory::desc md = desc.query_md(dnnl::query::exec_arg_md, arg);
+    out[i] = layout_of(md);
+    if (out[i]) continue;
+    if (!may_be_opaque(graph, node, i)) return std::nullopt;
+    opaque.resize(node.src.size());
+    opaque[i] = opaque_of(md, backend);
+    if (!opaque[i]) return std::nullopt;
+    out[i] = Layout::contiguous(graph.tensor(node.src[i]).dims);
   }
   return out;
 }
@@ -48,8 +71,9 @@ Layouts from_zero(Layouts layouts) {
   return layouts;
 }
 
-bool satisfies(const Layouts& layouts, const Layouts& requests) {
+bool satisfies(const Layouts& layouts, const Opaques& opaque, const Layouts& requests) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (requests[i] && i < opaque.size() && opaque[i]) return false;
     if (requests[i] && layouts[i] != requests[i]) return false;
   }
   return true;
@@ -81,12 +105,12 @@ class OneDnnBackend : public Backend {
     const Layouts requests = checked_requests(node, src, dst), bare = from_zero(requests);
     std::vector<Implementation> out;
     walk(graph, node, forward, attempts(graph, node, bare, lead_of(node, forward)),
-         [&](const Found& found, Layouts layouts) {
-           if (!satisfies(layouts, bare)) return false;
+         [&](const Found& found, Layouts layouts, const Opaques& opaque) {
+           if (!satisfies(layouts, opaque, bare)) return false;
            for (std::size_t i = 0; i < layouts.size(); ++i) {
              if (requests[i]) layouts[i] = moved(*layouts[i], requests[i]->offset0());
            }
-           add(out, made(node, found.desc.impl_info_str(), layouts));
+           add(out, made(node, found.desc.impl_info_str(), layouts, opaque));
            return false;
          });
     add_whole(graph, node, forward, out);
@@ -115,7 +139,39 @@ class OneDnnBackend : public Backend {
     return make_executable(engine_, graph, node, found.desc, planned, forward, threads_);
   }
 
+  void reorder_into(const Graph& graph, NodeId id, const Implementation& implementation, std::size_t operand,
+                    const void* src, void* dst) const override {
+    reorder(graph, id, implementation, operand, const_cast<void*>(src), dst, true);
+  }
+  void reorder_out_of(const Graph& graph, NodeId id, const Implementation& implementation, std::size_t operand,
+                      const void* src, void* dst) const override {
+    reorder(graph, id, implementation, operand, const_cast<void*>(src), dst, false);
+  }
+
  private:
+  /// The library's reorder between a source's row-major layout and its opaque format.
+  void reorder(const Graph& graph, NodeId id, const Implementation& implementation, std::size_t operand, void* src,
+               void* dst, bool into) const {
+    const Node& node = graph.node(id);
+    const ThreadScope scope(threads_);
+    const Found found = find(graph, node, implementation, nullptr);
+    if (!found || !implementation.opaque_src(operand)) throw unmade(node, implementation);
+    const dnnl::memory::desc opaque =
+        found.desc.query_md(dnnl::query::exec_arg_md, arguments(graph, node).src[operand]);
+    const graph::Tensor& tensor = graph.tensor(node.src[operand]);
+    const dnnl::memory::desc plain = descriptor(Layout::contiguous(tensor.dims), tensor.dtype).value();
+    try {
+      dnnl::memory from(into ? plain : opaque, engine_, src), to(into ? opaque : plain, engine_, dst);
+      dnnl::stream stream(engine_);
+      dnnl::reorder(from, to).execute(stream, from, to);
+      stream.wait();
+    } catch (const dnnl::error& error) {
+      throw Error(error.status == dnnl_unimplemented ? ErrorCode::unsupported : ErrorCode::internal,
+                  std::string(graph::name(node.kind)) + " '" + escaped(node.name) + "': oneDNN cannot reorder " +
+                      (into ? "into " : "out of ") + implementation.opaque_src(operand)->name + ": " + error.message);
+    }
+  }
+
   static Layouts checked_requests(const Node& node, std::span<const LayoutRequest> src,
                                   std::span<const LayoutRequest> dst) {
     if (src.size() > node.src.size() || dst.size() > node.dst.size()) {
@@ -133,15 +189,16 @@ class OneDnnBackend : public Backend {
     return from_zero({forward->src[0]})[0];
   }
 
-  static Implementation made(const Node& node, std::string name, const Layouts& layouts) {
+  static Implementation made(const Node& node, std::string name, const Layouts& layouts, const Opaques& opaque = {}) {
     const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
     const bool reference = is_reference(name);
-    return {std::move(name), {layouts.begin(), middle}, {middle, layouts.end()}, reference};
+    return {std::move(name), {layouts.begin(), middle}, {middle, layouts.end()}, reference, opaque};
   }
 
   static void add(std::vector<Implementation>& list, Implementation implementation) {
     const bool known = std::ranges::any_of(list, [&](const Implementation& other) {
-      return other.name == implementation.name && other.src == implementation.src && other.dst == implementation.dst;
+      return other.name == implementation.name && other.src == implementation.src && other.dst == implementation.dst &&
+             other.opaque == implementation.opaque;
     });
     if (!known) list.push_back(std::move(implementation));
   }
@@ -154,7 +211,9 @@ class OneDnnBackend : public Backend {
     for (const Implementation& implementation : before) {
       const Layouts layouts = joined(implementation.src, implementation.dst), bare = from_zero(layouts);
       if (!implementation.reference || !takes_whole(node, bare)) continue;
-      auto is_faster = [](const Found& found, const Layouts&) { return !is_reference(found.desc.impl_info_str()); };
+      auto is_faster = [](const Found& found, const Layouts&, const Opaques&) {
+        return !is_reference(found.desc.impl_info_str());
+      };
       if (walk(graph, node, forward, {bare}, is_faster, true)) add(list, made(node, whole_name(node), layouts));
     }
   }
@@ -169,7 +228,7 @@ class OneDnnBackend : public Backend {
     std::unique_ptr<Executable> out;
     walk(
         graph, node, forward, {from_zero(layouts)},
-        [&](const Found& found, const Layouts&) {
+        [&](const Found& found, const Layouts&, const Opaques&) {
           if (is_reference(found.desc.impl_info_str())) return false;
           out = make_executable(engine_, graph, node, found.desc, layouts, nullptr, threads_, true);
           return true;
@@ -209,10 +268,11 @@ class OneDnnBackend : public Backend {
       }
       if (!found) continue;
       do {
-        const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc);
+        Opaques opaque;
+        const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc, name(), opaque);
         if (!layouts || is_faulty(graph, node, found.desc.impl_info_str(), *layouts)) continue;
         if (hint && !continues(node, found.desc, hint.desc)) continue;
-        if (visit(found, *layouts)) return true;
+        if (visit(found, *layouts, opaque)) return true;
       } while (found.next());
     }
     return false;
@@ -234,7 +294,7 @@ class OneDnnBackend : public Backend {
     if (forward && !is_own(forward->name)) return find(graph, node, *forward, nullptr);
     Found out;
     Layouts requests = forward ? from_zero(joined(forward->src, forward->dst)) : Layouts(operand_count(node));
-    const auto take = [&](const Found& found, const Layouts&) {
+    const auto take = [&](const Found& found, const Layouts&, const Opaques&) {
       out = copy_of(found);
       return true;
     };
@@ -249,18 +309,23 @@ class OneDnnBackend : public Backend {
   /// is missing, the first one in these layouts is taken, preferably not a reference.
   Found find(const Graph& graph, const Node& node, const Implementation& wanted, const Implementation* forward) const {
     const Layouts planned = from_zero(joined(wanted.src, wanted.dst));
+    Layouts requests = planned;
+    for (std::size_t i = 0; i < wanted.src.size(); ++i) {
+      if (wanted.opaque_src(i)) requests[i].reset();
+    }
     Found out;
     bool out_is_reference = false;
-    walk(graph, node, forward, attempts_for(graph, node, planned), [&](const Found& found, const Layouts& layouts) {
-      if (layouts != planned) return false;
-      const std::string_view name = found.desc.impl_info_str();
-      const bool is_wanted = wanted.name == name, reference = is_reference(name);
-      if (!out || is_wanted || (out_is_reference && !reference)) {
-        out = copy_of(found);
-        out_is_reference = reference;
-      }
-      return is_wanted;
-    });
+    walk(graph, node, forward, attempts_for(graph, node, requests),
+         [&](const Found& found, const Layouts& layouts, const Opaques& opaque) {
+           if (layouts != planned || opaque != wanted.opaque) return false;
+           const std::string_view name = found.desc.impl_info_str();
+           const bool is_wanted = wanted.name == name, reference = is_reference(name);
+           if (!out || is_wanted || (out_is_reference && !reference)) {
+             out = copy_of(found);
+             out_is_reference = reference;
+           }
+           return is_wanted;
+         });
     return out;
   }
 

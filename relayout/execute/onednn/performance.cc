@@ -40,6 +40,8 @@ constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},       {"wino", 2, 0.9},
                                   {"jit", 0.95, 0.9},         {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
 constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
+/// How many times as fast recurrent cells are with packed weights: the median of docs/lab/opaque-formats.md.
+constexpr double kPacked = 1.1;
 constexpr Share kPooling[] = {{"ref", 0.003, 0.014}, {"simple_nchw", 0.0032, 0.014}, {"simple", 0.035, 0.22},
                               {"sse41", 0.13, 0.4},  {"jit", 0.14, 0.18, kPlain},    {"jit", 0.26, 0.55},
                               {"", 0.05, 0.2}};
@@ -115,7 +117,9 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
   const std::string_view name = implementation.name;
   const Channels channels = implementation.src[0] ? graph::channels_of(*implementation.src[0]) : kPlain;
   const Share& share = share_of(node.kind, name, channels);
-  return {.arithmetic = share.arithmetic,
+  // Packed weights are read in the order of the multiplication.
+  const bool packed = node.kind == Kind::rnn && !implementation.opaque.empty();
+  return {.arithmetic = share.arithmetic * (packed ? kPacked : 1),
           .memory = share.memory,
           .lanes = lanes_of(name),
           .algorithm = algorithm_of(name),

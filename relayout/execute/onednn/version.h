@@ -178,7 +178,67 @@ inline bool has_extra(const dnnl::memory::desc& desc, const onednn::BlockedDesc&
   return !bare || *bare != desc;
 }
 
+/// The numbers that tell one format from another. Version 3 does not show compensation terms; the size tells whether
+/// there are some.
+inline std::vector<int64_t> identity_of(const dnnl::memory::desc& desc) {
+  std::vector<int64_t> out{static_cast<int64_t>(desc.get_format_kind()), static_cast<int64_t>(desc.get_data_type()),
+                           static_cast<int64_t>(desc.get_size())};
+  for (const auto& list : {desc.get_dims(), desc.get_padded_dims()}) out.insert(out.end(), list.begin(), list.end());
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return out;
+  for (const auto& list : {desc.get_strides(), desc.get_inner_blks(), desc.get_inner_idxs()})
+    out.insert(out.end(), list.begin(), list.end());
+  return out;
+}
+inline std::string opaque_name(const dnnl::memory::desc& desc) {
+  return desc.get_format_kind() == dnnl::memory::format_kind::blocked ? "compensated" : "packed";
+}
+/// Whether weights keep their values. Without an instruction for products of signed bytes they may lose a bit, which
+/// version 3 does not show.
+inline bool keeps_values(const dnnl::memory::desc&) {
+  const auto isa = static_cast<int>(dnnl::get_effective_cpu_isa());
+  const auto vnni = static_cast<int>(dnnl::cpu_isa::avx512_core_vnni);
+  return (isa & vnni) == vnni;
+}
+
 #else
+
+/// The numbers that tell one format from another.
+inline std::vector<int64_t> identity_of(const dnnl::memory::desc& desc) {
+  const dnnl_memory_desc_t& data = desc.data;
+  std::vector<int64_t> out{data.format_kind, data.data_type, static_cast<int64_t>(desc.get_size())};
+  out.insert(out.end(), data.dims, data.dims + data.ndims);
+  out.insert(out.end(), data.padded_dims, data.padded_dims + data.ndims);
+  const auto& extra = data.extra;
+  out.insert(out.end(), {static_cast<int64_t>(extra.flags), extra.compensation_mask, extra.asymm_compensation_mask});
+  if (data.format_kind == dnnl_blocked) {
+    const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
+    out.insert(out.end(), blocking.strides, blocking.strides + data.ndims);
+    out.insert(out.end(), blocking.inner_blks, blocking.inner_blks + blocking.inner_nblks);
+    out.insert(out.end(), blocking.inner_idxs, blocking.inner_idxs + blocking.inner_nblks);
+  } else if (data.format_kind == dnnl_format_kind_rnn_packed) {
+    const dnnl_rnn_packed_desc_t& packed = data.format_desc.rnn_packed_desc;
+    out.insert(out.end(), {packed.format, packed.n_parts, packed.n, packed.ldb});
+    for (int part = 0; part < packed.n_parts; ++part) {
+      out.insert(out.end(), {packed.parts[part], static_cast<int64_t>(packed.part_pack_size[part]),
+                             static_cast<int64_t>(packed.pack_part[part])});
+    }
+  }
+  return out;
+}
+inline std::string opaque_name(const dnnl::memory::desc& desc) {
+  if (desc.data.format_kind == dnnl_format_kind_rnn_packed) return "rnn_packed";
+  if (desc.data.format_kind == dnnl_format_kind_wino) return "winograd";
+  const uint64_t flags = desc.data.extra.flags;
+  if ((flags & dnnl_memory_extra_flag_compensation_conv_s8s8) != 0) return "s8s8_compensation";
+  if ((flags & dnnl_memory_extra_flag_compensation_conv_asymmetric_src) != 0) return "asymmetric_compensation";
+  return "compensated";
+}
+/// Whether weights keep their values. Without an instruction for products of signed bytes they lose a bit, so that the
+/// sum of two products fits in 16 bits.
+inline bool keeps_values(const dnnl::memory::desc& desc) {
+  const auto& extra = desc.data.extra;
+  return (extra.flags & dnnl_memory_extra_flag_scale_adjust) == 0 || extra.scale_adjust == 1;
+}
 
 /// Whether the backward pass of a normalization wants the shift as an argument; it does not use it.
 inline constexpr bool kBackwardTakesShift = true;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/run/aligned.h"
@@ -30,6 +31,8 @@ struct Step {
   graph::Executable* executable = nullptr;
   std::vector<CopyId> src, dst;
   std::optional<Plan> reorder;
+  NodeId reader = kNone;  // and its source, of a reorder into an opaque format, which the backend makes
+  std::size_t operand = 0;
 };
 
 /// The reorder between a caller's tensor and a copy, kept for the next run with the same descriptor.
@@ -67,7 +70,7 @@ struct Model::Impl {
         base(plan.copies.size()),
         external(plan.copies.size()) {
     make_steps(backend);
-    load_constants();
+    load_constants(backend);
     place_buffers();
   }
 
@@ -89,6 +92,11 @@ struct Model::Impl {
   Step reorder_step(CopyId id) const {
     const Copy& c = copy(id);
     Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
+    if (c.opaque) {
+      std::tie(step.reader, step.operand) = first_reader(plan, id);
+      step.implementation = c.opaque->name;
+      return step;
+    }
     step.reorder = cpu::make_plan(desc(c.from), desc(id));
     step.implementation = step.reorder->kernel();
     return step;
@@ -119,8 +127,8 @@ struct Model::Impl {
             .dst = planned.dst};
   }
 
-  /// Makes constants in their planned layouts. Row-major ones are read where the graph keeps them.
-  void load_constants() {
+  /// Makes constants in their planned formats. Row-major ones are read where the graph keeps them.
+  void load_constants(const graph::Backend& backend) {
     for (std::size_t i = 0; i < plan.copies.size(); ++i) {
       const auto id = static_cast<CopyId>(i);
       const Copy& c = plan.copies[i];
@@ -129,11 +137,18 @@ struct Model::Impl {
       if (c.from == kNone) {
         base[i] = const_cast<std::byte*>(tensor.data->data());  // no step writes to it
       } else {
-        base[i] = constants.emplace_back(allocate(desc(id).span_bytes())).get();
-        memory.constants += desc(id).span_bytes();
+        memory.constants += c.opaque ? c.opaque->bytes : desc(id).span_bytes();
+        base[i] = constants.emplace_back(allocate(c.opaque ? c.opaque->bytes : desc(id).span_bytes())).get();
       }
     }
-    for (const Step& step : load_steps) run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
+    for (const Step& step : load_steps) {
+      if (step.reorder) {
+        run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
+      } else if (step.reader != kNone) {
+        backend.reorder_into(graph, step.reader, graph::implementation_of(plan, step.reader), step.operand,
+                             data(step.src[0]), data(step.dst[0]));
+      }
+    }
     for (const auto& executable : executables) {
       if (executable) memory.scratch += executable->scratch_bytes();
     }

@@ -1,6 +1,8 @@
 // Lists a plan's steps, and checks that each of them reads copies that were written: see order.h.
 #include "relayout/execute/run/order.h"
 
+#include <algorithm>
+
 #include "relayout/graph/ir/ops.h"
 
 namespace relayout::execute {
@@ -139,6 +141,15 @@ CopyId root_of(const LayoutPlan& plan, CopyId copy) {
 }
 
 bool is_in_place(const LayoutPlan& plan, CopyId src, CopyId dst) { return plan.copy(dst).view_of == src; }
+
+std::pair<NodeId, std::size_t> first_reader(const LayoutPlan& plan, CopyId copy) {
+  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
+    const std::vector<CopyId>& src = plan.nodes[n].src;
+    const auto found = std::find(src.begin(), src.end(), copy);
+    if (found != src.end()) return {static_cast<NodeId>(n), static_cast<std::size_t>(found - src.begin())};
+  }
+  return {kNone, 0};
+}
 
 PlanOrder order_of(const Graph& graph, const LayoutPlan& plan) { return Ordering(graph, plan).run(); }
 

@@ -29,6 +29,8 @@ PlanOrder order_of(const graph::Graph& graph, const graph::LayoutPlan& plan);
 
 /// The copy in whose buffer this one lies: itself, or the last one along view_of.
 graph::CopyId root_of(const graph::LayoutPlan& plan, graph::CopyId copy);
+/// The first node that reads a copy, and as which source; kNone if no node does.
+std::pair<graph::NodeId, std::size_t> first_reader(const graph::LayoutPlan& plan, graph::CopyId copy);
 /// Whether a node writes its destination over that source.
 bool is_in_place(const graph::LayoutPlan& plan, graph::CopyId src, graph::CopyId dst);
 

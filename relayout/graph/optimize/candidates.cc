@@ -38,7 +38,15 @@ bool may_move(const Node& node) {
 int LayoutTable::id(const Layout& layout) {
   if (first_offset(layout) != 0) return id(from_zero(layout));
   const auto [at, is_new] = ids_.try_emplace(KeyMaker().add(layout).key(), static_cast<int>(layouts_.size()));
-  if (is_new) layouts_.push_back(layout);
+  if (is_new) layouts_.push_back(layout), opaque_.emplace_back();
+  return at->second;
+}
+
+int LayoutTable::id(const Layout& layout, const std::optional<Opaque>& opaque) {
+  if (!opaque) return id(layout);
+  const CostKey key = KeyMaker().add(layout).add(*opaque).key();
+  const auto [at, is_new] = ids_.try_emplace(key, static_cast<int>(layouts_.size()));
+  if (is_new) layouts_.push_back(layout), opaque_.push_back(opaque);
   return at->second;
 }
 
@@ -148,7 +156,9 @@ std::vector<Candidate> CandidateFinder::found(NodeId id, const std::vector<Reque
          backend_.implementations(graph_, id, src, dst, forward ? forward->implementation.get() : nullptr)) {
       Candidate candidate;
       const auto number = [&](const std::optional<Layout>& layout) { return layout ? layouts_.id(*layout) : kNone; };
-      std::ranges::transform(each.src, std::back_inserter(candidate.src), number);
+      for (std::size_t i = 0; i < each.src.size(); ++i) {
+        candidate.src.push_back(each.src[i] ? layouts_.id(*each.src[i], each.opaque_src(i)) : kNone);
+      }
       std::ranges::transform(each.dst, std::back_inserter(candidate.dst), number);
       const auto same = [&](const Candidate& other) {
         return other.src == candidate.src && other.dst == candidate.dst && other.implementation->name == each.name;
@@ -243,6 +253,13 @@ double CandidateFinder::reorder_cost(TensorId tensor, int from, int to) {
   const auto [at, is_new] = reorders_.try_emplace(key.key());
   if (!is_new) return at->second;
   check_stop();
+  if (layouts_.opaque(from) || layouts_.opaque(to)) {
+    // The backend reorders constants from row-major; nothing else is known of an opaque format.
+    const bool packs = layouts_.opaque(to) && from == families(graph_.tensor(tensor).dims)[0];
+    return at->second = packs ? (1 + kMoveMargin) *
+                                    costs_.opaque_reorder(setting, {layouts_.layout(from), dtype}, *layouts_.opaque(to))
+                              : kImpossible;
+  }
   const bool possible = layouts_.layout(to).injective_with_padding();
   return at->second = possible ? (1 + kMoveMargin) * costs_.reorder(setting, {layouts_.layout(from), dtype},
                                                                     {layouts_.layout(to), dtype})

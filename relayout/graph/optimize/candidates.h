@@ -20,11 +20,15 @@ class LayoutTable {
  public:
   /// The number of that layout from offset 0.
   int id(const Layout& layout);
+  /// The number of an opaque format of tensors of these dims; `layout` is their row-major layout.
+  int id(const Layout& layout, const std::optional<Opaque>& opaque);
   /// From offset 0, with the digits that it had when it was numbered.
   const Layout& layout(int id) const { return layouts_[static_cast<std::size_t>(id)]; }
+  const std::optional<Opaque>& opaque(int id) const { return opaque_[static_cast<std::size_t>(id)]; }
 
  private:
   std::vector<Layout> layouts_;
+  std::vector<std::optional<Opaque>> opaque_;
   std::unordered_map<CostKey, int, CostKeyHash> ids_;
 };
 

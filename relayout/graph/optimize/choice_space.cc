@@ -54,7 +54,8 @@ class SpaceBuilder {
     space_.problem.tensors.push_back(std::move(out));
     std::vector<Placement>& named = space_.placements.emplace_back();
     for (const NumberedPlacement& placement : placements) {
-      named.push_back({finder_.layouts().layout(placement.layout), placement.part_of, placement.part_of_placement});
+      named.push_back({finder_.layouts().layout(placement.layout), finder_.layouts().opaque(placement.layout),
+                       placement.part_of, placement.part_of_placement});
     }
   }
 

@@ -63,7 +63,7 @@ std::vector<NodeId> unmakeable(const Graph& graph, const Backend& backend, const
     const int choice = plan.solution.assignment.choice[at(plan.space.first_node + id)];
     const Implementation& chosen = *plan.space.choices[at(id)][at(choice)].implementation;
     return std::ranges::equal(implementation.src, chosen.src, spelled_alike) &&
-           std::ranges::equal(implementation.dst, chosen.dst, spelled_alike);
+           std::ranges::equal(implementation.dst, chosen.dst, spelled_alike) && implementation.opaque == chosen.opaque;
   };
   std::vector<NodeId> out;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

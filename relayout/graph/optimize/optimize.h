@@ -33,6 +33,7 @@ struct OptimizeOptions {
 /// Where a tensor may be kept: a layout, in memory of its own or as a part of a concat's destination.
 struct Placement {
   Layout layout;
+  std::optional<Opaque> opaque{};
   /// The concat whose destination it is a part of, or kNone; and the index of that destination's placement.
   NodeId part_of = kNone;
   int part_of_placement = 0;

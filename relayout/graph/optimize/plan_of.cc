@@ -62,7 +62,8 @@ class PlanMaker {
   void add(TensorId t, int p, CopyId from) {
     copies_[at(t)][at(p)] = static_cast<CopyId>(plan_.copies.size());
     placements_.push_back(p);
-    plan_.copies.push_back({.tensor = t, .layout = placement(t, p).layout, .from = from});
+    plan_.copies.push_back(
+        {.tensor = t, .layout = placement(t, p).layout, .opaque = placement(t, p).opaque, .from = from});
   }
 
   /// One of `placements` in which the tensor exists: the one that its producer wrote, if that is among them.
@@ -167,7 +168,7 @@ class PlanMaker {
     }
     if (std::ranges::find(plan_.outputs, id) != plan_.outputs.end()) add_reader("the graph's output");
     for (const Copy& other : plan_.copies) {
-      if (other.from == id) add_reader("a reorder to " + display_name(other.layout, constant));
+      if (other.from == id) add_reader("a reorder to " + display_name(other.layout, other.opaque, constant));
     }
     const NodeId maker = producers_[at(copy.tensor)];
     const Copy& from = plan_.copies[at(copy.from)];
@@ -177,8 +178,8 @@ class PlanMaker {
                                                   : "the input is ";
     const bool part = copy.view_of != kNone;
     return readers + (readers.find(" and ") == std::string::npos ? " takes " : " take ") +
-           (part ? "it as a part of its destination" : display_name(copy.layout, constant)) + "; " + origin +
-           display_name(from.layout, constant);
+           (part ? "it as a part of its destination" : display_name(copy.layout, copy.opaque, constant)) + "; " +
+           origin + display_name(from.layout, from.opaque, constant);
   }
 
   const Graph& graph_;

@@ -16,6 +16,17 @@
 
 namespace relayout::graph {
 
+/// A memory format that no Layout describes, because its bytes are more than the elements in another order: weights
+/// that are transformed (Winograd), packed for a recurrent cell, or stored with compensation terms of int8 products. It
+/// is a token: only the backend that gave it reorders into it and out of it. Only constants have such formats.
+struct Opaque {
+  std::string backend, name;  // "onednn 2.6.3", "s8s8_compensation"
+  int64_t bytes = 0;
+  /// Equal for equal formats, in every process.
+  uint64_t hash = 0;
+  friend bool operator==(const Opaque&, const Opaque&) = default;
+};
+
 /// A program of the backend that can run a node, with the layout of each operand: sources, then destinations, and
 /// nothing for an operand that is absent.
 struct Implementation {
@@ -23,6 +34,13 @@ struct Implementation {
   std::vector<std::optional<Layout>> src, dst;
   /// A slow implementation, which the backend has so that every node runs. It is chosen only where there is no other.
   bool reference = false;
+  /// By source: its opaque format, if it has one; `src` then has the row-major layout that it is reordered from. Empty
+  /// where no source has one.
+  std::vector<std::optional<Opaque>> opaque{};
+  const std::optional<Opaque>& opaque_src(std::size_t i) const {
+    static const std::optional<Opaque> none;
+    return i < opaque.size() ? opaque[i] : none;
+  }
 };
 
 /// How a convolution is computed, as far as its time depends on it.
@@ -78,8 +96,9 @@ class Backend {
   virtual int threads() const = 0;
   /// The implementations that can run a node with operands in the requested layouts, the backend's first choice first;
   /// empty if there are none. There is one request for each operand; those of absent operands are ignored. `forward` is
-  /// the implementation that is planned for the hint of a backward node, else null. Implementations whose operands a
-  /// Layout cannot describe (opaque formats) are left out.
+  /// the implementation that is planned for the hint of a backward node, else null. A constant source for which no
+  /// layout is requested may have an opaque format. An implementation is left out if a Layout cannot describe another
+  /// operand.
   virtual std::vector<Implementation> implementations(const Graph& graph, NodeId node,
                                                       std::span<const LayoutRequest> src,
                                                       std::span<const LayoutRequest> dst,
@@ -94,6 +113,13 @@ class Backend {
   /// Errors: unsupported (it cannot be made), internal.
   virtual std::unique_ptr<Executable> make(const Graph& graph, NodeId node, const Implementation& implementation,
                                            const Implementation* forward_implementation, Executable* forward) const = 0;
+  /// Reorders source `operand` of an implementation from its row-major layout into its opaque format: `dst` has
+  /// Opaque::bytes. Errors: unsupported (the backend has no such implementation or reorder), internal.
+  virtual void reorder_into(const Graph& graph, NodeId node, const Implementation& implementation, std::size_t operand,
+                            const void* src, void* dst) const;
+  /// The way back, to row-major. Errors: the same; not every opaque format can be undone.
+  virtual void reorder_out_of(const Graph& graph, NodeId node, const Implementation& implementation,
+                              std::size_t operand, const void* src, void* dst) const;
 };
 
 }  // namespace relayout::graph

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "relayout/core/view.h"
+
 namespace relayout::graph {
 namespace {
 
@@ -51,6 +53,10 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int6
     if (!read[at(id)]) return 0.0;
     const Copy& copy = plan.copy(id);
     const DType dtype = graph.tensor(copy.tensor).dtype;
+    if (copy.opaque) {
+      return costs.opaque_reorder(context.reorder_setting(copy.tensor), {plan.copy(copy.from).layout, dtype},
+                                  *copy.opaque);
+    }
     return costs.reorder(context.reorder_setting(copy.tensor), {from_zero(plan.copy(copy.from).layout), dtype},
                          {from_zero(copy.layout), dtype});
   };
@@ -62,6 +68,16 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int6
 }
 
 }  // namespace
+
+double Costs::opaque_reorder(const ReorderSetting& setting, const TensorDesc& from, const Opaque& to) {
+  std::vector<int> order;
+  for (int d = from.layout.ndims(); d-- > 0;) order.push_back(d);
+  Dims reversed;
+  for (int d : order) reversed.push_back(from.layout.dim(d));
+  const Layout layout = permute(Layout::contiguous(reversed), order);
+  const double share = static_cast<double>(to.bytes) / static_cast<double>(std::max<int64_t>(1, from.logical_bytes()));
+  return std::max(1.0, share) * reorder(setting, from, {layout, from.dtype});
+}
 
 PredictedCost predict(const Graph& graph, const LayoutPlan& plan, Costs& costs, int64_t runs) {
   const PredictedCost out = sum(graph, plan, costs, runs);

@@ -30,6 +30,9 @@ class Costs {
                            const Implementation* forward, bool in_place) = 0;
   /// The time of one reorder of a tensor. When its memory was last touched is what CostContext::reorder_setting() says.
   virtual double reorder(const ReorderSetting& setting, const TensorDesc& from, const TensorDesc& to) = 0;
+  /// The time of the backend's reorder of a constant from row-major into an opaque format. Predicted: that of a reorder
+  /// of the same tensor that reverses its dims, for each byte that is written.
+  virtual double opaque_reorder(const ReorderSetting& setting, const TensorDesc& from, const Opaque& to);
   /// Called when all costs of a problem have been asked for. True asks the caller to ask for all of them once more,
   /// because new measurements have made some costs more accurate.
   virtual bool again() { return false; }

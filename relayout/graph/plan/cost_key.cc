@@ -168,6 +168,9 @@ void add_implementation(KeyMaker& maker, const Implementation& implementation) {
   maker.add(std::string_view(implementation.name));
   add_layouts(maker, implementation.src);
   add_layouts(maker, implementation.dst);
+  for (std::size_t i = 0; i < implementation.opaque.size(); ++i) {
+    if (implementation.opaque[i]) maker.add(uint64_t{i}).add(*implementation.opaque[i]);
+  }
 }
 
 }  // namespace
@@ -193,6 +196,13 @@ KeyMaker& KeyMaker::add(const Dims& dims) {
   add(static_cast<uint64_t>(dims.size()));
   for (int64_t dim : dims) add(static_cast<uint64_t>(dim));
   return *this;
+}
+
+KeyMaker& KeyMaker::add(const Opaque& opaque) {
+  return add(std::string_view(opaque.backend))
+      .add(std::string_view(opaque.name))
+      .add(static_cast<uint64_t>(opaque.bytes))
+      .add(opaque.hash);
 }
 
 KeyMaker& KeyMaker::add(const Layout& layout) {

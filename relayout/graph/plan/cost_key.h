@@ -39,6 +39,7 @@ class KeyMaker {
   KeyMaker& add(std::string_view text);
   KeyMaker& add(const Dims& dims);
   KeyMaker& add(const Layout& layout);
+  KeyMaker& add(const Opaque& opaque);
   CostKey key() const { return {high_, low_}; }
 
  private:

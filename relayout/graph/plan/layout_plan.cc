@@ -2,6 +2,8 @@
 #include "relayout/graph/plan/layout_plan.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "relayout/core/print.h"
 
@@ -22,11 +24,23 @@ std::vector<CopyId> reorders_of(const Graph& graph, const LayoutPlan& plan, bool
 std::vector<CopyId> LayoutPlan::reorders(const Graph& graph) const { return reorders_of(graph, *this, false); }
 std::vector<CopyId> LayoutPlan::load_reorders(const Graph& graph) const { return reorders_of(graph, *this, true); }
 
+void Backend::reorder_into(const Graph&, NodeId, const Implementation&, std::size_t, const void*, void*) const {
+  throw Error(ErrorCode::unsupported, "reorder: " + name() + " has no opaque formats", "backend", name());
+}
+void Backend::reorder_out_of(const Graph&, NodeId, const Implementation&, std::size_t, const void*, void*) const {
+  throw Error(ErrorCode::unsupported, "reorder: " + name() + " has no opaque formats", "backend", name());
+}
+
 Implementation implementation_of(const LayoutPlan& plan, NodeId node) {
   const PlannedNode& planned = plan.nodes[static_cast<std::size_t>(node)];
   Implementation out{.name = planned.implementation, .reference = planned.reference};
   const auto layout = [&](CopyId id) { return id == kNone ? std::nullopt : std::optional(plan.copy(id).layout); };
   std::ranges::transform(planned.src, std::back_inserter(out.src), layout);
+  for (std::size_t i = 0; i < planned.src.size(); ++i) {
+    if (planned.src[i] == kNone || !plan.copy(planned.src[i]).opaque) continue;
+    out.opaque.resize(planned.src.size());
+    out.opaque[i] = plan.copy(planned.src[i]).opaque;
+  }
   std::ranges::transform(planned.dst, std::back_inserter(out.dst), layout);
   return out;
 }
@@ -43,11 +57,15 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
                                                       const Implementation* forward) {
   for (int open = 0; open < 3; ++open) {
     std::vector<LayoutRequest> src = implementation.src, dst = implementation.dst;
+    for (std::size_t i = 0; i < src.size(); ++i) {
+      if (implementation.opaque_src(i)) src[i].reset();
+    }
     for (auto* requests : {&src, &dst}) {
       for (std::size_t i = open == 1 ? 1 : 0; i < requests->size() && open > 0; ++i) (*requests)[i].reset();
     }
     for (Implementation& found : backend.implementations(graph, node, src, dst, forward)) {
-      if (found.name == implementation.name && found.src == implementation.src && found.dst == implementation.dst)
+      if (found.name == implementation.name && found.src == implementation.src && found.dst == implementation.dst &&
+          found.opaque == implementation.opaque)
         return std::move(found);
     }
   }
@@ -86,7 +104,7 @@ int64_t reorder_bytes(const Graph& graph, const LayoutPlan& plan, CopyId copy) {
   const DType dtype = graph.tensor(to.tensor).dtype;
   // A reorder reads the elements alone and writes elements and padding.
   return TensorDesc(plan.copy(to.from).layout, dtype).logical_bytes() +
-         bytes_for(dtype, to.layout.padded_elements()).value_or(0);
+         (to.opaque ? to.opaque->bytes : bytes_for(dtype, to.layout.padded_elements()).value_or(0));
 }
 
 PlanTotals totals(const Graph& graph, const LayoutPlan& plan) {
@@ -113,6 +131,18 @@ std::string expression_of(const Layout& layout) {
   std::string out = layout.ndims() == 0 ? std::string("contiguous") : "strides:" + join(strides);
   if (layout.offset0() != 0) out.append("@").append(std::to_string(layout.offset0()));
   return out;
+}
+
+std::string expression_of(const Layout& layout, const std::optional<Opaque>& opaque) {
+  if (!opaque) return expression_of(layout);
+  std::array<char, 17> hash{};
+  std::snprintf(hash.data(), hash.size(), "%016llx", static_cast<unsigned long long>(opaque->hash));
+  return "opaque:" + opaque->name + ":" + std::to_string(opaque->bytes) + ":" + hash.data();
+}
+
+std::string display_name(const Layout& layout, const std::optional<Opaque>& opaque, bool weights) {
+  if (!opaque) return display_name(layout, weights);
+  return "opaque " + opaque->name + " (" + std::to_string(opaque->bytes) + " bytes)";
 }
 
 std::string display_name(const Layout& layout, bool weights) {

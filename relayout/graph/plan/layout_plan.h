@@ -19,6 +19,8 @@ using CopyId = int;
 struct Copy {
   TensorId tensor = kNone;
   Layout layout;
+  /// The backend's format, if the copy is in one; `layout` is then row-major, and says nothing but the dims.
+  std::optional<Opaque> opaque{};
   /// The copy from which a reorder makes this one; kNone for graph inputs, constants, views and what a node writes.
   CopyId from = kNone;
   /// The copy in whose memory this one is, or kNone if it has its own; the layout then counts from element 0 of that
@@ -89,7 +91,11 @@ PlanTotals totals(const Graph& graph, const LayoutPlan& plan);
 /// A layout as an expression that Format::parse reads: a tag in letters a..l, or strides. A layout that has neither is
 /// given by its digits, which Format::parse does not read.
 std::string expression_of(const Layout& layout);
+/// The same of a copy. An opaque format, which Format::parse refuses, is "opaque:NAME:BYTES:HASH".
+std::string expression_of(const Layout& layout, const std::optional<Opaque>& opaque);
 /// The same with the letters that people use, if they fit: "nhwc" for an activation, "OIhw16i16o" for weights.
 std::string display_name(const Layout& layout, bool weights);
+/// The same of a copy; an opaque format is "opaque NAME (BYTES bytes)".
+std::string display_name(const Layout& layout, const std::optional<Opaque>& opaque, bool weights);
 
 }  // namespace relayout::graph

@@ -70,15 +70,15 @@ class Propagation {
 
   /// A copy of that tensor in that layout: an existing one, or one that a new reorder makes. An input without a fixed
   /// layout arrives in the layout that its first reader needs.
-  CopyId copy_in(TensorId t, const Layout& layout, std::string reason) {
+  CopyId copy_in(TensorId t, const Layout& layout, std::string reason, const std::optional<Opaque>& opaque = {}) {
     const Tensor& tensor = graph_.tensor(t);
     if (main_[at(t)] == kNone && !tensor.layout && !tensor.constant())
       return main_[at(t)] = add({.tensor = t, .layout = layout});
     const CopyId first = main(t);
     for (CopyId copy : copies_[at(t)]) {
-      if (plan_.copy(copy).layout == layout) return copy;
+      if (plan_.copy(copy).layout == layout && plan_.copy(copy).opaque == opaque) return copy;
     }
-    return add({.tensor = t, .layout = layout, .from = first, .reason = std::move(reason)});
+    return add({.tensor = t, .layout = layout, .opaque = opaque, .from = first, .reason = std::move(reason)});
   }
 
   void plan_node(NodeId id) {
@@ -92,7 +92,8 @@ class Propagation {
     planned.reference = found.reference;
     for (std::size_t i = 0; i < node.src.size(); ++i) {
       const TensorId t = node.src[i];
-      planned.src.push_back(t == kNone ? kNone : copy_in(t, *found.src[i], reason_of(id, found, t, *found.src[i])));
+      planned.src.push_back(t == kNone ? kNone
+                                       : copy_in(t, *found.src[i], reason_of(id, found, i), found.opaque_src(i)));
     }
     for (std::size_t i = 0; i < node.dst.size(); ++i) {
       const TensorId t = node.dst[i];
@@ -220,15 +221,17 @@ class Propagation {
     return out;
   }
 
-  std::string reason_of(NodeId id, const Implementation& found, TensorId t, const Layout& wanted) {
+  std::string reason_of(NodeId id, const Implementation& found, std::size_t operand) {
     const Node& node = graph_.node(id);
+    const TensorId t = node.src[operand];
     const NodeId maker = producers_[at(t)];
     const bool weights = context_.is_weights(t);
     const std::string from = maker == kNone
                                  ? (graph_.tensor(t).constant() ? "the constant is stored as " : "the input is ")
                                  : graph_.node(maker).name + " gives ";
     return std::string(name(node.kind)) + " " + node.name + " (" + found.name + ") takes " +
-           display_name(wanted, weights) + "; " + from + display_name(current(t), weights);
+           display_name(*found.src[operand], found.opaque_src(operand), weights) + "; " + from +
+           display_name(current(t), weights);
   }
 
   const Graph& graph_;

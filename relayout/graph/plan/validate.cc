@@ -14,6 +14,8 @@ constexpr std::size_t kMostReorders = 64;
 /// Layouts may have gaps, so a buffer may be larger than its layout's elements and padding: at most kMostGaps times as
 /// many elements, plus kSmallGaps.
 constexpr int64_t kMostGaps = 4, kSmallGaps = 4096;
+/// The most bytes of an opaque format for one element: Winograd's transform of a 3x3 kernel to 6x6 has 16 in f32.
+constexpr int64_t kMostOpaque = 256;
 
 class Validation {
  public:
@@ -77,8 +79,26 @@ class Validation {
     refuse(named(id) + " is at the end of more than " + std::to_string(most) + " copies, or of itself");
   }
 
+  /// An opaque copy is made by the backend from a row-major constant, and only nodes read it.
+  void check_opaque(CopyId id) const {
+    const Copy& copy = plan_.copy(id);
+    for (CopyId other : {copy.from, copy.view_of}) {
+      if (other != kNone && plan_.copy(other).opaque) refuse(named(id) + " is made of a copy in an opaque format");
+    }
+    if (!copy.opaque) return;
+    const auto is_read = [&](CopyId output) { return output == id; };
+    if (std::ranges::any_of(plan_.inputs, is_read) || std::ranges::any_of(plan_.outputs, is_read) ||
+        !graph_.tensor(copy.tensor).constant() || copy.from == kNone || copy.view_of != kNone ||
+        plan_.copy(copy.from).from != kNone || copy.layout != Layout::contiguous(copy.layout.dims())) {
+      refuse(named(id) + " is in an opaque format, which only a constant that is given row-major may have");
+    }
+    if (copy.opaque->bytes < 0 || copy.opaque->bytes / kMostOpaque > copy.layout.elements() + kSmallGaps)
+      refuse(named(id) + " would take " + std::to_string(copy.opaque->bytes) + " bytes");
+  }
+
   void check_memory(CopyId id) const {
     const Copy& copy = plan_.copy(id);
+    check_opaque(id);
     const Layout& layout = copy.layout;
     const bool given = copy.from == kNone && copy.view_of == kNone && graph_.tensor(copy.tensor).constant();
     if (given && layout != Layout::contiguous(layout.dims()))
