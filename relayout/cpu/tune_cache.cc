@@ -9,7 +9,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/revision.h"
-#include "relayout/cpu/text_file.h"
+#include "relayout/io/text_file.h"
 #include "relayout/reorder/nest.h"
 
 namespace relayout::cpu {
@@ -147,10 +147,10 @@ void TuneCache::clear() {
 }
 
 std::optional<TuneCache::Entries> TuneCache::read(const fs::path& path) {
-  const std::optional<std::string> text = read_text(path, kMaxFileBytes);
+  const std::optional<std::string> text = io::read_text(path, kMaxFileBytes);
   if (!text) return std::nullopt;
   Entries out;
-  read_entries({"tuning file", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
+  io::read_entries({"tuning file", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
     auto entry = parse_entry(line);
     if (!entry) return "is no entry";
     return out.insert(std::move(*entry)).second ? "" : "repeats a key";
@@ -187,7 +187,7 @@ void TuneCache::save(const fs::path& path) const {
   if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
     fail_limit(path, "bytes", text.size(), static_cast<std::size_t>(kMaxFileBytes));
   }
-  replace_text(path, text);
+  io::replace_text(path, text);
 }
 
 TuneCache& TuneCache::shared() {

@@ -1,5 +1,5 @@
 // Reading, replacing and locking small text files, on POSIX calls.
-#include "relayout/cpu/text_file.h"
+#include "relayout/io/text_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,9 +15,7 @@
 #include "relayout/io/descriptor.h"
 #include "relayout/io/new_file.h"
 
-namespace relayout::cpu {
-using io::Descriptor;
-using io::retry;
+namespace relayout::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -127,7 +125,7 @@ void read_own_entries(const EntryFile& file, const fs::path& path, std::string_v
 }
 
 void replace_text(const fs::path& path, std::string_view text) {
-  io::NewFile file = io::NewFile::make(target_of(path));
+  NewFile file = NewFile::make(target_of(path));
   // Other users may read measured results, whatever the umask.
   if (::fchmod(file.descriptor(), 0644) != 0) fail_io("write", path, errno);
   file.write(std::as_bytes(std::span(text)));
@@ -154,4 +152,4 @@ FileLock::FileLock(const fs::path& path, std::chrono::milliseconds patience) {
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-}  // namespace relayout::cpu
+}  // namespace relayout::io
