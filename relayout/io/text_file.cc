@@ -41,12 +41,6 @@ std::string lock_path(const fs::path& target) {
   return (target.parent_path() / ("." + target.filename().native().substr(0, 200) + ".lock")).native();
 }
 
-fs::path target_of(const fs::path& path) {
-  std::error_code ignored;
-  fs::path target = fs::weakly_canonical(path, ignored);
-  return target.empty() ? path : target;
-}
-
 }  // namespace
 
 std::optional<std::string> read_text(const fs::path& path, int64_t max_bytes) {
@@ -125,7 +119,7 @@ void read_own_entries(const EntryFile& file, const fs::path& path, std::string_v
 }
 
 void replace_text(const fs::path& path, std::string_view text) {
-  NewFile file = NewFile::make(target_of(path));
+  NewFile file = NewFile::make(path);
   // Other users may read measured results, whatever the umask.
   if (::fchmod(file.descriptor(), 0644) != 0) fail_io("write", path, errno);
   file.write(std::as_bytes(std::span(text)));
@@ -133,7 +127,7 @@ void replace_text(const fs::path& path, std::string_view text) {
 }
 
 FileLock::FileLock(const fs::path& path, std::chrono::milliseconds patience) {
-  const std::string name = lock_path(target_of(path));
+  const std::string name = lock_path(follow_links(path));
   descriptor_ = retry([&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
   if (descriptor_ < 0) fail_io("create a lock beside", path, errno);
   const auto deadline = std::chrono::steady_clock::now() + patience;
