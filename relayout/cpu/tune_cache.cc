@@ -20,12 +20,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "relayout-tune", kVersion = "1";
 constexpr std::string_view kStreams[] = {"by_size", "never", "always"};
 
-std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
-
 [[noreturn]] void fail_limit(const fs::path& path, std::string_view what, std::size_t have, std::size_t limit) {
   throw Error(ErrorCode::limit,
-              "tuning file \"" + shown(path) + "\": " + std::to_string(have) + " " + std::string(what) + ", " +
-                  std::to_string(limit) + " at most",
+              "tuning file \"" + escaped(path.native(), 200) + "\": " + std::to_string(have) + " " + std::string(what) +
+                  ", " + std::to_string(limit) + " at most",
               std::string(what), std::to_string(have), std::to_string(limit));
 }
 
