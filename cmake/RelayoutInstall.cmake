@@ -1,12 +1,14 @@
-# Install and export: relayout::relayout is all parts together, and relayoutConfig.cmake finds what
-# the static libraries were linked with. That list is read from the targets, so it cannot go stale.
+# Install and export: relayout::relayout is all folders of the library together, and relayoutConfig.cmake finds what the
+# static libraries were linked with. Both lists are read from the targets, so they cannot go stale.
 include(CMakePackageConfigHelpers)
+get_property(folders GLOBAL PROPERTY RELAYOUT_FOLDERS)
 
 add_library(relayout_relayout INTERFACE)
 add_library(relayout::relayout ALIAS relayout_relayout)
 set_target_properties(relayout_relayout PROPERTIES EXPORT_NAME relayout)
-target_link_libraries(relayout_relayout INTERFACE
-  relayout::core relayout::reorder relayout::cpu relayout::interop relayout::solve relayout::graph relayout::execute)
+foreach(folder IN LISTS folders)
+  target_link_libraries(relayout_relayout INTERFACE relayout::${folder})
+endforeach()
 install(TARGETS relayout_relayout EXPORT relayoutTargets)
 install(FILES ${PROJECT_SOURCE_DIR}/relayout/relayout.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/relayout)
 
@@ -28,8 +30,8 @@ function(relayout_find_line library out)
 endfunction()
 
 set(RELAYOUT_FIND_DEPENDENCIES "")
-foreach(part core reorder cpu interop solve graph execute)
-  get_target_property(libraries relayout_${part} LINK_LIBRARIES)
+foreach(folder IN LISTS folders)
+  get_target_property(libraries relayout_${folder} LINK_LIBRARIES)
   foreach(library IN LISTS libraries)
     relayout_find_line("${library}" line)
     string(FIND "${RELAYOUT_FIND_DEPENDENCIES}" "${line}" already)
@@ -39,6 +41,7 @@ foreach(part core reorder cpu interop solve graph execute)
   endforeach()
 endforeach()
 
+list(JOIN folders ", " RELAYOUT_FOLDER_NAMES)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/relayout)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/relayoutConfig.cmake.in
   ${PROJECT_BINARY_DIR}/relayoutConfig.cmake INSTALL_DESTINATION ${package_dir})

@@ -34,6 +34,7 @@ function(relayout_library folder)
   set(target relayout_${folder})
   add_library(${target} ${ARG_SOURCES})
   add_library(relayout::${folder} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY RELAYOUT_FOLDERS ${folder})  # for RelayoutInstall
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC

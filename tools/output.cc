@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "relayout/io/descriptor.h"
 #include "tools/common.h"
 
 namespace relayout::tools {
@@ -32,24 +33,15 @@ void close_once(int& fd) {
   if (fd >= 0) ::close(std::exchange(fd, -1));
 }
 
-template <typename Call>
-ssize_t retry(Call call) {
-  ssize_t result;
-  do {
-    result = call();
-  } while (result < 0 && errno == EINTR);
-  return result;
-}
-
 /// Copies a pipe to standard output until its end. Closes it early where that fails, and returns the errno.
 int copy_to_stdout(int& reader) {
   std::array<char, 1 << 16> buffer;
   for (;;) {
-    const ssize_t count = retry([&] { return ::read(reader, buffer.data(), buffer.size()); });
+    const ssize_t count = io::retry([&] { return ::read(reader, buffer.data(), buffer.size()); });
     if (count <= 0) return count < 0 ? errno : 0;
     for (ssize_t at = 0; at < count;) {
       const ssize_t done =
-          retry([&] { return ::write(STDOUT_FILENO, buffer.data() + at, static_cast<std::size_t>(count - at)); });
+          io::retry([&] { return ::write(STDOUT_FILENO, buffer.data() + at, static_cast<std::size_t>(count - at)); });
       if (done < 0) {
         const int error = errno;
         close_once(reader);

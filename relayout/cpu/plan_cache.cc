@@ -189,7 +189,8 @@ Plan PlanCache::plan(const TensorDesc& src, const TensorDesc& dst, const Attribu
   Entries made;
   made.push_back({key.hash, {key.words.begin(), key.words.end()}, key.values != nullptr, plan});
   const std::lock_guard lock(shard.mutex);
-  if (shard.capacity > 0 && !shard.find(key)) shard.insert(made);
+  // If the capacity has changed meanwhile, the plan may belong to another shard now: then nobody would find it here.
+  if (&shard_of(key.hash) == &shard && shard.capacity > 0 && !shard.find(key)) shard.insert(made);
   return plan;
 }
 
@@ -204,6 +205,7 @@ void PlanCache::clear() {
 void PlanCache::set_capacity(int64_t capacity) {
   const auto plans = static_cast<std::size_t>(std::max<int64_t>(capacity, 0));
   const std::size_t used = plans >= kShards * kLeastShare ? kShards : 1;
+  const std::lock_guard whole_change(changing_);
   capacity_.store(static_cast<int64_t>(plans));
   shard_mask_.store(used - 1);
   for (std::size_t k = 0; k < kShards; ++k) {
@@ -217,6 +219,7 @@ void PlanCache::set_capacity(int64_t capacity) {
 
 PlanCacheStatistics PlanCache::statistics() const {
   PlanCacheStatistics out;
+  const std::lock_guard no_change(changing_);
   for (const Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
     out.hits += shard.hits;

@@ -26,7 +26,10 @@
 
 namespace relayout::cpu {
 
-/// All calls may come from any thread.
+/// All calls may come from any thread at any time. set_capacity() and statistics() follow one another as if one thread
+/// made these calls, so the cache never has the capacity of one call in some shards and that of another in others. The
+/// other calls do not wait for them: a plan that is being made while the cache is cleared or its capacity is set may be
+/// kept afterwards, within the new capacity.
 class PlanCache {
  public:
   /// A plan is kept only if its boxes, tables and attribute values have at most this many bytes. Larger ones are made
@@ -97,6 +100,9 @@ class PlanCache {
   Shard& shard_of(uint64_t hash) { return shards_[hash >> 32 & shard_mask_.load(std::memory_order_relaxed)]; }
 
   const uint64_t hash_mask_;
+  /// Held while the capacity is set, shard by shard, and while the shards' entries are counted. A thread locks it
+  /// before it locks a shard.
+  mutable std::mutex changing_;
   std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> shard_mask_ = 0;
   std::atomic<int64_t> capacity_ = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <latch>
 #include <thread>
 
 #include "relayout/core/view.h"
@@ -271,6 +272,28 @@ TEST(PlanCache, ManyThreads) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong, 0);
     EXPECT_LE(cache.statistics().entries, std::min(capacity, kSizes));
+  }
+}
+
+TEST(PlanCache, TheCapacityIsThatOfOneOfSeveralCalls) {
+  const std::vector<int64_t> capacities{1, 200, 63};
+  for (int round = 0; round < 400; ++round) {
+    PlanCache cache(64);
+    std::latch start(static_cast<std::ptrdiff_t>(capacities.size()));  // so that the calls overlap
+    std::vector<std::thread> threads;
+    for (const int64_t capacity : capacities) {
+      threads.emplace_back([&, capacity] {
+        start.arrive_and_wait();
+        cache.set_capacity(capacity);
+        for (int64_t n = 1; n <= 4; ++n) of_size(cache, n);
+        EXPECT_LE(cache.statistics().entries, 200);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (int64_t n = 1; n <= 100; ++n) of_size(cache, n);
+    const int64_t entries = cache.statistics().entries;
+    ASSERT_LE(entries, cache.capacity()) << round;
+    ASSERT_GE(entries, std::min<int64_t>(cache.capacity(), 63)) << round;
   }
 }
 

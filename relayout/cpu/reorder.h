@@ -48,7 +48,8 @@ Plan cached_plan(const TensorDesc& src, const TensorDesc& dst, const Attributes&
 
 /// Drops all plans of the cache and sets its counts of hits and misses to 0. Plans that somebody holds stay valid.
 void clear_plan_cache();
-/// Drops all plans, and keeps up to `plans` of them from now on. 0 or less turns the cache off.
+/// Drops all plans, and keeps up to `plans` of them from now on. 0 or less turns the cache off. Where several threads
+/// call it, the calls take place one after another. Reorders may run meanwhile.
 void set_plan_cache_capacity(int64_t plans);
 int64_t plan_cache_capacity();
 

@@ -9,7 +9,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/revision.h"
-#include "relayout/cpu/text_file.h"
+#include "relayout/io/text_file.h"
 #include "relayout/reorder/nest.h"
 
 namespace relayout::cpu {
@@ -20,12 +20,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "relayout-tune", kVersion = "1";
 constexpr std::string_view kStreams[] = {"by_size", "never", "always"};
 
-std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
-
 [[noreturn]] void fail_limit(const fs::path& path, std::string_view what, std::size_t have, std::size_t limit) {
   throw Error(ErrorCode::limit,
-              "tuning file \"" + shown(path) + "\": " + std::to_string(have) + " " + std::string(what) + ", " +
-                  std::to_string(limit) + " at most",
+              "tuning file \"" + escaped(path.native(), 200) + "\": " + std::to_string(have) + " " + std::string(what) +
+                  ", " + std::to_string(limit) + " at most",
               std::string(what), std::to_string(have), std::to_string(limit));
 }
 
@@ -147,10 +145,10 @@ void TuneCache::clear() {
 }
 
 std::optional<TuneCache::Entries> TuneCache::read(const fs::path& path) {
-  const std::optional<std::string> text = read_text(path, kMaxFileBytes);
+  const std::optional<std::string> text = io::read_text(path, kMaxFileBytes);
   if (!text) return std::nullopt;
   Entries out;
-  read_entries({"tuning file", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
+  io::read_entries({"tuning file", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
     auto entry = parse_entry(line);
     if (!entry) return "is no entry";
     return out.insert(std::move(*entry)).second ? "" : "repeats a key";
@@ -187,7 +185,7 @@ void TuneCache::save(const fs::path& path) const {
   if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
     fail_limit(path, "bytes", text.size(), static_cast<std::size_t>(kMaxFileBytes));
   }
-  replace_text(path, text);
+  io::replace_text(path, text);
 }
 
 TuneCache& TuneCache::shared() {

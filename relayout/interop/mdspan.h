@@ -160,9 +160,12 @@ Layout layout_of_mapping(const Mapping& mapping) {
                 "a strided mapping");
   }
   Dims dims, strides;
-  for (std::size_t r = 0; r < Mapping::extents_type::rank(); ++r) {
-    dims.push_back(static_cast<int64_t>(mapping.extents().extent(r)));
-    strides.push_back(static_cast<int64_t>(mapping.stride(r)));
+  // The standard's layout_left and layout_right have no stride() at all where the rank is 0.
+  if constexpr (Mapping::extents_type::rank() > 0) {
+    for (std::size_t r = 0; r < Mapping::extents_type::rank(); ++r) {
+      dims.push_back(static_cast<int64_t>(mapping.extents().extent(r)));
+      strides.push_back(static_cast<int64_t>(mapping.stride(r)));
+    }
   }
   return Layout::strided(dims, strides);
 }

@@ -115,6 +115,7 @@ TEST(Mdspan, LayoutsOfTheStandardsMappings) {
   const layout_stride::mapping<Extents3> apart(sizes, {40, 2, 8});
   EXPECT_TRUE(layout_of_mapping(apart) == Layout::strided({2, 3, 4}, {40, 2, 8}));
   EXPECT_EQ(layout_of_mapping(layout_right::mapping<dextents<int64_t, 0>>({})), Layout());
+  EXPECT_EQ(layout_of_mapping(layout_left::mapping<dextents<int64_t, 0>>({})), Layout());
   // A mapping of somebody else's that has no strides.
   struct Unstrided : layout_right::mapping<Extents3> {
     using layout_right::mapping<Extents3>::mapping;

@@ -116,7 +116,20 @@ int open_nameless(const char* folder, mode_t mode) {
   return retry([&] { return ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode); });
 }
 
-NewFile NewFile::make(const fs::path& path, OpenNameless open_nameless) {
+fs::path follow_links(const fs::path& path) {
+  static constexpr int kMostLinks = 40;  // as many as Linux follows
+  fs::path at = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    std::error_code none;
+    const fs::path next = fs::read_symlink(at, none);
+    if (none) return at;
+    at = at.parent_path() / next;  // `next` alone where it is absolute
+  }
+  throw_io("follow the links of", path, ELOOP);
+}
+
+NewFile NewFile::make(const fs::path& given, OpenNameless open_nameless) {
+  const fs::path path = follow_links(given);
   remove_abandoned_files(folder_of(path));
   NewFile out;
   out.path_ = path;

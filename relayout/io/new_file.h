@@ -15,6 +15,8 @@
 // removes it. A file that a living process is still writing is never removed: its writer holds a lock on it (flock),
 // which the system drops when the process ends. Where the file system has no locks, nothing is removed.
 //
+// Where the path is a symbolic link, all this is said of the file that it leads to, and the link stays.
+//
 // A temporary name is ".NAME.relayout-tmp-" and 16 hexadecimal digits; nothing else is ever removed.
 #pragma once
 
@@ -36,8 +38,9 @@ using OpenNameless = int (*)(const char* folder, mode_t mode);
 
 class NewFile {
  public:
-  /// An empty file, readable and writable, of mode 0666 without the bits of the umask, in the folder of `path`. First
-  /// removes what killed writers left in that folder. `path` itself is neither looked at nor changed. Error{io}.
+  /// An empty file, readable and writable, of mode 0666 without the bits of the umask, in the folder of the file that
+  /// follow_links(path) names, whose place it will take. First removes what killed writers left in that folder.
+  /// Error{io}.
   static NewFile make(const std::filesystem::path& path, OpenNameless open_nameless = io::open_nameless);
 
   NewFile(NewFile&& other) noexcept;
@@ -53,8 +56,8 @@ class NewFile {
   const std::string& temporary_path() const { return temporary_; }
 
   /// Writes the file and its name to the disk: the path leads to it, also after a power failure. What exists there is
-  /// replaced with `overwrite`; without it that is Error{io} with the field "overwrite". A symbolic link is replaced
-  /// itself. Error{io}: nothing has changed, unless the disk fails when the folder is written.
+  /// replaced with `overwrite`; without it that is Error{io} with the field "overwrite". Error{io}: nothing has
+  /// changed, unless the disk fails when the folder is written.
   void publish(bool overwrite);
 
  private:
@@ -68,6 +71,11 @@ class NewFile {
   Descriptor file_;
   bool named_ = false;  // the file has its temporary name
 };
+
+/// The file that a path leads to, which need not exist: where the path is a symbolic link, what that link and those
+/// that it leads to end at; otherwise the path itself. So a writer keeps the links, also one to a file that does not
+/// exist yet. Error{io}: links in a circle.
+std::filesystem::path follow_links(const std::filesystem::path& path);
 
 /// Throws the Error{io} of an output that exists and may not be replaced; its field is "overwrite".
 [[noreturn]] void throw_exists(const std::filesystem::path& path);

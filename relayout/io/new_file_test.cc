@@ -104,6 +104,33 @@ TEST_P(NewFiles, CannotBePublished) {
   EXPECT_EQ(folder_.names(), Names{"folder"});
 }
 
+TEST_P(NewFiles, KeepLinks) {
+  namespace fs = std::filesystem;
+  fs::create_directory(folder_ / "real");
+  write_file(folder_ / "real/old", std::string("before"));
+  fs::create_symlink("real/old", folder_ / "to_old");
+  fs::create_symlink(folder_.path() / "real/new", folder_ / "to_new");
+  fs::create_symlink("to_new", folder_ / "to_link");
+  EXPECT_EQ(error_of([&] { make("to_old", "abc").publish(false); }).field(), "overwrite");
+  EXPECT_EQ(read_file(folder_ / "real/old"), "before");
+  make("to_old", "after").publish(true);
+  EXPECT_EQ(read_file(folder_ / "real/old"), "after");
+  for (const std::string link : {"to_new", "to_link"}) {
+    for (const bool overwrite : {false, true}) {
+      make(link, "of " + link).publish(overwrite);
+      EXPECT_EQ(read_file(folder_ / "real/new"), "of " + link);
+      fs::remove(folder_ / "real/new");
+    }
+  }
+  for (const char* link : {"to_old", "to_new", "to_link"}) EXPECT_TRUE(fs::is_symlink(folder_ / link));
+  EXPECT_EQ(folder_.names(), (Names{"real", "to_link", "to_new", "to_old"}));
+
+  fs::create_symlink("to_itself", folder_ / "to_itself");
+  EXPECT_ERROR(ErrorCode::io, make("to_itself", "abc"));
+  fs::create_symlink("missing/a", folder_ / "to_missing");
+  EXPECT_ERROR(ErrorCode::io, make("to_missing", "abc"));
+}
+
 /// Ends the calling process as `kill -9` does.
 [[noreturn]] void be_killed() {
   ::raise(SIGKILL);

@@ -29,6 +29,7 @@ class Infeasible : public std::runtime_error {
                            " operations") {}
 };
 
+/// The cost of a choice or a reorder that is not possible.
 inline constexpr double kImpossible = std::numeric_limits<double>::infinity();
 /// The most placements that a tensor can have: a set of them is one word.
 inline constexpr int kMaxPlacements = 32;

@@ -59,7 +59,8 @@ class strided_base {
   using layout_type = Layout;
 
   constexpr const Extents& extents() const noexcept { return extents_; }
-  constexpr index_type stride(rank_type r) const { return strides_[r]; }
+  /// The standard demands this of layout_left and layout_right; its layout_stride has stride() for rank 0 too.
+  constexpr index_type stride(rank_type r) const requires(Extents::rank() > 0) { return strides_[r]; }
   constexpr index_type required_span_size() const noexcept {
     index_type last = 0;
     for (rank_type r = 0; r < Extents::rank(); ++r) {

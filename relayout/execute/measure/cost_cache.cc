@@ -9,8 +9,8 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
-#include "relayout/cpu/text_file.h"
 #include "relayout/execute/measure/revision.h"
+#include "relayout/io/text_file.h"
 
 namespace relayout::execute {
 
@@ -98,11 +98,11 @@ bool CostCache::insert(const CostKey& key, double value) {
 }
 
 std::optional<CostCache::Entries> CostCache::read(const fs::path& path) {
-  const std::optional<std::string> text = cpu::read_text(path, kMaxFileBytes);
+  const std::optional<std::string> text = io::read_text(path, kMaxFileBytes);
   if (!text) return std::nullopt;
   Entries out;
   out.reserve(std::min(kMaxEntries, text->size() / (kKeyDigits + 2)));
-  cpu::read_own_entries({"file of costs", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
+  io::read_own_entries({"file of costs", kMagic, kVersion, kMaxEntries}, path, *text, [&](std::string_view line) {
     std::pair<CostKey, double> entry;
     const std::string wrong = parse_entry(line, entry);
     return !wrong.empty() || out.insert(entry).second ? wrong : "repeats a key";
@@ -133,7 +133,7 @@ bool CostCache::load(const fs::path& path) {
 void CostCache::save(const fs::path& path, std::chrono::milliseconds patience) const {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);  // the lock says what is wrong
-  const cpu::FileLock lock(path, patience);
+  const io::FileLock lock(path, patience);
   CostCache all = *this;
   try {
     all.load(path);
@@ -143,7 +143,7 @@ void CostCache::save(const fs::path& path, std::chrono::milliseconds patience) c
   std::string text = std::string(kMagic) + " " + std::string(kVersion) + "\n";
   for (const auto& [key, value] : all.entries_) append_entry(text, key, value);
   text += "end " + std::to_string(all.size()) + "\n";
-  cpu::replace_text(path, text);
+  io::replace_text(path, text);
 }
 
 fs::path default_cost_file() {

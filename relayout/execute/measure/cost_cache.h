@@ -41,7 +41,7 @@ class CostCache {
   bool load(const std::filesystem::path& path);
   /// Writes the entries together with those that the file has, in all fewer than kMaxEntries of them; entries in memory
   /// take precedence. Makes missing folders. The file appears whole or not at all, and one process at a time writes it;
-  /// each waits for the others as long as `patience` says (FileLock in cpu/text_file.h). A damaged file is replaced,
+  /// each waits for the others as long as `patience` says (FileLock in io/text_file.h). A damaged file is replaced,
   /// but one that is not understood is left alone. Errors: unsupported, limit, io, as in load().
   void save(const std::filesystem::path& path,
             std::chrono::milliseconds patience = std::chrono::milliseconds(2000)) const;

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <limits>
 
-#include "relayout/cpu/text_file.h"
 #include "relayout/execute/onednn/backend.h"
+#include "relayout/io/text_file.h"
 #include "tests/support/testing.h"
 
 namespace relayout::execute {
@@ -189,8 +189,8 @@ TEST_F(CostCacheTest, ProcessesJoinWhatTheyHave) {
 
 TEST_F(CostCacheTest, ALockThatIsHeldIsAnErrorInTheEnd) {
   fs::create_directories(folder_ / "sub");
-  const cpu::FileLock held(file_);
-  const Error error = test::error_of([&] { cpu::FileLock(file_, std::chrono::milliseconds(0)); });
+  const io::FileLock held(file_);
+  const Error error = test::error_of([&] { io::FileLock(file_, std::chrono::milliseconds(0)); });
   EXPECT_EQ(error.code(), ErrorCode::io);
   EXPECT_NE(error.message().find("another process"), std::string::npos) << error.message();
 }

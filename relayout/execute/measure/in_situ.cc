@@ -11,6 +11,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/measure/run_times.h"
 #include "relayout/execute/run/openmp.h"
+#include "relayout/reorder/nest.h"
 
 namespace relayout::execute {
 
@@ -29,7 +30,6 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 
 /// A float slightly above 1, which is an ordinary number in narrower types, too: 1 as bf16, 1.9 as f16.
 constexpr uint32_t kContents = 0x3f803f80;
-constexpr int64_t kLine = 64;
 /// The memory in which activations take turns has this many times the bytes of the node's own activations.
 constexpr int64_t kTurns = 2;
 /// Implementations that take this many times as long as the best one need no exact time.
@@ -39,7 +39,7 @@ constexpr double kLong = 10;
 /// A thread reads at least this many lines.
 constexpr int64_t kReadGrain = 256;
 
-int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kLine) * kLine; }
+int64_t rounded(int64_t bytes) { return ceil_div(std::max<int64_t>(bytes, 1), kCacheLine) * kCacheLine; }
 
 /// If the time is not reliable before, a measurement may take this many budgets.
 constexpr int kPatience = 4;
@@ -132,13 +132,13 @@ void InSitu::read(const std::byte* at, int64_t bytes) const {
     std::atomic<uint32_t> sum = 0;
   } reading{at};
   cpu::parallel_for(
-      run_options(backend_.threads()), bytes / kLine, kReadGrain,
+      run_options(backend_.threads()), bytes / kCacheLine, kReadGrain,
       [](void* state, int64_t begin, int64_t end) {
         auto& of = *static_cast<Reading*>(state);
         uint32_t sum = 0;
         for (int64_t line = begin; line < end; ++line) {
           uint32_t value;
-          std::memcpy(&value, of.at + line * kLine, sizeof value);
+          std::memcpy(&value, of.at + line * kCacheLine, sizeof value);
           sum += value;
         }
         of.sum += sum;

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "relayout/cpu/text_file.h"
 #include "relayout/execute/measure/cost_cache.h"
+#include "relayout/io/text_file.h"
 
 namespace relayout::execute {
 
@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The number of entries needs no limit of its own, because the size of the file is limited.
-constexpr cpu::EntryFile kFile{"file of implementations", "relayout-implementations", "1", std::size_t{1} << 30};
+constexpr io::EntryFile kFile{"file of implementations", "relayout-implementations", "1", std::size_t{1} << 30};
 constexpr std::string_view kHeader = "relayout-implementations 1\n";
 constexpr std::size_t kQuestionDigits = 32;
 
@@ -158,7 +158,7 @@ using Lines = std::unordered_map<std::string_view, std::string_view>;
 
 Lines lines_of(std::string_view text, const fs::path& path) {
   Lines out;
-  cpu::read_own_entries(kFile, path, text, [&](std::string_view line) {
+  io::read_own_entries(kFile, path, text, [&](std::string_view line) {
     if (line.size() <= kQuestionDigits || line[kQuestionDigits] != ' ') return "is no answer";
     return out.emplace(line.substr(0, kQuestionDigits), line.substr(kQuestionDigits + 1)).second ? "" : "repeats a key";
   });
@@ -171,7 +171,7 @@ struct RememberingBackend::Impl {
   Impl(const graph::Backend& b, fs::path f) : backend(b), file(std::move(f)), environment(environment_key(b)) {
     if (file.empty()) return;
     try {
-      if (std::optional<std::string> found = cpu::read_text(file, kMaxFileBytes)) {
+      if (std::optional<std::string> found = io::read_text(file, kMaxFileBytes)) {
         text = std::move(*found);
         lines = lines_of(text, file);
       }
@@ -270,8 +270,8 @@ void RememberingBackend::reorder_out_of(const Graph& graph, NodeId node, const I
 void RememberingBackend::Impl::write() {
   std::error_code error;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // FileLock reports it
-  const cpu::FileLock file_lock(file);
-  const std::string there = cpu::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
+  const io::FileLock file_lock(file);
+  const std::string there = io::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
   Lines kept;
   try {
     kept = lines_of(there, file);
@@ -289,7 +289,7 @@ void RememberingBackend::Impl::write() {
   for (const auto& [key, answer] : kept) {
     if (!fresh.contains(std::string(key))) add(key, answer);
   }
-  cpu::replace_text(file, out + "end " + std::to_string(count) + "\n");
+  io::replace_text(file, out + "end " + std::to_string(count) + "\n");
   saved.merge(fresh);
   fresh.clear();
 }

@@ -85,7 +85,8 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
-/// How many channels of a block fill a register of the instruction set in use: 16 or 8. (For --policy blocked.)
+/// How many channels of a block fill a register of the instruction set in use: 16 or 8. On this machine it is the
+/// right graph::PropagateOptions::block.
 int channel_block();
 
 }  // namespace relayout::execute

@@ -26,7 +26,8 @@ struct OptimizeOptions {
   /// Whether elementwise nodes may write over their source, and concats may have their sources written into their
   /// destination.
   bool in_place = true, concat_in_place = true;
-  /// Layouts that these tensors must be made in, whatever that costs (--what-if).
+  /// Layouts that these tensors must be made in, whatever that costs. So one learns the cost of a choice that is not
+  /// the cheapest.
   std::vector<std::pair<TensorId, Layout>> fixed{};
 };
 

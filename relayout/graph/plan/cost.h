@@ -3,18 +3,18 @@
 //     double us = predict(graph, plan, costs).time();
 #pragma once
 
-#include <limits>
 #include <memory>
 #include <string>
 
 #include "relayout/graph/plan/cost_key.h"
 #include "relayout/graph/plan/layout_plan.h"
 #include "relayout/reorder/plan.h"
+#include "relayout/solve/problem.h"
 
 namespace relayout::graph {
 
 /// The cost of a primitive or a reorder that is not possible.
-inline constexpr double kImpossible = std::numeric_limits<double>::infinity();
+inline constexpr double kImpossible = solve::kImpossible;
 
 class Costs {
  public:

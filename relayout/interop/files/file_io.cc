@@ -162,13 +162,11 @@ OutputFile OutputFile::create(const fs::path& path, int64_t size, bool overwrite
     return OutputFile(std::move(state));
   }
   if (exists && !overwrite) io::throw_exists(path);
-  // Where the path is a symbolic link, the file that it leads to is replaced and not the link. So the new file is made
-  // in the folder of that file.
-  std::error_code failed;
-  if (exists && fs::is_symlink(fs::symlink_status(path, failed))) state->target = fs::canonical(path, failed);
-  if (failed) throw_io("create", path, failed.value());
+  // A link in /proc leads to an open file whose name may be gone; a new file cannot take its place.
+  struct stat named {};
+  if (exists && ::lstat(io::follow_links(path).c_str(), &named) != 0) throw_io("create", path, errno);
 
-  state->file = io::NewFile::make(state->target, open_nameless);
+  state->file = io::NewFile::make(path, open_nameless);
   state->temporary = state->file->temporary_path();
   const int fd = state->file->descriptor();
   if (exists) ::fchmod(fd, found.st_mode & 07777);

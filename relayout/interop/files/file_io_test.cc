@@ -195,7 +195,13 @@ TEST_F(FileIo, Links) {
   writer("link.bin", true).commit();
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.bin"));
   EXPECT_EQ(read_file(folder_ / "real/a.bin"), "abc");
-  EXPECT_ERROR(ErrorCode::io, writer("dangling.bin").commit());
+  // A link whose file does not exist yet stays too, with and without `overwrite`.
+  for (const bool overwrite : {false, true}) {
+    writer("dangling.bin", overwrite).commit();
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "dangling.bin"));
+    EXPECT_EQ(read_file(folder_ / "nowhere"), "abc");
+    std::filesystem::remove(folder_ / "nowhere");
+  }
 }
 
 TEST_F(FileIo, CannotCreate) {

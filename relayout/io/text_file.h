@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace relayout::cpu {
+namespace relayout::io {
 
 /// The file's text, or nothing where there is no such file. Errors: io (also for anything but a regular file), limit
 /// (more than `max_bytes`).
@@ -58,4 +58,4 @@ class FileLock {
   int descriptor_;
 };
 
-}  // namespace relayout::cpu
+}  // namespace relayout::io

@@ -1,5 +1,5 @@
 // Reading, replacing and locking small text files, on POSIX calls.
-#include "relayout/cpu/text_file.h"
+#include "relayout/io/text_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,9 +15,7 @@
 #include "relayout/io/descriptor.h"
 #include "relayout/io/new_file.h"
 
-namespace relayout::cpu {
-using io::Descriptor;
-using io::retry;
+namespace relayout::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,12 +39,6 @@ std::string shown(const fs::path& path) { return escaped(path.native(), 200); }
 /// The lock of "NAME" is the file ".NAME.lock" in the same folder.
 std::string lock_path(const fs::path& target) {
   return (target.parent_path() / ("." + target.filename().native().substr(0, 200) + ".lock")).native();
-}
-
-fs::path target_of(const fs::path& path) {
-  std::error_code ignored;
-  fs::path target = fs::weakly_canonical(path, ignored);
-  return target.empty() ? path : target;
 }
 
 }  // namespace
@@ -127,7 +119,7 @@ void read_own_entries(const EntryFile& file, const fs::path& path, std::string_v
 }
 
 void replace_text(const fs::path& path, std::string_view text) {
-  io::NewFile file = io::NewFile::make(target_of(path));
+  NewFile file = NewFile::make(path);
   // Other users may read measured results, whatever the umask.
   if (::fchmod(file.descriptor(), 0644) != 0) fail_io("write", path, errno);
   file.write(std::as_bytes(std::span(text)));
@@ -135,7 +127,7 @@ void replace_text(const fs::path& path, std::string_view text) {
 }
 
 FileLock::FileLock(const fs::path& path, std::chrono::milliseconds patience) {
-  const std::string name = lock_path(target_of(path));
+  const std::string name = lock_path(follow_links(path));
   descriptor_ = retry([&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
   if (descriptor_ < 0) fail_io("create a lock beside", path, errno);
   const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -154,4 +146,4 @@ FileLock::FileLock(const fs::path& path, std::chrono::milliseconds patience) {
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-}  // namespace relayout::cpu
+}  // namespace relayout::io
