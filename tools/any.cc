@@ -37,12 +37,19 @@ const std::optional<Layout>& layout_of(const Implementation& implementation, con
   return (operand.is_src ? implementation.src : implementation.dst)[static_cast<std::size_t>(operand.index)];
 }
 
+const std::optional<graph::Opaque>& opaque_of(const Implementation& implementation, const Operand& operand) {
+  static const std::optional<graph::Opaque> none;
+  return operand.is_src ? implementation.opaque_src(static_cast<std::size_t>(operand.index)) : none;
+}
+
 /// The layout of an operand in the letters that people use; those of recurrent networks are of their own.
-std::string shown(const graph::Node& node, const Operand& operand, const std::optional<Layout>& layout) {
+std::string shown(const graph::Node& node, const Operand& operand, const Implementation& implementation) {
+  const std::optional<Layout>& layout = layout_of(implementation, operand);
   if (!layout) return "-";
   const bool weights = operand.name.find("weights") != std::string_view::npos;
-  const std::optional<std::string> tag = node.kind == graph::Kind::rnn ? tag_of(*layout) : std::nullopt;
-  if (!tag) return graph::display_name(*layout, weights);
+  const std::optional<graph::Opaque>& opaque = opaque_of(implementation, operand);
+  const std::optional<std::string> tag = node.kind == graph::Kind::rnn && !opaque ? tag_of(*layout) : std::nullopt;
+  if (!tag) return graph::display_name(*layout, opaque, weights);
   const bool bias = operand.name.ends_with("bias"), projection = operand.name.ends_with("projection");
   const std::string_view letters = layout->ndims() == 3     ? "tnc"
                                    : weights && !projection ? "ldigo"
@@ -96,9 +103,8 @@ std::string text_of(const Graph& g, const Listed& one) {
   std::vector<std::vector<std::string>> asked{{"operand", "dims", "type", "the table asks for", "`any` takes"}};
   for (const Operand& operand : one.operands) {
     const graph::Tensor& tensor = g.tensor(operand.tensor);
-    const std::optional<Layout> layout = any ? layout_of(any->implementation, operand) : std::nullopt;
     asked.push_back({std::string(operand.name), dims_text(tensor.dims), std::string(name(tensor.dtype)),
-                     std::string(name(operand.asked)), shown(node, operand, layout)});
+                     std::string(name(operand.asked)), any ? shown(node, operand, any->implementation) : "-"});
   }
   out += table(asked) + "\n";
   std::vector<std::vector<std::string>> rows{{"implementation"}};
@@ -111,8 +117,7 @@ std::string text_of(const Graph& g, const Listed& one) {
     row.push_back(choice.implementation.name);
     for (const Operand& operand : one.operands) {
       if (g.tensor(operand.tensor).dims.size() <= 1) continue;
-      const std::optional<Layout>& layout = layout_of(choice.implementation, operand);
-      row.push_back(shown(node, operand, layout));
+      row.push_back(shown(node, operand, choice.implementation));
     }
     row.push_back(time_text(choice.us));
     row.emplace_back(choice.by_any ? "any" : "");
@@ -123,8 +128,9 @@ std::string text_of(const Graph& g, const Listed& one) {
 Json json_of(const Graph& g, const Listed& one) {
   const graph::Node& node = g.node(one.node);
   const PrimitiveChoice* any = one.by_any();
-  const auto expression = [](const std::optional<Layout>& layout) {
-    return layout ? Json(graph::expression_of(*layout)) : Json(nullptr);
+  const auto expression = [](const Implementation& implementation, const Operand& operand) {
+    const std::optional<Layout>& layout = layout_of(implementation, operand);
+    return layout ? Json(graph::expression_of(*layout, opaque_of(implementation, operand))) : Json(nullptr);
   };
   Json list = Json::array(), choices = Json::array();
   for (const Operand& operand : one.operands) {
@@ -133,12 +139,11 @@ Json json_of(const Graph& g, const Listed& one) {
                     {"dims", tools::json_of(tensor.dims)},
                     {"dtype", name(tensor.dtype)},
                     {"asked", name(operand.asked)},
-                    {"any", any ? expression(layout_of(any->implementation, operand)) : Json(nullptr)}});
+                    {"any", any ? expression(any->implementation, operand) : Json(nullptr)}});
   }
   for (const PrimitiveChoice& choice : one.choices) {
     Json layouts = Json::array();
-    for (const Operand& operand : one.operands)
-      layouts.push_back(expression(layout_of(choice.implementation, operand)));
+    for (const Operand& operand : one.operands) layouts.push_back(expression(choice.implementation, operand));
     choices.push_back({{"implementation", choice.implementation.name},
                        {"reference", choice.implementation.reference},
                        {"us", choice.us},
@@ -183,6 +188,7 @@ Verb add_any(CommandLine& line) {
       "  relayout any convolution --src 1,3,224,224 --weights 64,3,7,7 --attr strides=2 --attr pads=3\n"
       "  relayout any convolution --src 8,64,56,56 --weights 64,64,3,3 --attr pads=1 --training\n"
       "  relayout any pooling --src 1,64,112,112 --src-layout nChw16c --attr kernel=3 --attr strides=2\n"
+      "  relayout any convolution --src 1,64,56,56 --weights 64,64,3,3 --attr pads=1 --dtype s8 --constant-weights\n"
       "  relayout any rnn --src 10,4,32 --weights 1,1,32,4,64 --attr cell=lstm --cost measured --json\n"
       "The table is the oneAPI specification's: compute-bound primitives are asked for `any` everywhere, memory-bound\n"
       "ones take their source as it is and choose the destination; backward, gradients are `any`, and data is actual,\n"

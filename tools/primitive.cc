@@ -251,6 +251,17 @@ class PrimitiveInputs {
  private:
   TensorId add(const std::string& name, const Dims& dims) { return graph_.input(name, dims, dtype_); }
 
+  TensorId add_weight(const std::string& name, const Dims& dims) {
+    if (!flags_.constant_weights) return add(name, dims);
+    const int64_t elements = from_command_line([&] { return Layout::contiguous(dims).elements(); });
+    const std::optional<int64_t> bytes = bytes_for(dtype_, elements);
+    if (!bytes)
+      usage_error("--weights " + join(dims) + ": they take more bytes than fit in 63 bits", "--weights", join(dims),
+                  "");
+    std::vector<std::byte> zeros(static_cast<std::size_t>(*bytes));
+    return graph_.constant(name, dims, dtype_, std::make_shared<const std::vector<std::byte>>(std::move(zeros)));
+  }
+
   void set_layout(TensorId tensor, const std::string& text) {
     graph_.tensor(tensor).layout = bind_argument(layout_argument(text), graph_.tensor(tensor).dims);
   }
@@ -258,7 +269,7 @@ class PrimitiveInputs {
   void add_weights(std::vector<TensorId>& out) {
     const Dims dims = dims_argument(*flags_.weights, "--weights");
     if (kind_ == Kind::rnn) return add_rnn(out, dims);
-    out.push_back(add("weights", dims));
+    out.push_back(add_weight("weights", dims));
     if (!flags_.bias) return;
     if (dims.size() < 2 || kind_ == Kind::prelu) {
       usage_error(fmt::format("--bias: {} with weights of dims {} has none", name(kind_), join(dims)), "--bias", "",
@@ -266,7 +277,7 @@ class PrimitiveInputs {
     }
     const bool groups = dims.size() > graph_.tensor(out[0]).dims.size();
     const int64_t channels = kind_ == Kind::matmul ? dims[dims.size() - 1] : groups ? dims[0] * dims[1] : dims[0];
-    out.push_back(add("bias", {channels}));
+    out.push_back(add_weight("bias", {channels}));
   }
 
   /// The weights that are given are those of the layer, L D I G O; those of the state follow from them.
@@ -281,11 +292,11 @@ class PrimitiveInputs {
     Dims iter = layer, bias{layer[0], layer[1], layer[3], layer[4]};
     iter[2] = flags_.projection > 0 ? flags_.projection : layer[4];
     for (int missing = 0; missing < 2; ++missing) out.push_back(kNone);  // the states before the first step are 0
-    out.push_back(add("weights_layer", layer));
-    out.push_back(add("weights_iter", iter));
-    if (flags_.bias || flags_.projection > 0) out.push_back(flags_.bias ? add("bias", bias) : kNone);
+    out.push_back(add_weight("weights_layer", layer));
+    out.push_back(add_weight("weights_iter", iter));
+    if (flags_.bias || flags_.projection > 0) out.push_back(flags_.bias ? add_weight("bias", bias) : kNone);
     if (flags_.projection > 0)
-      out.push_back(add("weights_projection", {layer[0], layer[1], layer[4], flags_.projection}));
+      out.push_back(add_weight("weights_projection", {layer[0], layer[1], layer[4], flags_.projection}));
   }
 
   /// Scale and shift, and for inference the statistics, one number a channel.
@@ -346,6 +357,9 @@ void add_primitive_flags(Command& command, PrimitiveFlags& flags) {
                   "Of rnn with the cell lstm: the channels that a projection makes of the cell's")
       .between(1, int64_t{1} << 40);
   command.add_flag("--bias", flags.bias, "Of kinds with weights: with a bias");
+  command.add_flag("--constant-weights", flags.constant_weights,
+                   "The weights are constants, as those of a trained model: the backend may store them in a format of "
+                   "its own, which no layout describes");
   command.add_flag("--training", flags.training, "The forward pass as training runs it, and its backward primitives");
 }
 

@@ -22,6 +22,8 @@ struct PrimitiveFlags {
   /// KEY=VALUE each.
   std::vector<std::string> attributes;
   bool bias = false, training = false;
+  /// The weights are constants, whose values are all zero.
+  bool constant_weights = false;
   /// Channels of an lstm's projection; 0 where it has none.
   int64_t projection = 0;
 };

@@ -89,4 +89,22 @@ def every_kind(command):
            "operands of a projected lstm")
 
 
-ALL = [one_convolution, training, every_kind]
+def constant_weights(command):
+    """Opaque formats are listed for constant weights alone, as only constants are stored in them."""
+    inputs = ("convolution", "--src", "1,64,14,14", "--weights", "64,64,3,3", "--attr", "pads=1", "--dtype", "s8")
+    primitives, skipped = checked(command, *inputs)
+    if skipped:
+        return skipped
+    layouts = [layout for choice in primitives[0]["choices"] for layout in choice["layouts"]]
+    assert not any(layout.startswith("opaque") for layout in layouts), "an opaque format of an input"
+    (one,), _ = checked(command, *inputs, "--constant-weights")
+    opaque = [choice["layouts"][1] for choice in one["choices"] if choice["layouts"][1].startswith("opaque:")]
+    if not opaque:
+        return "skipped: this processor multiplies no signed bytes exactly"
+    _, name, size, token = opaque[0].split(":")
+    assert name and int(size) >= 64 * 64 * 9 and len(token) == 16, opaque[0]
+    others = [choice["layouts"][k] for choice in one["choices"] for k in (0, 2)]
+    assert not any(layout.startswith("opaque") for layout in others), "an opaque format beside the weights"
+
+
+ALL = [one_convolution, training, every_kind, constant_weights]

@@ -46,7 +46,7 @@ std::optional<Implementation> taken_by_any(const Graph& graph, NodeId id, const 
 }
 
 bool same(const Implementation& a, const Implementation& b) {
-  return a.name == b.name && a.src == b.src && a.dst == b.dst;
+  return a.name == b.name && a.src == b.src && a.dst == b.dst && a.opaque == b.opaque;
 }
 
 }  // namespace
