@@ -24,13 +24,13 @@ struct Options {
   bool verify = false, suite = false, quick = false, sweep = false, force = false, explain = false;
 };
 
-struct Pair {
+struct LayoutPair {
   Format src_format, dst_format;
   TensorDesc src, dst;
   Attributes attributes;
 };
 
-Pair pair_of(const Options& options) {
+LayoutPair pair_of(const Options& options) {
   const Format src = layout_argument(*options.src), dst = layout_argument(*options.dst);
   const Dims dims = dims_for(src, options.dims);
   const DType dtype = dtype_argument(options.dtype.value_or("f32"));
@@ -38,12 +38,12 @@ Pair pair_of(const Options& options) {
   return from_command_line([&] {
     const Layout bound = src.bind(dims);
     const Dims dst_dims = destination_dims(dst, bound.dims(), options.dst_dims, "--dst-dims");
-    return Pair{src, dst, TensorDesc(bound, dtype), TensorDesc(dst.bind(dst_dims), to_dtype),
-                attributes_for(options.values, dtype, to_dtype)};
+    return LayoutPair{src, dst, TensorDesc(bound, dtype), TensorDesc(dst.bind(dst_dims), to_dtype),
+                      attributes_for(options.values, dtype, to_dtype)};
   });
 }
 
-Json to_json(const Pair& pair, const bench::Measurement& m) {
+Json to_json(const LayoutPair& pair, const bench::Measurement& m) {
   Json out;
   out["src"] = pair.src_format.text();
   out["dst"] = pair.dst_format.text();
@@ -72,7 +72,7 @@ std::string tuned_text(const bench::TunedResult& result) {
   return out;
 }
 
-std::string to_text(const Pair& pair, const bench::Measurement& m) {
+std::string to_text(const LayoutPair& pair, const bench::Measurement& m) {
   const std::string types = pair.src.dtype == pair.dst.dtype
                                 ? std::string(name(pair.src.dtype))
                                 : fmt::format("{} -> {}", name(pair.src.dtype), name(pair.dst.dtype));
@@ -99,7 +99,7 @@ std::string to_text(const Pair& pair, const bench::Measurement& m) {
 }
 
 /// How the conversion is done on this machine: the plan that is measured, in words.
-std::string plan_text(const Pair& pair) { return cpu::make_plan(pair.src, pair.dst, pair.attributes).explain(); }
+std::string plan_text(const LayoutPair& pair) { return cpu::make_plan(pair.src, pair.dst, pair.attributes).explain(); }
 
 bench::MeasureOptions measure_options(const Options& options) {
   return {.threads = options.threads,
@@ -119,7 +119,7 @@ bench::MeasureOptions measure_options(const Options& options) {
 }
 
 int run_pair(const Options& options, bool json) {
-  const Pair pair = pair_of(options);
+  const LayoutPair pair = pair_of(options);
   const bench::Measurement measured =
       from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
   if (measured.tuned) report_tune_file(measured.tuned->tuned);

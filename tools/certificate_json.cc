@@ -29,9 +29,9 @@ Json costs_json(const std::vector<double>& costs) {
   return out;
 }
 
-class Writer {
+class CertificateWriter {
  public:
-  Writer(const graph::Graph& graph, const graph::OptimalPlan& plan, const std::vector<std::string>& names)
+  CertificateWriter(const graph::Graph& graph, const graph::OptimalPlan& plan, const std::vector<std::string>& names)
       : graph_(graph),
         plan_(plan),
         space_(plan.space),
@@ -165,7 +165,7 @@ class Writer {
 
 Json certificate_json(const graph::Graph& graph, const graph::OptimalPlan& plan,
                       const std::vector<std::string>& names) {
-  return Writer(graph, plan, names).run();
+  return CertificateWriter(graph, plan, names).run();
 }
 
 }  // namespace relayout::tools

@@ -17,9 +17,9 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Walks the certificate's operations, which stand in this order: one for each tensor that no node writes (inputs and
 /// constants), one for each node, one for each output of the model.
-class Comparison {
+class ModelComparison {
  public:
-  Comparison(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names)
+  ModelComparison(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names)
       : file_(file), graph_(graph), names_(names), written_(graph.tensors.size()) {
     for (const graph::Node& node : graph.nodes) {
       for (TensorId t : node.dst) written_[at(t == kNone ? 0 : t)] = written_[at(t == kNone ? 0 : t)] || t != kNone;
@@ -128,7 +128,7 @@ class Comparison {
 
 void compare_model(const CertificateFile& file, const Graph& graph, const std::vector<std::string>& names) {
   if (file.names != names) bad_item("certificate.tensors", "must be those of the model, in its order");
-  Comparison(file, graph, names).run();
+  ModelComparison(file, graph, names).run();
 }
 
 }  // namespace relayout::tools::check

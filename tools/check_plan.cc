@@ -25,9 +25,9 @@ struct FileCopy {
   std::string name() const { return in_quotes(tensor) + " in " + in_quotes(layout); }
 };
 
-class Comparison {
+class PlanComparison {
  public:
-  Comparison(const JsonItem& plan, const CertificateFile& file) : plan_(plan), file_(file) {}
+  PlanComparison(const JsonItem& plan, const CertificateFile& file) : plan_(plan), file_(file) {}
 
   void run() {
     read_copies();
@@ -286,6 +286,6 @@ class Comparison {
 
 }  // namespace
 
-void compare_plan(const JsonItem& plan, const CertificateFile& file) { Comparison(plan, file).run(); }
+void compare_plan(const JsonItem& plan, const CertificateFile& file) { PlanComparison(plan, file).run(); }
 
 }  // namespace relayout::tools::check

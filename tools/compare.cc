@@ -149,9 +149,9 @@ void compare_slab(const A* a, const B* b, const Slab& slab, DType type_a, DType 
 }
 
 /// One of the two files. load() gives its part in the wider type, in row-major order.
-class Side {
+class ComparedFile {
  public:
-  Side(TensorInput input, int threads) : input_(std::move(input)), threads_(threads) {}
+  ComparedFile(TensorInput input, int threads) : input_(std::move(input)), threads_(threads) {}
 
   const TensorInput& input() const { return input_; }
   DType dtype() const { return input_.desc.dtype; }
@@ -183,7 +183,7 @@ void with_type(DType dtype, const void* values, F&& f) {
   }
 }
 
-Difference differences(Side& a, Side& b, int64_t max_memory) {
+Difference differences(ComparedFile& a, ComparedFile& b, int64_t max_memory) {
   static constexpr int64_t kDefaultMemory = int64_t{64} << 20;
   const SlabSide sides[] = {{&a.input().desc, a.input().mapped ? kReadGranule : 0},
                             {&b.input().desc, b.input().mapped ? kReadGranule : 0}};
@@ -192,7 +192,7 @@ Difference differences(Side& a, Side& b, int64_t max_memory) {
   const SlabGrid grid = make_slabs(a.input().desc.layout.dims(), sides, a.scratch() + b.scratch(), room);
   if (max_memory > 0) check_cap(grid, max_memory, held);
   const int threads = a.threads() > 0 ? a.threads() : cpu::default_threads();
-  for (const Side* side : {&a, &b}) {
+  for (const ComparedFile* side : {&a, &b}) {
     if (side->input().mapped) map_small_pages(side->input().bytes, false);
   }
   Difference out;
@@ -224,7 +224,7 @@ int report_dims(const Dims& a, const Dims& b, bool json) {
   return kDiffers;
 }
 
-int report(const Difference& difference, const Side& a, const Side& b, bool json) {
+int report(const Difference& difference, const ComparedFile& a, const ComparedFile& b, bool json) {
   const int64_t elements = a.input().desc.layout.elements();
   const bool equal = difference.count == 0;
   const auto [value_a, value_b] = distinct(difference.value_a, difference.value_b);
@@ -260,20 +260,20 @@ int run(const Options& options, bool json) {
   const int64_t max_memory = max_memory_argument(options.max_memory);
   const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dtype,
                         const RawOptions& raw, const std::string& suffix) {
-    return Side(open_tensor({.path = path,
-                             .tensor = tensor,
-                             .layout = from,
-                             .dims = options.dims,
-                             .dtype = dtype,
-                             .max_memory = max_memory,
-                             .raw = raw,
-                             .layout_flag = "--from-" + suffix,
-                             .dtype_flag = "--dtype-" + suffix,
-                             .flag_suffix = "-" + suffix}),
-                options.threads);
+    return ComparedFile(open_tensor({.path = path,
+                                     .tensor = tensor,
+                                     .layout = from,
+                                     .dims = options.dims,
+                                     .dtype = dtype,
+                                     .max_memory = max_memory,
+                                     .raw = raw,
+                                     .layout_flag = "--from-" + suffix,
+                                     .dtype_flag = "--dtype-" + suffix,
+                                     .flag_suffix = "-" + suffix}),
+                        options.threads);
   };
-  Side a = open(options.a, options.tensor_a, options.from_a, options.dtype_a, options.raw_a, "a");
-  Side b = open(options.b, options.tensor_b, options.from_b, options.dtype_b, options.raw_b, "b");
+  ComparedFile a = open(options.a, options.tensor_a, options.from_a, options.dtype_a, options.raw_a, "a");
+  ComparedFile b = open(options.b, options.tensor_b, options.from_b, options.dtype_b, options.raw_b, "b");
   const Dims& dims_a = a.input().desc.layout.dims();
   const Dims& dims_b = b.input().desc.layout.dims();
   if (dims_a != dims_b) return report_dims(dims_a, dims_b, json);

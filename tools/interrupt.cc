@@ -49,11 +49,11 @@ void on_interrupt(int signal_number) {
   _exit(kInterrupted);
 }
 
-struct Source {
+struct WatchedBytes {
   std::span<const std::byte> bytes;
   std::string changed;  // what is said
 };
-std::vector<Source> sources;  // added to by the one thread that exists then
+std::vector<WatchedBytes> sources;  // added to by the one thread that exists then
 constexpr std::string_view kSomethingChanged = "relayout: a file changed while it was read\n";
 constexpr std::string_view kSomethingChangedJson =
     "{\"error\":{\"code\":\"io\",\"message\":\"a file changed while it was read\",\"field\":\"\",\"value\":\"\","
@@ -69,7 +69,7 @@ void on_lost_page(int signal_number, siginfo_t* info, void*) {
   if (watching) unlink(watched_path);
   std::string_view text = as_json ? kSomethingChangedJson : kSomethingChanged;
   const auto* at = static_cast<const std::byte*>(info->si_addr);
-  for (const Source& source : sources) {
+  for (const WatchedBytes& source : sources) {
     if (at >= source.bytes.data() && at < source.bytes.data() + source.bytes.size()) text = source.changed;
   }
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());

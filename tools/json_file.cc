@@ -40,9 +40,9 @@ std::string read_text(const std::string& path, std::uintmax_t most) {
 
 /// Counts the values that a first pass of the parser meets, so that a file over the limits is refused before it takes
 /// memory.
-class Counter : public nlohmann::json_sax<FileJson> {
+class ValueCounter : public nlohmann::json_sax<FileJson> {
  public:
-  Counter(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
+  ValueCounter(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
 
   bool null() override { return meet(); }
   bool boolean(bool) override { return meet(); }
@@ -103,7 +103,7 @@ std::string reason(std::string_view what) {
 
 FileJson read_json(const std::string& path, const JsonLimits& limits) {
   const std::string text = read_text(path, limits.bytes);
-  Counter counter(path, limits);
+  ValueCounter counter(path, limits);
   try {
     // The limits are not checked by a callback of parse(): with one, the parser goes through a whole list again for
     // each object in it.

@@ -60,11 +60,11 @@ std::vector<std::pair<TensorId, Layout>> wishes_of(const std::vector<std::string
 }
 
 /// Adds the plan of each policy. After an interrupt only that of the wanted policy is made.
-void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candidate>& out) {
+void add_rivals(Planner& planner, const std::string& wanted, std::vector<PolicyPlan>& out) {
   for (int p = 0; p < graph::kPolicyCount; ++p) {
     const auto policy = static_cast<graph::Policy>(p);
     if ((planner.interrupted() || planner.asked_to_stop()) && name(policy) != wanted) continue;
-    Candidate& candidate = out.emplace_back(Candidate{.name = std::string(name(policy))});
+    PolicyPlan& candidate = out.emplace_back(PolicyPlan{.name = std::string(name(policy))});
     try {
       candidate.plan = planner.rival(policy);
       const graph::PredictedCost cost = planner.predicted(*candidate.plan);
@@ -88,10 +88,10 @@ void add_rivals(Planner& planner, const std::string& wanted, std::vector<Candida
 }
 
 /// The cheapest plans after the first one.
-void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<Candidate>& out) {
+void add_cheapest(Planner& planner, const OptimalPlan& best, std::vector<PolicyPlan>& out) {
   const std::vector<solve::Assignment> plans = planner.cheapest(best, kTuned);
   for (std::size_t i = 1; i < plans.size(); ++i) {
-    Candidate& candidate = out.emplace_back(Candidate{.name = fmt::format("optimal #{}", i + 1)});
+    PolicyPlan& candidate = out.emplace_back(PolicyPlan{.name = fmt::format("optimal #{}", i + 1)});
     candidate.plan = plan_of(planner.graph(), planner.backend(), best.space, plans[i]);
     candidate.plan->policy = candidate.name;
     candidate.predicted_us = planner.predicted(*candidate.plan).time();
@@ -146,7 +146,7 @@ int run(const Options& options, bool json) {
     report.chosen = tune(planner, report.candidates);
   } else {
     // An interrupted --tune has the optimal one, which comes first.
-    const auto wanted = std::ranges::find(report.candidates, options.plan.policy, &Candidate::name);
+    const auto wanted = std::ranges::find(report.candidates, options.plan.policy, &PolicyPlan::name);
     report.chosen = static_cast<std::size_t>(wanted - report.candidates.begin());
   }
   if (report.chosen == 0) report.optimal = &best;

@@ -38,9 +38,9 @@ constexpr std::size_t kLongName = 28;
 /// The tensor, the layout before and the layout after, of each reorder at run time.
 using Reorders = std::multiset<std::array<std::string, 3>>;
 
-class Writer {
+class ReportWriter {
  public:
-  explicit Writer(const PlanReport& report)
+  explicit ReportWriter(const PlanReport& report)
       : report_(report), graph_(report.graph), plan_(report.plan()), names_(tensor_names(report.graph)) {
     for (const graph::Copy& copy : plan_.copies) {
       for (const bool weights : {false, true}) {
@@ -51,7 +51,7 @@ class Writer {
   }
 
   Json json() const {
-    const Candidate& chosen = report_.candidates[report_.chosen];
+    const PolicyPlan& chosen = report_.candidates[report_.chosen];
     Json out = {{"model", report_.model},
                 {"policy", chosen.name},
                 {"backend", plan_.backend},
@@ -81,7 +81,7 @@ class Writer {
     out["primitives"] = Json::array();
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) out["primitives"].push_back(primitive(n));
     out["policies"] = Json::object();
-    for (const Candidate& candidate : report_.candidates) out["policies"][candidate.name] = policy(candidate);
+    for (const PolicyPlan& candidate : report_.candidates) out["policies"][candidate.name] = policy(candidate);
     if (report_.what_if) out["what_if"] = what_if_json();
     out.update(copies_json(graph_, plan_, names_));
     if (report_.optimal != nullptr) out["certificate"] = certificate_json(graph_, *report_.optimal, names_);
@@ -160,7 +160,7 @@ class Writer {
             {"dst", operands_json(planned.dst)}};
   }
 
-  Json policy(const Candidate& candidate) const {
+  Json policy(const PolicyPlan& candidate) const {
     if (!candidate.plan) return {{"error", candidate.problem}};
     const graph::PlanTotals totals = graph::totals(graph_, *candidate.plan);
     Json out = {{"predicted_us", time_json(candidate.predicted_us)},
@@ -211,7 +211,7 @@ class Writer {
         {"policy", "predicted", "cost", "reorders", "moves", "ref primitives", "reorders at load"}};
     if (measured) rows[0].insert(rows[0].begin() + 2, "measured");
     for (std::size_t c = 0; c < report_.candidates.size(); ++c) {
-      const Candidate& candidate = report_.candidates[c];
+      const PolicyPlan& candidate = report_.candidates[c];
       std::vector<std::string>& row = rows.emplace_back();
       row.push_back(candidate.name + (c == report_.chosen ? " *" : ""));
       if (!candidate.plan) {
@@ -232,8 +232,8 @@ class Writer {
 
   /// The comparison with greedy propagation, by measured times where there are any.
   std::string saved_text() const {
-    const auto any = std::ranges::find(report_.candidates, "any", &Candidate::name);
-    const Candidate& chosen = report_.candidates[report_.chosen];
+    const auto any = std::ranges::find(report_.candidates, "any", &PolicyPlan::name);
+    const PolicyPlan& chosen = report_.candidates[report_.chosen];
     if (any == report_.candidates.end() || !any->plan || chosen.name == any->name) return "";
     const bool measured = chosen.measured_us && any->measured_us;
     const double mine = measured ? *chosen.measured_us : chosen.predicted_us;
@@ -268,7 +268,7 @@ class Writer {
   }
 
   /// The cheapest plan, which the one of the wishes is compared with.
-  const Candidate& cheapest() const { return report_.candidates[0]; }
+  const PolicyPlan& cheapest() const { return report_.candidates[0]; }
   double what_if_us() const { return report_.what_if->predicted_us - cheapest().predicted_us; }
   double what_if_cost() const { return report_.what_if->plan.cost_us - cheapest().cost_us; }
 
@@ -320,7 +320,7 @@ class Writer {
 
 }  // namespace
 
-Json report_json(const PlanReport& report) { return Writer(report).json(); }
-std::string report_text(const PlanReport& report) { return Writer(report).text(); }
+Json report_json(const PlanReport& report) { return ReportWriter(report).json(); }
+std::string report_text(const PlanReport& report) { return ReportWriter(report).text(); }
 
 }  // namespace relayout::tools

@@ -8,7 +8,7 @@
 namespace relayout::tools {
 
 /// A policy's plan, or why the backend cannot follow it.
-struct Candidate {
+struct PolicyPlan {
   std::string name;
   std::optional<graph::LayoutPlan> plan;
   /// Its time, and what plans are compared by (see PredictedCost); infinity where a primitive of it cannot be run.
@@ -30,7 +30,7 @@ struct PlanReport {
   const graph::Graph& graph;
   /// The one that is kept, of `candidates`; the first one is the cheapest.
   std::size_t chosen = 0;
-  std::vector<Candidate> candidates{};
+  std::vector<PolicyPlan> candidates{};
   /// With its certificate, where the chosen plan is the cheapest one.
   const graph::OptimalPlan* optimal = nullptr;
   std::optional<WhatIf> what_if{};

@@ -29,7 +29,7 @@ struct Runner {
   }
 };
 
-std::vector<Runner> runners_of(const Planner& planner, std::vector<Candidate>& candidates) {
+std::vector<Runner> runners_of(const Planner& planner, std::vector<PolicyPlan>& candidates) {
   std::vector<Runner> out;
   std::optional<Error> first_problem;
   for (std::size_t c = 0; c < candidates.size() && !planner.asked_to_stop(); ++c) {
@@ -63,7 +63,7 @@ void run_in_turns(const Planner& planner, std::vector<Runner>& runners) {
 
 }  // namespace
 
-std::size_t tune(Planner& planner, std::vector<Candidate>& candidates) {
+std::size_t tune(Planner& planner, std::vector<PolicyPlan>& candidates) {
   std::vector<Runner> runners;
   planner.interruptible([&] {
     runners = runners_of(planner, candidates);

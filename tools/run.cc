@@ -198,7 +198,7 @@ std::string profile_text(const execute::Profile& profile) {
                      share(profile.nanoseconds - primitives - reorders, profile.nanoseconds));
 }
 
-struct Result {
+struct RunResult {
   std::vector<int64_t> nanoseconds;
   execute::Profile profile;
   std::optional<OutputCheck> check;
@@ -208,7 +208,7 @@ struct Result {
   std::vector<std::string> warnings;
 };
 
-Json to_json(const Options& options, const execute::Model& model, const Result& result) {
+Json to_json(const Options& options, const execute::Model& model, const RunResult& result) {
   const execute::ModelMemory memory = model.memory();
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   Json out = {{"model", escaped(options.model.path, 4096)}, {"policy", model.plan().policy}};
@@ -236,7 +236,7 @@ Json to_json(const Options& options, const execute::Model& model, const Result& 
   return out;
 }
 
-std::string to_text(const Options& options, const execute::Model& model, const Result& result) {
+std::string to_text(const Options& options, const execute::Model& model, const RunResult& result) {
   const execute::ModelMemory memory = model.memory();
   const graph::PlanTotals totals = graph::totals(model.graph(), model.plan());
   std::string out;
@@ -298,7 +298,7 @@ int run(const Options& options, bool json) {
     outputs.emplace_back(static_cast<std::size_t>(desc.span_bytes()));
     destinations.push_back({desc, outputs.back().data()});
   }
-  Result result{.threads = planner.backend().threads(), .warnings = planner.warnings()};
+  RunResult result{.threads = planner.backend().threads(), .warnings = planner.warnings()};
   if (model.plan().threads != result.threads) {
     result.plan_threads = model.plan().threads;
     write_stderr(

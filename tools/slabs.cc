@@ -54,11 +54,11 @@ Slab SlabGrid::slab(int64_t i) const {
 }
 
 double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t granule) {
-  struct Place {
+  struct SlabDigit {
     double stride, extent;
   };
   const double item = bits(desc.dtype) / 8.0, grain = static_cast<double>(granule);
-  std::vector<Place> places;
+  std::vector<SlabDigit> slab_digits;
   double range = item;
   for (int d = 0; d < slab_dims.size(); ++d) {
     const auto digits = desc.layout.digits(d);
@@ -66,18 +66,18 @@ double touched_bytes(const TensorDesc& desc, const Dims& slab_dims, int64_t gran
       const int64_t extent =
           k + 1 < digits.size() ? digits[k].extent : ceil_div(slab_dims[d], block_of(desc.layout, d));
       if (extent <= 1 || digits[k].stride == 0) continue;
-      places.push_back({std::abs(static_cast<double>(digits[k].stride)) * item, static_cast<double>(extent)});
-      range += (places.back().extent - 1) * places.back().stride;
+      slab_digits.push_back({std::abs(static_cast<double>(digits[k].stride)) * item, static_cast<double>(extent)});
+      range += (slab_digits.back().extent - 1) * slab_digits.back().stride;
     }
   }
-  std::ranges::sort(places, {}, &Place::stride);
+  std::ranges::sort(slab_digits, {}, &SlabDigit::stride);
   // From the smallest stride to the largest: a digit either extends the run of touched pages or repeats it elsewhere.
   double run = item, pieces = 1;
-  for (const Place& place : places) {
-    if (pieces == 1 && place.stride <= run + grain) {
-      run += (place.extent - 1) * place.stride;
+  for (const SlabDigit& digit : slab_digits) {
+    if (pieces == 1 && digit.stride <= run + grain) {
+      run += (digit.extent - 1) * digit.stride;
     } else {
-      pieces *= place.extent;
+      pieces *= digit.extent;
     }
   }
   return std::min(pieces * (run + grain), range + 2 * grain);

@@ -13,7 +13,7 @@ struct Options {
   std::optional<int> rank;
 };
 
-struct Entry {
+struct NamedTag {
   std::string name, tag, dims;
 };
 
@@ -39,21 +39,21 @@ constexpr std::pair<std::string_view, std::string_view> kOtherForms[] = {
 };
 
 /// Name, letters and dims of a format at a rank, or nothing where it has no such rank.
-std::optional<Entry> entry_of(std::string_view text, int rank) {
+std::optional<NamedTag> entry_of(std::string_view text, int rank) {
   const Format format = Format::parse(text);
   if (format.rank() && *format.rank() != rank) return std::nullopt;
   try {
     const std::optional<std::string> tag = format.generic_tag(rank);
     if (!tag) return std::nullopt;
-    return Entry{std::string(text), *tag, format.dim_names(rank)};
+    return NamedTag{std::string(text), *tag, format.dim_names(rank)};
   } catch (const Error&) {
     return std::nullopt;  // a rank-free form that needs more dims
   }
 }
 
-std::string columns(const std::vector<Entry>& entries) {
+std::string columns(const std::vector<NamedTag>& entries) {
   std::size_t name_width = 0, tag_width = 0;
-  for (const Entry& entry : entries) {
+  for (const NamedTag& entry : entries) {
     name_width = std::max(name_width, entry.name.size());
     tag_width = std::max(tag_width, entry.tag.size());
   }
@@ -71,9 +71,9 @@ std::string columns(const std::vector<Entry>& entries) {
   return out;
 }
 
-Json json_list(const std::vector<Entry>& entries) {
+Json json_list(const std::vector<NamedTag>& entries) {
   Json list = Json::array();
-  for (const Entry& entry : entries) {
+  for (const NamedTag& entry : entries) {
     Json object = {{"name", entry.name}, {"rank", static_cast<int>(entry.dims.size())}, {"tag", entry.tag}};
     object["dims"] = entry.dims;
     list.push_back(std::move(object));
@@ -89,9 +89,9 @@ int run(const Options& options, bool json) {
   }
   const int first = options.rank.value_or(1), last = options.rank.value_or(kNamedRanks);
   std::string text;
-  std::vector<Entry> all_plain, blocked, mace, rank_free;
+  std::vector<NamedTag> all_plain, blocked, mace, rank_free;
   for (int rank = first; rank <= last; ++rank) {
-    std::vector<Entry> plain;
+    std::vector<NamedTag> plain;
     for (const std::string& name : plain_names(rank)) {
       if (auto entry = entry_of(name, rank)) plain.push_back(*entry);
     }

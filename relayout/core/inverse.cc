@@ -13,7 +13,7 @@ namespace relayout {
 namespace {
 
 /// A digit of the layout: its stride, and what its step adds to the row-major number of the index.
-struct Place {
+struct NumberedDigit {
   int64_t extent, stride, number;
 };
 
@@ -32,8 +32,8 @@ struct Place {
 }
 
 /// The digits of more than one value, in the order of the magnitude of their strides.
-std::vector<Place> places_of(const Layout& layout) {
-  std::vector<Place> out;
+std::vector<NumberedDigit> numbered_digits(const Layout& layout) {
+  std::vector<NumberedDigit> out;
   int64_t number = 1;
   for (int d = layout.ndims() - 1; d >= 0; --d) {
     int64_t place = number;
@@ -43,7 +43,7 @@ std::vector<Place> places_of(const Layout& layout) {
     }
     number *= layout.dim(d);
   }
-  std::ranges::stable_sort(out, {}, [](const Place& place) { return std::abs(place.stride); });
+  std::ranges::stable_sort(out, {}, [](const NumberedDigit& digit) { return std::abs(digit.stride); });
   return out;
 }
 
@@ -60,17 +60,17 @@ Layout inverse_layout(const Layout& layout) {
   const int64_t first_offset = layout.offset_range().first;
   int64_t next = 1, offset0 = 0;
   Digits digits;
-  for (const Place& place : places_of(layout)) {
-    const int64_t distance = std::abs(place.stride);
+  for (const NumberedDigit& digit : numbered_digits(layout)) {
+    const int64_t distance = std::abs(digit.stride);
     if (distance < next) refuse_shared(layout);
     if (distance > next) {
       const std::string gap = std::to_string(first_offset + next);
       refuse("no index has offset " + gap, gap, "offsets without gaps");
     }
     // A negative stride walks backwards: the index's digit is at its largest when the offset's digit is 0.
-    digits.push_back({place.extent, place.stride < 0 ? -place.number : place.number});
-    if (place.stride < 0) offset0 += (place.extent - 1) * place.number;
-    next *= place.extent;
+    digits.push_back({digit.extent, digit.stride < 0 ? -digit.number : digit.number});
+    if (digit.stride < 0) offset0 += (digit.extent - 1) * digit.number;
+    next *= digit.extent;
   }
   if (first_offset != 0) {
     refuse("the first offset is " + std::to_string(first_offset) + ", not 0", std::to_string(first_offset), "0");

@@ -22,14 +22,14 @@ struct SearchedDigit {
   int dim;
 };
 
-struct Places {
+struct SearchedDigits {
   SmallVector<SearchedDigit, 12> list;  // by |stride|, largest first
   SmallVector<int64_t, 13> reach;       // reach[k]: what places k.. can add at most to the magnitude of an offset
   SmallVector<int64_t, 13> divisor;     // divisor[k]: gcd of the strides of places k..
 };
 
-Places places_of(const Layout& layout, const Dims& extents) {
-  Places out;
+SearchedDigits searched_digits(const Layout& layout, const Dims& extents) {
+  SearchedDigits out;
   const auto larger = [](const SearchedDigit& a, const SearchedDigit& b) {
     return std::abs(a.stride) > std::abs(b.stride);
   };
@@ -68,7 +68,7 @@ void count_step(int64_t& steps, const char* what) {
 struct CollisionSearch {
   const Layout& layout;
   const Dims& extents;
-  Places places;
+  SearchedDigits places;
   std::vector<int64_t> delta;
   Dims plus, minus;  // the two indices that the positive and the negative differences make
   int64_t steps = 0;
@@ -101,7 +101,7 @@ struct CollisionSearch {
   }
 };
 
-bool nested(const Places& places) {
+bool nested(const SearchedDigits& places) {
   for (std::size_t k = 0; k < places.list.size(); ++k) {
     if (std::abs(places.list[k].stride) <= places.reach[k + 1]) return false;
   }
@@ -110,7 +110,7 @@ bool nested(const Places& places) {
 
 std::optional<std::pair<Dims, Dims>> find_collision(const Layout& layout, const Dims& extents) {
   if (std::ranges::find(extents, 0) != extents.end()) return std::nullopt;
-  Places places = places_of(layout, extents);
+  SearchedDigits places = searched_digits(layout, extents);
   if (nested(places)) return std::nullopt;
   CollisionSearch search{layout, extents, std::move(places), {}, Dims(layout.ndims(), 0), Dims(layout.ndims(), 0)};
   if (!search.search(0, 0, false)) return std::nullopt;
@@ -120,7 +120,7 @@ std::optional<std::pair<Dims, Dims>> find_collision(const Layout& layout, const 
 /// Finds the index at an offset; an element if there is one, else padding.
 struct InverseSearch {
   const Layout& layout;
-  Places places;
+  SearchedDigits places;
   Dims index, best;
   bool found = false;
   int64_t steps = 0;
@@ -162,7 +162,7 @@ bool Layout::injective_with_padding() const { return empty() || !find_collision(
 Slot Layout::inverse(int64_t offset, Dims* index) const {
   const auto [low, high] = offset_range();
   if (offset < low || offset > high) return Slot::gap;
-  InverseSearch search{*this, places_of(*this, padded_dims()), Dims(ndims(), 0), {}};
+  InverseSearch search{*this, searched_digits(*this, padded_dims()), Dims(ndims(), 0), {}};
   const bool element = search.search(0, offset - low);
   if (index && search.found) *index = search.best;
   return element ? Slot::element : search.found ? Slot::padding : Slot::gap;

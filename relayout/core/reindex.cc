@@ -83,7 +83,7 @@ Layout reindex(const Layout& layout, int d, std::span<const int64_t> places) {
                std::to_string(d));
   }
   if (digits->empty()) digits->push_back({1, 0});
-  Parts out(layout);
+  LayoutParts out(layout);
   const int64_t stride = simple[0].stride;
   out.offset0 += wanted[0] * stride;
   for (Digit& digit : *digits) digit.stride *= stride;

@@ -36,7 +36,7 @@ Layout split(const Layout& layout, int d, const Dims& parts) {
   d = checked_dim("split", d, layout.ndims());
   if (parts.empty()) throw Error(ErrorCode::invalid_argument, "split: no parts", "parts", "", "1 or more");
   const Dims extents = inferred("split", parts, layout.dim(d));
-  Parts out(layout);
+  LayoutParts out(layout);
   Digits rest = out.digits[static_cast<std::size_t>(d)];
   out.erase(d);
   for (int k = extents.size() - 1; k >= 0; --k) {
@@ -63,7 +63,7 @@ Layout merge(const Layout& layout, int first, int last) {
   if (first > last)
     throw Error(ErrorCode::invalid_argument, "merge: dims " + std::to_string(first) + ".." + std::to_string(last),
                 "dims", std::to_string(first), std::to_string(last));
-  Parts out(layout);
+  LayoutParts out(layout);
   Digits digits;
   int64_t extent = 1;
   for (int d = last; d >= first; --d) {
@@ -92,14 +92,14 @@ Layout merge(const Layout& layout, int first, int last) {
 namespace {
 
 /// A run of old dims and a run of new dims with the same number of elements.
-struct Group {
+struct DimGroup {
   int old_begin, old_end, new_begin, new_end;
 };
 
 /// Says for an error message which old dims of a group cannot be viewed as the new ones, such as "1 and 2, 3
 /// (blocked)"; empty if all can. A dim with blocks or padding cannot. Neither can two neighbouring dims that do not
 /// continue each other in memory, unless a new dim ends between them. Dims of extent 1 never stand in the way.
-std::string blocking_axes(const Layout& simple, const Dims& want, const Group& group) {
+std::string blocking_axes(const Layout& simple, const Dims& want, const DimGroup& group) {
   std::string out;
   const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
   int64_t inner = 1;  // elements of the old dims inside d
@@ -124,7 +124,7 @@ std::string blocking_axes(const Layout& simple, const Dims& want, const Group& g
 }
 
 /// Adds the new dims of a group. Nothing must stand in their way. Each gets one stride.
-void split_group(const Layout& simple, const Dims& want, const Group& group, Parts& out) {
+void split_group(const Layout& simple, const Dims& want, const DimGroup& group, LayoutParts& out) {
   Digits digits;  // of the whole group, innermost first
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
     const Digit digit = simple.digits(d)[0];
@@ -155,7 +155,7 @@ Layout view(const Layout& layout, const Dims& dims) {
   const Dims want = inferred("view", dims, layout.elements());
   if (layout.empty()) return Layout::strided(want, Dims(want.size(), 0), layout.offset0());
   const Layout simple = layout.canonical();
-  Parts out(layout);
+  LayoutParts out(layout);
   out.dims = {};
   out.digits.clear();
   const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
@@ -171,7 +171,7 @@ Layout view(const Layout& layout, const Dims& dims) {
       ++from;
       continue;
     }
-    Group group{from, from, to, to};
+    DimGroup group{from, from, to, to};
     int64_t old_size = 1, new_size = 1;
     do {
       if (new_size <= old_size) {

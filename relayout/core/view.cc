@@ -52,8 +52,8 @@ std::optional<Digits> range_digits(Digits digits, int64_t extent, int64_t start,
 }  // namespace
 
 Layout permute(const Layout& layout, std::span<const int> order) {
-  const Parts in(layout);
-  Parts out(layout);
+  const LayoutParts in(layout);
+  LayoutParts out(layout);
   const auto checked = checked_order("permute", order, layout.ndims());
   for (std::size_t i = 0; i < checked.size(); ++i) {
     out.dims[static_cast<int>(i)] = in.dims[checked[i]];
@@ -86,7 +86,7 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
     refuse("slice: " + range + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(extent), d, range,
            "0:" + std::to_string(extent));
   }
-  Parts out(layout);
+  LayoutParts out(layout);
   const int64_t length = ceil_div(stop - start, step);
   out.dims[d] = length;
   Digits& digits = out.digits[static_cast<std::size_t>(d)];
@@ -141,7 +141,7 @@ Layout submemory(const Layout& layout, const Dims& dims, const Dims& offsets) {
                 "submemory: dims and offsets need " + std::to_string(layout.ndims()) + " entries", "dims", join(dims),
                 std::to_string(layout.ndims()));
   }
-  Parts out(layout);
+  LayoutParts out(layout);
   for (int d = 0; d < layout.ndims(); ++d) {
     Digits& digits = out.digits[static_cast<std::size_t>(d)];
     const std::string which = "submemory: dim " + std::to_string(d) + ": ";
@@ -183,7 +183,7 @@ Layout expand(const Layout& layout, const Dims& dims) {
         ErrorCode::invalid_argument,
         "expand: rank " + std::to_string(layout.ndims()) + " does not expand to rank " + std::to_string(dims.size()),
         "dims", join(dims), std::to_string(layout.ndims()) + " or more");
-  Parts out(layout);
+  LayoutParts out(layout);
   for (int d = 0; d < added; ++d) out.insert(0, 1, {{1, 0}});
   for (int d = 0; d < dims.size(); ++d) {
     if (d >= added && (dims[d] == -1 || dims[d] == out.dims[d])) continue;
@@ -202,7 +202,7 @@ Layout squeeze(const Layout& layout, int d) {
   d = checked_dim("squeeze", d, layout.ndims());
   if (layout.dim(d) != 1)
     refuse("squeeze: dim " + std::to_string(d) + " has extent " + std::to_string(layout.dim(d)), d, layout.dim(d), 1);
-  Parts out(layout);
+  LayoutParts out(layout);
   out.erase(d);
   return out.layout();
 }
@@ -217,7 +217,7 @@ Layout squeeze(const Layout& layout) {
 
 Layout unsqueeze(const Layout& layout, int d) {
   d = d == layout.ndims() ? d : checked_dim("unsqueeze", d < 0 ? d + 1 + layout.ndims() : d, layout.ndims() + 1);
-  Parts out(layout);
+  LayoutParts out(layout);
   const bool inner = d == layout.ndims() || layout.empty();
   // Any stride is right for one index, so 1 will do where 64 bits do not hold the usual one.
   const int64_t stride = inner ? 1 : checked_mul(layout.outer_stride(d), layout.digits(d).back().extent).value_or(1);
@@ -232,7 +232,7 @@ Layout flip(const Layout& layout, int d) {
                    std::to_string(layout.capacity(d)) + "; copy it first",
                std::to_string(d));
   }
-  Parts out(layout);
+  LayoutParts out(layout);
   if (layout.empty()) return layout;
   for (Digit& digit : out.digits[static_cast<std::size_t>(d)]) {
     out.offset0 += (digit.extent - 1) * digit.stride;

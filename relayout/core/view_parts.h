@@ -9,12 +9,12 @@
 namespace relayout {
 
 /// A layout taken apart: dims and each dim's digits.
-struct Parts {
+struct LayoutParts {
   Dims dims;
   std::vector<Digits> digits;
   int64_t offset0 = 0;
 
-  explicit Parts(const Layout& layout) : dims(layout.dims()), offset0(layout.offset0()) {
+  explicit LayoutParts(const Layout& layout) : dims(layout.dims()), offset0(layout.offset0()) {
     for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
   }
   void erase(int d) {

@@ -17,7 +17,7 @@ namespace {
 constexpr RunOptions kAlone{1};
 
 /// The memory that one thread works on.
-struct Place {
+struct ThreadMemory {
   std::byte* buffer;
   std::byte* scratch;
   RunOptions options;  // of the plans run inside
@@ -42,48 +42,48 @@ Part part_at(std::span<const InPlaceLoop> loops, int64_t turn) {
   return out;
 }
 
-void run_parts(const StagedStep& step, const Place& place, int64_t begin, int64_t end) {
+void run_parts(const StagedStep& step, const ThreadMemory& memory, int64_t begin, int64_t end) {
   // Parts that must be done in their order are all done by one thread.
   const int64_t count = turns(step.loops);
   if (!step.independent) end = count;
   for (int64_t turn = begin; turn < end; ++turn) {
     const Part part = part_at(step.loops, step.backwards ? count - 1 - turn : turn);
     const Plan& plan = step.plans[part.tails];
-    std::memcpy(place.scratch, place.buffer + step.src_offset + part.src,
+    std::memcpy(memory.scratch, memory.buffer + step.src_offset + part.src,
                 static_cast<std::size_t>(plan.src().span_bytes()));
-    run(plan, place.scratch, place.buffer + step.dst_offset + part.dst, place.options);
+    run(plan, memory.scratch, memory.buffer + step.dst_offset + part.dst, memory.options);
   }
 }
 
-void swap_tiles(const SwapStep& step, const Place& place, std::byte* region, int64_t p, int64_t q) {
+void swap_tiles(const SwapStep& step, const ThreadMemory& memory, std::byte* region, int64_t p, int64_t q) {
   const auto at = [&](int64_t x, int64_t y) { return region + step.tile * (x * step.x_stride + y * step.y_stride); };
   const bool last = (q + 1) * step.tile > step.extent;
   std::byte *const a = at(p, q), *const b = at(q, p);
   if (p == q) {
-    run(last ? step.save_last[0] : step.save[0], a, place.scratch, kAlone);
-    run(last ? step.restore_last[0] : step.restore[0], place.scratch, a, kAlone);
+    run(last ? step.save_last[0] : step.save[0], a, memory.scratch, kAlone);
+    run(last ? step.restore_last[0] : step.restore[0], memory.scratch, a, kAlone);
     return;
   }
   const std::size_t kind = last ? 1 : 0;
-  run(step.save[kind], a, place.scratch, kAlone);
+  run(step.save[kind], a, memory.scratch, kAlone);
   run(step.move[kind], b, a, kAlone);
-  run(step.restore[kind], place.scratch, b, kAlone);
+  run(step.restore[kind], memory.scratch, b, kAlone);
 }
 
-void run_parts(const SwapStep& step, const Place& place, int64_t begin, int64_t end) {
+void run_parts(const SwapStep& step, const ThreadMemory& memory, int64_t begin, int64_t end) {
   const int64_t tiles = step.tiles(), pairs = tiles * (tiles + 1) / 2;
   // The pairs of tiles (p, q) of a region, with p <= q, are numbered row by row.
   int64_t turn = begin / pairs, p = 0, q = begin % pairs;
   for (; q >= tiles - p; ++p) q -= tiles - p;
   q += p;
-  std::byte* region = place.buffer + step.offset + part_at(step.loops, turn).dst;
+  std::byte* region = memory.buffer + step.offset + part_at(step.loops, turn).dst;
   for (int64_t k = begin; k < end; ++k) {
-    swap_tiles(step, place, region, p, q);
+    swap_tiles(step, memory, region, p, q);
     if (++q < tiles) continue;
     q = ++p;
     if (p < tiles) continue;
     p = q = 0;
-    region = place.buffer + step.offset + part_at(step.loops, ++turn % turns(step.loops)).dst;
+    region = memory.buffer + step.offset + part_at(step.loops, ++turn % turns(step.loops)).dst;
   }
 }
 
@@ -160,11 +160,11 @@ class Cycles {
     if (rest < 0) return -1;
     // Axes come by stride, the largest first, so each division finds the index along one axis.
     int64_t number = 0;
-    for (const CycleStep::Place& place : kSide == kSrc ? step_.src_places : step_.dst_places) {
-      const int64_t index = rest / place.stride;
-      if (index >= place.extent) return -1;
-      rest -= index * place.stride;
-      number += index * place.value;
+    for (const CycleStep::SideAxis& axis : kSide == kSrc ? step_.src_axes : step_.dst_axes) {
+      const int64_t index = rest / axis.stride;
+      if (index >= axis.extent) return -1;
+      rest -= index * axis.stride;
+      number += index * axis.value;
     }
     return rest == 0 ? number : -1;
   }
@@ -187,9 +187,9 @@ class Cycles {
   std::byte *src_, *dst_, *moved_, *saved_;
 };
 
-void run_parts(const CycleStep& step, const Place& place, int64_t begin, int64_t end) {
+void run_parts(const CycleStep& step, const ThreadMemory& memory, int64_t begin, int64_t end) {
   for (int64_t turn = begin; turn < end; ++turn) {
-    Cycles cycles(step, place.buffer, part_at(step.loops, turn), place.scratch);
+    Cycles cycles(step, memory.buffer, part_at(step.loops, turn), memory.scratch);
     switch (step.unit) {
       case 1: cycles.follow<1>(); break;
       case 2: cycles.follow<2>(); break;
@@ -220,9 +220,9 @@ void run_part(const MergeStep& step, std::byte* rows, std::byte* scratch) {
   }
 }
 
-void run_parts(const MergeStep& step, const Place& place, int64_t begin, int64_t end) {
+void run_parts(const MergeStep& step, const ThreadMemory& memory, int64_t begin, int64_t end) {
   for (int64_t turn = begin; turn < end; ++turn) {
-    run_part(step, place.buffer + step.offset + part_at(step.loops, turn).dst, place.scratch);
+    run_part(step, memory.buffer + step.offset + part_at(step.loops, turn).dst, memory.scratch);
   }
 }
 
@@ -239,8 +239,8 @@ void run_slots(void* state, int64_t begin, int64_t end) {
   const auto& s = *static_cast<const StepRun*>(state);
   for (int64_t slot = begin; slot < end; ++slot) {
     const auto first = [&](int64_t k) { return s.parts / s.slots * k + std::min(k, s.parts % s.slots); };
-    const Place place{s.buffer, s.scratch + slot * s.slot_bytes, s.slots == 1 ? s.options : kAlone};
-    std::visit([&](const auto& step) { run_parts(step, place, first(slot), first(slot + 1)); }, s.step);
+    const ThreadMemory memory{s.buffer, s.scratch + slot * s.slot_bytes, s.slots == 1 ? s.options : kAlone};
+    std::visit([&](const auto& step) { run_parts(step, memory, first(slot), first(slot + 1)); }, s.step);
   }
 }
 

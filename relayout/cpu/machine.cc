@@ -35,11 +35,11 @@ std::optional<int64_t> size_in_bytes(const std::string& text) {
 }
 
 /// The smallest and the largest plausible size of a level of cache.
-struct Range {
+struct SizeRange {
   int64_t least, most;
   bool has(int64_t bytes) const { return bytes >= least && bytes <= most; }
 };
-constexpr Range kL1{4 << 10, 1 << 20}, kL2{64 << 10, 128 << 20}, kL3{256 << 10, int64_t{1} << 30};
+constexpr SizeRange kL1{4 << 10, 1 << 20}, kL2{64 << 10, 128 << 20}, kL3{256 << 10, int64_t{1} << 30};
 
 }  // namespace
 

@@ -212,7 +212,7 @@ void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* 
   // Where whole lines are written past the cache, incomplete lines are made on the stack and copied. A masked store in
   // place may touch the line beside its own, even if the mask excludes all of it, and would fetch that line into the
   // cache or displace a line that is being written. Elsewhere, masked stores write in place.
-  const auto edge = [&](Edge& edge_line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
+  const auto edge = [&](EdgeLine& edge_line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
     const bool apart = past_cache && !gaps_;
     alignas(kCacheLine) std::byte made[kCacheLine];
     edge_line.line.written = edge_line.written & low_bits(line_end) & ~low_bits(in_line);

@@ -65,11 +65,11 @@ class PermutedRun {
   int64_t head_;     // where the first whole line of the last run that was made starts in it
   int64_t skipped_;  // how far on in the source that line is read
   /// The incomplete lines at the start and at the end of a run, and where in the run's last rows the latter starts.
-  struct Edge {
+  struct EdgeLine {
     PermutedLine line;
     uint64_t written;  // the bytes to write if all of them are in the run
   };
-  Edge first_, last_;
+  EdgeLine first_, last_;
   int64_t last_at_;
 };
 

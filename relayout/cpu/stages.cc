@@ -67,7 +67,7 @@ class StageBoxes {
   RegionLists lists_;
 };
 
-void run_nested(const RunContext& context, const StageBox& stage, const Tables& tables) {
+void run_stage_box(const RunContext& context, const StageBox& stage, const Tables& tables) {
   const BoxPlan& box = *stage.box;
   if (!stage.listed) return run_blocks(context, box, tables, 0, box.blocks);
   Odometer at(box, tables);
@@ -90,11 +90,11 @@ void run_nested(const RunContext& context, const StageBox& stage, const Tables& 
 }
 
 /// How the groups of a chunk are transposed, see BoxPlan::group_rows.
-struct Groups {
+struct GroupPattern {
   int64_t bytes = 0;
   uint8_t pattern[kMaxStageGroup] = {};
 
-  explicit Groups(const BoxPlan& box) {
+  explicit GroupPattern(const BoxPlan& box) {
     // Where the conversion comes last, groups are transposed in the other direction.
     const int64_t rows = box.converts_last ? box.group_cols : box.group_rows;
     const int64_t cols = box.converts_last ? box.group_rows : box.group_cols;
@@ -109,7 +109,7 @@ struct Groups {
 void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
   // Regrouping moves the groups down by kMaxStageGroup bytes, and may read and write as many bytes past the last group.
   alignas(64) std::byte memory[kMaxStageBytes + 2 * kMaxStageGroup];
-  const Groups groups(box);
+  const GroupPattern groups(box);
   std::byte* const before = groups.bytes > 0 ? memory + kMaxStageGroup : memory;
   const StageBoxes boxes(context, box);
   const std::size_t converting = box.converts_last ? box.nested.size() - 1 : 0;
@@ -130,7 +130,7 @@ void run_stages(const RunContext& context, const BoxPlan& box, const Tables& tab
         context.kernels.regroup(before, memory, box.stage / groups.bytes, groups.bytes, groups.pattern);
         grouped = false;
       }
-      run_nested(inside, boxes[p], tables);
+      run_stage_box(inside, boxes[p], tables);
     }
     if (chunk + 1 < end) at.next();
   }

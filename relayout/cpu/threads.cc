@@ -20,11 +20,11 @@ namespace {
 
 /// The work in parts, and which parts are done. It lives on the stack, so that nothing here can fail. It orders memory
 /// between threads by atomics of its own, so that race checkers that cannot look into oneTBB see the order.
-class Parts {
+class WorkParts {
  public:
   static constexpr int64_t kMost = 1024;
 
-  Parts(int64_t tasks, int64_t grain, int64_t most, void (*body)(void*, int64_t, int64_t), void* state) noexcept
+  WorkParts(int64_t tasks, int64_t grain, int64_t most, void (*body)(void*, int64_t, int64_t), void* state) noexcept
       : tasks_(tasks),
         count_(std::clamp<int64_t>(tasks / grain, 1, std::min(most, kMost))),
         body_(body),
@@ -60,11 +60,11 @@ class Parts {
 /// Work of up to kFewParts parts of the least size for each thread counts as little.
 constexpr int64_t kFewParts = 16;
 
-void run_on(const ThreadPool& pool, int threads, Parts& parts) {
+void run_on(const ThreadPool& pool, int threads, WorkParts& parts) {
   pool.run(
       threads,
       [](void* state, int thread, int count) {
-        auto& all = *static_cast<Parts*>(state);
+        auto& all = *static_cast<WorkParts*>(state);
         for (int64_t part = thread; part < all.count(); part += count) all.run(part);
       },
       &parts);
@@ -72,7 +72,7 @@ void run_on(const ThreadPool& pool, int threads, Parts& parts) {
 
 #if RELAYOUT_HAVE_TBB
 
-void run_on_tbb(Parts& parts, int threads, bool fixed) {
+void run_on_tbb(WorkParts& parts, int threads, bool fixed) {
   const int available = default_threads();
   const auto run = [&](const tbb::blocked_range<int64_t>& range) {
     for (int64_t part = range.begin(); part < range.end(); ++part) parts.run(part);
@@ -93,7 +93,7 @@ void run_on_tbb(Parts& parts, int threads, bool fixed) {
 
 #else
 
-void run_on_tbb(Parts&, int, bool) {}
+void run_on_tbb(WorkParts&, int, bool) {}
 
 #endif
 
@@ -116,7 +116,7 @@ void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain, void 
   // Little work is split into one part for each thread. Much work is split into more parts, so that the other threads
   // take over from a slow one.
   const bool fixed = options.pool || tasks / grain <= kFewParts * threads;
-  Parts parts(tasks, grain, fixed ? threads : Parts::kMost, body, state);
+  WorkParts parts(tasks, grain, fixed ? threads : WorkParts::kMost, body, state);
   try {
     if (options.pool)
       run_on(*options.pool, threads, parts);

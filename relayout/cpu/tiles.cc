@@ -47,7 +47,7 @@ class TileBoxes {
 /// Runs a nested box from `src` to `dst`, which change from tile to tile. The two addresses are parameters, so that
 /// they stay in registers. If they were stored in a struct one by one and soon read back as a pair, the load would wait
 /// for all stores before it.
-void run_nested(RunContext& context, const std::byte* src, std::byte* dst, TileBox& nested, const Tables& tables) {
+void run_tile_box(RunContext& context, const std::byte* src, std::byte* dst, TileBox& nested, const Tables& tables) {
   const BoxPlan& box = *nested.box;
   if (!nested.one_block) {
     context.src = src;
@@ -136,7 +136,7 @@ class RunOfTile {
       std::byte* const image = memory + run.image;
       for (std::size_t p = 0; p < run.nested.size(); ++p, ++next) {
         if (whole && run.nested[p].shape == KernelShape::fill && runs[r].filled(in_line)) continue;
-        run_nested(inside, src, whole ? image + in_line : dst, boxes[next], tables);
+        run_tile_box(inside, src, whole ? image + in_line : dst, boxes[next], tables);
       }
       if (whole) runs[r].write(context.kernels, image, in_line, dst, step);
     }

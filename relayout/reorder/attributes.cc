@@ -9,8 +9,8 @@
 namespace relayout {
 namespace {
 
-[[noreturn]] void refuse(const std::string& field, const std::string& what, const std::string& value,
-                         const std::string& limit) {
+[[noreturn]] void refuse_attribute(const std::string& field, const std::string& what, const std::string& value,
+                                   const std::string& limit) {
   throw Error(ErrorCode::invalid_argument, "reorder: " + field + " " + what, field, value, limit);
 }
 
@@ -21,25 +21,25 @@ int64_t count_for(uint32_t mask, const Dims& dims, const std::string& field) {
     if (mask >> d & 1) masked.push_back(dims[d]);
   }
   if (auto count = checked_product(masked)) return *count;
-  refuse(field, "covers dims whose product overflows 64 bits", join(masked, "x"), "9223372036854775807");
+  refuse_attribute(field, "covers dims whose product overflows 64 bits", join(masked, "x"), "9223372036854775807");
 }
 
 template <typename T>
 void check_mask(const PerMask<T>& attribute, const Dims& dims, const std::string& field) {
   if (attribute.mask >> dims.size() != 0) {
-    refuse(field + ".mask",
-           "is " + std::to_string(attribute.mask) + ": it has a bit for a dim that a tensor of rank " +
-               std::to_string(dims.size()) + " does not have",
-           std::to_string(attribute.mask), std::to_string((uint32_t{1} << dims.size()) - 1));
+    refuse_attribute(field + ".mask",
+                     "is " + std::to_string(attribute.mask) + ": it has a bit for a dim that a tensor of rank " +
+                         std::to_string(dims.size()) + " does not have",
+                     std::to_string(attribute.mask), std::to_string((uint32_t{1} << dims.size()) - 1));
   }
   if (attribute.values.empty() && attribute.mask == 0) return;
   const int64_t count = count_for(attribute.mask, dims, field);
   const auto have = static_cast<int64_t>(attribute.values.size());
   if (have != count) {
-    refuse(field,
-           "has " + std::to_string(have) + " values; mask " + std::to_string(attribute.mask) + " over dims " +
-               join(dims, "x") + " asks for " + std::to_string(count),
-           std::to_string(have), std::to_string(count));
+    refuse_attribute(field,
+                     "has " + std::to_string(have) + " values; mask " + std::to_string(attribute.mask) + " over dims " +
+                         join(dims, "x") + " asks for " + std::to_string(count),
+                     std::to_string(have), std::to_string(count));
   }
 }
 
@@ -49,8 +49,8 @@ void check_scale(const PerMask<float>& scale, const Dims& dims, const std::strin
     const float value = scale.values[i];
     const std::string name = field + "[" + std::to_string(i) + "]";
     if (!std::isfinite(value))
-      refuse(name, "is " + std::to_string(value) + "; scales are finite", std::to_string(value), "finite");
-    if (divides && value == 0) refuse(name, "is 0; values are divided by it", "0", "not 0");
+      refuse_attribute(name, "is " + std::to_string(value) + "; scales are finite", std::to_string(value), "finite");
+    if (divides && value == 0) refuse_attribute(name, "is 0; values are divided by it", "0", "not 0");
   }
 }
 
@@ -58,7 +58,8 @@ void check_zero_point(const PerMask<int32_t>& zero_point, const TensorDesc& desc
   check_mask(zero_point, desc.layout.dims(), field);
   if (!zero_point.values.empty() && !is_integer(desc.dtype)) {
     const std::string type(name(desc.dtype));
-    refuse(field, "is given for type " + type + "; only integer types have zero points", type, "an integer type");
+    refuse_attribute(field, "is given for type " + type + "; only integer types have zero points", type,
+                     "an integer type");
   }
 }
 
@@ -71,7 +72,7 @@ void check_attributes(const Attributes& attributes, const TensorDesc& src, const
   check_zero_point(attributes.dst_zero_point, dst, "dst_zero_point");
   if (!std::isfinite(attributes.beta)) {
     const std::string value = std::to_string(attributes.beta);
-    refuse("beta", "is " + value + "; it must be finite", value, "finite");
+    refuse_attribute("beta", "is " + value + "; it must be finite", value, "finite");
   }
 }
 

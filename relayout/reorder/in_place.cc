@@ -65,7 +65,8 @@ std::string text_of(const TensorDesc& desc) {
 
 std::string shape_text(const Dims& dims) { return dims.empty() ? "a scalar" : join(dims, "x"); }
 
-[[noreturn]] void refuse(const TensorDesc& src, const TensorDesc& dst, bool converts, int64_t need, int64_t allowed) {
+[[noreturn]] void refuse_in_place(const TensorDesc& src, const TensorDesc& dst, bool converts, int64_t need,
+                                  int64_t allowed) {
   std::string message = "in-place reorder of " + shape_text(src.layout.dims()) + ", " + text_of(src) + " -> " +
                         text_of(dst) + ": no plan with " + std::to_string(allowed) + " bytes of scratch: ";
   message += converts ? "values are converted, and parts of the tensor that lie apart on both sides are too large"
@@ -98,7 +99,7 @@ std::vector<InPlaceStep> choose_steps(const TensorDesc& src, const TensorDesc& d
   } else if (box) {
     out = make_cycles(*box, staged_limit, cycles_limit, need);
   }
-  if (out.empty()) refuse(src, dst, converts, need, converts ? staged_limit : cycles_limit);
+  if (out.empty()) refuse_in_place(src, dst, converts, need, converts ? staged_limit : cycles_limit);
   return out;
 }
 

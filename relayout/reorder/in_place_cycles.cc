@@ -12,7 +12,7 @@ namespace {
 /// The most bytes of a run that staging panels makes: longer runs would not move faster.
 constexpr int64_t kMaxRun = 1 << 10;
 
-int64_t reach(std::span<const Axis> axes, Operand side) {
+int64_t span_of(std::span<const Axis> axes, Operand side) {
   int64_t out = 0;
   for (const Axis& axis : axes) out += (axis.extent - 1) * axis.stride[side];
   return out;
@@ -30,14 +30,14 @@ bool nested(std::span<const Axis> axes, Operand side, int64_t unit, bool dense) 
   return true;
 }
 
-std::vector<CycleStep::Place> places(std::span<const Axis> axes, Operand side) {
-  std::vector<CycleStep::Place> out;
+std::vector<CycleStep::SideAxis> side_axes(std::span<const Axis> axes, Operand side) {
+  std::vector<CycleStep::SideAxis> out;
   int64_t value = count(axes);
   for (const Axis& axis : axes) {
     value /= axis.extent;
     out.push_back({axis.extent, axis.stride[side], value});
   }
-  std::ranges::sort(out, std::ranges::greater(), &CycleStep::Place::stride);
+  std::ranges::sort(out, std::ranges::greater(), &CycleStep::SideAxis::stride);
   return out;
 }
 
@@ -46,8 +46,8 @@ void finish(CycleStep& step) {
   erase_if(step.axes, [](const Axis& axis) { return axis.extent == 1; });
   std::ranges::sort(step.axes, std::ranges::greater(), [](const Axis& axis) { return axis.stride[kDst]; });
   step.units = count(step.axes);
-  step.src_places = places(step.axes, kSrc);
-  step.dst_places = places(step.axes, kDst);
+  step.src_axes = side_axes(step.axes, kSrc);
+  step.dst_axes = side_axes(step.axes, kDst);
   step.closed = step.src_offset == step.dst_offset && nested(step.axes, kSrc, step.unit, true) &&
                 nested(step.axes, kDst, step.unit, true);
 }
@@ -59,7 +59,8 @@ void peel(Box& box, int64_t element, std::vector<InPlaceLoop>& loops) {
     const Axis outer = box.axes.front();
     const std::span rest = std::span(box.axes).subspan(1);
     const int64_t begin = std::min(box.offset[kSrc], box.offset[kDst]);
-    const int64_t end = std::max(box.offset[kSrc] + reach(rest, kSrc), box.offset[kDst] + reach(rest, kDst)) + element;
+    const int64_t end =
+        std::max(box.offset[kSrc] + span_of(rest, kSrc), box.offset[kDst] + span_of(rest, kDst)) + element;
     if (rest.empty() || outer.stride[kSrc] != outer.stride[kDst] || outer.stride[kDst] < end - begin) break;
     loops.push_back({outer.extent, outer.stride[kSrc], outer.stride[kDst]});
     box.axes.erase(box.axes.begin());

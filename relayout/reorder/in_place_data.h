@@ -52,7 +52,7 @@ struct SwapStep {
 /// Runs of `unit` bytes change places.
 struct CycleStep {
   /// An axis seen from one side: its stride there, and by how much one step of it changes the number of a unit.
-  struct Place {
+  struct SideAxis {
     int64_t extent, stride, value;
   };
 
@@ -61,7 +61,7 @@ struct CycleStep {
   /// numbered in the order of these axes.
   Axes axes;
   /// The same axes from the largest stride to the smallest of each side.
-  std::vector<Place> src_places, dst_places;
+  std::vector<SideAxis> src_axes, dst_axes;
   int64_t src_offset = 0, dst_offset = 0, unit = 1;
   int64_t units = 1;
   /// Whether the units occupy the same places before and after the step. If not, some units move along chains, which

@@ -16,7 +16,7 @@ struct Cut {
 };
 
 /// A choice of cuts, before plans are made.
-struct Candidate {
+struct CutChoice {
   std::vector<Cut> cuts;
   StagedStep step;
   int64_t src_bytes = 0;
@@ -29,7 +29,7 @@ std::optional<int64_t> to_bytes(int64_t elements, DType dtype) {
 }
 
 /// The layout of the part where the loops in `tails` are at their last turn; its smallest offset becomes 0.
-Layout part_layout(const Layout& layout, const Candidate& candidate, uint32_t tails) {
+Layout part_layout(const Layout& layout, const CutChoice& candidate, uint32_t tails) {
   Dims dims = layout.dims();
   std::vector<Digits> digits;
   for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
@@ -50,14 +50,14 @@ Layout part_layout(const Layout& layout, const Candidate& candidate, uint32_t ta
 
 /// What the parts of a step read or write on one side: the first byte of part 0, the bytes of a part, and the strides
 /// of the loops.
-struct Side {
+struct StepSide {
   int64_t begin, size;
   int64_t InPlaceLoop::*stride;
 };
 
 /// Whether the parts can be done in the order of the loops: no part g writes over what a later part reads. The parts
 /// read `from` and write `to`.
-bool ordered(std::span<const InPlaceLoop> loops, const Side& from, const Side& to) {
+bool ordered(std::span<const InPlaceLoop> loops, const StepSide& from, const StepSide& to) {
   // First, the parts must be read in ascending order. That holds if each step of loop k moves on at least as far as the
   // loops inside it go back from their last turn to their first.
   for (std::size_t k = 0; k < loops.size(); ++k) {
@@ -101,8 +101,8 @@ class Stager {
   }
 
   /// Nothing where a part would overwrite what a later one reads, in either order.
-  std::optional<Candidate> candidate(std::vector<Cut> cuts) const {
-    Candidate out;
+  std::optional<CutChoice> candidate(std::vector<Cut> cuts) const {
+    CutChoice out;
     out.cuts = std::move(cuts);
     int tails = 0;
     for (const Cut& cut : out.cuts) {
@@ -124,8 +124,8 @@ class Stager {
     if (!src_offset || !dst_offset) return std::nullopt;
     out.step.src_offset = *src_offset;
     out.step.dst_offset = *dst_offset;
-    const Side read{*src_offset, out.src_bytes, &InPlaceLoop::src_stride};
-    const Side written{*dst_offset, dst_bytes, &InPlaceLoop::dst_stride};
+    const StepSide read{*src_offset, out.src_bytes, &InPlaceLoop::src_stride};
+    const StepSide written{*dst_offset, dst_bytes, &InPlaceLoop::dst_stride};
     const bool forwards = ordered(out.step.loops, read, written);
     // Going from the last part to the first, no part may write over what an earlier one reads. That is the same check
     // with the sides exchanged.
@@ -138,7 +138,7 @@ class Stager {
   }
 
   /// The same cuts, but with as many steps of the last cut in one part as kStagedTarget bytes hold.
-  Candidate enlarged(Candidate candidate, int64_t target) const {
+  CutChoice enlarged(CutChoice candidate, int64_t target) const {
     const InPlaceLoop& last = candidate.step.loops.back();
     const int64_t bytes = std::max(last.src_stride, candidate.src_bytes);
     for (int64_t steps = std::min(target / bytes, last.count - 1); steps > 1; steps /= 2) {
@@ -151,7 +151,7 @@ class Stager {
     return candidate;
   }
 
-  StagedStep finish(Candidate candidate) const {
+  StagedStep finish(CutChoice candidate) const {
     candidate.step.pads = true;
     int tails = 0;
     for (const InPlaceLoop& loop : candidate.step.loops) tails = std::max(tails, loop.tail_bit + 1);
@@ -181,7 +181,7 @@ std::optional<StagedStep> make_staged(const TensorDesc& src, const TensorDesc& d
   const Stager stager(src, dst, attributes);
   const std::vector<Cut> cuts = stager.finest_cuts();
   const int64_t target = std::min(kStagedTarget, max_scratch);
-  std::optional<Candidate> best;
+  std::optional<CutChoice> best;
   for (std::size_t n = 0; n <= cuts.size(); ++n) {
     auto candidate = stager.candidate({cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(n)});
     if (!candidate) continue;

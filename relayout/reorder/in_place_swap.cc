@@ -31,29 +31,30 @@ class TileMaker {
   Plan restore(int64_t rows, int64_t cols) const { return make(rows, cols, at_scratch(rows, cols), at_q()); }
 
  private:
-  struct Place {
+  /// Where a tile lies: in the tensor, or in the scratch.
+  struct TileStrides {
     int64_t row, col;  // strides in bytes
     bool scratch = false;
   };
-  Place at_p() const { return {step_.x_stride, step_.y_stride}; }
-  Place at_q() const { return {step_.y_stride, step_.x_stride}; }
+  TileStrides at_p() const { return {step_.x_stride, step_.y_stride}; }
+  TileStrides at_q() const { return {step_.y_stride, step_.x_stride}; }
   /// The scratch is dense and has the order of Q.
-  Place at_scratch(int64_t rows, int64_t cols) const {
+  TileStrides at_scratch(int64_t rows, int64_t cols) const {
     if (step_.y_stride < step_.x_stride) return {inner_bytes_, rows * inner_bytes_, true};
     return {cols * inner_bytes_, inner_bytes_, true};
   }
 
-  TensorDesc desc(int64_t rows, int64_t cols, const Place& place) const {
-    Dims dims{rows, cols}, strides{place.row / element_, place.col / element_};
+  TensorDesc desc(int64_t rows, int64_t cols, const TileStrides& tile) const {
+    Dims dims{rows, cols}, strides{tile.row / element_, tile.col / element_};
     int64_t dense = count(inner_);
     for (const Axis& axis : inner_) {
       dense /= axis.extent;
       dims.push_back(axis.extent);
-      strides.push_back(place.scratch ? dense : axis.stride[kDst] / element_);
+      strides.push_back(tile.scratch ? dense : axis.stride[kDst] / element_);
     }
     return {Layout::strided(dims, strides), dtype_};
   }
-  Plan make(int64_t rows, int64_t cols, const Place& from, const Place& to) const {
+  Plan make(int64_t rows, int64_t cols, const TileStrides& from, const TileStrides& to) const {
     return Plan::make(desc(rows, cols, from), desc(rows, cols, to));
   }
 

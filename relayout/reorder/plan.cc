@@ -31,11 +31,13 @@ constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 constexpr int64_t kSharedRunsEighths = 4, kFillEighths = 4, kImageEighths = 7;
 /// More such limits, which depend on whether the last level is slow and shared: for whole lines (`lines`), for boxes
 /// that share lines (`boxes`), and for tiles of registers whose lines compete for few sets (`crowded`).
-struct Shares {
+struct CacheShares {
   int64_t lines, boxes, crowded;
 };
-constexpr Shares kFastL3Shares{2, 6, 4}, kSlowSharedL3Shares{1, 4, 1};
-const Shares& shares(const Machine& machine) { return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares; }
+constexpr CacheShares kFastL3Shares{2, 6, 4}, kSlowSharedL3Shares{1, 4, 1};
+const CacheShares& shares(const Machine& machine) {
+  return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares;
+}
 /// Where blocks are written through the cache and both sides take more than kFetchEighths eighths of the last level,
 /// the next block is fetched while one is moved.
 constexpr int64_t kFetchEighths = 3;
@@ -110,7 +112,7 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
 }
 
 /// At least the largest offset that indices 0..end-1 of dim d add, where no stride is negative.
-int64_t reach(const Layout& layout, int d, int64_t end) {
+int64_t largest_offset(const Layout& layout, int d, int64_t end) {
   const auto digits = layout.digits(d);
   int64_t place = 1, offset = 0;
   for (std::size_t k = 0; k < digits.size(); ++k) {
@@ -288,7 +290,7 @@ std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
   if (end == moved || !readable(src_.layout)) return none;
   const Layout src = src_.layout.canonical(), dst = dst_.layout.canonical();
   int64_t over = src.offset0() - (src_.layout.span() - 1);
-  for (int d = 0; d < end.size(); ++d) over += reach(src, d, end[d]);
+  for (int d = 0; d < end.size(); ++d) over += largest_offset(src, d, end[d]);
   if (over <= 0) return {end, moved};
   // Only the last step of some dim can read past the end of the memory. So the last step of one dim is left out: of the
   // dim with the largest steps in the source.
@@ -301,8 +303,8 @@ std::pair<Dims, Dims> PlanData::past_source(const Dims& moved) const {
     const int64_t before = (moved[d] - 1) / top.place * top.place;
     if (!top.affine || (moved[d] - before) * kRestShare > moved[d]) continue;
     const Offsets step = refiner.at(top.place);
-    if (reach(src, d, moved[d]) - reach(src, d, before) < over || step[kSrc] <= farthest || step[kSrc] < kFarApart ||
-        std::abs(step[kDst]) < kFarApart)
+    if (largest_offset(src, d, moved[d]) - largest_offset(src, d, before) < over || step[kSrc] <= farthest ||
+        step[kSrc] < kFarApart || std::abs(step[kDst]) < kFarApart)
       continue;
     last = d;
     cut = before;

@@ -94,14 +94,14 @@ uint64_t encode_small_float(DType dtype, const Number& number) {
   return sign | (i % 2 == 0 ? i : i - 1);
 }
 
-struct Range {
+struct ValueRange {
   long double low, high;
 };
 
-Range integer_range(DType dtype, ComputeType compute) {
+ValueRange integer_range(DType dtype, ComputeType compute) {
   const bool is_signed = kind(dtype) == DTypeKind::signed_integer;
   const int magnitude_bits = bits(dtype) - (is_signed ? 1 : 0);
-  Range range{is_signed ? -std::ldexp(1.0L, magnitude_bits) : 0, std::ldexp(1.0L, magnitude_bits) - 1};
+  ValueRange range{is_signed ? -std::ldexp(1.0L, magnitude_bits) : 0, std::ldexp(1.0L, magnitude_bits) - 1};
   if (compute == ComputeType::f32) {
     auto high = static_cast<float>(range.high);
     if (high > range.high) high = std::nextafter(high, 0.0f);
@@ -116,7 +116,7 @@ Range integer_range(DType dtype, ComputeType compute) {
 
 uint64_t encode_integer(DType dtype, const Number& number, ComputeType compute) {
   if (number.nan) return 0;
-  const Range range = integer_range(dtype, compute);
+  const ValueRange range = integer_range(dtype, compute);
   const long double saturated = std::min(std::max(number.value, range.low), range.high);
   const long double integral = std::nearbyint(saturated);
   const uint64_t mask = ~uint64_t{0} >> (64 - bits(dtype));
@@ -303,7 +303,7 @@ std::string index_text(Dims extents, int64_t ordinal) {
 }
 
 /// Error{not_injective} if two indices within `extents` share an offset: sort all offsets and look.
-void check_injective(const Layout& layout, const Dims& extents) {
+void check_offsets_differ(const Layout& layout, const Dims& extents) {
   std::vector<std::pair<int64_t, int64_t>> offsets;  // offset, ordinal of the index
   for_each_index(extents, [&](const Dims& index) {
     offsets.emplace_back(offset_of(layout, index), static_cast<int64_t>(offsets.size()));
@@ -334,7 +334,7 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
   check_attributes(attributes, src_desc, dst_desc);
   if (to.empty()) return;
   const bool keep = attributes.padding.kind == Padding::Kind::keep;
-  check_injective(to, keep ? dims : to.padded_dims());
+  check_offsets_differ(to, keep ? dims : to.padded_dims());
 
   for_each_index(dims, [&](const Dims& index) {
     const uint64_t element = read(src_desc.dtype, src, offset_of(from, index));

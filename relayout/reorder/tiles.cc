@@ -72,7 +72,7 @@ bool in_blocks(const BoxPlan& box, bool copies) {
 }
 
 /// Boxes that together make a stretch of the destination.
-struct Run {
+struct TileRun {
   std::vector<SectionBox> boxes;
   int64_t begin = 0, bytes = 0;  // begin counts from the group's offset
 
@@ -104,20 +104,20 @@ struct Run {
 };
 
 /// Runs that the same axes step through.
-struct Group {
+struct RunBundle {
   Offsets offset{};
   Axes common;
-  std::vector<Run> runs;
+  std::vector<TileRun> runs;
 };
 
 class Tiler {
  public:
   Tiler(const BoxPlanner& planner, TiledBoxes& out) : planner_(planner), out_(out), element_(units(planner.dst)) {}
 
-  void add(Group group) {
+  void add(RunBundle group) {
     const std::size_t boxes = std::accumulate(group.runs.begin(), group.runs.end(), std::size_t{0},
-                                              [](std::size_t n, const Run& run) { return n + run.boxes.size(); });
-    const bool moves = std::ranges::any_of(group.runs, [](const Run& run) {
+                                              [](std::size_t n, const TileRun& run) { return n + run.boxes.size(); });
+    const bool moves = std::ranges::any_of(group.runs, [](const TileRun& run) {
       return std::ranges::any_of(run.boxes, [](const auto& box) { return !box.padding; });
     });
     if (boxes == 1 || boxes > kMaxTileBoxes || group.runs.size() > kMaxTileRuns || !moves) return add_apart(group);
@@ -126,10 +126,10 @@ class Tiler {
     group.offset = common.offset;
     group.common = std::move(common.axes);
     // An axis that steps within a run belongs to the boxes of the run.
-    for (Run& run : group.runs) run.measure(element_);
+    for (TileRun& run : group.runs) run.measure(element_);
     while (!group.common.empty() && group.common.back().table < 0 &&
            group.common.back().stride[kDst] < longest(group)) {
-      for (Run& run : group.runs) {
+      for (TileRun& run : group.runs) {
         for (SectionBox& section_box : run.boxes) {
           section_box.axes.push_back(group.common.back());
           if (section_box.padding)
@@ -144,7 +144,9 @@ class Tiler {
   }
 
  private:
-  static int64_t longest(const Group& group) { return std::ranges::max_element(group.runs, {}, &Run::bytes)->bytes; }
+  static int64_t longest(const RunBundle& group) {
+    return std::ranges::max_element(group.runs, {}, &TileRun::bytes)->bytes;
+  }
 
   static Box box_of(const Offsets& offset, const SectionBox& section_box, const Axes& more) {
     Box box{offset, section_box.axes};
@@ -157,8 +159,8 @@ class Tiler {
     return box;
   }
 
-  void add_apart(const Group& group) {
-    for (const Run& run : group.runs) {
+  void add_apart(const RunBundle& group) {
+    for (const TileRun& run : group.runs) {
       for (const SectionBox& section_box : run.boxes) {
         Box box = box_of(group.offset, section_box, group.common);
         if (section_box.padding)
@@ -177,10 +179,10 @@ class Tiler {
 
   /// Chooses which of the common axes a tile has, in the order of the destination; the others are loops around it.
   /// Where a tile has some steps of an axis that do not divide it, the steps left over are tiles of their own.
-  void add_tiles(Group& group) {
+  void add_tiles(RunBundle& group) {
     const int64_t run_bytes = group.runs[0].bytes, runs = static_cast<int64_t>(group.runs.size());
     bool dense = planner_.streams && !planner_.sums;
-    for (const Run& run : group.runs)
+    for (const TileRun& run : group.runs)
       dense = dense && run.bytes == run_bytes && run.elements(true) * element_ == run_bytes;
     if (dense) {
       // Runs can be put together to whole lines only if they follow each other.
@@ -255,7 +257,7 @@ class Tiler {
   }
 
   /// The pieces of a run of a tile, as BoxPlan::row_sources lists them: the run is one of its rows.
-  std::vector<RowSource> row_sources(const Run& run) const {
+  std::vector<RowSource> row_sources(const TileRun& run) const {
     const int64_t lines = run.bytes / std::min(kCacheLine, run.bytes & -run.bytes);
     if (planner_.converts || lines > kMaxRowLines) return {};
     // Where pieces start on both sides. The first axes of a box make a piece longer while both sides follow each other
@@ -308,7 +310,7 @@ class Tiler {
     }
   }
 
-  void emit(const Group& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
+  void emit(const RunBundle& group, const Offsets& offset, const Axes& tile, Axes loops, bool dense) {
     BoxPlan out;
     out.offset = offset;
     int64_t tiles = 1, blocks = 1, image = 0, most = 0;
@@ -321,7 +323,7 @@ class Tiler {
       ahead = loops.back().stride[kSrc] * ceil_div(kTileAhead, std::abs(loops.back().stride[kSrc]));
     Planned planned;
     out.nested.reserve(group.runs.size());
-    for (const Run& run : group.runs) {
+    for (const TileRun& run : group.runs) {
       BoxPlan& made = out.nested.emplace_back();
       made.offset[kDst] = run.begin;
       made.run_bytes = dense ? run.bytes * blocks : 0;
@@ -370,15 +372,15 @@ void scale(Axes& axes, int64_t src_units, int64_t dst_units) {
 }
 
 /// Extends all runs of a group by a bundle of one more dim: each run becomes as many runs as the bundle has sections.
-void multiply(Group& group, const Bundle& bundle) {
+void multiply(RunBundle& group, const Bundle& bundle) {
   group.common.insert(group.common.end(), bundle.common.begin(), bundle.common.end());
   for (std::size_t k = 0; k < kOperands; ++k) group.offset[k] += bundle.offset[k];
   if (bundle.sections.empty()) return;
-  std::vector<Run> runs;
+  std::vector<TileRun> runs;
   runs.reserve(group.runs.size() * bundle.sections.size());
-  for (const Run& run : group.runs) {
+  for (const TileRun& run : group.runs) {
     for (const Section& section : bundle.sections) {
-      Run& out = runs.emplace_back();
+      TileRun& out = runs.emplace_back();
       out.boxes.reserve(run.boxes.size() * section.size());
       for (const SectionBox& a : run.boxes) {
         for (const SectionBox& b : section) {
@@ -445,7 +447,7 @@ std::optional<TiledBoxes> plan_tiles(const Layout& src_layout, const Layout& dst
   Tiler tiler(planner, out);
   std::vector<std::size_t> at(dims.size(), 0);
   while (true) {
-    Group group{start, {}, {}};
+    RunBundle group{start, {}, {}};
     group.runs.emplace_back().boxes.emplace_back();
     for (std::size_t d = 0; d < dims.size(); ++d) multiply(group, dims[d].bundles[at[d]]);
     tiler.add(std::move(group));

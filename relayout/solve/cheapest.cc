@@ -13,7 +13,7 @@ namespace {
 
 /// One of the best assignments of the variables below a bucket. `choices` is a 64-bit hash of what the operations among
 /// them choose: entries with the same hash differ in tensors only.
-struct Entry {
+struct BucketEntry {
   double cost = kImpossible;
   uint64_t choices = 0;
 };
@@ -49,7 +49,7 @@ class BestLists {
   /// The operations' choices of the assignments that cost at most `most`, cheapest first; none if a limit is reached.
   std::vector<std::vector<int>> choices(double most, const Limits& limits) {
     most_ = most;
-    pool_.assign(count_, Entry{});
+    pool_.assign(count_, BucketEntry{});
     for (std::size_t b = 0; b < lists_.size(); ++b) {
       if (limits.reached()) return {};
       make_lists(b);
@@ -78,7 +78,7 @@ class BestLists {
 
  private:
   struct Found {
-    Entry entry;
+    BucketEntry entry;
     int value = 0, trace = -1;
   };
   /// A chain of ranks: the rank of the entry that was taken from the last list joined, and the trace of those before
@@ -148,7 +148,7 @@ class BestLists {
   }
 
   /// The best sums of one entry of each list, without those that cost over `slack` more than the best.
-  std::vector<Found> joined(const std::vector<Found>& a, const Entry* b, double slack = kImpossible) {
+  std::vector<Found> joined(const std::vector<Found>& a, const BucketEntry* b, double slack = kImpossible) {
     std::vector<Found> out;
     if (a.empty() || b[0].cost == kImpossible) return out;
     const double most = a[0].entry.cost + b[0].cost + slack;
@@ -242,7 +242,7 @@ class BestLists {
   // By bucket and entry of its message: the cost of the cheapest assignment through it, and where its list begins.
   std::vector<std::vector<double>> through_;
   std::vector<std::vector<std::size_t>> lists_;
-  std::vector<Entry> pool_;  // count_ entries for each list; unused ones, at its end, are impossible
+  std::vector<BucketEntry> pool_;  // count_ entries for each list; unused ones, at its end, are impossible
   std::vector<int> roots_;
   std::vector<double> sums_;
   std::vector<int> order_;

@@ -13,7 +13,7 @@ constexpr std::size_t kMaxGroups = 64, kMaxValues = std::size_t{1} << 16;
 
 /// The groups that each choice of a reader needs of one tensor. Whoever needs a group also needs every group that
 /// contains it; these are included.
-struct Reader {
+struct TensorReader {
   int operation = 0;
   /// By choice.
   std::vector<uint64_t> wanted;
@@ -30,13 +30,13 @@ class TensorEncoder {
 
   void run(int producer, EncodedProblem& out) {
     TensorValues& values = out.tensors[at(tensor_)];
-    std::vector<Reader> readers;
+    std::vector<TensorReader> readers;
     find_groups(values.groups);
     for (int operation : readers_) readers.push_back(read(operation, values.groups));
     values.values = wanted_together(readers);
     const int variable = static_cast<int>(problem_.operations.size()) + tensor_;
     out.network.sizes[at(variable)] = static_cast<int>(values.values.size());
-    for (const Reader& r : readers) add_reader(r, variable, values.values, out.network);
+    for (const TensorReader& r : readers) add_reader(r, variable, values.values, out.network);
     if (!readers.empty()) add_producer(producer, variable, values, out.network);
   }
 
@@ -79,8 +79,8 @@ class TensorEncoder {
     if (groups.size() > kMaxGroups) too_many("groups of places", groups.size(), kMaxGroups);
   }
 
-  Reader read(int operation, const std::vector<PlacementSet>& groups) const {
-    Reader out{operation, std::vector<uint64_t>(problem_.operations[at(operation)].choices.size(), 0)};
+  TensorReader read(int operation, const std::vector<PlacementSet>& groups) const {
+    TensorReader out{operation, std::vector<uint64_t>(problem_.operations[at(operation)].choices.size(), 0)};
     for_each_read(operation, [&](std::size_t choice, PlacementSet group) {
       group = widened(group);
       for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -91,9 +91,9 @@ class TensorEncoder {
   }
 
   /// Every union that takes one needed set from each reader, in increasing order.
-  std::vector<uint64_t> wanted_together(const std::vector<Reader>& readers) const {
+  std::vector<uint64_t> wanted_together(const std::vector<TensorReader>& readers) const {
     std::vector<uint64_t> out = {0};
-    for (const Reader& r : readers) {
+    for (const TensorReader& r : readers) {
       std::vector<uint64_t> wants = r.wanted;
       std::ranges::sort(wants);
       wants.erase(std::unique(wants.begin(), wants.end()), wants.end());
@@ -113,7 +113,7 @@ class TensorEncoder {
                             " " + what + ", at most " + std::to_string(limit) + " are possible");
   }
 
-  static void add_reader(const Reader& reader, int variable, const std::vector<uint64_t>& values,
+  static void add_reader(const TensorReader& reader, int variable, const std::vector<uint64_t>& values,
                          CostNetwork& network) {
     CostTable table{{reader.operation, variable}, {}};
     for (uint64_t want : reader.wanted) {

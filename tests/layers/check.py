@@ -5,7 +5,8 @@
 
 The rules: which folder may include which (the table ALLOWED) and which foreign system it may use; which subfolder may
 include which, and that no modules include each other in a circle (cycles.py); how long functions, files and lines may
-be (functions.py); and that each source file opens with a comment that says what it is for. A folder's CMakeLists.txt
+be (functions.py); that files which may be compiled as one have no names in common in anonymous namespaces
+(anonymous.py); and that each source file opens with a comment that says what it is for. A folder's CMakeLists.txt
 says which of its headers are public (HEADERS: they are installed, and relayout/relayout.h includes them all) and which
 are internal (INTERNAL: not installed, but for all folders of the library); the others are the folder's own.
 exceptions.py lists what breaks a rule today; an exception that is no longer needed is a finding itself. The check first
@@ -16,6 +17,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules are beside this file, in the source tree
+import anonymous
 import cycles
 import functions
 from exceptions import EXCEPTIONS
@@ -209,6 +211,7 @@ def find(files):
         yield "umbrella", UMBRELLA, finding
     yield from cycles.check_subfolders(files)
     yield from cycles.check_cycles(files)
+    yield from anonymous.check_anonymous(files)
 
 
 def check(files, exceptions):
@@ -304,7 +307,7 @@ def self_test():
     tries = [(right, {}, 0), (right | NO_CIRCLE, {}, 0), (right | CIRCLE, {}, 1), (right | CIRCLE, excepted, 0),
              (right, excepted, 1)]
     tries += [(CMAKE_EXAMPLE | {path: text}, {}, 1) for path, texts in WRONG_EXAMPLES.items() for text in texts]
-    failures = functions.self_test()
+    failures = functions.self_test() + anonymous.self_test()
     for files, exceptions, expected in tries:
         found = check(files, exceptions)
         if len(found) != expected:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kAttempts = 3;
 /// After this many microseconds no further attempt is made: on a machine that is so busy it would be no better.
-constexpr double kPatienceUs = 3e6;
+constexpr double kCalibrationPatienceUs = 3e6;
 
 /// Takes the better of each speed, as other work on the machine can only slow a measurement down.
 void join(Calibration& speeds, const Calibration& other) {
@@ -76,7 +76,7 @@ Calibrated calibrate_by(const std::function<Calibration()>& measure, const CostK
   const double begin_us = stopwatch.now_us();
   out.speeds = measure();
   for (int attempt = 1; attempt < kAttempts && !plausible(out.speeds); ++attempt) {
-    if (stopwatch.now_us() - begin_us > kPatienceUs) break;
+    if (stopwatch.now_us() - begin_us > kCalibrationPatienceUs) break;
     join(out.speeds, measure());
   }
   out.unreliable = !plausible(out.speeds);

@@ -57,19 +57,19 @@ int64_t pieces_between(int64_t bytes) {
 }
 
 /// An operand of a node: the size of its memory, and the operand with which it shares that (itself if none).
-struct Operand {
+struct OperandMemory {
   TensorId tensor = kNone;
   bool is_src = false;
   int64_t bytes = 0;
   std::size_t same = 0;
 };
 
-std::vector<Operand> operands_of(const Graph& graph, const Node& node, const Implementation& implementation,
-                                 bool in_place) {
-  std::vector<Operand> out;
+std::vector<OperandMemory> operands_of(const Graph& graph, const Node& node, const Implementation& implementation,
+                                       bool in_place) {
+  std::vector<OperandMemory> out;
   const auto add = [&](const std::vector<TensorId>& tensors, const auto& layouts, bool is_src) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      Operand operand{.tensor = tensors[i], .is_src = is_src, .same = out.size()};
+      OperandMemory operand{.tensor = tensors[i], .is_src = is_src, .same = out.size()};
       if (tensors[i] != kNone) {
         operand.bytes = rounded(TensorDesc(layouts[i].value(), graph.tensor(tensors[i]).dtype).span_bytes());
         if (is_src && implementation.opaque_src(i)) operand.bytes = rounded(implementation.opaque_src(i)->bytes);
@@ -190,7 +190,7 @@ class InSitu::NodeRun {
   void prepare() {
     at_.assign(operands_.size(), nullptr);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      const Operand& operand = operands_[i];
+      const OperandMemory& operand = operands_[i];
       if (operand.tensor == kNone) continue;
       if (operand.same != i)
         at_[i] = at_[operand.same];
@@ -200,7 +200,7 @@ class InSitu::NodeRun {
         at_[i] = (is_there(operand) ? in_situ_.given_ : in_situ_.activations_).take(operand.bytes);
     }
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      const Operand& operand = operands_[i];
+      const OperandMemory& operand = operands_[i];
       const bool made =
           operand.tensor != kNone && operand.is_src && operand.same == i && !indices_[i] && !is_there(operand);
       if (made) in_situ_.write(at_[i], operand.bytes);
@@ -220,7 +220,7 @@ class InSitu::NodeRun {
     const Graph& graph = context_.graph();
     const Node& hint = graph.node(node_.hint);
     forward_executable_ = in_situ_.backend_.make(graph, node_.hint, forward, nullptr, nullptr);
-    for (const Operand& operand : operands_of(graph, hint, forward, false)) {
+    for (const OperandMemory& operand : operands_of(graph, hint, forward, false)) {
       at_.push_back(operand.tensor == kNone ? nullptr : fresh(operand.bytes));
       if (at_.back()) in_situ_.write(at_.back(), operand.bytes);
     }
@@ -231,7 +231,7 @@ class InSitu::NodeRun {
     int64_t activation_bytes = 0, given_bytes = 0;
     indices_.resize(operands_.size());
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      const Operand& operand = operands_[i];
+      const OperandMemory& operand = operands_[i];
       if (operand.tensor == kNone || operand.same != i) continue;
       (is_there(operand) ? given_bytes : activation_bytes) += operand.bytes;
       if (!is_index(node_, i)) continue;
@@ -246,7 +246,7 @@ class InSitu::NodeRun {
     in_situ_.given_.start(given_bytes * pieces, pieces > 1);
   }
   /// Whether a source existed before the step that precedes this one, so that it need not be written.
-  bool is_there(const Operand& operand) const {
+  bool is_there(const OperandMemory& operand) const {
     if (!operand.is_src) return false;
     return context_.is_given(operand.tensor) || is_of_forward_pass(context_.graph(), node_, operand.tensor);
   }
@@ -266,7 +266,7 @@ class InSitu::NodeRun {
   const Node& node_;
   std::unique_ptr<Executable> forward_executable_, executable_;
   std::vector<Buffer> kept_;
-  std::vector<Operand> operands_;
+  std::vector<OperandMemory> operands_;
   /// By operand: where it lies in this run; and where it lies in all runs if it is indices.
   std::vector<std::byte*> at_, indices_;
 };

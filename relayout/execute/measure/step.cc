@@ -29,7 +29,7 @@ constexpr int kRuns = 11, kAttempts = 3;
 /// The most bytes of other memory that are used between two runs.
 constexpr int64_t kMostOthers = int64_t{256} << 20;
 /// After this many microseconds no further attempt is made: on a machine that is so busy it would be no better.
-constexpr double kPatienceUs = 2e6;
+constexpr double kStepPatienceUs = 2e6;
 
 Graph chain() {
   Graph graph;
@@ -47,9 +47,9 @@ Graph chain() {
 }
 
 /// The costs of the chain's parts, each measured alone.
-class Parts : public graph::Costs {
+class PartCosts : public graph::Costs {
  public:
-  Parts(const graph::Backend& backend, cpu::Stopwatch& stopwatch) : in_situ_(backend, {.stopwatch = &stopwatch}) {}
+  PartCosts(const graph::Backend& backend, cpu::Stopwatch& stopwatch) : in_situ_(backend, {.stopwatch = &stopwatch}) {}
   std::string name() const override { return "parts"; }
   double primitive(const graph::CostContext& context, NodeId node, const Implementation& implementation,
                    const Implementation* forward, bool in_place) override {
@@ -88,7 +88,7 @@ std::optional<double> measured_step_us(const graph::Backend& backend, cpu::Stopw
   std::vector<uint32_t> others(static_cast<std::size_t>(std::min(cpu::machine().l3, kMostOthers)) / sizeof(uint32_t));
   const double begin_us = stopwatch.now_us();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Parts parts(backend, stopwatch);
+    PartCosts parts(backend, stopwatch);
     const double alone = predict(graph, plan, parts).time();
     RunTimes together(backend.threads(), stopwatch);
     for (int run = 0; run < kRuns; ++run) {
@@ -98,7 +98,7 @@ std::optional<double> measured_step_us(const graph::Backend& backend, cpu::Stopw
     if (parts.reliable && together.reliable() && together.least() > alone) {
       return (together.least() - alone) / parts.steps;
     }
-    if (stopwatch.now_us() - begin_us > kPatienceUs) break;
+    if (stopwatch.now_us() - begin_us > kStepPatienceUs) break;
   }
   return std::nullopt;
 }

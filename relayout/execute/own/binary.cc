@@ -31,7 +31,7 @@ T quotient(T a, T b) {
 float power(float a, float b) { return std::pow(a, b); }
 
 /// The offsets of two sources and a destination along one dim, an entry for each index.
-struct Offsets {
+struct DimOffsets {
   std::vector<int64_t> a, b, dst;
 };
 
@@ -44,7 +44,7 @@ class BinaryExecutable : public Executable {
         dst_(r.dst().offset0()),
         padding_(r.dst(), r.dst_tensor().dtype) {
     for (int d = 0; d < r.dst().ndims(); ++d) {
-      Offsets& dim = dims_.emplace_back();
+      DimOffsets& dim = dims_.emplace_back();
       for (int64_t i = 0; i < r.dst().dim(d); ++i) {
         dim.a.push_back(r.src(0).dim(d) == 1 ? r.src(0).dim_offset(d, 0) : r.src(0).dim_offset(d, i));
         dim.b.push_back(r.src(1).dim(d) == 1 ? r.src(1).dim_offset(d, 0) : r.src(1).dim_offset(d, i));
@@ -62,7 +62,7 @@ class BinaryExecutable : public Executable {
 
  private:
   void walk(std::size_t d, const T* a, const T* b, T* dst) const {
-    const Offsets& dim = dims_[d];
+    const DimOffsets& dim = dims_[d];
     for (std::size_t i = 0; i < dim.dst.size(); ++i) {
       if (d + 1 < dims_.size())
         walk(d + 1, a + dim.a[i], b + dim.b[i], dst + dim.dst[i]);
@@ -72,7 +72,7 @@ class BinaryExecutable : public Executable {
   }
 
   int64_t a_, b_, dst_;
-  std::vector<Offsets> dims_{};
+  std::vector<DimOffsets> dims_{};
   ZeroPadding padding_;
 };
 

@@ -2,7 +2,7 @@
 // by scattering (positions: resampling_positions.h).
 //
 // Each dim has a table of offsets by index. The innermost loop runs over channels if these follow each other in memory
-// on both sides (nhwc, blocks), else over the places of a row (nchw).
+// on both sides (nhwc, blocks), else over the points of a row (nchw).
 #include <algorithm>
 
 #include "relayout/execute/own/kernels.h"
@@ -39,9 +39,9 @@ class ResamplingExecutable : public Executable {
     // One to three spatial dims are treated as three: the missing ones are outermost and have extent 1.
     const int missing = 5 - src.ndims();
     for (int d = 0; d < 3; ++d) {
-      std::vector<Place>& places = places_[static_cast<std::size_t>(d)];
+      std::vector<DstIndex>& indices = dst_indices_[static_cast<std::size_t>(d)];
       if (d < missing) {
-        places.push_back({0, 1, {{{0, 1}, {0, 0}}}});
+        indices.push_back({0, 1, {{{0, 1}, {0, 0}}}});
         source_offsets_[static_cast<std::size_t>(d)] = {0};
         continue;
       }
@@ -51,7 +51,7 @@ class ResamplingExecutable : public Executable {
       }
       for (int64_t i = 0; i < dst.dim(dim); ++i) {
         const Taps t = taps(r.node.as<graph::ResamplingAttributes>(), i, src.dim(dim), dst.dim(dim));
-        places.push_back(
+        indices.push_back(
             {dst.dim_offset(dim, i),
              t.weight[1] == 0 ? 1 : 2,
              {{{src.dim_offset(dim, t.index[0]), t.weight[0]}, {src.dim_offset(dim, t.index[1]), t.weight[1]}}}});
@@ -85,7 +85,8 @@ class ResamplingExecutable : public Executable {
   }
 
  private:
-  struct Place {
+  /// An index of the destination along one dim: its offset, and the one or two source points that it is made of.
+  struct DstIndex {
     int64_t dst;
     int count;
     std::array<Corner, 2> src;
@@ -102,7 +103,7 @@ class ResamplingExecutable : public Executable {
     channels_.push_back({src, dst, 1});
   }
 
-  static Corners corners_of(const Place& d, const Place& h, const Place& w) {
+  static Corners corners_of(const DstIndex& d, const DstIndex& h, const DstIndex& w) {
     Corners out;
     for (int i = 0; i < d.count; ++i) {
       for (int j = 0; j < h.count; ++j) {
@@ -116,7 +117,7 @@ class ResamplingExecutable : public Executable {
     return out;
   }
 
-  /// Calls f(run, corners, offset in the source, offset in the destination) for all places and channels.
+  /// Calls f(run, corners, offset in the source, offset in the destination) for all points and channels.
   template <typename F>
   void walk(F&& f) const {
     const bool rows_inside = !channels_.empty() && channels_[0].count == 1 && channels_.size() > 1;
@@ -124,9 +125,9 @@ class ResamplingExecutable : public Executable {
       for (std::size_t first = 0; first < channels_.size(); first += rows_inside ? 1 : channels_.size()) {
         const std::span<const ChannelRun> runs =
             std::span(channels_).subspan(first, rows_inside ? 1 : channels_.size());
-        for (const Place& d : places_[0]) {
-          for (const Place& h : places_[1]) {
-            for (const Place& w : places_[2]) {
+        for (const DstIndex& d : dst_indices_[0]) {
+          for (const DstIndex& h : dst_indices_[1]) {
+            for (const DstIndex& w : dst_indices_[2]) {
               const Corners corners = corners_of(d, h, w);
               const int64_t to = dst + d.dst + h.dst + w.dst;
               for (const ChannelRun& run : runs) f(run, corners, src + run.src, to + run.dst);
@@ -153,7 +154,7 @@ class ResamplingExecutable : public Executable {
   bool forward_;
   std::vector<std::pair<int64_t, int64_t>> batches_{};
   std::vector<ChannelRun> channels_{};
-  std::array<std::vector<Place>, 3> places_{};
+  std::array<std::vector<DstIndex>, 3> dst_indices_{};
   std::array<std::vector<int64_t>, 3> source_offsets_{};
   ZeroPadding padding_{};
 };

@@ -25,7 +25,7 @@ using graph::NodeId;
 using graph::TensorId;
 
 /// A primitive, or a reorder if `executable` is null.
-struct Step {
+struct RunStep {
   std::string name, implementation;
   bool reference = false;
   graph::Executable* executable = nullptr;
@@ -36,7 +36,7 @@ struct Step {
 };
 
 /// The reorder between a caller's tensor and a copy, kept for the next run with the same descriptor.
-struct Edge {
+struct BoundaryReorder {
   CopyId copy = kNone;
   std::optional<Plan> reorder;
 };
@@ -89,9 +89,9 @@ struct Model::Impl {
     }
   }
 
-  Step reorder_step(CopyId id) const {
+  RunStep reorder_step(CopyId id) const {
     const Copy& c = copy(id);
-    Step step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
+    RunStep step{.name = graph.tensor(c.tensor).name, .src = {c.from}, .dst = {id}};
     if (c.opaque) {
       std::tie(step.reader, step.operand) = first_reader(plan, id);
       step.implementation = c.opaque->name;
@@ -102,7 +102,7 @@ struct Model::Impl {
     return step;
   }
 
-  Step node_step(NodeId id, const graph::Backend& backend) {
+  RunStep node_step(NodeId id, const graph::Backend& backend) {
     const graph::Node& node = graph.node(id);
     const graph::PlannedNode& planned = plan.nodes[static_cast<std::size_t>(id)];
     if (node.kind == graph::Kind::barrier) {
@@ -141,7 +141,7 @@ struct Model::Impl {
         base[i] = constants.emplace_back(allocate(c.opaque ? c.opaque->bytes : desc(id).span_bytes())).get();
       }
     }
-    for (const Step& step : load_steps) {
+    for (const RunStep& step : load_steps) {
       if (step.reorder) {
         run_reorder(*step.reorder, data(step.src[0]), data(step.dst[0]));
       } else if (step.reader != kNone) {
@@ -251,7 +251,7 @@ struct Model::Impl {
       if (direct(i, destinations[i].desc)) bind(root(plan.outputs[i]), destinations[i].data);
     }
     for (std::size_t i = 0; i < sources.size(); ++i) take_input(i, sources[i], one);
-    for (Step& step : steps)
+    for (RunStep& step : steps)
       one(step.name, step.implementation, step.reorder.has_value(), step.reference, [&] { run_step(step); });
     for (std::size_t i = 0; i < destinations.size(); ++i) give_output(i, destinations[i], one);
   }
@@ -283,7 +283,7 @@ struct Model::Impl {
         [&] { run_reorder(*reorder, data(id), destination.data); });
   }
 
-  void run_step(Step& step) {
+  void run_step(RunStep& step) {
     if (options.check_padding) {
       for (CopyId id : step.dst) {
         if (id != kNone) poison(step, id);
@@ -303,7 +303,7 @@ struct Model::Impl {
 
   /// Sets all bits of the elements and the padding that a step will write, unless it runs in place and still has to
   /// read its source there.
-  void poison(const Step& step, CopyId id) const {
+  void poison(const RunStep& step, CopyId id) const {
     const auto is_its_place = [&](CopyId src) { return src != kNone && is_in_place(plan, src, id); };
     if (std::ranges::any_of(step.src, is_its_place)) return;
     const TensorDesc to = desc(id);
@@ -314,7 +314,7 @@ struct Model::Impl {
     }
   }
 
-  void check_padding(const Step& step) const {
+  void check_padding(const RunStep& step) const {
     for (CopyId id : step.dst) {
       if (id == kNone) continue;
       const auto dirty = first_dirty_padding(desc(id), data(id));
@@ -330,12 +330,12 @@ struct Model::Impl {
   graph::LayoutPlan plan;
   ModelOptions options;
   int threads;
-  std::vector<Step> load_steps, steps;
+  std::vector<RunStep> load_steps, steps;
   std::vector<std::unique_ptr<graph::Executable>> executables;  // one for each node
   std::vector<std::byte*> base, external;                       // by copy: where it lies; its own place meanwhile
   std::vector<Buffer> constants;
   Buffer arena;
-  std::vector<Edge> inputs, outputs;
+  std::vector<BoundaryReorder> inputs, outputs;
   std::vector<const void*> src_pointers;
   std::vector<void*> dst_pointers;
   ModelMemory memory;

@@ -127,7 +127,7 @@ int required_count(const std::vector<OperandName>& names, int most) {
   return out;
 }
 
-void check_size(const Node& node, const OperandSpec& spec) {
+void check_tensor_size(const Node& node, const OperandSpec& spec) {
   const std::optional<int64_t> elements = checked_product(spec.dims);
   if (!elements || !bytes_for(spec.dtype, *elements)) {
     refuse(node, "dst", join(spec.dims), "a size in bytes that fits 63 bits", ErrorCode::overflow);
@@ -158,7 +158,7 @@ std::vector<std::optional<OperandSpec>> infer(const Graph& graph, const Node& no
   }
   out.resize(static_cast<std::size_t>(dsts));
   for (const std::optional<OperandSpec>& spec : out) {
-    if (spec) check_size(node, *spec);
+    if (spec) check_tensor_size(node, *spec);
   }
   return out;
 }

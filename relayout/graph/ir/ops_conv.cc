@@ -26,7 +26,7 @@ void check_bias(const Operands& of, int64_t channels) {
   }
 }
 
-ConvolutionAttributes filled(const Node& node, const ConvolutionAttributes& attributes, int spatial_dims) {
+ConvolutionAttributes filled_convolution(const Node& node, const ConvolutionAttributes& attributes, int spatial_dims) {
   ConvolutionAttributes out = attributes;
   out.strides = filled_list(node, "strides", attributes.strides, spatial_dims, 1, 1);
   out.dilations = filled_list(node, "dilations", attributes.dilations, spatial_dims, 1, 1);
@@ -37,12 +37,12 @@ ConvolutionAttributes filled(const Node& node, const ConvolutionAttributes& attr
 }
 
 /// The parts of weights: G O/G I/G spatial, G only where there are groups.
-struct Weights {
+struct ConvolutionWeights {
   int64_t dst_channels = 0;
   Dims kernel{};
 };
 
-Weights checked_weights(const Operands& of, int64_t groups) {
+ConvolutionWeights checked_weights(const Operands& of, int64_t groups) {
   of.expect_rank(0, "src", 3, 5);
   const Dims& src = of.src(0).dims;
   if (groups < 1 || src[1] % groups != 0) {
@@ -59,7 +59,7 @@ Weights checked_weights(const Operands& of, int64_t groups) {
     refuse(of.node, "weights", join(weights),
            std::to_string(src[1] / groups) + " source channels in dim " + std::to_string(grouped + 1));
   }
-  Weights out;
+  ConvolutionWeights out;
   out.dst_channels = fitting(of.node, "channels of dst", Wide{groups} * weights[grouped], 0);
   for (int d = grouped + 2; d < weights.size(); ++d) out.kernel.push_back(weights[d]);
   check_bias(of, out.dst_channels);
@@ -69,14 +69,15 @@ Weights checked_weights(const Operands& of, int64_t groups) {
 }  // namespace
 
 ConvolutionAttributes filled(const ConvolutionAttributes& attributes, int spatial_dims) {
-  return filled(Node{.name = {}, .kind = Kind::convolution, .attributes = attributes}, attributes, spatial_dims);
+  return filled_convolution(Node{.name = {}, .kind = Kind::convolution, .attributes = attributes}, attributes,
+                            spatial_dims);
 }
 
 Specs infer_convolution(const Operands& of) {
   const DType dtype = product_type(of, "weights");
   const auto& given = of.node.as<ConvolutionAttributes>();
-  const Weights weights = checked_weights(of, given.groups);
-  const ConvolutionAttributes a = filled(of.node, given, weights.kernel.size());
+  const ConvolutionWeights weights = checked_weights(of, given.groups);
+  const ConvolutionAttributes a = filled_convolution(of.node, given, weights.kernel.size());
   if (std::any_of(a.output_padding.begin(), a.output_padding.end(), [](int64_t p) { return p != 0; })) {
     refuse(of.node, "output_padding", join(a.output_padding), "none, as it is for deconvolution");
   }
@@ -92,8 +93,8 @@ Specs infer_convolution(const Operands& of) {
 Specs infer_deconvolution(const Operands& of) {
   const DType dtype = product_type(of, "weights");
   const auto& given = of.node.as<ConvolutionAttributes>();
-  const Weights weights = checked_weights(of, given.groups);
-  const ConvolutionAttributes a = filled(of.node, given, weights.kernel.size());
+  const ConvolutionWeights weights = checked_weights(of, given.groups);
+  const ConvolutionAttributes a = filled_convolution(of.node, given, weights.kernel.size());
   Dims out{of.src(0).dims[0], weights.dst_channels};
   for (int d = 0; d < weights.kernel.size(); ++d) {
     const std::string where = " of spatial dim " + std::to_string(d);

@@ -4,7 +4,7 @@
 namespace relayout::graph {
 namespace {
 
-PoolingAttributes filled(const Node& node, const PoolingAttributes& attributes, const Dims& src_dims) {
+PoolingAttributes filled_pooling(const Node& node, const PoolingAttributes& attributes, const Dims& src_dims) {
   const int spatial = src_dims.size() - 2;
   PoolingAttributes out = attributes;
   if (attributes.kernel.empty()) {
@@ -32,13 +32,13 @@ void check_windows(const Node& node, const PoolingAttributes& a, int d, int64_t 
 }  // namespace
 
 PoolingAttributes filled(const PoolingAttributes& attributes, const Dims& src_dims) {
-  return filled(Node{.name = {}, .kind = Kind::pooling, .attributes = attributes}, attributes, src_dims);
+  return filled_pooling(Node{.name = {}, .kind = Kind::pooling, .attributes = attributes}, attributes, src_dims);
 }
 
 Specs infer_pooling(const Operands& of) {
   of.expect_rank(0, "src", 3, 5);
   const Tensor& src = of.src(0);
-  const PoolingAttributes a = filled(of.node, of.node.as<PoolingAttributes>(), src.dims);
+  const PoolingAttributes a = filled_pooling(of.node, of.node.as<PoolingAttributes>(), src.dims);
   Dims out{src.dims[0], src.dims[1]};
   for (int d = 0; d < a.kernel.size(); ++d) {
     const int64_t pads = fitting(of.node, "pads", Wide{a.pads_begin[d]} + a.pads_end[d], 0);

@@ -9,9 +9,9 @@ namespace relayout::graph {
 namespace {
 
 /// A graph that is being built. Weights are zero until finish() draws random ones.
-class Builder {
+class NetworkBuilder {
  public:
-  explicit Builder(const ModelBuildOptions& options) : options_(options) {
+  explicit NetworkBuilder(const ModelBuildOptions& options) : options_(options) {
     constexpr int64_t kLeastImage = 32, kLeastChannels = 8;
     if (options.image < kLeastImage || options.channels < kLeastChannels || options.batch < 0 || options.classes < 1) {
       throw Error(ErrorCode::invalid_argument,
@@ -38,12 +38,12 @@ class Builder {
     return graph.constant(name, dims, DType::f32, std::make_shared<const std::vector<std::byte>>(bytes));
   }
 
-  struct Window {
+  struct ConvolutionWindow {
     int64_t kernel = 3, stride = 1, groups = 1;
     bool bias = false;
   };
   /// A convolution that is padded so that stride 1 keeps the height and width.
-  TensorId convolution(TensorId x, int64_t out, Window window) {
+  TensorId convolution(TensorId x, int64_t out, ConvolutionWindow window) {
     const int number = ++convolutions_;
     const int64_t in = channels(x), pad = window.kernel / 2;
     Dims dims = {out / window.groups, in / window.groups, window.kernel, window.kernel};
@@ -70,11 +70,11 @@ class Builder {
 
   TensorId relu(TensorId x) { return graph.eltwise(x, {}); }
   TensorId relu6(TensorId x) { return graph.eltwise(x, {.algorithm = EltwiseAlgorithm::clip, .alpha = 0, .beta = 6}); }
-  TensorId conv_relu(TensorId x, int64_t out, Window window) {
+  TensorId conv_relu(TensorId x, int64_t out, ConvolutionWindow window) {
     window.bias = true;
     return relu(convolution(x, out, window));
   }
-  TensorId conv_norm_relu(TensorId x, int64_t out, Window window) {
+  TensorId conv_norm_relu(TensorId x, int64_t out, ConvolutionWindow window) {
     return relu(normalized(convolution(x, out, window)));
   }
 
@@ -110,7 +110,7 @@ class Builder {
   int convolutions_ = 0, normalizations_ = 0;
 };
 
-TensorId inverted_residual(Builder& b, TensorId x, int64_t expansion, int64_t out, int64_t stride) {
+TensorId inverted_residual(NetworkBuilder& b, TensorId x, int64_t expansion, int64_t out, int64_t stride) {
   const int64_t in = b.channels(x), hidden = in * expansion;
   TensorId y = x;
   if (expansion != 1) y = b.relu6(b.normalized(b.convolution(y, hidden, {.kernel = 1})));
@@ -121,7 +121,7 @@ TensorId inverted_residual(Builder& b, TensorId x, int64_t expansion, int64_t ou
 
 /// A unit that has more channels in its result than in its source also halves the height and width. Its shortcut is
 /// then an average pooling, which is concatenated rather than added.
-TensorId shuffle_unit(Builder& b, TensorId x, int64_t out, int64_t groups) {
+TensorId shuffle_unit(NetworkBuilder& b, TensorId x, int64_t out, int64_t groups) {
   const int64_t in = b.channels(x);
   const bool down = in != out;
   const int64_t branch = down ? out - in : out, middle = std::max(groups, out / 4 / groups * groups);
@@ -134,13 +134,13 @@ TensorId shuffle_unit(Builder& b, TensorId x, int64_t out, int64_t groups) {
   return b.relu(b.graph.concat({shortcut, y}));
 }
 
-TensorId dense_layer(Builder& b, TensorId x, int64_t growth) {
+TensorId dense_layer(NetworkBuilder& b, TensorId x, int64_t growth) {
   TensorId y = b.convolution(b.relu(b.normalized(x)), 4 * growth, {.kernel = 1});
   y = b.convolution(b.relu(b.normalized(y)), growth, {});
   return b.graph.concat({x, y});
 }
 
-TensorId inception_module(Builder& b, TensorId x, const std::array<int64_t, 6>& out) {
+TensorId inception_module(NetworkBuilder& b, TensorId x, const std::array<int64_t, 6>& out) {
   const TensorId one = b.conv_relu(x, out[0], {.kernel = 1});
   const TensorId three = b.conv_relu(b.conv_relu(x, out[1], {.kernel = 1}), out[2], {.kernel = 3});
   const TensorId five = b.conv_relu(b.conv_relu(x, out[3], {.kernel = 1}), out[4], {.kernel = 5});
@@ -148,9 +148,10 @@ TensorId inception_module(Builder& b, TensorId x, const std::array<int64_t, 6>& 
   return b.graph.concat({one, three, five, pooled});
 }
 
-TensorId lrn(Builder& b, TensorId x) { return b.graph.add(Kind::lrn, LrnAttributes{}, {x})[0]; }
+TensorId lrn(NetworkBuilder& b, TensorId x) { return b.graph.add(Kind::lrn, LrnAttributes{}, {x})[0]; }
 
-TensorId recurrent(Builder& b, const std::string& name, TensorId x, RnnAttributes attributes, int64_t channels) {
+TensorId recurrent_layer(NetworkBuilder& b, const std::string& name, TensorId x, RnnAttributes attributes,
+                         int64_t channels) {
   const int64_t gates = attributes.cell == RnnCell::lstm ? 4 : 3;
   const int64_t directions = attributes.direction == RnnDirection::bidirectional_concat ? 2 : 1;
   const TensorId layer = b.weights(name + "_layer", {1, directions, b.graph.tensor(x).dims[2], gates, channels});
@@ -167,7 +168,7 @@ Graph mobilenet_v2(const ModelBuildOptions& options) {
   };
   static constexpr std::array<Row, 7> kRows = {
       {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}};
-  Builder b(options);
+  NetworkBuilder b(options);
   TensorId x = b.relu6(b.normalized(b.convolution(b.image(), options.channels, {.stride = 2})));
   for (const Row& row : kRows) {
     for (int64_t i = 0; i < row.count; ++i) {
@@ -181,7 +182,7 @@ Graph mobilenet_v2(const ModelBuildOptions& options) {
 
 Graph unet(const ModelBuildOptions& options) {
   constexpr int kLevels = 3;
-  Builder b(options);
+  NetworkBuilder b(options);
   const auto twice = [&](TensorId x, int64_t out) { return b.conv_relu(b.conv_relu(x, out, {}), out, {}); };
   std::vector<TensorId> skips;
   TensorId x = b.image();
@@ -213,7 +214,7 @@ Graph unet(const ModelBuildOptions& options) {
 
 Graph shufflenet(const ModelBuildOptions& options) {
   constexpr int64_t kGroups = 4;
-  Builder b(options);
+  NetworkBuilder b(options);
   TensorId x = b.max_pool(b.conv_norm_relu(b.image(), b.scaled(24, 24), {.stride = 2}), 3, 2, 1);
   for (const auto& [channels, count] : {std::pair{272, 4}, std::pair{544, 6}, std::pair{1088, 4}}) {
     for (int i = 0; i < count; ++i) x = shuffle_unit(b, x, b.scaled(channels, 24), kGroups);
@@ -224,8 +225,8 @@ Graph shufflenet(const ModelBuildOptions& options) {
 
 Graph ssd(const ModelBuildOptions& options) {
   constexpr int64_t kAnchors = 3;
-  Builder b(options);
-  const auto leaky = [&](TensorId x, int64_t out, Builder::Window window) {
+  NetworkBuilder b(options);
+  const auto leaky = [&](TensorId x, int64_t out, NetworkBuilder::ConvolutionWindow window) {
     return b.graph.eltwise(b.normalized(b.convolution(x, out, window)), {.alpha = 0.1});
   };
   TensorId x = leaky(b.image(), options.channels, {.stride = 2});
@@ -250,7 +251,7 @@ Graph ssd(const ModelBuildOptions& options) {
 }
 
 Graph densenet(const ModelBuildOptions& options) {
-  Builder b(options);
+  NetworkBuilder b(options);
   const int64_t growth = b.scaled(32, 64);
   TensorId x = b.max_pool(b.conv_norm_relu(b.image(), options.channels, {.kernel = 7, .stride = 2}), 3, 2, 1);
   for (const int layers : {3, 4, 4}) {
@@ -264,7 +265,7 @@ Graph densenet(const ModelBuildOptions& options) {
 }
 
 Graph inception(const ModelBuildOptions& options) {
-  Builder b(options);
+  NetworkBuilder b(options);
   const auto module = [&](TensorId x, std::array<int64_t, 6> out) {
     for (int64_t& channels : out) channels = b.scaled(channels, 64);
     return inception_module(b, x, out);
@@ -280,11 +281,11 @@ Graph inception(const ModelBuildOptions& options) {
 }
 
 Graph lstm(const ModelBuildOptions& options) {
-  Builder b(options);
+  NetworkBuilder b(options);
   const TensorId x = b.graph.input("sequence", {options.image, options.batch, options.channels});
   const TensorId both =
-      recurrent(b, "lstm", x, {RnnCell::lstm, RnnDirection::bidirectional_concat}, 2 * options.channels);
-  const TensorId y = recurrent(b, "gru", both, {RnnCell::gru}, options.channels);
+      recurrent_layer(b, "lstm", x, {RnnCell::lstm, RnnDirection::bidirectional_concat}, 2 * options.channels);
+  const TensorId y = recurrent_layer(b, "gru", both, {RnnCell::gru}, options.channels);
   const Dims& dims = b.graph.tensor(y).dims;
   const SliceAttributes last{{dims[0] - 1, 0, 0}, dims, {1, 1, 1}};
   const TensorId state = b.graph.reshape(b.graph.add(Kind::slice, last, {y})[0], {options.batch, options.channels});
@@ -293,7 +294,7 @@ Graph lstm(const ModelBuildOptions& options) {
 }
 
 Graph small_cnn(const ModelBuildOptions& options) {
-  Builder b(options);
+  NetworkBuilder b(options);
   TensorId x = b.max_pool(b.conv_relu(b.image(), options.channels, {}));
   x = b.relu(b.normalized(b.convolution(x, 2 * options.channels, {.stride = 2, .bias = true})));
   x = b.conv_relu(x, 2 * options.channels, {});

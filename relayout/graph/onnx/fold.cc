@@ -56,10 +56,10 @@ std::vector<std::byte> room_for(Import& model, DType dtype, const Dims& dims) {
 }
 
 template <typename T>
-struct Arithmetic;
+struct FoldArithmetic;
 
 template <>
-struct Arithmetic<int64_t> {
+struct FoldArithmetic<int64_t> {
   static int64_t checked(const std::optional<int64_t>& value, const Op& op) {
     if (!value) throw Error(ErrorCode::overflow, "onnx: node \"" + escaped(op.name) + "\": a shape overflows int64");
     return *value;
@@ -82,7 +82,7 @@ struct Arithmetic<int64_t> {
 };
 
 template <>
-struct Arithmetic<double> {
+struct FoldArithmetic<double> {
   static double apply(const Op&, std::string_view operation, double a, double b) {
     if (operation == "Add") return a + b;
     if (operation == "Sub") return a - b;
@@ -94,7 +94,7 @@ struct Arithmetic<double> {
 };
 
 template <typename T>
-T combine(const Op& op, std::string_view operation, T a, T b) {
+T folded_value(const Op& op, std::string_view operation, T a, T b) {
   if (operation == "Min") return std::min(a, b);
   if (operation == "Max") return std::max(a, b);
   if (operation == "Equal") return a == b;
@@ -104,7 +104,7 @@ T combine(const Op& op, std::string_view operation, T a, T b) {
   if (operation == "GreaterOrEqual") return a >= b;
   if (operation == "And") return a != 0 && b != 0;
   if (operation == "Or") return a != 0 || b != 0;
-  return Arithmetic<T>::apply(op, operation, a, b);
+  return FoldArithmetic<T>::apply(op, operation, a, b);
 }
 
 bool gives_bool(std::string_view operation) {
@@ -215,7 +215,8 @@ std::optional<Value> fold_binary(const Op& op, const Value& a, const Value& b, s
         rest /= dims[static_cast<int>(d)];
         for (std::size_t s = 0; s < 2; ++s) at[s] += index * strides[s][static_cast<int>(d)];
       }
-      out.push_back(combine(op, operation, x[static_cast<std::size_t>(at[0])], y[static_cast<std::size_t>(at[1])]));
+      out.push_back(
+          folded_value(op, operation, x[static_cast<std::size_t>(at[0])], y[static_cast<std::size_t>(at[1])]));
     }
     return out;
   };

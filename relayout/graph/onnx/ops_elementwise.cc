@@ -158,7 +158,7 @@ Value combined(Op& op, const Value& a, const Value& b, BinaryAlgorithm algorithm
 
 /// Applies an operation to two or more sources, from the first to the last.
 template <BinaryAlgorithm algorithm>
-void combine(Op& op) {
+void combine_sources(Op& op) {
   Value out = op.input(0);
   for (int i = 1; i < op.inputs(); ++i) out = combined(op, out, op.input(i), algorithm, op.node.op_type());
   const bool product = algorithm == BinaryAlgorithm::mul || algorithm == BinaryAlgorithm::div;
@@ -224,12 +224,12 @@ constexpr auto kElementwiseOperators = std::to_array<Operator>({
     {"Neg", neg},
     {"Reciprocal", reciprocal},
     {"Pow", power},
-    {"Add", combine<BinaryAlgorithm::add>},
-    {"Sub", combine<BinaryAlgorithm::sub>},
-    {"Mul", combine<BinaryAlgorithm::mul>},
-    {"Div", combine<BinaryAlgorithm::div>},
-    {"Min", combine<BinaryAlgorithm::min>},
-    {"Max", combine<BinaryAlgorithm::max>},
+    {"Add", combine_sources<BinaryAlgorithm::add>},
+    {"Sub", combine_sources<BinaryAlgorithm::sub>},
+    {"Mul", combine_sources<BinaryAlgorithm::mul>},
+    {"Div", combine_sources<BinaryAlgorithm::div>},
+    {"Min", combine_sources<BinaryAlgorithm::min>},
+    {"Max", combine_sources<BinaryAlgorithm::max>},
     {"Sum", sum},
     {"Mean", mean},
     {"Mod", only_constants, "fmod"},

@@ -97,13 +97,13 @@ Value bias_of(Op& op, const Value& value, const Sequence& sequence, int64_t dire
   return reshape(op, all, {1, directions, gates + 1, channels});
 }
 
-struct Extents {
+struct RnnExtents {
   int64_t steps = 0, batch = 0, directions = 0, channels = 0;
   bool batch_first = false;
 };
 
 /// An initial state as L D N C, from ONNX's D N C (N D C if the batch comes first). A state for a batch of 1 repeats.
-Value state_of(Op& op, const Value* given, const Extents& extents, DType dtype) {
+Value state_of(Op& op, const Value* given, const RnnExtents& extents, DType dtype) {
   const Dims dims = {1, extents.directions, extents.batch, extents.channels};
   if (given == nullptr) return broadcast(op, number_constant({1, 1, 1, 1}, std::array{0.0}, dtype), dims);
   Value state = *given;
@@ -112,7 +112,7 @@ Value state_of(Op& op, const Value* given, const Extents& extents, DType dtype) 
   return broadcast(op, state, dims);
 }
 
-void check_form(const Op& op, const Extents& extents) {
+void check_form(const Op& op, const RnnExtents& extents) {
   if (op.find("clip") != nullptr) throw NotExpressible{"clip"};
   if (op.integer("input_forget", 0) != 0) throw NotExpressible{"input_forget"};
   if (op.has(7)) throw NotExpressible{"peepholes"};
@@ -122,14 +122,14 @@ void check_form(const Op& op, const Extents& extents) {
   }
 }
 
-Extents extents_of(const Op& op, RnnDirection direction) {
+RnnExtents extents_of(const Op& op, RnnDirection direction) {
   const Value &src = op.input(0), &weights = op.input(1), &recurrent = op.input(2);
   if (src.rank() != 3 || weights.rank() != 3 || recurrent.rank() != 3) {
     op.corrupt("sources of " + join(src.dims, "x") + ", " + join(weights.dims, "x") + ", " + join(recurrent.dims, "x"));
   }
-  Extents out{.directions = direction == RnnDirection::bidirectional_concat ? 2 : 1,
-              .channels = recurrent.dims[2],
-              .batch_first = op.integer("layout", 0) != 0};
+  RnnExtents out{.directions = direction == RnnDirection::bidirectional_concat ? 2 : 1,
+                 .channels = recurrent.dims[2],
+                 .batch_first = op.integer("layout", 0) != 0};
   out.steps = src.dims[out.batch_first ? 1 : 0];
   out.batch = src.dims[out.batch_first ? 0 : 1];
   if (op.integer("hidden_size", out.channels) != out.channels) {
@@ -140,7 +140,7 @@ Extents extents_of(const Op& op, RnnDirection direction) {
 }
 
 /// Turns the results of all steps from T N D*C into ONNX's T D N C, or N T D C if the batch comes first.
-Value layer_of(Op& op, const Value& layer, const Extents& extents) {
+Value layer_of(Op& op, const Value& layer, const RnnExtents& extents) {
   const Value parts = reshape(op, layer, {extents.steps, extents.batch, extents.directions, extents.channels});
   if (extents.batch_first) return transpose(op, parts, {1, 0, 2, 3});
   if (extents.directions == 1) return reshape(op, layer, {extents.steps, 1, extents.batch, extents.channels});
@@ -148,14 +148,14 @@ Value layer_of(Op& op, const Value& layer, const Extents& extents) {
 }
 
 /// Turns a final state from L D N C into ONNX's D N C, or N D C if the batch comes first.
-Value last_state(Op& op, const Value& state, const Extents& extents) {
+Value last_state(Op& op, const Value& state, const RnnExtents& extents) {
   const Value out = reshape(op, state, {extents.directions, extents.batch, extents.channels});
   return extents.batch_first ? transpose(op, out, {1, 0, 2}) : out;
 }
 
 void recurrent(Op& op, Sequence sequence) {
   const RnnDirection direction = direction_of(op);
-  const Extents extents = extents_of(op, direction);
+  const RnnExtents extents = extents_of(op, direction);
   check_form(op, extents);
   check_activations(op, static_cast<int>(extents.directions), &sequence);
   const bool lstm = sequence.cell == RnnCell::lstm;

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMostEntry = int64_t{1} << 20, kMostExtent = int64_t{1} << 40;
 
 /// A window over the spatial dims, every list filled in.
-struct Window {
+struct SpatialWindow {
   Dims kernel, strides, dilations, pads_begin, pads_end;
 };
 
@@ -30,7 +30,7 @@ Dims list_of(const Op& op, std::string_view attribute, int count, int64_t otherw
 }
 
 /// How many places of the source the window spans, including those that dilation skips.
-int64_t reach(const Window& window, int d) { return (window.kernel[d] - 1) * window.dilations[d] + 1; }
+int64_t reach(const SpatialWindow& window, int d) { return (window.kernel[d] - 1) * window.dilations[d] + 1; }
 
 int64_t spatial_extent(const Op& op, const Value& src, int d) {
   const int64_t extent = src.dims[d + 2];
@@ -51,11 +51,11 @@ void split_padding(int64_t total, bool more_at_end, int64_t* begin, int64_t* end
 bool is_same(const std::string& auto_pad) { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
 
 /// The strides, dilations and pads of a node whose kernel has these extents.
-Window window_of(const Op& op, const Value& src, const Dims& kernel) {
+SpatialWindow window_of(const Op& op, const Value& src, const Dims& kernel) {
   const int count = kernel.size();
-  Window window{.kernel = kernel,
-                .strides = list_of(op, "strides", count, 1, 1),
-                .dilations = list_of(op, "dilations", count, 1, 1)};
+  SpatialWindow window{.kernel = kernel,
+                       .strides = list_of(op, "strides", count, 1, 1),
+                       .dilations = list_of(op, "dilations", count, 1, 1)};
   const std::string auto_pad = op.text("auto_pad", "NOTSET");
   const Dims pads = list_of(op, "pads", 2 * count, 0, 0);
   for (int d = 0; d < count; ++d) {
@@ -77,7 +77,7 @@ Window window_of(const Op& op, const Value& src, const Dims& kernel) {
   return window;
 }
 
-ConvolutionAttributes attributes_of(const Window& window, int64_t groups) {
+ConvolutionAttributes attributes_of(const SpatialWindow& window, int64_t groups) {
   return {.strides = window.strides,
           .dilations = window.dilations,
           .pads_begin = window.pads_begin,
@@ -114,7 +114,7 @@ void conv(Op& op) {
   const Value &src = op.input(0), &weights = op.input(1);
   const Dims kernel = kernel_of(op, src, weights);
   const int64_t groups = groups_of(op, weights.dims[0]);
-  const Window window = window_of(op, src, kernel);
+  const SpatialWindow window = window_of(op, src, kernel);
   Value grouped = weights;
   if (groups > 1) {
     Dims dims = weights.dims;
@@ -128,7 +128,7 @@ void conv(Op& op) {
 
 /// Sets the pads so that the destination has the spatial extents `output_shape` or, with auto_pad SAME, those of the
 /// source times the strides.
-void fit_output(const Op& op, const Value& src, const Dims& padding, Window* window) {
+void fit_output(const Op& op, const Value& src, const Dims& padding, SpatialWindow* window) {
   const auto given = op.integers("output_shape");
   const std::string auto_pad = op.text("auto_pad", "NOTSET");
   if (!given && !is_same(auto_pad)) return;
@@ -149,7 +149,7 @@ void conv_transpose(Op& op) {
   const Dims kernel = kernel_of(op, src, weights);
   const int64_t groups = groups_of(op, weights.dims[0]);
   const Dims padding = list_of(op, "output_padding", kernel.size(), 0, 0);
-  Window window = window_of(op, src, kernel);
+  SpatialWindow window = window_of(op, src, kernel);
   fit_output(op, src, padding, &window);
   // The weights go from ONNX's I O/G spatial to [G] O/G I/G spatial.
   Dims dims = weights.dims;
@@ -169,7 +169,7 @@ void conv_transpose(Op& op) {
 
 /// With ceil_mode the last window may reach beyond the padded source. If so, adds as much to the padding at the end and
 /// returns true. A window that would lie wholly in the padding at the end is left out.
-bool round_up(const Op& op, const Value& src, Window* window) {
+bool round_up(const Op& op, const Value& src, SpatialWindow* window) {
   bool any = false;
   for (int d = 0; d < window->kernel.size(); ++d) {
     const int64_t extent = spatial_extent(op, src, d);
@@ -190,7 +190,7 @@ void pool(Op& op, PoolingAlgorithm algorithm) {
   check_source(op, src);
   if (op.wanted(1)) throw NotExpressible{"the indices of maxima are read"};
   if (!op.find("kernel_shape")) op.corrupt("kernel_shape is missing");
-  Window window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
+  SpatialWindow window = window_of(op, src, list_of(op, "kernel_shape", src.rank() - 2, 1, 1));
   const bool sticks_out = op.integer("ceil_mode", 0) != 0 && round_up(op, src, &window);
   if (sticks_out && algorithm == PoolingAlgorithm::average_include_padding) {
     throw NotExpressible{"an average that counts padding, but not what ceil_mode adds"};

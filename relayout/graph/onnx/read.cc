@@ -31,7 +31,7 @@ int64_t largest_file(const OnnxOptions& options) {
   return std::min<int64_t>(options.max_file_bytes, std::numeric_limits<int>::max());
 }
 
-void check_size(int64_t bytes, const OnnxOptions& options, const std::string& what) {
+void check_model_size(int64_t bytes, const OnnxOptions& options, const std::string& what) {
   if (bytes <= largest_file(options)) return;
   throw Error(ErrorCode::limit, "onnx: " + what + " has more than " + std::to_string(largest_file(options)) + " bytes",
               "bytes", std::to_string(bytes), std::to_string(largest_file(options)));
@@ -50,7 +50,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, const OnnxOp
     bytes.resize(have + kChunk);
     const std::size_t got = std::fread(bytes.data() + have, 1, kChunk, file.get());
     have += got;
-    check_size(static_cast<int64_t>(have), options, shown);
+    check_model_size(static_cast<int64_t>(have), options, shown);
     if (got == kChunk) continue;
     if (std::ferror(file.get()) != 0) throw fail("read");
     bytes.resize(have);
@@ -60,7 +60,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, const OnnxOp
 
 /// Fills `model` from bytes. protobuf refuses messages that are nested deeper than 100, so that nothing recurses far.
 void parse(std::span<const std::byte> bytes, const OnnxOptions& options, ::onnx::ModelProto* model) {
-  check_size(static_cast<int64_t>(bytes.size()), options, "the model");
+  check_model_size(static_cast<int64_t>(bytes.size()), options, "the model");
 #if GOOGLE_PROTOBUF_VERSION < 4022000
   const google::protobuf::LogSilencer no_messages;
 #endif

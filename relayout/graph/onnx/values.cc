@@ -7,14 +7,14 @@
 namespace relayout::graph::importing {
 namespace {
 
-struct Shuffle {
+struct ShuffleOfChannels {
   TensorId src;
   ShuffleAttributes attributes;
 };
 
 /// Returns the channel shuffle of which a reshape of `value` to `dims` is the last step. Its steps are a reshape that
 /// splits a dim of a tensor of these dims in two, a transpose that swaps the two, and this reshape.
-std::optional<Shuffle> shuffle_of(const Import& model, const Value& value, const Dims& dims) {
+std::optional<ShuffleOfChannels> shuffle_of(const Import& model, const Value& value, const Dims& dims) {
   if (value.rank() != dims.size() + 1) return std::nullopt;
   const Graph& graph = model.graph;
   const Node* swap = maker(model, value.id, Kind::transpose);
@@ -31,7 +31,7 @@ std::optional<Shuffle> shuffle_of(const Import& model, const Value& value, const
     if (d < axis && parts[d] != dims[d]) return std::nullopt;
     if (d > axis + 1 && parts[d] != dims[d - 1]) return std::nullopt;
   }
-  return Shuffle{split->src[0], {.axis = axis, .groups = parts[axis]}};
+  return ShuffleOfChannels{split->src[0], {.axis = axis, .groups = parts[axis]}};
 }
 
 }  // namespace

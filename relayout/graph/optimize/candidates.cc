@@ -9,7 +9,7 @@ namespace relayout::graph {
 namespace {
 
 /// Primitives that write blocked layouts may read a source of at most this many channels unblocked.
-constexpr int64_t kFewChannels = 4;
+constexpr int64_t kMostUnblockedChannels = 4;
 
 void add_number(KeyMaker& maker, int number) { maker.add(static_cast<uint64_t>(number)); }
 
@@ -114,7 +114,8 @@ std::vector<CandidateFinder::RequestedLayouts> CandidateFinder::requests_of(Node
     // An operand that has a single usual layout, such as one of few dims, has it in every request.
     add(each([&](std::size_t i) { return families(dims(i)).size() == 1 ? families(dims(i))[0] : family(i, f); }));
   }
-  const bool few = node.kind == Kind::convolution && node.pass != Pass::backward_data && dims(0)[1] <= kFewChannels;
+  const bool few =
+      node.kind == Kind::convolution && node.pass != Pass::backward_data && dims(0)[1] <= kMostUnblockedChannels;
   if (few || may_move(node)) {
     for (std::size_t f = 0; f < kinds; ++f) {
       for (std::size_t g = 0; g < kinds; ++g) {

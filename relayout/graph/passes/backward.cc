@@ -28,13 +28,13 @@ std::optional<std::size_t> find(std::string_view words, std::string_view operand
   return std::nullopt;
 }
 
-TensorId at(const std::vector<TensorId>& list, std::optional<std::size_t> i) {
+TensorId tensor_at(const std::vector<TensorId>& list, std::optional<std::size_t> i) {
   return i && *i < list.size() ? list[*i] : kNone;
 }
 
-class Builder {
+class GradientBuilder {
  public:
-  Builder(Graph& graph, std::span<const TensorId> wrt)
+  GradientBuilder(Graph& graph, std::span<const TensorId> wrt)
       : graph_(graph), parts_(graph.tensors.size()), wanted_(graph.tensors.size(), false) {
     for (TensorId t : wrt) {
       if (t < 0 || static_cast<std::size_t>(t) >= graph.tensors.size() || !is_floating(graph.tensor(t).dtype)) {
@@ -125,7 +125,7 @@ class Builder {
     int dsts = 0;
     bool any = false;
     for (const OperandName& operand : operand_names(words.dst)) {
-      diff_of.push_back(at(node.src, find(forward.src, without_diff(operand.name))));
+      diff_of.push_back(tensor_at(node.src, find(forward.src, without_diff(operand.name))));
       if (diff_of.back() != kNone) dsts = static_cast<int>(diff_of.size());
       any = any || wanted(diff_of.back());
     }
@@ -152,14 +152,14 @@ class Builder {
     const std::optional<std::size_t> dst = find(forward.dst, without_diff(operand));
     if (operand.starts_with("diff_")) {
       if (dst && *dst < used.size()) used[*dst] = true;
-      return at(diff_dst, dst);
+      return tensor_at(diff_dst, dst);
     }
     // Some algorithms compute their gradient from the destination, which is then passed as the source.
     const bool from_dst =
         node.kind == Kind::eltwise && node.as<EltwiseAttributes>().algorithm >= EltwiseAlgorithm::relu_dst;
     if (from_dst) return node.dst[0];
-    const TensorId src = at(node.src, find(forward.src, operand));
-    return src != kNone ? src : at(node.dst, dst);
+    const TensorId src = tensor_at(node.src, find(forward.src, operand));
+    return src != kNone ? src : tensor_at(node.dst, dst);
   }
 
   Graph& graph_;
@@ -172,7 +172,7 @@ class Builder {
 Gradients append_backward(Graph& graph, std::span<const TensorId> wrt) {
   // A copy, because the graph's own list of inputs may be given, which grows while gradients are added.
   const std::vector<TensorId> tensors(wrt.begin(), wrt.end());
-  return Builder(graph, tensors).run(tensors);
+  return GradientBuilder(graph, tensors).run(tensors);
 }
 
 Gradients append_training(Graph& graph) {

@@ -9,14 +9,12 @@
 namespace relayout::graph {
 namespace {
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 /// By copy: whether a node or an output reads it, directly or through views and reorders of it.
 std::vector<bool> read_copies(const LayoutPlan& plan) {
   std::vector<bool> out(plan.copies.size());
   const auto read = [&](CopyId id) {
-    while (id != kNone && !out[at(id)]) {
-      out[at(id)] = true;
+    while (id != kNone && !out[static_cast<std::size_t>(id)]) {
+      out[static_cast<std::size_t>(id)] = true;
       const Copy& copy = plan.copy(id);
       id = copy.from != kNone ? copy.from : copy.view_of;
     }
@@ -50,7 +48,7 @@ PredictedCost sum(const Graph& graph, const LayoutPlan& plan, Costs& costs, int6
   }
   const std::vector<bool> read = read_copies(plan);
   const auto reorder = [&](CopyId id) {
-    if (!read[at(id)]) return 0.0;
+    if (!read[static_cast<std::size_t>(id)]) return 0.0;
     const Copy& copy = plan.copy(id);
     const DType dtype = graph.tensor(copy.tensor).dtype;
     if (copy.opaque) {

@@ -16,8 +16,9 @@ namespace {
 constexpr double kUnfolding = 0.13;
 /// In place, memory traffic takes this share of its time, because the lines of the destination are in the cache.
 constexpr double kInPlace = 0.6;
-/// Direct convolutions reach the share kGrouped of their arithmetic if a group has fewer channels than kFewChannels.
-constexpr int64_t kFewChannels = 16;
+/// Direct convolutions reach the share kGrouped of their arithmetic if a group has fewer channels than
+/// kFewChannelsOfGroup.
+constexpr int64_t kFewChannelsOfGroup = 16;
 constexpr double kGrouped = 0.4;
 /// Direct convolutions reach the share kConflicts of their arithmetic if pixels lie a multiple of kSameSets bytes
 /// apart, because neighbouring pixels then compete for the same sets of the first-level cache.
@@ -86,7 +87,7 @@ class AnalyticCosts : public Costs {
     const Tensor& src = graph.tensor(node.src[0]);
     const int64_t groups = node.as<ConvolutionAttributes>().groups;
     double out = 1;
-    if (groups > 1 && src.dims[1] / groups < kFewChannels) out *= kGrouped;
+    if (groups > 1 && src.dims[1] / groups < kFewChannelsOfGroup) out *= kGrouped;
     if (channels == Channels::last && src.dims[1] * bits(src.dtype) / 8 % kSameSets == 0) out *= kConflicts;
     return out;
   }

@@ -21,7 +21,7 @@ double padded(const std::optional<Layout>& layout) {
 double fraction_up(double value, double unit) { return std::ceil(value / unit) * unit; }
 
 /// An operand of a node and its layout.
-struct Side {
+struct OperandLayout {
   const Dims& dims;
   const Layout& layout;
 };
@@ -29,26 +29,26 @@ struct Side {
 /// The three tensors of a convolution, named as in its forward pass, whatever the pass of the node. A deconvolution
 /// counts as a convolution from its destination to its source.
 struct ConvolutionSides {
-  Side src, dst;
+  OperandLayout src, dst;
   const Dims& weights;
   /// Of `src` and `dst`: the one that the node computes, and the one that it reads (for the gradient of weights: dst
   /// and src).
-  const Side &made, &read;
+  const OperandLayout &made, &read;
 };
 
 template <typename F>
 auto with_sides(const Graph& graph, const Node& node, const Implementation& implementation, F&& f) {
   const auto side = [&](TensorId id, const std::optional<Layout>& layout) {
-    return Side{graph.tensor(id).dims, layout.value()};
+    return OperandLayout{graph.tensor(id).dims, layout.value()};
   };
   const bool forward = node.forward(), to_weights = node.pass == Pass::backward_weights;
   const TensorId weights = to_weights ? node.dst[0] : node.src[1];
-  Side src =
+  OperandLayout src =
       forward || to_weights ? side(node.src[0], implementation.src[0]) : side(node.dst[0], implementation.dst[0]);
-  Side dst = forward      ? side(node.dst[0], implementation.dst[0])
-             : to_weights ? side(node.src[1], implementation.src[1])
-                          : side(node.src[0], implementation.src[0]);
-  const Side &made = forward || to_weights ? dst : src, &read = forward || to_weights ? src : dst;
+  OperandLayout dst = forward      ? side(node.dst[0], implementation.dst[0])
+                      : to_weights ? side(node.src[1], implementation.src[1])
+                                   : side(node.src[0], implementation.src[0]);
+  const OperandLayout &made = forward || to_weights ? dst : src, &read = forward || to_weights ? src : dst;
   const ConvolutionSides sides = node.kind == Kind::deconvolution
                                      ? ConvolutionSides{dst, src, graph.tensor(weights).dims, made, read}
                                      : ConvolutionSides{src, dst, graph.tensor(weights).dims, made, read};
@@ -91,7 +91,7 @@ void add_convolution(const Graph& graph, const Node& node, const Implementation&
       return;
     }
     const double lanes = performance.lanes;
-    const auto block = [](const Side& side) { return static_cast<double>(side.layout.block(1)); };
+    const auto block = [](const OperandLayout& side) { return static_cast<double>(side.layout.block(1)); };
     if (performance.algorithm == ConvolutionAlgorithm::depthwise) {
       work.flops = 2 * met * fraction_up(groups, lanes);
       return;
@@ -107,7 +107,7 @@ double product(const Graph& graph, const Node& node) {
   return 2 * batch * elements(graph, node.pass == Pass::backward_weights ? node.dst[0] : node.src[1]);
 }
 
-double recurrent(const Graph& graph, const Node& node) {
+double rnn_operations(const Graph& graph, const Node& node) {
   const Dims& src = graph.tensor(node.src[0]).dims;  // T N C
   const double steps = static_cast<double>(src[0]) * static_cast<double>(src[1]);
   const double projection = node.src.size() > 6 && node.src[6] != kNone ? elements(graph, node.src[6]) : 0;
@@ -153,7 +153,7 @@ double flops_of(const Graph& graph, const Node& node, const Implementation& impl
     case Kind::inner_product: return product(graph, node);
     case Kind::matmul:
       return 2 * elements(graph, node.dst[0]) * static_cast<double>(graph.tensor(node.src[0]).dims.back());
-    case Kind::rnn: return recurrent(graph, node);
+    case Kind::rnn: return rnn_operations(graph, node);
     case Kind::pooling: return window(graph, node);
     default: return operations(node) * std::max(padded(implementation.src[0]), padded(implementation.dst[0]));
   }

@@ -40,13 +40,13 @@ struct Geometry {
 
 /// Where a row of products lies: the offsets of the first one's operands in the three tensors. Small points are
 /// neighbours, large points lie w.stride apart, and all have the same weight.
-struct Row {
+struct ProductRow {
   int64_t small, large, weight, length;
 };
 
 /// Calls f for each row of products of one small channel and one large channel.
 template <typename F>
-void each_row_of_plane(const Geometry& g, Row base, F&& f) {
+void each_row_of_plane(const Geometry& g, ProductRow base, F&& f) {
   for (int64_t kd = 0; kd < g.d.kernel; ++kd) {
     const auto [d_first, d_last] = g.d.range(kd);
     for (int64_t d = d_first; d < d_last; ++d) {
@@ -59,9 +59,9 @@ void each_row_of_plane(const Geometry& g, Row base, F&& f) {
             const auto [w_first, w_last] = g.w.range(kw);
             if (w_first >= w_last) continue;
             const int64_t large_w = w_first * g.w.stride - g.w.pad + kw * g.w.dilation;
-            f(Row{base.small + (d * g.h.small + h) * g.w.small + w_first,
-                  base.large + (large_d * g.h.large + large_h) * g.w.large + large_w,
-                  base.weight + (kd * g.h.kernel + kh) * g.w.kernel + kw, w_last - w_first});
+            f(ProductRow{base.small + (d * g.h.small + h) * g.w.small + w_first,
+                         base.large + (large_d * g.h.large + large_h) * g.w.large + large_w,
+                         base.weight + (kd * g.h.kernel + kh) * g.w.kernel + kw, w_last - w_first});
           }
         }
       }
@@ -126,7 +126,7 @@ Geometry geometry(const ConvolutionAttributes& a, const Dims& small, const Dims&
 
 void add_to_small(const Geometry& g, const double* large, const double* weights, double* small) {
   const int64_t step = g.w.stride;
-  each_row(g, [&](const Row& row) {
+  each_row(g, [&](const ProductRow& row) {
     double* to = small + row.small;
     const double* from = large + row.large;
     const double weight = weights[row.weight];
@@ -140,7 +140,7 @@ void add_to_small(const Geometry& g, const double* large, const double* weights,
 
 void add_to_large(const Geometry& g, const double* small, const double* weights, double* large) {
   const int64_t step = g.w.stride;
-  each_row(g, [&](const Row& row) {
+  each_row(g, [&](const ProductRow& row) {
     double* to = large + row.large;
     const double* from = small + row.small;
     const double weight = weights[row.weight];
@@ -153,7 +153,7 @@ void add_to_large(const Geometry& g, const double* small, const double* weights,
 }
 
 void add_to_weights(const Geometry& g, const double* small, const double* large, double* weights) {
-  each_row(g, [&](const Row& row) {
+  each_row(g, [&](const ProductRow& row) {
     double sum = 0;
     for (int64_t i = 0; i < row.length; ++i) sum += small[row.small + i] * large[row.large + i * g.w.stride];
     weights[row.weight] += sum;

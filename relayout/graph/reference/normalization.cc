@@ -12,7 +12,7 @@ namespace relayout::graph::reference {
 namespace {
 
 /// Which group element i belongs to, and which scale and shift apply to it.
-struct Groups {
+struct NormalizationGroups {
   int64_t elements, groups, parameters;
   int64_t group_step, parameter_step;
 
@@ -21,12 +21,12 @@ struct Groups {
   double size() const { return static_cast<double>(elements / groups); }
 };
 
-Groups by_channel(const Dims& dims) {
+NormalizationGroups by_channel(const Dims& dims) {
   const auto [batch, channels, plane] = lanes(dims, 1);
   return {batch * channels * plane, channels, channels, plane, plane};
 }
 
-Groups by_sample(const Dims& dims, int axis) {
+NormalizationGroups by_sample(const Dims& dims, int axis) {
   const int first = axis < 0 ? axis + dims.size() : axis;
   const auto [samples, size, inner] = lanes(dims, first, dims.size());
   return {samples * size, samples, size, size, inner};
@@ -36,7 +36,7 @@ struct Statistics {
   Values mean, variance;
 };
 
-Statistics statistics(const Groups& g, const double* src) {
+Statistics statistics(const NormalizationGroups& g, const double* src) {
   Statistics out{Values(static_cast<std::size_t>(g.groups), 0), Values(static_cast<std::size_t>(g.groups), 0)};
   const auto at = [](Values& values, int64_t i) -> double& { return values[static_cast<std::size_t>(i)]; };
   for (int64_t i = 0; i < g.elements; ++i) at(out.mean, g.group(i)) += src[i] / g.size();
@@ -51,7 +51,7 @@ double inverse_deviation(const double* variance, int64_t group, double epsilon) 
   return 1 / std::sqrt(variance[group] + epsilon);
 }
 
-void normalize(const Evaluation& e, const Groups& g, const double* mean, const double* variance) {
+void normalize(const Evaluation& e, const NormalizationGroups& g, const double* mean, const double* variance) {
   const double epsilon = e.node.as<NormalizationAttributes>().epsilon;
   const double *scale = e.in(1), *shift = e.in(2);
   for (int64_t i = 0; i < g.elements; ++i) {
@@ -61,7 +61,7 @@ void normalize(const Evaluation& e, const Groups& g, const double* mean, const d
   }
 }
 
-void normalize_with_own_statistics(const Evaluation& e, const Groups& g) {
+void normalize_with_own_statistics(const Evaluation& e, const NormalizationGroups& g) {
   const Statistics s = statistics(g, e.in(0));
   normalize(e, g, s.mean.data(), s.variance.data());
   if (e.has_dst(1)) e.dst[1] = s.mean;
@@ -70,7 +70,7 @@ void normalize_with_own_statistics(const Evaluation& e, const Groups& g) {
 
 /// With x the normalized value, y the gradient of the result times scale, and mean() over a group: diff_src = (y -
 /// mean(y) - x mean(x y)) / deviation.
-void normalize_backward(const Evaluation& e, const Groups& g) {
+void normalize_backward(const Evaluation& e, const NormalizationGroups& g) {
   const double epsilon = e.node.as<NormalizationAttributes>().epsilon;
   const double *src = e.in(0), *scale = e.in(1), *mean = e.in(2), *variance = e.in(3), *diff_dst = e.in(4);
   const auto normal = [&](int64_t i) {
@@ -94,7 +94,7 @@ void normalize_backward(const Evaluation& e, const Groups& g) {
 }  // namespace
 
 void batch_normalization(const Evaluation& e) {
-  const Groups g = by_channel(e.src_dims(0));
+  const NormalizationGroups g = by_channel(e.src_dims(0));
   if (e.node.pass == Pass::forward_inference) {
     normalize(e, g, e.in(3), e.in(4));
   } else if (e.node.forward()) {
@@ -105,7 +105,7 @@ void batch_normalization(const Evaluation& e) {
 }
 
 void layer_normalization(const Evaluation& e) {
-  const Groups g = by_sample(e.src_dims(0), e.node.as<NormalizationAttributes>().axis);
+  const NormalizationGroups g = by_sample(e.src_dims(0), e.node.as<NormalizationAttributes>().axis);
   if (e.node.forward()) {
     normalize_with_own_statistics(e, g);
   } else {

@@ -27,13 +27,13 @@ std::array<int64_t, 3> three(const Dims& list, int spatial, int64_t otherwise) {
   return out;
 }
 
-struct Window {
+struct PoolingWindow {
   std::array<int64_t, 3> src, dst, kernel, strides, dilations, pads;
 
   int64_t kernel_points() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-Window window(const PoolingAttributes& a, const Dims& src, const Dims& dst) {
+PoolingWindow window(const PoolingAttributes& a, const Dims& src, const Dims& dst) {
   const int spatial = src.size() - 2;
   const std::array<int64_t, 3> whole = spatial_of(src);
   return {whole,
@@ -46,7 +46,7 @@ Window window(const PoolingAttributes& a, const Dims& src, const Dims& dst) {
 
 /// Calls f(offset in the source plane) for each place of one window that lies in the source.
 template <typename F>
-void each_place(const Window& w, const std::array<int64_t, 3>& at, F&& f) {
+void each_place(const PoolingWindow& w, const std::array<int64_t, 3>& at, F&& f) {
   std::array<int64_t, 3> start;
   for (std::size_t d = 0; d < 3; ++d) start[d] = at[d] * w.strides[d] - w.pads[d];
   const auto inside = [&](std::size_t d, int64_t k) {
@@ -82,7 +82,7 @@ void each_point(const Dims& src, const Dims& dst, const std::array<int64_t, 3>& 
 
 /// The offset in the plane of a window's largest value, the first one of equals; -1 if no place of it lies in the
 /// source.
-int64_t largest(const Window& w, const std::array<int64_t, 3>& at, const double* plane) {
+int64_t largest(const PoolingWindow& w, const std::array<int64_t, 3>& at, const double* plane) {
   int64_t best = -1;
   each_place(w, at, [&](int64_t i) {
     if (best < 0 || plane[i] > plane[best]) best = i;
@@ -91,7 +91,7 @@ int64_t largest(const Window& w, const std::array<int64_t, 3>& at, const double*
 }
 
 /// The number by which an average is divided.
-int64_t divisor(const PoolingAttributes& a, const Window& w, const std::array<int64_t, 3>& at) {
+int64_t divisor(const PoolingAttributes& a, const PoolingWindow& w, const std::array<int64_t, 3>& at) {
   if (a.algorithm == PoolingAlgorithm::average_include_padding) return w.kernel_points();
   int64_t places = 0;
   each_place(w, at, [&](int64_t) { ++places; });
@@ -105,7 +105,7 @@ void pooling(const Evaluation& e) {
   const bool forward = e.node.forward(), max = a.algorithm == PoolingAlgorithm::max;
   const Dims& src = forward ? e.src_dims(0) : e.dst_dims(0);
   const Dims& dst = forward ? e.dst_dims(0) : e.src_dims(0);
-  const Window w = window(a, src, dst);
+  const PoolingWindow w = window(a, src, dst);
   if (!forward && max && (e.hint_src.empty() || e.hint_src[0] == nullptr)) {
     throw Error(ErrorCode::invalid_argument,
                 "reference: node " + escaped(e.node.name) +
@@ -140,28 +140,29 @@ namespace {
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
 
 /// A position along one dim of the source, exactly: numerator / denominator.
-struct Place {
+struct SourcePosition {
   int64_t numerator, denominator;
 
   int64_t floor() const { return floor_div(numerator, denominator); }
   int64_t ceil() const { return -floor_div(-numerator, denominator); }
-  Place plus_half(int sign) const { return {2 * numerator + sign * denominator, 2 * denominator}; }
+  SourcePosition plus_half(int sign) const { return {2 * numerator + sign * denominator, 2 * denominator}; }
 };
 
 /// The position among `src` points of index i of `dst` points.
-Place place(ResamplingCoordinates coordinates, int64_t i, int64_t src, int64_t dst) {
+SourcePosition source_position(ResamplingCoordinates coordinates, int64_t i, int64_t src, int64_t dst) {
   switch (coordinates) {
     case ResamplingCoordinates::half_pixel: break;
     case ResamplingCoordinates::pytorch_half_pixel:
       if (dst == 1) return {0, 1};
       break;
-    case ResamplingCoordinates::align_corners: return dst == 1 ? Place{0, 1} : Place{i * (src - 1), dst - 1};
+    case ResamplingCoordinates::align_corners:
+      return dst == 1 ? SourcePosition{0, 1} : SourcePosition{i * (src - 1), dst - 1};
     case ResamplingCoordinates::asymmetric: return {i * src, dst};
   }
   return {(2 * i + 1) * src - dst, 2 * dst};
 }
 
-int64_t nearest(ResamplingRounding rounding, const Place& at) {
+int64_t nearest(ResamplingRounding rounding, const SourcePosition& at) {
   switch (rounding) {
     case ResamplingRounding::half_up: return at.plus_half(1).floor();
     case ResamplingRounding::half_down: return at.plus_half(-1).ceil();
@@ -172,13 +173,13 @@ int64_t nearest(ResamplingRounding rounding, const Place& at) {
 }
 
 /// The one or two source points from which a destination point is computed along one dim, and their weights.
-struct Taps {
+struct ResamplingTaps {
   std::array<int64_t, 2> index;
   std::array<double, 2> weight;
 };
 
-Taps taps(const ResamplingAttributes& a, int64_t i, int64_t src, int64_t dst) {
-  const Place at = place(a.coordinates, i, src, dst);
+ResamplingTaps taps(const ResamplingAttributes& a, int64_t i, int64_t src, int64_t dst) {
+  const SourcePosition at = source_position(a.coordinates, i, src, dst);
   const auto clamped = [&](int64_t index) { return std::clamp<int64_t>(index, 0, src - 1); };
   if (a.algorithm == ResamplingAlgorithm::nearest) {
     const int64_t index = clamped(nearest(a.rounding, at));
@@ -198,7 +199,7 @@ void resampling(const Evaluation& e) {
   const Dims& dst = forward ? e.dst_dims(0) : e.src_dims(0);
   const std::array<int64_t, 3> from = spatial_of(src), to = spatial_of(dst);
   each_point(src, dst, to, [&](int64_t plane, int64_t i, const std::array<int64_t, 3>& at) {
-    std::array<Taps, 3> along;
+    std::array<ResamplingTaps, 3> along;
     for (std::size_t d = 0; d < 3; ++d) along[d] = taps(a, at[d], from[d], to[d]);
     for (std::size_t corner = 0; corner < 8; ++corner) {
       const std::size_t pick[] = {corner >> 2, corner >> 1 & 1, corner & 1};

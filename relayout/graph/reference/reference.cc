@@ -23,9 +23,10 @@ void round_to(DType dtype, Values& values) {
 }
 
 /// The state of one evaluation: the values of tensors from their node to their last reader.
-class Run {
+class GraphEvaluation {
  public:
-  explicit Run(const Graph& graph) : graph_(graph), values_(graph.tensors.size()), last_(graph.tensors.size(), -1) {
+  explicit GraphEvaluation(const Graph& graph)
+      : graph_(graph), values_(graph.tensors.size()), last_(graph.tensors.size(), -1) {
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       for (TensorId t : graph.nodes[n].src) keep_until(t, static_cast<int>(n));
       for (TensorId t : graph.nodes[n].dst) keep_until(t, static_cast<int>(n));
@@ -210,7 +211,7 @@ EvaluatedSums evaluate_graph(const Graph& graph, std::span<const Values> inputs,
                     std::to_string(graph.inputs.size()),
                 "inputs", std::to_string(inputs.size()), std::to_string(graph.inputs.size()));
   }
-  Run run(graph);
+  GraphEvaluation run(graph);
   if (sums) run.want_sums();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& tensor = graph.tensor(graph.inputs[i]);

@@ -15,10 +15,10 @@ namespace {
 
 /// Numbers of the operands. The backward pass reads the sources of the forward pass under the same numbers, and writes
 /// the gradients of all of them.
-enum Operand : std::size_t { kLayer = 0, kIter, kIterC, kWeightsLayer, kWeightsIter, kBias, kProjection };
+enum RnnOperand : std::size_t { kLayer = 0, kIter, kIterC, kWeightsLayer, kWeightsIter, kBias, kProjection };
 constexpr std::size_t kDiffDst = 10;
 
-struct Shape {
+struct RnnShape {
   RnnCell cell;
   /// `out` are the channels of the cell, and `given` those of the hidden state and of the results: as many, or those of
   /// the projection.
@@ -31,7 +31,7 @@ struct Shape {
 };
 
 /// The values of one cell at one time, as far as the backward pass needs them.
-struct Step {
+struct CellValues {
   Values x, h_before, c_before, h, c;
   Values gates;   // after activation
   Values linear;  // lbr_gru: the part that the reset gate multiplies
@@ -39,7 +39,7 @@ struct Step {
 };
 
 /// Weights of one layer and direction.
-struct Weights {
+struct CellWeights {
   const double *layer, *iter, *bias, *projection;
 };
 struct DiffWeights {
@@ -74,7 +74,7 @@ void add_product_backward(int64_t rows, int64_t k, int64_t columns, int64_t firs
 
 /// Calls f(offset in a state, offset of its first gate) for each batch row and channel; gates are s.out apart.
 template <typename F>
-void each_cell(const Shape& s, F&& f) {
+void each_cell(const RnnShape& s, F&& f) {
   for (int64_t n = 0; n < s.batch; ++n) {
     for (int64_t o = 0; o < s.out; ++o) {
       f(static_cast<std::size_t>(n * s.out + o), static_cast<std::size_t>(n * s.columns() + o));
@@ -85,14 +85,14 @@ void each_cell(const Shape& s, F&& f) {
 Values zeros(int64_t size) { return Values(static_cast<std::size_t>(size), 0); }
 
 /// The state times the reset gate, which is what gate 2 of a GRU reads.
-Values reset_state(const Shape& s, const Step& step) {
+Values reset_state(const RnnShape& s, const CellValues& step) {
   Values out = step.h_before;
   each_cell(s,
             [&](std::size_t at, std::size_t gate) { out[at] *= step.gates[gate + static_cast<std::size_t>(s.out)]; });
   return out;
 }
 
-void activate_vanilla(const Shape& s, Step& step) {
+void activate_vanilla(const RnnShape& s, CellValues& step) {
   for (double& g : step.gates) {
     g = s.cell == RnnCell::vanilla_relu   ? std::max(g, 0.0)
         : s.cell == RnnCell::vanilla_tanh ? std::tanh(g)
@@ -101,7 +101,7 @@ void activate_vanilla(const Shape& s, Step& step) {
   step.h = step.gates;
 }
 
-void activate_lstm(const Shape& s, Step& step) {
+void activate_lstm(const RnnShape& s, CellValues& step) {
   const auto o = static_cast<std::size_t>(s.out);
   each_cell(s, [&](std::size_t at, std::size_t gate) {
     double *input = &step.gates[gate], *forget = input + o, *candidate = forget + o, *output = candidate + o;
@@ -115,7 +115,7 @@ void activate_lstm(const Shape& s, Step& step) {
 }
 
 /// Replaces the result of an LSTM by its projection.
-void project(const Shape& s, const Weights& w, Step& step) {
+void project(const RnnShape& s, const CellWeights& w, CellValues& step) {
   step.wide = std::move(step.h);
   step.h = zeros(s.hidden());
   add_product(s.batch, s.out, s.given, 0, s.given, step.wide.data(), w.projection, step.h.data());
@@ -123,7 +123,7 @@ void project(const Shape& s, const Weights& w, Step& step) {
 
 /// Finishes the step of a GRU. In step.gates, the update and reset gates lack only their activation, and gate 2 lacks
 /// the part that comes from the state as well.
-void activate_gru(const Shape& s, const Weights& w, Step& step) {
+void activate_gru(const RnnShape& s, const CellWeights& w, CellValues& step) {
   const auto o = static_cast<std::size_t>(s.out);
   each_cell(s, [&](std::size_t, std::size_t gate) {
     step.gates[gate] = sigmoid(step.gates[gate]);
@@ -149,16 +149,16 @@ void activate_gru(const Shape& s, const Weights& w, Step& step) {
   });
 }
 
-Step run_cell(const Shape& s, const Weights& w, Values x, Values h_before, Values c_before) {
+CellValues run_cell(const RnnShape& s, const CellWeights& w, Values x, Values h_before, Values c_before) {
   const int64_t in = static_cast<int64_t>(x.size()) / s.batch;
-  Step step{std::move(x),
-            std::move(h_before),
-            std::move(c_before),
-            zeros(s.state()),
-            zeros(s.state()),
-            zeros(s.batch * s.columns()),
-            {},
-            {}};
+  CellValues step{std::move(x),
+                  std::move(h_before),
+                  std::move(c_before),
+                  zeros(s.state()),
+                  zeros(s.state()),
+                  zeros(s.batch * s.columns()),
+                  {},
+                  {}};
   for (int64_t i = 0; w.bias && i < s.batch * s.columns(); ++i) {
     step.gates[static_cast<std::size_t>(i)] = w.bias[i % s.columns()];
   }
@@ -188,7 +188,7 @@ struct DiffGates {
   Values layer, iter;
 };
 
-DiffGates diff_vanilla(const Shape& s, const Step& step, const Values& diff_h) {
+DiffGates diff_vanilla(const RnnShape& s, const CellValues& step, const Values& diff_h) {
   Values out = diff_h;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double h = step.h[i];
@@ -199,7 +199,8 @@ DiffGates diff_vanilla(const Shape& s, const Step& step, const Values& diff_h) {
   return {out, out};
 }
 
-DiffGates diff_lstm(const Shape& s, const Step& step, const Values& diff_h, const Values& diff_c, DiffState& before) {
+DiffGates diff_lstm(const RnnShape& s, const CellValues& step, const Values& diff_h, const Values& diff_c,
+                    DiffState& before) {
   const auto o = static_cast<std::size_t>(s.out);
   Values out = zeros(s.batch * s.columns());
   each_cell(s, [&](std::size_t at, std::size_t gate) {
@@ -215,8 +216,8 @@ DiffGates diff_lstm(const Shape& s, const Step& step, const Values& diff_h, cons
   return {out, out};
 }
 
-DiffGates diff_gru(const Shape& s, const Weights& w, const Step& step, const Values& diff_h, DiffState& before,
-                   const DiffWeights& dw) {
+DiffGates diff_gru(const RnnShape& s, const CellWeights& w, const CellValues& step, const Values& diff_h,
+                   DiffState& before, const DiffWeights& dw) {
   const auto o = static_cast<std::size_t>(s.out);
   const bool lbr = s.cell == RnnCell::lbr_gru;
   Values layer = zeros(s.batch * s.columns());
@@ -250,7 +251,7 @@ DiffGates diff_gru(const Shape& s, const Weights& w, const Step& step, const Val
   return {layer, iter};
 }
 
-DiffState run_cell_backward(const Shape& s, const Weights& w, const Step& step, const Values& diff_h,
+DiffState run_cell_backward(const RnnShape& s, const CellWeights& w, const CellValues& step, const Values& diff_h,
                             const Values& diff_c, const DiffWeights& dw) {
   DiffState before{Values(step.x.size(), 0), zeros(s.hidden()), zeros(s.state())};
   DiffGates gates;
@@ -278,12 +279,12 @@ DiffState run_cell_backward(const Shape& s, const Weights& w, const Step& step, 
 }
 
 /// The time that a layer processes as its step number `step`.
-int64_t time_of(const Evaluation& e, const Shape& s, int64_t direction, int64_t step) {
+int64_t time_of(const Evaluation& e, const RnnShape& s, int64_t direction, int64_t step) {
   const bool right_to_left = e.node.as<RnnAttributes>().direction == RnnDirection::right_to_left || direction == 1;
   return right_to_left ? s.time - 1 - step : step;
 }
 
-Shape shape_of(const Evaluation& e) {
+RnnShape shape_of(const Evaluation& e) {
   const Dims &x = e.src_dims(kLayer), &w = e.src_dims(kWeightsLayer);
   const RnnCell cell = e.node.as<RnnAttributes>().cell;
   const int64_t given = e.in(kProjection) ? e.src_dims(kProjection)[3] : w[4];
@@ -292,15 +293,15 @@ Shape shape_of(const Evaluation& e) {
 
 /// The part of the weights (or of their gradients) that belongs to layer l and direction d.
 template <typename W, typename T>
-W part(const Shape& s, T* layer, T* iter, T* bias, T* projection, int64_t l, int64_t d) {
+W part(const RnnShape& s, T* layer, T* iter, T* bias, T* projection, int64_t l, int64_t d) {
   const int64_t i = l * s.directions + d;
   const auto at = [&](T* all, int64_t size) { return all ? all + i * size : nullptr; };
   return {at(layer, s.in * s.columns()), at(iter, s.given * s.columns()), at(bias, s.bias_gates * s.out),
           at(projection, s.out * s.given)};
 }
 
-Weights weights_of(const Evaluation& e, const Shape& s, int64_t l, int64_t d) {
-  return part<Weights>(s, e.in(kWeightsLayer), e.in(kWeightsIter), e.in(kBias), e.in(kProjection), l, d);
+CellWeights weights_of(const Evaluation& e, const RnnShape& s, int64_t l, int64_t d) {
+  return part<CellWeights>(s, e.in(kWeightsLayer), e.in(kWeightsIter), e.in(kBias), e.in(kProjection), l, d);
 }
 
 Values copied(const double* from, int64_t offset, int64_t size) {
@@ -308,12 +309,12 @@ Values copied(const double* from, int64_t offset, int64_t size) {
 }
 
 /// Runs a stack of layers in one direction, and returns its steps: [layer][time].
-std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, int64_t d) {
-  std::vector<std::vector<Step>> out;
+std::vector<std::vector<CellValues>> run_stack(const Evaluation& e, const RnnShape& s, int64_t d) {
+  std::vector<std::vector<CellValues>> out;
   for (int64_t l = 0; l < s.layers; ++l) {
     const int64_t part = l * s.directions + d, at = part * s.hidden(), at_c = part * s.state();
     Values h = copied(e.in(kIter), at, s.hidden()), c = copied(e.in(kIterC), at_c, s.state());
-    std::vector<Step> steps(static_cast<std::size_t>(s.time));
+    std::vector<CellValues> steps(static_cast<std::size_t>(s.time));
     for (int64_t i = 0; i < s.time; ++i) {
       const int64_t t = time_of(e, s, d, i);
       const auto time = static_cast<std::size_t>(t);
@@ -332,13 +333,13 @@ std::vector<std::vector<Step>> run_stack(const Evaluation& e, const Shape& s, in
 }
 
 /// The offset in dst_layer of the result of direction d for batch element n at time t.
-int64_t joined(const Evaluation& e, const Shape& s, int64_t t, int64_t n, int64_t d) {
+int64_t joined(const Evaluation& e, const RnnShape& s, int64_t t, int64_t n, int64_t d) {
   const bool concat = e.node.as<RnnAttributes>().direction == RnnDirection::bidirectional_concat;
   return (t * s.batch + n) * s.given * (concat ? 2 : 1) + (concat ? d * s.given : 0);
 }
 
-void run_stack_backward(const Evaluation& e, const Shape& s, int64_t d) {
-  const std::vector<std::vector<Step>> steps = run_stack(e, s, d);
+void run_stack_backward(const Evaluation& e, const RnnShape& s, int64_t d) {
+  const std::vector<std::vector<CellValues>> steps = run_stack(e, s, d);
   std::vector<Values> diff(static_cast<std::size_t>(s.time),
                            zeros(s.hidden()));  // for each time, the gradient of the layer's result
   for (int64_t t = 0; e.in(kDiffDst) && t < s.time; ++t) {
@@ -355,7 +356,7 @@ void run_stack_backward(const Evaluation& e, const Shape& s, int64_t d) {
     for (int64_t i = s.time - 1; i >= 0; --i) {
       const auto t = static_cast<std::size_t>(time_of(e, s, d, i));
       for (std::size_t j = 0; j < h.size(); ++j) h[j] += diff[t][j];
-      const Step& step = steps[static_cast<std::size_t>(l)][t];
+      const CellValues& step = steps[static_cast<std::size_t>(l)][t];
       DiffState before = run_cell_backward(s, weights_of(e, s, l, d), step, h, c, dw);
       h = std::move(before.h);
       c = std::move(before.c);
@@ -374,13 +375,13 @@ void run_stack_backward(const Evaluation& e, const Shape& s, int64_t d) {
 }  // namespace
 
 void rnn(const Evaluation& e) {
-  const Shape s = shape_of(e);
+  const RnnShape s = shape_of(e);
   for (int64_t d = 0; d < s.directions; ++d) {
     if (!e.node.forward()) {
       run_stack_backward(e, s, d);
       continue;
     }
-    const std::vector<std::vector<Step>> steps = run_stack(e, s, d);
+    const std::vector<std::vector<CellValues>> steps = run_stack(e, s, d);
     for (int64_t t = 0; e.has_dst(0) && t < s.time; ++t) {
       const Values& h = steps.back()[static_cast<std::size_t>(t)].h;
       for (int64_t n = 0; n < s.batch; ++n) {

@@ -76,7 +76,7 @@ struct Decoder {
 };
 
 /// Reads everything before the pixels. False on error.
-bool read_header(Decoder* decoder, const unsigned char* data, std::size_t size) {
+bool read_jpeg_header(Decoder* decoder, const unsigned char* data, std::size_t size) {
   if (setjmp(decoder->errors.jump)) return false;
   jpeg_create_decompress(&decoder->info);
   decoder->info.progress = &decoder->progress;
@@ -85,7 +85,7 @@ bool read_header(Decoder* decoder, const unsigned char* data, std::size_t size) 
   return true;
 }
 
-bool read_pixels(Decoder* decoder, unsigned char* pixels, std::size_t row_bytes) {
+bool read_jpeg_pixels(Decoder* decoder, unsigned char* pixels, std::size_t row_bytes) {
   if (setjmp(decoder->errors.jump)) return false;
   jpeg_start_decompress(&decoder->info);
   while (decoder->info.output_scanline < decoder->info.output_height) {
@@ -106,7 +106,8 @@ bool read_pixels(Decoder* decoder, unsigned char* pixels, std::size_t row_bytes)
 
 /// Reads the header, chooses gray or RGB, and returns the number of channels of the decoded image.
 int read_header_or_throw(Decoder& decoder, std::span<const std::byte> file) {
-  if (!read_header(&decoder, reinterpret_cast<const unsigned char*>(file.data()), file.size())) throw_error(decoder);
+  if (!read_jpeg_header(&decoder, reinterpret_cast<const unsigned char*>(file.data()), file.size()))
+    throw_error(decoder);
   switch (decoder.info.jpeg_color_space) {
     case JCS_GRAYSCALE: decoder.info.out_color_space = JCS_GRAYSCALE; return 1;
     case JCS_RGB:
@@ -119,7 +120,7 @@ int read_header_or_throw(Decoder& decoder, std::span<const std::byte> file) {
   }
 }
 
-std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t bytes) {
+std::unique_ptr<std::byte[]> decode_jpeg(std::span<const std::byte> file, int64_t bytes) {
   Decoder decoder;
   const int channels = read_header_or_throw(decoder, file);
   const std::size_t row_bytes = std::size_t{decoder.info.image_width} * static_cast<std::size_t>(channels);
@@ -127,7 +128,7 @@ std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t byt
     throw Error(ErrorCode::corrupt, "jpeg: the size of the image has changed since the file was opened");
   }
   auto pixels = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-  if (!read_pixels(&decoder, reinterpret_cast<unsigned char*>(pixels.get()), row_bytes)) throw_error(decoder);
+  if (!read_jpeg_pixels(&decoder, reinterpret_cast<unsigned char*>(pixels.get()), row_bytes)) throw_error(decoder);
   return pixels;
 }
 
@@ -139,7 +140,7 @@ void open_jpeg(TensorFile::Impl& impl) {
   const int channels = read_header_or_throw(decoder, file);
   StoredTensor tensor = image_tensor(decoder.info.image_width, decoder.info.image_height, channels, impl.limits);
   const int64_t bytes = tensor.byte_size;
-  impl.add(std::move(tensor), [file, bytes] { return decode(file, bytes); });
+  impl.add(std::move(tensor), [file, bytes] { return decode_jpeg(file, bytes); });
 }
 
 #else

@@ -27,7 +27,8 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-[[noreturn]] void fail(ErrorCode code, const std::string& what, std::string value = {}, std::string limit = {}) {
+[[noreturn]] void fail_archive(ErrorCode code, const std::string& what, std::string value = {},
+                               std::string limit = {}) {
   throw Error(code, "npz: " + what, "member", std::move(value), std::move(limit));
 }
 
@@ -42,14 +43,14 @@ struct Archive {
   zip_t* zip = nullptr;
   explicit Archive(std::span<const std::byte> bytes) {
     // libzip would take an empty file for an archive without members.
-    if (bytes.empty()) fail(ErrorCode::corrupt, "not a zip archive: the file is empty");
+    if (bytes.empty()) fail_archive(ErrorCode::corrupt, "not a zip archive: the file is empty");
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
     if (source) zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
       zip_source_free(source);
-      fail(ErrorCode::corrupt, "not a zip archive: " + zip_message(&error));
+      fail_archive(ErrorCode::corrupt, "not a zip archive: " + zip_message(&error));
     }
     zip_error_fini(&error);
   }
@@ -62,7 +63,7 @@ class Member {
  public:
   Member(const Archive& archive, zip_uint64_t index, std::string shown)
       : file_(zip_fopen_index(archive.zip, index, 0)), shown_(std::move(shown)) {
-    if (!file_) fail(ErrorCode::corrupt, "member \"" + shown_ + "\": " + zip_strerror(archive.zip), shown_);
+    if (!file_) fail_archive(ErrorCode::corrupt, "member \"" + shown_ + "\": " + zip_strerror(archive.zip), shown_);
   }
   Member(const Member&) = delete;
   ~Member() { zip_fclose(file_); }
@@ -73,7 +74,8 @@ class Member {
     while (done < out.size()) {
       const zip_int64_t got = zip_fread(file_, out.data() + done, out.size() - done);
       if (got < 0)
-        fail(ErrorCode::corrupt, "member \"" + shown_ + "\": " + zip_error_strerror(zip_file_get_error(file_)), shown_);
+        fail_archive(ErrorCode::corrupt, "member \"" + shown_ + "\": " + zip_error_strerror(zip_file_get_error(file_)),
+                     shown_);
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
     }
@@ -81,7 +83,7 @@ class Member {
   }
   void read_exactly(std::span<std::byte> out) {
     if (read(out) != out.size())
-      fail(ErrorCode::corrupt, "member \"" + shown_ + "\" is shorter than the size in the directory", shown_);
+      fail_archive(ErrorCode::corrupt, "member \"" + shown_ + "\" is shorter than the size in the directory", shown_);
   }
 
  private:
@@ -92,25 +94,26 @@ class Member {
 /// Checks what the archive's directory says of a member, before memory is allocated by it. Returns the member's size.
 int64_t check_member(const zip_stat_t& stat, const std::string& shown, const FileLimits& limits) {
   constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if ((stat.valid & kNeeded) != kNeeded) fail(ErrorCode::corrupt, "member \"" + shown + "\" has no size", shown);
+  if ((stat.valid & kNeeded) != kNeeded)
+    fail_archive(ErrorCode::corrupt, "member \"" + shown + "\" has no size", shown);
   if ((stat.valid & ZIP_STAT_ENCRYPTION_METHOD) && stat.encryption_method != ZIP_EM_NONE) {
-    fail(ErrorCode::unsupported, "member \"" + shown + "\" is encrypted", shown);
+    fail_archive(ErrorCode::unsupported, "member \"" + shown + "\" is encrypted", shown);
   }
   const std::string sizes = std::to_string(stat.size) + " bytes in " + std::to_string(stat.comp_size);
   if (stat.comp_method == ZIP_CM_STORE) {
     if (stat.size != stat.comp_size)
-      fail(ErrorCode::corrupt, "member \"" + shown + "\" is not compressed, but has " + sizes, shown);
+      fail_archive(ErrorCode::corrupt, "member \"" + shown + "\" is not compressed, but has " + sizes, shown);
   } else if (stat.comp_method == ZIP_CM_DEFLATE) {
     // Deflate makes data at most 1032 times as small.
     constexpr zip_uint64_t kMostExpansion = 1032;
     if (stat.size / kMostExpansion > stat.comp_size) {
-      fail(ErrorCode::corrupt, "member \"" + shown + "\" has " + sizes + ", which deflate cannot reach", shown);
+      fail_archive(ErrorCode::corrupt, "member \"" + shown + "\" has " + sizes + ", which deflate cannot reach", shown);
     }
   } else {
-    fail(ErrorCode::unsupported,
-         "member \"" + shown + "\": compression method " + std::to_string(stat.comp_method) +
-             " is not supported; stored and deflate are",
-         shown);
+    fail_archive(ErrorCode::unsupported,
+                 "member \"" + shown + "\": compression method " + std::to_string(stat.comp_method) +
+                     " is not supported; stored and deflate are",
+                 shown);
   }
   if (stat.size > static_cast<zip_uint64_t>(limits.decoded_bytes)) {
     throw Error(ErrorCode::limit,
@@ -162,7 +165,7 @@ void add_member(TensorFile::Impl& impl, const std::shared_ptr<Archive>& archive,
     // libzip compares the checksum when it reaches the end of the member, so one more byte is asked for.
     std::byte beyond;
     if (member.read({&beyond, 1}) != 0)
-      fail(ErrorCode::corrupt, "member \"" + shown + "\" is longer than the size in the directory", shown);
+      fail_archive(ErrorCode::corrupt, "member \"" + shown + "\" is longer than the size in the directory", shown);
     return data;
   });
 }
@@ -173,22 +176,22 @@ void open_npz(TensorFile::Impl& impl) {
   const auto archive = std::make_shared<Archive>(impl.file.bytes());
   const zip_int64_t entries = zip_get_num_entries(archive->zip, 0);
   if (entries > impl.limits.tensors) {
-    fail(ErrorCode::limit,
-         std::to_string(entries) + " members; at most " + std::to_string(impl.limits.tensors) + " are read",
-         std::to_string(entries), std::to_string(impl.limits.tensors));
+    fail_archive(ErrorCode::limit,
+                 std::to_string(entries) + " members; at most " + std::to_string(impl.limits.tensors) + " are read",
+                 std::to_string(entries), std::to_string(impl.limits.tensors));
   }
   std::unordered_set<std::string> seen;
   for (zip_uint64_t i = 0; i < static_cast<zip_uint64_t>(entries); ++i) {
     zip_stat_t stat;
     zip_stat_init(&stat);
     if (zip_stat_index(archive->zip, i, 0, &stat) != 0 || !(stat.valid & ZIP_STAT_NAME)) {
-      fail(ErrorCode::corrupt, "member " + std::to_string(i) + ": " + zip_strerror(archive->zip));
+      fail_archive(ErrorCode::corrupt, "member " + std::to_string(i) + ": " + zip_strerror(archive->zip));
     }
     std::string name = stat.name;
     if (name.ends_with('/')) continue;  // a directory
     if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
     if (!seen.insert(name).second)
-      fail(ErrorCode::corrupt, "two members have the name \"" + escaped(name) + "\"", escaped(name));
+      fail_archive(ErrorCode::corrupt, "two members have the name \"" + escaped(name) + "\"", escaped(name));
     if (!is_wanted(name, impl.wanted)) {
       impl.add_name(std::move(name));
       continue;
@@ -275,7 +278,7 @@ int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t 
   zip_t* zip = target ? zip_open_from_source(target, ZIP_CREATE | ZIP_TRUNCATE, &error) : nullptr;
   if (!zip) {
     zip_source_free(target);
-    fail(ErrorCode::internal, "start an archive: " + zip_message(&error));
+    fail_archive(ErrorCode::internal, "start an archive: " + zip_message(&error));
   }
   std::string member;
   const auto check = [&](bool ok) {
@@ -284,8 +287,8 @@ int64_t write_archive(std::span<std::byte> file, std::size_t begin, std::size_t 
     const int code = zip_error_code_zip(zip_get_error(zip));
     const bool name_refused = code == ZIP_ER_INVAL || code == ZIP_ER_EXISTS;
     zip_discard(zip);
-    fail(name_refused ? ErrorCode::invalid_argument : ErrorCode::internal,
-         "write member \"" + escaped(member) + "\": " + text, escaped(member));
+    fail_archive(name_refused ? ErrorCode::invalid_argument : ErrorCode::internal,
+                 "write member \"" + escaped(member) + "\": " + text, escaped(member));
   };
   for (const NewMember& next : members) {
     member = next.name;
@@ -311,8 +314,8 @@ std::string member_name(const TensorSpec& spec) {
   std::string member = (spec.name.empty() ? "arr_0" : spec.name) + std::string(kSuffix);
   constexpr std::size_t kMostName = 65535;
   if (member.size() > kMostName || member.find('\0') != std::string::npos) {
-    fail(ErrorCode::invalid_argument, "\"" + escaped(member) + "\" cannot name a member", escaped(member),
-         "65535 bytes, none of them zero");
+    fail_archive(ErrorCode::invalid_argument, "\"" + escaped(member) + "\" cannot name a member", escaped(member),
+                 "65535 bytes, none of them zero");
   }
   return member;
 }
@@ -346,10 +349,10 @@ void write_npz(const std::filesystem::path& path, std::span<const NamedTensor> t
   for (const NamedTensor& tensor : tensors) {
     const std::string head = npy_head(tensor.spec);
     if (const int64_t need = spec_bytes(tensor.spec); need != static_cast<int64_t>(tensor.bytes.size())) {
-      fail(ErrorCode::invalid_argument,
-           "member \"" + escaped(tensor.spec.name) + "\" needs " + std::to_string(need) + " bytes, given are " +
-               std::to_string(tensor.bytes.size()),
-           std::to_string(tensor.bytes.size()), std::to_string(need));
+      fail_archive(ErrorCode::invalid_argument,
+                   "member \"" + escaped(tensor.spec.name) + "\" needs " + std::to_string(need) + " bytes, given are " +
+                       std::to_string(tensor.bytes.size()),
+                   std::to_string(tensor.bytes.size()), std::to_string(need));
     }
     std::vector<std::byte>& content = contents.emplace_back(head.size() + tensor.bytes.size());
     std::ranges::copy(std::as_bytes(std::span(head)), content.begin());

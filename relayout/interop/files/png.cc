@@ -62,7 +62,7 @@ struct Handles {
 };
 
 /// Reads everything before the pixels and asks for channels of 8 bits. False on error.
-bool read_header(png_structp png, png_infop info, Size* size) {
+bool read_png_header(png_structp png, png_infop info, Size* size) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_info(png, info);
   png_set_expand(png);    // palettes, 1 to 4 bits, and transparency as a channel
@@ -76,7 +76,7 @@ bool read_header(png_structp png, png_infop info, Size* size) {
   return true;
 }
 
-bool read_pixels(png_structp png, png_bytep* rows) {
+bool read_png_pixels(png_structp png, png_bytep* rows) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_image(png, rows);
   png_read_end(png, nullptr);
@@ -89,11 +89,11 @@ bool read_pixels(png_structp png, png_bytep* rows) {
 
 Size header(const Handles& handles, const Reader& reader) {
   Size size;
-  if (!read_header(handles.png, handles.info, &size)) corrupt_png(reader);
+  if (!read_png_header(handles.png, handles.info, &size)) corrupt_png(reader);
   return size;
 }
 
-std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t bytes) {
+std::unique_ptr<std::byte[]> decode_png(std::span<const std::byte> file, int64_t bytes) {
   Reader reader{file};
   const Handles handles(reader);
   const Size size = header(handles, reader);
@@ -103,7 +103,7 @@ std::unique_ptr<std::byte[]> decode(std::span<const std::byte> file, int64_t byt
   std::vector<png_bytep> rows(size.height);
   for (std::size_t y = 0; y < rows.size(); ++y)
     rows[y] = reinterpret_cast<png_bytep>(pixels.get() + y * size.row_bytes);
-  if (!read_pixels(handles.png, rows.data())) corrupt_png(reader);
+  if (!read_png_pixels(handles.png, rows.data())) corrupt_png(reader);
   return pixels;
 }
 
@@ -116,7 +116,7 @@ void open_png(TensorFile::Impl& impl) {
   const Size size = header(handles, reader);
   StoredTensor tensor = image_tensor(size.width, size.height, size.channels, impl.limits);
   const int64_t bytes = tensor.byte_size;
-  impl.add(std::move(tensor), [file, bytes] { return decode(file, bytes); });
+  impl.add(std::move(tensor), [file, bytes] { return decode_png(file, bytes); });
 }
 
 #else

@@ -18,11 +18,12 @@ using Kind = JsonEvent::Kind;
 
 constexpr std::string_view kMetadata = "__metadata__", kLayoutKey = "relayout";
 
-[[noreturn]] void fail(ErrorCode code, std::string_view tensor, const std::string& what, std::string value = {}) {
+[[noreturn]] void fail_tensor(ErrorCode code, std::string_view tensor, const std::string& what,
+                              std::string value = {}) {
   throw Error(code, "safetensors: tensor \"" + escaped(tensor) + "\": " + what, escaped(tensor), std::move(value));
 }
 [[noreturn]] void corrupt_tensor(std::string_view tensor, const std::string& what, std::string value = {}) {
-  fail(ErrorCode::corrupt, tensor, what, std::move(value));
+  fail_tensor(ErrorCode::corrupt, tensor, what, std::move(value));
 }
 
 void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, const char* field) {
@@ -39,14 +40,14 @@ void push_extent(Dims& dims, std::string_view tensor, const JsonEvent& event, co
 }
 
 /// The entry of one tensor in the header, as far as it has been read.
-struct Entry {
+struct HeaderEntry {
   StoredTensor tensor;
   bool has_shape = false;
   std::vector<uint64_t> offsets;
 };
 
 struct Header {
-  std::vector<Entry> entries;
+  std::vector<HeaderEntry> entries;
   std::string layout_text;  // the value of "relayout"
   bool has_layout_text = false;
 };
@@ -91,7 +92,7 @@ class HeaderReader {
       header_.entries.emplace_back().tensor.name = name;
       return;
     }
-    Entry& entry = header_.entries.back();
+    HeaderEntry& entry = header_.entries.back();
     const std::string& field = event.keys[1];
     if (!is_wanted(name, wanted_) && field != "data_offsets") return;
     if (event.depth > 3) return;  // inside an unknown field: a known one would have failed at depth 3
@@ -110,12 +111,12 @@ class HeaderReader {
     }
   }
 
-  void read_dtype(Entry& entry, const JsonEvent& event) {
+  void read_dtype(HeaderEntry& entry, const JsonEvent& event) {
     const std::string& name = entry.tensor.name;
     if (event.kind != Kind::string) corrupt_tensor(name, "dtype is not a string");
     const auto type = std::ranges::find(kSafeTensorsTypes, event.text, &SafeTensorsType::name);
     if (type == kSafeTensorsTypes.end()) {
-      fail(ErrorCode::unsupported, name, "unknown dtype \"" + escaped(event.text) + "\"", escaped(event.text));
+      fail_tensor(ErrorCode::unsupported, name, "unknown dtype \"" + escaped(event.text) + "\"", escaped(event.text));
     }
     entry.tensor.dtype = type->dtype;
     entry.tensor.item_bits = bits(type->dtype);
@@ -128,7 +129,7 @@ class HeaderReader {
 
 /// Checks one entry by itself: its range in the buffer and, if the tensor is wanted, that the entry is complete and
 /// that its size is that of its shape.
-void check_entry(Entry& entry, uint64_t buffer, bool wanted) {
+void check_entry(HeaderEntry& entry, uint64_t buffer, bool wanted) {
   StoredTensor& tensor = entry.tensor;
   if (wanted && !(tensor.dtype && entry.has_shape)) corrupt_tensor(tensor.name, tensor.dtype ? "no shape" : "no dtype");
   if (entry.offsets.size() != 2) corrupt_tensor(tensor.name, "data_offsets does not have two entries");
@@ -154,7 +155,7 @@ void check_entry(Entry& entry, uint64_t buffer, bool wanted) {
 }
 
 /// Checks that all entries together cover each byte of the buffer exactly once.
-void check_cover(const std::vector<Entry>& entries, uint64_t buffer) {
+void check_cover(const std::vector<HeaderEntry>& entries, uint64_t buffer) {
   std::vector<std::size_t> order(entries.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return entries[i].offsets; });
@@ -333,11 +334,11 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits&
   HeaderReader reader(limits, wanted);
   walk_json(text, limits.json_depth, "safetensors", std::ref(reader));
   Header header = reader.take();
-  for (Entry& entry : header.entries) check_entry(entry, buffer, is_wanted(entry.tensor.name, wanted));
+  for (HeaderEntry& entry : header.entries) check_entry(entry, buffer, is_wanted(entry.tensor.name, wanted));
   check_cover(header.entries, buffer);
 
   SafeTensors out;
-  for (Entry& entry : header.entries) {
+  for (HeaderEntry& entry : header.entries) {
     out.offsets.push_back(static_cast<int64_t>(data_begin + entry.offsets[0]));
     out.tensors.push_back(std::move(entry.tensor));
   }
@@ -347,7 +348,7 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits&
 
 std::string safetensors_head(const TensorSpec& spec) {
   const std::string tensor_name = spec.name.empty() ? "tensor" : spec.name;
-  const auto refuse = [&](const std::string& what) { fail(ErrorCode::invalid_argument, tensor_name, what); };
+  const auto refuse = [&](const std::string& what) { fail_tensor(ErrorCode::invalid_argument, tensor_name, what); };
   if (tensor_name == kMetadata) refuse("the format reserves this name");
   if (spec.layout.has_value() != spec.dims.has_value()) refuse("layout without dims, or dims without layout");
   if (spec.layout && physical_array(*spec.layout, *spec.dims) != spec.shape) {
