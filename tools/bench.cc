@@ -202,12 +202,7 @@ void check_out(const Options& options) {
 
 int run(const Options& options, bool json) {
   require_isa();
-  check_threads(options.threads);
   check_mode(options);
-  if (options.repeat < 1) {
-    usage_error(fmt::format("--repeat {}: at least 1 repetition is needed", options.repeat), "--repeat",
-                std::to_string(options.repeat), "1");
-  }
   check_out(options);
   if (options.suite) return run_suite(options, json);
   if (options.sweep) return run_sweep(options, json);
@@ -238,12 +233,10 @@ Verb add_bench(CommandLine& line) {
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
   command.add_option("--to-dtype", options->to_dtype, "Element type to convert to; the same unless given");
   add_value_options(command, options->values);
-  command
-      .add_option("--misalign", options->misalign,
-                  "Both tensors start this many bytes after the start of a page; 0 unless given")
-      .between(0, bench::kMostMisaligned);
-  command.add_option("--threads", options->threads, "Number of threads; 1 unless given, 0 is all");
-  command.add_option("--repeat", options->repeat, "Number of repetitions; 15 unless given");
+  command.add_option("--misalign", options->misalign, {0, bench::kMostMisaligned},
+                     "Both tensors start this many bytes after the start of a page; 0 unless given");
+  command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 1 unless given, 0 is all");
+  command.add_option("--repeat", options->repeat, {1, 1000000000}, "Number of repetitions; 15 unless given");
   command.add_flag("--verify", options->verify,
                    "Compare the result with the reference implementation; up to 4 Mi elements");
   add_tune_option(command, options->tune,

@@ -97,8 +97,8 @@ Verb add_check(CommandLine& line) {
   command.add_option("PLAN", options->path, "The plan, a .json file; with --padding a tensor's file").required();
   command.add_option("--model", options->model.path,
                      "The model that the plan was made for, an .onnx file or model:NAME");
-  command.add_option("--batch", options->model.batch, "Batch size of the plan; that of the model's file unless given")
-      .between(1, 1 << 20);
+  command.add_option("--batch", options->model.batch, kBatchRange,
+                     "Batch size of the plan; that of the model's file unless given");
   command.add_option("--random-weights", options->model.random_weights, "The seed that the plan was made with");
   add_padding_options(command, options->padding);
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -2,9 +2,56 @@
 #include "tools/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <sstream>
 
+#include "tools/common.h"
+
 namespace relayout::tools {
+namespace {
+
+/// Lets an option take the whole numbers of a range only. The error names the flag, the text and the range.
+CLI::Option* between(CLI::Option* option, Range range) {
+  const std::string limits = std::to_string(range.least) + " to " + std::to_string(range.most);
+  const auto check = [=, flag = option->get_name()](const std::string& text) {
+    int64_t value = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = status == std::errc() && end == text.data() + text.size();
+    if (whole && value >= range.least && value <= range.most) return std::string();
+    usage_error(flag + " " + (text.empty() ? "\"\"" : escaped(text)) + ": a whole number from " + limits + " is needed",
+                flag, escaped(text), limits);
+  };
+  return option->check(CLI::Validator(check, limits, ""));
+}
+
+/// The first argument that looks like a flag and that the verb does not have. What follows "--" is no flag.
+std::optional<std::string> unknown_flag(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> left = app.remaining(true);
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view text = argv[i];
+    const bool is_flag = text.size() > 1 && text[0] == '-' && (text[1] < '0' || text[1] > '9') && text[1] != '.';
+    if (is_flag && std::ranges::find(left, text) != left.end()) return std::string(text);
+  }
+  return std::nullopt;
+}
+
+Error unknown_flag_error(const std::string& text, const CLI::App* verb, const CLI::App& app) {
+  const std::string flag = text.substr(0, text.find('='));
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : (verb ? *verb : app).get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  const std::vector<std::string_view> names(flags.begin(), flags.end());
+  const std::string_view near = nearest(flag, names);
+  const std::string whose = verb ? "relayout " + verb->get_name() : "relayout";
+  const std::string advice = near.empty() ? "see " + whose + " --help" : "did you mean " + std::string(near) + "?";
+  return {ErrorCode::invalid_argument, escaped(flag) + ": " + whose + " has no such flag; " + advice, escaped(flag),
+          escaped(flag)};
+}
+
+}  // namespace
 
 CommandOption& CommandOption::required() {
   option_->required();
@@ -13,11 +60,6 @@ CommandOption& CommandOption::required() {
 
 CommandOption& CommandOption::one_value_each() {
   option_->allow_extra_args(false);
-  return *this;
-}
-
-CommandOption& CommandOption::between(int64_t least, int64_t most) {
-  option_->check(CLI::Range(least, most));
   return *this;
 }
 
@@ -40,20 +82,28 @@ CommandOption Command::add_option(const std::string& name, std::optional<std::st
 CommandOption Command::add_option(const std::string& name, std::vector<std::string>& value, const std::string& help) {
   return CommandOption(app_->add_option(name, value, help));
 }
-CommandOption Command::add_option(const std::string& name, int& value, const std::string& help) {
-  return CommandOption(app_->add_option(name, value, help));
+CommandOption Command::add_option(const std::string& name, int& value, Range range, const std::string& help) {
+  return CommandOption(between(app_->add_option(name, value, help), range));
 }
-CommandOption Command::add_option(const std::string& name, int64_t& value, const std::string& help) {
-  return CommandOption(app_->add_option(name, value, help));
+CommandOption Command::add_option(const std::string& name, int64_t& value, Range range, const std::string& help) {
+  return CommandOption(between(app_->add_option(name, value, help), range));
+}
+CommandOption Command::add_option(const std::string& name, std::optional<int>& value, Range range,
+                                  const std::string& help) {
+  return CommandOption(between(app_->add_option(name, value, help), range));
+}
+CommandOption Command::add_option(const std::string& name, std::optional<int64_t>& value, Range range,
+                                  const std::string& help) {
+  return CommandOption(between(app_->add_option(name, value, help), range));
 }
 CommandOption Command::add_option(const std::string& name, double& value, const std::string& help) {
-  return CommandOption(app_->add_option(name, value, help));
-}
-CommandOption Command::add_option(const std::string& name, std::optional<int>& value, const std::string& help) {
-  return CommandOption(app_->add_option(name, value, help));
-}
-CommandOption Command::add_option(const std::string& name, std::optional<int64_t>& value, const std::string& help) {
-  return CommandOption(app_->add_option(name, value, help));
+  CLI::Option* const option = app_->add_option(name, value, help);
+  const auto check = [flag = option->get_name()](const std::string& text) {
+    if (std::isfinite(number_argument(text, flag))) return std::string();
+    usage_error(flag + " " + escaped(text) + ": a finite number is needed", flag, escaped(text), "finite");
+  };
+  option->check(CLI::Validator(check, "", ""));
+  return CommandOption(option);
 }
 CommandOption Command::add_flag(const std::string& name, bool& value, const std::string& help) {
   return CommandOption(app_->add_flag(name, value, help));
@@ -92,6 +142,7 @@ std::vector<std::string> CommandLine::verbs() const {
 
 Parsed CommandLine::parse(int argc, char** argv) {
   Parsed out;
+  std::optional<std::string> message;
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -101,10 +152,21 @@ Parsed CommandLine::parse(int argc, char** argv) {
       out.answer = answer.str();
       return out;
     }
-    out.error = error.what();
+    message = error.what();
+  } catch (const Failure& failure) {
+    out.error = failure.error();
   }
+  const CLI::App* verb = nullptr;
   for (std::size_t i = 0; i < commands_.size(); ++i) {
-    if (app_->got_subcommand(commands_[i].app_)) out.verb = i;
+    if (!app_->got_subcommand(commands_[i].app_)) continue;
+    out.verb = i;
+    verb = commands_[i].app_;
+  }
+  if (const std::optional<std::string> unknown = unknown_flag(*app_, argc, argv)) {
+    out.error = unknown_flag_error(*unknown, verb, *app_);
+  } else if (message) {
+    const std::string help = verb ? verb->get_name() + " --help" : "--help";
+    out.error = Error(ErrorCode::invalid_argument, printable(*message) + "; see relayout " + help, "arguments");
   }
   return out;
 }

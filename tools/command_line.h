@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/core/error.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -28,8 +30,6 @@ class CommandOption {
   CommandOption& required();
   /// Of a list: each value is given with the flag of its own.
   CommandOption& one_value_each();
-  /// Only integers from `least` to `most`.
-  CommandOption& between(int64_t least, int64_t most);
   CommandOption& one_of(std::vector<std::string> values);
   /// Not together with that other flag, which is there.
   CommandOption& excludes(const std::string& other);
@@ -37,6 +37,15 @@ class CommandOption {
  private:
   CLI::Option* option_;
 };
+
+/// The whole numbers that a flag takes.
+struct Range {
+  int64_t least = 0;
+  int64_t most = 0;
+};
+
+/// Of --threads, where 0 is all of the machine's, and of --batch.
+inline constexpr Range kThreadRange{0, 1024}, kBatchRange{1, 1 << 20};
 
 /// A verb's flags and operands. Names are as in "-o,--out" and, of operands, "MODEL". What is parsed is written to
 /// `value`, which must live until then; where the flag is not given, it keeps what it holds.
@@ -47,11 +56,13 @@ class Command {
   CommandOption add_option(const std::string& name, std::string& value, const std::string& help);
   CommandOption add_option(const std::string& name, std::optional<std::string>& value, const std::string& help);
   CommandOption add_option(const std::string& name, std::vector<std::string>& value, const std::string& help);
-  CommandOption add_option(const std::string& name, int& value, const std::string& help);
-  CommandOption add_option(const std::string& name, int64_t& value, const std::string& help);
+  CommandOption add_option(const std::string& name, int& value, Range range, const std::string& help);
+  CommandOption add_option(const std::string& name, int64_t& value, Range range, const std::string& help);
+  CommandOption add_option(const std::string& name, std::optional<int>& value, Range range, const std::string& help);
+  CommandOption add_option(const std::string& name, std::optional<int64_t>& value, Range range,
+                           const std::string& help);
+  /// A finite number.
   CommandOption add_option(const std::string& name, double& value, const std::string& help);
-  CommandOption add_option(const std::string& name, std::optional<int>& value, const std::string& help);
-  CommandOption add_option(const std::string& name, std::optional<int64_t>& value, const std::string& help);
   CommandOption add_flag(const std::string& name, bool& value, const std::string& help);
   /// Whose value may follow "="; "true", or what the name has in braces, where none does.
   CommandOption add_flag(const std::string& name, std::string& value, const std::string& help);
@@ -70,8 +81,8 @@ struct Parsed {
   std::optional<std::size_t> verb{};
   /// What --help and --version print.
   std::string answer{};
-  /// Else what is wrong with the arguments.
-  std::string error{};
+  /// Else what is wrong with the arguments. A flag that there is not is named before anything else.
+  std::optional<Error> error{};
 };
 
 /// The version of the library that parses, for `relayout doctor`.

@@ -216,12 +216,6 @@ int64_t max_memory_argument(const std::optional<std::string>& text) {
   return bytes;
 }
 
-void check_threads(int threads) {
-  if (threads < 0) {
-    usage_error(fmt::format("--threads {}: 0 (all) or more", threads), "--threads", std::to_string(threads), "0");
-  }
-}
-
 double number_argument(const std::string& text, std::string_view flag) {
   double value = 0;
   const char* end = text.data() + text.size();

@@ -128,8 +128,6 @@ int64_t size_argument(const std::string& text, std::string_view flag);
 double number_argument(const std::string& text, std::string_view flag);
 /// Bytes of --max-memory, of which 1M is the least; 0 where it is not given.
 int64_t max_memory_argument(const std::optional<std::string>& text);
-/// --threads is 0 (all) or more.
-void check_threads(int threads);
 /// The dims of --dims, or those that the layout itself fixes. Dims count before the layout's views.
 Dims dims_for(const Format& format, const std::optional<std::string>& text);
 /// The dims to bind a destination to, so that behind its views it has `dims`: those of `before_flag`, if it was given

@@ -256,7 +256,10 @@ int report(const Difference& difference, const ComparedFile& a, const ComparedFi
 
 int run(const Options& options, bool json) {
   require_isa();
-  check_threads(options.threads);
+  if (options.a == "-" && options.b == "-") {
+    usage_error("compare: A and B are both -, and standard input can be read only once; give a file for one of them",
+                "B", "-", "a file");
+  }
   const int64_t max_memory = max_memory_argument(options.max_memory);
   const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dtype,
                         const RawOptions& raw, const std::string& suffix) {
@@ -304,7 +307,7 @@ Verb add_compare(CommandLine& line) {
   add_raw_options(command, options->raw_b, "-b");
   command.add_option("--tensor-a", options->tensor_a, "Name of the tensor in A");
   command.add_option("--tensor-b", options->tensor_b, "Name of the tensor in B");
-  command.add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
+  command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,
                      "Compare in parts that take about this much memory, for example 64M; at least 1M");
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -185,7 +185,6 @@ void check_tensor_name(const Options& options, const TensorInput& input) {
 int run(const Options& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
   require_isa();
-  check_threads(options.threads);
   const int64_t max_memory = max_memory_argument(options.max_memory);
   check_output_path(options.output);
   const Format to_format = layout_argument(options.to);
@@ -274,7 +273,7 @@ Verb add_convert(CommandLine& line) {
   add_value_options(command, options->values);
   command.add_option("--tensor", options->tensor,
                      "Name of the tensor, in the input and in an .npz or .safetensors output");
-  command.add_option("--threads", options->threads, "Number of threads; 0, the default, is all");
+  command.add_option("--threads", options->threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_option("--max-memory", options->max_memory,
                      "Convert in parts that take about this much memory, for example 64M; at least 1M");
   add_tune_option(command, options->tune,

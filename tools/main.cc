@@ -25,18 +25,19 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
-/// Says what is wrong with the arguments, and where help is.
+/// Says what is wrong with the arguments; first of all, that the verb is none.
 int usage_result(const CommandLine& line, const Parsed& parsed, std::string_view first_argument, bool json) {
-  const std::vector<std::string> verbs = line.verbs();
-  std::string message = printable(parsed.error) + "; see relayout ";
-  message += parsed.verb ? verbs[*parsed.verb] + " --help" : "--help";
   if (!parsed.verb && !first_argument.empty() && !first_argument.starts_with('-')) {
+    const std::vector<std::string> verbs = line.verbs();
     const std::vector<std::string_view> names(verbs.begin(), verbs.end());
     const std::string_view near = nearest(first_argument, names);
     const std::string advice = near.empty() ? "see relayout --help" : "did you mean " + std::string(near) + "?";
-    message = "\"" + escaped(first_argument) + "\" is not a verb; " + advice;
+    print_error(
+        Error(ErrorCode::invalid_argument, "\"" + escaped(first_argument) + "\" is not a verb; " + advice, "arguments"),
+        json);
+  } else {
+    print_error(*parsed.error, json);
   }
-  print_error(Error(ErrorCode::invalid_argument, message, "arguments"), json);
   return kUsage;
 }
 
@@ -61,7 +62,7 @@ int run(int argc, char** argv) {
   bool json = wants_json(argc, argv), in_parts = false;
   try {
     const Parsed parsed = line.parse(argc, argv);
-    if (!parsed.error.empty()) return usage_result(line, parsed, argc > 1 ? argv[1] : "", json);
+    if (parsed.error) return usage_result(line, parsed, argc > 1 ? argv[1] : "", json);
     if (!parsed.answer.empty()) {
       write_stdout(parsed.answer);
       return kOk;

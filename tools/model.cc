@@ -88,7 +88,7 @@ Graph graph_of(const ModelFlags& flags) {
 
 void add_model_flags(Command& command, ModelFlags& flags) {
   command.add_option("MODEL", flags.path, "The model, an .onnx file or model:NAME").required();
-  command.add_option("--batch", flags.batch, "Batch size; that of the model's file unless given").between(1, 1 << 20);
+  command.add_option("--batch", flags.batch, kBatchRange, "Batch size; that of the model's file unless given");
   command
       .add_flag("--training{step}", flags.training,
                 "Plan for training: the forward and backward pass (--training), or the forward pass alone "

@@ -37,7 +37,7 @@ void add_cost_flags(Command& command, PlanFlags& flags) {
   command.add_option(
       "--cost", flags.cost,
       "Where costs come from: analytic (computed from this machine's speeds) or measured (every primitive is run)");
-  command.add_option("--threads", flags.threads, "Number of threads; 0, the default, is all");
+  command.add_option("--threads", flags.threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_flag("--remeasure", flags.remeasure,
                    "Measure the costs, or this machine's speeds, again and keep the new values");
 }
@@ -45,19 +45,11 @@ void add_cost_flags(Command& command, PlanFlags& flags) {
 void add_plan_flags(Command& command, PlanFlags& flags) {
   command.add_option("--policy", flags.policy, policy_names());
   add_cost_flags(command, flags);
-  command
-      .add_option("--runs", flags.runs,
-                  "Number of runs over which reorders of weights at load are paid off; with 0 they cost nothing")
-      .between(0, int64_t{1} << 40);
+  command.add_option("--runs", flags.runs, {0, int64_t{1} << 40},
+                     "Number of runs over which reorders of weights at load are paid off; with 0 they cost nothing");
 }
 
 void check_plan_flags(const PlanFlags& flags) {
-  check_threads(flags.threads);
-  constexpr int kMostThreads = 1024;
-  if (flags.threads > kMostThreads) {
-    usage_error(fmt::format("--threads {}: at most {} are allowed", flags.threads, kMostThreads), "--threads",
-                std::to_string(flags.threads), std::to_string(kMostThreads));
-  }
   if (flags.policy != "optimal") {
     try {
       graph::parse_policy(flags.policy);

@@ -352,10 +352,8 @@ void add_primitive_flags(Command& command, PrimitiveFlags& flags) {
           "An attribute, as strides=2,2, pads=3, groups=32, kernel=3 or algorithm=gelu_erf; may be given several "
           "times")
       .one_value_each();
-  command
-      .add_option("--projection", flags.projection,
-                  "Of rnn with the cell lstm: the channels that a projection makes of the cell's")
-      .between(1, int64_t{1} << 40);
+  command.add_option("--projection", flags.projection, {1, int64_t{1} << 40},
+                     "Of rnn with the cell lstm: the channels that a projection makes of the cell's");
   command.add_flag("--bias", flags.bias, "Of kinds with weights: with a bias");
   command.add_flag("--constant-weights", flags.constant_weights,
                    "The weights are constants, as those of a trained model: the backend may store them in a format of "

@@ -110,6 +110,10 @@ std::vector<Input> open_inputs(const Options& options, const Graph& graph) {
                               input_names(graph)),
                   "--input", escaped(text), input_names(graph));
     }
+    if (path == "-" && std::ranges::find(paths, path) != paths.end()) {
+      usage_error("--input -: standard input can be read only once, and another input is read from it, too", "--input",
+                  "-", "a file");
+    }
     paths[i] = path;
   }
   std::mt19937_64 rng;
@@ -349,10 +353,8 @@ Verb add_run(CommandLine& line) {
   add_plan_flags(command, options->plan);
   command.add_option("--plan", options->plan_file, "Run this plan, which relayout plan -o has written for the model")
       .excludes("--policy");
-  command
-      .add_option("--repeat", options->repeat,
-                  "Number of timed runs, whose median is shown; before several runs there is one that is not timed")
-      .between(1, 1000000);
+  command.add_option("--repeat", options->repeat, {1, 1000000},
+                     "Number of timed runs, whose median is shown; before several runs there is one that is not timed");
   command.add_flag("--profile", options->profile,
                    "Show the time of each primitive and reorder, measured in one more run");
   command.add_flag("--check", options->check, "Compare the outputs with a float64 reference");

@@ -83,10 +83,6 @@ Json json_list(const std::vector<NamedTag>& entries) {
 
 int run(const Options& options, bool json) {
   static constexpr int kNamedRanks = 6;
-  if (options.rank && (*options.rank < 0 || *options.rank > kMaxDims)) {
-    usage_error(fmt::format("--rank {}: the rank of a tensor is 0 to {}", *options.rank, kMaxDims), "--rank",
-                std::to_string(*options.rank), std::to_string(kMaxDims));
-  }
   const int first = options.rank.value_or(1), last = options.rank.value_or(kNamedRanks);
   std::string text;
   std::vector<NamedTag> all_plain, blocked, mace, rank_free;
@@ -139,7 +135,7 @@ Verb add_tags(CommandLine& line) {
   auto [command, json] = add_verb(line, "tags", "List the names of layouts, each with its tag in the letters a to l",
                                   "  relayout tags\n  relayout tags --rank 4\n  relayout tags --rank 5 --json");
   auto options = std::make_shared<Options>();
-  command.add_option("--rank", options->rank, "List only the names for tensors of this rank, 0 to 12");
+  command.add_option("--rank", options->rank, {0, kMaxDims}, "List only the names for tensors of this rank");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 
