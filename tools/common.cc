@@ -228,7 +228,7 @@ double number_argument(const std::string& text, std::string_view flag) {
 
 Dims dims_for(const Format& format, const std::optional<std::string>& text) {
   if (text) return dims_argument(*text);
-  if (format.fixed_dims()) return *format.fixed_dims();
+  if (const auto dims = from_command_line([&] { return format.default_dims(); })) return *dims;
   usage_error(fmt::format("--dims is required, as {} does not say the extents", escaped(format.text())), "--dims");
 }
 

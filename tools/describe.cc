@@ -100,7 +100,7 @@ Description describe(const Options& options) {
   if (!format.views().empty()) out.buffer_span = format.buffer_span(dims);
   if (format.is_image()) out.image = from_command_line([&] { return format.image(dims); });
   out.collision = from_command_line([&] { return bound.collision(); });
-  if (format.fixed_dims() && format.views().empty()) out.directml = directml_size(format, out.desc);
+  if (format.text().starts_with("dml:") && format.views().empty()) out.directml = directml_size(format, out.desc);
   out.gaps = from_command_line([&] { return gap_count(bound); });
   return out;
 }
@@ -143,6 +143,7 @@ Json to_json(const Description& about) {
     out["image"] = {{"width", about.image->width}, {"height", about.image->height}, {"pitch", about.image->pitch}};
   }
   out["formula"] = offset_formula(layout, about.letters);
+  out["digits"] = digits_expression(layout);
   return out;
 }
 
@@ -285,6 +286,7 @@ std::string to_text(const Description& about) {
                     "\n\n" + dim_table(about);
   out += labelled("offset", unbroken(offset_formula(layout, about.letters), "+ "));
   if (layout.ndims() > 0) out += labelled("digits", unbroken(digits_text(layout, about.letters), " = "));
+  out += labelled("paste", digits_expression(layout));
   if (about.image) {
     out += labelled("image", fmt::format("{} x {} RGBA texels, row pitch {}", about.image->width, about.image->height,
                                          about.image->pitch));

@@ -101,7 +101,7 @@ Dims element_shape(const InputOptions& options, const StoredTensor& stored, DTyp
 Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
   if (stored.dims) return recorded_dims(options, stored);
   if (options.dims) return dims_argument(*options.dims);
-  if (format.fixed_dims()) return *format.fixed_dims();
+  if (const auto dims = from_command_line([&] { return format.default_dims(); })) return *dims;
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }
@@ -189,7 +189,7 @@ void require_for_raw(const InputOptions& options) {
     if (!given) missing += (missing.empty() ? "" : ", ") + flag;
   };
   need(options.layout.has_value(), options.layout_flag);
-  const bool fixed = options.layout && layout_argument(*options.layout).fixed_dims();
+  const bool fixed = options.layout && layout_argument(*options.layout).default_dims();
   need(options.dims.has_value() || fixed, "--dims");
   need(options.dtype.has_value(), options.dtype_flag);
   if (!missing.empty()) {

@@ -1,4 +1,9 @@
-// Splitting and merging dims, and the reshape that frameworks call view.
+// Splitting and merging dims, and the reshape that frameworks call view: where it exists, and the copy where it does not.
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "relayout/core/decide.h"
 #include "relayout/core/view.h"
 #include "relayout/core/view_parts.h"
 
@@ -149,21 +154,16 @@ void split_group(const Layout& simple, const Dims& want, const DimGroup& group, 
   }
 }
 
-}  // namespace
-
-Layout view(const Layout& layout, const Dims& dims) {
-  const Dims want = inferred("view", dims, layout.elements());
-  if (layout.empty()) return Layout::strided(want, Dims(want.size(), 0), layout.offset0());
-  const Layout simple = layout.canonical();
-  LayoutParts out(layout);
-  out.dims = {};
-  out.digits.clear();
-  const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
-  const auto new_is = [&](int k, bool unit) { return k < want.size() && (want[k] == 1) == unit; };
+/// The groups of old and new dims in their order. Dims of extent 1 are in none, but stand between them: `unit` is called
+/// for each new one with the old one that it replaces, or -1.
+template <typename OnUnit, typename OnGroup>
+void for_each_group(const Layout& layout, const Dims& want, OnUnit&& unit, OnGroup&& on_group) {
+  const auto old_is = [&](int d, bool one) { return d < layout.ndims() && (layout.dim(d) == 1) == one; };
+  const auto new_is = [&](int k, bool one) { return k < want.size() && (want[k] == 1) == one; };
   for (int from = 0, to = 0; from < layout.ndims() || to < want.size();) {
     if (new_is(to, true)) {  // a new dim of 1 replaces an old dim of 1 if that is next; else it is added
       const bool stays = old_is(from, true);
-      out.insert(out.dims.size(), 1, stays ? layout.digits_of(from) : Digits{{1, 1}});
+      unit(stays ? from : -1);
       from += stays, ++to;
       continue;
     }
@@ -180,20 +180,86 @@ Layout view(const Layout& layout, const Dims& dims) {
         old_size *= layout.dim(group.old_end++);
       }
     } while (old_size != new_size);
-    if (group.old_end == from + 1 && group.new_end == to + 1) {  // the same dim: blocks and padding may stay
-      out.insert(out.dims.size(), want[to], layout.digits_of(from));
-    } else {
-      const std::string blocking = blocking_axes(simple, want, group);
-      if (!blocking.empty()) {
-        needs_copy("view: dims " + join(layout.dims()) + " do not become " + join(want) + " without a copy: axes " +
-                       blocking + " stand in the way",
-                   blocking);
-      }
-      split_group(simple, want, group, out);
-    }
+    on_group(group);
     from = group.old_end, to = group.new_end;
   }
+}
+
+/// What stands in the way of a group; of a dim that stays as it is nothing does, whatever its digits are.
+std::string blocking_of(const Layout& simple, const Dims& want, const DimGroup& group) {
+  if (group.old_end == group.old_begin + 1 && group.new_end == group.new_begin + 1) return "";
+  return blocking_axes(simple, want, group);
+}
+
+}  // namespace
+
+Layout view(const Layout& layout, const Dims& dims) {
+  const Dims want = inferred("view", dims, layout.elements());
+  if (layout.empty()) return Layout::strided(want, Dims(want.size(), 0), layout.offset0());
+  const Layout simple = layout.canonical();
+  LayoutParts out(layout);
+  out.dims = {};
+  out.digits.clear();
+  const auto unit = [&](int from) {
+    out.insert(out.dims.size(), 1, from >= 0 ? layout.digits_of(from) : Digits{{1, 1}});
+  };
+  for_each_group(layout, want, unit, [&](const DimGroup& group) {
+    if (group.old_end == group.old_begin + 1 && group.new_end == group.new_begin + 1) {  // blocks, padding may stay
+      out.insert(out.dims.size(), want[group.new_begin], layout.digits_of(group.old_begin));
+      return;
+    }
+    const std::string blocking = blocking_of(simple, want, group);
+    if (!blocking.empty()) {
+      needs_copy("view: dims " + join(layout.dims()) + " do not become " + join(want) + " without a copy: axes " +
+                     blocking + " stand in the way",
+                 blocking);
+    }
+    split_group(simple, want, group, out);
+  });
   return out.layout();
+}
+
+Viewable viewable(const Layout& layout, const Dims& dims) {
+  Viewable out;
+  try {
+    out.view = view(layout, dims);
+    return out;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::needs_copy) throw;
+    out.axes = error.value();
+  }
+  const Dims want = inferred("view", dims, layout.elements());
+  const Layout simple = layout.canonical();
+  // Within a group the copy is row-major. The groups keep the order that their smallest strides have in memory.
+  struct Placed {
+    DimGroup group;
+    int64_t stride;
+  };
+  std::vector<Placed> groups;
+  std::string axes;
+  for_each_group(layout, want, [](int) {}, [&](const DimGroup& group) {
+    if (const std::string more = blocking_of(simple, want, group); !more.empty())
+      axes += (axes.empty() ? "" : ", ") + more;
+    int64_t stride = std::numeric_limits<int64_t>::max();
+    for (int d = group.old_begin; d < group.old_end; ++d) {
+      for (const Digit& digit : simple.digits(d)) {
+        if (digit.extent > 1) stride = std::min(stride, std::abs(digit.stride));
+      }
+    }
+    groups.push_back({group, stride});
+  });
+  std::ranges::stable_sort(groups, std::ranges::less{}, &Placed::stride);
+  Dims strides(layout.ndims(), 1);
+  int64_t next = 1;
+  for (const Placed& placed : groups) {
+    for (int d = placed.group.old_end - 1; d >= placed.group.old_begin; --d) {
+      strides[d] = next;
+      next *= layout.dim(d);
+    }
+  }
+  if (!axes.empty()) out.axes = axes;
+  out.copy = Layout::strided(layout.dims(), strides);
+  return out;
 }
 
 }  // namespace relayout
