@@ -33,7 +33,7 @@ def replay(block, folder, environment):
     for line in block.splitlines():
         if not line.startswith("$ "):
             continue
-        result = subprocess.run(line[2:], shell=True, cwd=folder, env=environment, text=True, timeout=60,
+        result = subprocess.run(line[2:], shell=True, cwd=folder, env=environment, text=True, timeout=1800,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         out += [line] + [printed.rstrip() for printed in result.stdout.splitlines()]
     return "\n".join(out) + "\n"
