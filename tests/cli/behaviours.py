@@ -11,8 +11,8 @@ import outputs
 import plan
 import plan_costs
 
-PARTS = {module.__name__: module.ALL for module in (any_primitive, any_verb, bench, check, convert, layouts, outputs, plan,
-                                                    plan_costs)}
+MODULES = (any_primitive, any_verb, bench, check, convert, layouts, outputs, plan, plan_costs)
+PARTS = {module.__name__: module.ALL for module in MODULES}
 
 
 def of(part):
