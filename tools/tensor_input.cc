@@ -74,16 +74,41 @@ Format resolve_format(const InputOptions& options, const StoredTensor& stored) {
   return stored.layout ? *stored.layout : Format::parse("contiguous");
 }
 
+std::optional<Dims> given_dims(const InputOptions& options) {
+  if (!options.dims) return std::nullopt;
+  return dims_argument(*options.dims, options.dims_flag);
+}
+
 /// The dims that the file records. They hold even where the command line names another layout; --dims must agree.
 Dims recorded_dims(const InputOptions& options, const StoredTensor& stored) {
-  if (options.dims && dims_argument(*options.dims) != *stored.dims) {
-    const std::string given = dims_text(dims_argument(*options.dims)), recorded = dims_text(*stored.dims);
-    throw Failure(kBadData, Error(ErrorCode::invalid_argument,
-                                  fmt::format("--dims {}: {} says that its tensor is {} ({})", given,
-                                              shown_path(options), recorded, escaped(stored.layout->text())),
-                                  "--dims", given, recorded));
+  const std::optional<Dims> dims = given_dims(options);
+  if (dims && *dims != *stored.dims) {
+    const std::string given = dims_text(*dims), recorded = dims_text(*stored.dims);
+    throw Failure(kBadData,
+                  Error(ErrorCode::invalid_argument,
+                        fmt::format("{} {}: {} says that its tensor is {} ({})", options.dims_flag, given,
+                                    shown_path(options), recorded, escaped(stored.layout->text())),
+                        options.dims_flag, given, recorded));
   }
   return *stored.dims;
+}
+
+/// The dims that the file fixes by itself: those that it or its layout records, or those of its shape if no other dims
+/// have that shape, as those have of which blocks are padded.
+std::optional<Dims> own_dims(const StoredTensor& stored, const Format& format, DType dtype, bool raw) {
+  if (stored.dims) return stored.dims;
+  if (format.fixed_dims()) return format.fixed_dims();
+  if (raw || as_nibbles(dtype, stored)) return std::nullopt;
+  try {
+    const Dims dims = format.dims_from_physical(stored.shape);
+    const Layout buffer = format.before_views(dims);
+    for (int d = 0; d < buffer.ndims(); ++d) {
+      if (buffer.block(d) > 1) return std::nullopt;
+    }
+    return dims;
+  } catch (const Error&) {
+    return std::nullopt;  // a layout whose array does not show the dims, or not this one's array
+  }
 }
 
 /// The shape of the array in elements. Where each byte holds two elements (of 4 bits), the array must be flat.
@@ -91,31 +116,33 @@ Dims element_shape(const InputOptions& options, const StoredTensor& stored, DTyp
   if (!as_nibbles(dtype, stored)) return stored.shape;
   const auto elements = stored.shape.size() == 1 ? checked_mul(stored.shape[0], 2) : std::nullopt;
   if (!elements) {
-    usage_error(fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of 4 bits; give --dims",
-                            options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options)),
-                "--dims");
+    usage_error(fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of 4 bits; give {}",
+                            options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options),
+                            options.dims_flag),
+                options.dims_flag);
   }
   return Dims{*elements};
 }
 
 Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
   if (stored.dims) return recorded_dims(options, stored);
-  if (options.dims) return dims_argument(*options.dims);
+  if (const auto given = given_dims(options)) return *given;
   if (format.fixed_dims()) return *format.fixed_dims();
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }
   if (format.kind() == Format::Kind::strides) {
-    usage_error(fmt::format("{} {}: a shape does not show the logical dims of strides; give --dims",
-                            options.layout_flag, escaped(format.text())),
-                "--dims");
+    usage_error(fmt::format("{} {}: a shape does not show the logical dims of strides; give {}",
+                            options.layout_flag, escaped(format.text()), options.dims_flag),
+                options.dims_flag);
   }
   const Dims shape = element_shape(options, stored, dtype);
   try {
     return format.dims_from_physical(shape);
   } catch (const Error& error) {
     // The shape of an image or of a layout with an offset does not show the logical dims, so --dims is needed.
-    const std::string hint = format.is_image() || format.text().find('@') != std::string::npos ? "; give --dims" : "";
+    const bool shapeless = format.is_image() || format.text().find('@') != std::string::npos;
+    const std::string hint = shapeless ? "; give " + options.dims_flag : "";
     const int code = hint.empty() ? kBadData : kUsage;
     throw Failure(exit_code(error, code),
                   Error(error.code(), fmt::format("{}: {}{}", shown_path(options), error.message(), hint),
@@ -190,7 +217,7 @@ void require_for_raw(const InputOptions& options) {
   };
   need(options.layout.has_value(), options.layout_flag);
   const bool fixed = options.layout && layout_argument(*options.layout).fixed_dims();
-  need(options.dims.has_value() || fixed, "--dims");
+  need(options.dims.has_value() || fixed, options.dims_flag);
   need(options.dtype.has_value(), options.dtype_flag);
   if (!missing.empty()) {
     const std::string_view why = format_of_path(file_path(options))
@@ -317,17 +344,20 @@ TensorInput open_tensor(const InputOptions& options) {
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
   const Format given = resolve_format(options, stored);
-  const Dims dims = resolve_dims(options, stored, given, dtype);
+  const std::optional<Dims> own = options.dims_shared ? own_dims(stored, given, dtype, raw) : std::nullopt;
+  const Dims dims = own ? *own : resolve_dims(options, stored, given, dtype);
+  const bool dims_given = options.dims && given_dims(options) == dims;
   const bool apart = options.gates_apart && gates_are_no_layout(given, dims, false);
   const Format format = apart ? given.without_gates() : given;
   // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
   const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
-  TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
+  TensorDesc desc = dims_given ? from_command_line(bound) : from_data(bound);
 
   const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
   TensorInput input{.file = file,
                     .format = format,
                     .buffer_dims = dims,
+                    .dims_given = dims_given,
                     .desc = std::move(desc),
                     .bytes = bytes,
                     .swap_item_bytes = 0,

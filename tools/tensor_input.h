@@ -32,20 +32,23 @@ struct InputOptions {
   bool tensor_may_name_output = false;
   std::optional<std::string> layout;  // an expression
   std::optional<std::string> dims;
+  /// Whether `dims` were said of several files: where this one fixes others by itself, those hold.
+  bool dims_shared = false;
   std::optional<std::string> dtype;
   /// How many bytes may be held in memory: of a pipe, decoded, or copied. 0 is no limit.
   int64_t max_memory = 0;
   RawOptions raw{};
   /// Whether an order of gates that is no layout may be left to the caller, who copies one gate after the other.
   bool gates_apart = false;
-  std::string layout_flag = "--from", dtype_flag = "--dtype";
+  std::string layout_flag = "--from", dims_flag = "--dims", dtype_flag = "--dtype";
   std::string flag_suffix{};  // of --file-offset and --slack
 };
 
 struct TensorInput {
   TensorFile file;
   Format format;
-  Dims buffer_dims;  // those that `format` is bound to: before its views
+  Dims buffer_dims;         // those that `format` is bound to: before its views
+  bool dims_given = false;  // by InputOptions::dims
   TensorDesc desc;
   std::span<const std::byte> bytes;        // as stored: still swapped where swap_item_bytes says so
   int swap_item_bytes = 0;                 // 0 where the bytes are in this machine's order
