@@ -46,7 +46,12 @@ class AttributeTexts {
         usage_error(fmt::format("--attr {}: it must be KEY=VALUE", escaped(text)), "--attr", escaped(text),
                     "KEY=VALUE");
       }
-      given_.push_back({text.substr(0, equals), text.substr(equals + 1), false});
+      const std::string key = text.substr(0, equals);
+      if (std::ranges::find(given_, key, &Given::key) != given_.end()) {
+        usage_error(fmt::format("--attr {}: {} is given twice", escaped(text), escaped(key)), "--attr", escaped(text),
+                    "each key once");
+      }
+      given_.push_back({key, text.substr(equals + 1), false});
     }
   }
 
@@ -100,16 +105,13 @@ class AttributeTexts {
     bool taken;
   };
 
-  /// The last value that is given for a key.
+  /// The value that is given for a key.
   std::optional<std::string> take(const std::string& key) {
     known_ += (known_.empty() ? "" : ", ") + key;
-    std::optional<std::string> out;
-    for (Given& one : given_) {
-      if (one.key != key) continue;
-      one.taken = true;
-      out = one.value;
-    }
-    return out;
+    const auto found = std::ranges::find(given_, key, &Given::key);
+    if (found == given_.end()) return std::nullopt;
+    found->taken = true;
+    return found->value;
   }
 
   std::vector<Given> given_{};

@@ -72,11 +72,13 @@ struct Format::Parser {
     const std::size_t value = at + std::min(word.find_first_of("=:"), word.size()) + 1;
     if (word.starts_with("pitch=")) {
       if (!out.is_image()) fail(at - 1, "only an image layout (a tag with '|') has a pitch");
+      if (out.pitch_) fail(at, "the pitch can stand only once");
       out.pitch_ = number(value, end, "pitch");
       if (*out.pitch_ < 1) fail(value, "a pitch is 1 texel or more");
     } else if (word.starts_with("align=")) {
       if (out.kind_ != Kind::tag && out.kind_ != Kind::memory_format)
         fail(at - 1, "only rows of a tag or a memory format can be aligned");
+      if (out.align_) fail(at, "the alignment can stand only once");
       out.align_ = number(value, end, "align");
       if (*out.align_ < 1) fail(value, "rows are aligned to 1 element or more");
     } else if (word.starts_with("gates:")) {

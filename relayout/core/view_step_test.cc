@@ -125,6 +125,10 @@ TEST(ViewStep, RefusalsNameTheViewAndTheAxes) {
   }
   EXPECT_EQ(code_of([] { apply(Layout(), {"spin", "", {}}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { bound("ab.flip(4294967296)", {2, 3}); }), ErrorCode::invalid_argument);
+  // NumPy and PyTorch refuse a dim that is flipped twice, too.
+  EXPECT_EQ(code_of([] { bound("ab.flip(0,0)", {2, 3}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { bound("ab.flip(0,-2)", {2, 3}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(bound("ab.flip(0).flip(0)", {2, 3}), bound("ab", {2, 3}));
 }
 
 TEST(Reindex, EveryOrderThatDigitsSay) {
