@@ -123,30 +123,112 @@ std::string blocking_axes(const Layout& simple, const Dims& want, const DimGroup
   return out;
 }
 
-/// Adds the new dims of a group. Nothing must stand in their way. Each gets one stride.
-void split_group(const Layout& simple, const Dims& want, const DimGroup& group, LayoutParts& out) {
-  Digits digits;  // of the whole group, innermost first
+/// The digits of a group's old dims, innermost first, where those that continue each other in memory are one. Nothing
+/// where a dim is padded.
+std::optional<Digits> group_digits(const Layout& simple, const DimGroup& group) {
+  Digits out;
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
-    const Digit digit = simple.digits(d)[0];
     if (simple.dim(d) == 1) continue;
-    if (!digits.empty() && digit.stride == checked_mul(digits.back().stride, digits.back().extent)) {
-      digits.back().extent *= digit.extent;
-    } else {
-      digits.push_back(digit);
+    if (simple.capacity(d) != simple.dim(d)) return std::nullopt;
+    for (const Digit& digit : simple.digits(d)) {
+      if (!out.empty() && digit.stride == checked_mul(out.back().stride, out.back().extent)) {
+        out.back().extent *= digit.extent;
+      } else {
+        out.push_back(digit);
+      }
     }
   }
+  return out;
+}
+
+/// Adds the new dims of a group, each of which gets one stride. False where one of them would need several.
+bool split_group(const Layout& simple, const Dims& want, const DimGroup& group, LayoutParts& out) {
+  std::optional<Digits> digits = group_digits(simple, group);
+  if (!digits) return false;
   const int at = out.dims.size();
   for (int k = group.new_end - 1; k >= group.new_begin; --k) {
     Digits below, above;
     if (want[k] == 1) {
-      out.insert(at, 1, {{1, digits.empty() ? 1 : digits[0].stride}});
-    } else if (cut(digits, want[k], &below, &above) && below.size() == 1) {
+      out.insert(at, 1, {{1, digits->empty() ? 1 : (*digits)[0].stride}});
+    } else if (cut(*digits, want[k], &below, &above) && below.size() == 1) {
       out.insert(at, want[k], below);
       digits = above;
     } else {
-      needs_copy("view: new dim " + std::to_string(k) + " cuts a stride; copy first", std::to_string(k));
+      return false;
     }
   }
+  return true;
+}
+
+/// The groups of a view, first to last. Dims of extent 1 outside of them are groups with one dim or none on either
+/// side.
+std::vector<DimGroup> groups_of(const Layout& layout, const Dims& want) {
+  std::vector<DimGroup> out;
+  const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
+  const auto new_is = [&](int k, bool unit) { return k < want.size() && (want[k] == 1) == unit; };
+  for (int from = 0, to = 0; from < layout.ndims() || to < want.size();) {
+    DimGroup group{from, from, to, to};
+    if (new_is(to, true)) {  // a new dim of 1 replaces an old dim of 1 if that is next; else it is added
+      group.old_end += old_is(from, true);
+      group.new_end += 1;
+    } else if (old_is(from, true)) {
+      group.old_end += 1;
+    } else {
+      int64_t old_size = 1, new_size = 1;
+      do {
+        if (new_size <= old_size) {
+          new_size *= want[group.new_end++];
+        } else {
+          old_size *= layout.dim(group.old_end++);
+        }
+      } while (old_size != new_size);
+    }
+    out.push_back(group);
+    from = group.old_end, to = group.new_end;
+  }
+  return out;
+}
+
+/// The merges and splits that give the new dims several digits each, as views of an expression are written:
+/// "merge(0,1)" or "merge(0,1).split(0,4,8)"; empty where these need a copy, too.
+std::string merges_and_splits(const Layout& layout, const Dims& want, const std::vector<DimGroup>& groups) {
+  std::string out;
+  const auto add = [&](const std::string& step) { out += (out.empty() ? "" : ".") + step; };
+  Layout view = layout;
+  try {
+    // From the last group to the first, so that the dims of those before keep their numbers.
+    for (std::size_t g = groups.size(); g-- > 0;) {
+      const DimGroup& group = groups[g];
+      const int old_dims = group.old_end - group.old_begin, new_dims = group.new_end - group.new_begin;
+      const std::string first = std::to_string(group.old_begin);
+      if (old_dims > 1) {
+        view = merge(view, group.old_begin, group.old_end - 1);
+        add("merge(" + first + "," + std::to_string(group.old_end - 1) + ")");
+      }
+      if (new_dims > 1) {
+        Dims parts;
+        for (int k = group.new_begin; k < group.new_end; ++k) parts.push_back(want[k]);
+        view = split(view, group.old_begin, parts);
+        add("split(" + first + "," + join(parts) + ")");
+      }
+      if (old_dims == 0) view = unsqueeze(view, group.old_begin), add("unsqueeze(" + first + ")");
+      if (new_dims == 0) view = squeeze(view, group.old_begin), add("squeeze(" + first + ")");
+    }
+  } catch (const Error&) {
+    return "";
+  }
+  return out;
+}
+
+/// Says why a view needs a copy.
+[[noreturn]] void refuse_view(const Layout& layout, const Layout& simple, const Dims& want,
+                              const std::vector<DimGroup>& groups, const DimGroup& group) {
+  const std::string blocking = blocking_axes(simple, want, group);
+  const std::string steps = merges_and_splits(layout, want, groups);
+  needs_copy("view: dims " + join(layout.dims()) + " do not become " + join(want) + " without a copy: " +
+                 (blocking.empty() ? "the new ones cut a stride" : "axes " + blocking + " stand in the way") +
+                 (steps.empty() ? "" : "; " + steps + " gives these dims, with several strides a dim"),
+             blocking);
 }
 
 }  // namespace
@@ -158,40 +240,17 @@ Layout view(const Layout& layout, const Dims& dims) {
   LayoutParts out(layout);
   out.dims = {};
   out.digits.clear();
-  const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
-  const auto new_is = [&](int k, bool unit) { return k < want.size() && (want[k] == 1) == unit; };
-  for (int from = 0, to = 0; from < layout.ndims() || to < want.size();) {
-    if (new_is(to, true)) {  // a new dim of 1 replaces an old dim of 1 if that is next; else it is added
-      const bool stays = old_is(from, true);
-      out.insert(out.dims.size(), 1, stays ? layout.digits_of(from) : Digits{{1, 1}});
-      from += stays, ++to;
-      continue;
+  const std::vector<DimGroup> groups = groups_of(layout, want);
+  for (const DimGroup& group : groups) {
+    const int old_dims = group.old_end - group.old_begin, new_dims = group.new_end - group.new_begin;
+    if (new_dims == 0) continue;
+    if (old_dims == 0) {
+      out.insert(out.dims.size(), 1, Digits{{1, 1}});
+    } else if (old_dims == 1 && new_dims == 1) {  // the same dim: blocks and padding may stay
+      out.insert(out.dims.size(), want[group.new_begin], layout.digits_of(group.old_begin));
+    } else if (!split_group(simple, want, group, out)) {
+      refuse_view(layout, simple, want, groups, group);
     }
-    if (old_is(from, true)) {
-      ++from;
-      continue;
-    }
-    DimGroup group{from, from, to, to};
-    int64_t old_size = 1, new_size = 1;
-    do {
-      if (new_size <= old_size) {
-        new_size *= want[group.new_end++];
-      } else {
-        old_size *= layout.dim(group.old_end++);
-      }
-    } while (old_size != new_size);
-    if (group.old_end == from + 1 && group.new_end == to + 1) {  // the same dim: blocks and padding may stay
-      out.insert(out.dims.size(), want[to], layout.digits_of(from));
-    } else {
-      const std::string blocking = blocking_axes(simple, want, group);
-      if (!blocking.empty()) {
-        needs_copy("view: dims " + join(layout.dims()) + " do not become " + join(want) + " without a copy: axes " +
-                       blocking + " stand in the way",
-                   blocking);
-      }
-      split_group(simple, want, group, out);
-    }
-    from = group.old_end, to = group.new_end;
   }
   return out.layout();
 }
