@@ -36,9 +36,9 @@ LayoutPair pair_of(const Options& options) {
   const DType dtype = dtype_argument(options.dtype.value_or("f32"));
   const DType to_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : dtype;
   return from_command_line([&] {
-    const Layout bound = src.bind(dims);
-    const Dims dst_dims = destination_dims(dst, bound.dims(), options.dst_dims, "--dst-dims");
-    return LayoutPair{src, dst, TensorDesc(bound, dtype), TensorDesc(dst.bind(dst_dims), to_dtype),
+    const TensorDesc from = bind_tensor(src, dims, dtype);
+    const Dims dst_dims = destination_dims(dst, from.layout.dims(), options.dst_dims, "--dst-dims");
+    return LayoutPair{src, dst, from, bind_tensor(dst, dst_dims, to_dtype),
                       attributes_for(options.values, dtype, to_dtype)};
   });
 }

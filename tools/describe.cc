@@ -86,9 +86,9 @@ Description describe(const Options& options) {
                 "--names", escaped(*options.names), std::to_string(dims.size()));
   }
   const DType dtype = dtype_argument(options.dtype);
-  const Layout bound = bind_argument(format, dims);
   Description out{
-      format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+      format, from_command_line([&] { return bind_tensor(format, dims, dtype); }), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  const Layout& bound = out.layout();
   out.letters = format.dim_names(bound.ndims());
   if (format.kind() == Format::Kind::tag) out.inner_blocks = inner_blocks_of(bound);
   for (MemoryFormat memory_format :

@@ -350,7 +350,7 @@ TensorInput open_tensor(const InputOptions& options) {
   const bool apart = options.gates_apart && gates_are_no_layout(given, dims, false);
   const Format format = apart ? given.without_gates() : given;
   // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
-  const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
+  const auto bound = [&] { return bind_tensor(format, dims, dtype); };
   TensorDesc desc = dims_given ? from_command_line(bound) : from_data(bound);
 
   const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
