@@ -239,7 +239,8 @@ class ReportWriter {
     const double mine = measured ? *chosen.measured_us : chosen.predicted_us;
     const double greedy = measured ? *any->measured_us : any->predicted_us;
     const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
-    if (!std::isfinite(mine) || !std::isfinite(greedy)) return "";
+    // A plan of views and unknown operators alone takes no time, of which there is no share.
+    if (!std::isfinite(mine) || !std::isfinite(greedy) || greedy <= 0) return "";
     return labelled(
         mine <= greedy ? "saves" : "loses",
         fmt::format("{:.1f}% of the {} time of the policy any (greedy propagation); it has {} of {} instead of {} "

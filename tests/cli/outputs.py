@@ -1,4 +1,4 @@
-"""Outputs of models: they keep the names that the model gives them, in files and in plans."""
+"""Models of .onnx files: their outputs keep the names that the model gives them, in files and in plans."""
 import json
 import zipfile
 
@@ -53,4 +53,17 @@ def output_names(command):
     return None
 
 
-ALL = [output_names]
+def unknown_operators_alone(command):
+    """A plan that takes no time says nothing of what it saves."""
+    with open(command.path("net.onnx"), "wb") as file:
+        file.write(model([node("Unknown", "x", "u"), node("Unknown", "u", "y")], ["y"]))
+    result = command.run("plan", "net.onnx", "--threads", "1", more_env={"RELAYOUT_COST_FILE": command.path("costs")})
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    assert "predicted time 0 us" in result.stdout, result.stdout
+    assert "nan" not in result.stdout and "saves" not in result.stdout, result.stdout
+    return None
+
+
+ALL = [output_names, unknown_operators_alone]
