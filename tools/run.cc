@@ -62,9 +62,12 @@ std::string input_names(const Graph& graph) {
 
 Input open_input(const Options& options, const Graph& graph, TensorId t, const std::string& path) {
   Input out;
-  out.file = open_tensor({.path = path, .layout = options.input_layout, .layout_flag = "--input-layout"});
-  out.desc = out.file->desc;
   const graph::Tensor& tensor = graph.tensor(t);
+  out.file = open_tensor({.path = path,
+                          .layout = options.input_layout,
+                          .expected = InputOptions::Expected{tensor.dims, tensor.dtype},
+                          .layout_flag = "--input-layout"});
+  out.desc = out.file->desc;
   if (out.desc.layout.dims() != tensor.dims) {
     throw Failure(kBadData,
                   Error(ErrorCode::invalid_argument,
@@ -336,7 +339,8 @@ Verb add_run(CommandLine& line) {
       "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
       "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
       "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
-      "Inputs may have any layout and element type; they are converted. Several outputs go to one .npz file.\n"
+      "Inputs may have any layout and element type; they are converted. Raw bytes have those of the model's input,\n"
+      "row-major unless --input-layout says otherwise. Several outputs go to one .npz file.\n"
       "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
       "1 where they differ.");
   auto options = std::make_shared<Options>();
