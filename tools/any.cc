@@ -189,6 +189,7 @@ Verb add_any(CommandLine& line) {
       "  relayout any convolution --src 8,64,56,56 --weights 64,64,3,3 --attr pads=1 --training\n"
       "  relayout any pooling --src 1,64,112,112 --src-layout nChw16c --attr kernel=3 --attr strides=2\n"
       "  relayout any convolution --src 1,64,56,56 --weights 64,64,3,3 --attr pads=1 --dtype s8 --constant-weights\n"
+      "  relayout any convolution --src 1,64,56,56 --weights 64,64,3,3 --dtype u8 --weights-dtype s8 --dst-dtype u8\n"
       "  relayout any rnn --src 10,4,32 --weights 1,1,32,4,64 --attr cell=lstm --cost measured --json\n"
       "The table is the oneAPI specification's: compute-bound primitives are asked for `any` everywhere, memory-bound\n"
       "ones take their source as it is and choose the destination; backward, gradients are `any`, and data is actual,\n"

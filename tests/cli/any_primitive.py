@@ -107,4 +107,16 @@ def constant_weights(command):
     assert not any(layout.startswith("opaque") for layout in others), "an opaque format beside the weights"
 
 
-ALL = [one_convolution, training, every_kind, constant_weights]
+def mixed_types(command):
+    """Weights and destinations may have types of their own, as 8-bit convolutions have."""
+    inputs = ("convolution", "--src", "1,64,14,14", "--weights", "64,64,3,3", "--bias", "--dtype", "u8",
+              "--weights-dtype", "s8")
+    for args, dst in (((), "f32"), (("--dst-dtype", "s8"), "s8"), (("--dst-dtype", "u8"), "u8")):
+        primitives, skipped = checked(command, *inputs, *args)
+        if skipped:
+            return skipped
+        expect([one["dtype"] for one in primitives[0]["operands"]], ["u8", "s8", "f32", dst], "types of operands")
+    return None
+
+
+ALL = [one_convolution, training, every_kind, constant_weights, mixed_types]
