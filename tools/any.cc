@@ -85,15 +85,30 @@ std::vector<Listed> listed(const Graph& g, Planner& planner) {
   return out;
 }
 
-std::string verdict_text(const Listed& one) {
+/// An implementation by its name and the layouts in which it differs from the other.
+std::string named(const graph::Node& node, const Listed& one, const PrimitiveChoice& choice,
+                  const PrimitiveChoice& other) {
+  std::string layouts;
+  for (const Operand& operand : one.operands) {
+    const std::string layout = shown(node, operand, choice.implementation);
+    if (layout == shown(node, operand, other.implementation)) continue;
+    layouts += fmt::format("{}{} {}", layouts.empty() ? " (" : ", ", operand.name, layout);
+  }
+  return choice.implementation.name + (layouts.empty() ? "" : layouts + ")");
+}
+
+std::string verdict_text(const graph::Node& node, const Listed& one) {
+  static constexpr double kSame = 0.99;  // less of a gain is none that is worth a word
   const PrimitiveChoice* any = one.by_any();
   if (!any) return "  `any` finds nothing here.\n";
   const PrimitiveChoice& fastest = one.choices.front();
-  if (&fastest == any || fastest.us >= any->us) {
-    return fmt::format("  `any` takes {}, and no other is faster.\n", any->implementation.name);
+  if (&fastest == any || fastest.us > kSame * any->us) {
+    const bool none = &fastest == any || fastest.us >= any->us;
+    return fmt::format("  `any` takes {}, and no other is faster{}.\n", any->implementation.name,
+                       none ? "" : " by more than 1 %");
   }
-  return fmt::format("  `any` takes {}; {} would take {:.0f} % of its time.\n", any->implementation.name,
-                     fastest.implementation.name, 100 * fastest.us / any->us);
+  return fmt::format("  `any` takes {}; {} would take {:.0f} % of its time.\n", named(node, one, *any, fastest),
+                     named(node, one, fastest, *any), 100 * fastest.us / any->us);
 }
 
 std::string text_of(const Graph& g, const Listed& one) {
@@ -122,7 +137,7 @@ std::string text_of(const Graph& g, const Listed& one) {
     row.push_back(time_text(choice.us));
     row.emplace_back(choice.by_any ? "any" : "");
   }
-  return out + table(rows) + "\n" + verdict_text(one);
+  return out + table(rows) + "\n" + verdict_text(node, one);
 }
 
 Json json_of(const Graph& g, const Listed& one) {

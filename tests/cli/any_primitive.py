@@ -119,4 +119,20 @@ def mixed_types(command):
     return None
 
 
-ALL = [one_convolution, training, every_kind, constant_weights, mixed_types]
+def differing_layouts(command):
+    """The verdict says in which layouts a faster implementation differs from what `any` takes."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    result = command.run("any", "pooling", "--src", "1,32,56,56", "--src-layout", "strides:102400,1,1792,32", "--attr",
+                         "kernel=2", "--threads", "1", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    verdict = result.stdout[result.stdout.index("`any` takes", result.stdout.index("implementation")):]
+    # Dim n has one index: its stride is shown as it was given, and not as 0, which repeats.
+    assert "strides:0," not in result.stdout, result.stdout
+    if "would take" in verdict:
+        assert "(src " in verdict and "100 %" not in verdict, verdict
+    return None
+
+
+ALL = [one_convolution, training, every_kind, constant_weights, mixed_types, differing_layouts]

@@ -126,7 +126,8 @@ std::string expression_of(const Layout& layout) {
     // Strides cannot express padding, and a part of a blocked tensor has no tag of its own.
     if (simple.digits(d).size() != 1 || simple.padded_dims()[d] != simple.dim(d))
       return digits_text(layout, std::string_view("abcdefghijkl"));
-    strides.push_back(simple.outer_stride(d));
+    // The stride of a dim of extent 1 says nothing, but 0 would look like a broadcast.
+    strides.push_back(simple.dim(d) == 1 ? layout.outer_stride(d) : simple.outer_stride(d));
   }
   std::string out = layout.ndims() == 0 ? std::string("contiguous") : "strides:" + join(strides);
   if (layout.offset0() != 0) out.append("@").append(std::to_string(layout.offset0()));
