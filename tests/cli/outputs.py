@@ -74,7 +74,8 @@ def raw_input(command):
         expect(tensors.read_npy(command.path("y.npy"))[3], [0, 2], "the output of %d floats" % len(values))
     result = command.run("run", "net.onnx", "--input", "strided.bin")
     expect(result.returncode, 3, "too many bytes")
-    expect(result.stderr, "relayout: strided.bin: 16 bytes in the file; contiguous f32 with dims 1x2 takes 8\n", "error")
+    expect(result.stderr, "relayout: strided.bin: 16 bytes in the file; contiguous f32 with dims 1x2 takes 8\n",
+           "the error")
     result = command.run("run", "net.onnx", "--input", "x.bin", "--input-layout", "ab.narrow(1,0,2)")
     expect(result.returncode, 2, "a view that does not show the buffer: " + result.stderr)
     assert "do not show the dims of the buffer" in result.stderr, result.stderr

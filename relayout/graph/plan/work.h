@@ -1,4 +1,5 @@
-// Work: how much arithmetic and memory traffic a node needs in given layouts, for roofline costs (internal to graph).
+// Work: how much arithmetic and memory traffic a node needs in given layouts, for roofline costs and for
+// what a measured time can be at most (internal to the library).
 #pragma once
 
 #include "relayout/graph/plan/backend.h"
