@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "bench/report.h"
@@ -54,15 +55,21 @@ Json to_json(const LayoutPair& pair, const bench::Measurement& m) {
   return out;
 }
 
+/// Why the tuned plan is what it is.
+std::string tuned_reason(const cpu::Tuned& tuned) {
+  const std::size_t tried = tuned.candidates.size();
+  if (tuned.remembered) return "as remembered";
+  if (tried > 0) return fmt::format("chosen from {} candidates", tried);
+  if (!tuned.out_of_time) return "as there was nothing to choose";
+  const std::chrono::duration<double> budget = cpu::TuneOptions().budget;
+  return fmt::format("as {:g} s did not suffice to time another plan", budget.count());
+}
+
 /// The plan that was found by trying, and what all that were tried take.
 std::string tuned_text(const bench::TunedResult& result) {
   const cpu::Tuned& tuned = result.tuned;
-  const std::size_t tried = tuned.candidates.size();
-  std::string out =
-      labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(result.median_ns), cpu::to_text(tuned.tuning),
-                                    tuned.remembered ? "as remembered"
-                                    : tried == 0     ? "the default, as there was nothing to choose or no time for it"
-                                                     : fmt::format("chosen from {} candidates", tried)));
+  std::string out = labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(result.median_ns),
+                                                  cpu::to_text(tuned.tuning), tuned_reason(tuned)));
   std::string times;
   for (const cpu::TimedTuning& timed : tuned.candidates) {
     times += fmt::format("{}{} {}", times.empty() ? "" : ", ", cpu::to_text(timed.tuning),

@@ -271,7 +271,9 @@ void RememberingBackend::Impl::write() {
   std::error_code error;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // FileLock reports it
   const io::FileLock file_lock(file);
-  const std::string there = io::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
+  std::string empty(kHeader);
+  empty.append("end 0\n");
+  const std::string there = io::read_text(file, kMaxFileBytes).value_or(empty);
   Lines kept;
   try {
     kept = lines_of(there, file);

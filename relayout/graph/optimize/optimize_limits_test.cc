@@ -151,6 +151,29 @@ class OddCosts : public test::ByteCosts {
   std::optional<double> primitive_, reorder_;
 };
 
+/// A reorder takes as many microseconds as the columns of what it writes lie apart.
+class DistanceCosts : public test::ByteCosts {
+ public:
+  double reorder(const ReorderSetting&, const TensorDesc&, const TensorDesc& to) override {
+    return static_cast<double>(to.layout.outer_stride(1));
+  }
+};
+
+TEST(OptimizeLimits, AvoidingAReorderMayCostNothing) {
+  const Graph graph = two_products();
+  const auto reason = [&](Costs& costs) {
+    OptimalPlan plan = optimize(graph, ManyImplementations(5), costs);
+    explain_reorders(graph, plan);
+    return plan.plan.copy(plan.plan.reorders(graph).at(0)).reason;
+  };
+  // All layouts of the products have equally many bytes, so any other would do as well.
+  test::ByteCosts equal;
+  EXPECT_TRUE(reason(equal).ends_with("; avoiding it would cost nothing")) << reason(equal);
+  // The next layout's columns lie one element further apart, and reorders count twice.
+  DistanceCosts distances;
+  EXPECT_TRUE(reason(distances).ends_with("; avoiding it would cost 2 us more")) << reason(distances);
+}
+
 // The solver throws the standard library's exceptions; those who call the planner get an Error.
 TEST(OptimizeErrors, APlanThatIsNotPossibleIsUnsupported) {
   // The input is row-major, no product can read that, and no reorder is possible.
