@@ -82,6 +82,11 @@ class Executable {
   virtual void run(std::span<const void* const> src, std::span<void* const> dst) = 0;
   /// Bytes of memory that it needs besides its operands: scratchpad and workspace.
   virtual int64_t scratch_bytes() const { return 0; }
+  /// How many of these hold nothing between two runs. Executables that never run at the same time can share them: each
+  /// is lent the same memory, of shared_bytes() or more, aligned to 64 bytes, which must outlive its runs. Executables
+  /// that are lent none allocate their own in the first run.
+  virtual int64_t shared_bytes() const { return 0; }
+  virtual void lend(std::byte* memory) { static_cast<void>(memory); }
 };
 
 class Backend {
