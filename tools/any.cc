@@ -135,7 +135,7 @@ std::string text_of(const Graph& g, const Listed& one) {
       row.push_back(shown(node, operand, choice.implementation));
     }
     row.push_back(time_text(choice.us));
-    row.emplace_back(choice.by_any ? "any" : "");
+    row.emplace_back(choice.by_any ? "any" : choice.implementation.rounds_more ? "rounds more" : "");
   }
   return out + table(rows) + "\n" + verdict_text(node, one);
 }
@@ -161,6 +161,7 @@ Json json_of(const Graph& g, const Listed& one) {
     for (const Operand& operand : one.operands) layouts.push_back(expression(choice.implementation, operand));
     choices.push_back({{"implementation", choice.implementation.name},
                        {"reference", choice.implementation.reference},
+                       {"rounds_more", choice.implementation.rounds_more},
                        {"us", choice.us},
                        {"any", choice.by_any},
                        {"layouts", std::move(layouts)}});
@@ -211,7 +212,7 @@ Verb add_any(CommandLine& line) {
       "that is, as it is. Listed are the fastest first; slow references only where there is nothing else.");
   auto options = std::make_shared<Options>();
   add_primitive_flags(command, options->primitive);
-  add_cost_flags(command, options->plan);
+  add_primitive_cost_flags(command, options->plan);
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -102,7 +102,7 @@ class ReportWriter {
                                   time_text(report_.candidates[report_.chosen].predicted_us), time_text(best.cost_us),
                                   report_.cost, proof_text(best), time_text(best.planning_ms * 1e3)));
     }
-    out += saved_text();
+    out += saved_text() + rounding_text(graph::totals(graph_, plan_));
     return report_.what_if ? out + "\n" + what_if_text() : out;
   }
 
@@ -150,14 +150,16 @@ class ReportWriter {
           layouts[name_of(plan_.copy(id))] = graph::expression_of(plan_.copy(id).layout, plan_.copy(id).opaque);
       }
     }
-    return {{"name", node.name},
-            {"kind", name(node.kind)},
-            {"pass", name(node.pass)},
-            {"implementation", planned.implementation},
-            {"ref", planned.reference},
-            {"layouts", std::move(layouts)},
-            {"src", operands_json(planned.src)},
-            {"dst", operands_json(planned.dst)}};
+    Json out = {{"name", node.name},
+                {"kind", name(node.kind)},
+                {"pass", name(node.pass)},
+                {"implementation", planned.implementation},
+                {"ref", planned.reference},
+                {"layouts", std::move(layouts)},
+                {"src", operands_json(planned.src)},
+                {"dst", operands_json(planned.dst)}};
+    if (planned.rounds_more) out["rounds_more"] = true;
+    return out;
   }
 
   Json policy(const PolicyPlan& candidate) const {

@@ -223,6 +223,7 @@ Json to_json(const Options& options, const execute::Model& model, const RunResul
   out["reorders"] = totals.reorders;
   out["reorder_bytes"] = totals.reorder_bytes;
   out["ref_primitives"] = totals.reference_primitives;
+  if (totals.rounding_more > 0) out["rounding_more"] = totals.rounding_more;
   out["memory"] = {{"peak", memory.peak()},
                    {"activations", memory.activations},
                    {"activations_unshared", memory.activations_unshared},
@@ -262,6 +263,7 @@ std::string to_text(const Options& options, const execute::Model& model, const R
     if (model.plan().nodes[n].reference) slow += (slow.empty() ? "" : ", ") + escaped(model.graph().nodes[n].name, 40);
   }
   if (!slow.empty()) out += labelled("reference", slow);
+  out += rounding_text(totals);
   out += labelled(
       "memory", fmt::format("peak {}: activations {} (unshared {}), constants {}, scratch {}", size_text(memory.peak()),
                             size_text(memory.activations), size_text(memory.activations_unshared),
@@ -356,7 +358,8 @@ Verb add_run(CommandLine& line) {
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
   add_plan_flags(command, options->plan);
   command.add_option("--plan", options->plan_file, "Run this plan, which relayout plan -o has written for the model")
-      .excludes("--policy");
+      .excludes("--policy")
+      .excludes("--no-winograd");
   command.add_option("--repeat", options->repeat, {1, 1000000},
                      "Number of timed runs, whose median is shown; before several runs there is one that is not timed");
   command.add_flag("--profile", options->profile,
