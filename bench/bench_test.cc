@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 #include <set>
 
 #include "bench/buffer.h"
@@ -74,6 +75,36 @@ TEST(Values, WholeNumbers) {
     const std::vector<double> values = values_of(dtype, buffer.bytes());
     const std::set<double> different(values.begin(), values.end());
     EXPECT_EQ(different, (std::set<double>{0, 1, 2, 3, 4, 5, 6, 7})) << name(dtype);
+  }
+}
+
+/// The value of the bits, by the definition of such a type; the exponent is one of neither denormals nor infinity.
+double value_of(const FloatBits& type, uint64_t bits) {
+  const uint64_t fraction = bits & ((uint64_t{1} << type.mantissa_bits) - 1);
+  const uint64_t exponent = bits >> type.mantissa_bits & ((uint64_t{1} << type.exponent_bits) - 1);
+  EXPECT_GT(exponent, 0u);
+  EXPECT_LT(exponent, (uint64_t{1} << type.exponent_bits) - 1);
+  const double magnitude = 1 + std::ldexp(static_cast<double>(fraction), -type.mantissa_bits);
+  const double value = std::ldexp(magnitude, static_cast<int>(exponent) - type.bias());
+  return bits >> (type.mantissa_bits + type.exponent_bits) == 0 ? value : -value;
+}
+
+/// Formats that the library lacks are among these, so a new type finds its values tested.
+TEST(Values, OfEveryFloatingType) {
+  std::mt19937_64 random(1);
+  for (int exponent_bits = 3; exponent_bits <= 11; ++exponent_bits) {
+    for (int mantissa_bits = 2; mantissa_bits <= 52; ++mantissa_bits) {
+      const FloatBits type{mantissa_bits, exponent_bits};
+      EXPECT_EQ(whole_float(type, 0), 0u);
+      for (uint64_t number = 1; number < 8; ++number)
+        ASSERT_EQ(value_of(type, whole_float(type, number)), static_cast<double>(number))
+            << exponent_bits << " exponent bits, " << mantissa_bits << " mantissa bits";
+      for (int turn = 0; turn < 50; ++turn) {
+        const double value = std::abs(value_of(type, random_float(type, random())));
+        ASSERT_GE(value, exponent_bits > 4 ? 1.0 / 128 : std::ldexp(1, -(1 << (exponent_bits - 2))));
+        ASSERT_LT(value, exponent_bits > 4 ? 512 : std::ldexp(1, 1 << (exponent_bits - 2)));
+      }
+    }
   }
 }
 

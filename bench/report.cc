@@ -91,6 +91,7 @@ Json to_json(const Measurement& m) {
     out["tuned_ns"] = m.tuned->median_ns;
     out["tuning"] = cpu::to_text(m.tuned->tuned.tuning);
     out["tuning_remembered"] = m.tuned->tuned.remembered;
+    out["tuning_out_of_time"] = m.tuned->tuned.out_of_time;
     Json& candidates = out["tuning_candidates"] = Json::array();
     for (const cpu::TimedTuning& timed : m.tuned->tuned.candidates) {
       candidates.push_back({{"tuning", cpu::to_text(timed.tuning)}, {"median_ns", timed.median_ns}});

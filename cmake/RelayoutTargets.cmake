@@ -17,6 +17,8 @@ add_library(relayout_flags INTERFACE)
 target_compile_features(relayout_flags INTERFACE cxx_std_20)
 target_compile_options(relayout_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+  # A switch over an enumeration has a case for every enumerator, or it does not compile.
+  -Werror=switch
   # One rounding an operation, so that every instruction set gives the same bits.
   -ffp-contract=off)
 # Tests and the command spend their time in the library: what is quick to compile is quick enough.

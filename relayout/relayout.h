@@ -22,6 +22,7 @@
 #include "relayout/execute/run/execute.h"
 #include "relayout/graph/ir/graph.h"
 #include "relayout/graph/ir/operands.h"
+#include "relayout/graph/models/random_weights.h"
 #include "relayout/graph/onnx/onnx.h"
 #include "relayout/graph/optimize/optimize.h"
 #include "relayout/graph/optimize/primitive_choices.h"

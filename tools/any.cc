@@ -85,15 +85,30 @@ std::vector<Listed> listed(const Graph& g, Planner& planner) {
   return out;
 }
 
-std::string verdict_text(const Listed& one) {
+/// An implementation by its name and the layouts in which it differs from the other.
+std::string named(const graph::Node& node, const Listed& one, const PrimitiveChoice& choice,
+                  const PrimitiveChoice& other) {
+  std::string layouts;
+  for (const Operand& operand : one.operands) {
+    const std::string layout = shown(node, operand, choice.implementation);
+    if (layout == shown(node, operand, other.implementation)) continue;
+    layouts += fmt::format("{}{} {}", layouts.empty() ? " (" : ", ", operand.name, layout);
+  }
+  return choice.implementation.name + (layouts.empty() ? "" : layouts + ")");
+}
+
+std::string verdict_text(const graph::Node& node, const Listed& one) {
+  static constexpr double kSame = 0.99;  // less of a gain is none that is worth a word
   const PrimitiveChoice* any = one.by_any();
   if (!any) return "  `any` finds nothing here.\n";
   const PrimitiveChoice& fastest = one.choices.front();
-  if (&fastest == any || fastest.us >= any->us) {
-    return fmt::format("  `any` takes {}, and no other is faster.\n", any->implementation.name);
+  if (&fastest == any || fastest.us > kSame * any->us) {
+    const bool none = &fastest == any || fastest.us >= any->us;
+    return fmt::format("  `any` takes {}, and no other is faster{}.\n", any->implementation.name,
+                       none ? "" : " by more than 1 %");
   }
-  return fmt::format("  `any` takes {}; {} would take {:.0f} % of its time.\n", any->implementation.name,
-                     fastest.implementation.name, 100 * fastest.us / any->us);
+  return fmt::format("  `any` takes {}; {} would take {:.0f} % of its time.\n", named(node, one, *any, fastest),
+                     named(node, one, fastest, *any), 100 * fastest.us / any->us);
 }
 
 std::string text_of(const Graph& g, const Listed& one) {
@@ -120,9 +135,9 @@ std::string text_of(const Graph& g, const Listed& one) {
       row.push_back(shown(node, operand, choice.implementation));
     }
     row.push_back(time_text(choice.us));
-    row.emplace_back(choice.by_any ? "any" : "");
+    row.emplace_back(choice.by_any ? "any" : choice.implementation.rounds_more ? "rounds more" : "");
   }
-  return out + table(rows) + "\n" + verdict_text(one);
+  return out + table(rows) + "\n" + verdict_text(node, one);
 }
 
 Json json_of(const Graph& g, const Listed& one) {
@@ -146,6 +161,7 @@ Json json_of(const Graph& g, const Listed& one) {
     for (const Operand& operand : one.operands) layouts.push_back(expression(choice.implementation, operand));
     choices.push_back({{"implementation", choice.implementation.name},
                        {"reference", choice.implementation.reference},
+                       {"rounds_more", choice.implementation.rounds_more},
                        {"us", choice.us},
                        {"any", choice.by_any},
                        {"layouts", std::move(layouts)}});
@@ -189,13 +205,14 @@ Verb add_any(CommandLine& line) {
       "  relayout any convolution --src 8,64,56,56 --weights 64,64,3,3 --attr pads=1 --training\n"
       "  relayout any pooling --src 1,64,112,112 --src-layout nChw16c --attr kernel=3 --attr strides=2\n"
       "  relayout any convolution --src 1,64,56,56 --weights 64,64,3,3 --attr pads=1 --dtype s8 --constant-weights\n"
+      "  relayout any convolution --src 1,64,56,56 --weights 64,64,3,3 --dtype u8 --weights-dtype s8 --dst-dtype u8\n"
       "  relayout any rnn --src 10,4,32 --weights 1,1,32,4,64 --attr cell=lstm --cost measured --json\n"
       "The table is the oneAPI specification's: compute-bound primitives are asked for `any` everywhere, memory-bound\n"
       "ones take their source as it is and choose the destination; backward, gradients are `any`, and data is actual,\n"
       "that is, as it is. Listed are the fastest first; slow references only where there is nothing else.");
   auto options = std::make_shared<Options>();
   add_primitive_flags(command, options->primitive);
-  add_cost_flags(command, options->plan);
+  add_primitive_cost_flags(command, options->plan);
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

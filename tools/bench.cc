@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "bench/report.h"
@@ -36,9 +37,9 @@ LayoutPair pair_of(const Options& options) {
   const DType dtype = dtype_argument(options.dtype.value_or("f32"));
   const DType to_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : dtype;
   return from_command_line([&] {
-    const Layout bound = src.bind(dims);
-    const Dims dst_dims = destination_dims(dst, bound.dims(), options.dst_dims, "--dst-dims");
-    return LayoutPair{src, dst, TensorDesc(bound, dtype), TensorDesc(dst.bind(dst_dims), to_dtype),
+    const TensorDesc from = bind_tensor(src, dims, dtype);
+    const Dims dst_dims = destination_dims(dst, from.layout.dims(), options.dst_dims, "--dst-dims");
+    return LayoutPair{src, dst, from, bind_tensor(dst, dst_dims, to_dtype),
                       attributes_for(options.values, dtype, to_dtype)};
   });
 }
@@ -54,15 +55,21 @@ Json to_json(const LayoutPair& pair, const bench::Measurement& m) {
   return out;
 }
 
+/// Why the tuned plan is what it is.
+std::string tuned_reason(const cpu::Tuned& tuned) {
+  const std::size_t tried = tuned.candidates.size();
+  if (tuned.remembered) return "as remembered";
+  if (tried > 0) return fmt::format("chosen from {} candidates", tried);
+  if (!tuned.out_of_time) return "as there was nothing to choose";
+  const std::chrono::duration<double> budget = cpu::TuneOptions().budget;
+  return fmt::format("as {:g} s did not suffice to time another plan", budget.count());
+}
+
 /// The plan that was found by trying, and what all that were tried take.
 std::string tuned_text(const bench::TunedResult& result) {
   const cpu::Tuned& tuned = result.tuned;
-  const std::size_t tried = tuned.candidates.size();
-  std::string out =
-      labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(result.median_ns), cpu::to_text(tuned.tuning),
-                                    tuned.remembered ? "as remembered"
-                                    : tried == 0     ? "the default, as there was nothing to choose or no time for it"
-                                                     : fmt::format("chosen from {} candidates", tried)));
+  std::string out = labelled("tuned", fmt::format("{} by {}, {}", bench::time_text(result.median_ns),
+                                                  cpu::to_text(tuned.tuning), tuned_reason(tuned)));
   std::string times;
   for (const cpu::TimedTuning& timed : tuned.candidates) {
     times += fmt::format("{}{} {}", times.empty() ? "" : ", ", cpu::to_text(timed.tuning),

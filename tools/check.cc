@@ -35,6 +35,19 @@ void check_flags(const Options& options) {
     usage_error(std::string(flag) + ": it describes the model, so it goes only with --model", flag, "", "--model");
 }
 
+/// Reads the plan. Where the file is none and is not named like one, the error says how a tensor's file is checked.
+FileJson plan_of_file(const std::string& path) {
+  try {
+    return read_plan_json(path, "primitives");
+  } catch (const Failure& failure) {
+    const Error& error = failure.error();
+    if (error.code() != ErrorCode::corrupt || path.ends_with(".json")) throw;
+    throw Failure(failure.exit_code(),
+                  Error(error.code(), error.message() + "; with --padding, the padding of a tensor's file is checked",
+                        error.field(), error.value(), error.limit()));
+  }
+}
+
 int run(const Options& options, bool json) {
   if (options.padding.given) {
     if (!options.model.path.empty())
@@ -42,7 +55,7 @@ int run(const Options& options, bool json) {
     return check_padding(options.path, options.padding, json);
   }
   check_flags(options);
-  const FileJson content = read_plan_json(options.path, "primitives");
+  const FileJson content = plan_of_file(options.path);
   const JsonItem plan{content, ""};
   if (!plan.has("certificate")) {
     bad_item("certificate",

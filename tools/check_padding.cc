@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
@@ -26,6 +27,13 @@ double value_at(const TensorDesc& desc, const void* data, int64_t offset) {
   const TensorDesc element(Layout::strided({}, {}, offset), desc.dtype);
   cpu::run(cpu::make_plan(element, TensorDesc(Layout(), DType::f64)), data, &out);
   return out;
+}
+
+/// The value as the type holds it, saturated and rounded: what padding that was filled with it holds.
+double as_held(double value, DType dtype) {
+  std::array<std::byte, sizeof(double)> held{};
+  cpu::run(cpu::make_plan(TensorDesc(Layout(), DType::f64), TensorDesc(Layout(), dtype)), &value, held.data());
+  return value_at(TensorDesc(Layout(), dtype), held.data(), 0);
 }
 
 }  // namespace
@@ -73,10 +81,11 @@ int check_padding(const std::string& path, const PaddingOptions& options, bool j
     bytes = swapped;
   }
   const auto dirty = from_data([&] { return first_dirty_padding(input.desc, bytes, padding); });
+  const double expected = as_held(padding.value, input.desc.dtype);
   const int64_t count = input.desc.layout.padded_elements() - input.desc.layout.elements();
   const std::string shown = path == "-" ? "standard input" : escaped(path);
   if (json) {
-    Json out = {{"clean", !dirty}, {"padding_elements", count}, {"expected", padding.value}};
+    Json out = {{"clean", !dirty}, {"padding_elements", count}, {"expected", expected}};
     if (dirty) {
       out["index"] = json_of(dirty->index);
       out["offset"] = dirty->offset;
@@ -86,12 +95,11 @@ int check_padding(const std::string& path, const PaddingOptions& options, bool j
   } else if (dirty) {
     write_stdout(fmt::format("{}: padding holds {} at index {}, offset {}, where {} is expected\n", shown,
                              value_at(input.desc, bytes.data(), dirty->offset), join(dirty->index), dirty->offset,
-                             padding.value));
+                             expected));
   } else {
-    write_stdout(count == 0
-                     ? shown + ": no padding\n"
-                     : fmt::format("{}: {} of padding, all {}\n", shown,
-                                   count == 1 ? "1 element" : std::to_string(count) + " elements", padding.value));
+    write_stdout(count == 0 ? shown + ": no padding\n"
+                            : fmt::format("{}: {} of padding, all {}\n", shown,
+                                          count == 1 ? "1 element" : std::to_string(count) + " elements", expected));
   }
   return dirty ? kDiffers : kOk;
 }

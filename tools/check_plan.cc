@@ -80,6 +80,7 @@ class PlanComparison {
       const auto tensor = numbers_.find(copy.tensor);
       if (tensor == numbers_.end()) bad_item(json.where, in_quotes(copy.tensor) + " is not in the certificate");
       read_layout(json, dims_[at(tensor->second)]);
+      check_backend(json);
     }
     for (const FileCopy& of : copies_) {
       if (of.from == kNone || copy(of.from).tensor == of.tensor) continue;
@@ -87,6 +88,17 @@ class PlanComparison {
     }
     explained_.resize(copies_.size(), false);
     for (const proof::Tensor& tensor : file_.problem.tensors) made_.emplace_back(at(tensor.places), kNone);
+  }
+
+  /// An opaque format means something to the backend that gave it alone, so it must be the plan's.
+  void check_backend(const JsonItem& copy) const {
+    const std::optional<graph::Opaque> opaque = read_opaque(copy);
+    if (!opaque) return;
+    const std::string planned = plan_["backend"].text();
+    if (opaque->backend == planned) return;
+    bad_item(copy["opaque"]["backend"].where, fmt::format("{} is in the opaque format {} of {}, but the plan is for {}",
+                                                          in_quotes(copy["tensor"].text()), in_quotes(opaque->name),
+                                                          in_quotes(opaque->backend), in_quotes(planned)));
   }
 
   /// Finds the copies that operations write. Of each tensor, at most one copy is not made by a reorder.

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "relayout/cpu/reorder.h"
+#include "relayout/interop/directml.h"
 
 namespace relayout::tools {
 
@@ -251,6 +252,11 @@ Dims destination_dims(const Format& format, const Dims& dims, const std::optiona
 
 Layout bind_argument(const Format& format, const Dims& dims) {
   return from_command_line([&] { return format.bind(dims); });
+}
+
+TensorDesc bind_tensor(const Format& format, const Dims& dims, DType dtype) {
+  if (format.notation() == "dml") directml::data_type(dtype);
+  return TensorDesc(format.bind(dims), dtype);
 }
 
 std::optional<Error> isa_problem() {

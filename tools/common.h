@@ -137,6 +137,9 @@ Dims destination_dims(const Format& format, const Dims& dims, const std::optiona
                       std::string_view before_flag);
 /// The layout of an expression and dims that must be given.
 Layout bind_argument(const Format& format, const Dims& dims);
+/// The tensor of an expression. Errors of the library: those of Format::bind(), and unsupported for a type that
+/// DirectML lacks where the expression is one of its descriptions (dml:), which are about its tensors.
+TensorDesc bind_tensor(const Format& format, const Dims& dims, DType dtype);
 
 /// What is wrong with RELAYOUT_ISA in the environment; nothing where all is well. The library falls back to
 /// the best ISA; a command that was asked for another one says so.

@@ -24,7 +24,7 @@ static_assert(LDBL_MANT_DIG >= 64, "long double holds every s64 and u64, which m
 
 struct Options {
   std::string a, b, tensor_a, tensor_b;
-  std::optional<std::string> from_a, from_b, dims, dtype_a, dtype_b, max_memory;
+  std::optional<std::string> from_a, from_b, dims, dims_a, dims_b, dtype_a, dtype_b, max_memory;
   RawOptions raw_a, raw_b;
   int threads = 0;
 };
@@ -254,6 +254,21 @@ int report(const Difference& difference, const ComparedFile& a, const ComparedFi
   return kDiffers;
 }
 
+/// Refuses --dims that are those of neither file, because both fix others.
+void check_dims_are_of_one(const Options& options, const TensorInput& a, const TensorInput& b) {
+  if (!options.dims) return;
+  if (options.dims_a && options.dims_b) {
+    usage_error("--dims: --dims-a and --dims-b say those of both files already", "--dims", escaped(*options.dims), "");
+  }
+  if ((!options.dims_a && a.dims_given) || (!options.dims_b && b.dims_given)) return;
+  const std::string given = dims_text(dims_argument(*options.dims));
+  std::string fixed = options.dims_a ? "" : "A is " + dims_text(a.buffer_dims);
+  if (!options.dims_b) fixed += (fixed.empty() ? "" : " and ") + std::string("B is ") + dims_text(b.buffer_dims);
+  throw Failure(kBadData,
+                Error(ErrorCode::invalid_argument,
+                      fmt::format("--dims {}: {}, as the files themselves say", given, fixed), "--dims", given, fixed));
+}
+
 int run(const Options& options, bool json) {
   require_isa();
   if (options.a == "-" && options.b == "-") {
@@ -261,22 +276,28 @@ int run(const Options& options, bool json) {
                 "B", "-", "a file");
   }
   const int64_t max_memory = max_memory_argument(options.max_memory);
-  const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dtype,
-                        const RawOptions& raw, const std::string& suffix) {
+  const bool own_dims = options.dims_a || options.dims_b;
+  const auto open = [&](const std::string& path, const std::string& tensor, const auto& from, const auto& dims,
+                        const auto& dtype, const RawOptions& raw, const std::string& suffix) {
     return ComparedFile(open_tensor({.path = path,
                                      .tensor = tensor,
                                      .layout = from,
-                                     .dims = options.dims,
+                                     .dims = dims ? dims : options.dims,
+                                     .dims_shared = !dims && options.dims,
                                      .dtype = dtype,
                                      .max_memory = max_memory,
                                      .raw = raw,
                                      .layout_flag = "--from-" + suffix,
+                                     .dims_flag = dims || (own_dims && !options.dims) ? "--dims-" + suffix : "--dims",
                                      .dtype_flag = "--dtype-" + suffix,
                                      .flag_suffix = "-" + suffix}),
                         options.threads);
   };
-  ComparedFile a = open(options.a, options.tensor_a, options.from_a, options.dtype_a, options.raw_a, "a");
-  ComparedFile b = open(options.b, options.tensor_b, options.from_b, options.dtype_b, options.raw_b, "b");
+  ComparedFile a =
+      open(options.a, options.tensor_a, options.from_a, options.dims_a, options.dtype_a, options.raw_a, "a");
+  ComparedFile b =
+      open(options.b, options.tensor_b, options.from_b, options.dims_b, options.dtype_b, options.raw_b, "b");
+  check_dims_are_of_one(options, a.input(), b.input());
   const Dims& dims_a = a.input().desc.layout.dims();
   const Dims& dims_b = b.input().desc.layout.dims();
   if (dims_a != dims_b) return report_dims(dims_a, dims_b, json);
@@ -293,6 +314,7 @@ Verb add_compare(CommandLine& line) {
                "  relayout compare x.npy y.npy --from-a nchw --from-b nhwc\n"
                "  relayout compare x.npy y.npy --from-a nchw --from-b nChw16c --dims 2,17,5,4\n"
                "  relayout compare x.npy x.bin --from-a nchw --from-b nchw --dims 2,3,5,4 --dtype-b f32\n"
+               "  relayout compare x.bin part.npy --from-a \"nchw.narrow(1,8,8)\" --dims 2,16,5,4 --dtype-a f32\n"
                "The exit code is 0 where the tensors are equal and 1 where they differ. Values are compared exactly;\n"
                "NaN equals NaN, and -0 equals 0.");
   auto options = std::make_shared<Options>();
@@ -300,7 +322,10 @@ Verb add_compare(CommandLine& line) {
   command.add_option("B", options->b, "Second file; - is standard input").required();
   command.add_option("--from-a", options->from_a, "Layout of A; needed where the file does not record it");
   command.add_option("--from-b", options->from_b, "Layout of B, likewise");
-  command.add_option("--dims", options->dims, "Logical extents of both tensors");
+  command.add_option("--dims", options->dims,
+                     "Logical extents, before any views, of each tensor whose file does not fix them");
+  command.add_option("--dims-a", options->dims_a, "Those of A, where B has others");
+  command.add_option("--dims-b", options->dims_b, "Those of B, likewise");
   command.add_option("--dtype-a", options->dtype_a, "Element type of A; needed where the file does not record it");
   command.add_option("--dtype-b", options->dtype_b, "Element type of B, likewise");
   add_raw_options(command, options->raw_a, "-a");

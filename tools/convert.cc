@@ -203,7 +203,7 @@ int run(const Options& options, bool json) {
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const Destination to = destination_of(options, to_format, input.desc.layout.dims());
   const Format dst_format = to.gates ? to.format.without_gates() : to.format;
-  const TensorDesc dst = from_command_line([&] { return TensorDesc(dst_format.bind(to.dims), dst_dtype); });
+  const TensorDesc dst = from_command_line([&] { return bind_tensor(dst_format, to.dims, dst_dtype); });
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
   Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 

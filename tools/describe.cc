@@ -35,7 +35,9 @@ struct Description {
   std::optional<int64_t> buffer_span;  // elements of the layout before the views, where there are views
   std::optional<std::pair<Dims, Dims>> collision;
   std::optional<directml::BufferSize> directml;  // of DirectML's descriptions
-  std::optional<int64_t> gaps;  // offsets between the first and the last that hold nothing, where they can be counted
+  std::optional<int64_t> gaps;    // offsets between the first and the last that hold nothing, where they can be counted
+  bool views_are_whole = false;   // the views leave no element of the buffer out
+  bool padding_overlaps = false;  // padding lies where other indices do, of which no two elements share an offset
 
   const Layout& layout() const { return desc.layout; }
   int64_t padding_elements() const { return layout().padded_elements() - layout().elements(); }
@@ -78,6 +80,17 @@ directml::BufferSize directml_size(const Format& format, const TensorDesc& desc)
   return from_command_line([&] { return directml::buffer_size(directml::data_type(desc.dtype), sizes, strides); });
 }
 
+/// How many elements have a place of their own, that is without those which digits of stride 0 repeat.
+int64_t places(const Layout& layout) {
+  int64_t out = 1;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    int64_t distinct = 1;
+    for (const Digit& digit : layout.digits(d)) distinct *= digit.stride == 0 ? 1 : digit.extent;
+    out *= std::min(distinct, layout.dim(d));
+  }
+  return out;
+}
+
 Description describe(const Options& options) {
   const Format format = format_of(options);
   const Dims dims = dims_for(format, options.dims);
@@ -87,9 +100,8 @@ Description describe(const Options& options) {
                 "--names", escaped(*options.names), std::to_string(dims.size()));
   }
   const DType dtype = dtype_argument(options.dtype);
-  const Layout bound = bind_argument(format, dims);
-  Description out{
-      format, from_command_line([&] { return TensorDesc(bound, dtype); }), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Description out{.format = format, .desc = from_command_line([&] { return bind_tensor(format, dims, dtype); })};
+  const Layout& bound = out.layout();
   out.letters = format.dim_names(bound.ndims());
   if (format.kind() == Format::Kind::tag) out.inner_blocks = inner_blocks_of(bound);
   for (MemoryFormat memory_format :
@@ -98,11 +110,17 @@ Description describe(const Options& options) {
   }
   out.tag = tag_for(format, bound);
   if (out.tag) out.aliases = aliases_of(*out.tag);
-  if (!format.views().empty()) out.buffer_span = format.buffer_span(dims);
+  if (!format.views().empty()) {
+    const Layout buffer = format.before_views(dims);
+    out.buffer_span = buffer.span();
+    out.views_are_whole = places(bound) >= places(buffer);
+  }
   if (format.is_image()) out.image = from_command_line([&] { return format.image(dims); });
   out.collision = from_command_line([&] { return bound.collision(); });
-  if (format.text().starts_with("dml:") && format.views().empty()) out.directml = directml_size(format, out.desc);
+  if (format.notation() == "dml" && format.views().empty()) out.directml = directml_size(format, out.desc);
   out.gaps = from_command_line([&] { return gap_count(bound); });
+  out.padding_overlaps =
+      !out.collision && bound.padded() && !from_command_line([&] { return bound.injective_with_padding(); });
   return out;
 }
 
@@ -280,6 +298,37 @@ std::string gaps_text(const Description& about) {
   return out;
 }
 
+std::string elements_text(const Description& about) {
+  const Layout& layout = about.layout();
+  const int64_t padding = about.padding_elements();
+  if (padding == 0) return std::to_string(layout.elements());
+  if (about.padding_overlaps) {
+    return fmt::format("{}; {} of padding share offsets with other indices, so this is a source only",
+                       layout.elements(), padding);
+  }
+  return fmt::format("{} + {} padding ({:.1f} %) = {}", layout.elements(), padding,
+                     100.0 * static_cast<double>(padding) / static_cast<double>(layout.padded_elements()),
+                     layout.padded_elements());
+}
+
+/// What a buffer must have, and oneDNN's size where that is another one.
+std::string bytes_text(const TensorDesc& desc) {
+  const int64_t need = desc.span_bytes();
+  return fmt::format("{}{} in memory, {} logical; span {}{}", need,
+                     need >= 1024 ? fmt::format(" ({})", size_text(need)) : "", desc.logical_bytes(),
+                     counted(desc.layout.span(), "element"),
+                     desc.size_bytes() == need ? "" : fmt::format("; oneDNN's size {}", desc.size_bytes()));
+}
+
+/// What the views of the expression are of; "" where it has none but an order of gates.
+std::string buffer_text(const Description& about) {
+  const Format& format = about.format;
+  if (format.without_gates().views().empty()) return "";
+  return fmt::format("a view of {} {} elements, which {} spans before its views",
+                     about.views_are_whole ? "all" : "a part of", *about.buffer_span,
+                     format.text().substr(0, format.text().find('.')));
+}
+
 std::string to_text(const Description& about) {
   const Layout& layout = about.layout();
   const TensorDesc& desc = about.desc;
@@ -293,25 +342,10 @@ std::string to_text(const Description& about) {
                                          about.image->pitch));
   }
   out += "\n";
-  const int64_t padding = about.padding_elements();
-  std::string elements = std::to_string(layout.elements());
-  if (padding > 0) {
-    elements += fmt::format(" + {} padding ({:.1f} %) = {}", padding,
-                            100.0 * static_cast<double>(padding) / static_cast<double>(layout.padded_elements()),
-                            layout.padded_elements());
-  }
-  out += labelled("elements", elements);
+  out += labelled("elements", elements_text(about));
   if (const std::string gaps = gaps_text(about); !gaps.empty()) out += labelled("gaps", gaps);
-  std::string bytes = fmt::format("{}", desc.size_bytes());
-  if (desc.size_bytes() >= 1024) bytes += fmt::format(" ({})", size_text(desc.size_bytes()));
-  out += labelled(
-      "bytes", fmt::format("{} in memory, {} logical; span {} elements", bytes, desc.logical_bytes(), layout.span()) +
-                   (desc.span_bytes() > desc.size_bytes() ? fmt::format(", {} bytes", desc.span_bytes()) : ""));
-  if (about.buffer_span) {
-    out += labelled("buffer",
-                    fmt::format("a view of a part of {} elements, which {} spans before its views", *about.buffer_span,
-                                about.format.text().substr(0, about.format.text().find_first_of(".;"))));
-  }
+  out += labelled("bytes", bytes_text(desc));
+  if (const std::string buffer = buffer_text(about); !buffer.empty()) out += labelled("buffer", buffer);
   if (about.directml) {
     const std::optional<std::string> warning = directml::helper_warning(*about.directml);
     out += labelled("directml", fmt::format("a buffer of {} bytes, a multiple of 4{}", about.directml->bytes,

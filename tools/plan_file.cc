@@ -118,8 +118,28 @@ std::vector<graph::PlannedNode> read_primitives(const JsonItem& primitives, cons
   return out;
 }
 
-/// Checks that the backend offers every implementation in these layouts. Whether one is a (slow) reference is taken
-/// from the backend and not from the file.
+/// ", with ... of ..." for the sources that the plan has in opaque formats.
+std::string opaque_text(const graph::Implementation& implementation) {
+  std::string out;
+  for (const std::optional<graph::Opaque>& opaque : implementation.opaque) {
+    if (!opaque) continue;
+    out += fmt::format("{} the opaque format {} ({} bytes, {:016x}) of {}", out.empty() ? ", with" : " and",
+                       escaped(opaque->name), opaque->bytes, opaque->hash, escaped(opaque->backend));
+  }
+  return out;
+}
+
+/// The opaque copies that a node reads get the formats of this implementation. They are made of the constants when the
+/// plan is loaded, so another number of threads may have them in another format.
+void take_formats(LayoutPlan& plan, std::size_t node, const graph::Implementation& implementation) {
+  const std::vector<CopyId>& src = plan.nodes[node].src;
+  for (std::size_t i = 0; i < src.size(); ++i) {
+    if (implementation.opaque_src(i)) plan.copies[static_cast<std::size_t>(src[i])].opaque = implementation.opaque[i];
+  }
+}
+
+/// Checks that the backend offers every implementation in these layouts. Whether one is a (slow) reference, or rounds
+/// more, is taken from the backend and not from the file.
 void find_implementations(LayoutPlan& plan, const Graph& graph, const graph::Backend& backend) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto id = static_cast<graph::NodeId>(n);
@@ -128,15 +148,21 @@ void find_implementations(LayoutPlan& plan, const Graph& graph, const graph::Bac
     const graph::Implementation wanted = graph::implementation_of(plan, id);
     std::optional<graph::Implementation> forward;
     if (node.hint != kNone) forward = graph::implementation_of(plan, node.hint);
-    const auto found = graph::matching_implementation(backend, graph, id, wanted, forward ? &*forward : nullptr);
+    auto found = graph::matching_implementation(backend, graph, id, wanted, forward ? &*forward : nullptr);
+    if (!found && plan.threads != backend.threads()) {
+      found = graph::matching_implementation(backend, graph, id, wanted, forward ? &*forward : nullptr, true);
+      if (found) take_formats(plan, n, *found);
+    }
     if (!found) {
       throw Failure(kUnsupported,
                     Error(ErrorCode::unsupported,
-                          fmt::format("plan: {} with {} threads has no implementation {} for \"{}\" in these layouts",
-                                      backend.name(), backend.threads(), escaped(wanted.name), escaped(node.name)),
+                          fmt::format("plan: {} with {} threads has no implementation {} for \"{}\" in these layouts{}",
+                                      backend.name(), backend.threads(), escaped(wanted.name), escaped(node.name),
+                                      opaque_text(wanted)),
                           "implementation", escaped(wanted.name)));
     }
     plan.nodes[n].reference = found->reference;
+    plan.nodes[n].rounds_more = found->rounds_more;
   }
 }
 

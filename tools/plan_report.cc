@@ -102,7 +102,7 @@ class ReportWriter {
                                   time_text(report_.candidates[report_.chosen].predicted_us), time_text(best.cost_us),
                                   report_.cost, proof_text(best), time_text(best.planning_ms * 1e3)));
     }
-    out += saved_text();
+    out += saved_text() + rounding_text(graph::totals(graph_, plan_));
     return report_.what_if ? out + "\n" + what_if_text() : out;
   }
 
@@ -150,14 +150,16 @@ class ReportWriter {
           layouts[name_of(plan_.copy(id))] = graph::expression_of(plan_.copy(id).layout, plan_.copy(id).opaque);
       }
     }
-    return {{"name", node.name},
-            {"kind", name(node.kind)},
-            {"pass", name(node.pass)},
-            {"implementation", planned.implementation},
-            {"ref", planned.reference},
-            {"layouts", std::move(layouts)},
-            {"src", operands_json(planned.src)},
-            {"dst", operands_json(planned.dst)}};
+    Json out = {{"name", node.name},
+                {"kind", name(node.kind)},
+                {"pass", name(node.pass)},
+                {"implementation", planned.implementation},
+                {"ref", planned.reference},
+                {"layouts", std::move(layouts)},
+                {"src", operands_json(planned.src)},
+                {"dst", operands_json(planned.dst)}};
+    if (planned.rounds_more) out["rounds_more"] = true;
+    return out;
   }
 
   Json policy(const PolicyPlan& candidate) const {
@@ -239,7 +241,8 @@ class ReportWriter {
     const double mine = measured ? *chosen.measured_us : chosen.predicted_us;
     const double greedy = measured ? *any->measured_us : any->predicted_us;
     const graph::PlanTotals less = graph::totals(graph_, *chosen.plan), more = graph::totals(graph_, *any->plan);
-    if (!std::isfinite(mine) || !std::isfinite(greedy)) return "";
+    // A plan of views and unknown operators alone takes no time, of which there is no share.
+    if (!std::isfinite(mine) || !std::isfinite(greedy) || greedy <= 0) return "";
     return labelled(
         mine <= greedy ? "saves" : "loses",
         fmt::format("{:.1f}% of the {} time of the policy any (greedy propagation); it has {} of {} instead of {} "

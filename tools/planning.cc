@@ -33,18 +33,20 @@ std::string policy_names() {
   return out;
 }
 
-void add_cost_flags(Command& command, PlanFlags& flags) {
+void add_primitive_cost_flags(Command& command, PlanFlags& flags) {
   command.add_option(
       "--cost", flags.cost,
       "Where costs come from: analytic (computed from this machine's speeds) or measured (every primitive is run)");
   command.add_option("--threads", flags.threads, kThreadRange, "Number of threads; 0, the default, is all");
   command.add_flag("--remeasure", flags.remeasure,
                    "Measure the costs, or this machine's speeds, again and keep the new values");
+  command.add_flag("--no-winograd", flags.no_winograd,
+                   "Leave out convolutions by Winograd's algorithm, which is faster and rounds more");
 }
 
 void add_plan_flags(Command& command, PlanFlags& flags) {
   command.add_option("--policy", flags.policy, policy_names());
-  add_cost_flags(command, flags);
+  add_primitive_cost_flags(command, flags);
   command.add_option("--runs", flags.runs, {0, int64_t{1} << 40},
                      "Number of runs over which reorders of weights at load are paid off; with 0 they cost nothing");
 }
@@ -134,8 +136,10 @@ Error Planner::interruption() {
 graph::OptimalPlan Planner::optimal(std::vector<std::pair<graph::TensorId, Layout>> fixed) {
   graph::Costs& known = costs();
   // Models of the kinds people run take milliseconds; what takes longer gives the best plan found, and its gap.
-  const graph::OptimizeOptions options{
-      .solve = solve_options(kSolveLimit), .runs = flags_.runs, .fixed = std::move(fixed)};
+  const graph::OptimizeOptions options{.solve = solve_options(kSolveLimit),
+                                       .runs = flags_.runs,
+                                       .may_round_more = !flags_.no_winograd,
+                                       .fixed = std::move(fixed)};
   graph::OptimalPlan out;
   try {
     interruptible([&] { out = graph::optimize(graph_, *backend_, known, options); });
@@ -151,7 +155,8 @@ std::vector<graph::PrimitiveChoice> Planner::choices(graph::NodeId node, const g
   graph::Costs& known = costs();
   std::vector<graph::PrimitiveChoice> out;
   try {
-    interruptible([&] { out = graph::primitive_choices(graph_, node, *backend_, known, forward); });
+    interruptible(
+        [&] { out = graph::primitive_choices(graph_, node, *backend_, known, forward, !flags_.no_winograd); });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::interrupted) throw interruption();
     throw;
@@ -218,6 +223,12 @@ std::vector<std::string> Planner::warnings() {
                     measured_->unreliable(), counted(measured_->measured(), "time")));
   }
   return out;
+}
+
+std::string rounding_text(const graph::PlanTotals& totals) {
+  if (totals.rounding_more == 0) return "";
+  return labelled("winograd", counted(totals.rounding_more, "convolution") +
+                                  " by Winograd's algorithm, which rounds more; --no-winograd leaves it out");
 }
 
 void write_warnings(const std::vector<std::string>& warnings) {

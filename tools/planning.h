@@ -18,10 +18,12 @@ struct PlanFlags {
   int64_t runs = 0;
   /// Costs are measured anew, in place of what is remembered.
   bool remeasure = false;
+  /// Convolutions by Winograd's algorithm are left out.
+  bool no_winograd = false;
 };
 void add_plan_flags(Command& command, PlanFlags& flags);
-/// Those of them that say what costs are and for how many threads: --cost, --threads and --remeasure.
-void add_cost_flags(Command& command, PlanFlags& flags);
+/// Those of them that concern single primitives: --cost, --threads, --remeasure and --no-winograd.
+void add_primitive_cost_flags(Command& command, PlanFlags& flags);
 /// Errors: usage.
 void check_plan_flags(const PlanFlags& flags);
 
@@ -83,6 +85,9 @@ class Planner {
   const InterruptRequest* request_ = nullptr;
   bool interrupted_ = false;
 };
+
+/// A line that says how many primitives round more than their definition; empty if none does.
+std::string rounding_text(const graph::PlanTotals& totals);
 
 /// "relayout: warning: ..." on standard error, a line each.
 void write_warnings(const std::vector<std::string>& warnings);

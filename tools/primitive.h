@@ -18,7 +18,9 @@ struct PrimitiveFlags {
   std::optional<std::string> weights, dst;
   /// The layouts that the first source has, and that the destination must have.
   std::optional<std::string> src_layout, dst_layout;
+  /// The type of the sources, and of the other operands unless these have their own.
   std::string dtype = "f32";
+  std::optional<std::string> weights_dtype, dst_dtype;
   /// KEY=VALUE each.
   std::vector<std::string> attributes;
   bool bias = false, training = false;

@@ -62,9 +62,12 @@ std::string input_names(const Graph& graph) {
 
 Input open_input(const Options& options, const Graph& graph, TensorId t, const std::string& path) {
   Input out;
-  out.file = open_tensor({.path = path, .layout = options.input_layout, .layout_flag = "--input-layout"});
-  out.desc = out.file->desc;
   const graph::Tensor& tensor = graph.tensor(t);
+  out.file = open_tensor({.path = path,
+                          .layout = options.input_layout,
+                          .expected = InputOptions::Expected{tensor.dims, tensor.dtype},
+                          .layout_flag = "--input-layout"});
+  out.desc = out.file->desc;
   if (out.desc.layout.dims() != tensor.dims) {
     throw Failure(kBadData,
                   Error(ErrorCode::invalid_argument,
@@ -220,6 +223,7 @@ Json to_json(const Options& options, const execute::Model& model, const RunResul
   out["reorders"] = totals.reorders;
   out["reorder_bytes"] = totals.reorder_bytes;
   out["ref_primitives"] = totals.reference_primitives;
+  if (totals.rounding_more > 0) out["rounding_more"] = totals.rounding_more;
   out["memory"] = {{"peak", memory.peak()},
                    {"activations", memory.activations},
                    {"activations_unshared", memory.activations_unshared},
@@ -259,6 +263,7 @@ std::string to_text(const Options& options, const execute::Model& model, const R
     if (model.plan().nodes[n].reference) slow += (slow.empty() ? "" : ", ") + escaped(model.graph().nodes[n].name, 40);
   }
   if (!slow.empty()) out += labelled("reference", slow);
+  out += rounding_text(totals);
   out += labelled(
       "memory", fmt::format("peak {}: activations {} (unshared {}), constants {}, scratch {}", size_text(memory.peak()),
                             size_text(memory.activations), size_text(memory.activations_unshared),
@@ -336,7 +341,8 @@ Verb add_run(CommandLine& line) {
       "  relayout run net.onnx --input data=photo.jpg --input-scale 0.00392157 --policy nhwc --profile\n"
       "  relayout run net.onnx --random-inputs 1 --random-weights 1 --check\n"
       "  relayout run net.onnx --plan plan.json --input x.npy -o y.npy\n"
-      "Inputs may have any layout and element type; they are converted. Several outputs go to one .npz file.\n"
+      "Inputs may have any layout and element type; they are converted. Raw bytes have those of the model's input,\n"
+      "row-major unless --input-layout says otherwise. Several outputs go to one .npz file.\n"
       "--check compares the outputs with a slow float64 reference: the exit code is 0 where they are equal, and\n"
       "1 where they differ.");
   auto options = std::make_shared<Options>();
@@ -352,7 +358,8 @@ Verb add_run(CommandLine& line) {
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
   add_plan_flags(command, options->plan);
   command.add_option("--plan", options->plan_file, "Run this plan, which relayout plan -o has written for the model")
-      .excludes("--policy");
+      .excludes("--policy")
+      .excludes("--no-winograd");
   command.add_option("--repeat", options->repeat, {1, 1000000},
                      "Number of timed runs, whose median is shown; before several runs there is one that is not timed");
   command.add_flag("--profile", options->profile,

@@ -8,15 +8,10 @@
 
 #include "relayout/cpu/reorder.h"
 #include "tools/interrupt.h"
+#include "tools/raw_input.h"
 
 namespace relayout::tools {
 namespace {
-
-/// "-" is a name for standard input.
-std::string file_path(const InputOptions& options) { return options.path == "-" ? "/dev/stdin" : options.path; }
-std::string shown_path(const InputOptions& options) {
-  return options.path == "-" ? "standard input" : escaped(options.path);
-}
 
 std::string shape_text(const Dims& shape) { return "(" + join(shape, ",") + ")"; }
 
@@ -47,9 +42,21 @@ bool may_be_kept_as(DType dtype, DType stored) {
 /// Two elements to a byte of an array of bytes: its shape says nothing of the tensor's.
 bool as_nibbles(DType dtype, const StoredTensor& stored) { return bits(dtype) == 4 && stored.item_bits == 8; }
 
+/// The type of the model's input, for elements of which the file says at most their width.
+DType expected_dtype(const InputOptions& options, const StoredTensor& stored) {
+  const DType dtype = options.expected->dtype;
+  if (stored.item_bits == 0 || stored.item_bits == bits(dtype)) return dtype;
+  throw Failure(kBadData, Error(ErrorCode::invalid_argument,
+                                fmt::format("{}: the file does not say what its elements of {} bits are, and they are "
+                                            "not those of the input, which is {}",
+                                            shown_path(options), stored.item_bits, name(dtype)),
+                                "dtype", std::to_string(stored.item_bits), std::string(name(dtype))));
+}
+
 DType resolve_dtype(const InputOptions& options, const StoredTensor& stored) {
   if (!options.dtype) {
     if (stored.dtype) return *stored.dtype;
+    if (options.expected) return expected_dtype(options, stored);
     usage_error(fmt::format("{}: the file does not say what its elements are; give {}", shown_path(options),
                             options.dtype_flag),
                 options.dtype_flag);
@@ -74,16 +81,40 @@ Format resolve_format(const InputOptions& options, const StoredTensor& stored) {
   return stored.layout ? *stored.layout : Format::parse("contiguous");
 }
 
+std::optional<Dims> given_dims(const InputOptions& options) {
+  if (!options.dims) return std::nullopt;
+  return dims_argument(*options.dims, options.dims_flag);
+}
+
 /// The dims that the file records. They hold even where the command line names another layout; --dims must agree.
 Dims recorded_dims(const InputOptions& options, const StoredTensor& stored) {
-  if (options.dims && dims_argument(*options.dims) != *stored.dims) {
-    const std::string given = dims_text(dims_argument(*options.dims)), recorded = dims_text(*stored.dims);
+  const std::optional<Dims> dims = given_dims(options);
+  if (dims && *dims != *stored.dims) {
+    const std::string given = dims_text(*dims), recorded = dims_text(*stored.dims);
     throw Failure(kBadData, Error(ErrorCode::invalid_argument,
-                                  fmt::format("--dims {}: {} says that its tensor is {} ({})", given,
+                                  fmt::format("{} {}: {} says that its tensor is {} ({})", options.dims_flag, given,
                                               shown_path(options), recorded, escaped(stored.layout->text())),
-                                  "--dims", given, recorded));
+                                  options.dims_flag, given, recorded));
   }
   return *stored.dims;
+}
+
+/// The dims that the file fixes by itself: those that it or its layout records, or those of its shape if no other dims
+/// have that shape, as those have of which blocks are padded.
+std::optional<Dims> own_dims(const StoredTensor& stored, const Format& format, DType dtype, bool raw) {
+  if (stored.dims) return stored.dims;
+  if (format.fixed_dims()) return format.fixed_dims();
+  if (raw || as_nibbles(dtype, stored)) return std::nullopt;
+  try {
+    const Dims dims = format.dims_from_physical(stored.shape);
+    const Layout buffer = format.before_views(dims);
+    for (int d = 0; d < buffer.ndims(); ++d) {
+      if (buffer.block(d) > 1) return std::nullopt;
+    }
+    return dims;
+  } catch (const Error&) {
+    return std::nullopt;  // a layout whose array does not show the dims, or not this one's array
+  }
 }
 
 /// The shape of the array in elements. Where each byte holds two elements (of 4 bits), the array must be flat.
@@ -91,31 +122,56 @@ Dims element_shape(const InputOptions& options, const StoredTensor& stored, DTyp
   if (!as_nibbles(dtype, stored)) return stored.shape;
   const auto elements = stored.shape.size() == 1 ? checked_mul(stored.shape[0], 2) : std::nullopt;
   if (!elements) {
-    usage_error(fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of 4 bits; give --dims",
-                            options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options)),
-                "--dims");
+    usage_error(
+        fmt::format("{} {}: bytes of shape {} in {} do not show the dims of elements of 4 bits; give {}",
+                    options.dtype_flag, name(dtype), shape_text(stored.shape), shown_path(options), options.dims_flag),
+        options.dims_flag);
   }
   return Dims{*elements};
 }
 
+/// Whether an array of this layout says nothing of the logical dims: of an image, with an offset, and of strides.
+bool is_shapeless(const Format& format) {
+  return format.is_image() || format.kind() == Format::Kind::strides || format.text().find('@') != std::string::npos;
+}
+
+/// The dims before the views with which the tensor has the expected dims; nothing where the array shows others.
+std::optional<Dims> expected_dims(const InputOptions& options, const StoredTensor& stored, const Format& format,
+                                  bool raw) {
+  if (!options.expected || stored.dims || format.fixed_dims()) return std::nullopt;
+  const std::optional<Dims> dims = format.dims_before_views(options.expected->dims);
+  if (raw) {
+    if (dims) return dims;
+    usage_error(fmt::format("{} {}: its views do not show the dims of the buffer of {}", options.layout_flag,
+                            escaped(format.text()), shown_path(options)),
+                options.layout_flag);
+  }
+  if (is_shapeless(format)) return dims;
+  try {
+    if (dims && format.physical_shape(*dims).value_or(Dims{format.buffer_span(*dims)}) == stored.shape) return dims;
+  } catch (const Error&) {  // dims that the layout does not take
+  }
+  return std::nullopt;
+}
+
 Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
   if (stored.dims) return recorded_dims(options, stored);
-  if (options.dims) return dims_argument(*options.dims);
+  if (const auto given = given_dims(options)) return *given;
   if (const auto dims = from_command_line([&] { return format.default_dims(); })) return *dims;
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }
   if (format.kind() == Format::Kind::strides) {
-    usage_error(fmt::format("{} {}: a shape does not show the logical dims of strides; give --dims",
-                            options.layout_flag, escaped(format.text())),
-                "--dims");
+    usage_error(fmt::format("{} {}: a shape does not show the logical dims of strides; give {}", options.layout_flag,
+                            escaped(format.text()), options.dims_flag),
+                options.dims_flag);
   }
   const Dims shape = element_shape(options, stored, dtype);
   try {
     return format.dims_from_physical(shape);
   } catch (const Error& error) {
     // The shape of an image or of a layout with an offset does not show the logical dims, so --dims is needed.
-    const std::string hint = format.is_image() || format.text().find('@') != std::string::npos ? "; give --dims" : "";
+    const std::string hint = is_shapeless(format) ? "; give " + options.dims_flag : "";
     const int code = hint.empty() ? kBadData : kUsage;
     throw Failure(exit_code(error, code),
                   Error(error.code(), fmt::format("{}: {}{}", shown_path(options), error.message(), hint),
@@ -183,83 +239,6 @@ void copy_to_row_major(const InputOptions& options, const StoredTensor& stored, 
   input.mapped = false;
 }
 
-void require_for_raw(const InputOptions& options) {
-  std::string missing;
-  const auto need = [&](bool given, const std::string& flag) {
-    if (!given) missing += (missing.empty() ? "" : ", ") + flag;
-  };
-  need(options.layout.has_value(), options.layout_flag);
-  const bool fixed = options.layout && layout_argument(*options.layout).default_dims();
-  need(options.dims.has_value() || fixed, "--dims");
-  need(options.dtype.has_value(), options.dtype_flag);
-  if (!missing.empty()) {
-    const std::string_view why = format_of_path(file_path(options))
-                                     ? "raw bytes do not say what they hold"
-                                     : "neither its name nor its first bytes are of a known format, and raw bytes "
-                                       "do not say what they hold";
-    usage_error(fmt::format("{}: {}; give {}", shown_path(options), why, missing), missing);
-  }
-}
-
-/// The lengths that raw bytes of a tensor may have, ascending: its span; the whole physical array, where an image has
-/// the pitch of its last row; oneDNN's size, which ends where the next step of a stride would begin; and DirectML's,
-/// the span in whole 4 bytes.
-std::vector<int64_t> raw_lengths(const Format& format, const Dims& dims, DType dtype) {
-  const TensorDesc desc(format.before_views(dims), dtype);
-  const int64_t span = desc.span_bytes();
-  std::vector<int64_t> out{span, desc.size_bytes()};
-  if (const auto rounded = checked_add(span, (4 - span % 4) % 4)) out.push_back(*rounded);
-  const std::optional<Dims> physical = format.physical_shape(dims);
-  const auto elements = physical ? checked_product(*physical) : std::nullopt;
-  if (const auto bytes = elements ? bytes_for(desc.dtype, *elements) : std::nullopt) out.push_back(*bytes);
-  std::erase_if(out, [&](int64_t length) { return length < span; });
-  std::ranges::sort(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
-/// Drops the bytes before --file-offset, checks how many are left, and drops those of --slack.
-void take_raw_bytes(const InputOptions& options, TensorInput& input) {
-  const std::string offset_flag = "--file-offset" + options.flag_suffix, slack_flag = "--slack" + options.flag_suffix;
-  const int64_t offset = options.raw.file_offset ? size_argument(*options.raw.file_offset, offset_flag) : 0;
-  const auto size = static_cast<int64_t>(input.bytes.size());
-  if (offset > size) {
-    usage_error(fmt::format("{} {}: {} has {} bytes", offset_flag, offset, shown_path(options), size), offset_flag,
-                std::to_string(offset), std::to_string(size));
-  }
-  input.bytes = input.bytes.subspan(static_cast<std::size_t>(offset));
-  const int64_t have = size - offset;
-  const std::vector<int64_t> allowed = raw_lengths(input.format, input.buffer_dims, input.desc.dtype);
-  if (std::ranges::find(allowed, have) != allowed.end()) return;
-  if (options.raw.slack && have > allowed.front()) {
-    input.bytes = input.bytes.first(static_cast<std::size_t>(allowed.front()));
-    return;
-  }
-  std::string lengths;
-  for (int64_t length : allowed) lengths += (lengths.empty() ? "" : " or ") + std::to_string(length);
-  const std::string hint = have < allowed.front() ? ""
-                                                  : fmt::format(
-                                                        "; {} allows more bytes behind it, and {} BYTES skips "
-                                                        "those before it",
-                                                        slack_flag, offset_flag);
-  throw Failure(
-      kBadData,
-      Error(have < allowed.front() ? ErrorCode::buffer_too_small : ErrorCode::corrupt,
-            fmt::format("{}: {} bytes in the file{}; {} {} with dims {} takes {}{}", shown_path(options), have,
-                        offset > 0 ? fmt::format(" from byte {} on", offset) : "", escaped(input.format.text()),
-                        name(input.desc.dtype), dims_text(input.buffer_dims), lengths, hint),
-            "bytes", std::to_string(have), lengths));
-}
-
-/// Refuses the flags about raw bytes for a file of another format.
-void check_raw_flags(const InputOptions& options, FileFormat format) {
-  if (format == FileFormat::raw || (!options.raw.file_offset && !options.raw.slack)) return;
-  const std::string flag = (options.raw.file_offset ? "--file-offset" : "--slack") + options.flag_suffix;
-  usage_error(fmt::format("{}: {} is a {} file, which says itself where its tensor lies; the flag is for raw bytes",
-                          flag, shown_path(options), name(format)),
-              flag, std::string(name(format)), "raw");
-}
-
 /// Runs f, which reads or decodes. If it needs more memory than --max-memory allows, the error says so.
 template <typename F>
 auto under_cap(const InputOptions& options, F&& f) {
@@ -284,6 +263,11 @@ std::size_t find_tensor(const InputOptions& options, const TensorFile& file) {
 
 }  // namespace
 
+std::string file_path(const InputOptions& options) { return options.path == "-" ? "/dev/stdin" : options.path; }
+std::string shown_path(const InputOptions& options) {
+  return options.path == "-" ? "standard input" : escaped(options.path);
+}
+
 bool gates_are_no_layout(const Format& format, const Dims& dims, bool written) {
   // Views behind the gates may make other dims, in which one gate could not be found.
   if (!format.gates() || format.views().size() > 1) return false;
@@ -300,12 +284,6 @@ std::string why_held(const InputOptions& options) {
   return shown_path(options) + (stream ? " is a pipe or a device and held in memory" : " is decoded into memory");
 }
 
-void add_raw_options(Command& command, RawOptions& options, const std::string& suffix) {
-  const std::string of = suffix.empty() ? "the tensor" : "the tensor of " + std::string(1, suffix.back() & ~0x20);
-  command.add_option("--file-offset" + suffix, options.file_offset, "Bytes before " + of + " in a file of raw bytes");
-  command.add_flag("--slack" + suffix, options.slack, "Allow any bytes behind " + of + " in a file of raw bytes");
-}
-
 TensorInput open_tensor(const InputOptions& options) {
   FileLimits limits;
   if (options.max_memory > 0) limits.decoded_bytes = std::min(limits.decoded_bytes, options.max_memory);
@@ -317,17 +295,21 @@ TensorInput open_tensor(const InputOptions& options) {
   if (raw) require_for_raw(options);
   const DType dtype = resolve_dtype(options, stored);
   const Format given = resolve_format(options, stored);
-  const Dims dims = resolve_dims(options, stored, given, dtype);
+  const std::optional<Dims> own =
+      options.dims_shared ? own_dims(stored, given, dtype, raw) : expected_dims(options, stored, given, raw);
+  const Dims dims = own ? *own : resolve_dims(options, stored, given, dtype);
+  const bool dims_given = options.dims && given_dims(options) == dims;
   const bool apart = options.gates_apart && gates_are_no_layout(given, dims, false);
   const Format format = apart ? given.without_gates() : given;
   // Where the dims do not fit the layout, that is an error of usage if the command line gave them, else of the file.
-  const auto bound = [&] { return TensorDesc(format.bind(dims), dtype); };
-  TensorDesc desc = options.dims ? from_command_line(bound) : from_data(bound);
+  const auto bound = [&] { return bind_tensor(format, dims, dtype); };
+  TensorDesc desc = dims_given || options.expected ? from_command_line(bound) : from_data(bound);
 
   const std::span<const std::byte> bytes = under_cap(options, [&] { return file.bytes(tensor); });
   TensorInput input{.file = file,
                     .format = format,
                     .buffer_dims = dims,
+                    .dims_given = dims_given,
                     .desc = std::move(desc),
                     .bytes = bytes,
                     .swap_item_bytes = 0,

@@ -32,20 +32,30 @@ struct InputOptions {
   bool tensor_may_name_output = false;
   std::optional<std::string> layout;  // an expression
   std::optional<std::string> dims;
+  /// Whether `dims` were said of several files: where this one fixes others by itself, those hold.
+  bool dims_shared = false;
   std::optional<std::string> dtype;
+  /// What the tensor must be anyway, as the input of a model: this holds where neither the file nor a flag says it. The
+  /// verb then has no flags for dims, type and the place of raw bytes.
+  struct Expected {
+    Dims dims;
+    DType dtype = DType::f32;
+  };
+  std::optional<Expected> expected{};
   /// How many bytes may be held in memory: of a pipe, decoded, or copied. 0 is no limit.
   int64_t max_memory = 0;
   RawOptions raw{};
   /// Whether an order of gates that is no layout may be left to the caller, who copies one gate after the other.
   bool gates_apart = false;
-  std::string layout_flag = "--from", dtype_flag = "--dtype";
+  std::string layout_flag = "--from", dims_flag = "--dims", dtype_flag = "--dtype";
   std::string flag_suffix{};  // of --file-offset and --slack
 };
 
 struct TensorInput {
   TensorFile file;
   Format format;
-  Dims buffer_dims;  // those that `format` is bound to: before its views
+  Dims buffer_dims;         // those that `format` is bound to: before its views
+  bool dims_given = false;  // by InputOptions::dims
   TensorDesc desc;
   std::span<const std::byte> bytes;        // as stored: still swapped where swap_item_bytes says so
   int swap_item_bytes = 0;                 // 0 where the bytes are in this machine's order
@@ -58,6 +68,10 @@ struct TensorInput {
 /// Opens a file and finds out layout, dims and type. Failure: usage (a flag is needed, or --dtype contradicts the
 /// file), bad data (the file's shape does not fit the layout, dims or type), io, unsupported.
 TensorInput open_tensor(const InputOptions& options);
+
+/// The file to open, "/dev/stdin" for "-", and its name for messages, "standard input".
+std::string file_path(const InputOptions& options);
+std::string shown_path(const InputOptions& options);
 
 /// Whether the layout's order of gates can be had only by copying one gate after the other: no layout has it or,
 /// where it is to be written, only one with padding that lies on other gates.

@@ -42,8 +42,10 @@ inline constexpr uint32_t kF32Inf = 0x7f800000;
 inline constexpr uint32_t kF32Abs = 0x7fffffff;
 inline constexpr uint32_t kF32Quiet = 0x00400000;
 
-/// `abs` (the bits of a non-negative f32) rounded to a type of that many mantissa bits and that
-/// bias, as if its exponent had no upper end. Infinity and NaN come out as very large values.
+/// Rounds `abs`, the bits of a non-negative f32, to a type of that many mantissa bits and that bias, and returns that
+/// type's bits without the sign. Overflow is left to the caller: a value beyond the type's largest number comes out as
+/// the bits that it would have if exponents went on upwards, and infinity and NaN come out larger than all numbers. So
+/// the caller compares the result with the bits of the type's infinity, or of its only NaN, and takes the smaller.
 template <int kMantissa, int kBias>
 RELAYOUT_INLINE uint32_t round_magnitude(uint32_t abs) {
   constexpr int kShift = 23 - kMantissa;

@@ -67,6 +67,9 @@ class Format {
   const std::string& text() const { return text_; }
   /// The rank that the expression fixes; nothing if it fits several.
   std::optional<int> rank() const;
+  /// The name of the notation that it is written in ("dml", "cute"), without the colon; empty for tags, strides and
+  /// memory formats.
+  std::string_view notation() const { return notation_; }
   bool is_image() const { return kind_ == Kind::tag && rows_ >= 0; }
   /// The dims that it fixes (dml:), before the views; nothing where bind() takes any.
   const std::optional<Dims>& fixed_dims() const { return fixed_dims_; }
@@ -147,6 +150,7 @@ class Format {
   Kind kind_ = Kind::undef;
   MemoryFormat memory_format_ = MemoryFormat::contiguous;
   std::string text_;
+  std::string_view notation_;  // of the list of notations, which is static
   std::string letters_;        // logical dim letters where the tag names a domain
   Outer outer_;                // tag
   int rows_ = -1;              // how many of outer_ are image rows; -1 if it is no image

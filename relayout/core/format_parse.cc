@@ -75,11 +75,13 @@ struct Format::Parser {
     const std::size_t value = at + std::min(word.find_first_of("=:"), word.size()) + 1;
     if (word.starts_with("pitch=")) {
       if (!out.is_image()) fail(at - 1, "only an image layout (a tag with '|') has a pitch");
+      if (out.pitch_) fail(at, "the pitch can stand only once");
       out.pitch_ = number(value, end, "pitch");
       if (*out.pitch_ < 1) fail(value, "a pitch is 1 texel or more");
     } else if (word.starts_with("align=")) {
       if (out.kind_ != Kind::tag && out.kind_ != Kind::memory_format)
         fail(at - 1, "only rows of a tag or a memory format can be aligned");
+      if (out.align_) fail(at, "the alignment can stand only once");
       out.align_ = number(value, end, "align");
       if (*out.align_ < 1) fail(value, "rows are aligned to 1 element or more");
     } else if (word.starts_with("gates:")) {
@@ -148,6 +150,7 @@ struct Format::Parser {
   void notation(const Notation& notation, std::size_t end) {
     NotationText rest(text, notation.name.size() + 1, end, [&](std::size_t at, const std::string& why) { fail(at, why); });
     const Spelled spelled = notation.read(rest);
+    out.notation_ = notation.name;
     out.fixed_dims_ = spelled.dims;
     if (spelled.strides) {
       out.kind_ = Kind::strides;

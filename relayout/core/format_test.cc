@@ -251,6 +251,8 @@ TEST(Format, ErrorsPointAtThePlace) {
                                                        {"strides:1,,2", "not a whole number"},
                                                        {"strides:1,99999999999999999999", "does not fit"},
                                                        {"ab;pitch=3", "only an image"},
+                                                       {"nh|Cw4c;pitch=30;pitch=50", "only once"},
+                                                       {"nchw;align=64;align=32", "only once"},
                                                        {"ab;p=3", "pitch=TEXELS"},
                                                        {"nh|Cw4c;pitch=0", "1 texel"},
                                                        {"ab@-1", "0 or more"},

@@ -93,7 +93,7 @@ Format Format::with_names(std::string_view letters) const {
   for (std::size_t k = 0; k < letters.size(); ++k) {
     if (letters[k] < 'a' || letters[k] > 'z') refuse_names("a name is a letter from a to z");
     if (letters.find(letters[k], k + 1) != std::string_view::npos)
-      refuse_names(std::string("'") + letters[k] + "' stands twice");
+      refuse_names(std::string("'").append(1, letters[k]).append("' stands twice"));
   }
   Format out = *this;
   out.letters_ = std::string(letters);

@@ -115,8 +115,9 @@ class Layout {
   /// The number of elements that a buffer needs: the last offset that is reached + 1, with offset0 and padding
   /// included.
   int64_t span() const;
-  /// oneDNN's get_size() in elements, without offset0: the largest product of a dim's outer count and outer stride. A
-  /// dim of outer count 1 gives 1. If the largest product is 1, the size is the product of all blocks.
+  /// oneDNN's get_size() in elements, without offset0: the largest product of a dim's outer count, the extent of its
+  /// outermost digit, and that digit's stride. A dim of outer count 1 gives 1. If the largest product is 1, the size is
+  /// the product of all blocks.
   int64_t footprint() const;
 
   /// Whether no two logical indices share an offset (exact).

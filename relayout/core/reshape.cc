@@ -128,67 +128,112 @@ std::string blocking_axes(const Layout& simple, const Dims& want, const DimGroup
   return out;
 }
 
-/// Adds the new dims of a group. Nothing must stand in their way. Each gets one stride.
-void split_group(const Layout& simple, const Dims& want, const DimGroup& group, LayoutParts& out) {
-  Digits digits;  // of the whole group, innermost first
+/// The digits of a group's old dims, innermost first, where those that continue each other in memory are one. Nothing
+/// where a dim is padded.
+std::optional<Digits> group_digits(const Layout& simple, const DimGroup& group) {
+  Digits out;
   for (int d = group.old_end - 1; d >= group.old_begin; --d) {
-    const Digit digit = simple.digits(d)[0];
     if (simple.dim(d) == 1) continue;
-    if (!digits.empty() && digit.stride == checked_mul(digits.back().stride, digits.back().extent)) {
-      digits.back().extent *= digit.extent;
-    } else {
-      digits.push_back(digit);
+    if (simple.capacity(d) != simple.dim(d)) return std::nullopt;
+    for (const Digit& digit : simple.digits(d)) {
+      if (!out.empty() && digit.stride == checked_mul(out.back().stride, out.back().extent)) {
+        out.back().extent *= digit.extent;
+      } else {
+        out.push_back(digit);
+      }
     }
   }
+  return out;
+}
+
+/// Adds the new dims of a group, each of which gets one stride. False where one of them would need several.
+bool split_group(const Layout& simple, const Dims& want, const DimGroup& group, LayoutParts& out) {
+  std::optional<Digits> digits = group_digits(simple, group);
+  if (!digits) return false;
   const int at = out.dims.size();
   for (int k = group.new_end - 1; k >= group.new_begin; --k) {
     Digits below, above;
     if (want[k] == 1) {
-      out.insert(at, 1, {{1, digits.empty() ? 1 : digits[0].stride}});
-    } else if (cut(digits, want[k], &below, &above) && below.size() == 1) {
+      out.insert(at, 1, {{1, digits->empty() ? 1 : (*digits)[0].stride}});
+    } else if (cut(*digits, want[k], &below, &above) && below.size() == 1) {
       out.insert(at, want[k], below);
       digits = above;
     } else {
-      needs_copy("view: new dim " + std::to_string(k) + " cuts a stride; copy first", std::to_string(k));
+      return false;
     }
   }
+  return true;
 }
 
-/// The groups of old and new dims in their order. Dims of extent 1 are in none, but stand between them: `unit` is called
-/// for each new one with the old one that it replaces, or -1.
-template <typename OnUnit, typename OnGroup>
-void for_each_group(const Layout& layout, const Dims& want, OnUnit&& unit, OnGroup&& on_group) {
-  const auto old_is = [&](int d, bool one) { return d < layout.ndims() && (layout.dim(d) == 1) == one; };
-  const auto new_is = [&](int k, bool one) { return k < want.size() && (want[k] == 1) == one; };
+/// The groups of a view, first to last. Dims of extent 1 outside of them are groups with one dim or none on either
+/// side.
+std::vector<DimGroup> groups_of(const Layout& layout, const Dims& want) {
+  std::vector<DimGroup> out;
+  const auto old_is = [&](int d, bool unit) { return d < layout.ndims() && (layout.dim(d) == 1) == unit; };
+  const auto new_is = [&](int k, bool unit) { return k < want.size() && (want[k] == 1) == unit; };
   for (int from = 0, to = 0; from < layout.ndims() || to < want.size();) {
-    if (new_is(to, true)) {  // a new dim of 1 replaces an old dim of 1 if that is next; else it is added
-      const bool stays = old_is(from, true);
-      unit(stays ? from : -1);
-      from += stays, ++to;
-      continue;
-    }
-    if (old_is(from, true)) {
-      ++from;
-      continue;
-    }
     DimGroup group{from, from, to, to};
-    int64_t old_size = 1, new_size = 1;
-    do {
-      if (new_size <= old_size) {
-        new_size *= want[group.new_end++];
-      } else {
-        old_size *= layout.dim(group.old_end++);
-      }
-    } while (old_size != new_size);
-    on_group(group);
+    if (new_is(to, true)) {  // a new dim of 1 replaces an old dim of 1 if that is next; else it is added
+      group.old_end += old_is(from, true);
+      group.new_end += 1;
+    } else if (old_is(from, true)) {
+      group.old_end += 1;
+    } else {
+      int64_t old_size = 1, new_size = 1;
+      do {
+        if (new_size <= old_size) {
+          new_size *= want[group.new_end++];
+        } else {
+          old_size *= layout.dim(group.old_end++);
+        }
+      } while (old_size != new_size);
+    }
+    out.push_back(group);
     from = group.old_end, to = group.new_end;
   }
+  return out;
 }
 
-/// What stands in the way of a group; of a dim that stays as it is nothing does, whatever its digits are.
-std::string blocking_of(const Layout& simple, const Dims& want, const DimGroup& group) {
-  if (group.old_end == group.old_begin + 1 && group.new_end == group.new_begin + 1) return "";
-  return blocking_axes(simple, want, group);
+/// The merges and splits that give the new dims several digits each, as views of an expression are written:
+/// "merge(0,1)" or "merge(0,1).split(0,4,8)"; empty where these need a copy, too.
+std::string merges_and_splits(const Layout& layout, const Dims& want, const std::vector<DimGroup>& groups) {
+  std::string out;
+  const auto add = [&](const std::string& step) { out += (out.empty() ? "" : ".") + step; };
+  Layout view = layout;
+  try {
+    // From the last group to the first, so that the dims of those before keep their numbers.
+    for (std::size_t g = groups.size(); g-- > 0;) {
+      const DimGroup& group = groups[g];
+      const int old_dims = group.old_end - group.old_begin, new_dims = group.new_end - group.new_begin;
+      const std::string first = std::to_string(group.old_begin);
+      if (old_dims > 1) {
+        view = merge(view, group.old_begin, group.old_end - 1);
+        add("merge(" + first + "," + std::to_string(group.old_end - 1) + ")");
+      }
+      if (new_dims > 1) {
+        Dims parts;
+        for (int k = group.new_begin; k < group.new_end; ++k) parts.push_back(want[k]);
+        view = split(view, group.old_begin, parts);
+        add("split(" + first + "," + join(parts) + ")");
+      }
+      if (old_dims == 0) view = unsqueeze(view, group.old_begin), add("unsqueeze(" + first + ")");
+      if (new_dims == 0) view = squeeze(view, group.old_begin), add("squeeze(" + first + ")");
+    }
+  } catch (const Error&) {
+    return "";
+  }
+  return out;
+}
+
+/// Says why a view needs a copy.
+[[noreturn]] void refuse_view(const Layout& layout, const Layout& simple, const Dims& want,
+                              const std::vector<DimGroup>& groups, const DimGroup& group) {
+  const std::string blocking = blocking_axes(simple, want, group);
+  const std::string steps = merges_and_splits(layout, want, groups);
+  needs_copy("view: dims " + join(layout.dims()) + " do not become " + join(want) + " without a copy: " +
+                 (blocking.empty() ? "the new ones cut a stride" : "axes " + blocking + " stand in the way") +
+                 (steps.empty() ? "" : "; " + steps + " gives these dims, with several strides a dim"),
+             blocking);
 }
 
 }  // namespace
@@ -200,22 +245,18 @@ Layout view(const Layout& layout, const Dims& dims) {
   LayoutParts out(layout);
   out.dims = {};
   out.digits.clear();
-  const auto unit = [&](int from) {
-    out.insert(out.dims.size(), 1, from >= 0 ? layout.digits_of(from) : Digits{{1, 1}});
-  };
-  for_each_group(layout, want, unit, [&](const DimGroup& group) {
-    if (group.old_end == group.old_begin + 1 && group.new_end == group.new_begin + 1) {  // blocks, padding may stay
+  const std::vector<DimGroup> groups = groups_of(layout, want);
+  for (const DimGroup& group : groups) {
+    const int old_dims = group.old_end - group.old_begin, new_dims = group.new_end - group.new_begin;
+    if (new_dims == 0) continue;
+    if (old_dims == 0) {
+      out.insert(out.dims.size(), 1, Digits{{1, 1}});
+    } else if (old_dims == 1 && new_dims == 1) {  // the same dim: blocks and padding may stay
       out.insert(out.dims.size(), want[group.new_begin], layout.digits_of(group.old_begin));
-      return;
+    } else if (!split_group(simple, want, group, out)) {
+      refuse_view(layout, simple, want, groups, group);
     }
-    const std::string blocking = blocking_of(simple, want, group);
-    if (!blocking.empty()) {
-      needs_copy("view: dims " + join(layout.dims()) + " do not become " + join(want) + " without a copy: axes " +
-                     blocking + " stand in the way",
-                 blocking);
-    }
-    split_group(simple, want, group, out);
-  });
+  }
   return out.layout();
 }
 
@@ -226,38 +267,33 @@ Viewable viewable(const Layout& layout, const Dims& dims) {
     return out;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::needs_copy) throw;
-    out.axes = error.value();
   }
   const Dims want = inferred("view", dims, layout.elements());
   const Layout simple = layout.canonical();
   // Within a group the copy is row-major. The groups keep the order that their smallest strides have in memory.
-  struct Placed {
-    DimGroup group;
-    int64_t stride;
-  };
-  std::vector<Placed> groups;
-  std::string axes;
-  for_each_group(layout, want, [](int) {}, [&](const DimGroup& group) {
-    if (const std::string more = blocking_of(simple, want, group); !more.empty())
-      axes += (axes.empty() ? "" : ", ") + more;
+  std::vector<std::pair<int64_t, DimGroup>> by_stride;
+  for (const DimGroup& group : groups_of(layout, want)) {
+    const bool same_dim = group.old_end - group.old_begin == 1 && group.new_end - group.new_begin == 1;
+    const std::string axes = same_dim ? "" : blocking_axes(simple, want, group);
+    if (!axes.empty()) out.axes += (out.axes.empty() ? "" : ", ") + axes;
     int64_t stride = std::numeric_limits<int64_t>::max();
     for (int d = group.old_begin; d < group.old_end; ++d) {
       for (const Digit& digit : simple.digits(d)) {
         if (digit.extent > 1) stride = std::min(stride, std::abs(digit.stride));
       }
     }
-    groups.push_back({group, stride});
-  });
-  std::ranges::stable_sort(groups, std::ranges::less{}, &Placed::stride);
+    by_stride.emplace_back(stride, group);
+  }
+  if (out.axes.empty()) out.axes = "the new dims cut a stride";
+  std::ranges::stable_sort(by_stride, std::ranges::less{}, &std::pair<int64_t, DimGroup>::first);
   Dims strides(layout.ndims(), 1);
   int64_t next = 1;
-  for (const Placed& placed : groups) {
-    for (int d = placed.group.old_end - 1; d >= placed.group.old_begin; --d) {
+  for (const auto& [stride, group] : by_stride) {
+    for (int d = group.old_end - 1; d >= group.old_begin; --d) {
       strides[d] = next;
       next *= layout.dim(d);
     }
   }
-  if (!axes.empty()) out.axes = axes;
   out.copy = Layout::strided(layout.dims(), strides);
   return out;
 }

@@ -66,7 +66,8 @@ Layout split(const Layout& layout, int d, const Dims& parts);
 Layout merge(const Layout& layout, int first, int last);
 
 /// PyTorch's view, NumPy's reshape without a copy: `dims` may have one -1, and each new dim gets a single stride. Dims
-/// that stay as they are may be blocked. Error{needs_copy} names the axes that stand in the way.
+/// that stay as they are may be blocked. Error{needs_copy} names the axes that stand in the way and, where merge() and
+/// split() give the same dims with several digits, these.
 Layout view(const Layout& layout, const Dims& dims);
 
 }  // namespace relayout

@@ -20,7 +20,16 @@ std::vector<int> dim_list(const Dims& list) {
 
 Layout flip_all(const Layout& layout, const Dims& dims) {
   Layout out = layout;
-  for (int64_t d : dims) out = flip(out, dim_of(d));
+  std::vector<bool> flipped(static_cast<std::size_t>(layout.ndims()), false);
+  for (int64_t number : dims) {
+    out = flip(out, dim_of(number));  // which refuses other dims than those of the layout
+    const auto d = static_cast<std::size_t>(number < 0 ? number + layout.ndims() : number);
+    if (flipped[d]) {
+      throw Error(ErrorCode::invalid_argument, "flip: dim " + std::to_string(d) + " stands twice", "dim",
+                  std::to_string(number), "each dim once");
+    }
+    flipped[d] = true;
+  }
   return out;
 }
 

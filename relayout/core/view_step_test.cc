@@ -116,7 +116,8 @@ TEST(ViewStep, RefusalsNameTheViewAndTheAxes) {
   EXPECT_EQ(
       message("nchw.transpose(0,1).reshape(12,-1)", kDims),
       "bind: reshape(12,-1) of dims 6,2,5,4 (c,n,h,w) in nchw.transpose(0,1).reshape(12,-1): view: dims 6,2,5,4 do "
-      "not become 12,20 without a copy: axes 0 and 1 stand in the way");
+      "not become 12,20 without a copy: axes 0 and 1 stand in the way; merge(2,3).merge(0,1) gives these dims, with "
+      "several strides a dim");
   for (const char* text :
        {"nchw.", "nchw.flip", "nchw.flip(", "nchw.flip()", "nchw.flip(1", "nchw.flip(a)", "nchw.flip(1,)",
         "nchw.flip(1)x", "nchw.flip(1:2)", "nchw.submemory(1)", "nchw.spin(1)", "nchw.split(1)", ".flip(0)",
@@ -125,6 +126,10 @@ TEST(ViewStep, RefusalsNameTheViewAndTheAxes) {
   }
   EXPECT_EQ(code_of([] { apply(Layout(), {"spin", "", {}}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { bound("ab.flip(4294967296)", {2, 3}); }), ErrorCode::invalid_argument);
+  // NumPy and PyTorch refuse a dim that is flipped twice, too.
+  EXPECT_EQ(code_of([] { bound("ab.flip(0,0)", {2, 3}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { bound("ab.flip(0,-2)", {2, 3}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(bound("ab.flip(0).flip(0)", {2, 3}), bound("ab", {2, 3}));
 }
 
 TEST(Reindex, EveryOrderThatDigitsSay) {

@@ -145,7 +145,7 @@ TEST(View, SplitAndMergeAreInverse) {
 TEST(View, ReshapeIsExactlyWhatStridesCanSay) {
   std::vector<Layout> layouts;
   for (const char* text : {"abc", "acb", "cba", "bac", "strides:24,8,2", "strides:12,4,1@3", "strides:0,4,1",
-                           "strides:0,0,0", "strides:12,-4,-1", "aBc3b", "abC2c"})
+                           "strides:0,0,0", "strides:12,-4,-1", "aBc3b", "abC2c", "aCb2c"})
     layouts.push_back(Format::parse(text).bind({2, 3, 4}));
   std::vector<Dims> shapes;
   for (int64_t a = 1; a <= 24; ++a) {
@@ -205,6 +205,32 @@ TEST(View, ReshapeFindsAMissingExtentAndNamesTheAxesThatNeedACopy) {
   EXPECT_EQ(view(Format::parse("aBcd4b").bind(kDims), {3, 17, -1}).dims(), (Dims{3, 17, 20}));
   EXPECT_EQ(view(Layout::contiguous({2, 0, 3}), {0, 7}).dims(), (Dims{0, 7}));
   EXPECT_EQ(code_of([&] { view(nhwc, {7, -1}); }), ErrorCode::invalid_argument);
+}
+
+// Blocks become dims where each of these has one stride. Otherwise the error says which merges and splits give the dims
+// with several.
+TEST(View, ReshapeOfBlocksNamesMergesAndSplits) {
+  const Layout blocked = Format::parse("nChw8c").bind({2, 16, 5, 4});
+  EXPECT_EQ(view(blocked, {2, 2, 8, 5, 4}), split(blocked, 1, {2, 8}));
+  const auto message = [](const Layout& layout, const Dims& dims) {
+    try {
+      view(layout, dims);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::needs_copy);
+      return e.message();
+    }
+    return std::string();
+  };
+  const auto says = [&](const Layout& layout, const Dims& dims, std::string_view steps) {
+    return message(layout, dims).find("; " + std::string(steps) + " gives these dims, with several strides a dim") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(says(blocked, {32, 5, 4}, "merge(0,1)")) << message(blocked, {32, 5, 4});
+  EXPECT_TRUE(says(blocked, {2, 80, 4}, "merge(1,2)")) << message(blocked, {2, 80, 4});
+  EXPECT_TRUE(says(blocked, {32, 1, 20}, "merge(2,3).unsqueeze(2).merge(0,1)")) << message(blocked, {32, 1, 20});
+  EXPECT_TRUE(says(blocked, {8, 4, 5, 4}, "merge(0,1).split(0,8,4)")) << message(blocked, {8, 4, 5, 4});
+  const Layout padded = Format::parse("nChw8c").bind({2, 17, 5, 4});
+  EXPECT_EQ(message(padded, {34, 5, 4}).find("merge"), std::string::npos) << message(padded, {34, 5, 4});
 }
 
 TEST(View, ReshapeKeepsDimsThatStay) {

@@ -189,7 +189,8 @@ Tuned tune(const TensorDesc& src, const TensorDesc& dst, const Attributes& attri
   const double budget_us = std::chrono::duration<double, std::micro>(options.budget).count();
   Race race{src_data, dst_data, options, stopwatch, start_us + budget_us};
   race.warm = src.span_bytes() + dst.span_bytes() <= 2 * caches.l3_share();
-  if (!race.go(candidates)) return out;
+  out.out_of_time = !race.go(candidates);
+  if (out.out_of_time) return out;
   const Candidate& best = winner(candidates, options.margin);
   out.plan = best.plan;
   out.tuning = best.tuning;

@@ -55,6 +55,7 @@ struct Tuned {
   Plan plan;
   Tuning tuning;                        // what `plan` was made with; Tuning{} is the default
   bool remembered = false;              // it was known before
+  bool out_of_time = false;             // there was something to choose, but the budget was too short to decide
   std::vector<TimedTuning> candidates;  // those that were measured, the default first; empty where none was
   double default_ns = 0, tuned_ns = 0;  // medians; 0 where nothing was measured
   /// What went wrong with TuneOptions::file. The plan can be used nevertheless.

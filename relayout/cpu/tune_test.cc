@@ -212,7 +212,9 @@ TEST(Tune, ASumIsNotMeasured) {
 TEST(Tune, NothingToChoose) {
   TuneCache cache;
   Example small(desc("ab", {8, 4}), desc("ba", {8, 4}));
-  EXPECT_TRUE(small.tuned({.cache = &cache}).candidates.empty());
+  const Tuned tuned = small.tuned({.budget = 0ms, .cache = &cache});
+  EXPECT_TRUE(tuned.candidates.empty());
+  EXPECT_FALSE(tuned.out_of_time);
   EXPECT_EQ(small.to, small.before);
   const TensorDesc none = desc("ab", {0, 4});
   EXPECT_TRUE(tune(none, none, {}, nullptr, nullptr, {.cache = &cache}).candidates.empty());
@@ -224,7 +226,9 @@ TEST(Tune, WithoutTimeNothingIsRun) {
   TuneCache cache;
   test::FakeStopwatch stopwatch;
   TuneOptions options{.threads = 1, .budget = 0ms, .cache = &cache, .machine = kSmall, .stopwatch = &stopwatch};
-  EXPECT_TRUE(example.tuned(options).candidates.empty());
+  const Tuned tuned = example.tuned(options);
+  EXPECT_TRUE(tuned.candidates.empty());
+  EXPECT_TRUE(tuned.out_of_time);
   EXPECT_EQ(example.to, example.before);
   options.rounds = 0;
   EXPECT_EQ(test::code_of([&] { example.tuned(options); }), ErrorCode::invalid_argument);
@@ -242,6 +246,7 @@ TEST(Tune, NoTurnStartsAfterTheBudget) {
   stopwatch.takes = turns_of(3, [](int candidate, int) { return candidate == 2 ? 50.0 : 100.0; });
   const Tuned some = example.tuned(options);
   EXPECT_EQ(some.candidates.size(), 3u);
+  EXPECT_FALSE(some.out_of_time);
   EXPECT_EQ(some.tuning, tunings[2]);
   EXPECT_GE(stopwatch.now_us(), 1000);
   EXPECT_LE(stopwatch.now_us(), 1100);
@@ -260,6 +265,7 @@ TEST(Tune, DecidesNothingWhereTheBudgetIsTooShort) {
     const Tuned tuned =
         example.tuned({.threads = 1, .budget = 1ms, .cache = &cache, .machine = kSmall, .stopwatch = &stopwatch});
     EXPECT_TRUE(tuned.candidates.empty());
+    EXPECT_TRUE(tuned.out_of_time);
     EXPECT_EQ(tuned.tuning, Tuning{});
     EXPECT_LE(stopwatch.now_us(), 1500);
   }

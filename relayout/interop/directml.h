@@ -52,7 +52,7 @@ struct TypeName {
 };
 /// All types of DirectML, by their values.
 std::span<const TypeName> types();
-/// Errors: unsupported, which names the type, for those that DirectML lacks (bf16, f8_e5m2, f8_e4m3, bool).
+/// Errors: unsupported, which names the type, for every type that types() lacks.
 DataType data_type(DType dtype);
 /// Error{invalid_argument} for `unknown` and for numbers that are no type.
 DType dtype_of(DataType type);

@@ -37,8 +37,8 @@ constexpr int64_t kCastBlock = 4096, kStreamedCastBlock = 64 << 10;
 constexpr int64_t kPanelBytes = 512, kLinesPanelBytes = 1024, kShortRowsPanel = 512;
 /// The rows of a strip of elements of 4 and 8 bytes whose values are not converted.
 constexpr int64_t kMovedRows = 64;
-/// The most columns of a panel where the last level is slow and shared, so that hardware still fetches each column
-/// ahead. kFollowedSmall is for small elements, which are packed first.
+/// The most columns of a panel where the last level is slow and shared: so many does hardware fetch ahead, by the times
+/// in docs/lab/machines-with-a-far-last-level.md. kFollowedSmall is for small elements, which are packed first.
 constexpr int64_t kFollowed = 32, kFollowedSmall = 64;
 /// Rows at most kNearRows bytes apart in the destination are near each other; for elements of 4 bytes whose rows do not
 /// start at lines, the limit is kNearPartialRows.
@@ -59,9 +59,9 @@ constexpr int64_t kStripsAhead = 64 << 10, kStripsTogether = 4, kQuarteredStrips
 constexpr int64_t kLinear = 16 << 10, kMostAhead = 128 << 10;
 /// The bytes of such a source that a block has, as whole columns, where both sides start at lines.
 constexpr int64_t kLinearBlock = 128 << 10;
-/// Where columns lie pages apart in the source and several rows lie in a page of the destination, blocks are long
-/// columns: a panel has at most kColumnsPanelBytes of a row, and its columns are fetched kColumnsAhead bytes ahead.
-/// Only where columns have at least kLongColumns strips.
+/// Elements of 4 bytes go by long columns if rows and columns start at lines, columns lie a page or more apart in the
+/// source, and rows have more than a panel and less than a page. A panel then has kColumnsPanelBytes of a row, a block
+/// has as many rows as it may, and columns, of at least kLongColumns strips, are fetched kColumnsAhead bytes ahead.
 constexpr int64_t kColumnsPanelBytes = 256, kColumnsAhead = 256, kLongColumns = 4;
 
 /// Rows of at most so many bytes (half as many of converted values) that follow each other, and are not whole lines,

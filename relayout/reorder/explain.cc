@@ -101,7 +101,8 @@ std::string PlanData::kernel(const BoxPlan& box) const {
     case KernelShape::fill: return "fill";
   }
   if (converts_) out = "convert, " + out;
-  return out + ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
+  out += ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
+  return box.ahead > 0 ? out + ", fetched " + plural(box.ahead, "byte") + " ahead" : out;
 }
 
 std::string PlanData::explain() const {

@@ -25,12 +25,14 @@ constexpr int64_t kMaxAttributeBytes = int64_t{1} << 30;
 /// The destination is written past the cache if source and destination together take more than these eighths of the
 /// last-level cache (Machine::l3_share()). A line that is written through the cache is read first, and it displaces
 /// another line. But a line that several runs or boxes share must be put together before it can be written past the
-/// cache. That takes time, so the limit is higher there. (Lines made by byte permutations are made whole at once.) The
-/// limits are for runs that share lines, for padding of whole lines, and for tiles of registers. They follow from
-/// timings at sizes around each limit; docs/lab has them.
+/// cache. That takes time, so the limit is higher there. (Lines made by byte permutations are made whole at once.) In
+/// their order the limits are for runs that share lines, for lines that hold nothing but padding
+/// (BoxPlan::fill_streams), and for boxes by tiles of registers, whose lines are put together in an image in the cache
+/// (BoxPlan::by_image). They follow from timings at sizes around each limit; docs/lab has them.
 constexpr int64_t kSharedRunsEighths = 4, kFillEighths = 4, kImageEighths = 7;
 /// More such limits, which depend on whether the last level is slow and shared: for whole lines (`lines`), for boxes
-/// that share lines (`boxes`), and for tiles of registers whose lines compete for few sets (`crowded`).
+/// that share lines (`boxes`), and for boxes by tiles of registers whose lines compete for few sets (`crowded`), where
+/// an image pays earlier than kImageEighths.
 struct CacheShares {
   int64_t lines, boxes, crowded;
 };
@@ -210,6 +212,8 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
                                                  : kSharedRunsEighths;
   const int64_t eighth = machine.l3_share() / 8, limit = eighth * eighths;
   const auto fits = [&](const BoxPlan& most) { return bytes_ <= limit && !by_permuted_lines(most); };
+  // What explain() names is the limit that decided. Plans of at most `limit` bytes are written past the cache only if
+  // their lines are made by byte permutations (`fits`), and for these the limit of make() decided, which is no higher.
   if (tuning.stream == Tuning::Stream::by_size)
     stream_limit_ = bytes_ > limit ? limit : eighth * (even ? shares(machine).lines : kSharedRunsEighths);
   if (streams_ && !even) {

@@ -298,6 +298,9 @@ TEST(Plan, ExplainSaysWhatIsDone) {
             std::string::npos);
   EXPECT_NE(by(32 << 20, Tuning::Stream::always).find("past the cache, as was asked for"), std::string::npos);
   EXPECT_EQ(by(32 << 20, Tuning::Stream::by_size).find("past the cache"), std::string::npos);
+  EXPECT_NE(by(1 << 20, Tuning::Stream::by_size).find("blocks of 64 x 64, fetched 256 bytes ahead\n"),
+            std::string::npos);
+  EXPECT_EQ(by(32 << 20, Tuning::Stream::by_size).find("ahead"), std::string::npos);
   EXPECT_NE(plan("Ba48b", "Ba32b", {2, 200}).explain().find("by table"), std::string::npos);
 }
 

@@ -61,10 +61,10 @@ void choose_region(BoxPlan& plan, Axes& axes) {
   while (true) {
     auto col = cols.next(axes);
     // With few rows, a list of more than kMaxBlockSide columns would be made anew for each block. So the axis is cut,
-    // and the list serves several blocks.
-    const bool follow = cols.fused.size() == 1 && cols.fused[0].stride[kSrc] == rows.bytes();
+    // and the list serves several blocks. `adjacent`: each column begins in the source where the one before ends.
+    const bool adjacent = cols.fused.size() == 1 && cols.fused[0].stride[kSrc] == rows.bytes();
     if (col != axes.end() && !cols.fused.empty() && rows.count < kFewRows && cols.count * col->extent > kMaxBlockSide &&
-        cols.count >= kFewRows && (follow || rows.count * cols.bytes() >= kSmallTiles / 2))
+        cols.count >= kFewRows && (adjacent || rows.count * cols.bytes() >= kSmallTiles / 2))
       col = inner_steps(axes, col, kMaxBlockSide / cols.count);
     const auto row = rows.next(axes);
     // An axis may fit both rows and columns. As columns, it makes the destination's rows longer, so it becomes columns

@@ -107,4 +107,32 @@ def constant_weights(command):
     assert not any(layout.startswith("opaque") for layout in others), "an opaque format beside the weights"
 
 
-ALL = [one_convolution, training, every_kind, constant_weights]
+def mixed_types(command):
+    """Weights and destinations may have types of their own, as 8-bit convolutions have."""
+    inputs = ("convolution", "--src", "1,64,14,14", "--weights", "64,64,3,3", "--bias", "--dtype", "u8",
+              "--weights-dtype", "s8")
+    for args, dst in (((), "f32"), (("--dst-dtype", "s8"), "s8"), (("--dst-dtype", "u8"), "u8")):
+        primitives, skipped = checked(command, *inputs, *args)
+        if skipped:
+            return skipped
+        expect([one["dtype"] for one in primitives[0]["operands"]], ["u8", "s8", "f32", dst], "types of operands")
+    return None
+
+
+def differing_layouts(command):
+    """The verdict says in which layouts a faster implementation differs from what `any` takes."""
+    env = {"RELAYOUT_COST_FILE": command.path("costs.txt")}
+    result = command.run("any", "pooling", "--src", "1,32,56,56", "--src-layout", "strides:102400,1,1792,32", "--attr",
+                         "kernel=2", "--threads", "1", more_env=env)
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    verdict = result.stdout[result.stdout.index("`any` takes", result.stdout.index("implementation")):]
+    # Dim n has one index: its stride is shown as it was given, and not as 0, which repeats.
+    assert "strides:0," not in result.stdout, result.stdout
+    if "would take" in verdict:
+        assert "(src " in verdict and "100 %" not in verdict, verdict
+    return None
+
+
+ALL = [one_convolution, training, every_kind, constant_weights, mixed_types, differing_layouts]

@@ -10,8 +10,9 @@ import layouts
 import outputs
 import plan
 import plan_costs
+import winograd
 
-MODULES = (any_primitive, any_verb, bench, check, convert, layouts, outputs, plan, plan_costs)
+MODULES = (any_primitive, any_verb, bench, check, convert, layouts, outputs, plan, plan_costs, winograd)
 PARTS = {module.__name__: module.ALL for module in MODULES}
 
 

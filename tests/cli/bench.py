@@ -67,6 +67,9 @@ def tuning(command):
     assert "tuned_ns" not in json.loads(command.ok(*pair)), "tuned without --tune"
     about = json.loads(command.ok(*pair, "--tune"))
     assert about["tuned_ns"] > 0 and about["tuning"] and not about["tuning_remembered"], about
+    expect(about["tuning_out_of_time"], not about["tuning_candidates"], "%s" % about)
+    small = command.ok("bench", "--src", "ab", "--dst", "ba", "--dims", "8,4", "--repeat", "1", "--tune")
+    assert "by default, as there was nothing to choose" in small, small
     expect(command.files(), [], "files of --tune alone")
     about = json.loads(command.ok(*pair, "--verify", "--tune=tune.txt"))
     expect((about["verified"], about["tuning_remembered"]), (True, False), "%s" % about)

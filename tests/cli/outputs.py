@@ -1,7 +1,9 @@
-"""Outputs of models: they keep the names that the model gives them, in files and in plans."""
+"""Models of .onnx files: outputs keep the names that the model gives them, and inputs may be raw bytes."""
 import json
+import struct
 import zipfile
 
+import tensors
 from shared import expect
 
 FLOAT = 1
@@ -53,4 +55,47 @@ def output_names(command):
     return None
 
 
-ALL = [output_names]
+def raw_input(command):
+    """The model fixes dims and type, so raw bytes need no flags, and their number is checked."""
+    with open(command.path("net.onnx"), "wb") as file:
+        file.write(model([node("Relu", "x", "y")], ["y"]))
+    with open(command.path("x.bin"), "wb") as file:
+        file.write(struct.pack("<2f", -1, 2))
+    result = command.run("run", "net.onnx", "--input", "x.bin", "-o", "y.npy")
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    expect(tensors.read_npy(command.path("y.npy"))[3], [0, 2], "the output")
+    # Of strides, the span and oneDNN's size are lengths that raw bytes may have.
+    for values in ((-1, 7, 2), (-1, 7, 2, 7)):
+        with open(command.path("strided.bin"), "wb") as file:
+            file.write(struct.pack("<%df" % len(values), *values))
+        command.ok("run", "net.onnx", "--input", "strided.bin", "--input-layout", "strides:4,2", "-o", "y.npy", "-f")
+        expect(tensors.read_npy(command.path("y.npy"))[3], [0, 2], "the output of %d floats" % len(values))
+    result = command.run("run", "net.onnx", "--input", "strided.bin")
+    expect(result.returncode, 3, "too many bytes")
+    expect(result.stderr, "relayout: strided.bin: 16 bytes in the file; contiguous f32 with dims 1x2 takes 8\n",
+           "the error")
+    result = command.run("run", "net.onnx", "--input", "x.bin", "--input-layout", "ab.narrow(1,0,2)")
+    expect(result.returncode, 2, "a view that does not show the buffer: " + result.stderr)
+    assert "do not show the dims of the buffer" in result.stderr, result.stderr
+    # An array in blocks has the model's dims, of which its shape shows no padding.
+    tensors.write_npy(command.path("b.npy"), (1, 1, 4))
+    command.ok("run", "net.onnx", "--input", "b.npy", "--input-layout", "aB4b", "-o", "y.npy", "-f")
+    return None
+
+
+def unknown_operators_alone(command):
+    """A plan that takes no time says nothing of what it saves."""
+    with open(command.path("net.onnx"), "wb") as file:
+        file.write(model([node("Unknown", "x", "u"), node("Unknown", "u", "y")], ["y"]))
+    result = command.run("plan", "net.onnx", "--threads", "1", more_env={"RELAYOUT_COST_FILE": command.path("costs")})
+    if result.returncode == 5:
+        return "skipped: " + result.stderr.strip()
+    expect(result.returncode, 0, result.stderr)
+    assert "predicted time 0 us" in result.stdout, result.stdout
+    assert "nan" not in result.stdout and "saves" not in result.stdout, result.stdout
+    return None
+
+
+ALL = [output_names, raw_input, unknown_operators_alone]

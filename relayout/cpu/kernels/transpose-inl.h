@@ -116,8 +116,8 @@ struct ColumnAlignment {
   bool by_lines;
   /// Columns are less than a page apart, so that a few pages have them all.
   bool near;
-  /// Columns are a little more than a multiple of a page apart. The two lines of each that a square reads then compete
-  /// for few sets of the first-level cache and do not stay in it.
+  /// Columns are about a multiple of a page apart. The two lines of each that a square reads then compete for few sets
+  /// of the first-level cache and do not stay in it.
   bool crowded;
 };
 
@@ -131,7 +131,12 @@ HWY_INLINE ColumnAlignment column_alignment(const std::byte* src, const int64_t*
     for (int64_t c = 2; c < cols; ++c) starts |= start(c);
   }
   const int64_t apart = src_cols[1] - src_cols[0], over = apart & (kPage - 1), drift = std::min(over, kPage - over);
-  const bool crowded = 2 * kSquare >= kWays * (kSquare * drift / kCacheLine + 2);
+  // A page has one line of each set of the first level, so what counts is where columns lie within a page. Each of the
+  // kSquare columns starts `drift` bytes from the one before, so together their starts spread over that many lines. One
+  // set more is touched because the first column starts anywhere in its line, and one because each column is read at
+  // two lines that follow each other. The columns are crowded if their lines fill all ways of these sets.
+  const int64_t sets = kSquare * drift / kCacheLine + 2;
+  const bool crowded = 2 * kSquare >= kWays * sets;
   return {starts % kCacheLine == 0, apart % kCacheLine == 0, std::abs(apart) < kPage, crowded};
 }
 

@@ -46,8 +46,10 @@ struct Calibrated {
 /// possible).
 Calibrated calibrate(const graph::Backend& backend, const CalibrateOptions& options = {});
 
-/// Whether all speeds are finite and above 0, a step takes time, and copies within the second cache are no slower than
-/// those past the last one. Other work on the machine that slows down a part of the measuring makes them implausible.
+/// Whether all speeds are finite and above 0, a step takes time, calls and steps take no more than a millisecond, and
+/// copies within the second cache are no slower than those past the last one. Other work on the machine that slows down
+/// a part of the measuring makes them implausible. It may also let every call of several threads wait for the
+/// scheduler, which takes milliseconds.
 bool plausible(const graph::Calibration& speeds);
 
 }  // namespace relayout::execute

@@ -7,6 +7,7 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/execute/measure/cost_cache.h"
+#include "relayout/execute/measure/limits.h"
 #include "relayout/execute/measure/speeds.h"
 #include "relayout/execute/measure/step.h"
 
@@ -21,6 +22,10 @@ constexpr int kAttempts = 3;
 /// After this many microseconds no further attempt is made: on a machine that is so busy it would be no better.
 constexpr double kCalibrationPatienceUs = 3e6;
 
+/// Whether a call or a step can take so many microseconds beside its work. Where every call waits for a thread that has
+/// lost its core, it takes a slice of the scheduler's, each time.
+bool is_overhead(double us) { return us > 0 && us <= kMostCallUs; }
+
 /// Takes the better of each speed, as other work on the machine can only slow a measurement down.
 void join(Calibration& speeds, const Calibration& other) {
   for (double Calibration::*speed : {&Calibration::flops_per_us, &Calibration::near_bytes_per_us,
@@ -28,7 +33,7 @@ void join(Calibration& speeds, const Calibration& other) {
     speeds.*speed = std::max(speeds.*speed, other.*speed);
   speeds.call_us = std::min(speeds.call_us, other.call_us);
   // A step's time of 0 means that it could not be told from the times of its parts.
-  if (speeds.step_us <= 0) speeds.step_us = other.step_us;
+  if (!is_overhead(speeds.step_us)) speeds.step_us = other.step_us;
 }
 
 std::array<double Calibration::*, 5> speeds() {
@@ -56,7 +61,8 @@ bool find(const CostCache& cache, const CostKey& environment, Calibration& out) 
 bool plausible(const Calibration& speeds_of) {
   const auto is_time = [](double value) { return value > 0 && std::isfinite(value); };
   return std::ranges::all_of(speeds(), [&](auto speed) { return is_time(speeds_of.*speed); }) &&
-         is_time(speeds_of.step_us) && speeds_of.near_bytes_per_us >= speeds_of.memory_bytes_per_us;
+         is_overhead(speeds_of.call_us) && is_overhead(speeds_of.step_us) &&
+         speeds_of.near_bytes_per_us >= speeds_of.memory_bytes_per_us;
 }
 
 Calibrated calibrate_by(const std::function<Calibration()>& measure, const CostKey& environment,

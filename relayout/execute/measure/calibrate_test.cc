@@ -67,6 +67,14 @@ TEST_F(CalibrateTest, SpeedsThatContradictEachOtherAreImplausible) {
       EXPECT_FALSE(plausible(bad));
     }
   }
+  // A slice of the scheduler's, for which each call of two threads waited on a busy machine.
+  for (double Calibration::*overhead : {&Calibration::call_us, &Calibration::step_us}) {
+    Calibration waited = kGood;
+    waited.*overhead = 11976.455;
+    EXPECT_FALSE(plausible(waited));
+    waited.*overhead = 900;
+    EXPECT_TRUE(plausible(waited));
+  }
   // Implausible: copies within the second cache are slower than those past the last one.
   Calibration slow = kGood;
   slow.near_bytes_per_us = 5e3;
@@ -114,6 +122,18 @@ TEST_F(CalibrateTest, UnreliableSpeedsAreUsedAndNotKept) {
   // The old speeds, which were to be replaced, are no longer in the file either.
   EXPECT_TRUE(calibrated({kGood}).remembered);
   EXPECT_TRUE(calibrated({kWithoutStep}, true).unreliable);
+  EXPECT_FALSE(calibrated({kGood}).remembered);
+}
+
+// Calls that wait for the scheduler take equally long each time; they are measured again, and found again in no file.
+TEST_F(CalibrateTest, CallsThatWaitForTheSchedulerAreMeasuredAgain) {
+  Calibration waited = kGood;
+  waited.call_us = waited.step_us = 11976.455;
+  EXPECT_FALSE(calibrated({waited, kGood}).unreliable);
+  EXPECT_EQ(measured_, 2u);
+  expect_equal(calibrated({waited}).speeds, kGood);
+  EXPECT_TRUE(calibrated({waited}, true).unreliable);
+  EXPECT_EQ(measured_, 3u);
   EXPECT_FALSE(calibrated({kGood}).remembered);
 }
 

@@ -140,7 +140,8 @@ void CostCache::save(const fs::path& path, std::chrono::milliseconds patience) c
   } catch (const Error& wrong) {
     if (wrong.code() != ErrorCode::corrupt) throw;
   }
-  std::string text = std::string(kMagic) + " " + std::string(kVersion) + "\n";
+  std::string text(kMagic);
+  text.append(" ").append(kVersion).append("\n");
   for (const auto& [key, value] : all.entries_) append_entry(text, key, value);
   text += "end " + std::to_string(all.size()) + "\n";
   io::replace_text(path, text);

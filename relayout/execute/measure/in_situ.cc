@@ -9,8 +9,10 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/execute/measure/limits.h"
 #include "relayout/execute/measure/run_times.h"
 #include "relayout/execute/run/openmp.h"
+#include "relayout/graph/plan/work.h"
 #include "relayout/reorder/nest.h"
 
 namespace relayout::execute {
@@ -146,10 +148,10 @@ void InSitu::read(const std::byte* at, int64_t bytes) const {
       &reading);
 }
 
-Timed InSitu::least_time(const Work& work, double hopeless) const {
+Timed InSitu::least_time(const Work& work, double limit_us, double hopeless) const {
   const double start_us = stopwatch_.now_us(), budget_us = Microseconds(options_.budget).count();
   const int threads = backend_.threads();
-  RunTimes times(threads, stopwatch_), first_use(threads, stopwatch_), second_use(threads, stopwatch_);
+  RunTimes times(threads, stopwatch_, limit_us), first_use(threads, stopwatch_), second_use(threads, stopwatch_);
   const auto one_run = [&] {
     work.prepare();
     const double us = times.run(work.work);
@@ -161,7 +163,7 @@ Timed InSitu::least_time(const Work& work, double hopeless) const {
     return Timed{times.least() + std::max(0.0, first_use.least() - second_use.least()), reliable};
   };
   // The first run may include work that is done only once, such as generating code.
-  if (one_run() > kLong * budget_us) return least(times.undisturbed_runs() > 0 || threads > 1);
+  if (one_run() > kLong * budget_us) return least(times.single_is_reliable());
   for (int run = 1; run <= 4 * options_.runs; ++run) {
     one_run();
     const double taken_us = stopwatch_.now_us() - start_us;
@@ -275,10 +277,12 @@ Timed InSitu::primitive(const CostContext& context, NodeId id, const Implementat
                         const Implementation* forward, bool in_place) {
   try {
     NodeRun node(*this, context, id, implementation, forward, in_place);
+    const graph::Work work =
+        graph::work_of(context.graph(), id, implementation, backend_.performance(context.graph(), id, implementation));
     double& best = best_.try_emplace(context.node_key(id), graph::kImpossible).first->second;
     const Timed out =
         least_time({.prepare = [&] { node.prepare(); }, .work = [&] { node.run(); }, .use = [&] { node.use(); }},
-                   kHopeless * best);
+                   most_us(work.bytes, work.flops), kHopeless * best);
     best = std::min(best, out.us);
     return out;
   } catch (const Error& error) {
@@ -302,10 +306,12 @@ Timed InSitu::reorder(const graph::ReorderSetting& setting, const TensorDesc& fr
     dst = activations_.take(dst_bytes);
     if (written) write(src, src_bytes);
   };
-  return least_time({.prepare = prepare,
-                     .work = [&] { cpu::run(plan, src, dst, run_options(backend_.threads())); },
-                     .use = [&] { read(dst, dst_bytes); }},
-                    graph::kImpossible);
+  return least_time(
+      {.prepare = prepare,
+       .work = [&] { cpu::run(plan, src, dst, run_options(backend_.threads())); },
+       .use = [&] { read(dst, dst_bytes); }},
+      most_us(static_cast<double>(src_bytes + dst_bytes), static_cast<double>(to.layout.padded_elements())),
+      graph::kImpossible);
 }
 
 }  // namespace relayout::execute

@@ -76,8 +76,9 @@ class InSitu {
   struct Work {
     std::function<void()> prepare, work, use;
   };
-  /// The least time of some runs. Stops early once a reliable time is above `hopeless` microseconds.
-  Timed least_time(const Work& work, double hopeless) const;
+  /// The least time of some runs. Stops early once a reliable time is above `hopeless` microseconds. `limit_us` is how
+  /// long the work can take at most (limits.h).
+  Timed least_time(const Work& work, double limit_us, double hopeless) const;
 
   /// What one run of a node needs: executables, operands and their memory.
   class NodeRun;

@@ -2,7 +2,6 @@
 #include "relayout/execute/measure/measured_costs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "relayout/cpu/stopwatch.h"
 #include "relayout/execute/measure/cost_cache.h"
 #include "relayout/execute/measure/in_situ.h"
+#include "relayout/execute/measure/limits.h"
 #include "relayout/execute/measure/step.h"
 
 namespace relayout::execute {
@@ -106,7 +106,7 @@ struct MeasuredCosts::Impl {
     if (step_us) return *step_us;
     const CostKey key = step_key(environment);
     step_us = cache.find(key);
-    if (!step_us || *step_us <= 0 || !std::isfinite(*step_us)) {
+    if (!step_us || !(*step_us > 0 && *step_us <= kMostCallUs)) {
       if (check) check();
       const std::optional<double> found = measured_step_us(backend, stopwatch);
       if (found)

@@ -49,7 +49,7 @@ std::string text_of(const std::vector<Implementation>& answer) {
   append(out, static_cast<int64_t>(answer.size()));
   for (const Implementation& implementation : answer) {
     out += implementation.name + ' ';
-    append(out, int64_t{implementation.reference});
+    append(out, int64_t{implementation.reference} + 2 * int64_t{implementation.rounds_more});
     for (const auto* layouts : {&implementation.src, &implementation.dst}) {
       for (const std::optional<Layout>& layout : *layouts) append(out, layout);
     }
@@ -117,7 +117,9 @@ std::optional<std::vector<Implementation>> answer_of(std::string_view text, cons
   out.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     Implementation& implementation = out.emplace_back(Implementation{.name = std::string(words.word())});
-    implementation.reference = words.number() == 1;
+    const int64_t flags = words.number();
+    implementation.reference = flags == 1;
+    implementation.rounds_more = flags == 2;
     implementation.src.reserve(node.src.size());
     implementation.dst.reserve(node.dst.size());
     for (const auto& [operands, layouts] :
@@ -271,7 +273,9 @@ void RememberingBackend::Impl::write() {
   std::error_code error;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // FileLock reports it
   const io::FileLock file_lock(file);
-  const std::string there = io::read_text(file, kMaxFileBytes).value_or(std::string(kHeader) + "end 0\n");
+  std::string empty(kHeader);
+  empty.append("end 0\n");
+  const std::string there = io::read_text(file, kMaxFileBytes).value_or(empty);
   Lines kept;
   try {
     kept = lines_of(there, file);

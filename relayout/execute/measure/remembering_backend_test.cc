@@ -118,7 +118,8 @@ TEST_F(Remembering, WhatIsNoAnswerIsAskedAnew) {
   for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
     end = text.find('\n', at);
     const std::string line = text.substr(at, end - at);
-    wrong += (line.size() > 40 ? line.substr(0, 33) + "3 jit 0 4 1 9 9" : line) + "\n";
+    const bool is_answer = line.size() > 40;
+    wrong.append(line, 0, is_answer ? 33 : line.size()).append(is_answer ? "3 jit 0 4 1 9 9\n" : "\n");
   }
   std::ofstream(file_) << wrong;
   const auto backend = remembering_backend(*backend_, file_);

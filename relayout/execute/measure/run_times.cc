@@ -38,7 +38,10 @@ bool RunTimes::reliable() const {
   const bool undisturbed_agree = undisturbed_runs_ >= 2 &&
                                  second_undisturbed_ <= kAgree * least_undisturbed_ + kAgreeUs &&
                                  least_undisturbed_ <= kAgree * least_ + kAgreeUs;
-  return undisturbed_agree || (threads_ > 1 && least_ >= kLongUs && second_ <= kLongAgree * least_);
+  const bool long_agree = least_ >= kLongUs && least_ <= limit_us_ && second_ <= kLongAgree * least_;
+  return undisturbed_agree || (threads_ > 1 && long_agree);
 }
+
+bool RunTimes::single_is_reliable() const { return undisturbed_runs_ > 0 || (threads_ > 1 && least_ <= limit_us_); }
 
 }  // namespace relayout::execute

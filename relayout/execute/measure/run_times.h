@@ -9,7 +9,7 @@
 // undisturbed if no thread of this process had to leave its core to another process meanwhile; where one thread alone
 // runs, also if it lost next to nothing of its time that way. The least time is reliable if two undisturbed runs agree
 // with it. Long runs of several threads are hardly ever undisturbed; for them it suffices that the two shortest runs
-// agree well.
+// agree well, and that the work can take so long at all (limits.h): runs that wait for the scheduler agree, too.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,11 @@ namespace relayout::execute {
 
 class RunTimes {
  public:
-  /// The stopwatch must outlive it.
-  explicit RunTimes(int threads, cpu::Stopwatch& stopwatch = cpu::system_stopwatch())
-      : threads_(threads), stopwatch_(stopwatch) {}
+  /// The stopwatch must outlive it. `limit_us` is how long the work can take at most on a machine that does nothing
+  /// else.
+  explicit RunTimes(int threads, cpu::Stopwatch& stopwatch = cpu::system_stopwatch(),
+                    double limit_us = graph::kImpossible)
+      : threads_(threads), stopwatch_(stopwatch), limit_us_(limit_us) {}
 
   /// Runs the work once, and returns how many microseconds it took.
   double run(const std::function<void()>& work);
@@ -33,10 +35,13 @@ class RunTimes {
   double least() const { return least_; }
   int undisturbed_runs() const { return undisturbed_runs_; }
   bool reliable() const;
+  /// Whether a single run counts, which took so long that there is no second one.
+  bool single_is_reliable() const;
 
  private:
   int threads_;
   cpu::Stopwatch& stopwatch_;
+  double limit_us_;
   int undisturbed_runs_ = 0;
   // The two least times of all runs, and of undisturbed ones.
   double least_ = graph::kImpossible, second_ = graph::kImpossible;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "relayout/execute/measure/limits.h"
 #include "tests/support/fake_stopwatch.h"
 
 namespace relayout::execute {
@@ -13,8 +14,8 @@ struct Run {
   bool undisturbed;
 };
 
-RunTimes times_of(int threads, std::initializer_list<Run> runs) {
-  RunTimes out(threads);
+RunTimes times_of(int threads, std::initializer_list<Run> runs, double limit_us = graph::kImpossible) {
+  RunTimes out(threads, cpu::system_stopwatch(), limit_us);
   for (const Run& run : runs) out.add(run.us, run.undisturbed);
   return out;
 }
@@ -36,6 +37,19 @@ TEST(RunTimes, OfSeveralThreadsAreReliableWhereLongRunsAgreeWell) {
   EXPECT_TRUE(times_of(2, {{17000, false}, {17100, false}}).reliable());
   EXPECT_FALSE(times_of(2, {{17000, false}, {19000, false}}).reliable());
   EXPECT_FALSE(times_of(2, {{200, false}, {201, false}}).reliable());
+}
+
+// Threads that wait for one which lost its core wait for whole slices of the scheduler's, and so take equally long.
+TEST(RunTimes, ThatTheWorkCannotTakeAreNotReliableThoughTheyAgree) {
+  const double kSlice = 11976, kOfACall = most_us(128, 16);
+  EXPECT_FALSE(times_of(2, {{kSlice, false}, {kSlice + 3, false}, {kSlice, false}}, kOfACall).reliable());
+  EXPECT_TRUE(times_of(2, {{kSlice, false}, {kSlice + 3, false}}, most_us(0, 1e9)).reliable());
+  EXPECT_TRUE(times_of(2, {{kSlice, false}, {kSlice + 3, false}}, most_us(1e6, 0)).reliable());
+  EXPECT_TRUE(times_of(2, {{5, true}, {5, true}}, kOfACall).reliable());
+  EXPECT_FALSE(times_of(2, {{3e5, false}}, kOfACall).single_is_reliable());
+  EXPECT_TRUE(times_of(2, {{3e5, true}}, kOfACall).single_is_reliable());
+  EXPECT_TRUE(times_of(2, {{3e5, false}}, most_us(0, 1e9)).single_is_reliable());
+  EXPECT_FALSE(times_of(1, {{3e5, false}}).single_is_reliable());
 }
 
 // A run counts as undisturbed if nothing interrupted it, or if one thread alone lost at most 2 % of its time.

@@ -8,6 +8,7 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/execute/measure/in_situ.h"
+#include "relayout/execute/measure/limits.h"
 #include "relayout/execute/measure/run_times.h"
 #include "relayout/execute/run/execute.h"
 #include "relayout/graph/plan/cost.h"
@@ -95,9 +96,8 @@ std::optional<double> measured_step_us(const graph::Backend& backend, cpu::Stopw
       std::ranges::fill(others, static_cast<uint32_t>(run));
       together.run([&] { model.run({&source, 1}, {&destination, 1}); });
     }
-    if (parts.reliable && together.reliable() && together.least() > alone) {
-      return (together.least() - alone) / parts.steps;
-    }
+    const double step_us = (together.least() - alone) / parts.steps;
+    if (parts.reliable && together.reliable() && step_us > 0 && step_us <= kMostCallUs) return step_us;
     if (stopwatch.now_us() - begin_us > kStepPatienceUs) break;
   }
   return std::nullopt;

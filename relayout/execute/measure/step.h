@@ -16,8 +16,8 @@ namespace relayout::execute {
 /// after as much other memory was used as the last-level cache holds (256 MiB at most). The times of its parts,
 /// measured alone, are subtracted from its time, and the rest is divided by the number of steps. In a model that stays
 /// in the last-level cache, steps are cheaper. This takes some tenths of a second. Nothing if a few attempts give no
-/// reliable times (run_times.h) and no difference above 0: other work on the machine then slows down the parts, or the
-/// chain.
+/// reliable times (run_times.h) and no difference above 0 and up to kMostCallUs (limits.h): other work on the machine
+/// then slows down the parts, or the chain.
 std::optional<double> measured_step_us(const graph::Backend& backend,
                                        cpu::Stopwatch& stopwatch = cpu::system_stopwatch());
 /// The key under which a cost file has it.

@@ -10,6 +10,7 @@
 #include "relayout/execute/onednn/performance.h"
 #include "relayout/execute/own/own.h"
 #include "relayout/execute/run/openmp.h"
+#include "relayout/graph/ir/ops.h"
 #include "relayout/graph/plan/cost_key.h"
 
 namespace relayout::execute {
@@ -30,6 +31,19 @@ using Opaques = std::vector<std::optional<graph::Opaque>>;
 /// Whether a source may have an opaque format. Only constants may, because they are reordered once.
 bool may_be_opaque(const Graph& graph, const Node& node, std::size_t i) {
   return i < node.src.size() && node.pass == graph::Pass::forward_inference && graph.tensor(node.src[i]).constant();
+}
+
+/// Whether the library is also asked for Winograd's algorithm: for convolutions whose kernel meets neighbouring
+/// elements and moves by one, and whose weights are transformed once. The transform has fractions, which weights of
+/// bytes would lose: oneDNN's kernel for bytes differs by percents of the scale (docs/lab/opaque-formats.md).
+bool may_use_winograd(const Graph& graph, const Node& node) {
+  if (node.kind != graph::Kind::convolution || !may_be_opaque(graph, node, 1)) return false;
+  const graph::Tensor& weights = graph.tensor(node.src[1]);
+  const int spatial = graph.tensor(node.src[0]).dims.size() - 2;
+  const graph::ConvolutionAttributes a = filled(node.as<graph::ConvolutionAttributes>(), spatial);
+  const auto is_one = [](int64_t value) { return value == 1; };
+  return is_floating(weights.dtype) && std::ranges::all_of(a.strides, is_one) &&
+         std::ranges::all_of(a.dilations, is_one) && !is_one(weights.dims.back());
 }
 
 /// The token of a descriptor that no layout describes; nothing if weights would lose values in it.
@@ -110,7 +124,7 @@ class OneDnnBackend : public Backend {
            for (std::size_t i = 0; i < layouts.size(); ++i) {
              if (requests[i]) layouts[i] = moved(*layouts[i], requests[i]->offset0());
            }
-           add(out, made(node, found.desc.impl_info_str(), layouts, opaque));
+           add(out, made(node, found.desc.impl_info_str(), layouts, opaque, found.winograd));
            return false;
          });
     add_whole(graph, node, forward, out);
@@ -189,10 +203,16 @@ class OneDnnBackend : public Backend {
     return from_zero({forward->src[0]})[0];
   }
 
-  static Implementation made(const Node& node, std::string name, const Layouts& layouts, const Opaques& opaque = {}) {
+  static Implementation made(const Node& node, std::string name, const Layouts& layouts, const Opaques& opaque = {},
+                             bool winograd = false) {
     const auto middle = layouts.begin() + static_cast<std::ptrdiff_t>(node.src.size());
     const bool reference = is_reference(name);
-    return {std::move(name), {layouts.begin(), middle}, {middle, layouts.end()}, reference, opaque};
+    return {.name = std::move(name),
+            .src = {layouts.begin(), middle},
+            .dst = {middle, layouts.end()},
+            .reference = reference,
+            .opaque = opaque,
+            .rounds_more = winograd};
   }
 
   static void add(std::vector<Implementation>& list, Implementation implementation) {
@@ -244,8 +264,8 @@ class OneDnnBackend : public Backend {
                                              " in the layouts that are planned");
   }
 
-  /// Calls visit(found, layouts) for every implementation of every attempt, until it returns true. `whole` is as in
-  /// descriptors().
+  /// Calls visit(found, layouts, opaque) for every implementation of every attempt, until it returns true: first those
+  /// of direct computations, then those of Winograd's algorithm. `whole` is as in descriptors().
   template <typename Visit>
   bool walk(const Graph& graph, const Node& node, const Implementation* forward, const std::vector<Layouts>& list,
             Visit&& visit, bool whole = false) const {
@@ -257,23 +277,28 @@ class OneDnnBackend : public Backend {
       if (!hint) return false;
       maker.hint = &hint.desc;
     }
-    for (const Layouts& attempt : list) {
-      const std::optional<OperandDescs> descs = descriptors(graph, node, attempt, whole);
-      if (!descs) continue;
-      Found found;
-      try {
-        found = create({graph, node, *descs, maker});
-      } catch (const dnnl::error&) {  // the library rejects these layouts as wrong arguments
-        continue;
+    for (const bool winograd : {false, true}) {
+      if (winograd && !may_use_winograd(graph, node)) break;
+      for (const Layouts& attempt : list) {
+        if (winograd && attempt[1]) continue;  // weights of a layout are not transformed
+        const std::optional<OperandDescs> descs = descriptors(graph, node, attempt, whole);
+        if (!descs) continue;
+        Found found;
+        try {
+          found = create({graph, node, *descs, maker, winograd});
+        } catch (const dnnl::error&) {  // the library rejects these layouts as wrong arguments
+          continue;
+        }
+        if (!found) continue;
+        found.winograd = winograd;
+        do {
+          Opaques opaque;
+          const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc, name(), opaque);
+          if (!layouts || is_faulty(graph, node, found.desc.impl_info_str(), *layouts)) continue;
+          if (hint && !continues(node, found.desc, hint.desc)) continue;
+          if (visit(found, *layouts, opaque)) return true;
+        } while (found.next());
       }
-      if (!found) continue;
-      do {
-        Opaques opaque;
-        const std::optional<Layouts> layouts = layouts_of(graph, node, attempt, found.desc, name(), opaque);
-        if (!layouts || is_faulty(graph, node, found.desc.impl_info_str(), *layouts)) continue;
-        if (hint && !continues(node, found.desc, hint.desc)) continue;
-        if (visit(found, *layouts, opaque)) return true;
-      } while (found.next());
     }
     return false;
   }

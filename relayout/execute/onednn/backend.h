@@ -4,7 +4,9 @@
 //     for (const graph::Implementation& candidate : backend->implementations(graph, node, requests, {}, nullptr)) ...
 //
 // It also offers this project's own kernels (names "relayout:..."), where the library has nothing or only a
-// reference implementation. Versions 2.6 (tested) and 3 of oneDNN are understood.
+// reference implementation; and, last, what oneDNN has of Winograd's algorithm for convolutions of constant floats
+// (Implementation::rounds_more), for which a program would have to ask oneDNN by name. Versions 2.6 (tested)
+// and 3 of oneDNN are understood.
 #pragma once
 
 #include <memory>

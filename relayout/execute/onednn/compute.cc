@@ -34,7 +34,8 @@ Found create_like_convolution(const Request& r, dnnl::algorithm algorithm) {
 
 Found create_convolution(const Request& r) {
   return create_like_convolution<dnnl::convolution_forward, dnnl::convolution_backward_data,
-                                 dnnl::convolution_backward_weights>(r, dnnl::algorithm::convolution_direct);
+                                 dnnl::convolution_backward_weights>(
+      r, r.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct);
 }
 
 Found create_deconvolution(const Request& r) {

@@ -6,6 +6,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/onednn/faults.h"
 #include "relayout/execute/own/padding.h"
+#include "relayout/execute/run/aligned.h"
 #include "relayout/execute/run/openmp.h"
 
 namespace relayout::execute {
@@ -51,7 +52,7 @@ class PrimitiveExecutable : public Executable {
       if (is_src || !layouts[i] || !leaves_padding) continue;
       paddings_.push_back({i - node.src.size(), ZeroPadding(*layouts[i], graph.tensor(operand(node, i)).dtype)});
     }
-    add_own(DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), engine);
+    add_scratchpad(desc.scratchpad_desc(), engine);
     for (int arg : unused_results(graph, node)) {
       add_own(arg, desc.query_md(dnnl::query::exec_arg_md, arg), engine);
     }
@@ -70,6 +71,10 @@ class PrimitiveExecutable : public Executable {
 
   void run(std::span<const void* const> src, std::span<void* const> dst) override {
     const ThreadScope scope(threads_);
+    if (scratchpad_ && scratchpad_.get_data_handle() == nullptr) {
+      own_scratchpad_ = allocate(shared_bytes_);
+      lend(own_scratchpad_.get());
+    }
     for (std::size_t i = 0; i < src_.size(); ++i) src_[i].set(const_cast<void*>(src[i]));
     for (std::size_t i = 0; i < dst_.size(); ++i) dst_[i].set(dst[i]);
     for (const auto& [i, zeros] : zeros_) cpu::run(zeros, &kZero, dst[i], run_options(threads_));
@@ -80,7 +85,11 @@ class PrimitiveExecutable : public Executable {
     for (const auto& [i, padding] : paddings_) padding.run(dst[i]);
   }
 
-  int64_t scratch_bytes() const override { return own_bytes_; }
+  int64_t scratch_bytes() const override { return own_bytes_ + shared_bytes_; }
+  int64_t shared_bytes() const override { return shared_bytes_; }
+  void lend(std::byte* memory) override {
+    if (scratchpad_) scratchpad_.set_data_handle(memory);
+  }
 
  private:
   /// An operand's memory object, and the distance in bytes of its data from the pointer that a run is given.
@@ -107,6 +116,13 @@ class PrimitiveExecutable : public Executable {
     own_.emplace_back(arg, dnnl::memory(desc, engine));
     own_bytes_ += bytes;
     pass(arg, own_.back().second);
+  }
+
+  void add_scratchpad(const dnnl::memory::desc& desc, const dnnl::engine& engine) {
+    shared_bytes_ = static_cast<int64_t>(desc.get_size());
+    if (shared_bytes_ == 0) return;
+    scratchpad_ = dnnl::memory(desc, engine, DNNL_MEMORY_NONE);
+    pass(DNNL_ARG_SCRATCHPAD, scratchpad_);
   }
 
   /// Whether the primitive computes this result although the graph does not use it. Of normalizations it computes the
@@ -173,8 +189,9 @@ class PrimitiveExecutable : public Executable {
   std::vector<std::pair<std::size_t, Plan>> zeros_{};
   std::vector<std::pair<std::size_t, ZeroPadding>> paddings_{};
   std::vector<std::pair<int, dnnl::memory>> own_{};
-  dnnl::memory workspace_{};
-  int64_t own_bytes_ = 0;
+  dnnl::memory workspace_{}, scratchpad_{};
+  Buffer own_scratchpad_{};
+  int64_t own_bytes_ = 0, shared_bytes_ = 0;
   std::vector<dnnl_exec_arg_t> args_{};
 };
 

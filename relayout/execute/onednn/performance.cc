@@ -2,7 +2,8 @@
 // "relayout:" are this project's own kernels, which the backend adds to oneDNN's.
 //
 // The shares are medians over the layers of twelve networks in every layout, measured with oneDNN 2.6 on a
-// 4th-generation EPYC with AVX-512.
+// 4th-generation EPYC with AVX-512. Those of Winograd's algorithm are fitted to 35 times by least squares
+// (docs/lab/opaque-formats.md).
 #include "relayout/execute/onednn/performance.h"
 
 #include <algorithm>
@@ -30,16 +31,27 @@ using Shares = std::span<const Share>;
 constexpr auto kPlain = Channels::plain, kLast = Channels::last, kBlocked = Channels::blocked;
 
 // The first entry of a list that fits an implementation is used. The last entry of each list fits all.
-constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},       {"wino", 2, 0.9},
-                                  {"brdgmm", 0.47, 0.6},      {"jit_dw:sse41", 0.26, 0.3},
-                                  {"jit_dw:avx2", 0.48, 0.6}, {"_dw", 0.58, 0.6},
-                                  {"brgconv", 0.95, 0.9},     {"gemm", 0.65, 0.9, kLast},
-                                  {"gemm", 0.82, 0.9},        {"jit_1x1:sse41", 0.33, 0.9},
-                                  {"jit_1x1", 0.955, 0.9},    {"sse41", 0.3, 0.9, kBlocked},
-                                  {"sse41", 0.2, 0.9},        {"avx2", 0.71, 0.9},
-                                  {"jit", 0.95, 0.9},         {"", 0.5, 0.5}};
+constexpr Share kConvolution[] = {{"ref", 0.004, 0.03},
+                                  {"wino_4x3", 0.8, 0.9},
+                                  {"wino", 0.92, 0.9},
+                                  {"brdgmm", 0.47, 0.6},
+                                  {"jit_dw:sse41", 0.26, 0.3},
+                                  {"jit_dw:avx2", 0.48, 0.6},
+                                  {"_dw", 0.58, 0.6},
+                                  {"brgconv", 0.95, 0.9},
+                                  {"gemm", 0.65, 0.9, kLast},
+                                  {"gemm", 0.82, 0.9},
+                                  {"jit_1x1:sse41", 0.33, 0.9},
+                                  {"jit_1x1", 0.955, 0.9},
+                                  {"sse41", 0.3, 0.9, kBlocked},
+                                  {"sse41", 0.2, 0.9},
+                                  {"avx2", 0.71, 0.9},
+                                  {"jit", 0.95, 0.9},
+                                  {"", 0.5, 0.5}};
 constexpr Share kProduct[] = {{"ref", 0.004, 0.03}, {"gemm", 0.8, 0.8}, {"", 0.5, 0.8}};
 constexpr Share kRecurrent[] = {{"", 0.33, 0.8}};
+/// The share that Winograd's transforms reach, by the size of tiles: of docs/lab/opaque-formats.md.
+constexpr double transforms_of(int tile) { return tile > 2 ? 0.22 : 0.49; }
 /// How many times as fast recurrent cells are with packed weights: the median of docs/lab/opaque-formats.md.
 constexpr double kPacked = 1.1;
 constexpr Share kPooling[] = {{"ref", 0.003, 0.014}, {"simple_nchw", 0.0032, 0.014}, {"simple", 0.035, 0.22},
@@ -104,10 +116,18 @@ const Share& share_of(Kind kind, std::string_view name, Channels channels) {
 /// f32 elements in a vector of the instruction set that the name says.
 int lanes_of(std::string_view name) { return contains(name, "avx512") ? 16 : contains(name, "avx") ? 8 : 4; }
 
+/// The elements that a tile makes along each spatial dim: the digit before the kernel's in "wino_4x3".
+int tile_of(std::string_view name) {
+  const std::size_t at = name.find("wino_");
+  const char digit = at == name.npos || at + 5 >= name.size() ? '0' : name[at + 5];
+  return digit >= '1' && digit <= '9' ? digit - '0' : 0;
+}
+
 graph::ConvolutionAlgorithm algorithm_of(std::string_view name) {
   using graph::ConvolutionAlgorithm;
   if (contains(name, "gemm:")) return ConvolutionAlgorithm::unfolding;
   if (contains(name, "_dw")) return ConvolutionAlgorithm::depthwise;
+  if (tile_of(name) > 0) return ConvolutionAlgorithm::transforming;
   return name.starts_with("jit:") ? ConvolutionAlgorithm::direct : ConvolutionAlgorithm::other;
 }
 
@@ -123,6 +143,8 @@ graph::Performance performance_of(const graph::Node& node, const graph::Implemen
           .memory = share.memory,
           .lanes = lanes_of(name),
           .algorithm = algorithm_of(name),
+          .tile = tile_of(name),
+          .transforms = transforms_of(tile_of(name)),
           .multiplies_matrices = name.starts_with("gemm")};
 }
 

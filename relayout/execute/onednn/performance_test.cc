@@ -57,6 +57,12 @@ TEST(Performance, AlgorithmsAreToldByName) {
   EXPECT_EQ(algorithm("x64:gemm:jit"), ConvolutionAlgorithm::unfolding);
   EXPECT_EQ(algorithm("jit_dw:avx2"), ConvolutionAlgorithm::depthwise);
   EXPECT_EQ(algorithm("brgconv:avx512_core"), ConvolutionAlgorithm::other);
+  EXPECT_EQ(algorithm("jit_wino_4x3:avx512_core"), ConvolutionAlgorithm::transforming);
+  EXPECT_EQ(algorithm("jit_fp32_wino_2x3:avx512_core"), ConvolutionAlgorithm::transforming);
+  EXPECT_EQ(algorithm("jit_int8_wino:avx512_core_vnni"), ConvolutionAlgorithm::other);  // its tiles are not known
+  EXPECT_EQ(performance(Kind::convolution, "jit_wino_4x3:avx512_core").tile, 4);
+  EXPECT_EQ(performance(Kind::convolution, "jit_fp32_wino_2x3:avx512_core").tile, 2);
+  EXPECT_EQ(performance(Kind::convolution, "jit:avx512_core").tile, 0);
   EXPECT_TRUE(performance(Kind::inner_product, "gemm_s8u8s32:jit").multiplies_matrices);
   EXPECT_FALSE(performance(Kind::inner_product, "brgemm:avx512_core").multiplies_matrices);
 }

@@ -38,6 +38,8 @@ struct Request {
   const graph::Node& node;
   const OperandDescs& descs;
   const Maker& maker;
+  /// Of a convolution: whether it is to be computed by Winograd's algorithm, and not directly.
+  bool winograd = false;
 
   /// Descriptors of operands; empty for absent ones.
   dnnl::memory::desc src(std::size_t i) const { return i < descs.src.size() ? descs.src[i] : dnnl::memory::desc(); }

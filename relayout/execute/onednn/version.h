@@ -30,6 +30,8 @@ struct Found {
   bool walkable = true;
   /// In version 2 the next implementation is found from the operation descriptor and the hint, which are kept here.
   std::shared_ptr<const void> keeps{};
+  /// Whether it was made for Winograd's algorithm.
+  bool winograd = false;
 
   explicit operator bool() const { return desc.get(true) != nullptr; }
   /// Moves on to the next implementation; false where there is none.
@@ -63,7 +65,7 @@ inline dnnl::primitive_desc clone_of(const dnnl::primitive_desc_base& desc) {
   return out;
 }
 /// A copy, which keeps its implementation when the original moves on to the next.
-inline Found copy_of(const Found& found) { return {clone_of(found.desc), false, found.keeps}; }
+inline Found copy_of(const Found& found) { return {clone_of(found.desc), false, found.keeps, found.winograd}; }
 /// A primitive descriptor of concat or sum, which have only one implementation.
 inline Found unwalkable(const dnnl::primitive_desc_base& desc) { return {clone_of(desc), false, {}}; }
 
@@ -222,6 +224,10 @@ inline std::vector<int64_t> identity_of(const dnnl::memory::desc& desc) {
       out.insert(out.end(), {packed.parts[part], static_cast<int64_t>(packed.part_pack_size[part]),
                              static_cast<int64_t>(packed.pack_part[part])});
     }
+  } else if (data.format_kind == dnnl_format_kind_wino) {
+    const dnnl_wino_desc_t& wino = data.format_desc.wino_desc;
+    out.insert(out.end(), {wino.wino_format, wino.r, wino.alpha, wino.ic, wino.oc, wino.ic_block, wino.oc_block,
+                           wino.ic2_block, wino.oc2_block});
   }
   return out;
 }

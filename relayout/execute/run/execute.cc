@@ -71,6 +71,7 @@ struct Model::Impl {
         external(plan.copies.size()) {
     make_steps(backend);
     load_constants(backend);
+    share_scratch();
     place_buffers();
   }
 
@@ -149,8 +150,21 @@ struct Model::Impl {
                              data(step.src[0]), data(step.dst[0]));
       }
     }
+  }
+
+  /// Steps run one after the other, so their executables share what they need only while they run.
+  void share_scratch() {
+    int64_t shared = 0;
     for (const auto& executable : executables) {
-      if (executable) memory.scratch += executable->scratch_bytes();
+      if (!executable) continue;
+      memory.scratch += executable->scratch_bytes() - executable->shared_bytes();
+      shared = std::max(shared, executable->shared_bytes());
+    }
+    memory.scratch += shared;
+    if (shared == 0) return;
+    scratch = allocate(shared);
+    for (const auto& executable : executables) {
+      if (executable && executable->shared_bytes() > 0) executable->lend(scratch.get());
     }
   }
 
@@ -334,7 +348,7 @@ struct Model::Impl {
   std::vector<std::unique_ptr<graph::Executable>> executables;  // one for each node
   std::vector<std::byte*> base, external;                       // by copy: where it lies; its own place meanwhile
   std::vector<Buffer> constants;
-  Buffer arena;
+  Buffer arena, scratch;
   std::vector<BoundaryReorder> inputs, outputs;
   std::vector<const void*> src_pointers;
   std::vector<void*> dst_pointers;

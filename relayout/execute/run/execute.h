@@ -54,7 +54,7 @@ struct ModelMemory {
   int64_t activations = 0, activations_unshared = 0;
   /// Constants in their planned layouts.
   int64_t constants = 0;
-  /// The backend's scratchpads and workspaces.
+  /// The backend's workspaces, and one scratchpad, which all primitives share.
   int64_t scratch = 0;
   int64_t peak() const { return activations + constants + scratch; }
 };

@@ -41,6 +41,10 @@ class WritesFromZero : public graph::Backend {
     }
     return backend_.make(graph, node, implementation, forward_implementation, forward);
   }
+  void reorder_into(const Graph& graph, NodeId node, const Implementation& implementation, std::size_t operand,
+                    const void* src, void* dst) const override {
+    backend_.reorder_into(graph, node, implementation, operand, src, dst);
+  }
 
  private:
   static bool begins_within(const graph::LayoutRequest& request) {

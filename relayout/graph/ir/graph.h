@@ -126,7 +126,7 @@ struct ConvolutionAttributes {
 };
 /// dst = a * b over the last two dims, batch dims broadcast.
 struct MatmulAttributes {};
-/// Multiplies weights O I by the source as N I, where I are all its dims but the first.
+/// Multiplies each image of the source by the weights. Their dims are O I, or O I and the source's spatial dims.
 struct InnerProductAttributes {};
 
 enum class RnnCell : uint8_t { vanilla_relu, vanilla_tanh, vanilla_sigmoid, lstm, gru, lbr_gru };

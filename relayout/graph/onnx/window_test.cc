@@ -27,6 +27,23 @@ TEST(OnnxConv, GroupsAndDilations) {
   EXPECT_EQ(model.graph.tensor(model.graph.nodes[0].src[1]).dims, (Dims{2, 1, 2, 1, 2}));
 }
 
+// ONNX has no Conv of 8-bit integers; it is read as oneDNN's. The operators of quantizers are not known.
+TEST(OnnxConv, OfBytesIsReadAndQuantizersOperatorsAreNot) {
+  Net net;
+  net.input("x", {1, 1, 2, 2}, ::onnx::TensorProto::UINT8).input("w", {1, 1, 1, 2}, ::onnx::TensorProto::INT8);
+  net.node("Conv", {"x", "w"}, {"y"}).output("y");
+  const OnnxModel model = import(net);
+  EXPECT_EQ(model.graph.node(0).kind, Kind::convolution);
+  EXPECT_EQ(model.graph.tensor(model.graph.outputs[0]).dtype, DType::f32);
+  expect_near(run(net, {{200, 1, 2, 3}, {2, -1}})[0], {399, 1});
+  for (const char* operation : {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+                                "QLinearMatMul", "ConvInteger", "MatMulInteger"}) {
+    Net quantized;
+    quantized.input("x", {1, 2}).node(operation, {"x"}, {"y"}).output("y");
+    EXPECT_EQ(import(quantized).graph.node(0).kind, Kind::barrier) << operation;
+  }
+}
+
 TEST(OnnxConv, AutoPad) {
   // Extent 4, kernel 2: one place is missing, at the end or at the beginning.
   for (const auto& [mode, expected] :

@@ -155,6 +155,7 @@ std::vector<Candidate> CandidateFinder::found(NodeId id, const std::vector<Reque
     check_stop();
     for (Implementation& each :
          backend_.implementations(graph_, id, src, dst, forward ? forward->implementation.get() : nullptr)) {
+      if (each.rounds_more && !options_.may_round_more) continue;
       Candidate candidate;
       const auto number = [&](const std::optional<Layout>& layout) { return layout ? layouts_.id(*layout) : kNone; };
       for (std::size_t i = 0; i < each.src.size(); ++i) {

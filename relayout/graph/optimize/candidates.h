@@ -49,7 +49,7 @@ class CandidateFinder {
   LayoutTable& layouts() { return layouts_; }
   /// The candidates of a node. `leads` are layouts that the first source may have besides the usual ones. `forward` is
   /// the candidate of the hint, or null. `in_place` asks for costs in place too. Slow reference implementations are
-  /// left out if there are others.
+  /// left out if there are others, and those that round more unless the options allow them.
   const std::vector<Candidate>& candidates(NodeId node, const std::vector<int>& leads, const Candidate* forward,
                                            bool in_place);
   /// The candidates of a backward node that go with this candidate of its forward node.

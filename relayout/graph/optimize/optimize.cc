@@ -13,10 +13,12 @@
 namespace relayout::graph {
 namespace {
 
-/// "12.3 us", with three digits.
-std::string microseconds(double us) {
+/// "12.3 us more", with three digits. Less than a nanosecond is "nothing": reorders at load cost so little in the
+/// problem only to be chosen last, and rounding leaves such differences too.
+std::string more(double us) {
+  if (us < 0.001) return "nothing";
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g us", us);
+  std::snprintf(text.data(), text.size(), "%.3g us more", us);
   return text.data();
 }
 
@@ -188,9 +190,8 @@ void explain_reorders(const Graph& graph, OptimalPlan& plan, const solve::SolveO
     const std::optional<double> without =
         cost_without(problem, placements, copy.tensor, plan.plan.copy(copy.from).layout, copy.layout, limits.rest());
     if (!without) return;
-    copy.reason += *without == kImpossible
-                       ? "; no plan is without it"
-                       : "; avoiding it would cost " + microseconds(std::max(0., *without - plan.cost_us)) + " more";
+    copy.reason += *without == kImpossible ? "; no plan is without it"
+                                           : "; avoiding it would cost " + more(*without - plan.cost_us);
   }
 }
 

@@ -26,6 +26,9 @@ struct OptimizeOptions {
   /// Whether elementwise nodes may write over their source, and concats may have their sources written into their
   /// destination.
   bool in_place = true, concat_in_place = true;
+  /// Whether implementations may be chosen that round more than the definition of their primitive
+  /// (Implementation::rounds_more): convolutions of constant weights by Winograd's algorithm.
+  bool may_round_more = true;
   /// Layouts that these tensors must be made in, whatever that costs. So one learns the cost of a choice that is not
   /// the cheapest.
   std::vector<std::pair<TensorId, Layout>> fixed{};

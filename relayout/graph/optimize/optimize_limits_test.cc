@@ -51,6 +51,34 @@ class ManyImplementations : public Backend {
   int count_, first_;
 };
 
+/// Offers everything a second time, as something that rounds more.
+class RoundingImplementations : public ManyImplementations {
+ public:
+  using ManyImplementations::ManyImplementations;
+  std::vector<Implementation> implementations(const Graph& graph, NodeId node, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation* forward) const override {
+    std::vector<Implementation> out = ManyImplementations::implementations(graph, node, src, dst, forward);
+    const std::size_t count = out.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      out.push_back(out[i]);
+      out.back().name = "rounding";
+      out.back().rounds_more = true;
+    }
+    return out;
+  }
+};
+
+/// What rounds more takes half of the time.
+class RoundingCosts : public test::ByteCosts {
+ public:
+  double primitive(const CostContext& context, NodeId node, const Implementation& implementation,
+                   const Implementation* forward, bool in_place) override {
+    return ByteCosts::primitive(context, node, implementation, forward, in_place) /
+           (implementation.rounds_more ? 2 : 1);
+  }
+};
+
 /// Two products one after the other. Input and output are row-major.
 Graph two_products() {
   Graph graph;
@@ -69,6 +97,21 @@ TEST(OptimizeLimits, FewLayoutsAreAllConsidered) {
   EXPECT_TRUE(plan.optimal);
   EXPECT_EQ(plan.space.left_out, 0u);
   EXPECT_EQ(plan.plan.threads, 3);
+}
+
+TEST(OptimizeLimits, WhatRoundsMoreIsChosenUnlessItIsForbidden) {
+  RoundingCosts costs;
+  const Graph graph = two_products();
+  const OptimalPlan with = optimize(graph, RoundingImplementations(5), costs),
+                    without = optimize(graph, RoundingImplementations(5), costs, {.may_round_more = false}),
+                    before = optimize(graph, ManyImplementations(5), costs);
+  EXPECT_EQ(totals(graph, with.plan).rounding_more, 2);
+  EXPECT_EQ(with.plan.nodes[0].implementation, "rounding");
+  EXPECT_LT(with.cost_us, without.cost_us);
+  EXPECT_EQ(totals(graph, without.plan).rounding_more, 0);
+  EXPECT_EQ(without.plan.nodes[0].implementation, "many");
+  EXPECT_EQ(without.cost_us, before.cost_us);
+  EXPECT_EQ(without.space.problem.operations.size(), before.space.problem.operations.size());
 }
 
 TEST(OptimizeLimits, WhatIsLeftOutIsCounted) {
@@ -150,6 +193,29 @@ class OddCosts : public test::ByteCosts {
  private:
   std::optional<double> primitive_, reorder_;
 };
+
+/// A reorder takes as many microseconds as the columns of what it writes lie apart.
+class DistanceCosts : public test::ByteCosts {
+ public:
+  double reorder(const ReorderSetting&, const TensorDesc&, const TensorDesc& to) override {
+    return static_cast<double>(to.layout.outer_stride(1));
+  }
+};
+
+TEST(OptimizeLimits, AvoidingAReorderMayCostNothing) {
+  const Graph graph = two_products();
+  const auto reason = [&](Costs& costs) {
+    OptimalPlan plan = optimize(graph, ManyImplementations(5), costs);
+    explain_reorders(graph, plan);
+    return plan.plan.copy(plan.plan.reorders(graph).at(0)).reason;
+  };
+  // All layouts of the products have equally many bytes, so any other would do as well.
+  test::ByteCosts equal;
+  EXPECT_TRUE(reason(equal).ends_with("; avoiding it would cost nothing")) << reason(equal);
+  // The next layout's columns lie one element further apart, and reorders count twice.
+  DistanceCosts distances;
+  EXPECT_TRUE(reason(distances).ends_with("; avoiding it would cost 2 us more")) << reason(distances);
+}
 
 // The solver throws the standard library's exceptions; those who call the planner get an Error.
 TEST(OptimizeErrors, APlanThatIsNotPossibleIsUnsupported) {

@@ -84,6 +84,7 @@ class PlanMaker {
     PlannedNode& planned = plan_.nodes[at(id)];
     planned.implementation = meaning(id).implementation->name;
     planned.reference = meaning(id).implementation->reference;
+    planned.rounds_more = meaning(id).implementation->rounds_more;
     std::size_t s = 0, d = 0;
     for (TensorId t : node.src) {
       planned.src.push_back(t == kNone ? kNone : copy_at(t, pick(t, chosen.src[s++])));

@@ -42,7 +42,8 @@ std::optional<Implementation> taken_by_any(const Graph& graph, NodeId id, const 
     }
   }
   std::vector<Implementation> found = backend.implementations(graph, id, src, dst, forward);
-  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+  const auto first = std::ranges::find(found, false, &Implementation::rounds_more);
+  return first == found.end() ? std::nullopt : std::optional(std::move(*first));
 }
 
 bool same(const Implementation& a, const Implementation& b) {
@@ -52,13 +53,13 @@ bool same(const Implementation& a, const Implementation& b) {
 }  // namespace
 
 std::vector<PrimitiveChoice> primitive_choices(const Graph& graph, NodeId id, const Backend& backend, Costs& costs,
-                                               const Implementation* forward) {
+                                               const Implementation* forward, bool may_round_more) {
   if (id < 0 || static_cast<std::size_t>(id) >= graph.nodes.size()) {
     throw Error(ErrorCode::invalid_argument, "primitive_choices: the graph has no node " + std::to_string(id), "node",
                 std::to_string(id), "one of its " + std::to_string(graph.nodes.size()));
   }
   const Node& node = graph.node(id);
-  const OptimizeOptions options;
+  const OptimizeOptions options{.may_round_more = may_round_more};
   CandidateFinder finder(graph, backend, costs, options);
   std::optional<Candidate> hint;
   if (forward) {

@@ -27,10 +27,12 @@ struct PrimitiveChoice {
 /// channels last, blocks of 8 and 16 channels) for all operands and, for kinds that have such implementations, mixes of
 /// them; and the layout that the first source has. A source without a layout of its own (Tensor::layout) that is taken
 /// as it is counts as row-major. Slow reference implementations are listed only where there is no other, or where `any`
-/// takes one. `forward` is the implementation of a backward node's hint, else null.
+/// takes one. `forward` is the implementation of a backward node's hint, else null. `may_round_more` is that of
+/// OptimizeOptions; `any` takes nothing that rounds more.
 /// Errors: invalid_argument (a node that the graph does not have), those of the backend and the costs. None of the
 /// backend's implementations is no error: the list is empty.
 std::vector<PrimitiveChoice> primitive_choices(const Graph& graph, NodeId node, const Backend& backend, Costs& costs,
-                                               const Implementation* forward = nullptr);
+                                               const Implementation* forward = nullptr,
+                                               bool may_round_more = true);
 
 }  // namespace relayout::graph

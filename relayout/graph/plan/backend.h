@@ -37,6 +37,10 @@ struct Implementation {
   /// By source: its opaque format, if it has one; `src` then has the row-major layout that it is reordered from. Empty
   /// where no source has one.
   std::vector<std::optional<Opaque>> opaque{};
+  /// It computes by fewer operations that round more than the sums of products that define the primitive, as Winograd's
+  /// algorithm does for convolutions. Only who asks for it gets it: neither the layout `any` nor a policy takes it, and
+  /// optimize() does where OptimizeOptions::may_round_more says so.
+  bool rounds_more = false;
   const std::optional<Opaque>& opaque_src(std::size_t i) const {
     static const std::optional<Opaque> none;
     return i < opaque.size() ? opaque[i] : none;
@@ -52,6 +56,9 @@ enum class ConvolutionAlgorithm : uint8_t {
   unfolding,
   /// One channel a group: vectors run across the groups.
   depthwise,
+  /// Winograd's: tiles of the source and the kernels are transformed, so that a product of matrices for each element of
+  /// a tile takes the place of all taps; what comes out is transformed back.
+  transforming,
 };
 
 /// How fast an implementation is compared with the machine's limits. analytic_costs() predicts times from it. The
@@ -66,6 +73,10 @@ struct Performance {
   int lanes = 4;
   /// Of convolutions and deconvolutions.
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::other;
+  /// Of Winograd's algorithm: how many elements of the destination a tile makes along each spatial dim (m of F(m, r)).
+  int tile = 0;
+  /// And the share of the second-level cache's bandwidth that its transforms reach.
+  double transforms = 1;
   /// Whether it calls a general matrix multiplication, rather than code that was generated for the node.
   bool multiplies_matrices = false;
 };
@@ -82,6 +93,11 @@ class Executable {
   virtual void run(std::span<const void* const> src, std::span<void* const> dst) = 0;
   /// Bytes of memory that it needs besides its operands: scratchpad and workspace.
   virtual int64_t scratch_bytes() const { return 0; }
+  /// How many of these hold nothing between two runs. Executables that never run at the same time can share them: each
+  /// is lent the same memory, of shared_bytes() or more, aligned to 64 bytes, which must outlive its runs. Executables
+  /// that are lent none allocate their own in the first run.
+  virtual int64_t shared_bytes() const { return 0; }
+  virtual void lend(std::byte* memory) { static_cast<void>(memory); }
 };
 
 class Backend {

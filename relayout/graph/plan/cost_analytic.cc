@@ -51,11 +51,13 @@ class AnalyticCosts : public Costs {
     const DType dtype = graph.tensor(node.src[0]).dtype;
     const double speed = calibration_.flops_per_us * speed_of(dtype) * performance.arithmetic *
                          shape_share(graph, node, performance, channels);
-    const double unfolding = work.unfolded_bytes / (calibration_.near_bytes_per_us * kUnfolding);
+    // Unfolding and Winograd's transforms are steps of their own before and after the multiplication.
+    const double moved = work.unfolded_bytes / (calibration_.near_bytes_per_us * kUnfolding) +
+                         work.transformed_bytes / (calibration_.near_bytes_per_us * performance.transforms);
     const double share_us =
         (in_place ? kInPlace : 1) / (performance.memory * order_share(node, implementation, channels));
     const Traffic traffic = traffic_of(work.bytes);
-    const double arithmetic = work.flops / speed + unfolding;
+    const double arithmetic = work.flops / speed + moved;
     // With channels last, the rows that a convolution reads are far apart in memory. The processor does not fetch them
     // ahead, so the time of the traffic to memory is added to the arithmetic and does not overlap with it.
     const bool waits = is_convolution(node) && channels == Channels::last;

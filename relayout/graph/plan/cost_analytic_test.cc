@@ -102,6 +102,25 @@ TEST_F(AnalyticCostsTest, PaddedChannelsAreWork) {
   EXPECT_GT(cost(many, "direct", {"nChw8c", "abcd", "", "nChw8c"}), 1.5 * cost(many, "direct", blocked));
 }
 
+TEST_F(AnalyticCostsTest, TilesOfFourNeedAQuarterOfTheProducts) {
+  const auto work = [](int64_t size, int tile) {
+    Graph graph;
+    const TensorId x = graph.input("x", {2, 32, size, size});
+    graph.convolution(x, graph.input("w", {48, 32, 3, 3}), kNone, {.pads_begin = {1, 1}, .pads_end = {1, 1}});
+    const auto all = [&](TensorId t) { return in("abcd", graph.tensor(t).dims); };
+    const Node& node = graph.node(0);
+    return work_of(graph, 0, {.name = "", .src = {all(node.src[0]), all(node.src[1]), {}}, .dst = {all(node.dst[0])}},
+                   {.lanes = 16, .algorithm = ConvolutionAlgorithm::transforming, .tile = tile});
+  };
+  // Of 3x3 taps an element takes 36 / 16 products in a tile of 4x4, and 16 / 4 in one of 2x2.
+  EXPECT_DOUBLE_EQ(work(28, 4).flops, 2. * 2 * 28 * 28 * 32 * 48 * 36 / 16);
+  EXPECT_DOUBLE_EQ(work(28, 2).flops, 2. * 2 * 28 * 28 * 32 * 48 * 16 / 4);
+  // Tiles at the end are whole.
+  EXPECT_DOUBLE_EQ(work(25, 4).flops, work(28, 4).flops);
+  // Tiles of the source and of the products are written and read; the weights are 6x6 where they were 3x3.
+  EXPECT_DOUBLE_EQ(work(28, 4).transformed_bytes, 4. * 36 * (2 * 2 * 7 * 7 * (32 + 48) + 32 * 48));
+}
+
 TEST_F(AnalyticCostsTest, PaddingIsNotWork) {
   // The source is one pixel in padding, so that only one of nine taps meets it.
   Graph pixel;

@@ -33,7 +33,8 @@ void Backend::reorder_out_of(const Graph&, NodeId, const Implementation&, std::s
 
 Implementation implementation_of(const LayoutPlan& plan, NodeId node) {
   const PlannedNode& planned = plan.nodes[static_cast<std::size_t>(node)];
-  Implementation out{.name = planned.implementation, .reference = planned.reference};
+  Implementation out{
+      .name = planned.implementation, .reference = planned.reference, .rounds_more = planned.rounds_more};
   const auto layout = [&](CopyId id) { return id == kNone ? std::nullopt : std::optional(plan.copy(id).layout); };
   std::ranges::transform(planned.src, std::back_inserter(out.src), layout);
   for (std::size_t i = 0; i < planned.src.size(); ++i) {
@@ -54,7 +55,10 @@ bool runs_in_place(const LayoutPlan& plan, NodeId node) {
 
 std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
                                                       const Implementation& implementation,
-                                                      const Implementation* forward) {
+                                                      const Implementation* forward, bool same_names) {
+  const auto same = [&](const std::optional<Opaque>& a, const std::optional<Opaque>& b) {
+    return same_names && a && b ? a->backend == b->backend && a->name == b->name : a == b;
+  };
   for (int open = 0; open < 3; ++open) {
     std::vector<LayoutRequest> src = implementation.src, dst = implementation.dst;
     for (std::size_t i = 0; i < src.size(); ++i) {
@@ -65,7 +69,7 @@ std::optional<Implementation> matching_implementation(const Backend& backend, co
     }
     for (Implementation& found : backend.implementations(graph, node, src, dst, forward)) {
       if (found.name == implementation.name && found.src == implementation.src && found.dst == implementation.dst &&
-          found.opaque == implementation.opaque)
+          std::ranges::equal(found.opaque, implementation.opaque, same))
         return std::move(found);
     }
   }
@@ -115,6 +119,7 @@ PlanTotals totals(const Graph& graph, const LayoutPlan& plan) {
   }
   out.load_reorders = static_cast<int64_t>(plan.load_reorders(graph).size());
   out.reference_primitives = std::ranges::count_if(plan.nodes, &PlannedNode::reference);
+  out.rounding_more = std::ranges::count_if(plan.nodes, &PlannedNode::rounds_more);
   return out;
 }
 
@@ -126,7 +131,8 @@ std::string expression_of(const Layout& layout) {
     // Strides cannot express padding, and a part of a blocked tensor has no tag of its own.
     if (simple.digits(d).size() != 1 || simple.padded_dims()[d] != simple.dim(d))
       return digits_text(layout, std::string_view("abcdefghijkl"));
-    strides.push_back(simple.outer_stride(d));
+    // The stride of a dim of extent 1 says nothing, but 0 would look like a broadcast.
+    strides.push_back(simple.dim(d) == 1 ? layout.outer_stride(d) : simple.outer_stride(d));
   }
   std::string out = layout.ndims() == 0 ? std::string("contiguous") : "strides:" + join(strides);
   if (layout.offset0() != 0) out.append("@").append(std::to_string(layout.offset0()));

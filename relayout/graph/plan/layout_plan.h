@@ -37,6 +37,8 @@ struct PlannedNode {
   bool reference = false;
   /// The copy of each operand; kNone where absent.
   std::vector<CopyId> src, dst;
+  /// As in Implementation.
+  bool rounds_more = false;
 };
 
 struct LayoutPlan {
@@ -61,10 +63,11 @@ Implementation implementation_of(const LayoutPlan& plan, NodeId node);
 bool runs_in_place(const LayoutPlan& plan, NodeId node);
 /// The backend's implementation that equals this one, or nothing if it has none. The backend is asked for all of its
 /// layouts, then for the layouts of its data, then for any, because layouts of weights can be spelled in many ways.
-/// `forward` is the implementation of the node's hint, else null.
+/// `forward` is the implementation of the node's hint, else null. With `same_names` opaque formats are equal if their
+/// backend and their name are: details of a format may depend on the backend's number of threads.
 std::optional<Implementation> matching_implementation(const Backend& backend, const Graph& graph, NodeId node,
                                                       const Implementation& implementation,
-                                                      const Implementation* forward);
+                                                      const Implementation* forward, bool same_names = false);
 
 /// Whether a node computes each element of its destination from the elements at the same index of its sources, so that
 /// it may write over its first source.
@@ -84,7 +87,7 @@ Layout from_zero(const Layout& layout);
 int64_t reorder_bytes(const Graph& graph, const LayoutPlan& plan, CopyId copy);
 
 struct PlanTotals {
-  int64_t reorders = 0, reorder_bytes = 0, load_reorders = 0, reference_primitives = 0;
+  int64_t reorders = 0, reorder_bytes = 0, load_reorders = 0, reference_primitives = 0, rounding_more = 0;
 };
 PlanTotals totals(const Graph& graph, const LayoutPlan& plan);
 

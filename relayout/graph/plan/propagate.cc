@@ -145,6 +145,13 @@ class Propagation {
     }
   }
 
+  /// What the backend offers to a program that asks for layouts alone.
+  std::vector<Implementation> offered(NodeId id, const LayoutRequests& requests, const Implementation* forward) const {
+    std::vector<Implementation> out = backend_.implementations(graph_, id, requests.src, requests.dst, forward);
+    std::erase_if(out, [](const Implementation& one) { return one.rounds_more; });
+    return out;
+  }
+
   /// The first implementation that is not a slow reference, for the policy's requests in their order. If the first
   /// request is met, this is the backend's first choice; for later ones, it is the implementation whose sources need
   /// the least reordering.
@@ -156,7 +163,7 @@ class Propagation {
     std::optional<Implementation> slow;
     bool met = true;
     for (const LayoutRequests& requests : list.requests) {
-      std::vector<Implementation> found = backend_.implementations(graph_, id, requests.src, requests.dst, forward);
+      std::vector<Implementation> found = offered(id, requests, forward);
       const auto fast =
           std::stable_partition(found.begin(), found.end(), [](const auto& one) { return !one.reference; });
       if (fast != found.begin()) {
@@ -180,8 +187,7 @@ class Propagation {
     std::optional<Implementation> best;
     std::pair<int, int> best_rank;
     for (std::size_t i = 0; i < list.preferred; ++i) {
-      for (Implementation& implementation :
-           backend_.implementations(graph_, id, list.requests[i].src, list.requests[i].dst, forward)) {
+      for (Implementation& implementation : offered(id, list.requests[i], forward)) {
         const std::pair<int, int> rank = {family(id, implementation), -matching_sources(id, implementation)};
         if (best && rank >= best_rank) continue;
         best_rank = rank;

@@ -46,6 +46,21 @@ class TestBackend : public Backend {
   struct Refused {};
 };
 
+/// Offers everything a second time, and first, as something that rounds more.
+class RoundingBackend : public TestBackend {
+ public:
+  std::vector<Implementation> implementations(const Graph& graph, NodeId id, std::span<const LayoutRequest> src,
+                                              std::span<const LayoutRequest> dst,
+                                              const Implementation* forward) const override {
+    std::vector<Implementation> out = TestBackend::implementations(graph, id, src, dst, forward);
+    if (out.empty()) return out;
+    out.insert(out.begin(), out.front());
+    out.front().name = "rounding";
+    out.front().rounds_more = true;
+    return out;
+  }
+};
+
 /// x -> conv -> relu, and x + relu. Under `any`, the operands of the addition have different layouts.
 struct Net {
   Graph graph;
@@ -59,6 +74,19 @@ struct Net {
     graph.output(sum);
   }
 };
+
+TEST(Propagate, NoPolicyTakesWhatRoundsMore) {
+  const Net net;
+  for (int p = 0; p < kPolicyCount; ++p) {
+    const PropagateOptions options{.policy = static_cast<Policy>(p)};
+    const LayoutPlan plan = propagate(net.graph, RoundingBackend(), options);
+    for (const PlannedNode& node : plan.nodes) {
+      EXPECT_NE(node.implementation, "rounding") << name(options.policy);
+      EXPECT_FALSE(node.rounds_more);
+    }
+    EXPECT_EQ(totals(net.graph, plan).rounding_more, 0);
+  }
+}
 
 TEST(Propagate, AnyFollowsTheConvolution) {
   const Net net;

@@ -69,11 +69,27 @@ double taps(int64_t src, int64_t dst, int64_t kernel, int64_t stride, int64_t di
   return static_cast<double>(out);
 }
 
+/// Winograd's F(m, r): a tile makes m elements along each spatial dim of m + r - 1 products, each of which is a sum
+/// over the channels. Tiles at the end are computed whole.
+void add_transforming(const Performance& performance, const ConvolutionSides& c, double element, Work& work) {
+  double tiles = static_cast<double>(c.src.dims[0]), products = 1;
+  for (int d = 2; d < c.dst.dims.size(); ++d) {
+    tiles *= static_cast<double>(ceil_div(c.dst.dims[d], int64_t{performance.tile}));
+    products *= static_cast<double>(performance.tile + c.weights[c.weights.size() - c.dst.dims.size() + d] - 1);
+  }
+  const double read = fraction_up(static_cast<double>(c.read.dims[1]), performance.lanes),
+               made = fraction_up(static_cast<double>(c.made.dims[1]), performance.lanes);
+  work.flops = 2 * tiles * products * read * made;
+  work.transformed_bytes = element * products * (2 * tiles * (read + made) + read * made);
+}
+
 void add_convolution(const Graph& graph, const Node& node, const Implementation& implementation,
                      const Performance& performance, Work& work) {
   const double element = bits(graph.tensor(node.src[0]).dtype) / 8.0;
   with_sides(graph, node, implementation, [&](const ConvolutionSides& c) {
     const int spatial = c.src.dims.size() - 2;
+    if (performance.algorithm == ConvolutionAlgorithm::transforming)
+      return add_transforming(performance, c, element, work);
     const ConvolutionAttributes a = filled(node.as<ConvolutionAttributes>(), spatial);
     const auto groups = static_cast<double>(a.groups);
     double met = static_cast<double>(c.src.dims[0]), all = met;

@@ -1,4 +1,5 @@
-// Work: how much arithmetic and memory traffic a node needs in given layouts, for roofline costs (internal to graph).
+// Work: how much arithmetic and memory traffic a node needs in given layouts, for roofline costs and for
+// what a measured time can be at most (internal to the library).
 #pragma once
 
 #include "relayout/graph/plan/backend.h"
@@ -14,6 +15,9 @@ struct Work {
   /// Bytes written and read of the matrix into which a convolution unfolds its source
   /// (ConvolutionAlgorithm::unfolding); 0 if it multiplies the source as it is.
   double unfolded_bytes = 0;
+  /// Bytes of Winograd's algorithm (ConvolutionAlgorithm::transforming) besides its operands: the tiles of the source
+  /// and of the products, which are written and read, and the transformed weights, which are more than the weights.
+  double transformed_bytes = 0;
 };
 Work work_of(const Graph& graph, NodeId node, const Implementation& implementation, const Performance& performance);
 

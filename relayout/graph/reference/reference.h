@@ -3,8 +3,10 @@
 // It shares no code with any backend. Values of a narrow type are rounded to that type; values.h says how they are
 // kept.
 //
-//     std::vector<Values> out = evaluate(graph, {x});       // one a graph output, from one a graph input
+//     std::vector<Values> out = evaluate(graph, std::array{x});    // one a graph output, from one a graph input
 #pragma once
+
+#include <array>
 
 #include "relayout/graph/ir/graph.h"
 #include "relayout/graph/reference/values.h"

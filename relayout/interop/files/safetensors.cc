@@ -9,7 +9,6 @@
 #include "relayout/core/error.h"
 #include "relayout/interop/files/formats.h"
 #include "relayout/interop/files/json_walk.h"
-#include "relayout/interop/files/safetensors_types.h"
 
 namespace relayout {
 namespace {
@@ -55,7 +54,8 @@ struct Header {
 /// Collects the tensors' entries from the events of the header's JSON.
 class HeaderReader {
  public:
-  HeaderReader(const FileLimits& limits, std::string_view wanted) : limits_(limits), wanted_(wanted) {}
+  HeaderReader(const FileLimits& limits, std::string_view wanted, SafeTensorsTypes types)
+      : limits_(limits), wanted_(wanted), types_(types) {}
 
   void operator()(const JsonEvent& event) {
     if (event.depth == 0 && event.kind != Kind::object) {
@@ -114,8 +114,8 @@ class HeaderReader {
   void read_dtype(HeaderEntry& entry, const JsonEvent& event) {
     const std::string& name = entry.tensor.name;
     if (event.kind != Kind::string) corrupt_tensor(name, "dtype is not a string");
-    const auto type = std::ranges::find(kSafeTensorsTypes, event.text, &SafeTensorsType::name);
-    if (type == kSafeTensorsTypes.end()) {
+    const auto type = std::ranges::find(types_, event.text, &SafeTensorsType::name);
+    if (type == types_.end()) {
       fail_tensor(ErrorCode::unsupported, name, "unknown dtype \"" + escaped(event.text) + "\"", escaped(event.text));
     }
     entry.tensor.dtype = type->dtype;
@@ -124,6 +124,7 @@ class HeaderReader {
 
   const FileLimits& limits_;
   std::string_view wanted_;
+  SafeTensorsTypes types_;
   Header header_;
 };
 
@@ -232,8 +233,8 @@ Dims physical_array(const Format& layout, const Dims& dims) {
   return Dims{span};
 }
 
-/// Gives a tensor what the layout header says of it. The stored array must agree.
-void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
+/// Gives a tensor what the layout header says of it. The stored array must agree. `types` are those of the format.
+void apply_layout(StoredTensor& tensor, const LayoutEntry& entry, SafeTensorsTypes types) {
   if (entry.layout.has_value() != entry.dims.has_value())
     corrupt_tensor(tensor.name, "layout without dims, or dims without layout");
   Dims shape = tensor.shape;
@@ -260,14 +261,15 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
   }
   // Elements of a type that the format lacks are stored as a flat array of bytes.
   const std::string stored = std::string(name(*tensor.dtype)) + " [" + join(tensor.shape) + "]";
-  if (bits(*dtype) >= 8 || tensor.dtype != DType::u8 || tensor.shape.size() != 1) {
+  const bool in_format = std::ranges::find(types, *dtype, &SafeTensorsType::dtype) != types.end();
+  if (in_format || tensor.dtype != DType::u8 || tensor.shape.size() != 1) {
     corrupt_tensor(tensor.name, "layout header says " + std::string(name(*dtype)) + ", the file has " + stored,
                    escaped(*entry.dtype));
   }
   if (!entry.layout) {
-    const auto elements = checked_mul(tensor.byte_size, 8 / bits(*dtype));
-    if (!elements) corrupt_tensor(tensor.name, "its elements overflow 64 bits");
-    shape = Dims{*elements};
+    const auto stored_bits = checked_mul(tensor.byte_size, 8);
+    if (!stored_bits) corrupt_tensor(tensor.name, "its elements overflow 64 bits");
+    shape = Dims{*stored_bits / bits(*dtype)};
   }
   const auto elements = checked_product(shape);
   if (!elements || bytes_for(*dtype, *elements) != tensor.byte_size) {
@@ -281,13 +283,13 @@ void apply_layout(StoredTensor& tensor, const LayoutEntry& entry) {
 }
 
 void apply_layouts(std::vector<StoredTensor>& tensors, std::string_view text, const FileLimits& limits,
-                   std::string_view wanted) {
+                   std::string_view wanted, SafeTensorsTypes types) {
   std::unordered_map<std::string_view, StoredTensor*> by_name;
   for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const LayoutEntry& entry : parse_layout_text(text, limits, wanted)) {
     const auto found = by_name.find(entry.name);
     if (found == by_name.end()) corrupt_tensor(entry.name, "is in the layout header but not in the file");
-    apply_layout(*found->second, entry);
+    apply_layout(*found->second, entry, types);
   }
 }
 
@@ -328,10 +330,11 @@ bool looks_like_safetensors(std::span<const std::byte> start, int64_t file_size)
   return length > 0 && length <= static_cast<uint64_t>(file_size) - 8;
 }
 
-SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted) {
+SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted,
+                              SafeTensorsTypes types) {
   const std::string_view text = header_text(file, limits);
   const uint64_t data_begin = 8 + text.size(), buffer = file.size() - data_begin;
-  HeaderReader reader(limits, wanted);
+  HeaderReader reader(limits, wanted, types);
   walk_json(text, limits.json_depth, "safetensors", std::ref(reader));
   Header header = reader.take();
   for (HeaderEntry& entry : header.entries) check_entry(entry, buffer, is_wanted(entry.tensor.name, wanted));
@@ -342,11 +345,11 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits&
     out.offsets.push_back(static_cast<int64_t>(data_begin + entry.offsets[0]));
     out.tensors.push_back(std::move(entry.tensor));
   }
-  if (header.has_layout_text) apply_layouts(out.tensors, header.layout_text, limits, wanted);
+  if (header.has_layout_text) apply_layouts(out.tensors, header.layout_text, limits, wanted, types);
   return out;
 }
 
-std::string safetensors_head(const TensorSpec& spec) {
+std::string safetensors_head(const TensorSpec& spec, SafeTensorsTypes types) {
   const std::string tensor_name = spec.name.empty() ? "tensor" : spec.name;
   const auto refuse = [&](const std::string& what) { fail_tensor(ErrorCode::invalid_argument, tensor_name, what); };
   if (tensor_name == kMetadata) refuse("the format reserves this name");
@@ -355,8 +358,8 @@ std::string safetensors_head(const TensorSpec& spec) {
     refuse("layout \"" + escaped(spec.layout->text()) + "\" of dims [" + join(*spec.dims) + "] is not an array [" +
            join(spec.shape) + "]");
   }
-  const auto type = std::ranges::find(kSafeTensorsTypes, spec.dtype, &SafeTensorsType::dtype);
-  const bool flat = type == kSafeTensorsTypes.end();
+  const auto type = std::ranges::find(types, spec.dtype, &SafeTensorsType::dtype);
+  const bool flat = type == types.end();
   const std::string quoted = json_quoted(tensor_name), bytes = std::to_string(spec_bytes(spec));
 
   std::string json = "{";

@@ -9,8 +9,9 @@
 //     {"version":1,"tensors":{"w":{"layout":"aBcd16b","dims":[2,17,5,4],"dtype":"f32"}}}
 //
 // that says which layout expression and logical dims the physical array has. All three are optional,
-// but layout and dims go together. Types that the format lacks (s4, u4) are stored as flat U8 bytes,
-// and dtype says what they are. Readers that do not know the key see plain arrays.
+// but layout and dims go together. Types that the format lacks (s4, u4, every one without a row in
+// safetensors_types.h) are stored as flat U8 bytes, and dtype says what they are. Readers that do not
+// know the key see plain arrays.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "relayout/interop/files/safetensors_types.h"
 #include "relayout/interop/files/tensor_file.h"
 
 namespace relayout {
@@ -30,14 +32,16 @@ struct SafeTensors {
 
 /// Reads and checks a whole file's header; the tensors' bytes are not touched. An error names the
 /// tensor. Errors: corrupt, limit, unsupported (dtype, version, no nlohmann-json).
-/// If `wanted` names a tensor, only the names and offsets of the others are read.
-SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted = {});
+/// If `wanted` names a tensor, only the names and offsets of the others are read. `types` are those that
+/// the format has; tests pass others.
+SafeTensors parse_safetensors(std::span<const std::byte> file, const FileLimits& limits, std::string_view wanted = {},
+                              SafeTensorsTypes types = kSafeTensorsTypes);
 
 /// Whether a file that begins with these bytes (9 are enough) may be a .safetensors file.
 bool looks_like_safetensors(std::span<const std::byte> start, int64_t file_size);
 
 /// Everything before the first data byte, for a file of this one tensor; 8-byte aligned. Errors:
 /// invalid_argument (a name that is not UTF-8 or is reserved, a layout that does not fit the shape).
-std::string safetensors_head(const TensorSpec& spec);
+std::string safetensors_head(const TensorSpec& spec, SafeTensorsTypes types = kSafeTensorsTypes);
 
 }  // namespace relayout

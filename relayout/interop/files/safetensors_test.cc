@@ -28,6 +28,16 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
   return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + shape + "],\"data_offsets\":[" + offsets + "]}";
 }
 
+/// A file with a layout header; `inner` is its entry for tensor t.
+std::string with_layout(const std::string& inner, const std::string& dtype, const std::string& shape, std::size_t bytes,
+                        const std::string& version = "1") {
+  std::string text = "{\"version\":" + version + ",\"tensors\":{\"t\":" + inner + "}}", escaped_text;
+  for (char ch : text) escaped_text += ch == '"' ? "\\\"" : std::string(1, ch);
+  return file("{\"__metadata__\":{\"relayout\":\"" + escaped_text + "\"}," +
+                  entry("t", dtype, shape, "0," + std::to_string(bytes)) + "}",
+              bytes);
+}
+
 TEST(Safetensors, Plain) {
   const std::string bytes = file("{\"__metadata__\":{\"format\":\"pt\"}," + entry("b", "F32", "2", "2,10") + "," +
                                      entry("a", "BF16", "", "0,2") + "," + entry("none", "I64", "0,3", "10,10") + "}  ",
@@ -72,6 +82,39 @@ TEST(Safetensors, AllTypes) {
     EXPECT_EQ(parse(head + std::string(static_cast<std::size_t>(bytes), 'd')).at(0).dtype, dtype);
   }
   EXPECT_ERROR(ErrorCode::unsupported, parse(file("{" + entry("t", "C64", "1", "0,8") + "}", 8)));
+}
+
+/// Takes one type after the other out of the format. Whatever its width, its elements are then written as bytes and
+/// read as what they are.
+TEST(Safetensors, TypesThatTheFormatLacks) {
+  for (const DType dtype : all_dtypes()) {
+    std::vector<SafeTensorsType> others(kSafeTensorsTypes.begin(), kSafeTensorsTypes.end());
+    std::erase_if(others, [&](const SafeTensorsType& type) { return type.dtype == dtype; });
+    if (dtype == DType::u8) others.push_back({DType::u8, "U8"});  // the format that lacks types has bytes
+    const bool lacks = dtype != DType::u8;
+    const std::size_t bytes = static_cast<std::size_t>(*bytes_for(dtype, 15));
+    const std::string head = safetensors_head({.name = "t", .dtype = dtype, .shape = {3, 5}}, others);
+    EXPECT_EQ(head.find("\"dtype\":\"U8\",\"shape\":[" + std::to_string(bytes) + "]") != std::string::npos, lacks)
+        << head;
+    const auto read = [&](const std::string& text) {
+      return parse_safetensors(bytes_of(text), {}, {}, others).tensors.at(0);
+    };
+    const StoredTensor tensor = read(head + std::string(bytes, 'd'));
+    EXPECT_EQ(tensor.dtype, dtype);
+    EXPECT_EQ(tensor.item_bits, bits(dtype)) << name(dtype);
+    EXPECT_EQ(tensor.shape, (Dims{3, 5})) << name(dtype);
+    // Without dims the bytes say how many elements there are. A part of an element is an error.
+    const std::string inner = "{\"dtype\":\"" + std::string(name(dtype)) + "\"}";
+    EXPECT_EQ(read(with_layout(inner, "U8", "24", 24)).shape, (Dims{24 * 8 / bits(dtype)})) << name(dtype);
+    if (bits(dtype) > 8) {
+      EXPECT_ERROR(ErrorCode::corrupt, read(with_layout(inner, "U8", "25", 25)));
+    }
+    // A format that has the type does not store it as bytes.
+    others.push_back({dtype, "TYPE"});
+    if (lacks) {
+      EXPECT_ERROR(ErrorCode::corrupt, read(with_layout(inner, "U8", "24", 24)));
+    }
+  }
 }
 
 TEST(Safetensors, HeaderLength) {
@@ -161,16 +204,6 @@ TEST(Safetensors, BadJson) {
           .at(0)
           .shape,
       Dims{2});
-}
-
-/// A file with a layout header; `inner` is its entry for tensor t.
-std::string with_layout(const std::string& inner, const std::string& dtype, const std::string& shape, std::size_t bytes,
-                        const std::string& version = "1") {
-  std::string text = "{\"version\":" + version + ",\"tensors\":{\"t\":" + inner + "}}", escaped_text;
-  for (char ch : text) escaped_text += ch == '"' ? "\\\"" : std::string(1, ch);
-  return file("{\"__metadata__\":{\"relayout\":\"" + escaped_text + "\"}," +
-                  entry("t", dtype, shape, "0," + std::to_string(bytes)) + "}",
-              bytes);
 }
 
 TEST(Safetensors, LayoutHeader) {

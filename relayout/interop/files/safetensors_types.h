@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "relayout/core/dtype.h"
@@ -12,6 +13,7 @@ struct SafeTensorsType {
   DType dtype;
   std::string_view name;
 };
+using SafeTensorsTypes = std::span<const SafeTensorsType>;
 inline constexpr std::array<SafeTensorsType, 15> kSafeTensorsTypes{{{DType::f64, "F64"},
                                                                     {DType::f32, "F32"},
                                                                     {DType::f16, "F16"},

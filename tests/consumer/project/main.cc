@@ -1,5 +1,5 @@
 // Uses the whole library through relayout.h alone: reorders a tensor by the plan cache and by the inverse of its
-// layout, views it as an mdspan mapping, and plans and runs a model of one operation.
+// layout, views it as an mdspan mapping, plans and runs a model of one operation, and evaluates another.
 #include <relayout/relayout.h>
 
 #include <array>
@@ -89,9 +89,25 @@ bool plans_a_model() {
   return check(out[0] == 0 && out[1] == 5 && out[3] == 2 && out[11] == 0, "the run of a model");
 }
 
+/// The example of reference.h, for a model whose equal weights became random ones.
+bool evaluates_a_model() {
+  using namespace graph;
+  Graph graph;
+  const auto source = graph.input("x", {1, 2}, DType::f32);
+  const auto weights = graph.constant("w", {2, 2}, std::vector<float>(4, 0.5f));
+  graph.output(graph.matmul(source, weights));
+  const Values x{3, 1};
+  const std::vector<Values> alike = evaluate(graph, std::array{x});
+  randomize_weights(graph, 1);
+  const std::vector<Values> out = evaluate(graph, std::array{x});
+  return check(alike == std::vector<Values>{{2, 2}} && out.size() == 1 && out[0].size() == 2 && out[0][0] != out[0][1],
+               "the reference's values");
+}
+
 }  // namespace
 
 int main() {
   // The last call makes the program link the file formats, too.
-  return reorders() && maps() && plans_a_model() && format_of_path("x.npy") == FileFormat::npy ? 0 : 1;
+  const bool right = reorders() && maps() && plans_a_model() && evaluates_a_model();
+  return right && format_of_path("x.npy") == FileFormat::npy ? 0 : 1;
 }
