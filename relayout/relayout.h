@@ -35,6 +35,7 @@
 #include "relayout/graph/plan/propagate.h"
 #include "relayout/graph/reference/reference.h"
 #include "relayout/graph/reference/values.h"
+#include "relayout/interop/cute.h"
 #include "relayout/interop/directml.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/mdspan.h"
