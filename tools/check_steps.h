@@ -11,7 +11,7 @@ namespace relayout::tools::check {
 /// A certificate that was read: the numbers that the proof is about, and the JSON that says what they stand for.
 struct CertificateFile {
   JsonItem json;
-  /// "operations" and "tensors"; names of tensors differ.
+  /// "operations" and "tensors". No two tensors have the same name.
   std::vector<JsonItem> operations, tensors;
   std::vector<std::string> names;  // of tensors
   proof::Problem problem;

@@ -147,6 +147,9 @@ void require_isa();
 /// The name that `text` comes near, case aside, or "".
 std::string_view nearest(std::string_view text, std::span<const std::string_view> names);
 
+/// Elements of an image's texel: its R, G, B and A.
+inline constexpr int64_t kTexelLanes = 4;
+
 /// Dims as people write them, "2x17x5x4"; "scalar" for rank 0.
 std::string dims_text(const Dims& dims);
 /// "1 reorder", "2 reorders".

@@ -6,6 +6,7 @@
 #include "relayout/core/print.h"
 #include "relayout/core/runs.h"
 #include "relayout/interop/directml.h"
+#include "relayout/interop/spelling.h"
 #include "tools/common.h"
 
 namespace relayout::tools {
@@ -13,7 +14,7 @@ namespace {
 
 struct Options {
   std::string layout, dtype = "f32";
-  std::optional<std::string> dims, names;
+  std::optional<std::string> dims, names, as;
 };
 
 struct InnerBlock {
@@ -329,7 +330,32 @@ std::string to_text(const Description& about) {
   return out;
 }
 
+/// The layout in the words of the systems of --as. A single system that cannot say it is an error.
+int run_as(const Options& options, bool json) {
+  const Description about = describe(options);
+  const bool all = *options.as == "all";
+  std::vector<Spelling> spellings;
+  for (const std::string_view system : systems()) {
+    if (all || system == *options.as) spellings.push_back(spelling(system, about.desc));
+  }
+  if (spellings.empty()) from_command_line([&] { return spelling(*options.as, about.desc); });
+  if (!all && !spellings[0].refusal.empty()) {
+    throw Error(ErrorCode::unsupported, spellings[0].refusal, "--as", *options.as, "");
+  }
+  std::string text;
+  Json object = Json::object();
+  for (const Spelling& s : spellings) {
+    object[std::string(s.system)] = {{s.refusal.empty() ? "text" : "refusal", s.refusal.empty() ? s.text : s.refusal}};
+    if (all) text += bold(std::string(s.system)) + "\n";
+    text += s.refusal.empty() ? s.text + "\n" : "no: " + s.refusal + "\n";
+    if (all && &s != &spellings.back()) text += "\n";
+  }
+  write_stdout(json ? json_text(object) : text);
+  return kOk;
+}
+
 int run(const Options& options, bool json) {
+  if (options.as) return run_as(options, json);
   const Description about = describe(options);
   write_stdout(json ? json_text(to_json(about)) : to_text(about));
   return kOk;
@@ -352,6 +378,9 @@ Verb add_describe(CommandLine& line) {
   command.add_option("--names", options->names,
                      "A letter for each dim (before any views), for example nchw; for layouts that name none");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
+  command.add_option("--as", options->as,
+                     "Print the layout in the words of a system, to be pasted there (pytorch, numpy, onednn, cute, c, "
+                     "...), or of all");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -1,4 +1,4 @@
-// relayout offset: the offset at which each index lies.
+// relayout offset: the offset at which each index lies, and of an image the texel and its lane.
 #include <fmt/format.h>
 
 #include "tools/common.h"
@@ -10,11 +10,15 @@ struct Options {
   std::string layout;
   std::optional<std::string> dims;
   std::vector<std::string> indices;
+  bool texel = false;
 };
 
 int run(const Options& options, bool json) {
   const Format format = layout_argument(options.layout);
-  const Layout layout = bind_argument(format, dims_for(format, options.dims));
+  const Dims dims = dims_for(format, options.dims);
+  const Layout layout = bind_argument(format, dims);
+  std::optional<ImageExtent> image;
+  if (options.texel || format.is_image()) image = from_command_line([&] { return format.image(dims); });
   std::string text;
   Json list = Json::array();
   for (const std::string& argument : options.indices) {
@@ -27,8 +31,14 @@ int run(const Options& options, bool json) {
     const int64_t offset = from_command_line([&] { return layout.offset(index); });
     bool padding = false;
     for (int d = 0; d < index.size(); ++d) padding |= index[d] >= layout.dim(d);
-    text += fmt::format("{}\n", offset);
     list.push_back({{"index", json_of(index)}, {"offset", offset}, {"slot", padding ? "padding" : "element"}});
+    if (image) {
+      const int64_t x = offset / kTexelLanes % image->pitch, y = offset / kTexelLanes / image->pitch;
+      list.back()["texel"] = {x, y};
+      list.back()["lane"] = offset % kTexelLanes;
+      if (options.texel) text += fmt::format("{},{},{}\n", x, y, offset % kTexelLanes);
+    }
+    if (!options.texel) text += fmt::format("{}\n", offset);
   }
   write_stdout(json ? json_text(list) : text);
   return kOk;
@@ -39,7 +49,8 @@ int run(const Options& options, bool json) {
 Verb add_offset(CommandLine& line) {
   auto [command, json] = add_verb(line, "offset", "Print the element offset of each index",
                                   "  relayout offset nChw8c --dims 2,17,5,4 --index 0,16,2,3        prints 408\n"
-                                  "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0");
+                                  "  relayout offset nhwc --dims 2,3,5,4 --index 1,0,0,0 --index 0,2,0,0\n"
+                                  "  relayout offset mace:in_out_channel --dims 2,6,5,3 --index 1,5,4,2 --texel");
   auto options = std::make_shared<Options>();
   command.add_option("LAYOUT", options->layout, "Layout expression").required();
   command.add_option("--dims", options->dims,
@@ -49,6 +60,7 @@ Verb add_offset(CommandLine& line) {
                   "Logical index, which may lie in the padding; may be given several times")
       .required()
       .one_value_each();
+  command.add_flag("--texel", options->texel, "Of an image: print x,y,lane of each index in place of its offset");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

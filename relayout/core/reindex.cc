@@ -16,8 +16,8 @@ bool steps_by(const IndexOrder& places, std::size_t from, std::size_t count, int
   return true;
 }
 
-/// Digits (extent, step in places), innermost first, that count these places from the first on; nothing where there are
-/// none.
+/// The digits (extent, step in places), innermost first, whose sums of digit times step, added to places[0], are these
+/// places in their order; nothing if no digits do that.
 std::optional<Digits> whole_digits(const IndexOrder& places) {
   if (places.size() == 1) return Digits{};
   for (std::size_t inner = places.size(); inner > 1; --inner) {
@@ -38,8 +38,8 @@ std::optional<Digits> whole_digits(const IndexOrder& places) {
   return std::nullopt;
 }
 
-/// The same with two digits, whose last block is not full. What would follow in it must be one of the places too, or
-/// padding would lie outside the dim.
+/// The same with two digits, whose last block is not full. The indices that would fill up that block must lie in the
+/// dim too; otherwise its padding would lie outside the dim.
 std::optional<Digits> ragged_digits(const IndexOrder& places) {
   const auto count = static_cast<int64_t>(places.size());
   for (int64_t inner = 2; inner < count; ++inner) {

@@ -27,8 +27,8 @@ struct ViewStep {
 /// The names of all views that an expression can end in, in alphabetical order.
 std::span<const std::string_view> view_names();
 
-/// Reads ".narrow(1,8,8).flip(0)" from position `at` of `text` to its end. What is wrong with it goes to `fail`, with
-/// the position, which must throw.
+/// Reads ".narrow(1,8,8).flip(0)" from position `at` of `text` to its end. An error is passed to `fail` with its
+/// position; `fail` must throw.
 std::vector<ViewStep> read_views(std::string_view text, std::size_t at,
                                  const std::function<void(std::size_t, const std::string&)>& fail);
 

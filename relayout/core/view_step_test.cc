@@ -221,7 +221,7 @@ TEST(Capitals, PlainNamesOfADomain) {
     const int rank = static_cast<int>(small.size());
     EXPECT_EQ(Format::parse(text).generic_tag(rank), Format::parse(small).generic_tag(rank)) << text;
   }
-  // With a block a capital says which dim has it, as ever.
+  // In a domain's tag with blocks a capital may lack its block, as in oneDNN's OhwI32o.
   EXPECT_EQ(Format::parse("NCHW16c").generic_tag(4), "aBcd16b");
   EXPECT_EQ(Format::parse("NC16n16c").generic_tag(2), "AB16a16b");
   for (const char* text : {"ABCD", "AB", "NChw", "Nchw", "X", "AXB", "NH|CW", "NCHW4"})

@@ -1,7 +1,7 @@
 // Transposing a block whose rows start anywhere in lines, with each line of the destination written past the cache as a
 // whole.
 //
-// The kernel goes through the columns by as many as make a line. Of each row it *carries* the bytes of the last,
+// The kernel takes as many columns at a time as make a line. Of each row it *carries* the bytes of the last,
 // incomplete line, and writes that line once the next columns complete it. Small elements, and values that are
 // converted, have a kernel of their own for that (kernels/transpose_pipelined-inl.h). Where there is none, the source
 // of a block is made dense first.

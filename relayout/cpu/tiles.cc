@@ -80,8 +80,9 @@ class RunOfTile {
     permuted_.make(kernels, src, dst, run_->run_bytes, true, {before, goes_on_});
   }
 
-  /// Writes the run from its image, which starts at byte `in_line` of the memory, as the run starts at that byte of a
-  /// line.
+  /// Writes the run to `dst` from its image in `memory`. The image starts at byte `in_line` of `memory`, because `dst`
+  /// is `in_line` bytes past a line. If the run of the next tile continues this one, the last partial line stays in
+  /// `memory` for it.
   void write(const Kernels& kernels, std::byte* memory, int64_t in_line, std::byte* dst, const Offsets& step) {
     filled_ = in_line;
     const bool before = std::exchange(goes_on_, step[kDst] == run_->run_bytes);

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <type_traits>
@@ -36,12 +39,16 @@ uint64_t element_bytes(DataType type) {
   }
 }
 
-/// The published formula: roundup((dot(Sizes - 1, Strides) + 1) * ElementSizeInBytes, 4), the dot product in UINT.
+__extension__ using Wide = unsigned __int128;
+
+/// DMLCalcBufferTensorSize in its own integers: roundup((dot(Sizes - 1, Strides) + 1) * ElementSizeInBytes, 4), where
+/// the dot product is a UINT, and without strides the product of the sizes a UINT64.
 uint64_t helper(DataType type, const Numbers& sizes, const Numbers& strides) {
   uint64_t bytes = 0;
   if (strides.empty()) {
-    bytes = element_bytes(type);
-    for (uint32_t size : sizes) bytes *= size;
+    bytes = sizes[0];
+    for (std::size_t d = 1; d < sizes.size(); ++d) bytes *= sizes[d];
+    bytes *= element_bytes(type);
   } else {
     uint32_t last = 0;
     for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
@@ -50,11 +57,14 @@ uint64_t helper(DataType type, const Numbers& sizes, const Numbers& strides) {
   return (bytes + 3) & ~uint64_t{3};
 }
 
-/// The same in 64 bits, for numbers that do not overflow them.
-uint64_t exact(DataType type, const Numbers& sizes, const Numbers& strides) {
-  uint64_t last = 0;
-  for (std::size_t d = 0; d < sizes.size(); ++d) last += uint64_t{sizes[d] - 1} * strides[d];
-  return ((last + 1) * element_bytes(type) + 3) / 4 * 4;
+/// The index of the last element, in integers that hold it.
+Wide last_index(const Numbers& sizes, const Numbers& strides) {
+  Wide last = 0, product = 1;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (!strides.empty()) last += static_cast<Wide>(sizes[d] - 1) * strides[d];
+    product = std::min(product, Wide{1} << 90) * sizes[d];  // what exceeds 64 bits is only known to do so
+  }
+  return strides.empty() ? product - 1 : last;
 }
 
 template <typename F>
@@ -87,32 +97,84 @@ TEST(DirectML, WrappedIndexOfTheHelperIsNamed) {
   EXPECT_FALSE(directml::buffer_size(DataType::uint8, Numbers{1, 1, 65537, 65536}).helper_wraps);
 }
 
-TEST(DirectML, RandomSizesAgreeWithTheHelperWhereItDoesNotWrap) {
+TEST(DirectML, RandomSizesAgreeWithTheHelperExceptWhereItWraps) {
   std::mt19937_64 random(25);
   const auto pick = [&](uint64_t below) { return random() % below; };
-  int wraps = 0;
+  int equal = 0, wraps = 0, refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     Numbers sizes, strides;
     const std::size_t rank = 1 + pick(8);
-    const uint64_t largest = uint64_t{1} << (2 + pick(31));
+    const uint64_t size_bits = 1 + pick(rank > 4 ? 12 : 32), stride_bits = pick(33);
     for (std::size_t d = 0; d < rank; ++d) {
-      sizes.push_back(static_cast<uint32_t>(1 + pick(rank > 4 ? 16 : std::min<uint64_t>(largest, 1 << 14))));
-      strides.push_back(static_cast<uint32_t>(pick(largest)));
+      sizes.push_back(static_cast<uint32_t>(1 + pick((uint64_t{1} << size_bits) - 1)));
+      strides.push_back(static_cast<uint32_t>(pick(uint64_t{1} << stride_bits)));
     }
     if (pick(4) == 0) strides.clear();
     const DataType type = directml::types()[pick(11)].type;
-    const auto size = directml::buffer_size(type, sizes, strides);
-    ASSERT_EQ(size.helper_bytes, helper(type, sizes, strides));
-    if (strides.empty()) {
-      ASSERT_EQ(size.bytes, helper(type, sizes, strides));
-      ASSERT_FALSE(size.helper_wraps);
+    const Wide last = last_index(sizes, strides);
+    const Wide bytes = ((last + 1) * element_bytes(type) + 3) / 4 * 4;
+    if (bytes > std::numeric_limits<uint64_t>::max()) {  // the helper says some number
+      ASSERT_EQ(error_of([&] { directml::buffer_size(type, sizes, strides); }).first, ErrorCode::overflow);
+      ++refused;
       continue;
     }
-    ASSERT_EQ(size.bytes, exact(type, sizes, strides));
-    ASSERT_EQ(size.helper_wraps, size.bytes != helper(type, sizes, strides));
-    wraps += size.helper_wraps;
+    const directml::BufferSize size = directml::buffer_size(type, sizes, strides);
+    ASSERT_EQ(size.bytes, static_cast<uint64_t>(bytes));
+    ASSERT_EQ(size.helper_bytes, helper(type, sizes, strides));
+    // Without strides it multiplies in 64 bits, which hold the product.
+    const bool wrapped = !strides.empty() && last > std::numeric_limits<uint32_t>::max();
+    ASSERT_EQ(size.helper_wraps, wrapped);
+    ASSERT_EQ(size.bytes == helper(type, sizes, strides), !wrapped);
+    ASSERT_EQ(directml::helper_warning(size).has_value(), wrapped);
+    (wrapped ? wraps : equal)++;
   }
-  EXPECT_GT(wraps, 500);
+  EXPECT_GT(equal, 5000);
+  EXPECT_GT(wraps, 5000);
+  EXPECT_GT(refused, 500);
+}
+
+TEST(DirectML, TypesOfFourBitsAreUnknownToTheHelper) {
+  for (DataType type : {DataType::uint4, DataType::int4}) {
+    const directml::BufferSize size = directml::buffer_size(type, Numbers{3, 5});
+    EXPECT_EQ(size.bytes, 8u);  // 15 halves of a byte, in whole 4 bytes
+    EXPECT_EQ(size.helper_bytes, helper(type, {3, 5}, {}));
+    EXPECT_EQ(size.helper_bytes, 0u);
+    EXPECT_FALSE(size.helper_wraps);
+    EXPECT_NE(directml::helper_warning(size)->find("does not know types of 4 bits"), std::string::npos);
+  }
+}
+
+/// CalculateStrides of the page on helpers: dims that are broadcast count as 1 and have a stride of 0.
+Numbers calculate_strides(bool channels_last, const Numbers& sizes, const std::array<bool, 4>& broadcast) {
+  Numbers out(4);
+  uint32_t product = 1;
+  for (std::size_t d :
+       channels_last ? std::array<std::size_t, 4>{1, 3, 2, 0} : std::array<std::size_t, 4>{3, 2, 1, 0}) {
+    out[d] = broadcast[d] ? 0 : product;
+    product *= broadcast[d] ? 1 : sizes[d];
+  }
+  return out;
+}
+
+TEST(DirectML, StridesOfTheHelperAreExpandedLayouts) {
+  const Dims whole{2, 3, 4, 5};
+  const Numbers sizes{2, 3, 4, 5};
+  for (int mask = 0; mask < 16; ++mask) {
+    std::array<bool, 4> broadcast{};
+    Dims dims = whole;
+    for (int d = 0; d < 4; ++d) {
+      broadcast[static_cast<std::size_t>(d)] = (mask >> d & 1) != 0;
+      if (mask >> d & 1) dims[d] = 1;
+    }
+    for (const char* tag : {"nchw", "nhwc"}) {
+      const TensorDesc desc(expand(Format::parse(tag).bind(dims), whole), DType::f32);
+      const directml::BufferTensor tensor = directml::to_directml(desc);
+      // Row-major strides are left out of a description.
+      Numbers strides{60, 20, 5, 1};
+      if (tensor.strides) strides.assign(tensor.strides->begin(), tensor.strides->begin() + 4);
+      EXPECT_EQ(strides, calculate_strides(tag == std::string("nhwc"), sizes, broadcast)) << tag << " " << mask;
+    }
+  }
 }
 
 TEST(DirectML, TypesAreATableAndTheOthersAreRefusedByName) {

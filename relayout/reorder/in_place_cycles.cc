@@ -237,7 +237,8 @@ class Permuter {
   Permuter(int64_t element, DType dtype, int64_t max_staged, int64_t max_scratch)
       : element_(element), dtype_(dtype), max_staged_(max_staged), max_scratch_(max_scratch) {}
 
-  /// The steps of the permutation: nullopt where none fits the scratch memory, and an empty list where nothing moves.
+  /// The steps of the permutation: an empty list where nothing moves; nullopt where no steps fit the scratch memory, or
+  /// where two indices may share an offset.
   std::optional<std::vector<InPlaceStep>> steps(const Box& box, std::vector<InPlaceLoop> loops) const {
     const auto cycles = plain_cycles(box, std::move(loops), element_);
     if (!cycles) return std::nullopt;

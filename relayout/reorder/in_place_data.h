@@ -60,7 +60,7 @@ struct CycleStep {
   /// The axes of one part, from the largest destination stride to the smallest; strides are in bytes. Units are
   /// numbered in the order of these axes.
   Axes axes;
-  /// The same axes from the largest stride to the smallest of each side.
+  /// The same axes, for each side from its largest stride to its smallest.
   std::vector<SideAxis> src_axes, dst_axes;
   int64_t src_offset = 0, dst_offset = 0, unit = 1;
   int64_t units = 1;

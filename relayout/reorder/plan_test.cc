@@ -49,11 +49,11 @@ TEST(Plan, ShortRunsBecomeLargerElements) {
 }
 
 TEST(Plan, WhatBothSidesStartWithIsOneElement) {
-  // 16 bytes are the innermost ones on both sides: 8 steps of b and 2 of a.
+  // The same 16 bytes are innermost on both sides: 8 steps of b and 2 of a.
   const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
   EXPECT_EQ(both.shape, KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
-  // b of 4 within the destination's 2a4b, and two steps along d.
+  // A piece has the block of 4 b, which both sides have, and two steps along d.
   const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).data().boxes()[0];
   EXPECT_EQ(one.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};

@@ -21,8 +21,10 @@ inline constexpr int64_t kSmallTiles = 4 << 10;
 std::optional<BoxPlan> plan_register_tiles(Box box, int64_t element);
 
 /// Whether a box that plan_register_tiles() planned is better done by tiles of registers than by a plain transposition.
-/// That is so where bytes within groups are permuted, where the region of a plain transposition would be small, and
-/// where a plain transposition could not write whole lines past the cache.
+/// That is so where bytes within groups are permuted, and where a plain transposition would have a small region, or
+/// would write several short runs to one line. If the destination is written past the cache (`streams`), it is so where
+/// a plain transposition could not write whole lines. It is not so, except past the cache, for pieces of 16 bytes that
+/// do not follow each other.
 bool wants_tiles(const BoxPlan& plan, bool streams);
 
 /// Where both sides are dense along the same axis but one side begins with less than 16 bytes of other axes, a tile of

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import tensors
-from shared import expect, sparse_npy
+from shared import HUNG, expect, sparse_npy
 
 
 def closed_pipe(command):
@@ -69,7 +69,7 @@ def terminal(command):
         parent, child = pty.openpty()
         process = subprocess.Popen([command.binary, "describe", "nchw", "--dims", "1,2,3,4"], stdout=child,
                                    env=dict(command.env, **more_env))
-        process.wait(timeout=30)
+        process.wait(timeout=HUNG)
         os.close(child)
         out = b""
         try:

@@ -11,5 +11,10 @@ import outputs
 import plan
 import plan_costs
 
-ALL = [*any_primitive.ALL, *any_verb.ALL, *convert.ALL, *layouts.ALL, *bench.ALL, *check.ALL, *outputs.ALL,
-       *plan.ALL, *plan_costs.ALL]
+MODULES = (any_primitive, any_verb, bench, check, convert, layouts, outputs, plan, plan_costs)
+PARTS = {module.__name__: module.ALL for module in MODULES}
+
+
+def of(part):
+    """The functions of one part, or of all where it is empty; none of "cases", which are files."""
+    return [function for name, functions in PARTS.items() if part in ("", name) for function in functions]

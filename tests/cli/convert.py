@@ -23,8 +23,8 @@ def cached_pages(command):
 
 
 def peak_memory(command):
-    """A 512 MiB transposition under 64 MiB."""
-    rows, columns, cap = 8192, 16384, 64
+    """A 256 MiB transposition under 32 MiB."""
+    rows, columns, cap = 8192, 8192, 32
     space = os.statvfs(command.directory)
     if space.f_bavail * space.f_frsize < 2 << 30:
         return "skipped: under 2 GiB of disk"

@@ -66,6 +66,11 @@ def images(command):
             found = [int(line) for line in command.ok("offset", layout, "--dims", comma(dims), *arguments).split()]
             wanted = [(lambda x, y, k: (y * pitch + x) * 4 + k)(*pixel(*dims, *index)) for index in every]
             expect(found, wanted, layout)
+            texels = command.ok("offset", layout, "--dims", comma(dims), *arguments, "--texel").split()
+            expect(texels, [comma(pixel(*dims, *index)) for index in every], layout + " --texel")
+            asked = [part for texel in texels for part in ("--texel", texel)]
+            back = command.ok("index", layout, "--dims", comma(dims), *asked).split()
+            expect(back, [comma(index) for index in every], layout + " index --texel")
         tensors.write_npy(command.path("x.npy"), dims, values=range(1, 1 + len(every)))
         command.ok("convert", "x.npy", "image.npy", "--to", name, "-f")
         _, _, shape, values = tensors.read_npy(command.path("image.npy"))

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Tests of the relayout command from outside.
 
-    run.py RELAYOUT              runs the golden cases and the behaviours
-    run.py --update RELAYOUT     writes what the command prints into the golden cases; read the diff
-    run.py RELAYOUT --only TEXT  only tests whose name contains TEXT
+    run.py RELAYOUT               runs the golden cases and the behaviours
+    run.py RELAYOUT --part PART   the golden cases alone ("cases"), or the behaviours of one file ("plan")
+    run.py RELAYOUT --only TEXT   only tests whose name contains TEXT
+    run.py --update RELAYOUT      writes what the command prints into the golden cases; read the diff
 
 A golden case is a file cases/*.txt, run line by line in an empty directory:
 
@@ -83,7 +84,8 @@ def run_case(path, env, directory):
             if line.startswith("#") or not line:
                 out.append(line + "\n")
             continue
-        result = subprocess.run(["/bin/sh", "-c", line[2:]], cwd=directory, env=env, capture_output=True, timeout=120)
+        result = subprocess.run(["/bin/sh", "-c", line[2:]], cwd=directory, env=env, capture_output=True,
+                                timeout=shared.HUNG)
         out.append(line + "\n")
         out.append(marked(normal(result.stdout.decode("utf-8", "backslashreplace"), directory), "| "))
         out.append(marked(normal(result.stderr.decode("utf-8", "backslashreplace"), directory), "! "))
@@ -128,17 +130,24 @@ def main():
     parser.add_argument("binary", type=lambda text: pathlib.Path(text).resolve(strict=True))
     parser.add_argument("--update", action="store_true", help="rewrite the golden cases")
     parser.add_argument("--only", default="", help="part of a name")
+    parser.add_argument("--part", default="", choices=["", "cases", *behaviours.PARTS], help="one part of the tests")
     args = parser.parse_args()
 
     failed, passed, skipped = [], 0, []
-    for path in sorted((HERE / "cases").glob("*.txt")):
+    cases = sorted((HERE / "cases").glob("*.txt")) if args.part in ("", "cases") else []
+    functions = [] if args.update else behaviours.of(args.part)
+    if cases:  # CTest runs one part after the other, by the list in CMakeLists.txt
+        listed = (HERE / "CMakeLists.txt").read_text().split("foreach(part ")[1].split(")")[0].split()
+        if sorted(listed) != sorted(["cases", *behaviours.PARTS]):
+            failed.append("the list of parts in CMakeLists.txt")
+    for path in cases:
         if args.only in path.stem:
             problem = golden(path, args.binary, args.update)
             passed += problem is None
             if problem is not None:
                 failed.append(path.stem)
                 print("FAILED %s\n%s" % (path.stem, problem))
-    for function in () if args.update else behaviours.ALL:
+    for function in functions:
         if args.only in function.__name__:
             start = time.monotonic()
             problem = behaviour(function, args.binary)

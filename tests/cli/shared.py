@@ -8,6 +8,9 @@ import time
 
 import tensors
 
+# Seconds after which a command counts as hung. No test depends on how fast the machine is.
+HUNG = 1800
+
 
 class Command:
     """The command under test, in its own empty directory."""
@@ -21,7 +24,7 @@ class Command:
     def run(self, *args, **options):
         options.setdefault("capture_output", True)
         env = dict(self.env, **options.pop("more_env", {}))
-        return subprocess.run([self.binary, *map(str, args)], cwd=self.directory, env=env, timeout=240, text=True,
+        return subprocess.run([self.binary, *map(str, args)], cwd=self.directory, env=env, timeout=HUNG, text=True,
                               **options)
 
     def ok(self, *args, **options):

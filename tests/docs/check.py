@@ -21,7 +21,8 @@ import tempfile
 from pathlib import Path
 
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/layout-expressions.md", "docs/interop.md",
-             "docs/files.md", "docs/padding.md", "docs/conversions.md", "docs/models.md", "docs/benchmarks.md")
+             "docs/files.md", "docs/padding.md", "docs/published-examples.md", "docs/conversions.md", "docs/models.md",
+             "docs/benchmarks.md")
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 CPP = re.compile(r"```cpp\n(.*?)```", re.DOTALL)
@@ -33,7 +34,7 @@ def replay(block, folder, environment):
     for line in block.splitlines():
         if not line.startswith("$ "):
             continue
-        result = subprocess.run(line[2:], shell=True, cwd=folder, env=environment, text=True, timeout=60,
+        result = subprocess.run(line[2:], shell=True, cwd=folder, env=environment, text=True, timeout=1800,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         out += [line] + [printed.rstrip() for printed in result.stdout.splitlines()]
     return "\n".join(out) + "\n"

@@ -28,7 +28,7 @@ def measure(program, valgrind):
     with tempfile.TemporaryDirectory(prefix="relayout-instructions-") as top:
         out = pathlib.Path(top) / "out"
         run = subprocess.run([valgrind, "--tool=callgrind", "--collect-atstart=no", "--callgrind-out-file=%s" % out,
-                              program], env=env, capture_output=True, text=True, timeout=600)
+                              program], env=env, capture_output=True, text=True, timeout=1800)
         if run.returncode != 0 or "done" not in run.stdout:
             sys.exit("instructions: %s under callgrind ended with %d:\n%s" % (program, run.returncode, run.stderr))
         counts = {}

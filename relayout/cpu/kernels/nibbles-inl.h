@@ -48,7 +48,7 @@ RELAYOUT_INLINE void store_few(uint64_t x, std::byte* to, int64_t n) {
 #if RELAYOUT_KERNELS_SIMD
 
 /// Calls one(d, elements done) for as many of n elements as fill registers of D, of half of D, and so on; returns how
-/// many these are.
+/// many elements these are.
 template <class D, typename One>
 HWY_INLINE int64_t by_registers(D d, int64_t n, One one) {
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(d)) * 2;

@@ -74,8 +74,8 @@ HWY_AFTER_NAMESPACE();
 namespace relayout::cpu {
 
 // Names each target's table instead of using Highway's dispatch, because that has one chosen target for the whole
-// program, which this library must not change. A target that the installed Highway does not know, or does not compile,
-// counts as 0 here.
+// program, which this library must not change. In the #if conditions below, the bit of a target is 0 where the
+// installed Highway does not know that target, so that its macro is undefined, or does not compile it.
 int simd_kernels(std::span<const Kernels*> out) noexcept {
   const int64_t supported = hwy::SupportedTargets();
   int count = 0;

@@ -44,7 +44,6 @@ void split_halves(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
   const Wide<T> d;
   for (int64_t c = 0; c < cols; c += 16) {
     const auto line = [&](int i) HWY_ATTR { return hn::LoadU(d, as<T>(src + c * kCacheLine / 2 + i * kCacheLine)); };
-    // In both, block q of register i holds four rows of column 4 * q + i.
     Registers<Wide<T>> upper, lower;
 #pragma GCC unroll 2
     for (int i = 0; i < 4; i += 2) {
@@ -54,6 +53,7 @@ void split_halves(const std::byte* src, std::byte* dst, const int64_t* dst_rows,
       lower.v[i + 1] = line(6 + i / 2);
       transpose_blocks(upper.v[i], lower.v[i], upper.v[i + 1], lower.v[i + 1]);
     }
+    // Now block q (16 bytes) of upper.v[i] holds rows 0 to 3 of column 4 * q + i, and that of lower.v[i] rows 4 to 7.
     interleave_rounds<4>(d, upper);
     interleave_rounds<4>(d, lower);
     const Rows<true> to{dst + c * 4, dst_rows};

@@ -31,7 +31,7 @@ PlanOrder order_of(const graph::Graph& graph, const graph::LayoutPlan& plan);
 graph::CopyId root_of(const graph::LayoutPlan& plan, graph::CopyId copy);
 /// The first node that reads a copy, and as which source; kNone if no node does.
 std::pair<graph::NodeId, std::size_t> first_reader(const graph::LayoutPlan& plan, graph::CopyId copy);
-/// Whether a node writes its destination over that source.
+/// Whether `dst` is written over `src`: it is a view of that copy, which a node makes.
 bool is_in_place(const graph::LayoutPlan& plan, graph::CopyId src, graph::CopyId dst);
 
 }  // namespace relayout::execute

@@ -92,8 +92,8 @@ class GraphEvaluation {
     }
     return out;
   }
-  /// Kinds whose destination holds values of the sources, or adds up a few, so that their sums follow from the sources'
-  /// sums.
+  /// Kinds that only move values of the sources or add a few of them. The sums of magnitudes of their destinations
+  /// follow from those of the sources.
   static bool hands_sums_on(Kind kind) {
     return is_view(kind) || kind == Kind::shuffle || kind == Kind::concat || kind == Kind::pad || kind == Kind::sum;
   }
