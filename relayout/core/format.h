@@ -179,6 +179,10 @@ std::vector<std::string> aliases_of(std::string_view generic_tag);
 /// The plain (unblocked) domain names of a rank, the commonest first.
 std::vector<std::string> plain_names(int rank);
 
+/// The names that other systems' notations have a list of, as expressions: "cudnn:NC/4HW4", "mnn:NC4HW4",
+/// "mace:argument".
+std::vector<std::string> notation_names();
+
 /// MACE's names with their tags, e.g. {"mace:in_out_channel", "nh|Cw4c"}.
 std::span<const std::pair<std::string_view, std::string_view>> mace_names();
 

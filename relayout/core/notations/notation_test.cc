@@ -162,7 +162,7 @@ TEST(XlaNotation, MeansWhatXlaSays) {
       ASSERT_EQ(layout.offset(i), xla_offset(c.dims, c.order, c.tiles, i)) << c.text << " " << join(i);
     });
   }
-  EXPECT_EQ(Format::parse("xla:{1,0:T(8,128)(2,1)}").generic_tag(2), "AB4a128b2a1b");
+  EXPECT_EQ(Format::parse("xla:{1,0:T(8,128)(2,1)}").generic_tag(2), "AB4a128b2a");
   EXPECT_EQ(Format::parse("xla:{0:T(16)(4)(2,1)}").generic_tag(1), std::nullopt) << "digits in another order";
 }
 
@@ -193,6 +193,8 @@ TEST(FrameworkNotations, AreTags) {
       {"cudnn:KRSC", "ohwi"},             {"mnn:NC4HW4", "nChw4c"},
       {"mnn:C4NHW4", "Bacd4b"},           {"tnn:NC4HW4", "nChw4c"},
       {"tflite:BHWC", "nhwc"},            {"acl:OHWIo8i4", "OhwI8o4i"},
+      {"mnn:NHWC4", "acdB4b"},            {"tnn:NHWC4", "acdB4b"},
+      {"tnn:NC2HW2", "nChw2c"},           {"tnn:NHC4W4", "nh|Cw4c"},
       {"acl:OHWIo4", "Ohwi4o"},           {"acl:OHWI", "ohwi"},
   };
   for (const auto& [text, tag] : same) EXPECT_EQ(bound(text, dims), bound(tag, dims)) << text;
@@ -204,6 +206,16 @@ TEST(FrameworkNotations, AreTags) {
   EXPECT_EQ(bound("mnn:NC4HW4", one), bound("mnn:C4NHW4", one)) << "the same for one image";
   EXPECT_EQ(Format::parse("tvm:NHCW").generic_tag(4), "acbd") << "any order, which tags refuse";
   EXPECT_EQ(Format::parse("tflite:HDWC4").dim_names(4), "nchw");
+}
+
+TEST(FrameworkNotations, AllNamesAreExpressions) {
+  for (const std::string& name : notation_names()) {
+    const Format format = Format::parse(name);
+    EXPECT_TRUE(format.rank()) << name;
+    EXPECT_EQ(format.kind(), Format::Kind::tag) << name;
+  }
+  EXPECT_TRUE(Format::parse("tnn:NHC4W4").is_image());
+  EXPECT_EQ(bound("tnn:NCDHW", {2, 3, 4, 5, 6}), bound("ncdhw", {2, 3, 4, 5, 6}));
 }
 
 TEST(FrameworkNotations, Refusals) {

@@ -32,8 +32,8 @@ std::vector<Axis> read_order(NotationText& text) {
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (axes[i].dim >= static_cast<int>(axes.size()))
-      text.fail(positions[i], "of " + std::to_string(axes.size()) + " dims the last is " +
-                                  std::to_string(axes.size() - 1));
+      text.fail(positions[i],
+                "of " + std::to_string(axes.size()) + " dims the last is " + std::to_string(axes.size() - 1));
     for (std::size_t k = 0; k < i; ++k) {
       if (axes[k].dim == axes[i].dim) text.fail(positions[i], "this dim stands here a second time");
     }
@@ -52,7 +52,6 @@ void cut(NotationText& text, std::vector<Axis>& axes) {
     positions.push_back(text.at());
     if (text.peek() == '*') text.fail("a tile that joins dims ('*') is not supported");
     tile.push_back(text.number("extent of a tile", 1));
-    if (static_cast<int>(tile.size()) > kMaxDims) text.fail("more than " + std::to_string(kMaxDims) + " extents");
   } while (text.take(','));
   text.expect(')');
   if (tile.size() > axes.size())
@@ -98,9 +97,11 @@ void read_properties(NotationText& text, std::vector<Axis>& axes) {
   }
 }
 
-/// A tag has the axes of memory in their order, and the place of each block among the digits of its dim.
-Spelled as_tag(const std::vector<Axis>& axes, int ndims) {
+/// A tag has the axes of memory in their order, and the place of each block among the digits of its dim. Extents of 1
+/// inside tiles say how many axes there are, and nothing about offsets.
+Spelled as_tag(std::vector<Axis> axes, int ndims) {
   Spelled out;
+  std::erase_if(axes, [](const Axis& axis) { return axis.extent == 1; });
   if (ndims == 0) {
     out.strides.emplace();
     return out;
@@ -115,11 +116,8 @@ Spelled as_tag(const std::vector<Axis>& axes, int ndims) {
       continue;
     }
     blocks += std::to_string(axis.extent) + static_cast<char>('a' + axis.dim);
-    out.places.push_back(static_cast<int>(std::ranges::count_if(axes, [&](const Axis& a) {
-      // Of two digits at one place, one has extent 1; the one further in comes first.
-      return &a != &axis && is_inner(a) && a.dim == axis.dim &&
-             (a.place < axis.place || (a.place == axis.place && &a > &axis));
-    })));
+    out.places.push_back(static_cast<int>(std::ranges::count_if(
+        axes, [&](const Axis& a) { return is_inner(a) && a.dim == axis.dim && a.place < axis.place; })));
   }
   out.tag += blocks;
   return out;
