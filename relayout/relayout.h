@@ -39,6 +39,7 @@
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/mdspan.h"
 #include "relayout/interop/onednn.h"
+#include "relayout/interop/pytorch.h"
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/padding.h"
