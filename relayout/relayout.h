@@ -38,6 +38,7 @@
 #include "relayout/interop/directml.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/mdspan.h"
+#include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
 #include "relayout/interop/pytorch.h"
 #include "relayout/reorder/attributes.h"
