@@ -36,6 +36,8 @@
 #include "relayout/graph/reference/reference.h"
 #include "relayout/graph/reference/values.h"
 #include "relayout/interop/directml.h"
+#include "relayout/interop/dlpack.h"
+#include "relayout/interop/dlpack_abi.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/mdspan.h"
 #include "relayout/interop/numpy.h"
