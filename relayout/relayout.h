@@ -2,6 +2,7 @@
 // foreign library are always declared; a build without that library says at run time what is missing.
 #pragma once
 
+#include "relayout/core/decide.h"
 #include "relayout/core/dtype.h"
 #include "relayout/core/error.h"
 #include "relayout/core/extents.h"
@@ -40,13 +41,18 @@
 #include "relayout/interop/cudnn.h"
 #include "relayout/interop/cute.h"
 #include "relayout/interop/directml.h"
+#include "relayout/interop/dlpack.h"
+#include "relayout/interop/dlpack_abi.h"
 #include "relayout/interop/files/tensor_file.h"
 #include "relayout/interop/kv_cache.h"
 #include "relayout/interop/mace.h"
 #include "relayout/interop/mdspan.h"
 #include "relayout/interop/mobile.h"
+#include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
+#include "relayout/interop/pytorch.h"
 #include "relayout/interop/scales.h"
+#include "relayout/interop/spelling.h"
 #include "relayout/interop/tvm.h"
 #include "relayout/interop/xla.h"
 #include "relayout/reorder/attributes.h"

@@ -189,7 +189,10 @@ Layout Format::before_views(const Dims& dims) const {
 
   if (is_image()) image(dims);  // checks the pitch
   // Strides are row-major over the physical axes. An axis of extent 0 counts as one element and has stride 1, as in
-  // oneDNN.
+  // oneDNN. PyTorch's memory formats have PyTorch's strides: such an axis has the stride of its place, and in the
+  // channels-last ones the strides outside it are 0.
+  const bool of_pytorch = kind_ == Kind::memory_format;
+  const int64_t least = of_pytorch && memory_format_ != MemoryFormat::contiguous ? 0 : 1;
   const auto axes = physical_axes(dims);
   const bool empty = has_zero(dims);
   const std::size_t outer_axes = axes.size() - blocks_.size();
@@ -211,8 +214,8 @@ Layout Format::before_views(const Dims& dims) const {
       if (!row) throw_overflow(dims);
       stride = *row;
     }
-    axis_strides[k] = axes[k].extent == 0 ? 1 : stride;
-    const auto next = checked_mul(stride, std::max<int64_t>(axes[k].extent, 1));
+    axis_strides[k] = axes[k].extent == 0 && !of_pytorch ? 1 : stride;
+    const auto next = checked_mul(stride, std::max(axes[k].extent, least));
     if (!next && !empty) throw_overflow(dims);
     stride = next.value_or(1);
   }

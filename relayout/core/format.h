@@ -14,7 +14,7 @@
 //     tag        = outer { number letter }
 //     outer      = letter { letter } with at most one "|" (rows | columns of an image)
 //     option     = "pitch=" texels | "align=" elements | "gates:" order "->" order
-//     view       = name "(" [ int { "," int } [ ":" int { "," int } ] ] ")"       (view_step.h)
+//     view       = name "(" [ int { "," int } ] { ":" int { "," int } } ")"       (view_step.h)
 //
 // Letters a..l name dims 0..11. A capital has inner blocks. "x" stands for all other dims. Letters
 // of a domain (n c d h w, g o i d h w, t n c, l d i g o n c) stand for the dims in that domain's

@@ -260,6 +260,27 @@ Layout view(const Layout& layout, const Dims& dims) {
   return out.layout();
 }
 
+Layout flatten(const Layout& layout, int first, int last) {
+  if (layout.ndims() == 0) return view(layout, {1});
+  first = checked_dim("flatten", first, layout.ndims());
+  last = checked_dim("flatten", last, layout.ndims());
+  if (first > last)
+    throw Error(ErrorCode::invalid_argument,
+                "flatten: dim " + std::to_string(first) + " stands behind dim " + std::to_string(last), "dims",
+                std::to_string(first), std::to_string(last));
+  if (first == last) return layout;
+  Dims dims = layout.dims();
+  const auto joined = checked_product(std::span<const int64_t>(dims).subspan(
+      static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1)));
+  if (!joined)
+    throw Error(ErrorCode::overflow,
+                "flatten: dims " + std::to_string(first) + ".." + std::to_string(last) + " together overflow 64 bits",
+                "dims[" + std::to_string(first) + "]", std::to_string(dims[first]), "9223372036854775807");
+  dims[first] = *joined;
+  for (int d = last; d > first; --d) dims.erase(d);
+  return view(layout, dims);
+}
+
 Viewable viewable(const Layout& layout, const Dims& dims) {
   Viewable out;
   try {
