@@ -6,8 +6,8 @@
 #include "relayout/core/print.h"
 #include "relayout/core/runs.h"
 #include "relayout/interop/directml.h"
-#include "relayout/interop/spelling.h"
 #include "tools/common.h"
+#include "tools/describe_as.h"
 
 namespace relayout::tools {
 namespace {
@@ -364,33 +364,9 @@ std::string to_text(const Description& about) {
   return out;
 }
 
-/// The layout in the words of the systems of --as. A single system that cannot say it is an error.
-int run_as(const Options& options, bool json) {
-  const Description about = describe(options);
-  const bool all = *options.as == "all";
-  std::vector<Spelling> spellings;
-  for (const std::string_view system : systems()) {
-    if (all || system == *options.as) spellings.push_back(spelling(system, about.desc));
-  }
-  if (spellings.empty()) from_command_line([&] { return spelling(*options.as, about.desc); });
-  if (!all && !spellings[0].refusal.empty()) {
-    throw Error(ErrorCode::unsupported, spellings[0].refusal, "--as", *options.as, "");
-  }
-  std::string text;
-  Json object = Json::object();
-  for (const Spelling& s : spellings) {
-    object[std::string(s.system)] = {{s.refusal.empty() ? "text" : "refusal", s.refusal.empty() ? s.text : s.refusal}};
-    if (all) text += bold(std::string(s.system)) + "\n";
-    text += s.refusal.empty() ? s.text + "\n" : "no: " + s.refusal + "\n";
-    if (all && &s != &spellings.back()) text += "\n";
-  }
-  write_stdout(json ? json_text(object) : text);
-  return kOk;
-}
-
 int run(const Options& options, bool json) {
-  if (options.as) return run_as(options, json);
   const Description about = describe(options);
+  if (options.as) return describe_as(about.desc, *options.as, json);
   write_stdout(json ? json_text(to_json(about)) : to_text(about));
   return kOk;
 }

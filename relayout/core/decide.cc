@@ -242,8 +242,8 @@ std::optional<NotDense> not_dense(const Layout& layout) {
   for_each_run(layout, [&](int64_t offset, int64_t length) {
     if (!ascending || runs.empty()) {
       if (static_cast<int64_t>(runs.size()) == kDecisionSteps) {
-        throw Error(ErrorCode::limit, "dense: undecided after " + std::to_string(kDecisionSteps) + " runs", "strides", "",
-                    std::to_string(kDecisionSteps));
+        throw Error(ErrorCode::limit, "dense: undecided after " + std::to_string(kDecisionSteps) + " runs", "strides",
+                    "", std::to_string(kDecisionSteps));
       }
       runs.emplace_back(offset, offset + length);
       return true;

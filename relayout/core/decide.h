@@ -41,8 +41,8 @@ std::optional<Difference> difference(const Layout& a, const Layout& b);
 /// Whether two layouts over one buffer share an offset, and an index of each that has it. Elements count, padding does
 /// not. Always decided: layouts whose ranges of offsets do not meet, whose offsets differ by no multiple of the
 /// greatest common divisor of all strides, and those whose strides, taken together from the largest down, each exceed
-/// what the smaller ones reach (slices and tiles of one dense array among them). Others may be undecided after `max_steps`
-/// steps.
+/// what the smaller ones reach (slices and tiles of one dense array among them). Others may be undecided after
+/// `max_steps` steps.
 struct Overlap {
   Answer answer = Answer::no;
   Dims index_a, index_b;

@@ -148,7 +148,8 @@ struct Format::Parser {
 
   /// What another system's notation means: the fields of the tag, the strides or the digits that it says.
   void notation(const Notation& notation, std::size_t end) {
-    NotationText rest(text, notation.name.size() + 1, end, [&](std::size_t at, const std::string& why) { fail(at, why); });
+    NotationText rest(text, notation.name.size() + 1, end,
+                      [&](std::size_t at, const std::string& why) { fail(at, why); });
     const Spelled spelled = notation.read(rest);
     out.notation_ = notation.name;
     out.fixed_dims_ = spelled.dims;

@@ -1,4 +1,5 @@
-// Splitting and merging dims, and the reshape that frameworks call view: where it exists, and the copy where it does not.
+// Splitting and merging dims, and the reshape that frameworks call view: where it exists, and the copy where it does
+// not.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

@@ -3,10 +3,11 @@
 
     against_pytorch.py INTEROP_LINES      the program answer_lines.cc
 
-Random chains of views, with arguments that PyTorch refuses among them: the verdict of each step (a view, a copy, refused,
-or that view() would have to copy), and the sizes, strides and offset of its result. Random strided tensors, extents of 0
-and 1 among them: is_contiguous() in each format, contiguous() and whether it copies, clone()'s and empty_like()'s strides,
-and the format that operators choose for their results. The code that is made for a layout makes that tensor.
+Random chains of views, with arguments that PyTorch refuses among them: the verdict of each step (a view, a copy,
+refused, or that view() would have to copy), and the sizes, strides and offset of its result. Random strided tensors,
+extents of 0 and 1 among them: is_contiguous() in each format, contiguous() and whether it copies, clone()'s and
+empty_like()'s strides, and the format that operators choose for their results. The code that is made for a layout makes
+that tensor.
 
 3,000 of each, and 50,000 with RELAYOUT_SLOW_TESTS=1. Without PyTorch the test is skipped.
 """

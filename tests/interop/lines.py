@@ -1,4 +1,4 @@
-"""What the comparisons beside this file share: random numbers, the program that answers, and a report of what differs."""
+"""What the comparisons beside this file share: random numbers, the program that answers, a report of what differs."""
 import os
 import random
 import subprocess
