@@ -21,11 +21,17 @@ torch = lines.skip_without("torch", "python3-torch")
 FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 REFUSED = (RuntimeError, IndexError, ValueError, TypeError)
 EARLIER_NARROW = "narrow() takes a start of -1 on a dim of size 0 in PyTorch 1.x, which PyTorch 2 refuses as this does"
+NEGATIVE = "unfold() and expand() of negative sizes make a tensor of a negative size in PyTorch 1.x, and are refused here"
 
 
-def shown(tensor, storage):
-    """Sizes, strides, offset, and whether the tensor lies in another storage."""
-    copies = tensor.storage().data_ptr() != storage
+def storage_of(tensor):
+    """A number that two storages share only if they are one, as long as both are there."""
+    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage())._cdata
+
+
+def shown(tensor, before):
+    """Sizes, strides, offset, and whether the tensor lies in another storage than that tensor."""
+    copies = storage_of(tensor) != storage_of(before)
     return [list(tensor.shape), list(tensor.stride()), tensor.storage_offset(), copies]
 
 
@@ -143,18 +149,20 @@ class Chain:
             if x.dim() > 7 or x.numel() > 3000:
                 break
             self.words.append("%s:%s" % (name, "/".join(map(commas, lists))))
-            storage = x.storage().data_ptr()
-            before = list(x.shape)
+            before = x
             try:
                 x = torch_step(x, name, lists)
             except REFUSED as error:
                 self.results.append("needs_copy" if "Use .reshape(...)" in str(error) else "refused")
                 break
-            if name == "narrow" and lists[0][1] == -1 and before[lists[0][0]] == 0:
+            if name == "narrow" and lists[0][1] == -1 and before.shape[lists[0][0]] == 0:
                 self.deliberate = EARLIER_NARROW
+            if any(n < 0 for n in x.shape):
+                self.deliberate = NEGATIVE
+            if self.deliberate:
                 self.results.append("refused")
                 break
-            self.results.append(shown(x, storage))
+            self.results.append(shown(x, before))
 
     def check(self, answer, report):
         theirs = [part for part in answer if part]
@@ -181,7 +189,7 @@ def compare_chains(program):
     for chain, answer in zip(chains, ask(program, [chain.words for chain in chains])):
         chain.check(answer, report)
     print("%d chains" % len(chains))
-    return report.end(least=CASES // 50)
+    return report.end(least=CASES // 100)
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
@@ -207,7 +215,7 @@ def contiguous_by_torch(x, memory_format):
         out = x.contiguous(memory_format=memory_format)
     except REFUSED:
         return "invalid_argument"
-    return shown(out, x.storage().data_ptr())
+    return shown(out, x)
 
 
 def compare_formats(program):
