@@ -16,6 +16,32 @@ void show(const std::string& text, const std::string& expected) {
   good = good && text == expected;
 }
 
+void frameworks() {
+  const pytorch::TensorMeta image{{1, 3, 224, 224}, {150528, 1, 672, 3}};
+  const bool last = pytorch::suggest_memory_format(image) == MemoryFormat::channels_last;
+  show(last ? "channels_last" : "another", "channels_last");
+  show(pytorch::reshape(image, {3, 50176}).copies ? "a copy" : "a view", "a view");
+  show(pytorch::reshape(image, {150528}).copies ? "a copy" : "a view", "a copy");
+  for (const pytorch::Interpretation& reading : pytorch::interpretations({{8, 1, 5, 5}, {25, 1, 5, 1}}))
+    std::printf("  %s: %s\n", reading.name.c_str(), reading.why.c_str());
+
+  const TensorDesc rows(flip(Layout::contiguous({3, 4}), 0), DType::f32);  // from the last row to the first
+  const numpy::ArrayInterface array = numpy::to_numpy(rows);
+  show(std::to_string((*array.strides)[0]) + " at " + std::to_string(array.byte_offset), "-16 at 32");
+}
+
+void shared_tensors() {
+  float numbers[12] = {};
+  bool freed = false;
+  const TensorDesc plain(Layout::contiguous({3, 4}), DType::f32);
+  dlpack::VersionedTensor shared = dlpack::exported_versioned(plain, numbers, [&freed] { freed = true; });
+  {
+    const dlpack::Imported imported(shared.release());
+    show(imported.view().desc == plain && !freed ? "shared" : "lost", "shared");
+  }
+  show(freed ? "freed" : "leaked", "freed");
+}
+
 void cute_layouts() {
   const Layout tile = cute::from_cute("((8,3),4):((1,32),8)");
   show(digits_expression(tile), "digits:(8,1)(3,32)|(4,8)");
@@ -81,6 +107,8 @@ void paged_cache() {
 }  // namespace
 
 int main() {
+  frameworks();
+  shared_tensors();
   cute_layouts();
   xla_shapes();
   tvm_and_cudnn();
