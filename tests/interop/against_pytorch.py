@@ -25,13 +25,13 @@ NEGATIVE = "unfold() and expand() of negative sizes are refused here; PyTorch 1.
 
 
 def storage_of(tensor):
-    """A number that two storages share only if they are one, as long as both are there."""
-    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage())._cdata
+    """The tensor's storage: its _cdata is a number that two storages share only if they are one, while both are there."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
 
 
 def shown(tensor, before):
     """Sizes, strides, offset, and whether the tensor lies in another storage than that tensor."""
-    copies = storage_of(tensor) != storage_of(before)
+    copies = storage_of(tensor)._cdata != storage_of(before)._cdata
     return [list(tensor.shape), list(tensor.stride()), tensor.storage_offset(), copies]
 
 
@@ -144,7 +144,7 @@ class Chain:
         self.words, self.results = ["views", commas(sizes), commas(strides), offset, count], []
         self.deliberate = None
         for _ in range(rng.randint(1, 6)):
-            elements = x.storage().nbytes()
+            elements = storage_of(x).nbytes()
             name, lists = random_step(rng, x, elements)
             if x.dim() > 7 or x.numel() > 3000:
                 break
