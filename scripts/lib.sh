@@ -20,6 +20,9 @@ bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
 fuzz_packages=(clang)
 # The first with opset 28, the newest that is read.
 onnx_version=1.23.2
+# NVIDIA's pycute, which is a part of nvidia-cutlass, and tensor-layouts: what CuTe's algebra is compared with.
+cutlass_version=4.2.0.0
+tensor_layouts_version=0.3.2
 
 package_installed() {
   [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
@@ -82,6 +85,16 @@ install_onnx() {
   say "install: onnx $onnx_version from PyPI, in build/onnx"
   python3 -m venv "$folder"
   "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "onnx==$onnx_version" numpy
+}
+
+# Python's packages pycute and tensor_layouts, without what they need for other things, in build/cute.
+install_cute() {
+  local folder=$root/build/cute
+  "$folder/bin/python3" -c "import pycute, tensor_layouts" 2>/dev/null && return
+  say "install: nvidia-cutlass $cutlass_version and tensor-layouts $tensor_layouts_version from PyPI, in build/cute"
+  python3 -m venv "$folder"
+  "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps \
+    "nvidia-cutlass==$cutlass_version" "tensor-layouts==$tensor_layouts_version"
 }
 
 # configure PRESET [-B FOLDER] [cmake arguments]: quiet where it works, all of CMake's words where it does not.

@@ -186,8 +186,8 @@ void check_mode(const Options& options) {
                             options.suite ? "suite" : "sweep"),
                 options.suite ? "--suite" : "--sweep");
   }
-  const bool fixed_dims = options.src && layout_argument(*options.src).fixed_dims();
-  if (!options.src || !options.dst || (!options.dims && !fixed_dims)) {
+  const bool has_dims = options.src && layout_argument(*options.src).default_dims();
+  if (!options.src || !options.dst || (!options.dims && !has_dims)) {
     usage_error("give --src, --dst and --dims to name a conversion, or --suite, or --sweep", "--src");
   }
   if (options.quick || !options.filter.empty()) {

@@ -229,7 +229,7 @@ double number_argument(const std::string& text, std::string_view flag) {
 
 Dims dims_for(const Format& format, const std::optional<std::string>& text) {
   if (text) return dims_argument(*text);
-  if (format.fixed_dims()) return *format.fixed_dims();
+  if (const auto dims = from_command_line([&] { return format.default_dims(); })) return *dims;
   usage_error(fmt::format("--dims is required, as {} does not say the extents", escaped(format.text())), "--dims");
 }
 
@@ -255,7 +255,7 @@ Layout bind_argument(const Format& format, const Dims& dims) {
 }
 
 TensorDesc bind_tensor(const Format& format, const Dims& dims, DType dtype) {
-  if (format.fixed_dims()) directml::data_type(dtype);
+  if (format.notation() == "dml") directml::data_type(dtype);
   return TensorDesc(format.bind(dims), dtype);
 }
 

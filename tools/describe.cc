@@ -7,13 +7,14 @@
 #include "relayout/core/runs.h"
 #include "relayout/interop/directml.h"
 #include "tools/common.h"
+#include "tools/describe_as.h"
 
 namespace relayout::tools {
 namespace {
 
 struct Options {
   std::string layout, dtype = "f32";
-  std::optional<std::string> dims, names;
+  std::optional<std::string> dims, names, as;
 };
 
 struct InnerBlock {
@@ -116,7 +117,7 @@ Description describe(const Options& options) {
   }
   if (format.is_image()) out.image = from_command_line([&] { return format.image(dims); });
   out.collision = from_command_line([&] { return bound.collision(); });
-  if (format.fixed_dims() && format.views().empty()) out.directml = directml_size(format, out.desc);
+  if (format.notation() == "dml" && format.views().empty()) out.directml = directml_size(format, out.desc);
   out.gaps = from_command_line([&] { return gap_count(bound); });
   out.padding_overlaps =
       !out.collision && bound.padded() && !from_command_line([&] { return bound.injective_with_padding(); });
@@ -161,6 +162,7 @@ Json to_json(const Description& about) {
     out["image"] = {{"width", about.image->width}, {"height", about.image->height}, {"pitch", about.image->pitch}};
   }
   out["formula"] = offset_formula(layout, about.letters);
+  out["digits"] = digits_expression(layout);
   return out;
 }
 
@@ -334,6 +336,7 @@ std::string to_text(const Description& about) {
                     "\n\n" + dim_table(about);
   out += labelled("offset", unbroken(offset_formula(layout, about.letters), "+ "));
   if (layout.ndims() > 0) out += labelled("digits", unbroken(digits_text(layout, about.letters), " = "));
+  out += labelled("paste", digits_expression(layout));
   if (about.image) {
     out += labelled("image", fmt::format("{} x {} RGBA texels, row pitch {}", about.image->width, about.image->height,
                                          about.image->pitch));
@@ -363,6 +366,7 @@ std::string to_text(const Description& about) {
 
 int run(const Options& options, bool json) {
   const Description about = describe(options);
+  if (options.as) return describe_as(about.desc, *options.as, json);
   write_stdout(json ? json_text(to_json(about)) : to_text(about));
   return kOk;
 }
@@ -384,6 +388,9 @@ Verb add_describe(CommandLine& line) {
   command.add_option("--names", options->names,
                      "A letter for each dim (before any views), for example nchw; for layouts that name none");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
+  command.add_option("--as", options->as,
+                     "Print the layout in the words of a system, to be pasted there (pytorch, numpy, onednn, cute, c, "
+                     "...), or of all");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
       "relayout tags lists the names of layouts. relayout VERB --help shows examples.\n"
       "Exit codes: 0 success, 1 values or padding differ, 2 wrong usage, 3 bad data,\n"
       "4 input or output failed, 5 unsupported, 70 internal error, 130 interrupted.");
-  const Verb verbs[] = {add_describe(line), add_offset(line), add_index(line), add_convert(line),
+  const Verb verbs[] = {add_describe(line), add_diff(line), add_offset(line), add_index(line), add_convert(line),
                         add_compare(line),  add_bench(line),  add_plan(line),  add_check(line),
                         add_run(line),      add_any(line),    add_tags(line),  add_doctor(line)};
   bool json = wants_json(argc, argv), in_parts = false;

@@ -14,7 +14,7 @@ void require_for_raw(const InputOptions& options) {
     if (!given) missing += (missing.empty() ? "" : ", ") + flag;
   };
   need(options.layout.has_value(), options.layout_flag);
-  const bool fixed = options.layout && layout_argument(*options.layout).fixed_dims();
+  const bool fixed = options.layout && layout_argument(*options.layout).default_dims();
   need(options.dims.has_value() || fixed, options.dims_flag);
   need(options.dtype.has_value(), options.dtype_flag);
   if (!missing.empty()) {

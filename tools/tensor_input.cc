@@ -157,7 +157,7 @@ std::optional<Dims> expected_dims(const InputOptions& options, const StoredTenso
 Dims resolve_dims(const InputOptions& options, const StoredTensor& stored, const Format& format, DType dtype) {
   if (stored.dims) return recorded_dims(options, stored);
   if (const auto given = given_dims(options)) return *given;
-  if (format.fixed_dims()) return *format.fixed_dims();
+  if (const auto dims = from_command_line([&] { return format.default_dims(); })) return *dims;
   if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) {
     usage_error(fmt::format("{} {} is no layout of data", options.layout_flag, format.text()), options.layout_flag);
   }

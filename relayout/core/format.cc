@@ -17,6 +17,18 @@ constexpr int64_t kTexelLanes = 4;
 
 bool has_zero(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end(); }
 
+/// The layout whose axes of memory, outermost first, have these strides.
+Layout layout_of_axes(const Dims& dims, std::span<const PhysicalAxis> axes, std::span<const int64_t> strides,
+                      int64_t offset0) {
+  std::array<Digits, kMaxDims> digits;
+  for (std::size_t k = axes.size(); k-- > 0;)
+    digits[static_cast<std::size_t>(axes[k].dim)].push_back({axes[k].extent, strides[k]});
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    if (axes[k].place >= 0) digits[static_cast<std::size_t>(axes[k].dim)][axes[k].place] = {axes[k].extent, strides[k]};
+  }
+  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
+}
+
 }  // namespace
 
 void Format::throw_overflow(const Dims& dims) const {
@@ -48,6 +60,7 @@ std::optional<int> Format::rank() const {
       if (std::ranges::find(outer_, kRest) != outer_.end()) return std::nullopt;
       return outer_.size();
     case Kind::strides: return strides_->size();
+    case Kind::digits: return static_cast<int>(digits_.size());
     case Kind::memory_format:
       if (memory_format_ == MemoryFormat::channels_last) return 4;
       if (memory_format_ == MemoryFormat::channels_last_3d) return 5;
@@ -80,10 +93,13 @@ void Format::check_dims(const Dims& dims) const {
                   "bind: dim " + std::to_string(d) + " is " + std::to_string(dims[d]) + "; a dim is 0 or more",
                   "dims[" + std::to_string(d) + "]", std::to_string(dims[d]), "0 or more");
     }
-    if (unit_multiplier_ && dims[0] != 1) {
+    if (unit_dim_ && dims[*unit_dim_] != 1) {
+      const bool multiplier = letters_[static_cast<std::size_t>(*unit_dim_)] == 'm';
+      const std::string letter(1, static_cast<char>(letters_[static_cast<std::size_t>(*unit_dim_)] - 'a' + 'A'));
       throw Error(ErrorCode::unsupported,
-                  "bind: " + text_ + " is defined for multiplier 1 only, dims has M = " + std::to_string(dims[0]),
-                  "dims[0]", std::to_string(dims[0]), "1");
+                  "bind: " + text_ + " is defined for " + (multiplier ? "multiplier 1" : letter + " = 1") +
+                      " only, dims has " + letter + " = " + std::to_string(dims[*unit_dim_]),
+                  "dims[" + std::to_string(*unit_dim_) + "]", std::to_string(dims[*unit_dim_]), "1");
     }
     return;
   }
@@ -132,7 +148,7 @@ std::vector<PhysicalAxis> Format::physical_axes(const Dims& dims) const {
   }
   std::vector<PhysicalAxis> axes;
   for (int8_t d : outer_for(dims.size())) axes.push_back({d, ceil_div(dims[d], block[d]), false});
-  for (const Block& b : blocks_) axes.push_back({b.dim, b.size, true});
+  for (const Block& b : blocks_) axes.push_back({b.dim, b.size, true, b.place});
   return axes;
 }
 
@@ -140,23 +156,43 @@ std::optional<int64_t> Format::aligned_row(int64_t stride) const {
   return align_ ? checked_mul(ceil_div(stride, *align_), *align_) : stride;
 }
 
-Layout Format::before_views(const Dims& dims) const {
-  check_dims(dims);
-  if (kind_ == Kind::strides) {
-    int64_t base = 0;  // the offset, 0 or less, that negative strides reach before element 0
-    for (int d = 0; d < dims.size() && !has_zero(dims); ++d) {
-      const auto reach = checked_mul(dims[d] - 1, (*strides_)[d]);
-      const auto next = reach && *reach < 0 ? checked_add(base, *reach) : std::optional(base);
-      if (!reach || !next) throw_overflow(dims);
+Layout Format::from_strides(const Dims& dims) const {
+  int64_t base = 0;  // the offset, 0 or less, that negative strides reach before element 0
+  for (int d = 0; d < dims.size() && !has_zero(dims); ++d) {
+    const auto reach = checked_mul(dims[d] - 1, (*strides_)[d]);
+    const auto next = reach && *reach < 0 ? checked_add(base, *reach) : std::optional(base);
+    if (!reach || !next) throw_overflow(dims);
+    base = *next;
+  }
+  if (base == std::numeric_limits<int64_t>::min()) throw_overflow(dims);
+  return Layout::strided(dims, *strides_, offset0_.value_or(-base));
+}
+
+Layout Format::from_digits(const Dims& dims) const {
+  int64_t base = 0;  // as above; padding counts, because it is written too
+  for (const Digits& digits : digits_) {
+    for (const Digit& digit : digits) {
+      if (digit.stride >= 0 || digit.extent <= 1 || has_zero(dims)) continue;
+      const auto reach = checked_mul(digit.extent - 1, digit.stride);
+      const auto next = reach ? checked_add(base, *reach) : std::nullopt;
+      if (!next || *next == std::numeric_limits<int64_t>::min()) throw_overflow(dims);
       base = *next;
     }
-    if (base == std::numeric_limits<int64_t>::min()) throw_overflow(dims);
-    return Layout::strided(dims, *strides_, offset0_.value_or(-base));
   }
+  return Layout::from_digits(dims, digits_, offset0_.value_or(-base));
+}
+
+Layout Format::before_views(const Dims& dims) const {
+  check_dims(dims);
+  if (kind_ == Kind::strides) return from_strides(dims);
+  if (kind_ == Kind::digits) return from_digits(dims);
 
   if (is_image()) image(dims);  // checks the pitch
   // Strides are row-major over the physical axes. An axis of extent 0 counts as one element and has stride 1, as in
-  // oneDNN.
+  // oneDNN. PyTorch's memory formats have PyTorch's strides: such an axis has the stride of its place, and in the
+  // channels-last ones the strides outside it are 0.
+  const bool of_pytorch = kind_ == Kind::memory_format;
+  const int64_t least = of_pytorch && memory_format_ != MemoryFormat::contiguous ? 0 : 1;
   const auto axes = physical_axes(dims);
   const bool empty = has_zero(dims);
   const std::size_t outer_axes = axes.size() - blocks_.size();
@@ -178,17 +214,12 @@ Layout Format::before_views(const Dims& dims) const {
       if (!row) throw_overflow(dims);
       stride = *row;
     }
-    axis_strides[k] = axes[k].extent == 0 ? 1 : stride;
-    const auto next = checked_mul(stride, std::max<int64_t>(axes[k].extent, 1));
+    axis_strides[k] = axes[k].extent == 0 && !of_pytorch ? 1 : stride;
+    const auto next = checked_mul(stride, std::max(axes[k].extent, least));
     if (!next && !empty) throw_overflow(dims);
     stride = next.value_or(1);
   }
-  std::array<Digits, kMaxDims> digits;
-  for (std::size_t k = axes.size(); k-- > 0;) {
-    digits[static_cast<std::size_t>(axes[k].dim)].push_back({axes[k].extent, axis_strides[k]});
-  }
-  return Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())),
-                             offset0_.value_or(0));
+  return layout_of_axes(dims, axes, axis_strides, offset0_.value_or(0));
 }
 
 Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t offset0) const {
@@ -200,14 +231,7 @@ Layout Format::bind_physical(const Dims& dims, const Dims& axis_strides, int64_t
                     std::to_string(axis_strides.size()) + " axes",
                 "layout", escaped(text_), "a plain or blocked layout");
   }
-  const auto axes = physical_axes(dims);
-  std::array<Digits, kMaxDims> digits;
-  for (int k = axis_strides.size() - 1; k >= 0; --k) {
-    const PhysicalAxis& axis = axes[static_cast<std::size_t>(k)];
-    digits[static_cast<std::size_t>(axis.dim)].push_back({axis.extent, axis_strides[k]});
-  }
-  return through_views(
-      Layout::from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0));
+  return through_views(layout_of_axes(dims, physical_axes(dims), axis_strides, offset0));
 }
 
 ImageExtent Format::image(const Dims& dims) const {
@@ -237,7 +261,8 @@ ImageExtent Format::image(const Dims& dims) const {
 }
 
 std::optional<Dims> Format::physical_shape(const Dims& dims) const {
-  if (kind_ == Kind::strides || offset0_.value_or(0) != 0 || (align_ && !is_image())) return std::nullopt;
+  if (kind_ == Kind::strides || kind_ == Kind::digits) return std::nullopt;
+  if (offset0_.value_or(0) != 0 || (align_ && !is_image())) return std::nullopt;
   check_dims(dims);
   if (is_image()) {
     const ImageExtent extent = image(dims);
@@ -294,6 +319,7 @@ Dims Format::dims_from_physical(const Dims& shape) const {
 
 std::optional<std::string> Format::generic_tag(int ndims) const {
   if (kind_ != Kind::tag || align_ || !views_.empty()) return std::nullopt;
+  if (std::ranges::any_of(blocks_, [](const Block& b) { return b.place >= 0; })) return std::nullopt;
   std::string out;
   const Outer outer = outer_for(ndims);
   for (int k = 0; k < outer.size(); ++k) {

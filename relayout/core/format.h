@@ -8,12 +8,13 @@
 // Grammar (docs/layout-expressions.md has it with examples):
 //
 //     expression = body [ "@" offset0 ] { ";" option } { "." view }
-//     body       = tag | "strides:" int { "," int } | "dml:{" sizes "}" [ ",{" strides "}" ] | "contiguous"
-//                | "channels_last" | "channels_last_3d" | "mace:" name | "undef" | "any"
+//     body       = tag | "strides:" int { "," int } | notation ":" text | "contiguous" | "channels_last"
+//                | "channels_last_3d" | "undef" | "any"
+//     notation   = "digits" | "dml" | "mace" | "cute" | "xla" | "tvm" | "cudnn" | ...    (notations/notation.h)
 //     tag        = outer { number letter }
 //     outer      = letter { letter } with at most one "|" (rows | columns of an image)
 //     option     = "pitch=" texels | "align=" elements | "gates:" order "->" order
-//     view       = name "(" [ int { "," int } [ ":" int { "," int } ] ] ")"       (view_step.h)
+//     view       = name "(" [ int { "," int } ] { ":" int { "," int } } ")"       (view_step.h)
 //
 // Letters a..l name dims 0..11. A capital has inner blocks. "x" stands for all other dims. Letters
 // of a domain (n c d h w, g o i d h w, t n c, l d i g o n c) stand for the dims in that domain's
@@ -48,25 +49,33 @@ struct PhysicalAxis {
   int dim = 0;
   int64_t extent = 0;
   bool block = false;
+  /// The place of a block among the digits of its dim, 0 innermost; -1 where digits follow the order of memory.
+  int place = -1;
 };
 
 class Format {
  public:
-  enum class Kind : uint8_t { undef, any, tag, strides, memory_format };
+  enum class Kind : uint8_t { undef, any, tag, strides, memory_format, digits };
 
   /// Reads an expression. Error{parse}: the message shows the text (escaped) with a caret under the
   /// position, and names that come near. Bounded: over kMaxText characters nothing is scanned.
   static Format parse(std::string_view text);
-  static constexpr std::size_t kMaxText = 512;
+  static constexpr std::size_t kMaxText = 4096;
 
   Kind kind() const { return kind_; }
   /// The expression exactly as it was given: parse(text()) is this format again.
   const std::string& text() const { return text_; }
   /// The rank that the expression fixes; nothing if it fits several.
   std::optional<int> rank() const;
+  /// The name of the notation that it is written in ("dml", "cute"), without the colon; empty for tags, strides and
+  /// memory formats.
+  std::string_view notation() const { return notation_; }
   bool is_image() const { return kind_ == Kind::tag && rows_ >= 0; }
   /// The dims that it fixes (dml:), before the views; nothing where bind() takes any.
   const std::optional<Dims>& fixed_dims() const { return fixed_dims_; }
+  /// The dims to bind where none are given, before the views: those that it fixes, or the capacities of its digits
+  /// (digits:, cute:). Nothing for all other formats. Error{overflow} where a capacity does not fit 63 bits.
+  std::optional<Dims> default_dims() const;
   /// The views at its end, in the order in which bind() applies them.
   std::span<const ViewStep> views() const { return views_; }
   /// What ";gates:" says: index j of dim `dim` lies where index places[j] does without it. Nothing where it is not
@@ -122,6 +131,7 @@ class Format {
   struct Block {
     int dim;
     int64_t size;
+    int place = -1;  // as in PhysicalAxis
   };
   struct Parser;
   using Outer = InlineVector<int8_t, kMaxDims + 1>;  // dims, outermost first; kRest is "x"
@@ -129,6 +139,8 @@ class Format {
 
   Layout through_views(Layout layout) const;
   std::optional<int64_t> aligned_row(int64_t stride) const;
+  Layout from_strides(const Dims& dims) const;
+  Layout from_digits(const Dims& dims) const;
   std::vector<PhysicalAxis> physical_axes(const Dims& dims) const;
   void check_dims(const Dims& dims) const;
   Dims blocked_dims(Dims dims) const;
@@ -138,28 +150,38 @@ class Format {
   Kind kind_ = Kind::undef;
   MemoryFormat memory_format_ = MemoryFormat::contiguous;
   std::string text_;
+  std::string_view notation_;  // of the list of notations, which is static
   std::string letters_;        // logical dim letters where the tag names a domain
   Outer outer_;                // tag
   int rows_ = -1;              // how many of outer_ are image rows; -1 if it is no image
   std::vector<Block> blocks_;  // tag, outermost first
   std::optional<Dims> strides_;
+  std::vector<Digits> digits_;
   std::optional<int64_t> offset0_;
   std::optional<int64_t> pitch_;
   std::optional<int64_t> align_;  // rows begin at multiples of so many elements; of texels in an image
   std::optional<Dims> fixed_dims_;
   std::vector<ViewStep> views_;
-  bool unit_multiplier_ = false;  // MACE's depthwise filter: dim 0 must be 1
+  std::optional<int> unit_dim_;  // a dim that must be 1
 };
 
 /// The tag in letters a..l that binds to an equal layout, or nothing. If several do, it is one whose strides agree even
 /// on dims of extent 1; among these, row-major comes first, then channels-last.
 std::optional<std::string> tag_of(const Layout& layout);
 
+/// The layout as an expression of its digits, which every layout has: "digits:(2,480)|(8,1)(3,160)|(5,32)|(4,8)@7". An
+/// offset0 that bind() would choose itself is left out. Law: parse(digits_expression(l)).bind(l.dims()) == l.
+std::string digits_expression(const Layout& layout);
+
 /// The domain names of a tag in letters a..l, plain or blocked: "acdb" -> nhwc, ohwi.
 std::vector<std::string> aliases_of(std::string_view generic_tag);
 
 /// The plain (unblocked) domain names of a rank, the commonest first.
 std::vector<std::string> plain_names(int rank);
+
+/// The names that other systems' notations have a list of, as expressions: "cudnn:NC/4HW4", "mnn:NC4HW4",
+/// "mace:argument".
+std::vector<std::string> notation_names();
 
 /// MACE's names with their tags, e.g. {"mace:in_out_channel", "nh|Cw4c"}.
 std::span<const std::pair<std::string_view, std::string_view>> mace_names();

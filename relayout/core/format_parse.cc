@@ -3,6 +3,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/gates.h"
+#include "relayout/core/notations/notation.h"
 #include "relayout/core/tag_names.h"
 
 namespace relayout {
@@ -49,7 +50,9 @@ struct Format::Parser {
     const std::size_t views = std::min(text.find('.'), text.size());
     const std::size_t options = std::min(text.find(';'), views);
     std::size_t end = options;
-    if (const std::size_t at = text.substr(0, end).find('@'); at != std::string_view::npos) {
+    // An '@' inside parentheses is CuTe's; it refuses that itself.
+    if (const std::size_t at = text.substr(0, end).rfind('@');
+        at != std::string_view::npos && text.substr(at, end - at).find(')') == std::string_view::npos) {
       out.offset0_ = number(at + 1, end, "offset0");
       if (*out.offset0_ < 0) fail(at + 1, "an offset is 0 or more");
       end = at;
@@ -122,8 +125,7 @@ struct Format::Parser {
       return;
     }
     if (word.starts_with("strides:")) return strides(end);
-    if (word.starts_with("dml:")) return directml(end);
-    if (word.starts_with("mace:")) return mace(word);
+    if (const Notation* foreign = notation_of(word)) return notation(*foreign, end);
     if (word.starts_with("opaque:")) {
       fail(0, "an opaque format is no layout: only the backend that gave it reorders into and out of it, in a plan");
     }
@@ -144,60 +146,44 @@ struct Format::Parser {
     }
   }
 
-  /// DirectML's description: "dml:{sizes}" is row-major, "dml:{sizes},{strides}" is not.
-  void directml(std::size_t end) {
-    std::size_t at = std::string_view("dml:").size();
-    out.fixed_dims_ = braces(at, end, "size", 1);
-    if (at == end) {
+  /// What another system's notation means: the fields of the tag, the strides or the digits that it says.
+  void notation(const Notation& notation, std::size_t end) {
+    NotationText rest(text, notation.name.size() + 1, end,
+                      [&](std::size_t at, const std::string& why) { fail(at, why); });
+    const Spelled spelled = notation.read(rest);
+    out.notation_ = notation.name;
+    out.fixed_dims_ = spelled.dims;
+    if (spelled.strides) {
+      out.kind_ = Kind::strides;
+      out.strides_ = spelled.strides;
+    } else if (spelled.digits) {
+      out.kind_ = Kind::digits;
+      out.digits_ = *spelled.digits;
+    } else if (spelled.tag.empty()) {
       out.kind_ = Kind::memory_format;
       out.memory_format_ = MemoryFormat::contiguous;
-      return;
+    } else {
+      as_tag(spelled);
     }
-    if (text[at] != ',') fail(at, "expected ',' and the strides");
-    const std::size_t strides_at = ++at;
-    out.kind_ = Kind::strides;
-    out.strides_ = braces(at, end, "stride", 0);
-    if (out.strides_->size() != out.fixed_dims_->size())
-      fail(strides_at,
-           std::to_string(out.strides_->size()) + " strides of " + std::to_string(out.fixed_dims_->size()) + " sizes");
-    if (at != end) fail(at, "nothing can stand behind the strides but an offset and views");
+    if (!spelled.names.empty()) out.letters_ = spelled.names;
   }
 
-  /// "{1,1,3,5}" from `at`, which is moved behind it: 1 to 8 numbers of 32 bits, as DirectML takes.
-  Dims braces(std::size_t& at, std::size_t end, const char* what, int64_t least) {
-    static constexpr int kMostDims = 8;
-    static constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
-    if (at >= end || text[at] != '{') fail(at, std::string("expected '{' and a ") + what + " for each dim");
-    const std::size_t close = text.substr(0, end).find('}', at);
-    if (close == std::string_view::npos) fail(end, "the closing '}' is missing");
-    Dims out_list;
-    for (std::size_t from = at + 1; from <= close;) {
-      while (text[from] == ' ') ++from;
-      const std::size_t comma = std::min(text.find(',', from), close);
-      if (out_list.size() == kMostDims) fail(from, "DirectML has at most " + std::to_string(kMostDims) + " dims");
-      out_list.push_back(number(from, comma, what));
-      if (out_list.back() < least || out_list.back() > kMost)
-        fail(from,
-             std::string("a ") + what + " of DirectML is " + std::to_string(least) + " to " + std::to_string(kMost));
-      from = comma + 1;
+  void as_tag(const Spelled& spelled) {
+    const Format tag = Format::parse(spelled.tag);
+    out.kind_ = Kind::tag;
+    out.letters_ = tag.letters_;
+    out.outer_ = tag.outer_;
+    out.rows_ = tag.rows_;
+    out.blocks_ = tag.blocks_;
+    out.unit_dim_ = spelled.unit_dim;
+    bool as_in_memory = true;
+    for (std::size_t k = 0; k < spelled.places.size(); ++k) {
+      const auto behind = std::ranges::count_if(out.blocks_.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                                out.blocks_.end(),
+                                                [&](const Block& b) { return b.dim == out.blocks_[k].dim; });
+      as_in_memory = as_in_memory && behind == spelled.places[k];
     }
-    at = close + 1;
-    return out_list;
-  }
-
-  void mace(std::string_view word) {
-    for (const auto& [mace_name, mace_tag] : mace_names()) {
-      if (word != mace_name) continue;
-      const Format as_tag = Format::parse(mace_tag);
-      out.kind_ = Kind::tag;
-      out.letters_ = as_tag.letters_;
-      out.outer_ = as_tag.outer_;
-      out.rows_ = as_tag.rows_;
-      out.blocks_ = as_tag.blocks_;
-      out.unit_multiplier_ = out.letters_[0] == 'm';
-      return;
-    }
-    fail(std::string_view("mace:").size(), "MACE has no such image", names_near(word));
+    for (std::size_t k = 0; k < spelled.places.size() && !as_in_memory; ++k) out.blocks_[k].place = spelled.places[k];
   }
 
   /// Letters with at most one row break, then blocks.

@@ -240,7 +240,7 @@ TEST(Format, ErrorsPointAtThePlace) {
                                                        {"abc8b", "must be a capital"},
                                                        {"aBc0b", "1 or more"},
                                                        {"aBc99999999999999999b", "over"},
-                                                       {std::string(1 << 20, 'a'), "over 512"},
+                                                       {std::string(1 << 20, 'a'), "over 4096"},
                                                        {std::string("ab\0c", 4), "expected a letter"},
                                                        {"ab\x1b[31m", "expected a letter"},
                                                        {"aB16", "letter is missing"},

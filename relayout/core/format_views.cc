@@ -1,5 +1,6 @@
 // Format: the views at the end of an expression, the buffer in front of them, and the names of dims.
 #include <algorithm>
+#include <limits>
 
 #include "relayout/core/format.h"
 
@@ -52,6 +53,24 @@ Format Format::without_gates() const {
   Format out = *this;
   if (gates()) out.views_.erase(out.views_.begin());
   return out;
+}
+
+std::optional<Dims> Format::default_dims() const {
+  if (fixed_dims_ || kind_ != Kind::digits) return fixed_dims_;
+  Dims dims;
+  for (const Digits& digits : digits_) {
+    std::optional<int64_t> capacity = 1;
+    for (const Digit& digit : digits) capacity = capacity ? checked_mul(*capacity, digit.extent) : capacity;
+    if (!capacity) {
+      throw Error(ErrorCode::overflow,
+                  "bind: dim " + std::to_string(dims.size()) + " of " + escaped(text_) +
+                      " has a capacity that does not fit 63 bits",
+                  "dims[" + std::to_string(dims.size()) + "]", escaped(text_),
+                  std::to_string(std::numeric_limits<int64_t>::max()));
+    }
+    dims.push_back(*capacity);
+  }
+  return dims;
 }
 
 std::optional<Dims> Format::dims_before_views(const Dims& after) const {

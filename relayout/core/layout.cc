@@ -286,7 +286,7 @@ bool Layout::contiguous_in(MemoryFormat format) const {
   int64_t expected = 1;
   for (int64_t d : order) {
     const auto list = simple.digits(static_cast<int>(d));
-    if (simple.dim(static_cast<int>(d)) <= 1) continue;
+    if (simple.dim(static_cast<int>(d)) == 1) continue;
     if (list.size() != 1 || list[0].stride != expected) return false;
     expected *= list[0].extent;
   }

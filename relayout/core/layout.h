@@ -135,8 +135,9 @@ class Layout {
   bool broadcast() const;
   /// Whether some capacity exceeds its extent.
   bool padded() const;
-  /// PyTorch's is_contiguous(memory_format). Strides of dims of extent 1 do not count. An empty tensor is always
-  /// contiguous, but channels-last only by its strides. False if the format does not exist for the rank.
+  /// PyTorch's is_contiguous(memory_format). Strides of dims of extent 1 do not count. A tensor without elements is
+  /// always contiguous, but channels-last only by its strides, which must be the products of the extents inside them (0
+  /// outside a dim of extent 0). False if the format does not exist for the rank.
   bool contiguous_in(MemoryFormat format) const;
 
   /// The same layout with the simplest digits: digits of extent 1 are dropped, digits that continue each other are

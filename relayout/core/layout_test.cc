@@ -196,7 +196,17 @@ TEST(Layout, MemoryFormats) {
   EXPECT_EQ(formats("ndhwc", {2, 3, 2, 4, 5}), (std::array{false, false, true}));
   EXPECT_EQ(formats("nChw8c", {2, 16, 4, 5}), (std::array{false, false, false}));
   EXPECT_EQ(formats("nchw", {0, 3, 4, 5}), (std::array{true, false, false}));
-  EXPECT_EQ(formats("nhwc", {0, 3, 4, 5}), (std::array{true, true, false}));
+  // Without elements, each stride must be the product of the extents inside it, 0 among them, as in PyTorch. A tag has
+  // oneDNN's strides, which are others there.
+  EXPECT_EQ(formats("channels_last", {0, 3, 4, 5}), (std::array{true, true, false}));
+  EXPECT_EQ(formats("channels_last", {2, 0, 4, 5}), (std::array{true, true, false}));
+  EXPECT_EQ(formats("channels_last_3d", {2, 3, 0, 4, 5}), (std::array{true, false, true}));
+  EXPECT_EQ(formats("nhwc", {0, 3, 4, 5}), (std::array{true, false, false}));
+  EXPECT_EQ(Format::parse("contiguous").bind({2, 0, 4}).outer_strides(), (Dims{4, 4, 1}));
+  EXPECT_EQ(Format::parse("channels_last").bind({2, 0, 4, 5}).outer_strides(), (Dims{0, 1, 0, 0}));
+  EXPECT_TRUE(Layout::strided({2, 0, 4, 4}, {0, 1, 0, 0}).contiguous_in(MemoryFormat::channels_last));
+  EXPECT_FALSE(Layout::strided({2, 0, 4, 4}, {16, 1, 4, 1}).contiguous_in(MemoryFormat::channels_last));
+  EXPECT_FALSE(Layout::strided({2, 0, 4, 4}, {0, 2, 0, 0}).contiguous_in(MemoryFormat::channels_last));
   // channels_last strides of (1,64,5,4) as PyTorch prints them.
   EXPECT_EQ(Format::parse("channels_last").bind({1, 64, 5, 4}).outer_strides(), (Dims{1280, 1, 256, 64}));
 }

@@ -1,4 +1,10 @@
-// Splitting and merging dims, and the reshape that frameworks call view.
+// Splitting and merging dims, and the reshape that frameworks call view: where it exists, and the copy where it does
+// not.
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "relayout/core/decide.h"
 #include "relayout/core/view.h"
 #include "relayout/core/view_parts.h"
 
@@ -253,6 +259,65 @@ Layout view(const Layout& layout, const Dims& dims) {
     }
   }
   return out.layout();
+}
+
+Layout flatten(const Layout& layout, int first, int last) {
+  if (layout.ndims() == 0) return view(layout, {1});
+  first = checked_dim("flatten", first, layout.ndims());
+  last = checked_dim("flatten", last, layout.ndims());
+  if (first > last)
+    throw Error(ErrorCode::invalid_argument,
+                "flatten: dim " + std::to_string(first) + " stands behind dim " + std::to_string(last), "dims",
+                std::to_string(first), std::to_string(last));
+  if (first == last) return layout;
+  Dims dims = layout.dims();
+  const auto joined = checked_product(std::span<const int64_t>(dims).subspan(
+      static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1)));
+  if (!joined)
+    throw Error(ErrorCode::overflow,
+                "flatten: dims " + std::to_string(first) + ".." + std::to_string(last) + " together overflow 64 bits",
+                "dims[" + std::to_string(first) + "]", std::to_string(dims[first]), "9223372036854775807");
+  dims[first] = *joined;
+  for (int d = last; d > first; --d) dims.erase(d);
+  return view(layout, dims);
+}
+
+Viewable viewable(const Layout& layout, const Dims& dims) {
+  Viewable out;
+  try {
+    out.view = view(layout, dims);
+    return out;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::needs_copy) throw;
+  }
+  const Dims want = inferred("view", dims, layout.elements());
+  const Layout simple = layout.canonical();
+  // Within a group the copy is row-major. The groups keep the order that their smallest strides have in memory.
+  std::vector<std::pair<int64_t, DimGroup>> by_stride;
+  for (const DimGroup& group : groups_of(layout, want)) {
+    const bool same_dim = group.old_end - group.old_begin == 1 && group.new_end - group.new_begin == 1;
+    const std::string axes = same_dim ? "" : blocking_axes(simple, want, group);
+    if (!axes.empty()) out.axes += (out.axes.empty() ? "" : ", ") + axes;
+    int64_t stride = std::numeric_limits<int64_t>::max();
+    for (int d = group.old_begin; d < group.old_end; ++d) {
+      for (const Digit& digit : simple.digits(d)) {
+        if (digit.extent > 1) stride = std::min(stride, std::abs(digit.stride));
+      }
+    }
+    by_stride.emplace_back(stride, group);
+  }
+  if (out.axes.empty()) out.axes = "the new dims cut a stride";
+  std::ranges::stable_sort(by_stride, std::ranges::less{}, &std::pair<int64_t, DimGroup>::first);
+  Dims strides(layout.ndims(), 1);
+  int64_t next = 1;
+  for (const auto& [stride, group] : by_stride) {
+    for (int d = group.old_end - 1; d >= group.old_begin; --d) {
+      strides[d] = next;
+      next *= layout.dim(d);
+    }
+  }
+  out.copy = Layout::strided(layout.dims(), strides);
+  return out;
 }
 
 }  // namespace relayout

@@ -11,6 +11,7 @@
 // v.offset(i) == layout.offset(m(i)) for all i.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,9 +66,24 @@ Layout split(const Layout& layout, int d, const Dims& parts);
 /// strides. Only padding of a dim after the first makes it impossible.
 Layout merge(const Layout& layout, int first, int last);
 
+/// The windows of `size` indices that begin at 0, step, 2 * step, ... of dim d and lie inside it, as PyTorch's unfold:
+/// dim d counts the windows, and a new last dim the indices of one. Windows may overlap. With blocks they exist where
+/// no window carries from one block to the next; otherwise needs_copy.
+Layout unfold(const Layout& layout, int d, int64_t size, int64_t step);
+/// The elements whose index of dim d1 is that of dim d0 plus `offset`, as in PyTorch and NumPy: both dims go, and a new
+/// last dim counts these elements. Blocks of both dims must divide each other; otherwise needs_copy.
+Layout diagonal(const Layout& layout, int64_t offset = 0, int d0 = 0, int d1 = 1);
+/// Other dims and strides over the same buffer, whatever this layout's are, as in PyTorch; its offset0 stays where none
+/// is given. The view may name gaps and padding, but nothing behind the layout's span(): Error{invalid_argument}.
+/// PyTorch knows the whole storage and allows what lies in it.
+Layout as_strided(const Layout& layout, const Dims& dims, const Dims& strides, std::optional<int64_t> offset0 = {});
+
 /// PyTorch's view, NumPy's reshape without a copy: `dims` may have one -1, and each new dim gets a single stride. Dims
 /// that stay as they are may be blocked. Error{needs_copy} names the axes that stand in the way and, where merge() and
 /// split() give the same dims with several digits, these.
 Layout view(const Layout& layout, const Dims& dims);
+/// PyTorch's flatten where it is a view: view() with dims first to last as one, which merge() also is where these have
+/// no single stride. A scalar becomes one dim of extent 1.
+Layout flatten(const Layout& layout, int first = 0, int last = -1);
 
 }  // namespace relayout

@@ -33,6 +33,18 @@ Layout flip_all(const Layout& layout, const Dims& dims) {
   return out;
 }
 
+/// The number at a place of a list, where numbers at its end may be left out.
+int64_t number_or(const Dims& list, int place, int64_t otherwise) {
+  return place < list.size() ? list[place] : otherwise;
+}
+
+Layout strided_at(const Layout& layout, const Dims& dims, const Dims& strides, const Dims& offset) {
+  if (offset.size() != 1)
+    throw Error(ErrorCode::invalid_argument, "as_strided: " + std::to_string(offset.size()) + " offsets", "offset",
+                join(offset), "one offset");
+  return as_strided(layout, dims, strides, offset[0]);
+}
+
 Dims tail(const Dims& list) { return Dims(std::span<const int64_t>(list).subspan(1)); }
 
 /// How a view is written, and what it does. `lists` lists of `least` to `most` numbers each.
@@ -45,7 +57,17 @@ struct ViewRule {
 using Lists = std::span<const Dims>;
 
 constexpr ViewRule kRules[] = {
+    {"as_strided", "as_strided(EXTENT,...:STRIDE,...:OFFSET)", 3, 0, kMaxDims,
+     [](const Layout& l, Lists a) { return strided_at(l, a[0], a[1], a[2]); }},
+    {"diagonal", "diagonal(), diagonal(OFFSET), diagonal(OFFSET,DIM,DIM)", 1, 0, 3,
+     [](const Layout& l, Lists a) {
+       return diagonal(l, number_or(a[0], 0, 0), dim_of(number_or(a[0], 1, 0)), dim_of(number_or(a[0], 2, 1)));
+     }},
     {"expand", "expand(EXTENT,...)", 1, 1, kMaxDims, [](const Layout& l, Lists a) { return expand(l, a[0]); }},
+    {"flatten", "flatten(), flatten(FIRST), flatten(FIRST,LAST)", 1, 0, 2,
+     [](const Layout& l, Lists a) {
+       return flatten(l, dim_of(number_or(a[0], 0, 0)), dim_of(number_or(a[0], 1, -1)));
+     }},
     {"flip", "flip(DIM,...)", 1, 1, kMaxDims, [](const Layout& l, Lists a) { return flip_all(l, a[0]); }},
     {"merge", "merge(FIRST,LAST)", 1, 2, 2,
      [](const Layout& l, Lists a) { return merge(l, dim_of(a[0][0]), dim_of(a[0][1])); }},
@@ -72,6 +94,8 @@ constexpr ViewRule kRules[] = {
      [](const Layout& l, Lists a) { return submemory(l, a[1], a[0]); }},
     {"transpose", "transpose(DIM,DIM)", 1, 2, 2,
      [](const Layout& l, Lists a) { return transpose(l, dim_of(a[0][0]), dim_of(a[0][1])); }},
+    {"unfold", "unfold(DIM,SIZE,STEP)", 1, 3, 3,
+     [](const Layout& l, Lists a) { return unfold(l, dim_of(a[0][0]), a[0][1], a[0][2]); }},
     {"unsqueeze", "unsqueeze(DIM)", 1, 1, 1, [](const Layout& l, Lists a) { return unsqueeze(l, dim_of(a[0][0])); }},
     {"view", "view(EXTENT,...)", 1, 0, kMaxDims, [](const Layout& l, Lists a) { return view(l, a[0]); }},
 };

@@ -17,7 +17,7 @@
 
 namespace relayout {
 
-/// One view with its arguments: one list, or two where a colon parts them.
+/// One view with its arguments: one list, or several where colons part them.
 struct ViewStep {
   std::string name;
   std::string text;  // as written, e.g. "narrow(1,8,8)"

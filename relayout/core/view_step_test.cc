@@ -44,6 +44,14 @@ TEST(ViewStep, EachNameIsTheFunctionOfViewH) {
       {".split(1,2,3)", split(l, 1, {2, 3})},
       {".merge(0,1)", merge(l, 0, 1)},
       {".permute(2, 0, 3, 1)", permute(l, order)},
+      {".flatten(2,3)", flatten(l, 2, 3)},
+      {".select(1,0).flatten(1)", flatten(select(l, 1, 0), 1)},
+      {".unfold(1,4,2)", unfold(l, 1, 4, 2)},
+      {".diagonal()", diagonal(l)},
+      {".diagonal(-1)", diagonal(l, -1)},
+      {".diagonal(1,3,-2)", diagonal(l, 1, 3, 2)},
+      {".as_strided(2,3:7,2:5)", as_strided(l, {2, 3}, {7, 2}, 5)},
+      {".as_strided(::9)", as_strided(l, {}, {}, 9)},
   };
   std::vector<std::string> used;
   for (const auto& [text, expected] : cases) {

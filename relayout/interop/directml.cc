@@ -204,6 +204,23 @@ BufferTensor to_directml(const TensorDesc& desc, const Options& options) {
   return out;
 }
 
+std::string code(const TensorDesc& desc) {
+  const BufferTensor tensor = to_directml(desc);
+  const auto list = [&](const std::array<uint32_t, kMaxDimensions>& numbers) {
+    std::string out;
+    for (std::size_t d = 0; d < tensor.dimension_count; ++d) out += (d > 0 ? ", " : "") + std::to_string(numbers[d]);
+    return "{" + out + "};\n";
+  };
+  std::string out = "const UINT sizes[] = " + list(tensor.sizes);
+  if (tensor.strides) out += "const UINT strides[] = " + list(*tensor.strides);
+  const auto type = std::ranges::find(kTypes, tensor.type, &TypeName::type);
+  out += "const DML_BUFFER_TENSOR_DESC desc = {" + std::string(type->name) + ", DML_TENSOR_FLAG_NONE, " +
+         std::to_string(tensor.dimension_count) + ", sizes, " + (tensor.strides ? "strides" : "nullptr") + ", " +
+         std::to_string(tensor.total_bytes) + ", 0};";
+  if (tensor.byte_offset != 0) out += "  // in a binding with the Offset " + std::to_string(tensor.byte_offset);
+  return out;
+}
+
 TensorDesc from_directml(const BufferTensorDesc& desc) {
   const DType dtype = dtype_of(desc.DataType);
   check_count(desc.DimensionCount);

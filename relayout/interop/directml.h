@@ -16,6 +16,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "relayout/core/layout.h"
@@ -112,6 +113,10 @@ BufferTensor to_directml(const TensorDesc& desc, const Options& options = {});
 /// The tensor that a description describes; offset0 is 0. Errors: invalid_argument (rank, a size of 0, a null Sizes, an
 /// alignment, a total that is too small or no multiple of 4), overflow.
 TensorDesc from_directml(const BufferTensorDesc& desc);
+
+/// The description as C++: sizes, strides where they are not row-major, and a DML_BUFFER_TENSOR_DESC of them with its
+/// TotalTensorSizeInBytes; the Offset of the binding in a comment where it is not 0. Errors as to_directml().
+std::string code(const TensorDesc& desc);
 
 /// Bytes of a buffer.
 struct BufferSize {

@@ -274,5 +274,23 @@ TEST(DirectML, WhatADescriptionCannotSayIsRefused) {
   EXPECT_EQ(error_of([&] { directml::from_directml(desc); }).first, ErrorCode::invalid_argument);
 }
 
+TEST(DirectML, Code) {
+  const auto code = [](const char* text, const Dims& dims, DType dtype = DType::f32) {
+    return directml::code({Format::parse(text).bind(dims), dtype});
+  };
+  EXPECT_EQ(
+      code("nhwc", {1, 2, 3, 5}),
+      "const UINT sizes[] = {1, 2, 3, 5};\n"
+      "const UINT strides[] = {30, 1, 10, 2};\n"
+      "const DML_BUFFER_TENSOR_DESC desc = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, strides, "
+      "120, 0};");
+  EXPECT_EQ(
+      code("ab@8", {2, 3}, DType::u8),
+      "const UINT sizes[] = {2, 3};\n"
+      "const DML_BUFFER_TENSOR_DESC desc = {DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_FLAG_NONE, 2, sizes, nullptr, 8, "
+      "0};  // in a binding with the Offset 8");
+  EXPECT_EQ(error_of([&] { code("nChw8c", {1, 16, 2, 2}); }).first, ErrorCode::unsupported);
+}
+
 }  // namespace
 }  // namespace relayout

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "relayout/core/format.h"
+
 namespace relayout::mdspan_detail {
 namespace {
 
@@ -150,3 +152,51 @@ void check_index_type(uint64_t largest_index, const Layout& layout) {
 }
 
 }  // namespace relayout::mdspan_detail
+
+namespace relayout {
+namespace {
+
+/// The strides of a std::layout_stride that is this layout, wherever it begins; nothing where it is none.
+std::optional<Dims> strides_of_any(const Layout& layout) {
+  try {
+    std::vector<Digits> digits;
+    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+    return mdspan_detail::positive_strides(Layout::from_digits(layout.dims(), digits));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// The strides of dims of one element do not count.
+bool same_strides(const Layout& layout, const Dims& strides, bool left) {
+  int64_t stride = 1;
+  for (int k = 0; k < layout.ndims(); ++k) {
+    const int d = left ? k : layout.ndims() - 1 - k;
+    if (layout.dim(d) > 1 && strides[d] != stride) return false;
+    stride *= layout.dim(d);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string mdspan_code(const TensorDesc& desc) {
+  const Layout& layout = desc.layout;
+  const std::string extents = "std::dextents<int64_t, " + std::to_string(layout.ndims()) + ">";
+  const std::string sizes = extents + "(" + join(layout.dims(), ", ") + ")";
+  const std::optional<Dims> strides = strides_of_any(layout);
+  if (!strides) {
+    return "std::mdspan m(data, relayout::mapping<" + extents + ">(relayout::Format::parse(\"" +
+           digits_expression(layout) + "\").bind({" + join(layout.dims(), ", ") + "})));";
+  }
+  const bool begins_later = layout.offset0() != 0 && !layout.empty();
+  const std::string data = begins_later ? "data + " + std::to_string(layout.offset0()) : "data";
+  if (layout.empty() || same_strides(layout, *strides, false))
+    return "std::mdspan m(" + data + ", std::layout_right::mapping(" + sizes + "));";
+  if (same_strides(layout, *strides, true))
+    return "std::mdspan m(" + data + ", std::layout_left::mapping(" + sizes + "));";
+  return "std::mdspan m(" + data + ", std::layout_stride::mapping(" + sizes + ", std::array<int64_t, " +
+         std::to_string(layout.ndims()) + ">{" + join(*strides, ", ") + "}));";
+}
+
+}  // namespace relayout

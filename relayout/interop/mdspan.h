@@ -61,6 +61,11 @@ Extents extents_of(const Layout& layout) {
 
 }  // namespace mdspan_detail
 
+/// The tensor as a line of C++23, over `data`, a pointer to its elements: std::mdspan with std::layout_right, _left or
+/// _stride where the layout is one of them (an offset is added to `data`), else with relayout::mapping and the layout's
+/// digits. Every layout has one.
+std::string mdspan_code(const TensorDesc& desc);
+
 /// A LayoutMappingPolicy ([mdspan.layout]) whose mappings are layouts: std::mdspan<T, Extents, MdspanLayout>.
 struct MdspanLayout {
   template <typename Extents>

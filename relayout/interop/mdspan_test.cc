@@ -177,6 +177,22 @@ TEST(Mdspan, ExtentsOfTheType) {
   EXPECT_EQ(code(std::type_identity<dextents<signed char, 2>>()), ErrorCode::overflow);
 }
 
+TEST(Mdspan, Code) {
+  const auto code = [](std::string_view format, const Dims& dims) { return mdspan_code(test::desc(format, dims)); };
+  EXPECT_EQ(code("nchw", {2, 3, 5, 4}),
+            "std::mdspan m(data, std::layout_right::mapping(std::dextents<int64_t, 4>(2, 3, 5, 4)));");
+  EXPECT_EQ(code("ba", {2, 3}), "std::mdspan m(data, std::layout_left::mapping(std::dextents<int64_t, 2>(2, 3)));");
+  EXPECT_EQ(code("nhwc@7", {2, 3, 5, 4}),
+            "std::mdspan m(data + 7, std::layout_stride::mapping(std::dextents<int64_t, 4>(2, 3, 5, 4), "
+            "std::array<int64_t, 4>{60, 1, 12, 3}));");
+  EXPECT_EQ(code("nChw8c", {2, 17, 5, 4}),
+            "std::mdspan m(data, relayout::mapping<std::dextents<int64_t, 4>>(relayout::Format::parse("
+            "\"digits:(2,480)|(8,1)(3,160)|(5,32)|(4,8)\").bind({2, 17, 5, 4})));");
+  EXPECT_NE(code("strides:0,1", {2, 3}).find("relayout::mapping"), std::string::npos);
+  EXPECT_NE(code("strides:-1", {3}).find("\"digits:(3,-1)@2\""), std::string::npos);
+  EXPECT_NE(code("ab", {0, 3}).find("layout_right"), std::string::npos);
+}
+
 #ifdef __cpp_lib_mdspan
 TEST(Mdspan, TheStandardLibrarys) {
   const Layout layout = Format::parse("nChw8c").bind({2, 17, 5, 4});

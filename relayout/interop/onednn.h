@@ -100,4 +100,9 @@ struct StrideVerdict {
 /// Layout::collision.
 StrideVerdict accepts(const TensorDesc& desc);
 
+/// The tensor as C++ of oneDNN: dnnl::memory::desc md(dims, type, tag), where oneDNN 2.6.3 has a name for the tag; else
+/// by strides, where it has no blocks and oneDNN accepts them; else comments with the reason and the fields of the
+/// descriptor, of which there is no public constructor. Errors as to_onednn().
+std::string code(const TensorDesc& desc);
+
 }  // namespace relayout::onednn

@@ -235,5 +235,34 @@ TEST(OneDnnFields, EveryTypeOfOneDnn) {
   EXPECT_EQ(known, 12);
 }
 
+TEST(OneDnnFields, Code) {
+  const auto code = [](std::string_view format, const Dims& dims, DType dtype = DType::f32) {
+    return onednn::code({Format::parse(format).bind(dims), dtype});
+  };
+  EXPECT_EQ(code("nChw8c", {2, 17, 5, 4}),
+            "dnnl::memory::desc md({2, 17, 5, 4}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::aBcd8b);  // "
+            "nChw8c, oIhw8i, gOiw8o");
+  EXPECT_EQ(code("nchw", {2, 3, 5, 4}, DType::boolean)
+                .find("dnnl::memory::desc md({2, 3, 5, 4}, "
+                      "dnnl::memory::data_type::boolean, "
+                      "dnnl::memory::format_tag::abcd);"),
+            0U);
+  EXPECT_EQ(code("strides:100,1,20,4", {2, 3, 4, 5}),
+            "dnnl::memory::desc md({2, 3, 4, 5}, dnnl::memory::data_type::f32, dnnl::memory::dims{100, 1, 20, 4});");
+  EXPECT_EQ(
+      code("strides:2,3", {3, 2}),
+      "// no constructor of dnnl::memory::desc makes this: the stride of dim 1 is 3, and dim 0 covers 6 elements, so "
+      "that oneDNN demands 6 or more; the fields of its descriptor are\n"
+      "//   dims {3, 2}, padded_dims {3, 2}, offset0 0\n"
+      "//   strides {2, 3}");
+  EXPECT_EQ(
+      code("aBcd5b", {2, 17, 5, 4}),
+      "// no constructor of dnnl::memory::desc makes this: oneDNN has no name for the tag aBcd5b; the fields of its "
+      "descriptor are\n"
+      "//   dims {2, 17, 5, 4}, padded_dims {2, 20, 5, 4}, offset0 0\n"
+      "//   strides {400, 100, 20, 5}, inner_blks {5}, inner_idxs {1}");
+  EXPECT_NE(code("nchw@7", {2, 3, 5, 4}).find("it begins at offset 7, as only a submemory does"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace relayout

@@ -61,6 +61,7 @@ void check(const Format& format, const Dims& dims) {
   }
   if (const auto tag = relayout::tag_of(layout)) require(Format::parse(*tag).bind(layout.dims()) == layout);
   require(static_cast<int>(format.dim_names(layout.ndims()).size()) == layout.ndims());
+  require(Format::parse(relayout::digits_expression(layout)).bind(layout.dims()) == layout);
 }
 
 }  // namespace
@@ -76,7 +77,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     for (int rank = first; rank <= last; ++rank) {
       for (int variant = 0; variant < 4; ++variant) {
         try {
-          const Dims dims = format.fixed_dims().value_or(dims_for(rank, variant));
+          const Dims odd = dims_for(rank, variant);
+          const Dims dims = variant == 3 ? odd : format.default_dims().value_or(odd);
           check(format, dims);
           require(again.bind(dims) == format.bind(dims));
         } catch (const relayout::Error& error) {

@@ -77,9 +77,14 @@ def numpy_view(array, name, lists, copies=False):
         return numpy.expand_dims(array, a[0])
     if name == "reindex":
         return array.take(lists[1], axis=a[0])
+    if name == "unfold":
+        windows = numpy.lib.stride_tricks.sliding_window_view(array, a[1], axis=a[0])
+        return windows[indexed(ndims + 1, a[0], slice(None, None, a[2]))]
+    if name == "diagonal":
+        return array.diagonal(a[0], a[1], a[2])
     if name == "split":
         shape = array.shape[:a[0]] + tuple(a[1:]) + array.shape[a[0] + 1:]
-    elif name == "merge":
+    elif name in ("merge", "flatten"):
         shape = array.shape[:a[0]] + (-1,) + array.shape[a[1] + 1:]
     else:
         shape = tuple(a)
@@ -114,12 +119,10 @@ def torch_view(tensor, name, lists):
         return tensor
     if name == "expand":
         return tensor.expand(a)
-    if name == "squeeze":
-        return tensor.squeeze(a[0]) if a else tensor.squeeze()
-    if name == "unsqueeze":
-        return tensor.unsqueeze(a[0])
+    if name in ("squeeze", "unsqueeze", "unfold", "diagonal"):
+        return getattr(tensor, name)(*a)
     try:
-        return tensor.view(a)
+        return tensor.view(list(tensor.shape[:a[0]]) + [-1] + list(tensor.shape[a[1] + 1:]) if name == "flatten" else a)
     except RuntimeError as error:
         raise CopyNeeded from error
 
@@ -242,9 +245,14 @@ def random_step(rng, shape, names):
             return name, [[rng.randint(0, rank)]]
         if name == "split" and shape[d] > 1:
             return name, [[d] + (factors(rng, shape[d]) or [1])]
-        if name == "merge" and rank > 1:
+        if name in ("merge", "flatten") and rank > 1:
             first = rng.randrange(rank - 1)
             return name, [[first, rng.randint(first + 1, rank - 1)]]
+        if name == "unfold" and rank < 7 and numpy.prod(shape) <= MOST_ELEMENTS:
+            return name, [[d, rng.randint(1, shape[d]), rng.randint(1, 4)]]
+        if name == "diagonal" and rank > 1:
+            rows, columns = rng.sample(range(rank), 2)
+            return name, [[rng.randint(1 - shape[rows], shape[columns] - 1), rows, columns]]
         if name == "reindex" and shape[d] <= 12:
             return name, [[d], rng.sample(range(shape[d]), shape[d])]
 
@@ -254,7 +262,7 @@ def written(steps):
 
 
 STRIDED = ("transpose", "permute", "permute_axes", "narrow", "slice", "select", "reshape", "reshape", "view", "expand",
-           "squeeze", "unsqueeze", "submemory")
+           "squeeze", "unsqueeze", "submemory", "unfold", "diagonal", "flatten")
 ALL = STRIDED + ("flip", "merge", "split", "reindex")
 
 

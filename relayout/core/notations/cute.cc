@@ -1,0 +1,109 @@
+// cute: CuTe's layouts, shape:stride. Each mode of the shape is a dim; a mode of several is the dim's digits, leftmost
+// innermost. A shape alone has CuTe's default strides, leftmost mode innermost.
+//
+//     cute:((8,3),4):((1,32),8)      dim 0 is (8,1)(3,32), dim 1 is (4,8)
+//     cute:(_128,_64)                dim 0 is (128,1), dim 1 is (64,128); _128 is CuTe's way to print Int<128>
+//
+// Source: NVIDIA CUTLASS, media/docs/cpp/cute/01_layout.md.
+#include <algorithm>
+
+#include "relayout/core/notations/notation.h"
+
+namespace relayout {
+namespace {
+
+/// A tuple of integers that may be nested, and where it begins.
+struct Tuple {
+  std::size_t at = 0;
+  bool leaf = false;
+  int64_t value = 0;
+  std::vector<Tuple> items{};
+};
+
+constexpr int kMostNested = 32;
+
+void skip_blanks(NotationText& text) {
+  while (text.take(' ')) continue;
+}
+
+Tuple read_tuple(NotationText& text, const std::string& what, int depth) {
+  skip_blanks(text);
+  Tuple out;
+  out.at = text.at();
+  if (!text.take('(')) {
+    text.take('_');
+    out.leaf = true;
+    out.value = text.number(what);
+    if (text.peek() == '@' || text.peek() == '*' || text.peek() == '/')
+      text.fail("CuTe's strides along a basis (1@0, E<0>) make coordinates and not offsets, so they are no layout");
+    return out;
+  }
+  if (depth == kMostNested) text.fail("more than " + std::to_string(kMostNested) + " parentheses inside each other");
+  skip_blanks(text);
+  while (!text.take(')')) {
+    out.items.push_back(read_tuple(text, what, depth + 1));
+    skip_blanks(text);
+    if (text.peek() != ')') text.expect(',');
+    skip_blanks(text);
+  }
+  return out;
+}
+
+/// The digits of a mode. `next` is the stride that the next digit has where there are no strides.
+void add_digits(NotationText& text, const Tuple& shape, const Tuple* stride, int64_t& next, Digits& out) {
+  if (stride != nullptr && (shape.leaf != stride->leaf || shape.items.size() != stride->items.size()))
+    text.fail(stride->at, "shape and stride are tuples of different forms");
+  if (!shape.leaf) {
+    if (shape.items.empty()) text.fail(shape.at, "a mode without extents");
+    for (std::size_t i = 0; i < shape.items.size(); ++i)
+      add_digits(text, shape.items[i], stride != nullptr ? &stride->items[i] : nullptr, next, out);
+    return;
+  }
+  if (shape.value < 0) text.fail(shape.at, "an extent is 0 or more");
+  if (out.size() == kMaxDigits) text.fail(shape.at, "more than " + std::to_string(kMaxDigits) + " digits");
+  out.push_back({shape.value, stride != nullptr ? stride->value : next});
+  const auto product = checked_mul(next, std::max<int64_t>(shape.value, 1));
+  if (!product) text.fail(shape.at, "the product of the extents does not fit 64 bits");
+  next = *product;
+}
+
+/// Swizzles and other compositions, which are no layouts.
+void refuse_compositions(NotationText& text) {
+  const std::string_view rest = text.rest();
+  if (rest.starts_with("Sw<") || rest.starts_with("S<"))
+    text.fail("CuTe's swizzle is an exclusive or of the offset's bits, which no sum of digits times strides is");
+  if (const std::size_t o = rest.find(" o "); o != std::string_view::npos)
+    text.fail(text.at() + o, "a composition of layouts: give the layout that CuTe's composition() makes of it");
+}
+
+}  // namespace
+
+Spelled read_cute(NotationText& text) {
+  refuse_compositions(text);
+  const Tuple shape = read_tuple(text, "extent", 0);
+  skip_blanks(text);
+  std::optional<Tuple> stride;
+  if (text.take(':')) stride = read_tuple(text, "stride", 0);
+  skip_blanks(text);
+  if (!text.done()) text.fail(stride ? "expected the end" : "expected ':' and the strides");
+  Spelled out;
+  out.digits.emplace();
+  int64_t next = 1;
+  const auto add_dim = [&](const Tuple& mode, const Tuple* mode_stride) {
+    if (out.digits->size() == kMaxDims) text.fail(mode.at, "more than " + std::to_string(kMaxDims) + " dims");
+    Digits digits;
+    add_digits(text, mode, mode_stride, next, digits);
+    out.digits->push_back(digits);
+  };
+  if (shape.leaf) {
+    add_dim(shape, stride ? &*stride : nullptr);
+    return out;
+  }
+  if (stride && (stride->leaf || stride->items.size() != shape.items.size()))
+    text.fail(stride->at, "shape and stride are tuples of different forms");
+  for (std::size_t d = 0; d < shape.items.size(); ++d)
+    add_dim(shape.items[d], stride ? &stride->items[d] : nullptr);
+  return out;
+}
+
+}  // namespace relayout

@@ -1,0 +1,62 @@
+// The list of the systems whose words a layout can be said in.
+#include "relayout/interop/spelling.h"
+
+#include <algorithm>
+#include <array>
+
+#include "relayout/interop/c_function.h"
+#include "relayout/interop/cudnn.h"
+#include "relayout/interop/cute.h"
+#include "relayout/interop/directml.h"
+#include "relayout/interop/dlpack.h"
+#include "relayout/interop/mace.h"
+#include "relayout/interop/mdspan.h"
+#include "relayout/interop/numpy.h"
+#include "relayout/interop/onednn.h"
+#include "relayout/interop/pytorch.h"
+#include "relayout/interop/tvm.h"
+#include "relayout/interop/xla.h"
+
+namespace relayout {
+namespace {
+
+struct System {
+  std::string_view name;
+  std::string (*code)(const TensorDesc& desc);
+};
+
+constexpr System kSystems[] = {
+    {"c", c_function::code},     {"cudnn", cudnn::code},   {"cute", cute::code},       {"directml", directml::code},
+    {"dlpack", dlpack::code},    {"mace", mace::code},     {"mdspan", mdspan_code},    {"numpy", numpy::code},
+    {"onednn", onednn::code},    {"pytorch", pytorch::code}, {"tvm", tvm::code},       {"xla", xla::code},
+};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, std::size(kSystems)> out;
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] = kSystems[k].name;
+  return out;
+}();
+
+}  // namespace
+
+std::span<const std::string_view> systems() { return kNames; }
+
+Spelling spelling(std::string_view system, const TensorDesc& desc) {
+  const auto found = std::ranges::find(kSystems, system, &System::name);
+  if (found == std::end(kSystems)) {
+    std::string list;
+    for (const std::string_view name : kNames) list += (list.empty() ? "" : ", ") + std::string(name);
+    throw Error(ErrorCode::invalid_argument, "no system is called \"" + escaped(system) + "\"; there are " + list,
+                "system", escaped(system), list);
+  }
+  Spelling out{found->name};
+  try {
+    out.text = found->code(desc);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::internal) throw;
+    out.refusal = error.message();
+  }
+  return out;
+}
+
+}  // namespace relayout

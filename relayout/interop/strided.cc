@@ -1,0 +1,56 @@
+// The strides of a layout that has one a dim: see strided.h.
+#include "relayout/interop/strided.h"
+
+namespace relayout {
+namespace {
+
+std::string digits_text(std::span<const Digit> digits) {
+  std::string out;
+  for (const Digit& digit : digits)
+    out += "(" + std::to_string(digit.extent) + "," + std::to_string(digit.stride) + ")";
+  return out;
+}
+
+[[noreturn]] void refuse_dim(std::string_view system, std::string_view rule, int d, const std::string& why,
+                             const std::string& value, const std::string& allowed) {
+  throw Error(ErrorCode::unsupported,
+              std::string(system) + " has " + std::string(rule) + ": dim " + std::to_string(d) + " " + why,
+              "dims[" + std::to_string(d) + "]", value, allowed);
+}
+
+}  // namespace
+
+Dims one_stride_a_dim(const Layout& layout, std::string_view system) {
+  const Layout simple = layout.canonical();
+  Dims out;
+  for (int d = 0; d < layout.ndims(); ++d) {
+    const bool one_digit = layout.digits(d).size() == 1;
+    if (layout.empty()) {
+      out.push_back(one_digit ? layout.outer_stride(d) : 0);
+      continue;
+    }
+    if (simple.digits(d).size() > 1) {
+      const std::string digits = digits_text(simple.digits(d));
+      refuse_dim(system, "one stride a dim", d, "is blocked, with the digits " + digits, digits, "one digit");
+    }
+    if (layout.capacity(d) != layout.dim(d)) {
+      refuse_dim(system, "no padding", d,
+                 "has extent " + std::to_string(layout.dim(d)) + " and capacity " + std::to_string(layout.capacity(d)),
+                 std::to_string(layout.capacity(d)), std::to_string(layout.dim(d)));
+    }
+    out.push_back(one_digit ? layout.outer_stride(d) : simple.outer_stride(d));
+  }
+  return out;
+}
+
+void refuse_stride(std::string_view what, int d, int64_t stride, std::string_view allowed) {
+  throw Error(ErrorCode::unsupported,
+              std::string(what) + ": dim " + std::to_string(d) + " has stride " + std::to_string(stride),
+              "strides[" + std::to_string(d) + "]", std::to_string(stride), std::string(allowed));
+}
+
+std::string python_tuple(std::span<const int64_t> values) {
+  return "(" + join(values, ", ") + (values.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace relayout

@@ -1,0 +1,31 @@
+// A layout in the words of other systems, for `relayout describe --as`.
+#include "tools/describe_as.h"
+
+#include "relayout/interop/spelling.h"
+#include "tools/common.h"
+
+namespace relayout::tools {
+
+int describe_as(const TensorDesc& desc, const std::string& system, bool json) {
+  const bool all = system == "all";
+  std::vector<Spelling> spellings;
+  if (all) {
+    for (const std::string_view name : systems()) spellings.push_back(spelling(name, desc));
+  } else {
+    spellings.push_back(from_command_line([&] { return spelling(system, desc); }));
+    if (const std::string& why = spellings[0].refusal; !why.empty())
+      throw Error(ErrorCode::unsupported, why, "--as", system, "a layout that this system can say");
+  }
+  std::string text;
+  Json object = Json::object();
+  for (const Spelling& s : spellings) {
+    const bool said = s.refusal.empty();
+    object[std::string(s.system)] = {{said ? "text" : "refusal", said ? s.text : s.refusal}};
+    if (all) text += (text.empty() ? "" : "\n") + bold(std::string(s.system)) + "\n";
+    text += (said ? s.text : "no: " + s.refusal) + "\n";
+  }
+  write_stdout(json ? json_text(object) : text);
+  return kOk;
+}
+
+}  // namespace relayout::tools
