@@ -63,8 +63,8 @@ BlockedDesc to_onednn(const TensorDesc& desc, const Dims& padded_offsets = {});
 
 /// The layout and type that these fields describe.
 /// Errors: unsupported (runtime dims, a rank of 0, a type that has no name here), invalid_argument (a field that
-/// contradicts another one, named), needs_copy (a padded offset that cuts a block, or padded dims that do, as those of a
-/// submemory inside a block, where the part is no single run), overflow.
+/// contradicts another one, named), overflow, needs_copy (a padded offset that cuts a block, or the end of a submemory
+/// inside a block, where the part is no single run).
 TensorDesc from_onednn(const BlockedDesc& fields);
 
 /// Bytes, as dnnl_memory_desc_get_size() counts them: 0 where a dim is 0, and where offset0 is not 0, since oneDNN has

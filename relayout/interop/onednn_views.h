@@ -14,12 +14,12 @@
 //     invalid_argument   dnnl_invalid_arguments
 //     unsupported        dnnl_unimplemented
 //     needs_copy         dnnl_success, but with a descriptor of other elements (see reshape)
-//     overflow           a number that does not fit 63 bits, with what is left of which oneDNN goes on
+//     overflow           a number does not fit 63 bits; oneDNN goes on with what is left of it
 //
 // Beyond that, invalid_argument is thrown for what oneDNN does not look at, and would read or divide by: more than
 // kMaxDims dims or blocks, a block below 1, a block of a dim that does not exist, and dims, offsets or a permutation of
-// another rank. The types of versions after 2.6.3 that data_type_of_number() knows are accepted; bool is one of them,
-// of which oneDNN has no descriptors so far.
+// another rank. The types of later versions that data_type_of_number() knows are accepted. One of them is bool, of
+// which version 3.8 still makes no descriptors.
 //
 // Source: oneDNN 2.6.3, the functions named below. Version 3.8 has the same rules, with more types; it names the first
 // one dnnl_memory_desc_create_submemory. The test `onednn` compares them with the library of version 2.
@@ -49,9 +49,9 @@ BlockedDesc permute_axes(const BlockedDesc& fields, std::span<const int> permuta
 
 /// The same elements in row-major order with the extents `dims`: dnnl_memory_desc_reshape. From the last dim to the
 /// first, the dims of both sides are taken in the smallest groups that have the same number of elements:
-/// - A dim of 1 without padding is dropped, and a dim of 1 is put in, wherever they stand at the end of a group. Its
-///   stride is that of the dim behind it times that dim's extent, divided by its blocks; of the last dim the
-///   product of all blocks.
+/// - A dim of 1 that has no padding is dropped, and a new dim of 1 is put in, unless it lies within dims that are split
+///   and joined. The new dim's stride is that of the old dim behind it times this dim's extent, divided by its blocks;
+///   behind all dims it is the product of all blocks.
 /// - A dim that stays as it is keeps stride, blocks, padding and padded offset. A dim of 1 with padding can only stay.
 /// - All others are split and joined. The dims before must continue each other exactly, stride[d - 1] = stride[d] *
 ///   dims[d], and there the stride of a dim of 1 counts too; the first one must have no blocks, no padding and no
@@ -62,8 +62,8 @@ BlockedDesc permute_axes(const BlockedDesc& fields, std::span<const int> permuta
 /// type that has no number here), overflow. needs_copy where oneDNN accepts what is no reshape: it looks for blocks and
 /// padded offsets at the first of the joined dims alone. The padded offset of another one is dropped. The blocks of
 /// another one, and those of a dim of 1 that is dropped, are left to the result's dim of the old number, if there is
-/// one, as in 2x1x3 of aBc8b to 6. Where no index of that dim reaches the blocks, as in a dim of 1, the elements are
-/// the same all the same, and the result is oneDNN's.
+/// one, as in 2x1x3 of aBc8b to 6. Where no index of that dim reaches these blocks, as in a dim of 1, no element moves,
+/// and the result is oneDNN's.
 BlockedDesc reshape(const BlockedDesc& fields, const Dims& dims);
 
 /// Whether oneDNN takes two descriptors for equal: dnnl_memory_desc_equal. All fields count but the stride of a dim
