@@ -87,6 +87,19 @@ void code() {
   std::printf("%s\n%s\n", mdspan_code(desc).c_str(), onednn::code(desc).c_str());
 }
 
+void onednn_views() {
+  const onednn::BlockedDesc fields = onednn::to_onednn({Format::parse("nChw8c").bind({2, 17, 5, 4}), DType::f32});
+  const onednn::BlockedDesc part = onednn::submemory(fields, {2, 9, 5, 4}, {0, 8, 0, 0});
+  show(std::to_string(part.offset0), "160");
+  const onednn::BlockedDesc rows = onednn::reshape(fields, {2, 17, 20});
+  show(onednn::difference(fields, rows), "ndims is 4 and 3");
+  try {
+    onednn::submemory(fields, {2, 8, 5, 4}, {0, 4, 0, 0});
+  } catch (const Error& error) {
+    show(error.message(), "submemory: the part of dim 1 begins at 4, which is no multiple of the dim's block of 8");
+  }
+}
+
 void scale_factors() {
   const scales::Factors factors = scales::factors_of(scales::Kind::mxfp8, 256, 2048);
   const int64_t byte = scales::offset(factors, 130, 40);  // of row 130 and columns 32 to 63
@@ -114,6 +127,7 @@ int main() {
   tvm_and_cudnn();
   images_and_names();
   code();
+  onednn_views();
   scale_factors();
   paged_cache();
   return good ? 0 : 1;

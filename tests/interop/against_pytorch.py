@@ -21,7 +21,7 @@ torch = lines.skip_without("torch", "python3-torch")
 FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 REFUSED = (RuntimeError, IndexError, ValueError, TypeError)
 EARLIER_NARROW = "narrow() takes a start of -1 on a dim of size 0 in PyTorch 1.x, which PyTorch 2 refuses as this does"
-NEGATIVE = "unfold() and expand() of negative sizes are refused here; PyTorch 1.x makes a tensor of a negative size"
+NEGATIVE = "unfold() and expand() of negative sizes are refused here; PyTorch makes a tensor of a negative size"
 
 
 def storage_of(tensor):
