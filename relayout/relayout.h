@@ -1,5 +1,6 @@
-// The whole library in one include: every header that is installed (the test `layers` sees to it). Parts that need a
-// foreign library are always declared; a build without that library says at run time what is missing.
+// The whole library in one include: every header that is installed (the test `layers` sees to it), but for
+// relayout/interop/onednn_desc.h, which needs oneDNN's own headers. Parts that need a foreign library are always
+// declared; a build without that library says at run time what is missing.
 #pragma once
 
 #include "relayout/core/decide.h"
