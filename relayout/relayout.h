@@ -51,6 +51,7 @@
 #include "relayout/interop/mobile.h"
 #include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
+#include "relayout/interop/onednn_verbose.h"
 #include "relayout/interop/pytorch.h"
 #include "relayout/interop/scales.h"
 #include "relayout/interop/spelling.h"
