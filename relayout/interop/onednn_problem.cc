@@ -184,6 +184,38 @@ void bind_same(VerboseLine& line, const std::optional<Dims>& dims) {
   }
 }
 
+/// Recurrent layers: l layers of t steps, with slc and sic channels of the sources, dhc of the hidden state and dic of
+/// the projected one.
+void bind_rnn(VerboseLine& line) {
+  const Sizes sizes = sizes_of(line.problem);
+  for (const char* name : {"l", "t", "mb", "sic", "slc", "dhc", "dic"}) {
+    if (!sizes.contains(name)) return;
+  }
+  const auto size = [&](const char* name) { return sizes.find(name)->second; };
+  const auto says = [&](std::string_view word) { return line.auxiliary.find(word) != std::string::npos; };
+  const int64_t directions = says("bidirectional") ? 2 : 1;
+  const int64_t gates = says("lstm") ? 4 : (says("gru") ? 3 : 1);
+  const auto state = [&](const Dims& rest) {
+    Dims out{size("l"), directions};
+    for (const int64_t dim : rest) out.push_back(dim);
+    return out;
+  };
+  const std::pair<std::string_view, Dims> tensors[] = {
+      {"src_layer", {size("t"), size("mb"), size("slc")}},
+      {"src_iter", state({size("mb"), size("sic")})},
+      {"wei_layer", state({size("slc"), gates, size("dhc")})},
+      {"wei_iter", state({size("sic"), gates, size("dhc")})},
+      {"wei_peephole", state({3, size("dhc")})},
+      {"wei_proj", state({size("dhc"), size("dic")})},
+      {"bias", state({gates + (says("lbr_") ? 1 : 0), size("dhc")})},
+      {"dst_layer", {size("t"), size("mb"), size("dic") * (says("bidirectional_concat") ? 2 : 1)}},
+      {"dst_iter", state({size("mb"), size("dic")})}};
+  for (const auto& [name, dims] : tensors) {
+    set_dims(line, name, dims);
+    set_dims(line, "diff_" + std::string(name), dims);
+  }
+}
+
 /// "mb2ic16ih5iw4", "x5" for rank 1, "2x3x4x5x6x7" for ranks over 5.
 std::optional<Dims> described_dims(std::string_view text) {
   if (const std::optional<Dims> dims = dims_of(text)) return dims;
@@ -202,7 +234,8 @@ void bind_all(VerboseLine& line) {
   if (kind == "batch_normalization" || kind == "group_normalization" || kind == "lrn") {
     return bind_same(line, described_dims(line.problem));
   }
-  if (kind == "rnn" || kind == "gemm") return;
+  if (kind == "rnn") return bind_rnn(line);
+  if (kind == "gemm") return;
   if (list.size() == 1) return bind_same(line, list[0]);
   if (kind == "binary") {
     bind_sources(line, list);

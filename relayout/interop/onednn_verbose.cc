@@ -109,6 +109,15 @@ void check_kind(const VerboseTensor& tensor, const std::string& text) {
   }
 }
 
+DType dtype_of(const VerboseTensor& tensor, const std::string& text) {
+  const std::string_view name = tensor.data_type == "boolean" ? "bool" : std::string_view(tensor.data_type);
+  for (const DTypeRow& row : kDTypeRows) {
+    if (row.name == name) return row.dtype;
+  }
+  refuse_text(ErrorCode::unsupported, text, "data_type", name, "there is no type " + escaped(name) + " here",
+              "f32, bf16, s8 ...");
+}
+
 /// The layout of a tag with strides of its own.
 Layout with_strides(const VerboseTensor& tensor, const std::string& text, const Layout& dense, DType dtype) {
   const Dims strides = numbers_of(tensor.strides, text, "strides");
@@ -219,7 +228,7 @@ std::string expression_of(const VerboseTensor& tensor) {
 TensorDesc tensor_of(const VerboseTensor& tensor, const Dims& dims, std::optional<int64_t> offset0) {
   const std::string text = to_text(tensor);
   check_kind(tensor, text);
-  const DType dtype = parse_dtype(tensor.data_type == "boolean" ? "bool" : tensor.data_type);
+  const DType dtype = dtype_of(tensor, text);
   Layout layout = Format::parse(tensor.tag).bind(dims);
   if (!tensor.strides.empty()) layout = with_strides(tensor, text, layout, dtype);
   const bool padded = tensor.properties.find('p') != std::string::npos;

@@ -110,8 +110,8 @@ struct VerboseLine {
   friend bool operator==(const VerboseLine&, const VerboseLine&) = default;
 };
 
-/// Reads a line. Its tensors get dims where the problem says them: those of all primitives but recurrent ones, and
-/// without the destination of a convolution that a depthwise one is fused to.
+/// Reads a line. Its tensors get dims where the problem says them, which is nearly everywhere, but neither runtime dims
+/// nor those of the destination of a convolution that a depthwise one is fused to.
 /// Errors: parse (no line of oneDNN, or a field that is wrong, which is named), unsupported (a line about something
 /// else than a primitive, such as info or graph; a creation that failed).
 VerboseLine parse_verbose_line(std::string_view line);

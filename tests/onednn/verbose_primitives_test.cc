@@ -158,6 +158,39 @@ TEST_F(VerbosePrimitives, NormalizationsAndReductions) {
                {{"data", rows}, {"stats", statistics}});
 }
 
+TEST_F(VerbosePrimitives, RecurrentLayers) {
+  using Direction = dnnl::rnn_direction;
+  for (const auto& [direction, directions, dst_channels] :
+       {std::tuple(Direction::unidirectional_left2right, 1, 8), std::tuple(Direction::bidirectional_concat, 2, 16),
+        std::tuple(Direction::bidirectional_sum, 2, 8)}) {
+    const memory::desc src = of({4, 2, 6}, Tag::tnc), state = of({1, directions, 2, 8}, Tag::ldnc),
+                       dst = of({4, 2, dst_channels}, Tag::tnc);
+    const auto weights = [&](int64_t rows, int64_t gates) { return of({1, directions, rows, gates, 8}, Tag::ldigo); };
+    const auto bias = [&](int64_t gates) { return of({1, directions, gates, 8}, Tag::ldgo); };
+    const auto named = [&](int64_t gates, int64_t of_bias) {
+      return Named{{"src_layer", src},
+                   {"src_iter", state},
+                   {"wei_layer", weights(6, gates)},
+                   {"wei_iter", weights(8, gates)},
+                   {"bias", bias(of_bias)},
+                   {"dst_layer", dst},
+                   {"dst_iter", state}};
+    };
+    check<dnnl::lstm_forward>({{prop_kind::forward_inference, direction, src, state, state, weights(6, 4),
+                                weights(8, 4), bias(4), dst, state, state},
+                               engine_},
+                              named(4, 4));
+    check<dnnl::lbr_gru_forward>(
+        {{prop_kind::forward_inference, direction, src, state, weights(6, 3), weights(8, 3), bias(4), dst, state},
+         engine_},
+        named(3, 4));
+    check<dnnl::vanilla_rnn_forward>({{prop_kind::forward_inference, algorithm::eltwise_tanh, direction, src, state,
+                                       weights(6, 1), weights(8, 1), bias(1), dst, state},
+                                      engine_},
+                                     named(1, 1));
+  }
+}
+
 TEST_F(VerbosePrimitives, OpaqueWeightsAreReadAndRefused) {
   // A convolution of s8 by s8 has weights with compensation, where the processor needs it.
   const memory::desc src({2, 32, 9, 9}, Type::s8, Tag::any), wei({32, 32, 3, 3}, Type::s8, Tag::any),
