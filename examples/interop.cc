@@ -73,6 +73,15 @@ void tvm_and_cudnn() {
   show(std::to_string(cudnn::to_cudnn(vectors).vector_count), "32");
 }
 
+void verbose_lines() {
+  const onednn::VerboseLine line = onednn::parse_verbose_line(
+      "onednn_verbose,exec,cpu,convolution,jit:avx512_core,forward_training,src_f32::blocked:abcd:f0 "
+      "wei_f32::blocked:Acdb16a:f0 bia_f32::blocked:a:f0 dst_f32::blocked:aBcd16b:f0,,alg:convolution_direct,"
+      "mb1_ic3oc64_ih224oh112kh7sh2dh0ph3_iw224ow112kw7sw2dw0pw3,1.2");
+  const TensorDesc weights = onednn::tensor_of(line.tensor("wei"));  // Acdb16a of 64 x 3 x 7 x 7
+  show(onednn::to_verbose(weights, "wei", {3, 7}), "wei:f32::blocked:Acdb16a::f0");
+}
+
 void images_and_names() {
   const mace::Image image = mace::to_mace(mace::from_mace("in_out_channel", {1, 9, 4, 5}));
   show(std::string(image.name) + " " + std::to_string(image.extent.width) + " x " + std::to_string(image.extent.height),
@@ -125,6 +134,7 @@ int main() {
   cute_layouts();
   xla_shapes();
   tvm_and_cudnn();
+  verbose_lines();
   images_and_names();
   code();
   onednn_views();
