@@ -25,7 +25,7 @@ NEGATIVE = "unfold() and expand() of negative sizes are refused here; PyTorch ma
 
 
 def storage_of(tensor):
-    """The tensor's storage: its _cdata is a number that two storages share only if they are one, while both are there."""
+    """The tensor's storage: two are one only if their _cdata is the same number, while both are there."""
     return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
 
 
