@@ -197,8 +197,9 @@ BufferTensor to_directml(const TensorDesc& desc, const Options& options) {
   const int64_t unit = 8 * static_cast<int64_t>(std::max(options.base_offset_alignment, 1U));
   if (!offset_bits || *offset_bits % unit != 0)
     refuse(ErrorCode::invalid_argument,
-           "element 0 lies at offset " + std::to_string(layout.offset0()) + ", which is no multiple of " +
-               std::to_string(unit / 8) + " bytes",
+           "element 0 lies at offset " + std::to_string(layout.offset0()) +
+               (unit == 8 ? ", inside a byte, and a binding's Offset counts bytes"
+                          : ", which is no multiple of " + std::to_string(unit / 8) + " bytes"),
            "offset0", std::to_string(layout.offset0()), std::to_string(unit / 8));
   out.byte_offset = static_cast<uint64_t>(*offset_bits / 8);
   return out;
