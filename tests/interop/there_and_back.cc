@@ -25,6 +25,11 @@ void require(bool law, const std::string& what) {
   if (!law) throw std::logic_error(what);
 }
 
+/// How many elements so many bytes hold.
+int64_t elements_in(int64_t bytes, DType dtype) {
+  return bits(dtype) < 8 ? bytes * (8 / bits(dtype)) : bytes / (bits(dtype) / 8);
+}
+
 TensorDesc through_tag(const TensorDesc& desc) {
   const auto tag = tag_of(desc.layout);
   if (!tag) throw Error(ErrorCode::unsupported, "the layout has no tag");
@@ -43,7 +48,7 @@ TensorDesc through_pytorch(const TensorDesc& desc) { return pytorch::from_pytorc
 TensorDesc through_directml(const TensorDesc& desc) {
   const directml::BufferTensor tensor = directml::to_directml(desc);
   const TensorDesc at_0 = directml::from_directml(tensor.desc());
-  const auto offset = static_cast<int64_t>(tensor.byte_offset) * 8 / bits(desc.dtype);
+  const int64_t offset = elements_in(static_cast<int64_t>(tensor.byte_offset), desc.dtype);
   return {Layout::strided(at_0.layout.dims(), at_0.layout.outer_strides(), offset), at_0.dtype};
 }
 
@@ -54,7 +59,7 @@ TensorDesc through_dlpack(const TensorDesc& desc) {
   const Layout& layout = view.desc.layout;
   // Without elements there is no data, and no byte where they lie.
   const int64_t offset =
-      layout.empty() ? desc.layout.offset0() : view.byte_offset * 8 / bits(desc.dtype) + layout.offset0();
+      layout.empty() ? desc.layout.offset0() : elements_in(view.byte_offset, desc.dtype) + layout.offset0();
   return {Layout::strided(layout.dims(), layout.outer_strides(), offset), view.desc.dtype};
 }
 
