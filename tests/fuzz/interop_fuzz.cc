@@ -198,7 +198,7 @@ constexpr Importer kImporters[] = {
     {"pytorch", from_pytorch, true},
     {"directml", from_directml, true},
     {"dlpack", from_dlpack, false},  // of 4-bit elements that begin inside a byte
-    {"onednn", from_onednn, true},
+    {"onednn", from_onednn, false},  // of blocks of 1 in a layout with gaps, which to_onednn() refuses for its blocks
 };
 
 void check_all_systems(const TensorDesc& desc, const Importer& from) {
