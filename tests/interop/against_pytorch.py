@@ -21,7 +21,7 @@ torch = lines.skip_without("torch", "python3-torch")
 FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 REFUSED = (RuntimeError, IndexError, ValueError, TypeError)
 EARLIER_NARROW = "narrow() takes a start of -1 on a dim of size 0 in PyTorch 1.x, which PyTorch 2 refuses as this does"
-NEGATIVE = "unfold() and expand() of negative sizes make a tensor of a negative size in PyTorch 1.x, and are refused here"
+NEGATIVE = "unfold() and expand() of negative sizes make a tensor of a negative size in PyTorch 1.x; refused here"
 
 
 def storage_of(tensor):
