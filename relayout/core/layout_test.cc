@@ -215,6 +215,9 @@ TEST(Layout, MemoryFormats) {
   EXPECT_TRUE(Layout::strided({2, 0, 4, 4}, {0, 1, 0, 0}).contiguous_in(MemoryFormat::channels_last));
   EXPECT_FALSE(Layout::strided({2, 0, 4, 4}, {16, 1, 4, 1}).contiguous_in(MemoryFormat::channels_last));
   EXPECT_FALSE(Layout::strided({2, 0, 4, 4}, {0, 2, 0, 0}).contiguous_in(MemoryFormat::channels_last));
+  // The stride that would be right is 2^80, of which 64 bits are 0.
+  const int64_t k = int64_t{1} << 40;
+  EXPECT_FALSE(Layout::strided({0, k, k, k}, {0, 1, 0, k}).contiguous_in(MemoryFormat::channels_last));
   // channels_last strides of (1,64,5,4) as PyTorch prints them.
   EXPECT_EQ(Format::parse("channels_last").bind({1, 64, 5, 4}).outer_strides(), (Dims{1280, 1, 256, 64}));
 }
