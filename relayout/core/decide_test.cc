@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 
 #include "relayout/core/view.h"
+#include "relayout/core/wide.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -105,6 +107,79 @@ TEST(Difference, OfTags) {
   EXPECT_EQ(code_of([] { difference(Layout::contiguous({2}), Layout::contiguous({3})); }), ErrorCode::invalid_argument);
 }
 
+TEST(Difference, CountsLargeExtentsByAFormula) {
+  // Every index but 0 differs; a table of all differences would need a gigabyte.
+  const int64_t many = 14'999'999;
+  EXPECT_EQ(difference(Layout::strided({many}, {1}), Layout::strided({many}, {2}))->count, many - 1);
+  const int64_t more = int64_t{1} << 40;
+  EXPECT_EQ(difference(Layout::strided({more}, {1}), Layout::strided({more}, {2}, 2))->count, more);
+  EXPECT_EQ(difference(Layout::strided({more}, {3}), Layout::strided({more}, {2}, 1000))->count, more - 1);
+  // Offsets i * k + j and i + j * k are equal where i = j.
+  const int64_t k = 1 << 20;
+  EXPECT_EQ(difference(Layout::strided({k, k}, {k, 1}), Layout::strided({k, k}, {1, k}))->count, k * k - k);
+  // Two digits go by the formula; the other two have 2^22 differences, too many for the table.
+  const int64_t h = 1 << 11;
+  const Layout wide = Layout::strided({h, h, h, h}, {1, h, h * h, h * h * h});
+  EXPECT_FALSE(difference(wide, Layout::strided({h, h, h, h}, {h * h * h, h * h * 2, h * 5, 1}))->count);
+}
+
+TEST(Congruent, OfLargeModuli) {
+  __extension__ using Unsigned = unsigned __int128;
+  std::mt19937_64 random(8);
+  int solved = 0;
+  for (int k = 0; k < 20'000; ++k) {
+    const auto number = [&] { return Wide{1} + (random() >> (random() % 64)); };
+    const Wide factor = number(), modulus = number(), low = number(), sum = number() - number();
+    const auto found = congruent(factor, sum, modulus, low);
+    if (!found) continue;
+    ++solved;
+    EXPECT_TRUE(found->first >= low && found->first - low < found->step);
+    const auto rest = [&](Wide x) {
+      return (static_cast<Unsigned>(factor % modulus) * static_cast<Unsigned>(x % modulus)) %
+             static_cast<Unsigned>(modulus);
+    };
+    EXPECT_TRUE(rest(found->first) == static_cast<Unsigned>((sum % modulus + modulus) % modulus));
+    EXPECT_TRUE(rest(found->first + found->step) == rest(found->first));
+  }
+  EXPECT_GT(solved, 5'000);
+}
+
+/// Layouts whose offsets, differences of offsets or extents come near the limits of 64 bits.
+TEST(Limits, DifferenceAndOrder) {
+  const int64_t big = (int64_t{1} << 61) - 1, most = std::numeric_limits<int64_t>::max();
+  const Layout up = Layout::strided({4}, {big}), down = Layout::strided({4}, {-big}, 3 * big);
+  const auto found = difference(down, up);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->index, (Dims{0}));
+  EXPECT_EQ(found->offset_a, 3 * big);
+  EXPECT_EQ(found->offset_b, 0);
+  EXPECT_EQ(found->count, 4);
+  EXPECT_EQ(same_memory_order(down, up).answer, Answer::no);
+  EXPECT_EQ(same_memory_order(up, up).answer, Answer::yes);
+  const Overlap shared = overlap(up, down);
+  EXPECT_EQ(shared.answer, Answer::yes);
+  EXPECT_EQ(up.offset(shared.index_a), down.offset(shared.index_b));
+  // The digits that both have in common reach up to index 7 of the second layout, behind its capacity.
+  const std::vector<Digits> split{{{4, 1}, {2, 4}}};
+  const Layout blocked = Layout::from_digits({5}, split), plain = Layout::strided({5}, {int64_t{3} << 59});
+  EXPECT_EQ(same_memory_order(blocked, plain).answer, Answer::yes);
+  EXPECT_EQ(difference(blocked, plain)->count, 4);
+  // No element, beside an extent that has no product with another.
+  const Layout none = Layout::contiguous({0, int64_t{1} << 62, int64_t{1} << 62});
+  EXPECT_FALSE(difference(none, none));
+  EXPECT_EQ(same_memory_order(none, none).answer, Answer::yes);
+  EXPECT_EQ(overlap(none, up).answer, Answer::no);
+  EXPECT_FALSE(not_dense(none));
+  // A scalar may lie at any offset but the last one, whose span would be 2^63.
+  EXPECT_EQ(code_of([&] { Layout::strided({}, {}, most); }), ErrorCode::overflow);
+  EXPECT_EQ(code_of([&] { Layout::strided({2}, {-1}, most); }), ErrorCode::overflow);
+  const Layout scalar = Layout::strided({}, {}, most - 1);
+  EXPECT_EQ(scalar.span(), most);
+  EXPECT_EQ(difference(scalar, Layout())->offset_a, most - 1);
+  EXPECT_EQ(overlap(scalar, scalar).answer, Answer::yes);
+  EXPECT_EQ(same_memory_order(scalar, Layout()).answer, Answer::yes);
+}
+
 TEST(Overlap, EqualsALoop) {
   RandomLayouts random(2);
   int yes = 0, no = 0;
@@ -147,18 +222,105 @@ TEST(Overlap, OfSlices) {
   EXPECT_EQ(overlap(whole, Layout::contiguous({0, 3})).answer, Answer::no);
 }
 
+/// A slice of each dim of `whole`, of any step in either direction.
+Layout random_slice(RandomLayouts& random, Layout whole) {
+  for (int d = 0; d < whole.ndims(); ++d) {
+    const int64_t begin = random.up_to(whole.dim(d) / 2);
+    whole = slice(whole, d, begin, begin + 1 + random.up_to(whole.dim(d) - begin - 1), 1 + random.up_to(4));
+    if (random.up_to(3) == 0) whole = flip(whole, d);
+  }
+  return whole;
+}
+
+TEST(Overlap, OfSlicesWithAnySteps) {
+  RandomLayouts random(6);
+  int yes = 0, no = 0;
+  for (int k = 0; k < 3000; ++k) {
+    Dims dims;
+    for (int d = 0; d < 3; ++d) dims.push_back(2 + random.up_to(9));
+    const Layout whole = permute(Layout::contiguous(dims), std::array{2, 0, 1});
+    const Layout a = random_slice(random, whole), b = random_slice(random, whole);
+    std::map<int64_t, Dims> at;
+    each_index(a.dims(), [&](const Dims& i) { at.emplace(a.offset(i), i); });
+    bool meet = false;
+    each_index(b.dims(), [&](const Dims& i) { meet = meet || at.contains(b.offset(i)); });
+    const Overlap found = overlap(a, b);
+    ASSERT_EQ(found.answer, meet ? Answer::yes : Answer::no) << digits_expression(a) << " " << digits_expression(b);
+    EXPECT_LT(found.steps, 100) << digits_expression(a) << " " << digits_expression(b);
+    (meet ? yes : no)++;
+    if (!meet) continue;
+    EXPECT_EQ(a.offset(found.index_a), found.offset);
+    EXPECT_EQ(b.offset(found.index_b), found.offset);
+  }
+  EXPECT_GT(yes, 200);
+  EXPECT_GT(no, 200);
+}
+
+TEST(Overlap, OfSlicesOfLargeArrays) {
+  const int64_t rows = 1 << 26;
+  const Layout narrow_rows = Layout::contiguous({rows, 4});
+  const Overlap columns = overlap(slice(narrow_rows, 1, 0, 1), slice(narrow_rows, 1, 2, 4));
+  EXPECT_EQ(columns.answer, Answer::no);
+  EXPECT_LT(columns.steps, 100);
+  // Every second row of column 1 and every third row of column 2 never meet; those of one column meet in row 0.
+  const Layout halves = slice(narrow_rows, 0, 0, rows, 2), thirds = slice(narrow_rows, 0, 0, rows, 3);
+  const Overlap apart = overlap(narrow(halves, 1, 1, 1), narrow(thirds, 1, 2, 1));
+  EXPECT_EQ(apart.answer, Answer::no);
+  EXPECT_LT(apart.steps, 100);
+  const Overlap wide_apart = overlap(narrow(halves, 1, 0, 2), narrow(thirds, 1, 2, 2));
+  EXPECT_EQ(wide_apart.answer, Answer::no);
+  EXPECT_LT(wide_apart.steps, 100);
+  const Overlap meet = overlap(narrow(halves, 1, 1, 2), narrow(thirds, 1, 2, 2));
+  EXPECT_EQ(meet.answer, Answer::yes);
+  EXPECT_EQ(meet.offset % 12, 2);
+}
+
+TEST(Overlap, StopsAfterTheStepsItMayTake) {
+  // Each stride leaves millions of values to try. Once the search has given up it must try none of them.
+  const int64_t many = int64_t{1} << 28;
+  const Layout a = Layout::strided({many, many}, {1'000'000'007, 998'244'353}, 5'000'000'000);
+  const Layout b = Layout::strided({many, many}, {1'000'000'123, 999'999'937});
+  for (const int64_t most : {0, 1, 2}) {
+    const Overlap found = overlap(a, b, most);
+    EXPECT_EQ(found.answer, Answer::undecided);
+    EXPECT_EQ(found.steps, most + 1);
+  }
+  // Two columns of a large array.
+  const int64_t rows = int64_t{1} << 32;
+  const Overlap columns = overlap(Layout::strided({rows}, {4}), Layout::strided({rows, 2}, {4, 1}, 2), 10);
+  EXPECT_EQ(columns.answer, Answer::no);
+  EXPECT_LE(columns.steps, 10);
+}
+
 TEST(Overlap, IsNeverWrongWhereItGivesUp) {
-  // Many strides of about one size, without a common divisor: an integer program. Its answer may be undecided.
-  Dims dims, strides, others;
+  // Many strides of about one size, without a common divisor: an integer program. The indices are known at which b lies
+  // where a does, or that it never does, since all offsets of a are even and those of b are odd.
+  Dims dims, strides, others, doubled, doubled_others, at_a, at_b;
+  int64_t offset_a = 0, offset_b = 0;
   for (int d = 0; d < 12; ++d) {
     dims.push_back(20);
     strides.push_back(1'000'000'007 + 7919 * d * d);
     others.push_back(1'000'000'123 + 104'729 * d);
+    doubled.push_back(2 * strides[d]);
+    doubled_others.push_back(2 * others[d]);
+    at_a.push_back((7 * d + 12) % 20);
+    at_b.push_back((5 * d + 3) % 20);
+    offset_a += at_a[d] * strides[d];
+    offset_b += at_b[d] * others[d];
   }
-  const Layout a = Layout::strided(dims, strides), b = Layout::strided(dims, others, 1);
-  const Overlap found = overlap(a, b, 100'000);
-  EXPECT_TRUE(found.answer != Answer::yes || a.offset(found.index_a) == b.offset(found.index_b));
-  EXPECT_LE(found.steps, 100'000);
+  const int64_t shift_a = std::max<int64_t>(0, offset_b - offset_a),
+                shift_b = std::max<int64_t>(0, offset_a - offset_b);
+  const Layout a = Layout::strided(dims, strides, shift_a), b = Layout::strided(dims, others, shift_b);
+  ASSERT_EQ(a.offset(at_a), b.offset(at_b));
+  EXPECT_EQ(overlap(a, b, 10).answer, Answer::undecided);
+  for (const int64_t most : {int64_t{100}, int64_t{10'000}, int64_t{300'000}}) {
+    const Overlap found = overlap(a, b, most);
+    EXPECT_NE(found.answer, Answer::no);
+    EXPECT_LE(found.steps, most + 1);
+    EXPECT_TRUE(found.answer != Answer::yes || a.offset(found.index_a) == b.offset(found.index_b));
+    const Overlap apart = overlap(Layout::strided(dims, doubled), Layout::strided(dims, doubled_others, 1), most);
+    EXPECT_EQ(apart.answer, Answer::no);
+  }
 }
 
 Answer order_by_loop(const Layout& a, const Layout& b) {
@@ -203,6 +365,50 @@ TEST(MemoryOrder, OfTags) {
   const Dims dims{20, 170, 50, 40};
   EXPECT_EQ(same_memory_order(bound("nhwc", dims), bound("nhwc;align=64", dims)).answer, Answer::yes);
   EXPECT_EQ(same_memory_order(bound("nhwc", dims), bound("nChw8c", dims)).answer, Answer::no);
+}
+
+TEST(MemoryOrder, OfOppositeSigns) {
+  // Both are nested, and index 5 would tell the digits of dim 0 apart. With an extent of 5 there is none.
+  const int64_t many = 1 << 22;
+  const Layout a = bound("digits:(4,-1)(2,4)|(4194304,8)@3", {5, many});
+  const Layout b = bound("digits:(4,-2)(2,1)|(4194304,8)@6", {5, many});
+  EXPECT_EQ(same_memory_order(a, b).answer, Answer::yes);
+  const Dims longer{6, many};
+  const Layout c = bound("digits:(4,-1)(2,4)|(4194304,8)@3", longer);
+  const Layout d = bound("digits:(4,-2)(2,1)|(4194304,8)@6", longer);
+  const MemoryOrder found = same_memory_order(c, d);
+  ASSERT_EQ(found.answer, Answer::no);
+  EXPECT_NE(c.offset(found.i) < c.offset(found.j), d.offset(found.i) < d.offset(found.j));
+}
+
+TEST(MemoryOrder, OfNestedDigitsInAnyOrder) {
+  // One dim of three digits, of strides that are nested in any order and point either way, against a loop.
+  RandomLayouts random(7);
+  int yes = 0;
+  for (int k = 0; k < 6000; ++k) {
+    const auto nested = [&] {
+      std::vector<int> order{0, 1, 2};
+      for (int i = 2; i > 0; --i)
+        std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(random.up_to(i))]);
+      Digits digits{{2, 0}, {3, 0}, {2, 0}};
+      int64_t stride = 1;
+      for (const int digit : order) {
+        digits[digit].stride = random.up_to(1) == 0 ? stride : -stride;
+        stride *= digits[digit].extent;
+      }
+      return digits;
+    };
+    const Dims dims{1 + random.up_to(11)};
+    const Layout a = Layout::from_digits(dims, std::vector{nested()}, 20);
+    const Layout b = Layout::from_digits(dims, std::vector{nested()}, 20);
+    const MemoryOrder found = same_memory_order(a, b);
+    ASSERT_EQ(found.answer, order_by_loop(a, b))
+        << digits_expression(a) << " " << digits_expression(b) << " " << dims[0];
+    yes += found.answer == Answer::yes;
+    if (found.answer == Answer::yes) continue;
+    EXPECT_NE(a.offset(found.i) < a.offset(found.j), b.offset(found.i) < b.offset(found.j));
+  }
+  EXPECT_GT(yes, 400);
 }
 
 TEST(Viewable, TheCopyHasTheView) {
