@@ -330,12 +330,16 @@ TensorDesc::TensorDesc(Layout layout_, DType dtype_) : layout(std::move(layout_)
     const int64_t reach = std::abs(outer.stride) * outer.extent;
     if (reach > most) most = reach, worst = d;
   }
-  throw Error(ErrorCode::overflow,
-              "tensor: " + std::to_string(elements) + " elements of " + std::string(name(dtype)) +
-                  " overflow 64 bits of bytes; dim " + std::to_string(worst) + " (" +
-                  std::to_string(layout.dim(worst)) + ") reaches farthest",
-              "dims[" + std::to_string(worst) + "]", std::to_string(layout.dim(worst)),
-              std::to_string(std::numeric_limits<int64_t>::max()));
+  const std::string what = "tensor: " + std::to_string(elements) + " elements of " + std::string(name(dtype)) +
+                           " overflow 64 bits of bytes; ";
+  const std::string limit = std::to_string(std::numeric_limits<int64_t>::max());
+  if (most < layout.offset0()) {
+    const std::string offset = std::to_string(layout.offset0());
+    throw Error(ErrorCode::overflow, what + "offset0 is " + offset, "offset0", offset, limit);
+  }
+  const std::string extent = std::to_string(layout.dim(worst)), dim = std::to_string(worst);
+  throw Error(ErrorCode::overflow, what + "dim " + dim + " (" + extent + ") reaches farthest", "dims[" + dim + "]",
+              extent, limit);
 }
 
 int64_t TensorDesc::span_bytes() const { return *bytes_for(dtype, layout.span()); }

@@ -106,6 +106,8 @@ TEST(Layout, RefusesAndNamesTheDim) {
   EXPECT_EQ(field_of([] { Format::parse("aB16b").bind({int64_t{1} << 59, 17}); }), "dims[1]");
   EXPECT_EQ(field_of([] { Format::parse("A16a").bind({std::numeric_limits<int64_t>::max()}); }), "dims[0]");
   EXPECT_EQ(field_of([] { Layout::strided({3}, {kBig}); }), "dims[0]");
+  EXPECT_EQ(field_of([] { Layout::strided({}, {}, std::numeric_limits<int64_t>::max()); }), "offset0");
+  EXPECT_EQ(field_of([] { TensorDesc(Layout::strided({}, {}, kBig), DType::f32); }), "offset0");
   EXPECT_EQ(field_of([] { Layout::strided({2, -1}, {1, 1}); }), "dims[1]");
   EXPECT_EQ(field_of([] { Layout::strided({3}, {-1}); }), "offset0");
   EXPECT_EQ(code_of([] { Layout::strided({3}, {1, 1}); }), ErrorCode::invalid_argument);
