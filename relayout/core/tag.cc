@@ -188,6 +188,7 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
   }
   each_order([&](const std::string& order, const Domain& domain) {
     if (!domain.named || order.size() != outer.size()) return;
+    if (image && !domain.spatial) return;  // images hold activations and filters
     std::string text, lower;
     for (char ch : generic_tag) {
       const bool upper = ch >= 'A' && ch <= 'L', letter = upper || (ch >= 'a' && ch <= 'l');

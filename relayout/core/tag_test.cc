@@ -72,8 +72,7 @@ TEST(Tag, EveryAliasIsTheSameLayout) {
     }
   }
   EXPECT_GT(of_images, 1000);
-  EXPECT_EQ(std::ranges::count(aliases_of("ac|Bd4b"), "nh|Cw4c"), 1);
-  EXPECT_EQ(std::ranges::count(aliases_of("ac|Bd4b"), "gi|Oh4o"), 0);
+  EXPECT_EQ(aliases_of("ac|Bd4b"), (std::vector<std::string>{"mace:in_out_channel", "nh|Cw4c", "oh|Iw4i", "gi|Ow4o"}));
 }
 
 TEST(Tag, NamesNearAnImageAreImages) {
@@ -83,7 +82,7 @@ TEST(Tag, NamesNearAnImageAreImages) {
   const std::string has = "bind: I|hw4i has 3 dims, dims 1,9,4,5 has 4";
   EXPECT_EQ(bind_error("I|hw4i"), has + "; names of rank 4: I|mhw4i");
   EXPECT_EQ(bind_error("w|H4h"), "bind: w|H4h has 2 dims, dims 1,9,4,5 has 4") << "no image is near";
-  EXPECT_NE(bind_error("chw").find("names of rank 4: nchw"), std::string::npos);
+  EXPECT_NE(bind_error("ncw").find("names of rank 4: nchw"), std::string::npos);
   EXPECT_NE(parse_error("I|mhhw4i").find("did you mean I|mhw4i?"), std::string::npos) << parse_error("I|mhhw4i");
   EXPECT_EQ(parse_error("q|zz4q").find("did you mean"), std::string::npos) << parse_error("q|zz4q");
   EXPECT_NE(parse_error("nhcw").find("did you mean nhwc, nchw?"), std::string::npos);
