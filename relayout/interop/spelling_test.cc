@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <vector>
 
 #include "relayout/core/format.h"
 #include "tests/support/testing.h"
@@ -59,7 +60,7 @@ TEST(Spelling, IsATextOrAReason) {
   }
   for (std::size_t s = 0; s < systems().size(); ++s) {
     EXPECT_GT(texts[s], 0) << systems()[s];
-    if (systems()[s] != "c") EXPECT_GT(refusals[s], 0) << systems()[s];
+    EXPECT_TRUE(refusals[s] > 0 || systems()[s] == "c") << systems()[s];
   }
 }
 
