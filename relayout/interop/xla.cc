@@ -275,10 +275,12 @@ std::string code(const TensorDesc& desc) {
   for (const std::vector<int64_t>& tile : parts.tiles) tiles.push_back(python_tuple(tile));
   if (!tiles.empty()) jax += ", tiling=" + python_tuple(tiles);
   if (is_packed(desc.dtype)) jax += ", sub_byte_element_size_in_bits=" + std::to_string(bits(desc.dtype));
-  const std::string swapped = is_packed(desc.dtype) ? "\n# The halves of each byte are swapped: XLA keeps the even "
-                                                      "element in the high half, this library in the low one."
-                                                    : "";
-  return text_of(desc, parts) + "\n" + jax + ")" + swapped;
+  std::string out = text_of(desc, parts) + "\n" + jax + ")";
+  if (is_packed(desc.dtype))
+    out +=
+        "\n# The halves of each byte are swapped: XLA keeps the even element in the high half, this library in the low "
+        "one.";
+  return out;
 }
 
 }  // namespace relayout::xla
