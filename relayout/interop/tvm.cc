@@ -6,6 +6,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/notations/notation.h"
 #include "relayout/interop/memory_axes.h"
+#include "relayout/interop/strided.h"
 
 namespace relayout::tvm {
 namespace {
@@ -136,10 +137,9 @@ std::string buffer(const TensorDesc& desc) {
       refuse(" is blocked, and a buffer has one stride a dim", std::to_string(simple.digits(d).size()) + " digits");
     strides.push_back(desc.layout.dim(d) == 1 ? desc.layout.outer_stride(d) : simple.outer_stride(d));
   }
-  std::string shape = comma_list(desc.layout.dims());
-  if (desc.layout.ndims() == 1) shape += ",";
-  std::string out = "tvm.tir.decl_buffer((" + shape + "), \"" + std::string(type_name(desc.dtype)) + "\"";
-  if (!desc.layout.contiguous_in(MemoryFormat::contiguous)) out += ", strides=[" + comma_list(strides) + "]";
+  std::string out =
+      "tvm.tir.decl_buffer(" + python_tuple(desc.layout.dims()) + ", \"" + std::string(type_name(desc.dtype)) + "\"";
+  if (!desc.layout.contiguous_in(MemoryFormat::contiguous)) out += ", strides=[" + join(strides, ", ") + "]";
   if (desc.layout.offset0() != 0) out += ", elem_offset=" + std::to_string(desc.layout.offset0());
   return out + ")";
 }
