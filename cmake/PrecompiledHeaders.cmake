@@ -45,7 +45,9 @@ function(relayout_precompile target kind)
     # Their definitions must be those that the headers were compiled with.
     target_link_libraries(${target} PRIVATE relayout_command_flags fmt::fmt nlohmann_json::nlohmann_json)
   endif()
-  if(RELAYOUT_PRECOMPILE)
+  # For the fuzzers the libraries are compiled with options of their own (tests/fuzz), with which clang refuses headers
+  # that were compiled without them.
+  if(RELAYOUT_PRECOMPILE AND NOT RELAYOUT_FUZZ)
     relayout_precompiled_headers(${kind})
     target_precompile_headers(${target} REUSE_FROM relayout_headers_${kind})
   endif()

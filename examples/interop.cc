@@ -73,6 +73,15 @@ void tvm_and_cudnn() {
   show(std::to_string(cudnn::to_cudnn(vectors).vector_count), "32");
 }
 
+void verbose_lines() {
+  const onednn::VerboseLine line = onednn::parse_verbose_line(
+      "onednn_verbose,exec,cpu,convolution,jit:avx512_core,forward_training,src_f32::blocked:abcd:f0 "
+      "wei_f32::blocked:Acdb16a:f0 bia_f32::blocked:a:f0 dst_f32::blocked:aBcd16b:f0,,alg:convolution_direct,"
+      "mb1_ic3oc64_ih224oh112kh7sh2dh0ph3_iw224ow112kw7sw2dw0pw3,1.2");
+  const TensorDesc weights = onednn::tensor_of(line.tensor("wei"));  // Acdb16a of 64 x 3 x 7 x 7
+  show(onednn::to_verbose(weights, "wei", {3, 7}), "wei:f32::blocked:Acdb16a::f0");
+}
+
 void images_and_names() {
   const mace::Image image = mace::to_mace(mace::from_mace("in_out_channel", {1, 9, 4, 5}));
   show(std::string(image.name) + " " + std::to_string(image.extent.width) + " x " + std::to_string(image.extent.height),
@@ -85,6 +94,19 @@ void code() {
   const TensorDesc desc(Format::parse("nChw8c").bind({2, 17, 5, 4}), DType::f32);
   std::printf("%s\n", c_function::code(desc, {.letters = "nchw"}).c_str());
   std::printf("%s\n%s\n", mdspan_code(desc).c_str(), onednn::code(desc).c_str());
+}
+
+void onednn_views() {
+  const onednn::BlockedDesc fields = onednn::to_onednn({Format::parse("nChw8c").bind({2, 17, 5, 4}), DType::f32});
+  const onednn::BlockedDesc part = onednn::submemory(fields, {2, 9, 5, 4}, {0, 8, 0, 0});
+  show(std::to_string(part.offset0), "160");
+  const onednn::BlockedDesc rows = onednn::reshape(fields, {2, 17, 20});
+  show(onednn::difference(fields, rows), "ndims is 4 and 3");
+  try {
+    onednn::submemory(fields, {2, 8, 5, 4}, {0, 4, 0, 0});
+  } catch (const Error& error) {
+    show(error.message(), "submemory: the part of dim 1 begins at 4, which is no multiple of the dim's block of 8");
+  }
 }
 
 void scale_factors() {
@@ -112,8 +134,10 @@ int main() {
   cute_layouts();
   xla_shapes();
   tvm_and_cudnn();
+  verbose_lines();
   images_and_names();
   code();
+  onednn_views();
   scale_factors();
   paged_cache();
   return good ? 0 : 1;

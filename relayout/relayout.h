@@ -1,5 +1,6 @@
-// The whole library in one include: every header that is installed (the test `layers` sees to it). Parts that need a
-// foreign library are always declared; a build without that library says at run time what is missing.
+// The whole library in one include: every header that is installed (the test `layers` sees to it), but for
+// relayout/interop/onednn_desc.h, which needs oneDNN's own headers. Parts that need a foreign library are always
+// declared; a build without that library says at run time what is missing.
 #pragma once
 
 #include "relayout/core/decide.h"
@@ -50,6 +51,8 @@
 #include "relayout/interop/mobile.h"
 #include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
+#include "relayout/interop/onednn_verbose.h"
+#include "relayout/interop/onednn_views.h"
 #include "relayout/interop/pytorch.h"
 #include "relayout/interop/scales.h"
 #include "relayout/interop/spelling.h"

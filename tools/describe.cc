@@ -366,7 +366,7 @@ std::string to_text(const Description& about) {
 
 int run(const Options& options, bool json) {
   const Description about = describe(options);
-  if (options.as) return describe_as(about.desc, *options.as, json);
+  if (options.as) return describe_as(about.desc, about.letters, *options.as, json);
   write_stdout(json ? json_text(to_json(about)) : to_text(about));
   return kOk;
 }

@@ -6,13 +6,13 @@
 
 namespace relayout::tools {
 
-int describe_as(const TensorDesc& desc, const std::string& system, bool json) {
+int describe_as(const TensorDesc& desc, const std::string& letters, const std::string& system, bool json) {
   const bool all = system == "all";
   std::vector<Spelling> spellings;
   if (all) {
-    for (const std::string_view name : systems()) spellings.push_back(spelling(name, desc));
+    for (const std::string_view name : systems()) spellings.push_back(spelling(name, desc, letters));
   } else {
-    spellings.push_back(from_command_line([&] { return spelling(system, desc); }));
+    spellings.push_back(from_command_line([&] { return spelling(system, desc, letters); }));
     if (const std::string& why = spellings[0].refusal; !why.empty())
       throw Error(ErrorCode::unsupported, why, "--as", system, "a layout that this system can say");
   }

@@ -7,8 +7,8 @@
 
 namespace relayout::tools {
 
-/// Writes the text for one system, or for "all"; returns the exit code. A single system that cannot say the layout is
-/// Error{unsupported} with the reason.
-int describe_as(const TensorDesc& desc, const std::string& system, bool json);
+/// Writes the text for one system, or for "all"; returns the exit code. `letters` name the dims. A single system that
+/// cannot say the layout is Error{unsupported} with the reason.
+int describe_as(const TensorDesc& desc, const std::string& letters, const std::string& system, bool json);
 
 }  // namespace relayout::tools

@@ -70,7 +70,15 @@ Layout Layout::from_digits(const Dims& dims, std::span<const Digits> digits, int
   layout.dims_ = dims;
   layout.offset0_ = offset0;
   for (int d = 0; d < dims.size(); ++d) {
-    for (const Digit& digit : digits[static_cast<std::size_t>(d)]) layout.digits_.push_back(digit);
+    Digits own = digits[static_cast<std::size_t>(d)];
+    // A digit without values would make the places of the digits outside it 0, and places divide. The dim has no index
+    // either way, so the outermost digit is the one without values.
+    for (int k = 0; k + 1 < own.size(); ++k) {
+      if (own[k].extent != 0) continue;
+      own[k].extent = 1;
+      own.back().extent = 0;
+    }
+    for (const Digit& digit : own) layout.digits_.push_back(digit);
     layout.first_[static_cast<std::size_t>(d) + 1] = static_cast<uint8_t>(layout.digits_.size());
   }
   layout.validate();

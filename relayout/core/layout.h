@@ -66,7 +66,8 @@ class Layout {
   static Layout contiguous(const Dims& dims);
 
   /// The general form: `digits[d]` lists dim d's digits, innermost first, at least one a dim.
-  /// The capacity (product of extents) must reach the dim. Errors as in strided().
+  /// The capacity (product of extents) must reach the dim. Of a dim without elements the outermost digit is the one
+  /// with extent 0, whichever is given so. Errors as in strided().
   static Layout from_digits(const Dims& dims, std::span<const Digits> digits, int64_t offset0 = 0);
 
   int ndims() const { return dims_.size(); }

@@ -81,6 +81,14 @@ TEST(Layout, ScalarAndEmpty) {
   EXPECT_EQ(empty, Format::parse("cba").bind(empty.dims()));
 }
 
+TEST(Layout, ADigitWithoutValuesIsTheOutermost) {
+  const Layout layout = Format::parse("digits:(0,1)(3,5)").bind({0});
+  EXPECT_EQ(layout.capacity(0), 0);
+  EXPECT_EQ(digits_expression(layout), "digits:(1,1)(0,5)");
+  EXPECT_EQ(tag_of(layout), "a");
+  EXPECT_EQ(Format::parse("cute:((2,0,3),4)").default_dims(), Dims({0, 4}));
+}
+
 TEST(Layout, RefusesAndNamesTheDim) {
   const auto field_of = [](const auto& action) {
     try {

@@ -42,6 +42,11 @@ const TypeName& row_of(DType dtype) {
               std::to_string(value), limit);
 }
 
+[[noreturn]] void refuse_stride_below_1(int d, int64_t stride) {
+  refuse_dim(ErrorCode::unsupported, d, "has the stride " + std::to_string(stride) + ", and cuDNN's are above 0",
+             stride, "1 or more");
+}
+
 /// The elements of a vector where dim 1 is in vectors: a digit of 4 or 32 side by side. 1 where no dim has blocks.
 int64_t vector_of(const TensorDesc& desc, const Layout& simple) {
   int64_t vector = 1;
@@ -94,6 +99,12 @@ TensorDescriptor to_cudnn(const TensorDesc& desc) {
     throw Error(ErrorCode::unsupported,
                 "cudnn: " + std::to_string(layout.ndims()) + " dims, and a tensor has at most 8", "ndims",
                 std::to_string(layout.ndims()), "8");
+  const Layout simple = layout.canonical();
+  for (int d = 0; d < layout.ndims(); ++d) {
+    for (const Digit& digit : simple.digits(d)) {
+      if (digit.stride < 0 && !layout.empty()) refuse_stride_below_1(d, digit.stride);
+    }
+  }
   if (layout.offset0() != 0)
     throw Error(ErrorCode::unsupported,
                 "cudnn: the layout begins at offset " + std::to_string(layout.offset0()) +
@@ -107,7 +118,6 @@ TensorDescriptor to_cudnn(const TensorDesc& desc) {
                      std::to_string(layout.capacity(d)) + ", and cuDNN has no padding: give the capacity as the extent",
                  layout.dim(d), std::to_string(layout.capacity(d)));
   }
-  const Layout simple = layout.canonical();
   out.vector_count = vector_of(desc, simple);
   if (out.vector_count > 1) out.vectorized_dimension = 1;
   out.ndims = std::max(layout.ndims(), 4);
@@ -122,9 +132,7 @@ TensorDescriptor to_cudnn(const TensorDesc& desc) {
     // Any stride is right for a dim of 1, and the one that was given is the one that people expect to see.
     const int64_t stride =
         out.dims[at] == 1 ? std::max(layout.outer_stride(d), out.vector_count) : simple.outer_stride(d);
-    if (stride <= 0)
-      refuse_dim(ErrorCode::unsupported, d, "has the stride " + std::to_string(stride) + ", and cuDNN's are above 0",
-                 stride, "1 or more");
+    if (stride <= 0) refuse_stride_below_1(d, stride);
     if (out.dims[at] > 1 && stride % out.vector_count != 0)
       refuse_dim(ErrorCode::unsupported, d,
                  "has the stride " + std::to_string(stride) + ", which is no whole number of the vectors of " +

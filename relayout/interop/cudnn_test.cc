@@ -123,6 +123,8 @@ TEST(Cudnn, Refusals) {
   EXPECT_NE(message(desc("nChw32c", {2, 64, 5, 4}, DType::u8)).find("blocks of 32"), std::string::npos);
   EXPECT_EQ(message(desc("strides:0,1", {3, 4})), "cudnn: dim 0 has the stride 0, and cuDNN's are above 0");
   EXPECT_EQ(message({flip(Layout::contiguous({2, 3, 4, 5}).canonical(), 3), DType::f32}),
+            "cudnn: dim 3 has the stride -1, and cuDNN's are above 0");
+  EXPECT_EQ(message(desc("ab@4", {3, 4})),
             "cudnn: the layout begins at offset 4, and a descriptor has none: add it to the pointer");
   EXPECT_EQ(message(desc("ab", {3, 0})), "cudnn: dim 1 has no elements");
   EXPECT_EQ(code_of([] { cudnn::to_cudnn(desc("abcdefghi", {1, 1, 1, 1, 1, 1, 1, 1, 1})); }), ErrorCode::unsupported);

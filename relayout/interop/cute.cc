@@ -62,8 +62,8 @@ std::string to_cute(const Layout& layout, const TextOptions& options) {
 std::string code(const TensorDesc& desc) {
   const Layout& layout = desc.layout;
   const std::string text = to_cute(layout);
-  return "cute::make_layout(" + tuple_of(layout, "cute::make_shape", ", ", extent_text) + ", " +
-         tuple_of(layout, "cute::make_stride", ", ", stride_text) + ")  // " + text;
+  return "const auto layout = cute::make_layout(" + tuple_of(layout, "cute::make_shape", ", ", extent_text) + ", " +
+         tuple_of(layout, "cute::make_stride", ", ", stride_text) + ");  // " + text;
 }
 
 void refuse(const std::string& operation, const std::string& why, const std::string& field, const std::string& value,
@@ -72,6 +72,17 @@ void refuse(const std::string& operation, const std::string& why, const std::str
 }
 
 void check_no_padding(const Layout& layout, const std::string& operation, bool capacities) {
+  // Before the offset, which such a stride brings with it.
+  const Layout simple = layout.canonical();
+  for (int d = 0; d < simple.ndims() && !layout.empty(); ++d) {
+    for (const Digit& digit : simple.digits(d)) {
+      if (digit.stride >= 0) continue;
+      refuse(operation,
+             "dim " + std::to_string(d) + " has the stride " + std::to_string(digit.stride) +
+                 ", so that elements of CuTe's layout would lie before the pointer",
+             "strides[" + std::to_string(d) + "]", std::to_string(digit.stride), "0 or more");
+    }
+  }
   if (layout.offset0() != 0) {
     refuse(operation,
            "the layout begins at offset " + std::to_string(layout.offset0()) +

@@ -40,11 +40,13 @@ struct TextOptions {
   /// Take the capacities of padded dims as the shape: CuTe's layout then also has what is padding here.
   bool capacities = false;
 };
-/// CuTe's text of a layout. Law: from_cute(to_cute(l)) == l. Errors: unsupported (padding, an offset).
+/// CuTe's text of a layout. Law: from_cute(to_cute(l)) == l. Errors: unsupported (padding, an offset, a negative
+/// stride).
 std::string to_cute(const Layout& layout, const TextOptions& options = {});
 
-/// A line of C++, behind `using namespace cute;`: make_layout(make_shape(...), make_stride(...)), of dynamic integers,
-/// and the text in a comment. Type and pointer are those of the tensor that is made with it. Errors as to_cute().
+/// A line of C++: const auto layout = cute::make_layout(cute::make_shape(...), cute::make_stride(...)), of dynamic
+/// integers, and the text in a comment. Type and pointer are those of the tensor that is made with it. Errors as
+/// to_cute().
 std::string code(const TensorDesc& desc);
 
 /// L(i), as above, for any i >= 0.

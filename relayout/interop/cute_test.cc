@@ -61,10 +61,10 @@ TEST(Cute, TextRefusals) {
 TEST(Cute, Code) {
   const TensorDesc desc(Format::parse("nChw8c").bind({2, 16, 5, 4}), DType::f32);
   EXPECT_EQ(cute::code(desc),
-            "cute::make_layout(cute::make_shape(2, cute::make_shape(8, 2), 5, 4), "
-            "cute::make_stride(320, cute::make_stride(1, 160), 32, 8))  // (2,(8,2),5,4):(320,(1,160),32,8)");
+            "const auto layout = cute::make_layout(cute::make_shape(2, cute::make_shape(8, 2), 5, 4), "
+            "cute::make_stride(320, cute::make_stride(1, 160), 32, 8));  // (2,(8,2),5,4):(320,(1,160),32,8)");
   EXPECT_EQ(cute::code({Layout::contiguous({7}), DType::f32}),
-            "cute::make_layout(cute::make_shape(7), cute::make_stride(1))  // 7:1");
+            "const auto layout = cute::make_layout(cute::make_shape(7), cute::make_stride(1));  // 7:1");
 }
 
 // --- the documentation's examples ------------------------------------------------------------------------------------

@@ -81,6 +81,22 @@ std::pair<uint32_t, uint32_t> size_and_stride(const Layout& layout, int d) {
   return {static_cast<uint32_t>(layout.dim(d)), static_cast<uint32_t>(stride)};
 }
 
+/// Where element (0, 0, ...) lies: the Offset of a binding, which counts whole bytes.
+uint64_t byte_offset_of(const TensorDesc& desc, uint32_t alignment) {
+  const int64_t offset = desc.layout.offset0(), in_a_byte = std::max(8 / bits(desc.dtype), 1);
+  const auto bytes = checked_mul(offset / in_a_byte, std::max(bits(desc.dtype) / 8, 1));
+  const std::string where = "element 0 lies at offset " + std::to_string(offset);
+  if (!bytes)
+    refuse(ErrorCode::overflow, where + ", whose bytes overflow 63 bits", "offset0", std::to_string(offset), "63 bits");
+  if (offset % in_a_byte != 0)
+    refuse(ErrorCode::invalid_argument, where + ", inside a byte, and a binding's Offset counts bytes", "offset0",
+           std::to_string(offset), "a multiple of " + std::to_string(in_a_byte));
+  if (alignment > 1 && *bytes % alignment != 0)
+    refuse(ErrorCode::invalid_argument, where + ", which is no multiple of " + std::to_string(alignment) + " bytes",
+           "offset0", std::to_string(offset), std::to_string(alignment));
+  return static_cast<uint64_t>(*bytes);
+}
+
 __extension__ using Wide = unsigned __int128;
 
 /// The index behind the last element, which has any size up to 2^67 or so.
@@ -193,14 +209,7 @@ BufferTensor to_directml(const TensorDesc& desc, const Options& options) {
   out.total_bytes = buffer_size(out.type, std::span(out.sizes).first(count),
                                 row_major ? std::span<const uint32_t>() : std::span(strides).first(count))
                         .bytes;
-  const auto offset_bits = checked_mul(layout.offset0(), bits(desc.dtype));
-  const int64_t unit = 8 * static_cast<int64_t>(std::max(options.base_offset_alignment, 1U));
-  if (!offset_bits || *offset_bits % unit != 0)
-    refuse(ErrorCode::invalid_argument,
-           "element 0 lies at offset " + std::to_string(layout.offset0()) + ", which is no multiple of " +
-               std::to_string(unit / 8) + " bytes",
-           "offset0", std::to_string(layout.offset0()), std::to_string(unit / 8));
-  out.byte_offset = static_cast<uint64_t>(*offset_bits / 8);
+  out.byte_offset = byte_offset_of(desc, options.base_offset_alignment);
   return out;
 }
 

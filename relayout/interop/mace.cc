@@ -73,6 +73,12 @@ std::vector<Image> images_of(const Layout& layout) {
 Image to_mace(const Layout& layout) {
   const std::vector<Image> images = images_of(layout);
   if (!images.empty()) return images.front();
+  for (int d = 0; d < layout.ndims(); ++d) {
+    if (layout.dim(d) != 0) continue;
+    throw Error(ErrorCode::unsupported,
+                "to_mace: dim " + std::to_string(d) + " has no elements, and an image has one pixel or more",
+                "dims[" + std::to_string(d) + "]", "0", "1 or more");
+  }
   std::string demands;
   for (const auto& [name, tag] : mace_names()) {
     if (Format::parse(name).rank() != layout.ndims()) continue;
@@ -82,7 +88,8 @@ Image to_mace(const Layout& layout) {
   }
   throw Error(
       ErrorCode::unsupported,
-      "to_mace: " + digits_expression(layout) + " of dims " + join(layout.dims()) + " is no image of MACE: " +
+      "to_mace: " + (layout.ndims() == 0 ? "a scalar" : digits_expression(layout) + " of dims " + join(layout.dims())) +
+          " is no image of MACE: " +
           (demands.empty() ? "its images have 1 or 4 dims, and this layout has " + std::to_string(layout.ndims())
                            : "of " + std::to_string(layout.ndims()) + " dims, " + demands),
       "layout", digits_expression(layout), demands.empty() ? "1 or 4 dims" : demands);

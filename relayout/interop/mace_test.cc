@@ -26,6 +26,15 @@ struct Formula {
   std::function<Pixel(const Dims&)> pixel;
 };
 
+TEST(Mace, NoImageOfNothing) {
+  EXPECT_EQ(test::error_of([] {
+              mace::to_mace(Format::parse("nchw").bind({2, 0, 5, 4}));
+            }).message(),
+            "to_mace: dim 1 has no elements, and an image has one pixel or more");
+  EXPECT_EQ(test::error_of([] { mace::to_mace(Layout()); }).message(),
+            "to_mace: a scalar is no image of MACE: its images have 1 or 4 dims, and this layout has 0");
+}
+
 TEST(Mace, EveryImageByItsFormula) {
   const Dims n{2, 9, 7, 5}, f{9, 6, 3, 2}, m{1, 9, 3, 2};
   const int64_t cb = 3, hb = 2, wb = 2, ob = 3;

@@ -182,6 +182,13 @@ bool same_strides(const Layout& layout, const Dims& strides, bool left) {
 
 std::string mdspan_code(const TensorDesc& desc) {
   const Layout& layout = desc.layout;
+  if (const int element_bits = bits(desc.dtype); element_bits < 8) {
+    const std::string type(name(desc.dtype));
+    throw Error(ErrorCode::unsupported,
+                "mdspan: elements of " + std::to_string(element_bits) + " bits (" + type +
+                    ") have no pointers, so that an mdspan of them needs an accessor of your own",
+                "dtype", type, "a type of whole bytes");
+  }
   const std::string extents = "std::dextents<int64_t, " + std::to_string(layout.ndims()) + ">";
   const std::string sizes = extents + "(" + join(layout.dims(), ", ") + ")";
   const std::optional<Dims> strides = strides_of_any(layout);

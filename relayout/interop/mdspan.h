@@ -63,7 +63,7 @@ Extents extents_of(const Layout& layout) {
 
 /// The tensor as a line of C++23, over `data`, a pointer to its elements: std::mdspan with std::layout_right, _left or
 /// _stride where the layout is one of them (an offset is added to `data`), else with relayout::mapping and the layout's
-/// digits. Every layout has one.
+/// digits. Every layout has one. Error{unsupported}: a type of 4 bits, to whose elements there are no pointers.
 std::string mdspan_code(const TensorDesc& desc);
 
 /// A LayoutMappingPolicy ([mdspan.layout]) whose mappings are layouts: std::mdspan<T, Extents, MdspanLayout>.

@@ -191,6 +191,7 @@ TEST(Mdspan, Code) {
   EXPECT_NE(code("strides:0,1", {2, 3}).find("relayout::mapping"), std::string::npos);
   EXPECT_NE(code("strides:-1", {3}).find("\"digits:(3,-1)@2\""), std::string::npos);
   EXPECT_NE(code("ab", {0, 3}).find("layout_right"), std::string::npos);
+  EXPECT_EQ(test::code_of([] { mdspan_code(test::desc("ab", {2, 3}, DType::u4)); }), ErrorCode::unsupported);
 }
 
 #ifdef __cpp_lib_mdspan

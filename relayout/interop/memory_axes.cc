@@ -21,12 +21,17 @@ std::vector<MemoryAxis> memory_axes(const Layout& layout) {
 }
 
 std::optional<NotFilled> not_filled(const Layout& layout) {
+  const std::vector<MemoryAxis> axes = memory_axes(layout);
+  // Before the offset, which such a stride brings with it.
+  if (!layout.empty() && !axes.empty() && axes.back().stride < 0) {
+    const std::string stride = std::to_string(axes.back().stride), dim = std::to_string(axes.back().dim);
+    return NotFilled{"dim " + dim + " has the stride " + stride, "strides[" + dim + "]", stride, "1 or more"};
+  }
   if (layout.offset0() != 0) {
     const std::string offset = std::to_string(layout.offset0());
     return NotFilled{"the layout begins at offset " + offset, "offset0", offset, "0"};
   }
   if (layout.empty()) return std::nullopt;
-  const std::vector<MemoryAxis> axes = memory_axes(layout);
   int64_t filled = 1;
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     const std::string stride = std::to_string(axis->stride), inside = std::to_string(filled);

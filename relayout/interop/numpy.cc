@@ -167,9 +167,8 @@ bool f_contiguous(const ArrayInterface& array) {
     return c_contiguous(turned);
   }
   const int64_t itemsize = bits(dtype_of(array.typestr, array.dtype_name)) / 8;
-  turned.strides = Layout::contiguous(array.shape).outer_strides();
+  turned.strides = row_major_in_bytes(Layout::contiguous(array.shape).outer_strides(), itemsize);
   std::reverse(turned.strides->begin(), turned.strides->end());
-  for (int64_t& stride : *turned.strides) stride = in_bytes(stride, itemsize, "strides");
   return c_contiguous(turned);
 }
 
@@ -184,10 +183,8 @@ std::pair<int64_t, int64_t> byte_bounds(const ArrayInterface& array) {
 
 std::string code(const TensorDesc& desc) {
   const ArrayInterface array = to_numpy(desc);
-  Dims strides = array.strides.value_or(one_stride_a_dim(desc.layout, "NumPy"));
-  if (!array.strides) {
-    for (int64_t& stride : strides) stride = in_bytes(stride, bits(desc.dtype) / 8, "strides");
-  }
+  const Dims strides =
+      array.strides.value_or(row_major_in_bytes(one_stride_a_dim(desc.layout, "NumPy"), bits(desc.dtype) / 8));
   return "np.ndarray(shape=" + python_tuple(array.shape) + ", dtype=" + std::string(type_of(desc.dtype).expression) +
          ", buffer=buf, offset=" + std::to_string(array.byte_offset) + ", strides=" + python_tuple(strides) + ")";
 }

@@ -2,6 +2,7 @@
 #include <climits>
 
 #include "relayout/interop/numpy.h"
+#include "relayout/interop/strided.h"
 
 namespace relayout::numpy {
 namespace {
@@ -93,10 +94,7 @@ BufferInfo to_buffer(const TensorDesc& desc, bool readonly) {
     throw Error(ErrorCode::unsupported,
                 "numpy: the buffer protocol has no format for " + array.dtype_name + ", a type of ml_dtypes", "dtype",
                 array.dtype_name, "a type of NumPy itself");
-  if (!out.strides) {
-    out.strides = Layout::contiguous(out.shape).outer_strides();
-    for (int64_t& stride : *out.strides) stride *= out.itemsize;
-  }
+  if (!out.strides) out.strides = row_major_in_bytes(Layout::contiguous(out.shape).outer_strides(), out.itemsize);
   return out;
 }
 

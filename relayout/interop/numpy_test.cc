@@ -21,6 +21,13 @@ ArrayInterface floats(const Dims& shape, std::optional<Dims> strides = {}, int64
   return {shape, strides, "<f4", "", byte_offset};
 }
 
+TEST(NumPy, LargeDimsWithoutElements) {
+  const TensorDesc empty(Layout::contiguous({0, int64_t{1} << 40, int64_t{1} << 21}), DType::f64);
+  EXPECT_EQ(numpy::from_buffer(numpy::to_buffer(empty)), empty);
+  EXPECT_NE(numpy::code(empty).find("strides=(0, 16777216, 8)"), std::string::npos) << numpy::code(empty);
+  EXPECT_TRUE(numpy::f_contiguous(numpy::to_numpy(empty)));
+}
+
 TEST(NumPy, LayoutsGoOutAndComeBack) {
   for (const char* text : {"nchw", "nhwc", "strides:200,-50,10,2", "strides:0,5,0,1", "nchw@7", "nchw.flip(0,3)"}) {
     for (DType dtype : {DType::f64, DType::bf16, DType::f8_e4m3, DType::boolean}) {

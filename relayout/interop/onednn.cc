@@ -164,7 +164,9 @@ Dims checked_blocks(const BlockedDesc& fields, const std::string& operation) {
     const auto least = checked_add(fields.dims[at], fields.padded_offsets[at]);
     check(least && fields.padded_dims[at] >= *least, entry("padded_dims", d), fields.padded_dims[at],
           "at least dims + padded_offsets");
-    check(fields.padded_dims[at] % blocks[d] == 0, entry("padded_dims", d), fields.padded_dims[at],
+    // A submemory inside a block is padded to its own end.
+    const bool inside = fields.padded_dims[at] < blocks[d] && fields.padded_dims[at] == least;
+    check(inside || fields.padded_dims[at] % blocks[d] == 0, entry("padded_dims", d), fields.padded_dims[at],
           "a multiple of the dim's blocks, " + std::to_string(blocks[d]));
   }
   return blocks;
@@ -289,33 +291,37 @@ TensorDesc from_onednn(const BlockedDesc& fields) {
     refuse(ErrorCode::unsupported, "from_onednn", "a descriptor of rank 0 describes no memory", "ndims", 0,
            "1 to " + std::to_string(kMaxDims));
   }
-  Dims dims, padded_dims, starts, stops;
-  bool whole_blocks = true;
+  const DType dtype = data_type_of_number(fields.data_type);
+  // Whole blocks before the tensor move it, and its padding is what is left of the padded dims. Where its first or last
+  // index cuts a block, a part is taken of all the dim's blocks.
+  BlockedDesc rest = fields;
+  Dims dims, padded_dims;
+  std::vector<int> cut;
   for (int d = 0; d < fields.ndims; ++d) {
     const auto at = static_cast<std::size_t>(d);
-    dims.push_back(fields.dims[at]);
-    starts.push_back(fields.padded_offsets[at]);
-    padded_dims.push_back(fields.padded_dims[at]);
-    whole_blocks = whole_blocks && starts[d] % blocks[d] == 0;
-  }
-  const DType dtype = data_type_of_number(fields.data_type);
-  if (whole_blocks) {
-    // Whole blocks lie before the tensor, and its padding is what is left of the padded dims.
-    BlockedDesc rest = fields;
-    for (int d = 0; d < fields.ndims; ++d) {
-      const auto before = checked_mul(starts[d] / blocks[d], fields.strides[static_cast<std::size_t>(d)]);
+    const int64_t start = fields.padded_offsets[at], padded = fields.padded_dims[at];
+    if (start % blocks[d] == 0 && padded % blocks[d] == 0) {
+      const auto before = checked_mul(start / blocks[d], fields.strides[at]);
       const auto offset0 = before ? checked_add(rest.offset0, *before) : std::nullopt;
       if (!offset0) {
         refuse(ErrorCode::overflow, "from_onednn", "the offset of padded_offsets overflows int64",
-               entry("padded_offsets", d), starts[d], "an offset of 63 bits");
+               entry("padded_offsets", d), start, "an offset of 63 bits");
       }
       rest.offset0 = *offset0;
-      padded_dims[d] -= starts[d];
+      dims.push_back(fields.dims[at]);
+      padded_dims.push_back(padded - start);
+      continue;
     }
-    return {whole_of(rest, dims, blocks, padded_dims), dtype};
+    const int64_t whole = ceil_div(padded, blocks[d]) * blocks[d];
+    cut.push_back(d);
+    dims.push_back(whole);
+    padded_dims.push_back(whole);
   }
-  Layout part = whole_of(fields, padded_dims, blocks, padded_dims);
-  for (int d = 0; d < fields.ndims; ++d) part = narrow(part, d, starts[d], dims[d]);
+  Layout part = whole_of(rest, dims, blocks, padded_dims);
+  for (int d : cut) {
+    const auto at = static_cast<std::size_t>(d);
+    part = narrow(part, d, fields.padded_offsets[at], fields.dims[at]);
+  }
   return {part, dtype};
 }
 

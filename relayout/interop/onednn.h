@@ -63,12 +63,14 @@ BlockedDesc to_onednn(const TensorDesc& desc, const Dims& padded_offsets = {});
 
 /// The layout and type that these fields describe.
 /// Errors: unsupported (runtime dims, a rank of 0, a type that has no name here), invalid_argument (a field that
-/// contradicts another one, named), needs_copy (a padded offset that cuts a block), overflow.
+/// contradicts another one, named), overflow, needs_copy (a padded offset that cuts a block, or the end of a submemory
+/// inside a block, where the part is no single run).
 TensorDesc from_onednn(const BlockedDesc& fields);
 
 /// Bytes, as dnnl_memory_desc_get_size() counts them: 0 where a dim is 0, and where offset0 is not 0, since oneDNN has
 /// no size for a part of a tensor (TensorDesc::span_bytes has one). The number is that of the fields: other strides of
-/// the same layout, or other blocks, may have another size.
+/// the same layout, or other blocks, may have another size. A block that the padded dims cut counts as none, so that a
+/// part inside a block may have the size 0.
 /// Errors: unsupported (runtime dims), invalid_argument (fields that contradict each other), overflow.
 int64_t size(const BlockedDesc& fields);
 /// The same of to_onednn(desc), with its errors.

@@ -115,10 +115,12 @@ TEST(OneDnnFields, RandomPaddedOffsetsByOneDnnsFormula) {
       ASSERT_EQ(desc.layout.offset(index), offset_in(fields, index)) << tags[round % 7] << " at " << join(begins);
     });
     if (testing::Test::HasFailure()) return;
-    const Layout& layout = desc.layout;
-    const bool whole = layout.padded_dims() != layout.dims() || layout.block(1) > 1;
+    bool whole = true, multiples = true;
+    for (int k = 0; k < fields.inner_nblks; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      whole = whole && begins[static_cast<int>(fields.inner_idxs[at])] % fields.inner_blks[at] == 0;
+    }
     (whole ? whole_blocks : parts_of_blocks)++;
-    bool multiples = true;
     for (int d = 0; d < 3; ++d) multiples = multiples && begins[d] % 8 == 0;
     if (multiples) {
       EXPECT_EQ(onednn::to_onednn(desc, begins), fields) << tags[round % 7];

@@ -20,15 +20,39 @@
 namespace relayout {
 namespace {
 
+/// The systems that have names for dims.
+std::string c_code(const TensorDesc& desc, std::string_view letters) {
+  return c_function::code(desc, {.letters = std::string(letters)});
+}
+std::string tvm_code(const TensorDesc& desc, std::string_view letters) {
+  // a, b, ... are what a layout has that names no dims, and TVM has no such axes.
+  const bool named = !std::string_view("abcdefghijkl").starts_with(letters);
+  return tvm::code(desc, named ? letters : std::string_view());
+}
+
+template <std::string (*Code)(const TensorDesc&)>
+std::string nameless(const TensorDesc& desc, std::string_view) {
+  return Code(desc);
+}
+
 struct System {
   std::string_view name;
-  std::string (*code)(const TensorDesc& desc);
+  std::string (*code)(const TensorDesc& desc, std::string_view letters);
 };
 
 constexpr System kSystems[] = {
-    {"c", c_function::code},     {"cudnn", cudnn::code},   {"cute", cute::code},       {"directml", directml::code},
-    {"dlpack", dlpack::code},    {"mace", mace::code},     {"mdspan", mdspan_code},    {"numpy", numpy::code},
-    {"onednn", onednn::code},    {"pytorch", pytorch::code}, {"tvm", tvm::code},       {"xla", xla::code},
+    {"c", c_code},
+    {"cudnn", nameless<cudnn::code>},
+    {"cute", nameless<cute::code>},
+    {"directml", nameless<directml::code>},
+    {"dlpack", nameless<dlpack::code>},
+    {"mace", nameless<mace::code>},
+    {"mdspan", nameless<mdspan_code>},
+    {"numpy", nameless<numpy::code>},
+    {"onednn", nameless<onednn::code>},
+    {"pytorch", nameless<pytorch::code>},
+    {"tvm", tvm_code},
+    {"xla", nameless<xla::code>},
 };
 
 constexpr auto kNames = [] {
@@ -41,7 +65,7 @@ constexpr auto kNames = [] {
 
 std::span<const std::string_view> systems() { return kNames; }
 
-Spelling spelling(std::string_view system, const TensorDesc& desc) {
+Spelling spelling(std::string_view system, const TensorDesc& desc, std::string_view letters) {
   const auto found = std::ranges::find(kSystems, system, &System::name);
   if (found == std::end(kSystems)) {
     std::string list;
@@ -51,7 +75,7 @@ Spelling spelling(std::string_view system, const TensorDesc& desc) {
   }
   Spelling out{found->name};
   try {
-    out.text = found->code(desc);
+    out.text = found->code(desc, letters);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::internal) throw;
     out.refusal = error.message();

@@ -28,7 +28,9 @@ struct Spelling {
 /// The systems, in alphabetical order.
 std::span<const std::string_view> systems();
 
-/// A layout in the words of one system. Error{invalid_argument} lists the systems where there is none of this name.
-Spelling spelling(std::string_view system, const TensorDesc& desc);
+/// A layout in the words of one system. `letters` name the dims, as Format::dim_names() gives them, for C's parameters
+/// and TVM's axes; without them these are i0, i1, ... and those of activations. Error{invalid_argument} lists the
+/// systems where there is none of this name.
+Spelling spelling(std::string_view system, const TensorDesc& desc, std::string_view letters = {});
 
 }  // namespace relayout

@@ -43,6 +43,11 @@ Dims one_stride_a_dim(const Layout& layout, std::string_view system) {
   return out;
 }
 
+Dims row_major_in_bytes(Dims strides, int64_t item_bytes) {
+  for (int64_t& stride : strides) stride = checked_mul(stride, item_bytes).value_or(0);
+  return strides;
+}
+
 void refuse_stride(std::string_view what, int d, int64_t stride, std::string_view allowed) {
   throw Error(ErrorCode::unsupported,
               std::string(what) + ": dim " + std::to_string(d) + " has stride " + std::to_string(stride),

@@ -21,4 +21,8 @@ Dims one_stride_a_dim(const Layout& layout, std::string_view system);
 /// "(2, 3)", "(5,)", "()", as Python writes a tuple.
 std::string python_tuple(std::span<const int64_t> values);
 
+/// Strides of row-major order in bytes. Without elements they mean nothing, and those that do not fit 63 bits become 0;
+/// with elements all fit where the tensor's own bytes do.
+Dims row_major_in_bytes(Dims strides, int64_t item_bytes);
+
 }  // namespace relayout

@@ -151,10 +151,10 @@ std::string buffer(const TensorDesc& desc) {
   return out + ")";
 }
 
-std::string code(const TensorDesc& desc) {
+std::string code(const TensorDesc& desc, std::string_view letters) {
   std::string why;
   try {
-    return to_tvm(desc.layout);
+    return to_tvm(desc.layout, letters);
   } catch (const Error& error) {
     why = error.message();
   }

@@ -40,6 +40,6 @@ std::string to_tvm(const Layout& layout, std::string_view letters = {});
 std::string buffer(const TensorDesc& desc);
 
 /// The text of to_tvm() where there is one, else buffer(). Error{unsupported} with the reasons of both.
-std::string code(const TensorDesc& desc);
+std::string code(const TensorDesc& desc, std::string_view letters = {});
 
 }  // namespace relayout::tvm

@@ -190,7 +190,7 @@ TEST(Xla, Refusals) {
   EXPECT_EQ(refused(Layout::strided({3, 2}, {1, 1})),
             "to_xla: dim 0 has the stride 1 within the 2 elements that the axes inside fill" + fill);
   EXPECT_EQ(refused(Format::parse("ab@3").bind({2, 3})), "to_xla: the layout begins at offset 3" + fill);
-  EXPECT_NE(refused(flip(Layout::contiguous({2, 3}), 1)).find("offset 2"), std::string::npos);
+  EXPECT_EQ(refused(flip(Layout::contiguous({2, 3}), 1)), "to_xla: dim 1 has the stride -1" + fill);
 }
 
 TEST(Xla, Code) {

@@ -19,3 +19,7 @@ step(${CMAKE_COMMAND} --build ${WORK}/build)
 step(${WORK}/build/consumer)
 # A second program links the core alone.
 step(${WORK}/build/consumer_core)
+# A third one has oneDNN's own types, where oneDNN is installed.
+if(EXISTS ${WORK}/build/consumer_onednn)
+  step(${WORK}/build/consumer_onednn)
+endif()

@@ -87,6 +87,10 @@ FOREIGN_IN = {"cpu": {"Highway", "oneTBB"},
 # Foreign systems that only one subfolder may use.
 FOREIGN_FOLDERS = {"ONNX": "relayout/graph/onnx/", "oneDNN": "relayout/execute/onednn/"}
 
+# Public headers that speak a foreign library's own types, for programs that have it. All of such a header is inline,
+# and the umbrella leaves it out.
+FOREIGN_HEADERS = {"relayout/interop/onednn_desc.h": "oneDNN"}
+
 # Words that only a backend knows: parts of its implementations' names, and instruction sets. relayout/graph must not
 # read a meaning out of such names, so no line of it may have these words.
 BACKEND_WORDS = re.compile(r"brg(conv|emm)|brdgmm|\bjit|avx|sse41|dnnl|_dw\b|nspc|ncsp|\bwino|\"gemm")
@@ -124,10 +128,13 @@ def public_headers(files):
 
 
 def check_umbrella(files, public):
-    """Findings where the umbrella lacks a public header (one that is not public is check_file()'s finding)."""
+    """Findings where the umbrella lacks a public header (one that is not public is check_file()'s finding), or has one
+    that needs a foreign library."""
     included = {include for _, include in INCLUDE.findall(files.get(UMBRELLA, ""))}
-    for header in sorted(public - included - {UMBRELLA}):
+    for header in sorted(public - included - {UMBRELLA} - FOREIGN_HEADERS.keys()):
         yield f"lacks {header}, which is public"
+    for header in sorted(included & FOREIGN_HEADERS.keys()):
+        yield f"includes {header}, which needs {FOREIGN_HEADERS[header]}"
 
 
 def seen_by(path):
@@ -146,9 +153,13 @@ def check_library_include(path, folder, include, quoted, public, internal):
             yield "neither a public nor an internal header of its folder"
         if path in public and include not in public:
             yield "a public header includes a private one"
+        if path in public and include in FOREIGN_HEADERS:
+            yield f"a public header must not need {FOREIGN_HEADERS[include]}"
         return
     system = foreign_system(include)
     is_test = path.endswith("_test.cc")
+    if system is not None and FOREIGN_HEADERS.get(path) == system:
+        return
     if system is None:
         if quoted and not is_test:
             yield "quoted includes start at the root: relayout/..."
@@ -251,6 +262,7 @@ def read_tree(root):
 
 
 CMAKE_EXAMPLE = {"relayout/core/CMakeLists.txt": "relayout_library(core SOURCES a.cc HEADERS a.h)",
+                 "relayout/interop/CMakeLists.txt": "relayout_library(interop HEADERS onednn_desc.h)",
                  "relayout/cpu/CMakeLists.txt":
                      "relayout_library(cpu HEADERS r.h INTERNAL run.h DEPENDS core reorder)",
                  UMBRELLA: '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'}
@@ -258,6 +270,7 @@ RIGHT_EXAMPLE = {
     "relayout/core/a.h": "// A.\n#include <vector>\n",
     "relayout/core/a.cc": '// A.\n#include "relayout/core/a.h"\n',
     "relayout/graph/onnx/read.cc": "// O.\n#include <onnx/onnx_pb.h>\n",
+    "relayout/interop/onednn_desc.h": "// D.\n#include <oneapi/dnnl/dnnl.hpp>\n",
     "relayout/graph/plan/p.h": '// P.\n#include "relayout/graph/ir/g.h"\n',
     "tools/t.cc": '// T.\n#include "relayout/core/a.h"\n',
     "tools/d.cc": '// D.\n#include "relayout/cpu/machine.h"\n',
@@ -273,6 +286,7 @@ WRONG_EXAMPLES = {
                            "// " + "B" * 118 + "\n"],
     "relayout/interop/f.cc": ["// F.\n#include <png.h>\n#include <zip.h>\n",
                               '// F.\n#include "relayout/cpu/r.h"\n', '// F.\n#include "near.h"\n'],
+    "relayout/interop/onednn_desc.h": ["// D.\n#include <png.h>\n"],
     "relayout/cpu/r.h": ["// R.\n#include <hwy/base.h>\n"],
     "relayout/graph/plan/g.cc": ["// G.\n#include <onnx/onnx_pb.h>\n",
                                  '// G.\nbool fast = name.starts_with("jit:");\n',
@@ -283,7 +297,9 @@ WRONG_EXAMPLES = {
     "relayout/execute/run/x.cc": ['// X.\n#include "relayout/cpu/threads_part.h"\n'],
     UMBRELLA: ['// U.\n#include "relayout/core/a.h"\n',
                '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'
-               '#include "relayout/cpu/run.h"\n'],
+               '#include "relayout/cpu/run.h"\n',
+               '// U.\n#include "relayout/core/a.h"\n#include "relayout/cpu/r.h"\n'
+               '#include "relayout/interop/onednn_desc.h"\n'],
     "examples/e.cc": ['// E.\n#include "relayout/cpu/machine.h"\n'],
     "bench/reorder.cc": ['// R.\n#include "relayout/cpu/run.h"\n'],
     "bench/other.cc": ['// O.\n#include "relayout/cpu/kernels/kernels.h"\n'],

@@ -1,10 +1,10 @@
-// Layouts as descriptors of the library, by the fields of interop/onednn.h: see descriptor.h.
+// Layouts as descriptors of the library, by the fields of interop/onednn_desc.h: see descriptor.h.
 #include "relayout/execute/onednn/descriptor.h"
 
 #include <algorithm>
 
 #include "relayout/core/format.h"
-#include "relayout/execute/onednn/version.h"
+#include "relayout/interop/onednn_desc.h"
 
 namespace relayout::execute {
 namespace {
@@ -93,8 +93,7 @@ std::optional<dnnl::memory::desc> descriptor(const Layout& layout, DType dtype) 
     return std::nullopt;
   }
   fields->offset0 = 0;  // of the data pointer, see descriptor.h
-  const std::string tag = fields->inner_nblks == 0 ? "" : tag_of(layout).value_or("");
-  std::optional<dnnl::memory::desc> desc = descriptor_of(*fields, tag);
+  std::optional<dnnl::memory::desc> desc = onednn::descriptor_of(*fields);
   if (!desc) return std::nullopt;
   // A version of the library that cannot express a layout (blocks with strides of their own) gives another one instead.
   const std::optional<Layout> back = layout_of(*desc);
@@ -108,7 +107,7 @@ std::optional<dnnl::memory::desc> any_descriptor(const Dims& dims, DType dtype) 
 }
 
 std::optional<Layout> layout_of(const dnnl::memory::desc& desc) {
-  const std::optional<onednn::BlockedDesc> fields = fields_of(desc);
+  const std::optional<onednn::BlockedDesc> fields = onednn::fields_of(desc);
   if (!fields) return std::nullopt;
   std::optional<Layout> layout;
   try {
@@ -117,7 +116,7 @@ std::optional<Layout> layout_of(const dnnl::memory::desc& desc) {
     if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::needs_copy) throw;
     return std::nullopt;
   }
-  return has_extra(desc, *fields, *layout) ? std::nullopt : layout;
+  return onednn::has_extra(desc, *fields) ? std::nullopt : layout;
 }
 
 std::optional<Layout> layout_in(const Dims& dims, Spelling spelling) {

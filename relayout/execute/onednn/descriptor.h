@@ -1,7 +1,7 @@
 // Descriptor: a Layout and a type as oneDNN's memory descriptor, and back (internal to execute/onednn).
 //
-// The rule is that of interop/onednn.h, and here the library's own types are made of it. Both conversions are exact or
-// give nothing. A descriptor can only have strides >= 0 and blocks that are dense and innermost; a Layout has no
+// The rule is that of interop/onednn_desc.h, and here what it refuses is no error: both conversions are exact or give
+// nothing. A descriptor can only have strides >= 0 and blocks that are dense and innermost; a Layout has no
 // Winograd transform, no packed RNN weights and no compensation terms. Many primitives refuse a descriptor whose
 // offset0 is not 0, so descriptor() makes it 0, and whoever runs the primitive adds the layout's offset0 to the data
 // pointer.

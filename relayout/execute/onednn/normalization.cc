@@ -1,6 +1,7 @@
 // Batch and layer normalization, softmax.
 #include "relayout/execute/onednn/descriptor.h"
 #include "relayout/execute/onednn/primitive.h"
+#include "relayout/interop/onednn_desc.h"
 
 namespace relayout::execute {
 
@@ -24,7 +25,7 @@ dnnl::prop_kind backward_prop(const Request& r) {
 
 /// The descriptor of means and variances: row-major over all dims of the data but the last.
 std::optional<dnnl::memory::desc> statistics_of(const dnnl::memory::desc& data) {
-  const std::optional<onednn::BlockedDesc> fields = fields_of(data);
+  const std::optional<onednn::BlockedDesc> fields = onednn::fields_of(data);
   if (!fields) return std::nullopt;
   const Dims dims(std::span(fields->dims).first(static_cast<std::size_t>(fields->ndims - 1)));
   return descriptor(Layout::contiguous(dims), DType::f32);

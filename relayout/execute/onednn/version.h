@@ -18,9 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "relayout/core/format.h"
 #include "relayout/graph/ir/graph.h"
-#include "relayout/interop/onednn.h"
 
 namespace relayout::execute {
 
@@ -138,46 +136,6 @@ inline Found make_prelu_backward(const Maker& with, const dnnl::memory::desc& sr
                                  const DataPair& diff, const dnnl::memory::desc& diff_weights) {
   return make_backward<dnnl::prelu_backward, dnnl::prelu_forward>(with, src, weights, diff.first, diff_weights,
                                                                   diff.second);
-}
-
-inline std::optional<dnnl::memory::desc> descriptor_of(const onednn::BlockedDesc& fields, const std::string& tag) {
-  const auto type = static_cast<dnnl::memory::data_type>(fields.data_type);
-  const dnnl::memory::dims dims(fields.dims.begin(), fields.dims.begin() + fields.ndims);
-  if (fields.inner_nblks == 0) {
-    const dnnl::memory::dims strides(fields.strides.begin(), fields.strides.begin() + fields.ndims);
-    return dnnl::memory::desc(dims, type, strides, true);
-  }
-  // Version 3 makes blocked descriptors only from the name of a tag.
-  for (int i = dnnl_format_tag_any + 1; i < dnnl_format_tag_last; ++i) {
-    const auto number = static_cast<dnnl_format_tag_t>(i);
-    if (tag == dnnl_fmt_tag2str(number)) {
-      return dnnl::memory::desc(dims, type, static_cast<dnnl::memory::format_tag>(number), true);
-    }
-  }
-  return std::nullopt;
-}
-
-inline std::optional<onednn::BlockedDesc> fields_of(const dnnl::memory::desc& desc) {
-  if (desc.get(true) == nullptr || desc.get_ndims() == 0) return std::nullopt;
-  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
-  onednn::BlockedDesc fields{.ndims = desc.get_ndims(),
-                             .offset0 = desc.get_submemory_offset(),
-                             .inner_nblks = desc.get_inner_nblks(),
-                             .data_type = static_cast<int>(desc.get_data_type())};
-  std::ranges::copy(desc.get_dims(), fields.dims.begin());
-  std::ranges::copy(desc.get_padded_dims(), fields.padded_dims.begin());
-  std::ranges::copy(desc.get_padded_offsets(), fields.padded_offsets.begin());
-  std::ranges::copy(desc.get_strides(), fields.strides.begin());
-  std::ranges::copy(desc.get_inner_blks(), fields.inner_blks.begin());
-  std::ranges::copy(desc.get_inner_idxs(), fields.inner_idxs.begin());
-  return fields;
-}
-/// Whether a descriptor has compensation terms or the like. Version 3 does not show them, so the descriptor is compared
-/// with one that is made from the same fields.
-inline bool has_extra(const dnnl::memory::desc& desc, const onednn::BlockedDesc& fields, const Layout& layout) {
-  const std::string tag = fields.inner_nblks == 0 ? "" : tag_of(layout).value_or("");
-  const std::optional<dnnl::memory::desc> bare = descriptor_of(fields, tag);
-  return !bare || *bare != desc;
 }
 
 /// The numbers that tell one format from another. Version 3 does not show compensation terms; the size tells whether
@@ -334,44 +292,6 @@ inline Found make_prelu(const Maker& with, dnnl::prop_kind prop, const dnnl::mem
 inline Found make_prelu_backward(const Maker& with, const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
                                  const DataPair& diff, const dnnl::memory::desc& diff_weights) {
   return make_backward<dnnl::prelu_backward, dnnl::prelu_forward>(with, src, weights, diff, diff_weights);
-}
-
-inline std::optional<dnnl::memory::desc> descriptor_of(const onednn::BlockedDesc& fields, const std::string&) {
-  dnnl::memory::desc desc;
-  dnnl_memory_desc_t& data = desc.data;
-  data.ndims = fields.ndims;
-  data.data_type = static_cast<dnnl_data_type_t>(fields.data_type);
-  data.format_kind = dnnl_blocked;
-  std::ranges::copy(fields.dims, data.dims);
-  std::ranges::copy(fields.padded_dims, data.padded_dims);
-  std::ranges::copy(fields.padded_offsets, data.padded_offsets);
-  data.offset0 = fields.offset0;
-  dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
-  std::ranges::copy(fields.strides, blocking.strides);
-  blocking.inner_nblks = fields.inner_nblks;
-  std::ranges::copy(fields.inner_blks, blocking.inner_blks);
-  std::ranges::copy(fields.inner_idxs, blocking.inner_idxs);
-  return desc;
-}
-
-inline std::optional<onednn::BlockedDesc> fields_of(const dnnl::memory::desc& desc) {
-  const dnnl_memory_desc_t& data = desc.data;
-  if (data.ndims == 0 || data.format_kind != dnnl_blocked) return std::nullopt;
-  const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
-  onednn::BlockedDesc fields{.ndims = data.ndims,
-                             .offset0 = data.offset0,
-                             .inner_nblks = blocking.inner_nblks,
-                             .data_type = static_cast<int>(data.data_type)};
-  std::ranges::copy(data.dims, fields.dims.begin());
-  std::ranges::copy(data.padded_dims, fields.padded_dims.begin());
-  std::ranges::copy(data.padded_offsets, fields.padded_offsets.begin());
-  std::ranges::copy(blocking.strides, fields.strides.begin());
-  std::ranges::copy(blocking.inner_blks, fields.inner_blks.begin());
-  std::ranges::copy(blocking.inner_idxs, fields.inner_idxs.begin());
-  return fields;
-}
-inline bool has_extra(const dnnl::memory::desc& desc, const onednn::BlockedDesc&, const Layout&) {
-  return desc.data.extra.flags != dnnl_memory_extra_flag_none;
 }
 
 #endif

@@ -1,0 +1,124 @@
+// A whole verbose line of oneDNN: its fields, and its tensors with the dims that the problem says. See
+// onednn_verbose.h.
+#include <algorithm>
+
+#include "relayout/interop/onednn_problem.h"
+#include "relayout/interop/onednn_verbose.h"
+
+namespace relayout::onednn {
+namespace {
+
+/// The fields behind the marker, the format's version, the timestamp and the kind of interface.
+constexpr const char* kLineFields[] = {"operation",   "engine",     "primitive", "implementation", "propagation",
+                                       "descriptors", "attributes", "auxiliary", "problem",        "time"};
+constexpr std::size_t kLineFieldCount = std::size(kLineFields);
+
+[[noreturn]] void refuse_line(ErrorCode code, std::string_view line, const std::string& field, std::string_view value,
+                              const std::string& why, const std::string& allowed) {
+  throw Error(code, "verbose line \"" + escaped(line, 120) + "\": " + why, field, escaped(value), allowed);
+}
+
+/// Takes the text up to the next comma, or all that is left.
+std::string_view take_field(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find(','), rest.size());
+  const std::string_view out = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return out;
+}
+
+std::string_view next_field(std::string_view rest) { return take_field(rest); }
+
+bool is_decimal(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+/// Reads what stands in front of the operation, and refuses lines that are not about a primitive.
+void parse_head(std::string_view line, std::string_view& rest, VerboseLine& out) {
+  const std::string_view marker = take_field(rest);
+  if (marker != "onednn_verbose") {
+    refuse_line(ErrorCode::parse, line, "marker", marker, "it does not begin with onednn_verbose", "onednn_verbose");
+  }
+  const std::string_view version = next_field(rest);
+  if (version.size() >= 2 && version[0] == 'v' && is_decimal(version.substr(1))) out.version = take_field(rest);
+  if (is_decimal(next_field(rest))) out.timestamp = take_field(rest);
+  const std::string_view api = next_field(rest);
+  if (api == "primitive") out.api = take_field(rest);
+  const std::string_view operation = next_field(rest);
+  if (operation != "exec" && !operation.starts_with("create:")) {
+    refuse_line(ErrorCode::unsupported, line, "operation", operation,
+                "it is about \"" + escaped(operation) + "\", not about a primitive that is created or run",
+                "exec, create:...");
+  }
+  if (operation == "create:check" || operation == "create:dispatch") {
+    refuse_line(ErrorCode::unsupported, line, "operation", operation,
+                "it tells why a primitive was not created, in other fields", "exec, create:cache_miss ...");
+  }
+}
+
+void parse_tensors(std::string_view line, std::string_view list, VerboseLine& out) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    const std::string_view text = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    try {
+      out.tensors.push_back(parse_verbose_tensor(text));
+    } catch (const Error& error) {
+      const std::string field = "descriptors[" + std::to_string(out.tensors.size()) + "]." + error.field();
+      refuse_line(error.code(), line, field, text, field + " is wrong: " + error.message(), error.limit());
+    }
+  }
+}
+
+}  // namespace
+
+const VerboseTensor& VerboseLine::tensor(std::string_view name, int number) const {
+  std::string names;
+  for (const VerboseTensor& tensor : tensors) {
+    if (tensor.name == name && number-- == 0) return tensor;
+    names += (names.empty() ? "" : ", ") + tensor.name;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "the line of a " + escaped(primitive) + " has no such tensor \"" + escaped(name) + "\"; it has " + names,
+              "name", escaped(name), names);
+}
+
+VerboseLine parse_verbose_line(std::string_view line) {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  VerboseLine out;
+  std::string_view rest = line;
+  parse_head(line, rest, out);
+  const auto count = static_cast<std::size_t>(std::ranges::count(rest, ',')) + 1;
+  if (count != kLineFieldCount) {
+    const std::string have = std::to_string(count), need = std::to_string(kLineFieldCount);
+    const std::string missing = count < kLineFieldCount ? std::string("; ") + kLineFields[count] + " is missing" : "";
+    refuse_line(ErrorCode::parse, line, "fields", have,
+                "it has " + have + " fields from the operation on, and a primitive has " + need + missing, need);
+  }
+  std::string_view fields[kLineFieldCount];
+  for (std::string_view& field : fields) field = take_field(rest);
+  out.operation = fields[0];
+  out.engine = fields[1];
+  out.primitive = fields[2];
+  out.implementation = fields[3];
+  out.propagation = fields[4];
+  out.attributes = fields[6];
+  out.auxiliary = fields[7];
+  out.problem = fields[8];
+  out.time = fields[9];
+  if (out.primitive.empty()) refuse_line(ErrorCode::parse, line, "primitive", "", "the primitive is empty", "a name");
+  parse_tensors(line, fields[5], out);
+  bind_problem(out);
+  return out;
+}
+
+std::string to_text(const VerboseLine& line) {
+  std::string out = "onednn_verbose,";
+  for (const std::string& part : {line.version, line.timestamp, line.api}) out += part.empty() ? "" : part + ",";
+  for (const std::string& part : {line.operation, line.engine, line.primitive, line.implementation, line.propagation})
+    out += part + ",";
+  for (std::size_t k = 0; k < line.tensors.size(); ++k) out += (k == 0 ? "" : " ") + to_text(line.tensors[k]);
+  for (const std::string& part : {line.attributes, line.auxiliary, line.problem, line.time}) out += "," + part;
+  return out;
+}
+
+}  // namespace relayout::onednn
