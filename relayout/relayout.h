@@ -48,7 +48,7 @@
 #include "relayout/interop/kv_cache.h"
 #include "relayout/interop/mace.h"
 #include "relayout/interop/mdspan.h"
-#include "relayout/interop/mobile.h"
+#include "relayout/interop/names_elsewhere.h"
 #include "relayout/interop/numpy.h"
 #include "relayout/interop/onednn.h"
 #include "relayout/interop/onednn_verbose.h"

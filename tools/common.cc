@@ -230,6 +230,8 @@ double number_argument(const std::string& text, std::string_view flag) {
 Dims dims_for(const Format& format, const std::optional<std::string>& text) {
   if (text) return dims_argument(*text);
   if (const auto dims = from_command_line([&] { return format.default_dims(); })) return *dims;
+  // No dims help these; the error says so.
+  if (format.kind() == Format::Kind::undef || format.kind() == Format::Kind::any) bind_argument(format, {});
   usage_error(fmt::format("--dims is required, as {} does not say the extents", escaped(format.text())), "--dims");
 }
 

@@ -8,6 +8,7 @@
 #include "relayout/interop/directml.h"
 #include "tools/common.h"
 #include "tools/describe_as.h"
+#include "tools/describe_picture.h"
 
 namespace relayout::tools {
 namespace {
@@ -91,7 +92,14 @@ int64_t places(const Layout& layout) {
   return out;
 }
 
-Description describe(const Options& options) {
+/// What the command line says: an expression, the dims that it was bound to, and the tensor.
+struct Bound {
+  Format format;
+  Dims dims;
+  TensorDesc desc;
+};
+
+Bound bind(const Options& options) {
   const Format format = format_of(options);
   const Dims dims = dims_for(format, options.dims);
   if (options.names && static_cast<int>(options.names->size()) != dims.size()) {
@@ -100,7 +108,25 @@ Description describe(const Options& options) {
                 "--names", escaped(*options.names), std::to_string(dims.size()));
   }
   const DType dtype = dtype_argument(options.dtype);
-  Description out{.format = format, .desc = from_command_line([&] { return bind_tensor(format, dims, dtype); })};
+  return {format, dims, from_command_line([&] { return bind_tensor(format, dims, dtype); })};
+}
+
+/// The names of a tag that are this layout. A name may be a tag's and refuse the extents (a filter's multiplier).
+std::vector<std::string> aliases_for(const std::string& tag, const Layout& layout) {
+  std::vector<std::string> out = aliases_of(tag);
+  std::erase_if(out, [&](const std::string& alias) {
+    try {
+      return !(Format::parse(alias).bind(layout.dims()) == layout);
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return out;
+}
+
+Description describe(const Bound& given) {
+  const auto& [format, dims, desc] = given;
+  Description out{.format = format, .desc = desc};
   const Layout& bound = out.layout();
   out.letters = format.dim_names(bound.ndims());
   if (format.kind() == Format::Kind::tag) out.inner_blocks = inner_blocks_of(bound);
@@ -109,7 +135,7 @@ Description describe(const Options& options) {
     if (bound.contiguous_in(memory_format)) out.memory_formats.emplace_back(name(memory_format));
   }
   out.tag = tag_for(format, bound);
-  if (out.tag) out.aliases = aliases_of(*out.tag);
+  if (out.tag) out.aliases = aliases_for(*out.tag, bound);
   if (!format.views().empty()) {
     const Layout buffer = format.before_views(dims);
     out.buffer_span = buffer.span();
@@ -236,53 +262,6 @@ std::string list_text(const std::vector<std::string>& items) {
   return out;
 }
 
-/// How many cells a row of the picture has: whole runs of the innermost digit, so that blocks and pixels line up.
-int picture_columns(const Layout& layout, int fit) {
-  std::vector<int64_t> strides;
-  for (int d = 0; d < layout.ndims(); ++d) {
-    for (const Digit& digit : layout.digits(d)) {
-      if (digit.extent > 1 && std::abs(digit.stride) > 1) strides.push_back(std::abs(digit.stride));
-    }
-  }
-  const int64_t run = strides.empty() ? layout.span() : std::ranges::min(strides);
-  int64_t columns = 1;
-  for (int64_t divisor = 1; divisor <= fit; ++divisor) {
-    if (run % divisor == 0) columns = divisor;
-  }
-  if (columns < std::min<int64_t>(run, 4)) columns = std::min<int64_t>(run, fit);
-  while (columns % run == 0 && columns * 2 <= std::min(fit, 16)) columns *= 2;
-  return static_cast<int>(std::max<int64_t>(1, columns));
-}
-
-/// The first elements of memory, each row with the offset it starts at.
-std::string picture_text(const Description& about) {
-  static constexpr std::size_t kRoom = 70;
-  static constexpr int kRows = 6;
-  const Layout& layout = about.layout();
-  if (layout.empty() || layout.ndims() == 0) return "";
-  std::string legend;
-  for (int d = 0; d < layout.ndims(); ++d) {
-    legend += (d > 0 ? "," : "") + about.letters.substr(static_cast<std::size_t>(d), 1);
-  }
-  // A picture with one cell in each line shows how wide a cell is.
-  const std::size_t cell = memory_picture(layout, 1, 8 * kRows).find('\n') + 2;
-  const int columns = picture_columns(layout, static_cast<int>(std::max<std::size_t>(1, (kRoom + 2) / cell)));
-  const std::string picture = memory_picture(layout, columns, kRows);
-  std::string out = labelled(
-      "memory", "the index at each offset, " + legend + (layout.padded() ? "; a dot stands for padding" : "") +
-                    (about.gaps.value_or(1) > 0 || layout.offset_range().first > 0 ? "; a blank is a gap" : ""));
-  int64_t offset = 0;
-  for (std::size_t at = 0; at < picture.size(); offset += columns) {
-    const std::size_t end = std::min(picture.find('\n', at), picture.size());
-    std::string line = fmt::format("  {:>6}  {}", offset, std::string_view(picture).substr(at, end - at));
-    while (line.back() == ' ') line.pop_back();
-    out += line + "\n";
-    at = end + 1;
-  }
-  if (offset < layout.span()) out += labelled("", fmt::format("... {} more", layout.span() - offset));
-  return out;
-}
-
 /// The places that hold neither an element nor padding; "" where there are none.
 std::string gaps_text(const Description& about) {
   const Layout& layout = about.layout();
@@ -359,14 +338,17 @@ std::string to_text(const Description& about) {
   if (!about.memory_formats.empty()) out += labelled("formats", list_text(about.memory_formats));
   out += labelled("tag", about.tag.value_or("none"));
   if (!about.aliases.empty()) out += labelled("aliases", list_text(about.aliases));
-  if (const std::string picture = picture_text(about); !picture.empty()) out += "\n" + picture;
+  if (const std::string picture = picture_text(layout, about.letters, about.gaps.value_or(1) > 0); !picture.empty())
+    out += "\n" + picture;
   if (out.back() != '\n') out += '\n';
   return out;
 }
 
 int run(const Options& options, bool json) {
-  const Description about = describe(options);
-  if (options.as) return describe_as(about.desc, about.letters, *options.as, json);
+  const Bound given = bind(options);
+  // Before all that describe() looks for, some of which takes long for contrived strides.
+  if (options.as) return describe_as(given.desc, given.format.dim_names(given.desc.layout.ndims()), *options.as, json);
+  const Description about = describe(given);
   write_stdout(json ? json_text(to_json(about)) : to_text(about));
   return kOk;
 }
@@ -388,9 +370,9 @@ Verb add_describe(CommandLine& line) {
   command.add_option("--names", options->names,
                      "A letter for each dim (before any views), for example nchw; for layouts that name none");
   command.add_option("--dtype", options->dtype, "Element type; f32 unless given");
-  command.add_option("--as", options->as,
-                     "Print the layout in the words of a system, to be pasted there (pytorch, numpy, onednn, cute, c, "
-                     "...), or of all");
+  command.add_option(
+      "--as", options->as,
+      "Print the layout in the words of a system, to be pasted there (" + systems_text() + "), or in those of all");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

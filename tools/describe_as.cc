@@ -1,12 +1,38 @@
 // A layout in the words of other systems, for `relayout describe --as`.
 #include "tools/describe_as.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "relayout/interop/spelling.h"
 #include "tools/common.h"
 
 namespace relayout::tools {
+namespace {
+
+/// All that --as takes.
+std::vector<std::string_view> known_systems() {
+  std::vector<std::string_view> out(systems().begin(), systems().end());
+  out.emplace_back("all");
+  return out;
+}
+
+void check_system(const std::string& system) {
+  const std::vector<std::string_view> known = known_systems();
+  if (std::ranges::find(known, system) != known.end()) return;
+  const std::string_view near = nearest(system, known);
+  usage_error(fmt::format("--as: no system is called \"{}\"; there are {}{}", escaped(system), fmt::join(known, ", "),
+                          near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+              "--as", escaped(system), fmt::format("{}", fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+std::string systems_text() { return fmt::format("{}", fmt::join(systems(), ", ")); }
 
 int describe_as(const TensorDesc& desc, const std::string& letters, const std::string& system, bool json) {
+  check_system(system);
   const bool all = system == "all";
   std::vector<Spelling> spellings;
   if (all) {

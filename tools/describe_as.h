@@ -11,4 +11,7 @@ namespace relayout::tools {
 /// cannot say the layout is Error{unsupported} with the reason.
 int describe_as(const TensorDesc& desc, const std::string& letters, const std::string& system, bool json);
 
+/// The names that --as takes, in alphabetical order, without "all".
+std::string systems_text();
+
 }  // namespace relayout::tools

@@ -1,4 +1,5 @@
-// relayout diff: whether two layouts are the same function and, where they are not, the first index at which they part.
+// relayout diff: whether two layouts are the same function and, where they are not, the first index at which they
+// differ.
 #include <fmt/format.h>
 
 #include "relayout/core/decide.h"
@@ -55,17 +56,33 @@ std::string order_text(const Comparison& about) {
                      about.format_b.text(), first(about.b));
 }
 
+/// What is different about the padding of two layouts whose elements have the same offsets.
+std::string padding_text(const Comparison& about) {
+  const Dims padded_a = about.a.padded_dims(), padded_b = about.b.padded_dims();
+  if (padded_a != padded_b) {
+    return fmt::format("differs: capacities are {} in {} and {} in {}", dims_text(padded_a), about.format_a.text(),
+                       dims_text(padded_b), about.format_b.text());
+  }
+  // With the padding as elements, the first difference is in the padding.
+  const auto with_padding = [&](const Layout& layout) {
+    std::vector<Digits> digits;
+    for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
+    return Layout::from_digits(padded_a, digits, layout.offset0());
+  };
+  const auto at = difference(with_padding(about.a), with_padding(about.b));
+  return fmt::format("differs at index ({}): offset {} in {}, {} in {}", join(at->index), at->offset_a,
+                     about.format_a.text(), at->offset_b, about.format_b.text());
+}
+
 std::string to_text(const Comparison& about) {
   const int64_t elements = about.a.elements();
   if (!about.difference) {
     std::string out = fmt::format("the same: each of {} has the same offset in both\n", counted(elements, "element"));
     if (about.a == about.b || about.a.empty()) return out;
-    return out + labelled("padding", fmt::format("differs: capacities are {} in {} and {} in {}",
-                                                 dims_text(about.a.padded_dims()), about.format_a.text(),
-                                                 dims_text(about.b.padded_dims()), about.format_b.text()));
+    return out + labelled("padding", padding_text(about));
   }
   const Difference& at = *about.difference;
-  std::string out = fmt::format("they part at index ({}): offset {} in {}, {} in {}\n", join(at.index), at.offset_a,
+  std::string out = fmt::format("they differ at index ({}): offset {} in {}, {} in {}\n", join(at.index), at.offset_a,
                                 about.format_a.text(), at.offset_b, about.format_b.text());
   out += labelled("elements", at.count ? fmt::format("{} of {} lie elsewhere", *at.count, elements)
                                        : fmt::format("{}, too many to count those that lie elsewhere", elements));
@@ -99,7 +116,7 @@ int run(const Options& options, bool json) {
 }  // namespace
 
 Verb add_diff(CommandLine& line) {
-  auto [command, json] = add_verb(line, "diff", "Say whether two layouts are the same function, or where they part",
+  auto [command, json] = add_verb(line, "diff", "Say whether two layouts are the same function, or where they differ",
                                   "  relayout diff nchw nhwc --dims 2,16,5,4\n"
                                   "  relayout diff tvm:NCHW16c nChw16c --dims 2,17,5,4\n"
                                   "  relayout diff \"cute:(4,8):(8,1)\" ab");

@@ -25,36 +25,40 @@ inline constexpr int64_t kDecisionSteps = 30'000'000;
 
 enum class Answer : uint8_t { no, yes, undecided };
 
-/// Where two layouts of the same dims part.
+/// Where two layouts of the same dims differ.
 struct Difference {
   /// The first index, in row-major order, whose element lies elsewhere, and its offset in both layouts.
   Dims index;
   int64_t offset_a = 0, offset_b = 0;
-  /// How many elements lie elsewhere; nothing where counting them would take more than kDecisionSteps.
+  /// How many elements lie elsewhere; nothing where counting them takes too many steps or too much memory.
   std::optional<int64_t> count;
 };
 /// Nothing where each element has the same offset in both layouts; their padding may differ even so, which a == b tells
-/// apart. The index is always found, for all layouts. Cost: a step for each digit; counting adds one for each index of
-/// each dim, and for each different sum that several dims make. Error{invalid_argument} unless the dims are equal.
+/// apart. The index is always found, for all layouts, in a step for each digit. The elements are counted by a formula
+/// where at most two digits differ, whatever their extents. Further digits, and dims whose extent leaves out some
+/// values of their digits, go through a table of how often each difference of offsets occurs: counting gives up where
+/// that takes over kDecisionSteps steps or has over 2^20 different entries, so that it needs at most 200 MB.
+/// Error{invalid_argument} unless the dims are equal.
 std::optional<Difference> difference(const Layout& a, const Layout& b);
 
 /// Whether two layouts over one buffer share an offset, and an index of each that has it. Elements count, padding does
-/// not. Always decided: layouts whose ranges of offsets do not meet, whose offsets differ by no multiple of the
-/// greatest common divisor of all strides, and those whose strides, taken together from the largest down, each exceed
-/// what the smaller ones reach (slices and tiles of one dense array among them). Others may be undecided after
-/// `max_steps` steps.
+/// not. Always decided: layouts whose ranges of offsets do not meet; those whose offsets differ by no multiple of the
+/// greatest common divisor of all strides; those whose strides, taken together from the largest down, each exceed what
+/// the smaller ones reach; and two slices of one dense array without blocks, with any step in each dim. Others may be
+/// undecided after `max_steps` steps. A step is a value of a stride that is tried; at most 2^20 states of the search
+/// are kept.
 struct Overlap {
   Answer answer = Answer::no;
   Dims index_a, index_b;
   int64_t offset = 0;
-  int64_t steps = 0;  // that the search took
+  int64_t steps = 0;  // that the search took; where it gave up, one more than it was allowed
 };
 Overlap overlap(const Layout& a, const Layout& b, int64_t max_steps = kDecisionSteps);
 
 /// Whether the elements of two layouts of the same dims follow each other in the same order in memory: a(i) < a(j) if
 /// and only if b(i) < b(j), for all i and j. Gaps between them do not count. Always decided: layouts in which each
-/// stride, of the digits that both layouts have in common, exceeds what the smaller ones reach, as in every tag; and
-/// all layouts of up to 2^22 elements. Error{invalid_argument} unless the dims are equal.
+/// stride, of the digits that both layouts have in common, exceeds in size what the smaller ones reach, as in every
+/// tag; and all layouts of up to 2^22 elements. Error{invalid_argument} unless the dims are equal.
 struct MemoryOrder {
   Answer answer = Answer::yes;
   Dims i, j;  // where the answer is no: two indices in another order
@@ -72,14 +76,14 @@ struct Viewable {
 };
 Viewable viewable(const Layout& layout, const Dims& dims);
 
-/// Why a layout is not dense().
+/// Why a layout is not dense(). Exactly one of the two is set, or neither. Neither means that the elements fill one
+/// range of offsets, each once, and that the layout has padding all the same: it lies behind the last element or before
+/// the first, or shares offsets with elements.
 struct NotDense {
-  /// Two indices that share an offset; or
+  /// Two indices that share an offset.
   std::optional<std::pair<Dims, Dims>> collision;
-  /// the first offset between the first element and the last that holds no element: padding or a gap.
+  /// The first offset between the first element and the last that holds no element: padding or a gap.
   std::optional<int64_t> hole;
-  /// Neither of them: the elements fill one range of offsets, but there is padding behind or between them that shares
-  /// their offsets, or that lies behind the last one.
 };
 /// Nothing where the layout is dense(). Error{limit} as Layout::collision().
 std::optional<NotDense> not_dense(const Layout& layout);

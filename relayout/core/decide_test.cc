@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <random>
 
 #include "relayout/core/view.h"
+#include "relayout/core/wide.h"
+#include "tests/support/random_layouts.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -16,46 +17,9 @@ namespace {
 
 using test::code_of;
 using test::each_index;
+using test::RandomLayouts;
 
 Layout bound(std::string_view text, const Dims& dims) { return Format::parse(text).bind(dims); }
-
-/// Layouts of any digits: nested and not, repeated, reversed, padded.
-class RandomLayouts {
- public:
-  explicit RandomLayouts(uint32_t seed) : random_(seed) {}
-
-  int64_t up_to(int64_t most) { return std::uniform_int_distribution<int64_t>(0, most)(random_); }
-
-  Dims dims() {
-    Dims out;
-    for (auto rank = up_to(3); rank >= 0; --rank) out.push_back(up_to(12) == 0 ? 0 : 1 + up_to(5));
-    return out;
-  }
-
-  Layout layout(const Dims& dims) {
-    std::vector<Digits> digits;
-    const bool tame = up_to(1) == 0;  // strides as of a dense array, in some order
-    int64_t next = 1, low = 0;
-    for (const int64_t dim : dims) {
-      Digits list;
-      int64_t capacity = 1;
-      do {
-        const int64_t extent = up_to(2) == 0 ? 1 + up_to(3) : std::max<int64_t>(1, dim);
-        int64_t stride = tame ? next : up_to(9);
-        if (up_to(7) == 0) stride = -stride;
-        list.push_back({extent, stride});
-        if (stride < 0) low += (extent - 1) * stride;
-        capacity *= extent;
-        next *= extent;
-      } while (capacity < dim);
-      digits.push_back(list);
-    }
-    return Layout::from_digits(dims, digits, -low + up_to(3));
-  }
-
- private:
-  std::mt19937 random_;
-};
 
 TEST(Difference, EqualsALoop) {
   RandomLayouts random(1);
@@ -105,60 +69,77 @@ TEST(Difference, OfTags) {
   EXPECT_EQ(code_of([] { difference(Layout::contiguous({2}), Layout::contiguous({3})); }), ErrorCode::invalid_argument);
 }
 
-TEST(Overlap, EqualsALoop) {
-  RandomLayouts random(2);
-  int yes = 0, no = 0;
-  for (int k = 0; k < 4000; ++k) {
-    const Layout a = random.layout(random.dims());
-    Layout b = random.layout(random.dims());
-    if (k % 2 == 0) {  // further on in the buffer: behind a, or inside it
-      std::vector<Digits> digits;
-      for (int d = 0; d < b.ndims(); ++d) digits.push_back(b.digits_of(d));
-      b = Layout::from_digits(b.dims(), digits, b.offset0() + a.span() / (1 + k % 4 / 2));
-    }
-    std::map<int64_t, Dims> at;
-    each_index(a.dims(), [&](const Dims& i) { at.emplace(a.offset(i), i); });
-    bool meet = false;
-    each_index(b.dims(), [&](const Dims& i) { meet = meet || at.contains(b.offset(i)); });
-    const Overlap found = overlap(a, b);
-    ASSERT_EQ(found.answer, meet ? Answer::yes : Answer::no) << digits_expression(a) << " " << digits_expression(b);
-    (meet ? yes : no)++;
-    if (!meet) continue;
-    EXPECT_EQ(a.offset(found.index_a), found.offset);
-    EXPECT_EQ(b.offset(found.index_b), found.offset);
-    EXPECT_TRUE(std::equal(found.index_a.begin(), found.index_a.end(), a.dims().begin(), std::less<>()));
-    EXPECT_TRUE(std::equal(found.index_b.begin(), found.index_b.end(), b.dims().begin(), std::less<>()));
-  }
-  EXPECT_GT(yes, 400);
-  EXPECT_GT(no, 400);
+TEST(Difference, CountsLargeExtentsByAFormula) {
+  // Every index but 0 differs; a table of all differences would need a gigabyte.
+  const int64_t many = 14'999'999;
+  EXPECT_EQ(difference(Layout::strided({many}, {1}), Layout::strided({many}, {2}))->count, many - 1);
+  const int64_t more = int64_t{1} << 40;
+  EXPECT_EQ(difference(Layout::strided({more}, {1}), Layout::strided({more}, {2}, 2))->count, more);
+  EXPECT_EQ(difference(Layout::strided({more}, {3}), Layout::strided({more}, {2}, 1000))->count, more - 1);
+  // Offsets i * k + j and i + j * k are equal where i = j.
+  const int64_t k = 1 << 20;
+  EXPECT_EQ(difference(Layout::strided({k, k}, {k, 1}), Layout::strided({k, k}, {1, k}))->count, k * k - k);
+  // Two digits go by the formula; the other two have 2^22 differences, too many for the table.
+  const int64_t h = 1 << 11;
+  const Layout wide = Layout::strided({h, h, h, h}, {1, h, h * h, h * h * h});
+  EXPECT_FALSE(difference(wide, Layout::strided({h, h, h, h}, {h * h * h, h * h * 2, h * 5, 1}))->count);
 }
 
-TEST(Overlap, OfSlices) {
-  const Layout whole = Layout::contiguous({1 << 20, 1 << 20});
-  // Even and odd columns, and two halves of the rows, of a large array: decided at once.
-  const Overlap columns = overlap(slice(whole, 1, 0, 1 << 20, 2), slice(whole, 1, 1, 1 << 20, 2));
-  EXPECT_EQ(columns.answer, Answer::no);
-  EXPECT_LT(columns.steps, 100);
-  EXPECT_EQ(overlap(narrow(whole, 0, 0, 1 << 19), narrow(whole, 0, 1 << 19, 1 << 19)).answer, Answer::no);
-  const Overlap block = overlap(narrow(whole, 0, 5, 10), narrow(narrow(whole, 1, 7, 3), 0, 14, 100));
-  EXPECT_EQ(block.answer, Answer::yes);
-  EXPECT_EQ(block.index_a[0], 9);
-  EXPECT_EQ(block.index_b[0], 0);
-  EXPECT_EQ(overlap(whole, Layout::contiguous({0, 3})).answer, Answer::no);
+TEST(Congruent, OfLargeModuli) {
+  __extension__ using Unsigned = unsigned __int128;
+  std::mt19937_64 random(8);
+  int solved = 0;
+  for (int k = 0; k < 20'000; ++k) {
+    const auto number = [&] { return Wide{1} + (random() >> (random() % 64)); };
+    const Wide factor = number(), modulus = number(), low = number(), sum = number() - number();
+    const auto found = congruent(factor, sum, modulus, low);
+    if (!found) continue;
+    ++solved;
+    EXPECT_TRUE(found->first >= low && found->first - low < found->step);
+    const auto rest = [&](Wide x) {
+      return (static_cast<Unsigned>(factor % modulus) * static_cast<Unsigned>(x % modulus)) %
+             static_cast<Unsigned>(modulus);
+    };
+    EXPECT_TRUE(rest(found->first) == static_cast<Unsigned>((sum % modulus + modulus) % modulus));
+    EXPECT_TRUE(rest(found->first + found->step) == rest(found->first));
+  }
+  EXPECT_GT(solved, 5'000);
 }
 
-TEST(Overlap, IsNeverWrongWhereItGivesUp) {
-  // Many strides of about one size, without a common divisor: an integer program. Its answer may be undecided.
-  Dims dims, strides, others;
-  for (int d = 0; d < 12; ++d) {
-    dims.push_back(20);
-    strides.push_back(1'000'000'007 + 7919 * d * d);
-    others.push_back(1'000'000'123 + 104'729 * d);
-  }
-  const Layout a = Layout::strided(dims, strides), b = Layout::strided(dims, others, 1);
-  const Overlap found = overlap(a, b, 100'000);
-  EXPECT_TRUE(found.answer != Answer::yes || a.offset(found.index_a) == b.offset(found.index_b));
-  EXPECT_LE(found.steps, 100'000);
+/// Layouts whose offsets, differences of offsets or extents come near the limits of 64 bits.
+TEST(Limits, DifferenceAndOrder) {
+  const int64_t big = (int64_t{1} << 61) - 1, most = std::numeric_limits<int64_t>::max();
+  const Layout up = Layout::strided({4}, {big}), down = Layout::strided({4}, {-big}, 3 * big);
+  const auto found = difference(down, up);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->index, (Dims{0}));
+  EXPECT_EQ(found->offset_a, 3 * big);
+  EXPECT_EQ(found->offset_b, 0);
+  EXPECT_EQ(found->count, 4);
+  EXPECT_EQ(same_memory_order(down, up).answer, Answer::no);
+  EXPECT_EQ(same_memory_order(up, up).answer, Answer::yes);
+  const Overlap shared = overlap(up, down);
+  EXPECT_EQ(shared.answer, Answer::yes);
+  EXPECT_EQ(up.offset(shared.index_a), down.offset(shared.index_b));
+  // The digits that both have in common reach up to index 7 of the second layout, behind its capacity.
+  const std::vector<Digits> split{{{4, 1}, {2, 4}}};
+  const Layout blocked = Layout::from_digits({5}, split), plain = Layout::strided({5}, {int64_t{3} << 59});
+  EXPECT_EQ(same_memory_order(blocked, plain).answer, Answer::yes);
+  EXPECT_EQ(difference(blocked, plain)->count, 4);
+  // No element, beside an extent that has no product with another.
+  const Layout none = Layout::contiguous({0, int64_t{1} << 62, int64_t{1} << 62});
+  EXPECT_FALSE(difference(none, none));
+  EXPECT_EQ(same_memory_order(none, none).answer, Answer::yes);
+  EXPECT_EQ(overlap(none, up).answer, Answer::no);
+  EXPECT_FALSE(not_dense(none));
+  // A scalar may lie at any offset but the last one, whose span would be 2^63.
+  EXPECT_EQ(code_of([&] { Layout::strided({}, {}, most); }), ErrorCode::overflow);
+  EXPECT_EQ(code_of([&] { Layout::strided({2}, {-1}, most); }), ErrorCode::overflow);
+  const Layout scalar = Layout::strided({}, {}, most - 1);
+  EXPECT_EQ(scalar.span(), most);
+  EXPECT_EQ(difference(scalar, Layout())->offset_a, most - 1);
+  EXPECT_EQ(overlap(scalar, scalar).answer, Answer::yes);
+  EXPECT_EQ(same_memory_order(scalar, Layout()).answer, Answer::yes);
 }
 
 Answer order_by_loop(const Layout& a, const Layout& b) {
@@ -203,6 +184,50 @@ TEST(MemoryOrder, OfTags) {
   const Dims dims{20, 170, 50, 40};
   EXPECT_EQ(same_memory_order(bound("nhwc", dims), bound("nhwc;align=64", dims)).answer, Answer::yes);
   EXPECT_EQ(same_memory_order(bound("nhwc", dims), bound("nChw8c", dims)).answer, Answer::no);
+}
+
+TEST(MemoryOrder, OfOppositeSigns) {
+  // Both are nested, and index 5 would tell the digits of dim 0 apart. With an extent of 5 there is none.
+  const int64_t many = 1 << 22;
+  const Layout a = bound("digits:(4,-1)(2,4)|(4194304,8)@3", {5, many});
+  const Layout b = bound("digits:(4,-2)(2,1)|(4194304,8)@6", {5, many});
+  EXPECT_EQ(same_memory_order(a, b).answer, Answer::yes);
+  const Dims longer{6, many};
+  const Layout c = bound("digits:(4,-1)(2,4)|(4194304,8)@3", longer);
+  const Layout d = bound("digits:(4,-2)(2,1)|(4194304,8)@6", longer);
+  const MemoryOrder found = same_memory_order(c, d);
+  ASSERT_EQ(found.answer, Answer::no);
+  EXPECT_NE(c.offset(found.i) < c.offset(found.j), d.offset(found.i) < d.offset(found.j));
+}
+
+TEST(MemoryOrder, OfNestedDigitsInAnyOrder) {
+  // One dim of three digits, of strides that are nested in any order and point either way, against a loop.
+  RandomLayouts random(7);
+  int yes = 0;
+  for (int k = 0; k < 6000; ++k) {
+    const auto nested = [&] {
+      std::vector<int> order{0, 1, 2};
+      for (int i = 2; i > 0; --i)
+        std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(random.up_to(i))]);
+      Digits digits{{2, 0}, {3, 0}, {2, 0}};
+      int64_t stride = 1;
+      for (const int digit : order) {
+        digits[digit].stride = random.up_to(1) == 0 ? stride : -stride;
+        stride *= digits[digit].extent;
+      }
+      return digits;
+    };
+    const Dims dims{1 + random.up_to(11)};
+    const Layout a = Layout::from_digits(dims, std::vector{nested()}, 20);
+    const Layout b = Layout::from_digits(dims, std::vector{nested()}, 20);
+    const MemoryOrder found = same_memory_order(a, b);
+    ASSERT_EQ(found.answer, order_by_loop(a, b))
+        << digits_expression(a) << " " << digits_expression(b) << " " << dims[0];
+    yes += found.answer == Answer::yes;
+    if (found.answer == Answer::yes) continue;
+    EXPECT_NE(a.offset(found.i) < a.offset(found.j), b.offset(found.i) < b.offset(found.j));
+  }
+  EXPECT_GT(yes, 400);
 }
 
 TEST(Viewable, TheCopyHasTheView) {

@@ -105,10 +105,16 @@ void Format::check_dims(const Dims& dims) const {
   }
   const int need = fixed.value_or(named);
   constexpr std::size_t kNamesShown = 8;
-  const std::vector<std::string> plain = plain_names(dims.size());
+  std::vector<std::string> known = is_image() ? names_near(text_) : plain_names(dims.size());
+  if (is_image()) {  // only images may be meant
+    std::erase_if(known, [&](const std::string& name) {
+      const Format format = Format::parse(name);
+      return !format.is_image() || format.rank() != dims.size();
+    });
+  }
   std::string names;
-  for (std::size_t k = 0; k < std::min(plain.size(), kNamesShown); ++k) names += (k ? ", " : "") + plain[k];
-  if (plain.size() > kNamesShown) names += ", ...";
+  for (std::size_t k = 0; k < std::min(known.size(), kNamesShown); ++k) names += (k ? ", " : "") + known[k];
+  if (known.size() > kNamesShown) names += ", ...";
   throw Error(ErrorCode::invalid_argument,
               "bind: " + escaped(text_) + " has " + std::to_string(need) + (fixed ? "" : " or more") +
                   (need == 1 ? " dim" : " dims") + ", dims " + (dims.empty() ? "\"\"" : join(dims)) + " has " +

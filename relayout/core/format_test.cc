@@ -325,23 +325,6 @@ TEST(Format, ExtremesAreErrorsNotOverflows) {
   EXPECT_THROW(empty.offset({4, 0}), Error);
 }
 
-TEST(Format, Aliases) {
-  const auto has = [](std::string_view tag, std::string_view alias) {
-    return std::ranges::count(aliases_of(tag), alias) == 1;
-  };
-  EXPECT_TRUE(has("abcd", "nchw") && has("abcd", "oihw") && has("abcd", "ldnc") && has("acdb", "nhwc") &&
-              has("acdb", "ohwi"));
-  EXPECT_TRUE(has("aBcd16b", "nChw16c") && has("ABcd4b16a4b", "OIhw4i16o4i") && has("a", "x") && has("ab", "nc") &&
-              has("ba", "nt"));
-  EXPECT_TRUE(has("ac|Bd4b", "mace:in_out_channel"));
-  for (const char* tag : {"abc", "bac", "acdb", "aBcde16b", "ABcd16a16b", "abCde4c"}) {
-    for (const std::string& alias : aliases_of(tag)) {
-      const Format format = Format::parse(alias);
-      EXPECT_EQ(format.generic_tag(*format.rank()), tag) << alias;
-    }
-  }
-}
-
 TEST(Print, Formula) {
   EXPECT_EQ(offset_formula(bound("nChw8c", {2, 17, 5, 4}), "nchw"), "480*n + 160*(c/8) + 32*h + 8*w + c%8");
   EXPECT_EQ(offset_formula(bound("strides:-5,1", {3, 5}), "ab"), "10 - 5*a + b");

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "relayout/core/wide.h"
+
 namespace relayout {
 namespace {
 
@@ -24,28 +26,6 @@ int64_t product_or_throw(const Dims& dims, const char* what) {
     product = *next;
   }
   return product;
-}
-
-/// The smallest and the largest f_d over the indices 0 to extent - 1, which need not use all values of the outermost
-/// digit. Compare an index with the last one, digit by digit from the outermost on. At the first difference its digit
-/// is smaller, and all digits inside are free.
-std::pair<int64_t, int64_t> dim_range(std::span<const Digit> digits, int64_t extent) {
-  int64_t place = 1, low = 0, high = 0;  // over all values of the digits so far
-  int64_t cut_low = 0, cut_high = 0;     // over the values of these digits up to those of the last index
-  for (const Digit& digit : digits) {
-    const int64_t top = (extent - 1) / place % digit.extent;
-    const int64_t below = (top - 1) * digit.stride, at = top * digit.stride;
-    int64_t next_low = cut_low + at, next_high = cut_high + at;
-    if (top > 0) {  // if this digit is smaller, the digits inside are free
-      next_low = std::min({next_low, low, low + below});
-      next_high = std::max({next_high, high, high + below});
-    }
-    cut_low = next_low, cut_high = next_high;
-    const int64_t full = (digit.extent - 1) * digit.stride;
-    low += std::min<int64_t>(full, 0), high += std::max<int64_t>(full, 0);
-    place *= digit.extent;
-  }
-  return {cut_low, cut_high};
 }
 
 }  // namespace
@@ -143,6 +123,10 @@ void Layout::validate() const {
   if (product_or_throw(dims_, "the number of elements") == 0) return;
   product_or_throw(padded, "the number of elements with padding");
 
+  if (offset0_ == std::numeric_limits<int64_t>::max()) {  // the span is one more
+    throw Error(ErrorCode::overflow, "layout: the span overflows 64 bits at offset0 (" + std::to_string(offset0_) + ")",
+                "offset0", std::to_string(offset0_), std::to_string(offset0_ - 1));
+  }
   int64_t low = offset0_, high = offset0_;
   for (int d = 0; d < ndims(); ++d) {
     for (const Digit& digit : digits(d)) {
@@ -247,7 +231,7 @@ int64_t Layout::footprint() const {
 bool Layout::dense() const {
   if (empty()) return true;
   if (padded()) return false;
-  int64_t size = 1;
+  Wide size = 1;
   for (int d = 0; d < ndims(); ++d) {
     const auto [low, high] = dim_range(digits(d), dim(d));
     size += high - low;
@@ -291,12 +275,12 @@ bool Layout::contiguous_in(MemoryFormat format) const {
   if (empty() && format == MemoryFormat::contiguous) return true;
   if (padded()) return false;
   const Layout simple = empty() ? *this : canonical();
-  int64_t expected = 1;
+  std::optional<int64_t> expected = 1;  // nothing where 64 bits do not hold it, as they may not without elements
   for (int64_t d : order) {
     const auto list = simple.digits(static_cast<int>(d));
     if (simple.dim(static_cast<int>(d)) == 1) continue;
-    if (list.size() != 1 || list[0].stride != expected) return false;
-    expected *= list[0].extent;
+    if (list.size() != 1 || !expected || list[0].stride != *expected) return false;
+    expected = checked_mul(*expected, list[0].extent);
   }
   return true;
 }
@@ -346,12 +330,16 @@ TensorDesc::TensorDesc(Layout layout_, DType dtype_) : layout(std::move(layout_)
     const int64_t reach = std::abs(outer.stride) * outer.extent;
     if (reach > most) most = reach, worst = d;
   }
-  throw Error(ErrorCode::overflow,
-              "tensor: " + std::to_string(elements) + " elements of " + std::string(name(dtype)) +
-                  " overflow 64 bits of bytes; dim " + std::to_string(worst) + " (" +
-                  std::to_string(layout.dim(worst)) + ") reaches farthest",
-              "dims[" + std::to_string(worst) + "]", std::to_string(layout.dim(worst)),
-              std::to_string(std::numeric_limits<int64_t>::max()));
+  const std::string what = "tensor: " + std::to_string(elements) + " elements of " + std::string(name(dtype)) +
+                           " overflow 64 bits of bytes; ";
+  const std::string limit = std::to_string(std::numeric_limits<int64_t>::max());
+  if (most < layout.offset0()) {
+    const std::string offset = std::to_string(layout.offset0());
+    throw Error(ErrorCode::overflow, what + "offset0 is " + offset, "offset0", offset, limit);
+  }
+  const std::string extent = std::to_string(layout.dim(worst)), dim = std::to_string(worst);
+  throw Error(ErrorCode::overflow, what + "dim " + dim + " (" + extent + ") reaches farthest", "dims[" + dim + "]",
+              extent, limit);
 }
 
 int64_t TensorDesc::span_bytes() const { return *bytes_for(dtype, layout.span()); }

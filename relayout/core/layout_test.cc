@@ -106,6 +106,8 @@ TEST(Layout, RefusesAndNamesTheDim) {
   EXPECT_EQ(field_of([] { Format::parse("aB16b").bind({int64_t{1} << 59, 17}); }), "dims[1]");
   EXPECT_EQ(field_of([] { Format::parse("A16a").bind({std::numeric_limits<int64_t>::max()}); }), "dims[0]");
   EXPECT_EQ(field_of([] { Layout::strided({3}, {kBig}); }), "dims[0]");
+  EXPECT_EQ(field_of([] { Layout::strided({}, {}, std::numeric_limits<int64_t>::max()); }), "offset0");
+  EXPECT_EQ(field_of([] { TensorDesc(Layout::strided({}, {}, kBig), DType::f32); }), "offset0");
   EXPECT_EQ(field_of([] { Layout::strided({2, -1}, {1, 1}); }), "dims[1]");
   EXPECT_EQ(field_of([] { Layout::strided({3}, {-1}); }), "offset0");
   EXPECT_EQ(code_of([] { Layout::strided({3}, {1, 1}); }), ErrorCode::invalid_argument);
@@ -215,6 +217,9 @@ TEST(Layout, MemoryFormats) {
   EXPECT_TRUE(Layout::strided({2, 0, 4, 4}, {0, 1, 0, 0}).contiguous_in(MemoryFormat::channels_last));
   EXPECT_FALSE(Layout::strided({2, 0, 4, 4}, {16, 1, 4, 1}).contiguous_in(MemoryFormat::channels_last));
   EXPECT_FALSE(Layout::strided({2, 0, 4, 4}, {0, 2, 0, 0}).contiguous_in(MemoryFormat::channels_last));
+  // The stride that would be right is 2^80, of which 64 bits are 0.
+  const int64_t k = int64_t{1} << 40;
+  EXPECT_FALSE(Layout::strided({0, k, k, k}, {0, 1, 0, k}).contiguous_in(MemoryFormat::channels_last));
   // channels_last strides of (1,64,5,4) as PyTorch prints them.
   EXPECT_EQ(Format::parse("channels_last").bind({1, 64, 5, 4}).outer_strides(), (Dims{1280, 1, 256, 64}));
 }

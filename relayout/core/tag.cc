@@ -84,6 +84,21 @@ std::string spell(std::span<const int> outer, std::span<const std::pair<int, int
   return out;
 }
 
+/// The names that a misspelt word may mean: the tags of MACE's images where it has a row break, else words, MACE's
+/// names and plain tags.
+std::vector<std::string> known_names(bool image) {
+  static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d",
+                                                "strides:",   "undef",         "any"};
+  std::vector<std::string> out;
+  for (const auto& [mace, tag] : mace_names()) out.emplace_back(image ? tag : mace);
+  if (image) return out;
+  out.insert(out.end(), std::begin(kWords), std::end(kWords));
+  for (int rank = 1; rank <= 6; ++rank) {
+    for (std::string& text : plain_names(rank)) out.push_back(std::move(text));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::string> logical_order(std::string_view letters) {
@@ -136,13 +151,7 @@ std::vector<std::string> names_near(std::string_view word) {
   static constexpr std::size_t kLongestName = 24;
   const std::string_view plain = word.substr(0, word.find_first_of("0123456789"));
   if (plain.size() > kLongestName) return {};
-  static constexpr std::string_view kWords[] = {"contiguous", "channels_last", "channels_last_3d",
-                                                "strides:",   "undef",         "any"};
-  std::vector<std::string> known(std::begin(kWords), std::end(kWords));
-  for (const auto& [mace, tag] : mace_names()) known.emplace_back(mace);
-  for (int rank = 1; rank <= 6; ++rank) {
-    for (std::string& text : plain_names(rank)) known.push_back(std::move(text));
-  }
+  std::vector<std::string> known = known_names(plain.find('|') != std::string_view::npos);
   struct Near {
     std::size_t distance;
     bool other_letters;
@@ -151,10 +160,11 @@ std::vector<std::string> names_near(std::string_view word) {
   };
   std::vector<Near> near;
   for (std::string& text : known) {
-    const std::size_t d = distance(plain, text);
-    if (d > std::min<std::size_t>(3, text.size() / 2) || d >= plain.size()) continue;
-    const auto prefix = static_cast<std::size_t>(std::ranges::mismatch(plain, text).in1 - plain.begin());
-    near.push_back({d, sorted(plain) != sorted(text), prefix, std::move(text)});
+    const std::string_view name = std::string_view(text).substr(0, text.find('4'));  // an image's without its block
+    const std::size_t d = distance(plain, name);
+    if (d > std::min<std::size_t>(3, name.size() / 2) || d >= plain.size()) continue;
+    const auto prefix = static_cast<std::size_t>(std::ranges::mismatch(plain, name).in1 - plain.begin());
+    near.push_back({d, sorted(plain) != sorted(name), prefix, std::move(text)});
   }
   std::ranges::stable_sort(near, [](const Near& a, const Near& b) {
     return std::tuple(a.distance, a.other_letters, b.prefix) < std::tuple(b.distance, b.other_letters, a.prefix);
@@ -169,7 +179,8 @@ std::vector<std::string> names_near(std::string_view word) {
 
 std::vector<std::string> aliases_of(std::string_view generic_tag) {
   std::vector<std::string> out;
-  const std::string_view outer = generic_tag.substr(0, generic_tag.find_first_of("0123456789"));
+  std::string outer(generic_tag.substr(0, generic_tag.find_first_of("0123456789")));
+  const bool image = std::erase(outer, '|') > 0;
   if (generic_tag == "a") out.push_back("x");
   for (const auto& [mace, tag] : mace_names()) {
     const Format format = Format::parse(mace);
@@ -177,6 +188,7 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
   }
   each_order([&](const std::string& order, const Domain& domain) {
     if (!domain.named || order.size() != outer.size()) return;
+    if (image && !domain.spatial) return;  // images hold activations and filters
     std::string text, lower;
     for (char ch : generic_tag) {
       const bool upper = ch >= 'A' && ch <= 'L', letter = upper || (ch >= 'a' && ch <= 'l');
@@ -191,7 +203,7 @@ std::vector<std::string> aliases_of(std::string_view generic_tag) {
     }
     // No system blocks the layers or directions of a recurrent network's weights, so such tags have no name.
     if (text.starts_with('L') || (order[0] == 'l' && text.find('D') == 1)) return;
-    if (lower.size() == outer.size() && !misplaced_letter(lower, order)) out.push_back(text);
+    if (lower.size() == outer.size() && (image || !misplaced_letter(lower, order))) out.push_back(text);
   });
   for (std::string& text : spatial_names(static_cast<int>(outer.size()))) {
     if (Format::parse(text).generic_tag(static_cast<int>(outer.size())) == generic_tag) out.push_back(std::move(text));

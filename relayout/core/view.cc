@@ -78,14 +78,12 @@ Layout transpose(const Layout& layout, int d0, int d1) {
   return permute(layout, order);
 }
 
-Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t step) {
-  d = checked_dim("slice", d, layout.ndims());
+namespace {
+
+/// The indices start, start + step, ... below stop of dim d, all of which it has. `what` names the view and the indices
+/// in errors: "slice: 4:12:1 of dim 1".
+Layout sliced(const Layout& layout, int d, int64_t start, int64_t stop, int64_t step, const std::string& what) {
   const int64_t extent = layout.dim(d);
-  const std::string range = std::to_string(start) + ":" + std::to_string(stop) + ":" + std::to_string(step);
-  if (start < 0 || start > stop || stop > extent || step < 1) {
-    refuse("slice: " + range + " of dim " + std::to_string(d) + ", whose extent is " + std::to_string(extent), d, range,
-           "0:" + std::to_string(extent));
-  }
   LayoutParts out(layout);
   const int64_t length = ceil_div(stop - start, step);
   out.dims[d] = length;
@@ -98,7 +96,6 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
   // All indices of the slice have the same digits below the step: those of `start`, which add a constant to the offset.
   Digits below, above;
   const Digits simple = layout.canonical().digits_of(d);
-  const std::string where = "slice: " + range + " of dim " + std::to_string(d) + " cuts its blocks; copy it first";
   std::optional<Digits> result;
   int64_t base = 0;
   if (length == 1) {
@@ -108,21 +105,52 @@ Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t s
     base = start * simple[0].stride;
     const auto stride = checked_mul(simple[0].stride, step);
     if (!stride)
-      throw Error(ErrorCode::overflow, where, "dims[" + std::to_string(d) + "]", std::to_string(step), "64 bits");
+      throw Error(ErrorCode::overflow, what + " has a stride that does not fit 64 bits",
+                  "dims[" + std::to_string(d) + "]", std::to_string(step), "64 bits");
     result = Digits{{length, *stride}};
   } else if (cut(simple, step, &below, &above, true) && !above.empty()) {
     base = below.empty() ? 0 : digits_offset(below, start % step);
     result = range_digits(above, ceil_div(extent - start % step, step), start / step, length, &base);
   }
-  if (!result) needs_copy(where, std::to_string(d));
+  if (!result) needs_copy(what + " cuts its blocks; copy it first", std::to_string(d));
   digits = *result;
   out.offset0 += base;
   return out.layout();
 }
 
+}  // namespace
+
+Layout slice(const Layout& layout, int d, int64_t start, int64_t stop, int64_t step) {
+  d = checked_dim("slice", d, layout.ndims());
+  const int64_t extent = layout.dim(d);
+  const std::string range = std::to_string(start) + ":" + std::to_string(stop) + ":" + std::to_string(step);
+  const std::string of_dim = " of dim " + std::to_string(d);
+  const auto refuse_range = [&](const std::string& why) {
+    refuse("slice: " + why, d, range, "0:" + std::to_string(extent));
+  };
+  if (step < 1) refuse_range("the step " + std::to_string(step) + of_dim + " is below 1");
+  if (start < 0) refuse_range("the start " + std::to_string(start) + of_dim + " is below 0");
+  if (stop > extent) {
+    refuse_range("the end " + std::to_string(stop) + " is over the extent " + std::to_string(extent) + of_dim);
+  }
+  if (start > stop)
+    refuse_range("the start " + std::to_string(start) + of_dim + " is behind the end " + std::to_string(stop));
+  return sliced(layout, d, start, stop, step, "slice: " + range + of_dim);
+}
+
 Layout narrow(const Layout& layout, int d, int64_t start, int64_t length) {
-  const auto stop = checked_add(start, length);
-  return slice(layout, d, start, length < 0 || !stop ? -1 : *stop);
+  d = checked_dim("narrow", d, layout.ndims());
+  const int64_t extent = layout.dim(d);
+  const std::string range = std::to_string(start) + " + " + std::to_string(length);
+  const std::string of_dim = " of dim " + std::to_string(d);
+  const auto refuse_range = [&](const std::string& why) {
+    refuse("narrow: " + why, d, range, "0 + " + std::to_string(extent));
+  };
+  if (start < 0) refuse_range("the start " + std::to_string(start) + of_dim + " is below 0");
+  if (length < 0) refuse_range("the length " + std::to_string(length) + of_dim + " is below 0");
+  if (start > extent || length > extent - start)
+    refuse_range(range + " is over the extent " + std::to_string(extent) + of_dim);
+  return sliced(layout, d, start, start + length, 1, "narrow: " + range + of_dim);
 }
 
 Layout select(const Layout& layout, int d, int64_t index) {

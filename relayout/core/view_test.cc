@@ -13,6 +13,7 @@ namespace {
 
 using test::code_of;
 using test::each_index;
+using test::error_of;
 
 template <typename Map>
 void expect_view(const Layout& view, const Layout& layout, const Map& map) {
@@ -80,6 +81,16 @@ TEST(View, SliceEveryRange) {
   EXPECT_EQ(code_of([&] { slice(l, 1, 3, 7); }), ErrorCode::needs_copy);
   EXPECT_EQ(code_of([&] { slice(l, 1, 0, 18); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { narrow(l, 1, 9, std::numeric_limits<int64_t>::max()); }), ErrorCode::invalid_argument);
+  const auto message = [&](const auto& view) { return error_of(view).message(); };
+  EXPECT_EQ(message([&] { slice(l, 1, 3, 18, 2); }), "slice: the end 18 is over the extent 17 of dim 1");
+  EXPECT_EQ(message([&] { slice(l, 1, -1, 3); }), "slice: the start -1 of dim 1 is below 0");
+  EXPECT_EQ(message([&] { slice(l, 1, 3, 2); }), "slice: the start 3 of dim 1 is behind the end 2");
+  EXPECT_EQ(message([&] { slice(l, 1, 3, 4, 0); }), "slice: the step 0 of dim 1 is below 1");
+  EXPECT_EQ(message([&] { narrow(l, 1, 0, 99); }), "narrow: 0 + 99 is over the extent 17 of dim 1");
+  EXPECT_EQ(message([&] { narrow(l, -3, 18, 0); }), "narrow: 18 + 0 is over the extent 17 of dim 1");
+  EXPECT_EQ(message([&] { narrow(l, 1, -1, 2); }), "narrow: the start -1 of dim 1 is below 0");
+  EXPECT_EQ(message([&] { narrow(l, 1, 2, -1); }), "narrow: the length -1 of dim 1 is below 0");
+  EXPECT_EQ(message([&] { narrow(l, 1, 3, 4); }), "narrow: 3 + 4 of dim 1 cuts its blocks; copy it first");
   expect_view(select(l, 1, 16), l, [](const Dims& i) { return Dims{i[0], 16, i[1], i[2]}; });
 }
 

@@ -30,12 +30,26 @@ std::vector<std::string> checked_names(const Layout& layout, const std::string& 
   return out;
 }
 
+/// Words that no function can be called by: the keywords of C23 and C++23, and the type that the function returns.
+constexpr std::string_view kTaken =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+    "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+    "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if "
+    "inline int int64_t long mutable namespace new noexcept not not_eq nullptr operator or or_eq private "
+    "protected public register reinterpret_cast requires restrict return short signed sizeof static "
+    "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
+    "typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq _Alignas _Alignof "
+    "_Atomic _BitInt _Bool _Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn "
+    "_Static_assert _Thread_local ";
+
 void check_name(const std::string& name) {
   const auto part = [](char ch) {
     return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' || (ch >= '0' && ch <= '9');
   };
   if (name.empty() || (name[0] >= '0' && name[0] <= '9') || !std::ranges::all_of(name, part))
     refuse("\"" + escaped(name) + "\" is no identifier of C", "name", name, "letters, digits and _");
+  if (kTaken.find(" " + name + " ") != std::string_view::npos)
+    refuse("\"" + name + "\" has a meaning of its own in C or C++", "name", name, "no keyword");
 }
 
 /// What a dim adds, with signs: " + c / 8 * 160 + c % 8". Empty where it adds nothing.
@@ -61,13 +75,23 @@ std::string joined(const std::vector<std::string>& words, const std::string& bef
   return out;
 }
 
+/// Whether all padding is memory of its own, which may be written. False where that would take too long to decide.
+bool has_own_padding(const Layout& layout) {
+  try {
+    return layout.padded() && layout.injective_with_padding();
+  } catch (const Error&) {  // strides that are contrived
+    return false;
+  }
+}
+
 std::string comment(const TensorDesc& desc, const std::vector<std::string>& names) {
   const Layout& layout = desc.layout;
   const std::string type(relayout::name(desc.dtype));
   if (layout.ndims() == 0) return "/* The offset in elements of a scalar of " + type + ". */\n";
   std::string out = "/* The offset in elements of (" + joined(names, "", ", ") + ") in " + join(layout.dims(), " x ") +
                     " elements of " + type;
-  for (int d = 0; d < layout.ndims(); ++d) {
+  const bool own_padding = has_own_padding(layout);
+  for (int d = 0; d < layout.ndims() && own_padding; ++d) {
     if (layout.capacity(d) != layout.dim(d))
       out += "; " + names[static_cast<std::size_t>(d)] + " may go up to " + std::to_string(layout.capacity(d) - 1) +
              ", which is padding";

@@ -1,12 +1,12 @@
 // The offset of a layout as a function in plain C.
 //
-//     c_function::code({Format::parse("nChw8c").bind({2, 17, 5, 4}), DType::f32}, {.letters = "nchw"})
+//     c_function::code({Format::parse("nCw8c").bind({2, 17, 5}), DType::f32}, {.letters = "ncw"})
 //
 //     #include <stdint.h>
 //
-//     /* The offset in elements of (n, c, h, w) in 2 x 17 x 5 x 4 elements of f32; c may go up to 23, which is padding.
-//     */ static inline int64_t offset(int64_t n, int64_t c, int64_t h, int64_t w) {
-//       return n * 480 + c / 8 * 160 + c % 8 + h * 32 + w * 8;
+//     /* The offset in elements of (n, c, w) in 2 x 17 x 5 elements of f32; c may go up to 23, which is padding. */
+//     static inline int64_t offset(int64_t n, int64_t c, int64_t w) {
+//       return n * 120 + c / 8 * 40 + c % 8 + w * 8;
 //     }
 //
 // All numbers of the layout are constants, 64-bit throughout. The text is C99 and C++, needs nothing but <stdint.h>,
@@ -26,8 +26,11 @@ struct Options {
   std::string name = "offset";
 };
 
-/// Law: for each index, padding included, the function returns Layout::offset(). An index outside has no meaning.
-/// Errors: invalid_argument (letters that are not different small letters, one a dim; a name that is no identifier).
+/// Law: for each index, padding included, the function returns Layout::offset(). An index outside has no meaning. The
+/// comment says how far indices may go into padding, unless padding shares offsets with elements, as where gates are
+/// reordered: nothing may be written there.
+/// Errors: invalid_argument (letters that are not different small letters, one a dim; a name that is no identifier, or
+/// a keyword of C or C++).
 std::string code(const TensorDesc& desc, const Options& options);
 /// The same with i0, i1, ... and the name offset.
 std::string code(const TensorDesc& desc);

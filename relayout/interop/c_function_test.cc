@@ -38,12 +38,24 @@ TEST(CFunction, Text) {
             "/* The offset in elements of a scalar of f32. */\nstatic inline int64_t at(void) {\n  return 0;\n}");
 }
 
+TEST(CFunction, SaysOnlyOfItsOwnPaddingThatIndicesMayGoThere) {
+  const auto text = [](const TensorDesc& tensor) { return c_function::code(tensor); };
+  // The fourth gate of two digits of 2 lies on another gate; with dims of 1,1,2,3,2 index 3 is at real data.
+  const TensorDesc gates = desc("ldigo;gates:zrh->rzh", {1, 1, 4, 3, 5});
+  EXPECT_FALSE(gates.layout.injective_with_padding());
+  EXPECT_EQ(text(gates).find("padding"), std::string::npos) << text(gates);
+  EXPECT_EQ(text(desc("ldigo;gates:zrh->rzh", {1, 1, 2, 3, 2})).find("padding"), std::string::npos);
+  EXPECT_EQ(text(desc("nchw", {1, 2, 3, 4})).find("padding"), std::string::npos);
+  EXPECT_NE(text(desc("nChw8c", {1, 9, 2, 2})).find("i1 may go up to 15, which is padding"), std::string::npos);
+}
+
 TEST(CFunction, Refusals) {
   const TensorDesc tensor = desc("ab", {2, 3});
   for (const char* letters : {"abc", "aa", "AB", "a1"}) {
     EXPECT_EQ(code_of([&] { c_function::code(tensor, {.letters = letters}); }), ErrorCode::invalid_argument) << letters;
   }
-  for (const char* name : {"", "1st", "a b", "f()", "\"x"}) {
+  for (const char* name :
+       {"", "1st", "a b", "f()", "\"x", "int", "restrict", "_Bool", "co_await", "not_eq", "int64_t"}) {
     EXPECT_EQ(code_of([&] { c_function::code(tensor, {.name = name}); }), ErrorCode::invalid_argument) << name;
   }
 }

@@ -47,6 +47,11 @@ const TypeName& row_of(DType dtype) {
              stride, "1 or more");
 }
 
+/// Whether cuDNN has vectors of so many elements of a type.
+bool has_vectors(DType dtype, int64_t count) {
+  return (count == 4 && (dtype == DType::s8 || dtype == DType::u8)) || (count == 32 && dtype == DType::s8);
+}
+
 /// The elements of a vector where dim 1 is in vectors: a digit of 4 or 32 side by side. 1 where no dim has blocks.
 int64_t vector_of(const TensorDesc& desc, const Layout& simple) {
   int64_t vector = 1;
@@ -54,9 +59,7 @@ int64_t vector_of(const TensorDesc& desc, const Layout& simple) {
     const auto digits = simple.digits(d);
     if (digits.size() == 1) continue;
     const Digit first = digits[0];
-    const bool lanes = first.extent == 4 || (first.extent == 32 && desc.dtype == DType::s8);
-    const bool type = desc.dtype == DType::s8 || desc.dtype == DType::u8;
-    if (d != 1 || digits.size() > 2 || first.stride != 1 || !lanes || !type) {
+    if (d != 1 || digits.size() > 2 || first.stride != 1 || !has_vectors(desc.dtype, first.extent)) {
       refuse_dim(ErrorCode::unsupported, d,
                  "is in blocks of " + std::to_string(first.extent) +
                      ", and cuDNN has blocks of dim 1 alone: 4 or 32 of " + "s8, or 4 of u8, side by side",
@@ -156,6 +159,14 @@ TensorDesc from_cudnn(const TensorDescriptor& fields) {
   const int vectorized = vector > 1 ? fields.vectorized_dimension : -1;
   check(vector == 1 || (vectorized >= 0 && vectorized < fields.ndims), "vectorized_dimension",
         fields.vectorized_dimension, "a dim, where there are vectors");
+  const DType dtype = data_type_of_number(fields.data_type);
+  if (vector > 1 && (vectorized != 1 || !has_vectors(dtype, vector)))
+    throw Error(ErrorCode::unsupported,
+                "from_cudnn: dim " + std::to_string(vectorized) + " is in vectors of " + std::to_string(vector) + " " +
+                    std::string(relayout::name(dtype)) +
+                    ", and cuDNN has vectors of dim 1 alone: 4 or 32 of s8, or 4 of u8",
+                vectorized != 1 ? "vectorized_dimension" : "vector_count",
+                std::to_string(vectorized != 1 ? vectorized : vector), vectorized != 1 ? "1" : "4 or 32");
   Dims dims;
   std::vector<Digits> digits;
   for (int d = 0; d < fields.ndims; ++d) {
@@ -172,7 +183,7 @@ TensorDesc from_cudnn(const TensorDescriptor& fields) {
     dims.push_back(*extent);
     digits.push_back(d == vectorized ? Digits{{vector, 1}, {dim, *stride}} : Digits{{dim, *stride}});
   }
-  return {Layout::from_digits(dims, digits), data_type_of_number(fields.data_type)};
+  return {Layout::from_digits(dims, digits), dtype};
 }
 
 std::optional<TensorFormat> tensor_format(const TensorDesc& desc) {

@@ -58,7 +58,8 @@ struct TensorDescriptor {
 TensorDescriptor to_cudnn(const TensorDesc& desc);
 
 /// The tensor of a descriptor. Errors: invalid_argument (a number of dims, a dim or a stride below 1, vectors that are
-/// not of 4 or 32 elements of a dim), unsupported (a type), overflow.
+/// not of 4 or 32 elements of a dim), unsupported (a type; vectors of another dim than 1, or that to_cudnn() does not
+/// make of that type), overflow.
 TensorDesc from_cudnn(const TensorDescriptor& fields);
 
 /// The format that a layout is without gaps; nothing where it is none. NCDHW counts as nchw and NDHWC as nhwc, as in
@@ -74,7 +75,8 @@ std::string legacy_code(const TensorDesc& desc);
 std::string filter_code(const TensorDesc& desc);
 /// The attributes as calls of cudnnBackendSetAttribute, in C++. Errors as to_cudnn().
 std::string backend_code(const TensorDesc& desc);
-/// The legacy call where there is one, and the attributes. Errors as to_cudnn().
-std::string code(const TensorDesc& desc);
+/// The legacy call where there is one, and the attributes: of a filter filter_code(), of another tensor legacy_code().
+/// Errors as to_cudnn().
+std::string code(const TensorDesc& desc, bool filter = false);
 
 }  // namespace relayout::cudnn

@@ -12,8 +12,6 @@ constexpr int64_t kMostInt = std::numeric_limits<int32_t>::max();
 /// The last type of the legacy API is CUDNN_DATA_INT64.
 constexpr int kLastLegacyType = 10;
 
-std::string list_of(std::span<const int64_t> numbers) { return join(numbers, ", "); }
-
 std::span<const int64_t> dims_of(const TensorDescriptor& fields) {
   return {fields.dims.data(), static_cast<std::size_t>(fields.ndims)};
 }
@@ -72,17 +70,17 @@ std::string legacy_code(const TensorDesc& desc) {
     refuse("vectors of " + std::to_string(fields.vector_count) +
                " channels with strides of their own exist in the graph API alone",
            "vector_count", fields.vector_count, "1");
-  const std::string type = legacy_type(desc, fields), dims = list_of(elements_of(fields));
+  const std::string type = legacy_type(desc, fields), dims = join(elements_of(fields), ", ");
   const std::string head = format ? std::string(name(*format)) + ", " + type : type;
   if (fields.ndims == 4) {
     if (format) return "cudnnSetTensor4dDescriptor(tensor, " + head + ", " + dims + ");";
-    return "cudnnSetTensor4dDescriptorEx(tensor, " + head + ", " + dims + ", " + list_of(strides_of(fields)) + ");";
+    return "cudnnSetTensor4dDescriptorEx(tensor, " + head + ", " + dims + ", " + join(strides_of(fields), ", ") + ");";
   }
   const std::string count = std::to_string(fields.ndims);
   if (format)
     return "const int dims[] = {" + dims + "};\ncudnnSetTensorNdDescriptorEx(tensor, " + head + ", " + count +
            ", dims);";
-  return "const int dims[] = {" + dims + "}, strides[] = {" + list_of(strides_of(fields)) +
+  return "const int dims[] = {" + dims + "}, strides[] = {" + join(strides_of(fields), ", ") +
          "};\ncudnnSetTensorNdDescriptor(tensor, " + head + ", " + count + ", dims, strides);";
 }
 
@@ -91,11 +89,11 @@ std::string filter_code(const TensorDesc& desc) {
   check_legacy(desc, fields);
   const std::optional<TensorFormat> format = tensor_format(desc);
   if (!format)
-    refuse("a filter has a format and no strides, and strides " + list_of(strides_of(fields)) + " of dims " +
-               list_of(dims_of(fields)) + " are none of its formats",
+    refuse("a filter has a format and no strides, and strides " + join(strides_of(fields), ", ") + " of dims " +
+               join(dims_of(fields), ", ") + " are none of its formats",
            "strides", fields.strides[0], "KCRS, KRSC or vectors of channels");
   const std::string head = legacy_type(desc, fields) + ", " + std::string(name(*format));
-  const std::string dims = list_of(elements_of(fields));
+  const std::string dims = join(elements_of(fields), ", ");
   if (fields.ndims == 4) return "cudnnSetFilter4dDescriptor(filter, " + head + ", " + dims + ");";
   return "const int dims[] = {" + dims + "};\ncudnnSetFilterNdDescriptor(filter, " + head + ", " +
          std::to_string(fields.ndims) + ", dims);";
@@ -109,8 +107,8 @@ std::string backend_code(const TensorDesc& desc) {
     return "cudnnBackendSetAttribute(tensor, CUDNN_ATTR_TENSOR_" + attribute + ", CUDNN_TYPE_" + type + ", " + number +
            ", " + pointer + ");\n";
   };
-  std::string out = "const int64_t dim[] = {" + list_of(dims_of(fields)) + "}, stride[] = {" +
-                    list_of(strides_of(fields)) +
+  std::string out = "const int64_t dim[] = {" + join(dims_of(fields), ", ") + "}, stride[] = {" +
+                    join(strides_of(fields), ", ") +
                     "};\nconst cudnnDataType_t type = " + std::string(data_type_name(desc.dtype)) + ";\n";
   if (fields.vector_count > 1)
     out += "const int64_t vector = " + std::to_string(fields.vector_count) +
@@ -123,10 +121,10 @@ std::string backend_code(const TensorDesc& desc) {
   return out;
 }
 
-std::string code(const TensorDesc& desc) {
+std::string code(const TensorDesc& desc, bool filter) {
   const std::string backend = backend_code(desc);
   try {
-    return legacy_code(desc) + "\n// or, in the graph API:\n" + backend;
+    return (filter ? filter_code(desc) : legacy_code(desc)) + "\n// or, in the graph API:\n" + backend;
   } catch (const Error& error) {
     return "// in the graph API; not in the legacy API, as " + error.message().substr(std::string("cudnn: ").size()) +
            ":\n" + backend;

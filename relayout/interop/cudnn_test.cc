@@ -5,6 +5,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
+#include "relayout/interop/spelling.h"
 #include "tests/support/testing.h"
 
 namespace relayout {
@@ -111,6 +112,21 @@ TEST(Cudnn, Code) {
   EXPECT_TRUE(cudnn::code(desc("ab", {4, 2}, DType::f8_e4m3)).starts_with("// in the graph API; not in the legacy"));
 }
 
+TEST(Cudnn, CodeOfFilters) {
+  const std::string vectors = cudnn::code(desc("nChw4c", {8, 8, 3, 3}, DType::s8), true);
+  EXPECT_TRUE(vectors.starts_with(
+      "cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_INT8x4, CUDNN_TENSOR_NCHW_VECT_C, 8, 8, 3, 3);\n// or, in the "
+      "graph API:\n"))
+      << vectors;
+  // Weights are told by the letters of their dims.
+  for (const char* text : {"oihw", "ohwi"})
+    EXPECT_TRUE(
+        spelling("cudnn", desc(text, {8, 4, 3, 3}), "oihw").text.starts_with("cudnnSetFilter4dDescriptor(filter, "));
+  EXPECT_TRUE(spelling("cudnn", desc("nchw", {8, 4, 3, 3}), "nchw").text.starts_with("cudnnSetTensor4dDescriptor("));
+  EXPECT_TRUE(spelling("cudnn", desc("hwio", {8, 4, 3, 3}), "oihw")
+                  .text.starts_with("// in the graph API; not in the legacy API, as a filter has a format"));
+}
+
 TEST(Cudnn, Refusals) {
   const auto message = [](const TensorDesc& tensor) { return error_of([&] { cudnn::to_cudnn(tensor); }).message(); };
   EXPECT_EQ(message(desc("nChw4c", {2, 17, 5, 4}, DType::s8)),
@@ -143,6 +159,12 @@ TEST(Cudnn, Refusals) {
   EXPECT_EQ(bad([](Fields& f) { f.strides[1] = -1; }), ErrorCode::invalid_argument);
   EXPECT_EQ(bad([](Fields& f) { f.vector_count = 8; }), ErrorCode::invalid_argument);
   EXPECT_EQ(bad([](Fields& f) { f.vector_count = 4; }), ErrorCode::invalid_argument) << "of which dim?";
+  const auto vectors = [](Fields& f) { f.vector_count = 4, f.vectorized_dimension = 1; };
+  EXPECT_EQ(bad([&](Fields& f) { vectors(f), f.vectorized_dimension = 2; }), ErrorCode::unsupported);
+  EXPECT_EQ(bad([&](Fields& f) { vectors(f), f.data_type = cudnn::data_type_number(DType::f16); }),
+            ErrorCode::unsupported);
+  EXPECT_EQ(bad([&](Fields& f) { vectors(f), f.vector_count = 32, f.data_type = cudnn::data_type_number(DType::u8); }),
+            ErrorCode::unsupported);
   EXPECT_EQ(bad([](Fields& f) { f.dims[0] = f.strides[0] = int64_t{1} << 62; }), ErrorCode::overflow);
 }
 

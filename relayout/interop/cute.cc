@@ -37,19 +37,7 @@ Layout from_cute(std::string_view text) {
                 "text", escaped(text), "shape:stride");
   }
   const Format format = Format::parse("cute:" + std::string(text));
-  const Layout layout = format.bind(format.default_dims().value_or(Dims()));
-  if (layout.offset0() == 0) return layout;
-  for (int d = 0; d < layout.ndims(); ++d) {
-    for (const Digit& digit : layout.digits(d)) {
-      if (digit.stride >= 0 || digit.extent <= 1) continue;
-      refuse("from_cute",
-             "the stride of mode " + std::to_string(d) + " is " + std::to_string(digit.stride) +
-                 ", so that elements lie before the pointer; the expression cute:" + escaped(text) +
-                 " begins as much behind the buffer's first element, at " + std::to_string(layout.offset0()),
-             "strides[" + std::to_string(d) + "]", std::to_string(digit.stride), "0 or more");
-    }
-  }
-  throw Error(ErrorCode::internal, "from_cute: an offset without a negative stride");
+  return format.bind(format.default_dims().value_or(Dims()));
 }
 
 std::string to_cute(const Layout& layout, const TextOptions& options) {

@@ -32,8 +32,8 @@ namespace relayout::cute {
 
 /// Reads CuTe's text: "(4,8):(8,1)", "((8,3),4):((1,32),8)", a shape alone (leftmost innermost), static integers (_8).
 /// Each top-level mode is a dim; modes inside it are flattened to its digits. Errors: parse (with a caret; swizzles,
-/// strides along a basis and compositions are named; what does not fit 64 bits), unsupported (a negative stride, whose
-/// elements would lie before the pointer), overflow.
+/// strides along a basis and compositions are named; a negative stride, whose elements would lie before the pointer;
+/// what does not fit 64 bits), overflow.
 Layout from_cute(std::string_view text);
 
 struct TextOptions {

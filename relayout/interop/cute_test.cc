@@ -49,7 +49,8 @@ TEST(Cute, TextRefusals) {
   EXPECT_EQ(to_cute(padded, {.capacities = true}), "(2,(8,3),5,4):(480,(1,160),32,8)");
   expect_message([&] { to_cute(Layout::strided({4}, {1}, 7)); },
                  "offset 7, and CuTe's begin at 0: add it to the pointer");
-  expect_message([&] { from_cute("(4,2):(1,-4)"); }, "stride of mode 1 is -4");
+  expect_message([&] { from_cute("(4,2):(1,-4)"); },
+                 "dim 1 has the stride -4: the elements would begin 4 before the pointer");
   expect_message([&] { from_cute("Sw<3,4,3> o S<3,4,3> o 0 o (8,8):(8,1)"); }, "swizzle");
   expect_message([&] { from_cute("8:1@3"); }, "has '@' behind the strides");
   expect_message([&] { from_cute("8:1.flip(0)"); }, "has '.' behind");

@@ -144,8 +144,8 @@ int64_t elements_before(const Dims& dims, const Dims& strides) {
   return -first;
 }
 
-int64_t in_bits(int64_t elements, DType dtype) {
-  const auto out = checked_mul(elements, bits(dtype));
+int64_t in_bytes(int64_t elements, DType dtype) {
+  const auto out = bytes_before(elements, dtype);
   if (!out) overflows("the offset of " + std::to_string(elements) + " elements", "offset0", std::to_string(elements));
   return *out;
 }
@@ -190,7 +190,7 @@ View from_dlpack(const DLTensor& tensor, const ImportOptions& options) {
   out.data = tensor.data;
   if (tensor.byte_offset > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     overflows("byte_offset", "byte_offset", std::to_string(tensor.byte_offset));
-  out.byte_offset = static_cast<int64_t>(tensor.byte_offset) - in_bits(before, dtype) / 8;
+  out.byte_offset = static_cast<int64_t>(tensor.byte_offset) - in_bytes(before, dtype);
   out.device = tensor.device;
   out.read_only = (options.flags & kFlagReadOnly) != 0 || lanes != tensor.dtype.lanes;
   return out;
@@ -222,14 +222,13 @@ Tensor to_dlpack(const TensorDesc& desc, void* data, DLDevice device) {
   out.dtype = data_type(desc.dtype);
   out.device = device;
   if (layout.empty()) return out;
-  const int64_t offset_bits = in_bits(layout.offset0(), desc.dtype);
-  if (offset_bits % 8 != 0)
+  if (bits(desc.dtype) == 4 && layout.offset0() % 2 != 0)
     refuse_field(ErrorCode::unsupported,
                  "element 0 lies at offset " + std::to_string(layout.offset0()) +
                      ", in the upper half of a byte, and byte_offset counts bytes",
                  "offset0", std::to_string(layout.offset0()), "a multiple of 2");
   out.data = data;
-  out.byte_offset = static_cast<uint64_t>(offset_bits / 8);
+  out.byte_offset = static_cast<uint64_t>(in_bytes(layout.offset0(), desc.dtype));
   return out;
 }
 

@@ -292,6 +292,32 @@ TEST(DLPack, TablesOfFunctionsAreFoundByVersion) {
   EXPECT_EQ(known_version(nullptr), nullptr);
 }
 
+TEST(DLPack, OffsetsAndStridesAtTheLimitOf63Bits) {
+  const int64_t many = int64_t{1} << 59;
+  const TensorDesc behind(Layout::strided({1}, {1}, many), DType::f32);
+  Tensor out = dlpack::to_dlpack(behind, nullptr);
+  EXPECT_EQ(out.byte_offset, static_cast<uint64_t>(many) * 4);
+  EXPECT_EQ(to_dlpack({Layout::strided({1}, {1}, many * 8), DType::s4}, nullptr).byte_offset,
+            static_cast<uint64_t>(many) * 4);
+  EXPECT_EQ(code_of([&] {
+              to_dlpack({Layout::strided({1}, {1}, many + 1), DType::u4}, nullptr);
+            }),
+            ErrorCode::unsupported)
+      << "the upper half of a byte";
+  // An extent of 0 beside a large one, and a stride that nothing steps along.
+  const TensorDesc empty(Layout::contiguous({0, int64_t{1} << 62}), DType::f64);
+  out = to_dlpack(empty, nullptr);
+  EXPECT_EQ(from_dlpack(out.dl_tensor()).desc, empty);
+  const TensorDesc one(Layout::strided({1, 2}, {int64_t{1} << 61, 2}), DType::f64);
+  out = to_dlpack(one, nullptr);
+  EXPECT_EQ(from_dlpack(out.dl_tensor()).desc, one);
+  // A flipped dim leads back by as many bytes as fit.
+  Given flipped({2}, {-many});
+  const View view = from_dlpack(flipped.tensor);
+  EXPECT_EQ(view.desc.layout, Layout::strided({2}, {-many}, many));
+  EXPECT_EQ(view.byte_offset, -many * 4);
+}
+
 TEST(DLPack, CodeDeclaresTheTensor) {
   EXPECT_EQ(dlpack::code(desc("ba@2", {2, 3}, DType::bf16)),
             "DLTensor tensor = {.data = data, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLBfloat, 16, 1}, "

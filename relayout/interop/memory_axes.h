@@ -31,7 +31,4 @@ std::optional<NotFilled> not_filled(const Layout& layout);
 /// memory.
 std::optional<NotFilled> not_a_tag(const Layout& layout);
 
-/// "2, 17, 5, 4".
-inline std::string comma_list(std::span<const int64_t> numbers) { return join(numbers, ", "); }
-
 }  // namespace relayout

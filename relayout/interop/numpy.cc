@@ -88,13 +88,24 @@ Dims element_strides(const ArrayInterface& array, int64_t itemsize) {
   return out;
 }
 
-int64_t in_bytes(int64_t elements, int64_t itemsize, const std::string& field) {
-  const auto out = checked_mul(elements, itemsize);
-  if (out) return *out;
-  throw Error(
-      ErrorCode::overflow,
-      "numpy: " + std::to_string(elements) + " elements of " + std::to_string(itemsize) + " bytes overflow 64 bits",
-      field, std::to_string(elements), std::to_string(std::numeric_limits<int64_t>::max() / itemsize));
+/// The layout's strides in bytes, which fit wherever something steps along them and the tensor's own bytes fit.
+Dims byte_strides(const Layout& layout, int64_t itemsize) {
+  const Dims strides = one_stride_a_dim(layout, "NumPy");
+  if (const auto out = strides_in_bytes(layout, strides, itemsize)) return *out;
+  throw Error(ErrorCode::overflow,
+              "numpy: one of the strides " + join(strides, ", ") + " of elements of " + std::to_string(itemsize) +
+                  " bytes overflows 64 bits",
+              "strides", join(strides), std::to_string(std::numeric_limits<int64_t>::max() / itemsize));
+}
+
+/// Where element (0, 0, ...) lies. An array without elements has none, and NumPy makes it over no bytes at offset 0
+/// alone.
+int64_t offset_in_bytes(const TensorDesc& desc) {
+  const int64_t offset = desc.layout.empty() ? 0 : desc.layout.offset0();
+  if (const auto out = bytes_before(offset, desc.dtype)) return *out;
+  throw Error(ErrorCode::overflow,
+              "numpy: element 0 lies at offset " + std::to_string(offset) + ", whose bytes " + "overflow 64 bits",
+              "offset0", std::to_string(offset), "63 bits of bytes");
 }
 
 /// The array's layout with element (0, 0, ...) as near to the begin as its strides allow; its offset0 says how near.
@@ -144,13 +155,10 @@ ArrayInterface to_numpy(const TensorDesc& desc) {
   const NumpyType& type = type_of(desc.dtype);
   const Layout& layout = desc.layout;
   const int64_t itemsize = bits(desc.dtype) / 8;
+  const Dims strides = byte_strides(layout, itemsize);
   ArrayInterface out{layout.dims(), std::nullopt, std::string(type.typestr), std::string(type.name),
-                     in_bytes(layout.offset0(), itemsize, "offset0")};
-  Dims strides = one_stride_a_dim(layout, "NumPy");
-  if (layout.contiguous_in(MemoryFormat::contiguous)) return out;
-  for (int d = 0; d < strides.size(); ++d)
-    strides[d] = in_bytes(strides[d], itemsize, "strides[" + std::to_string(d) + "]");
-  out.strides = strides;
+                     offset_in_bytes(desc)};
+  if (!layout.contiguous_in(MemoryFormat::contiguous)) out.strides = strides;
   return out;
 }
 
@@ -160,16 +168,13 @@ bool c_contiguous(const ArrayInterface& array) {
 }
 
 bool f_contiguous(const ArrayInterface& array) {
-  ArrayInterface turned = array;
-  std::reverse(turned.shape.begin(), turned.shape.end());
-  if (array.strides) {
-    std::reverse(turned.strides->begin(), turned.strides->end());
-    return c_contiguous(turned);
-  }
   const int64_t itemsize = bits(dtype_of(array.typestr, array.dtype_name)) / 8;
-  turned.strides = row_major_in_bytes(Layout::contiguous(array.shape).outer_strides(), itemsize);
-  std::reverse(turned.strides->begin(), turned.strides->end());
-  return c_contiguous(turned);
+  const Layout layout = nearest_layout(array, itemsize);
+  if (layout.empty()) return true;
+  Dims dims = layout.dims(), strides = layout.outer_strides();
+  std::reverse(dims.begin(), dims.end());
+  std::reverse(strides.begin(), strides.end());
+  return Layout::strided(dims, strides, layout.offset0()).contiguous_in(MemoryFormat::contiguous);
 }
 
 std::pair<int64_t, int64_t> byte_bounds(const ArrayInterface& array) {
@@ -183,8 +188,7 @@ std::pair<int64_t, int64_t> byte_bounds(const ArrayInterface& array) {
 
 std::string code(const TensorDesc& desc) {
   const ArrayInterface array = to_numpy(desc);
-  const Dims strides =
-      array.strides.value_or(row_major_in_bytes(one_stride_a_dim(desc.layout, "NumPy"), bits(desc.dtype) / 8));
+  const Dims strides = array.strides.value_or(byte_strides(desc.layout, bits(desc.dtype) / 8));
   return "np.ndarray(shape=" + python_tuple(array.shape) + ", dtype=" + std::string(type_of(desc.dtype).expression) +
          ", buffer=buf, offset=" + std::to_string(array.byte_offset) + ", strides=" + python_tuple(strides) + ")";
 }

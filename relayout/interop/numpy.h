@@ -8,8 +8,7 @@
 // Strides may be negative (a flipped array), 0 (a broadcast one) and in any order (Fortran). A Layout counts elements
 // from the begin of its buffer, so that two things must be known beside what an array says of itself: strides and
 // offset must be whole elements, and `byte_offset` says how far into its buffer element (0, 0, ...) lies. The data
-// address of
-// __array_interface__ is the address of that element, also where strides are negative.
+// address of __array_interface__ is the address of that element, also where strides are negative.
 //
 // Types are named as NumPy does. Those of the package ml_dtypes (bfloat16, float8_e5m2, float8_e4m3fn) have typestrs of
 // untyped bytes, <V2 and <V1, so that their name is needed too. Its int4 and uint4 keep one element a byte, and are not
@@ -70,7 +69,8 @@ DType dtype_of(std::string_view typestr, std::string_view dtype_name = {});
 /// number), invalid_argument (counts that differ, a negative extent, an element before the buffer's begin), overflow.
 TensorDesc from_numpy(const ArrayInterface& array);
 /// Strides are left out where the array is in C order, as NumPy does. Error{unsupported} names what NumPy cannot say:
-/// the dim that is blocked or padded, or the type. Error{overflow}. Law: from_numpy(to_numpy(desc)) == desc.
+/// the dim that is blocked or padded, or the type. Error{overflow}. An array without elements has byte_offset 0
+/// whatever its offset0 is, as no offset of it is ever read. Law: from_numpy(to_numpy(desc)) == desc.
 ArrayInterface to_numpy(const TensorDesc& desc);
 
 /// Errors as in from_numpy(), and unsupported (suboffsets), invalid_argument (an itemsize, a count or a length that

@@ -94,7 +94,8 @@ BufferInfo to_buffer(const TensorDesc& desc, bool readonly) {
     throw Error(ErrorCode::unsupported,
                 "numpy: the buffer protocol has no format for " + array.dtype_name + ", a type of ml_dtypes", "dtype",
                 array.dtype_name, "a type of NumPy itself");
-  if (!out.strides) out.strides = row_major_in_bytes(Layout::contiguous(out.shape).outer_strides(), out.itemsize);
+  const Layout row_major = Layout::contiguous(out.shape);
+  if (!out.strides) out.strides = strides_in_bytes(row_major, row_major.outer_strides(), out.itemsize);
   return out;
 }
 

@@ -28,6 +28,49 @@ TEST(NumPy, LargeDimsWithoutElements) {
   EXPECT_TRUE(numpy::f_contiguous(numpy::to_numpy(empty)));
 }
 
+TEST(NumPy, ArraysWithoutElementsAtTheLimitOf63Bits) {
+  const int64_t far = int64_t{1} << 62;
+  for (const Dims& dims : {Dims{0, far}, Dims{far, 0}, Dims{far, far, 0, far}, Dims{0, 1}}) {
+    const ArrayInterface array{dims, std::nullopt, "<f8", "float64", 0};
+    EXPECT_TRUE(numpy::c_contiguous(array)) << join(dims);
+    EXPECT_TRUE(numpy::f_contiguous(array)) << join(dims);
+    EXPECT_EQ(numpy::byte_bounds(array), (std::pair<int64_t, int64_t>{0, 0}));
+    const TensorDesc empty(Layout::contiguous(dims), DType::f64);
+    EXPECT_EQ(numpy::from_numpy(numpy::to_numpy(empty)), empty) << join(dims);
+    EXPECT_EQ(numpy::from_buffer(numpy::to_buffer(empty)), empty) << join(dims);
+    EXPECT_NE(numpy::code(empty).find("offset=0, strides="), std::string::npos) << numpy::code(empty);
+  }
+  // NumPy makes an array without elements over b'' at offset 0 alone.
+  const TensorDesc moved(Layout::strided({2, 0, 3, 4}, {0, 12, 4, 1}, 9), DType::f32);
+  EXPECT_EQ(numpy::to_numpy(moved).byte_offset, 0);
+  EXPECT_EQ(numpy::from_numpy(numpy::to_numpy(moved)), moved);
+  EXPECT_NE(numpy::code(moved).find("buffer=buf, offset=0,"), std::string::npos) << numpy::code(moved);
+  EXPECT_EQ(numpy::to_numpy({Layout::strided({0}, {1}, far), DType::f64}).byte_offset, 0);
+  EXPECT_EQ(code_of([&] {
+              numpy::f_contiguous({{0, -far}, std::nullopt, "<f8", "", 0});
+            }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { numpy::f_contiguous({{0, 2}, Dims{8}, "<f8", "", 0}); }), ErrorCode::invalid_argument);
+}
+
+TEST(NumPy, StridesThatNothingStepsAlong) {
+  const int64_t far = int64_t{1} << 61;
+  const TensorDesc one(Layout::strided({1, 2}, {far, 2}), DType::f64);
+  EXPECT_EQ(numpy::to_numpy(one).strides, (Dims{0, 16}));
+  EXPECT_EQ(numpy::from_numpy(numpy::to_numpy(one)), one);
+  EXPECT_EQ(numpy::to_buffer(one).strides, (Dims{0, 16}));
+  const TensorDesc packed(Layout::strided({1, 2}, {far, 1}), DType::f64);
+  EXPECT_EQ(numpy::to_buffer(packed).strides, (Dims{16, 8}));
+  EXPECT_NE(numpy::code(packed).find("strides=(0, 8)"), std::string::npos) << numpy::code(packed);
+  // Bytes that just fit.
+  const TensorDesc wide(Layout::strided({2, 2}, {far / 8, 1}), DType::f64);
+  EXPECT_EQ(numpy::to_numpy(wide).strides, (Dims{far, 8}));
+  EXPECT_EQ(numpy::from_numpy(numpy::to_numpy(wide)), wide);
+  const ArrayInterface columns{{2, 2}, Dims{8, far}, "<f8", "", 0};
+  EXPECT_FALSE(numpy::f_contiguous(columns));
+  EXPECT_FALSE(numpy::c_contiguous(columns));
+}
+
 TEST(NumPy, LayoutsGoOutAndComeBack) {
   for (const char* text : {"nchw", "nhwc", "strides:200,-50,10,2", "strides:0,5,0,1", "nchw@7", "nchw.flip(0,3)"}) {
     for (DType dtype : {DType::f64, DType::bf16, DType::f8_e4m3, DType::boolean}) {

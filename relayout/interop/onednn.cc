@@ -7,6 +7,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
+#include "relayout/interop/onednn_fields.h"
 
 namespace relayout::onednn {
 namespace {
@@ -16,8 +17,6 @@ namespace {
   throw Error(code, operation + ": " + why, field, std::to_string(value), allowed);
 }
 
-std::string entry(std::string_view list, int d) { return std::string(list) + "[" + std::to_string(d) + "]"; }
-
 /// A type and its number in dnnl_data_type_t.
 struct TypeRow {
   DType dtype;
@@ -25,7 +24,8 @@ struct TypeRow {
 };
 constexpr TypeRow kTypes[] = {{DType::f16, 1},     {DType::bf16, 2},     {DType::f32, 3}, {DType::s32, 4},
                               {DType::s8, 5},      {DType::u8, 6},       {DType::f64, 7}, {DType::boolean, 8},
-                              {DType::f8_e5m2, 9}, {DType::f8_e4m3, 10}, {DType::s4, 11}, {DType::u4, 12}};
+                              {DType::f8_e5m2, 9}, {DType::f8_e4m3, 10}, {DType::s4, 11}, {DType::u4, 12},
+                              {DType::s64, 16}};
 
 /// A block of one dim: one of its digits but the outermost.
 struct InnerBlock {
@@ -240,20 +240,27 @@ int data_type_number(DType dtype) {
   for (const TypeRow& row : kTypes) {
     if (row.dtype == dtype) return row.number;
   }
-  std::string known;
-  for (const TypeRow& row : kTypes) known += (known.empty() ? "" : ", ") + std::string(name(row.dtype));
-  throw Error(ErrorCode::unsupported, "oneDNN has no type " + std::string(name(dtype)) + "; it has " + known, "dtype",
-              std::string(name(dtype)), known);
+  throw Error(ErrorCode::unsupported, "oneDNN has no type " + std::string(name(dtype)) + "; it has " + type_names(),
+              "dtype", std::string(name(dtype)), type_names());
+}
+
+std::string type_names() {
+  std::string out;
+  for (const TypeRow& row : kTypes) {
+    if (row.dtype != DType::boolean) out += (out.empty() ? "" : ", ") + std::string(name(row.dtype));
+  }
+  return out;
 }
 
 DType data_type_of_number(int number) {
   for (const TypeRow& row : kTypes) {
     if (row.number == number) return row.dtype;
   }
+  std::string known;
+  for (const TypeRow& row : kTypes) known += (known.empty() ? "" : ", ") + std::to_string(row.number);
   throw Error(ErrorCode::unsupported,
-              "data_type " + std::to_string(number) + " of oneDNN has no type here; the numbers 1 to " +
-                  std::to_string(std::size(kTypes)) + " have one",
-              "data_type", std::to_string(number), "1 to " + std::to_string(std::size(kTypes)));
+              "data_type " + std::to_string(number) + " of oneDNN has no type here; the numbers " + known + " have one",
+              "data_type", std::to_string(number), known);
 }
 
 BlockedDesc to_onednn(const TensorDesc& desc, const Dims& padded_offsets) {
@@ -276,6 +283,16 @@ BlockedDesc to_onednn(const TensorDesc& desc, const Dims& padded_offsets) {
     }
   }
   if (!fields) {
+    spelling = layout.canonical();
+    fields = fields_of(spelling);
+  }
+  if (!fields) {
+    const auto blocks = inner_blocks(spelling);
+    if (const auto count = blocks ? static_cast<int64_t>(blocks->size()) : 0; count > kMaxDims) {
+      const std::string most = std::to_string(kMaxDims);
+      refuse(ErrorCode::unsupported, "to_onednn", std::to_string(count) + " blocks; a descriptor has at most " + most,
+             "inner_nblks", count, most);
+    }
     throw Error(ErrorCode::unsupported,
                 "to_onednn: the blocks of this layout are not dense and innermost, as oneDNN's inner blocks are",
                 "digits", "", "blocks that fill the innermost elements");

@@ -46,9 +46,12 @@ struct BlockedDesc {
   friend bool operator==(const BlockedDesc&, const BlockedDesc&) = default;
 };
 
-/// The number that dnnl_data_type_t has for a type. Those up to u8 (6) exist since oneDNN 1, the others in versions up
-/// to 3.5. Error{unsupported} for s64, s16 and the unsigned types but u8 and u4, which that version does not have.
+/// The number that dnnl_data_type_t has for a type. Those up to u8 (6) exist since oneDNN 1, f64 (7) in oneDNN 3.2, all
+/// in 3.13. bool has a number there, but no name in dnnl.hpp and no tensors. Error{unsupported} for s16 and the
+/// unsigned types but u8 and u4, which oneDNN does not have.
 int data_type_number(DType dtype);
+/// The types that oneDNN has tensors of, "f16, bf16, ...", for errors.
+std::string type_names();
 /// The type of that number; Error{unsupported} names a number that has none here.
 DType data_type_of_number(int number);
 
@@ -56,9 +59,9 @@ DType data_type_of_number(int number);
 /// dim: how far the tensor begins inside its padded dims. These offsets are then taken out of offset0, and added to the
 /// padded dims.
 /// Errors: unsupported (rank 0, for which oneDNN has no descriptor; a negative stride that elements lie along; blocks
-/// that are not dense and innermost; a type that oneDNN does not have), invalid_argument (padded offsets of another
-/// rank, that are negative, no multiples of the dim's block, or more than offset0 has room for). Law:
-/// from_onednn(to_onednn(desc, offsets)) == desc.
+/// that are not dense and innermost, or more than 12; a type that oneDNN does not have), invalid_argument (padded
+/// offsets of another rank, that are negative, no multiples of the dim's block, or more than offset0 has room for).
+/// Law: from_onednn(to_onednn(desc, offsets)) == desc.
 BlockedDesc to_onednn(const TensorDesc& desc, const Dims& padded_offsets = {});
 
 /// The layout and type that these fields describe.
@@ -102,9 +105,11 @@ struct StrideVerdict {
 /// Layout::collision.
 StrideVerdict accepts(const TensorDesc& desc);
 
-/// The tensor as C++ of oneDNN: dnnl::memory::desc md(dims, type, tag), where oneDNN 2.6.3 has a name for the tag; else
-/// by strides, where it has no blocks and oneDNN accepts them; else comments with the reason and the fields of the
-/// descriptor, of which there is no public constructor. Errors as to_onednn().
+/// The tensor as C++ of oneDNN: dnnl::memory::desc md(dims, type, tag), where oneDNN has a name for the tag; else by
+/// strides, where it has no blocks and oneDNN accepts them. A comment has the tag's other names, and says which version
+/// has a name or a type that oneDNN 2.6.3 does not have; the headers of 2.6.3, 3.2 and 3.13 were read.
+/// Errors: those of to_onednn(), and unsupported (bool; a descriptor that no public constructor makes, with the reason
+/// and its fields).
 std::string code(const TensorDesc& desc);
 
 }  // namespace relayout::onednn

@@ -4,34 +4,19 @@
 #include <algorithm>
 #include <map>
 
+#include "relayout/interop/onednn_numbers.h"
+
 namespace relayout::onednn {
 namespace {
 
 using Sizes = std::map<std::string, int64_t, std::less<> >;
-
-bool is_figure(char c) { return c >= '0' && c <= '9'; }
-
-/// "2x17x5x4" as dims, or nothing.
-std::optional<Dims> dims_of(std::string_view text) {
-  Dims out;
-  while (true) {
-    const std::size_t end = std::min(text.find('x'), text.size());
-    const std::string_view number = text.substr(0, end);
-    if (number.empty() || number.size() > 18 || !std::ranges::all_of(number, is_figure) || out.size() == kMaxDims) {
-      return std::nullopt;
-    }
-    out.push_back(parse_int(number, "problem"));
-    if (end == text.size()) return out;
-    text.remove_prefix(end + 1);
-  }
-}
 
 /// "2x3:3x4" as a list; an entry that is no dims is nothing.
 std::vector<std::optional<Dims> > dims_list(std::string_view text) {
   std::vector<std::optional<Dims> > out;
   while (true) {
     const std::size_t end = std::min(text.find(':'), text.size());
-    out.push_back(dims_of(text.substr(0, end)));
+    out.push_back(numbers_of(text.substr(0, end)));
     if (end == text.size()) return out;
     text.remove_prefix(end + 1);
   }
@@ -49,11 +34,10 @@ Sizes sizes_of(std::string_view text) {
     while (at < text.size() && text[at] >= 'a' && text[at] <= 'z') ++at;
     const std::string_view name = text.substr(first, at - first);
     const std::size_t number = at;
-    while (at < text.size() && (is_figure(text[at]) || text[at] == '.' || text[at] == '-')) ++at;
+    at = std::min(text.find_first_not_of("0123456789.-", at), text.size());
     const std::string_view value = text.substr(number, at - number);
     if (name.empty() || value.empty()) return {};
-    if (value.size() <= 18 && std::ranges::all_of(value, is_figure))
-      out[std::string(name)] = parse_int(value, "problem");
+    if (value.size() <= 18 && are_digits(value)) out[std::string(name)] = parse_int(value, "problem");
   }
   return out;
 }
@@ -161,14 +145,16 @@ void bind_concat(VerboseLine& line, const std::vector<std::optional<Dims> >& lis
   constexpr std::string_view kAxis = "axis:";
   const std::size_t at = line.auxiliary.find(kAxis);
   if (at == std::string::npos || !list[0]) return;
-  const std::optional<Dims> axis = dims_of(std::string_view(line.auxiliary).substr(at + kAxis.size()));
+  const std::optional<Dims> axis = numbers_of(std::string_view(line.auxiliary).substr(at + kAxis.size()));
   if (!axis || (*axis)[0] >= list[0]->size()) return;
   const auto d = static_cast<int>((*axis)[0]);
   Dims dst = *list[0];
   dst[d] = 0;
   for (const std::optional<Dims>& src : list) {
     if (!src || src->size() != dst.size()) return;
-    dst[d] += (*src)[d];
+    const auto sum = checked_add(dst[d], (*src)[d]);
+    if (!sum) return;  // no tensor is so large
+    dst[d] = *sum;
   }
   set_dims(line, "dst", dst);
 }
@@ -218,8 +204,8 @@ void bind_rnn(VerboseLine& line) {
 
 /// "mb2ic16ih5iw4", "x5" for rank 1, "2x3x4x5x6x7" for ranks over 5.
 std::optional<Dims> described_dims(std::string_view text) {
-  if (const std::optional<Dims> dims = dims_of(text)) return dims;
-  if (text.starts_with('x')) return dims_of(text.substr(1));
+  if (const std::optional<Dims> dims = numbers_of(text)) return dims;
+  if (text.starts_with('x')) return numbers_of(text.substr(1));
   return with_spatial(sizes_of(text), "ic", "i");
 }
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "relayout/interop/onednn.h"
+#include "relayout/interop/onednn_fields.h"
 
 namespace relayout::onednn {
 
 inline std::size_t at(int d) { return static_cast<std::size_t>(d); }
-inline std::string entry(std::string_view list, int d) { return std::string(list) + "[" + std::to_string(d) + "]"; }
 inline std::string text(int64_t value) { return value == kRuntimeDim ? "DNNL_RUNTIME_DIM_VAL" : std::to_string(value); }
 
 /// The operation that an error names, and the descriptor that it is asked of.

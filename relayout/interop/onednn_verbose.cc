@@ -7,6 +7,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/interop/onednn.h"
+#include "relayout/interop/onednn_numbers.h"
 
 namespace relayout::onednn {
 namespace {
@@ -47,9 +48,6 @@ bool split_name(std::string_view text, VerboseTensor& out) {
   return false;
 }
 
-bool are_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
 /// Whether a part of a text begins the extra fields: "f0", "f9", "f0_mask2".
 bool begins_extra(std::string_view part) {
   return part.starts_with('f') && are_digits(part.substr(1, part.find('_') - 1));
@@ -69,44 +67,52 @@ bool is_tag(std::string_view tag) {
   return true;
 }
 
-/// "480x160x32x8" as numbers; an error names the field.
-Dims numbers_of(std::string_view list, std::string_view text, const std::string& field) {
-  Dims out;
-  for (const std::string_view number : split_at(list, 'x')) {
-    if (!are_digits(number) || number.size() > 18 || out.size() == kMaxDims) {
-      refuse_text(ErrorCode::parse, text, field, list,
-                  "its " + field + " \"" + escaped(list) + "\" are no numbers with x between", "up to 12 numbers");
-    }
-    out.push_back(parse_int(number, field));
-  }
-  return out;
+/// Why a tensor is no layout.
+struct NoLayout {
+  std::string field, value, why;
+};
+std::optional<NoLayout> no_layout(const VerboseTensor& tensor) {
+  if (tensor.format_kind == "undef" || tensor.data_type == "undef")
+    return NoLayout{"format_kind", tensor.format_kind, "there is no such tensor, its format is undef"};
+  if (tensor.format_kind == "any")
+    return NoLayout{"format_kind", "any", "its format is any, and only a primitive chooses a layout for it"};
+  if (tensor.format_kind != "blocked")
+    return NoLayout{"format_kind", tensor.format_kind,
+                    "its format kind is " + escaped(tensor.format_kind) + ", which is no layout"};
+  if (tensor.tag == "*" || tensor.strides.find('*') != std::string::npos)
+    return NoLayout{"format_tag", "*", "its strides are only known when it runs"};
+  if (tensor.extra != "f0" && !tensor.extra.empty())
+    return NoLayout{
+        "extra", tensor.extra,
+        "its extra fields are " + escaped(tensor.extra) + ", compensation terms or the like, which no layout has"};
+  if (tensor.properties.find('o') != std::string::npos)
+    return NoLayout{"properties", tensor.properties,
+                    "its properties have an o for padded offsets, and the text does not say them"};
+  return std::nullopt;
 }
 
 void check_kind(const VerboseTensor& tensor, const std::string& text) {
-  const auto refuse = [&](const std::string& field, const std::string& value, const std::string& why) {
-    refuse_text(ErrorCode::unsupported, text, field, value, why, "a blocked tensor without extra fields");
-  };
-  if (tensor.format_kind == "undef" || tensor.data_type == "undef") {
-    refuse("format_kind", tensor.format_kind, "there is no such tensor, its format is undef");
+  if (const std::optional<NoLayout> reason = no_layout(tensor)) {
+    refuse_text(ErrorCode::unsupported, text, reason->field, reason->value, reason->why,
+                "a blocked tensor without extra fields");
   }
-  if (tensor.format_kind == "any") {
-    refuse("format_kind", "any", "its format is any, and only a primitive chooses a layout for it");
+}
+
+/// Whether the properties say that the tensor begins behind its memory's first element.
+bool has_offset(const VerboseTensor& tensor) { return tensor.properties.find('0') != std::string::npos; }
+
+/// Refuses an offset that the properties do not say, and one that they say and that is not given.
+void check_offset(const VerboseTensor& tensor, const std::string& text, std::optional<int64_t> offset0) {
+  if (has_offset(tensor) && !offset0) {
+    refuse_text(ErrorCode::unsupported, text, "properties", tensor.properties,
+                "its properties have a 0 for an offset, and the text does not say which; give it", "offset0");
   }
-  if (tensor.format_kind != "blocked") {
-    refuse("format_kind", tensor.format_kind,
-           "its format kind is " + escaped(tensor.format_kind) + ", which is no layout");
-  }
-  if (tensor.tag == "*" || tensor.strides.find('*') != std::string::npos) {
-    refuse("format_tag", "*", "its strides are only known when it runs");
-  }
-  if (tensor.extra != "f0" && !tensor.extra.empty()) {
-    refuse("extra", tensor.extra,
-           "its extra fields are " + escaped(tensor.extra) + ", compensation terms or the like, which no layout has");
-  }
-  if (tensor.properties.find('o') != std::string::npos) {
-    refuse("properties", tensor.properties,
-           "its properties have an o for padded offsets, and the text does not say them");
-  }
+  if (has_offset(tensor) == (offset0.value_or(0) != 0)) return;
+  refuse_text(ErrorCode::invalid_argument, text, "properties", tensor.properties,
+              has_offset(tensor)
+                  ? "its properties have a 0 for an offset, and the one that is given is none"
+                  : "its properties have no 0 for an offset, and the one that is given is " + std::to_string(*offset0),
+              has_offset(tensor) ? "an offset0 above 0" : "no offset0");
 }
 
 DType dtype_of(const VerboseTensor& tensor, const std::string& text) {
@@ -120,14 +126,18 @@ DType dtype_of(const VerboseTensor& tensor, const std::string& text) {
 
 /// The layout of a tag with strides of its own.
 Layout with_strides(const VerboseTensor& tensor, const std::string& text, const Layout& dense, DType dtype) {
-  const Dims strides = numbers_of(tensor.strides, text, "strides");
-  if (strides.size() != dense.ndims()) {
+  const std::optional<Dims> strides = numbers_of(tensor.strides);
+  if (!strides) {
+    refuse_text(ErrorCode::parse, text, "strides", tensor.strides,
+                "its strides \"" + escaped(tensor.strides) + "\" are no numbers with x between", "up to 12 numbers");
+  }
+  if (strides->size() != dense.ndims()) {
     refuse_text(ErrorCode::invalid_argument, text, "strides", tensor.strides,
-                "it has " + std::to_string(strides.size()) + " strides for " + std::to_string(dense.ndims()) + " dims",
+                "it has " + std::to_string(strides->size()) + " strides for " + std::to_string(dense.ndims()) + " dims",
                 std::to_string(dense.ndims()));
   }
   BlockedDesc fields = to_onednn({dense, dtype});
-  std::ranges::copy(strides, fields.strides.begin());
+  std::ranges::copy(*strides, fields.strides.begin());
   return from_onednn(fields).layout;
 }
 
@@ -215,14 +225,19 @@ std::string to_text(const VerboseTensor& tensor) {
 }
 
 std::string expression_of(const VerboseTensor& tensor) {
-  if (tensor.format_kind != "blocked" || tensor.tag == "*") return "";
-  if (tensor.strides.empty()) return tensor.tag;
-  if (tensor.tag.find_first_of("0123456789") == std::string::npos) {
-    std::string list = tensor.strides;
-    std::ranges::replace(list, 'x', ',');
-    return "strides:" + list;
+  if (no_layout(tensor) || has_offset(tensor)) return "";
+  try {
+    if (tensor.strides.empty()) {
+      Format::parse(tensor.tag);
+      return tensor.tag;
+    }
+    const std::optional<Dims> strides = numbers_of(tensor.strides);
+    if (!strides) return "";
+    if (tensor.tag.find_first_of("0123456789") == std::string::npos) return "strides:" + join(*strides);
+    return tensor.dims ? digits_expression(tensor_of(tensor, *tensor.dims).layout) : "";
+  } catch (const Error&) {  // a tag of the wrong letters, or dims and properties that contradict each other
+    return "";
   }
-  return tensor.dims ? digits_expression(tensor_of(tensor, *tensor.dims, 0).layout) : "";
 }
 
 TensorDesc tensor_of(const VerboseTensor& tensor, const Dims& dims, std::optional<int64_t> offset0) {
@@ -238,11 +253,7 @@ TensorDesc tensor_of(const VerboseTensor& tensor, const Dims& dims, std::optiona
                     join(dims, "x") + " it is " + (padded ? "not" : "padded"),
                 padded ? "no p" : "p");
   }
-  const bool moved = tensor.properties.find('0') != std::string::npos;
-  if (moved && !offset0) {
-    refuse_text(ErrorCode::unsupported, text, "properties", tensor.properties,
-                "its properties have a 0 for an offset, and the text does not say which; give it", "offset0");
-  }
+  check_offset(tensor, text, offset0);
   if (offset0.value_or(0) != 0) {
     std::vector<Digits> digits;
     for (int d = 0; d < layout.ndims(); ++d) digits.push_back(layout.digits_of(d));
@@ -285,9 +296,10 @@ VerboseTensor verbose_tensor(const TensorDesc& desc, std::string_view name, Libr
   if (out.syntax == VerboseSyntax::without_strides) return out;
   // oneDNN's rule for when a descriptor has no gaps. Its size is 0 where there is an offset.
   const std::span<const int64_t> strides = std::span(fields.strides).first(ndims);
-  const int64_t elements = checked_product(std::span(fields.padded_dims).first(ndims)).value_or(-1);
+  const auto elements = checked_product(std::span(fields.padded_dims).first(ndims));
+  const auto bytes = elements ? bytes_for(desc.dtype, *elements) : std::nullopt;
   const bool repeats = std::ranges::find(strides, 0) != strides.end();
-  if (repeats || elements < 0 || elements * bits(desc.dtype) / 8 != size(fields)) out.strides = join(strides, "x");
+  if (repeats || !bytes || *bytes != size(fields)) out.strides = join(strides, "x");
   return out;
 }
 

@@ -73,13 +73,16 @@ VerboseTensor parse_verbose_tensor(std::string_view text);
 std::string to_text(const VerboseTensor& tensor);
 
 /// The layout as an expression (core/format.h): the tag, "strides:..." where there are strides and no blocks,
-/// "digits:..." where there are strides and blocks and the dims are known. Empty where there is none.
+/// "digits:..." where there are strides and blocks and the dims are known. Empty where there is none: of a tensor that
+/// tensor_of() refuses, whose text does not say its offset (property 0), or whose tag or strides are malformed. No
+/// errors.
 std::string expression_of(const VerboseTensor& tensor);
 
-/// The tensor as a layout and a type. `offset0`, which no text says, is needed where the properties have a 0.
-/// Errors: unsupported (any, undef, opaque kinds, runtime dims or strides, compensation and other extra flags, padded
-/// offsets, an offset that is not given, a type that has no name here; named), invalid_argument (no dims; dims or
-/// strides of another rank; properties that contradict the dims), parse (a tag or strides that are malformed).
+/// The tensor as a layout and a type. `offset0`, which no text says, is needed where the properties have a 0, and is
+/// then not 0 itself. Errors: unsupported (any, undef, opaque kinds, runtime dims or strides, compensation and other
+/// extra flags, padded offsets, an offset that is not given, a type that has no name here; named), invalid_argument (no
+/// dims; dims or strides of another rank; properties that contradict the dims or the offset), parse (a tag or strides
+/// that are malformed).
 TensorDesc tensor_of(const VerboseTensor& tensor, std::optional<int64_t> offset0 = {});
 /// The same for other dims than the line's.
 TensorDesc tensor_of(const VerboseTensor& tensor, const Dims& dims, std::optional<int64_t> offset0 = {});

@@ -101,6 +101,8 @@ TEST(OneDnnVerbose, StridesOffsetsAndRepeatedDims) {
   VerboseTensor tensor = parse_verbose_tensor(text);
   EXPECT_EQ(onednn::expression_of(tensor), "");
   tensor.dims = part.layout.dims();
+  EXPECT_EQ(onednn::expression_of(tensor), "") << "it does not begin at offset 0, and the text does not say where";
+  tensor.properties = "";
   EXPECT_EQ(onednn::expression_of(tensor), "digits:(2,320)|(8,1)(1,160)|(5,32)|(4,8)");
 
   // A stride of 0 came to stand outermost with 3.7.
@@ -132,6 +134,39 @@ TEST(OneDnnVerbose, WhatIsNoLayoutIsRefusedByName) {
   } catch (const Error& error) {
     EXPECT_NE(error.message().find("wino"), std::string::npos) << error.message();
   }
+}
+
+TEST(OneDnnVerbose, ExpressionsAreEmptyWhereThereIsNoLayout) {
+  for (const char* text :
+       {"wei:s8::blocked:ABcd4b16a4b::f1:s8m1", "src:f32:o:blocked:abcd::f0", "src:f32:0:blocked:abcd::f0",
+        "src:f32:0:blocked:abcd:480x160x32x8:f0", "src:f32::blocked:*:*:f0",
+        "src:undef::undef:::", "src:f32::any:any::f0", "src:f32::blocked:aacd::f0", "src:f32::blocked:ab:1xa:f0"})
+    EXPECT_EQ(onednn::expression_of(parse_verbose_tensor(text)), "") << text;
+  VerboseTensor contradiction = parse_verbose_tensor("src:f32:p:blocked:aB8b:16x8:f0");
+  contradiction.dims = Dims{2, 8};
+  EXPECT_EQ(onednn::expression_of(contradiction), "");
+  EXPECT_EQ(onednn::expression_of(parse_verbose_tensor("src:f4_e2m1::blocked:ab::f0")), "ab");
+}
+
+TEST(OneDnnVerbose, OffsetsThatThePropertiesContradictAreRefused) {
+  const auto refused = [](const char* text, int64_t offset0) {
+    return error_of([&] { from_verbose(text, {2, 3}, offset0); });
+  };
+  EXPECT_EQ(refused("src:f32:0:blocked:ab::f0", 0), "invalid_argument properties");
+  EXPECT_EQ(refused("src:f32::blocked:ab::f0", 4), "invalid_argument properties");
+  EXPECT_EQ(refused("src:f32::blocked:ab::f0", 0), "none");
+  EXPECT_EQ(refused("src:f32:0:blocked:ab::f0", 4), "none");
+}
+
+TEST(OneDnnVerbose, SizesAtTheLimitOf63Bits) {
+  const int64_t many = int64_t{1} << 59;
+  EXPECT_EQ(to_verbose({Layout::contiguous({many}), DType::f32}, "src", {3, 7}), "src:f32::blocked:a::f0");
+  EXPECT_EQ(to_verbose({Layout::contiguous({many * 8 - 1}), DType::u4}, "src", {3, 7}), "src:u4::blocked:a::f0");
+  EXPECT_EQ(to_verbose({Layout::contiguous({many / 4}), DType::f64}, "src", {3, 7}), "src:f64::blocked:a::f0");
+  EXPECT_EQ(to_verbose({Layout::strided({2, 3}, {many / 2, 1}), DType::f32}, "src", {3, 7}),
+            "src:f32::blocked:ab:" + std::to_string(many / 2) + "x1:f0");
+  const TensorDesc spread = from_verbose("src:s8::blocked:ab:2305843009213693952x1:f0", {2, 3});
+  EXPECT_EQ(spread.layout, Layout::strided({2, 3}, {int64_t{1} << 61, 1}));
 }
 
 TEST(OneDnnVerbose, WrongTextsNameTheField) {
@@ -242,6 +277,18 @@ TEST(OneDnnVerbose, DimsOfEachPrimitive) {
   for (const auto& [text, expected] : lines) {
     EXPECT_EQ(dims_text("onednn_verbose,exec,cpu," + std::string(text) + ",0.5"), expected) << text;
   }
+}
+
+TEST(OneDnnVerbose, DimsOver63BitsStayOpen) {
+  std::string sources, sizes;
+  for (int k = 0; k < 10; ++k) {
+    sources += "src_f32::blocked:ab:f0 ";
+    sizes += (k > 0 ? ":" : "") + std::string("999999999999999999x2");
+  }
+  const VerboseLine line = parse_verbose_line("onednn_verbose,exec,cpu,concat,simple,undef," + sources +
+                                              "dst_f32::blocked:ab:f0,,axis:0," + sizes + ",0.5");
+  EXPECT_EQ(line.tensor("src", 9).dims, (Dims{999999999999999999, 2}));
+  EXPECT_EQ(line.tensor("dst").dims, std::nullopt);
 }
 
 TEST(OneDnnVerbose, HeadsOfAllVersions) {

@@ -24,6 +24,9 @@ namespace {
 std::string c_code(const TensorDesc& desc, std::string_view letters) {
   return c_function::code(desc, {.letters = std::string(letters)});
 }
+std::string cudnn_code(const TensorDesc& desc, std::string_view letters) {
+  return cudnn::code(desc, letters.starts_with("oi"));  // weights, but for those in groups, which cuDNN has no dim for
+}
 std::string tvm_code(const TensorDesc& desc, std::string_view letters) {
   // a, b, ... are what a layout has that names no dims, and TVM has no such axes.
   const bool named = !std::string_view("abcdefghijkl").starts_with(letters);
@@ -42,7 +45,7 @@ struct System {
 
 constexpr System kSystems[] = {
     {"c", c_code},
-    {"cudnn", nameless<cudnn::code>},
+    {"cudnn", cudnn_code},
     {"cute", nameless<cute::code>},
     {"directml", nameless<directml::code>},
     {"dlpack", nameless<dlpack::code>},

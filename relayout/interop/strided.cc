@@ -43,15 +43,29 @@ Dims one_stride_a_dim(const Layout& layout, std::string_view system) {
   return out;
 }
 
-Dims row_major_in_bytes(Dims strides, int64_t item_bytes) {
-  for (int64_t& stride : strides) stride = checked_mul(stride, item_bytes).value_or(0);
+std::optional<Dims> strides_in_bytes(const Layout& layout, Dims strides, int64_t item_bytes) {
+  for (int d = 0; d < layout.ndims(); ++d) {
+    const auto bytes = checked_mul(strides[d], item_bytes);
+    if (!bytes && !layout.empty() && layout.dim(d) > 1) return std::nullopt;
+    strides[d] = bytes.value_or(0);
+  }
   return strides;
+}
+
+std::optional<int64_t> bytes_before(int64_t offset, DType dtype) {
+  return bits(dtype) < 8 ? offset / (8 / bits(dtype)) : checked_mul(offset, bits(dtype) / 8);
 }
 
 void refuse_stride(std::string_view what, int d, int64_t stride, std::string_view allowed) {
   throw Error(ErrorCode::unsupported,
               std::string(what) + ": dim " + std::to_string(d) + " has stride " + std::to_string(stride),
               "strides[" + std::to_string(d) + "]", std::to_string(stride), std::string(allowed));
+}
+
+std::string python_tuple(std::span<const std::string> items) {
+  std::string out = "(";
+  for (std::size_t k = 0; k < items.size(); ++k) out += (k > 0 ? ", " : "") + items[k];
+  return out + (items.size() == 1 ? ",)" : ")");
 }
 
 std::string python_tuple(std::span<const int64_t> values) {

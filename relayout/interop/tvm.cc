@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "relayout/core/format.h"
-#include "relayout/core/view.h"
+#include "relayout/core/notations/notation.h"
 #include "relayout/interop/memory_axes.h"
+#include "relayout/interop/strided.h"
 
 namespace relayout::tvm {
 namespace {
@@ -73,25 +74,18 @@ Layout from_tvm(std::string_view text, const Dims& dims, std::string_view letter
   }
   if (letters.empty()) return Format::parse("tvm:" + std::string(text)).bind(dims);
   const std::string names = checked_letters("from_tvm", letters, dims.size());
-  // The same text over the letters a, b, ... is a tag.
-  std::string tag, outer;
-  for (std::size_t k = 0; k < text.size(); ++k) {
-    const bool capital = text[k] >= 'A' && text[k] <= 'Z';
-    const char small = capital ? static_cast<char>(text[k] - 'A' + 'a') : text[k];
-    if (!is_small(small)) {
-      tag += small;
-      continue;
-    }
-    const std::size_t d = names.find(small);
-    if (d == std::string::npos) {
-      refuse_letters("from_tvm", letters, "lack the '" + std::string(1, text[k]) + "' of " + escaped(text));
-    }
-    if (capital) outer += small;
-    const bool blocked = capital && text.find(small) != text.npos;
-    tag += static_cast<char>((blocked ? 'A' : 'a') + static_cast<int>(d));
+  NotationText rest(text, 0, text.size(), [&](std::size_t at, const std::string& why) {
+    throw Error(ErrorCode::parse,
+                "from_tvm: " + why + "\n  " + escaped(text, 400) + "\n  " + std::string(at, ' ') + "^", "text",
+                escaped(text), why);
+  });
+  const TvmAxes axes = read_tvm_axes(rest);
+  for (const char letter : axes.outer) {
+    if (names.find(letter) == std::string::npos)
+      refuse_letters("from_tvm", letters, "lack the '" + std::string(1, to_upper(letter)) + "' of " + escaped(text));
   }
-  if (outer.size() != names.size()) refuse_letters("from_tvm", letters, "are more than those of " + escaped(text));
-  return Format::parse(tag).bind(dims);
+  if (axes.outer.size() != names.size()) refuse_letters("from_tvm", letters, "are more than those of " + escaped(text));
+  return Format::parse(spelled_tvm(axes, names).tag).bind(dims);
 }
 
 std::string to_tvm(const Layout& layout, std::string_view letters) {
@@ -143,10 +137,9 @@ std::string buffer(const TensorDesc& desc) {
       refuse(" is blocked, and a buffer has one stride a dim", std::to_string(simple.digits(d).size()) + " digits");
     strides.push_back(desc.layout.dim(d) == 1 ? desc.layout.outer_stride(d) : simple.outer_stride(d));
   }
-  std::string shape = comma_list(desc.layout.dims());
-  if (desc.layout.ndims() == 1) shape += ",";
-  std::string out = "tvm.tir.decl_buffer((" + shape + "), \"" + std::string(type_name(desc.dtype)) + "\"";
-  if (!desc.layout.contiguous_in(MemoryFormat::contiguous)) out += ", strides=[" + comma_list(strides) + "]";
+  std::string out =
+      "tvm.tir.decl_buffer(" + python_tuple(desc.layout.dims()) + ", \"" + std::string(type_name(desc.dtype)) + "\"";
+  if (!desc.layout.contiguous_in(MemoryFormat::contiguous)) out += ", strides=[" + join(strides, ", ") + "]";
   if (desc.layout.offset0() != 0) out += ", elem_offset=" + std::to_string(desc.layout.offset0());
   return out + ")";
 }

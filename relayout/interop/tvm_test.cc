@@ -118,6 +118,18 @@ TEST(Tvm, Refusals) {
   EXPECT_EQ(code_of([] { from_tvm("NCHW16c", {1, 2, 3}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { from_tvm("KM", {2, 3}, "mn"); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { from_tvm("K", {2, 3}, "mk"); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(message([] {
+              from_tvm("M4kK", {2, 3}, "mk");
+            }),
+            "from_tvm: a block of a dim that is not among the capitals\n  M4kK\n    ^")
+      << "in the caller's own letters";
+  EXPECT_EQ(message([] {
+              from_tvm("MK5000000000k", {2, 3}, "mk");
+            }),
+            "from_tvm: a block of over 2147483648\n  MK5000000000k\n    ^");
+  std::string many = "MK";
+  for (int k = 0; k < 37; ++k) many += "2k";
+  EXPECT_NE(message([&] { from_tvm(many, {2, 3}, "mk"); }).find("more than 36 blocks"), std::string::npos);
 }
 
 TEST(Tvm, Code) {

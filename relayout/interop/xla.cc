@@ -8,6 +8,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/interop/memory_axes.h"
+#include "relayout/interop/strided.h"
 
 namespace relayout::xla {
 namespace {
@@ -212,19 +213,6 @@ std::string text_of(const TensorDesc& desc, const Parts& parts) {
   return shape + "{" + list_of(parts.minor_to_major) + (properties.empty() ? "" : ":" + properties) + "}";
 }
 
-/// A tuple of Python.
-std::string tuple_of(const std::vector<std::string>& items) {
-  std::string out = "(";
-  for (std::size_t k = 0; k < items.size(); ++k) out += (k > 0 ? ", " : "") + items[k];
-  return out + (items.size() == 1 ? ",)" : ")");
-}
-
-std::vector<std::string> texts_of(const auto& numbers) {
-  std::vector<std::string> out;
-  for (const auto number : numbers) out.push_back(std::to_string(number));
-  return out;
-}
-
 }  // namespace
 
 std::string_view type_name(DType dtype) {
@@ -281,13 +269,18 @@ std::string to_xla(const TensorDesc& desc) { return text_of(desc, parts_of(desc)
 
 std::string code(const TensorDesc& desc) {
   const Parts parts = parts_of(desc);
-  std::vector<int> order(parts.minor_to_major.rbegin(), parts.minor_to_major.rend());
-  std::string jax = "jax.experimental.layout.Layout(major_to_minor=" + tuple_of(texts_of(order));
+  const std::vector<int64_t> order(parts.minor_to_major.rbegin(), parts.minor_to_major.rend());
+  std::string jax = "jax.experimental.layout.Layout(major_to_minor=" + python_tuple(order);
   std::vector<std::string> tiles;
-  for (const std::vector<int64_t>& tile : parts.tiles) tiles.push_back(tuple_of(texts_of(tile)));
-  if (!tiles.empty()) jax += ", tiling=" + tuple_of(tiles);
+  for (const std::vector<int64_t>& tile : parts.tiles) tiles.push_back(python_tuple(tile));
+  if (!tiles.empty()) jax += ", tiling=" + python_tuple(tiles);
   if (is_packed(desc.dtype)) jax += ", sub_byte_element_size_in_bits=" + std::to_string(bits(desc.dtype));
-  return text_of(desc, parts) + "\n" + jax + ")";
+  std::string out = text_of(desc, parts) + "\n" + jax + ")";
+  if (is_packed(desc.dtype))
+    out +=
+        "\n# The halves of each byte are swapped: XLA keeps the even element in the high half, this library in the low "
+        "one.";
+  return out;
 }
 
 }  // namespace relayout::xla

@@ -43,8 +43,8 @@ TensorDesc from_xla(std::string_view text);
 /// padding has).
 std::string to_xla(const TensorDesc& desc);
 
-/// The shape as in HLO's text, and the same as a layout of JAX (jax.experimental.layout), in a line each. Errors as
-/// to_xla().
+/// The shape as in HLO's text, and the same as a layout of JAX (jax.experimental.layout), in a line each. Of types of 4
+/// bits a comment follows, as XLA has the halves of each byte the other way round. Errors as to_xla().
 std::string code(const TensorDesc& desc);
 
 }  // namespace relayout::xla

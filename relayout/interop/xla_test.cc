@@ -199,8 +199,11 @@ TEST(Xla, Code) {
   EXPECT_EQ(xla::code(described("AB4a128b2a1b", {32, 256}, DType::bf16)),
             "bf16[32,256]{1,0:T(8,128)(2,1)}\n"
             "jax.experimental.layout.Layout(major_to_minor=(0, 1), tiling=((8, 128), (2, 1)))");
-  EXPECT_EQ(xla::code(described("x", {7}, DType::s4)),
-            "s4[7]{0:E(4)}\njax.experimental.layout.Layout(major_to_minor=(0,), sub_byte_element_size_in_bits=4)");
+  EXPECT_EQ(
+      xla::code(described("x", {7}, DType::s4)),
+      "s4[7]{0:E(4)}\njax.experimental.layout.Layout(major_to_minor=(0,), sub_byte_element_size_in_bits=4)\n"
+      "# The halves of each byte are swapped: XLA keeps the even element in the high half, this library in the low "
+      "one.");
 }
 
 }  // namespace

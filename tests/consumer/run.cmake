@@ -19,7 +19,23 @@ step(${CMAKE_COMMAND} --build ${WORK}/build)
 step(${WORK}/build/consumer)
 # A second program links the core alone.
 step(${WORK}/build/consumer_core)
-# A third one has oneDNN's own types, where oneDNN is installed.
+# One has the C interface, from its shared library.
+step(${WORK}/build/consumer_c)
+# The same, found by pkg-config, where that is installed.
+find_program(pkg_config NAMES pkg-config pkgconf)
+file(GLOB_RECURSE pc_file ${WORK}/prefix/*/relayout.pc)
+if(pkg_config AND NOT SANITIZE)
+  cmake_path(GET pc_file PARENT_PATH pc_folder)
+  set(ENV{PKG_CONFIG_PATH} ${pc_folder})
+  execute_process(COMMAND ${pkg_config} --cflags --libs relayout OUTPUT_VARIABLE c_flags
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(c_flags UNIX_COMMAND "${c_flags}")
+  cmake_path(GET pc_folder PARENT_PATH library_folder)
+  step(${COMPILER} ${PROJECT}/c_interface.cc -o ${WORK}/build/by_pkg_config ${c_flags}
+    -Wl,-rpath,${library_folder})
+  step(${WORK}/build/by_pkg_config)
+endif()
+# One has oneDNN's own types, where oneDNN is installed.
 if(EXISTS ${WORK}/build/consumer_onednn)
   step(${WORK}/build/consumer_onednn)
 endif()

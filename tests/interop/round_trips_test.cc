@@ -9,7 +9,7 @@
 
 #include "relayout/interop/directml.h"
 #include "relayout/interop/mdspan.h"
-#include "relayout/interop/mobile.h"
+#include "relayout/interop/names_elsewhere.h"
 #include "relayout/interop/spelling.h"
 #include "tests/interop/random_expressions.h"
 #include "tests/interop/there_and_back.h"

@@ -6,6 +6,7 @@
 //
 // Source: NVIDIA CUTLASS, media/docs/cpp/cute/01_layout.md.
 #include <algorithm>
+#include <limits>
 
 #include "relayout/core/notations/notation.h"
 
@@ -67,6 +68,32 @@ void add_digits(NotationText& text, const Tuple& shape, const Tuple* stride, int
   next = *product;
 }
 
+/// Elements that lie before CuTe's pointer, which no buffer here has: negative strides, but of extents of 1.
+void refuse_negative_strides(NotationText& text, std::size_t at, const std::vector<Digits>& dims) {
+  const auto has = [&](const Digits& digits, const auto& test) { return std::ranges::any_of(digits, test); };
+  const auto negative = [](const Digit& digit) { return digit.extent > 1 && digit.stride < 0; };
+  const auto positive = [](const Digit& digit) { return digit.extent > 1 && digit.stride > 0; };
+  if (std::ranges::any_of(dims, [&](const Digits& d) { return has(d, [](const Digit& k) { return k.extent == 0; }); }))
+    return;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (!has(dims[d], negative)) continue;
+    int64_t before = 0, stride = 0;
+    for (const Digit& digit : dims[d]) {
+      if (!negative(digit)) continue;
+      const auto reach = checked_mul(digit.extent - 1, digit.stride);
+      const auto sum = reach ? checked_add(before, *reach) : std::nullopt;
+      if (!sum || *sum == std::numeric_limits<int64_t>::min()) text.fail(at, "the offsets do not fit 64 bits");
+      before = *sum;
+      if (stride == 0) stride = digit.stride;
+    }
+    const std::string way = has(dims[d], positive)
+                                ? "digits: says such a layout from its first element on"
+                                : "write the strides above 0 and .flip(" + std::to_string(d) + ") behind them";
+    text.fail(at, "dim " + std::to_string(d) + " has the stride " + std::to_string(stride) +
+                      ": the elements would begin " + std::to_string(-before) + " before the pointer; " + way);
+  }
+}
+
 /// Swizzles and other compositions, which are no layouts.
 void refuse_compositions(NotationText& text) {
   const std::string_view rest = text.rest();
@@ -95,14 +122,11 @@ Spelled read_cute(NotationText& text) {
     add_digits(text, mode, mode_stride, next, digits);
     out.digits->push_back(digits);
   };
-  if (shape.leaf) {
-    add_dim(shape, stride ? &*stride : nullptr);
-    return out;
-  }
-  if (stride && (stride->leaf || stride->items.size() != shape.items.size()))
+  if (stride && !shape.leaf && (stride->leaf || stride->items.size() != shape.items.size()))
     text.fail(stride->at, "shape and stride are tuples of different forms");
-  for (std::size_t d = 0; d < shape.items.size(); ++d)
-    add_dim(shape.items[d], stride ? &stride->items[d] : nullptr);
+  if (shape.leaf) add_dim(shape, stride ? &*stride : nullptr);
+  for (std::size_t d = 0; d < shape.items.size(); ++d) add_dim(shape.items[d], stride ? &stride->items[d] : nullptr);
+  if (stride) refuse_negative_strides(text, stride->at, *out.digits);
   return out;
 }
 

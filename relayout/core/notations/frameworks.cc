@@ -66,20 +66,23 @@ Spelled read_name(NotationText& text, std::string_view system, std::span<const N
 
 /// Source: TVM, include/tvm/tir/data_layout.h.
 Spelled read_tvm(NotationText& text) {
-  struct Block {
-    char letter;
-    int64_t size;
-  };
-  std::string outer;
-  std::vector<Block> blocks;
   const std::size_t first = text.at();
+  const TvmAxes axes = read_tvm_axes(text);
+  const auto order = logical_order(axes.outer);
+  if (!order) text.fail(first, "these letters are the dims of no domain, so that their logical order is not known");
+  return spelled_tvm(axes, *order);
+}
+
+TvmAxes read_tvm_axes(NotationText& text) {
+  TvmAxes out;
+  if (text.done()) text.fail("the axes are missing, for example NCHW16c");
   while (!text.done()) {
     const std::size_t at = text.at();
     const char ch = text.peek();
     if (ch >= 'A' && ch <= 'Z') {
-      if (!blocks.empty()) text.fail("a capital behind a block, so that the block is not innermost");
-      if (outer.find(to_lower(ch)) != std::string::npos) text.fail("this dim stands here a second time");
-      outer += to_lower(ch);
+      if (!out.blocks.empty()) text.fail("a capital behind a block, so that the block is not innermost");
+      if (out.outer.find(to_lower(ch)) != std::string::npos) text.fail("this dim stands here a second time");
+      out.outer += to_lower(ch);
       text.take(ch);
       continue;
     }
@@ -88,21 +91,25 @@ Spelled read_tvm(NotationText& text) {
     const int64_t size = text.number("block", 1);
     const char letter = text.peek();
     if (letter < 'a' || letter > 'z') text.fail("expected the small letter of the block's dim");
-    if (outer.find(letter) == std::string::npos) text.fail("a block of a dim that is not among the capitals");
+    if (out.outer.find(letter) == std::string::npos) text.fail("a block of a dim that is not among the capitals");
     if (size > kMaxBlock) text.fail(at, "a block of over " + std::to_string(kMaxBlock));
+    if (out.blocks.size() == static_cast<std::size_t>(kMaxBlocks))
+      text.fail(at, "more than " + std::to_string(kMaxBlocks) + " blocks");
     text.take(letter);
-    blocks.push_back({letter, size});
+    out.blocks.emplace_back(letter, size);
   }
-  const auto order = logical_order(outer);
-  if (!order) text.fail(first, "these letters are the dims of no domain, so that their logical order is not known");
+  return out;
+}
+
+Spelled spelled_tvm(const TvmAxes& axes, std::string_view order) {
   Spelled out;
-  out.names = *order;
-  const auto generic = [&](char letter) { return static_cast<char>('a' + order->find(letter)); };
-  for (const char letter : outer) {
-    const bool blocked = std::ranges::any_of(blocks, [&](const Block& block) { return block.letter == letter; });
+  out.names = order;
+  const auto generic = [&](char letter) { return static_cast<char>('a' + order.find(letter)); };
+  for (const char letter : axes.outer) {
+    const bool blocked = std::ranges::any_of(axes.blocks, [&](const auto& block) { return block.first == letter; });
     out.tag += static_cast<char>(generic(letter) + (blocked ? 'A' - 'a' : 0));
   }
-  for (const Block& block : blocks) out.tag += std::to_string(block.size) + generic(block.letter);
+  for (const auto& [letter, size] : axes.blocks) out.tag += std::to_string(size) + generic(letter);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Notations: how other systems write layouts, as the bodies of layout expressions behind "name:" (internal to core).
+// Notations: how other systems write layouts, as the bodies of layout expressions behind "name:" (not for users).
 //
 //     tvm:NCHW16c                        the tag nChw16c
 //     cute:((8,3),4):((1,32),8)          digits: dim 0 is (8,1)(3,32), dim 1 is (4,8)
@@ -6,13 +6,16 @@
 //
 // A notation is one function that reads the text behind the colon and says, in a Spelled, which tag, strides or digits
 // it means. To add one: write that function in a file of this folder and its line in kNotations (notation.cc); the
-// documents list it in docs/layout-expressions.md. Nothing behind Format::parse() knows where a layout came from.
+// documents list it in docs/layout-expressions.md. Nothing behind Format::parse() knows where a layout came from. A
+// system's own reader in interop/ may take the parts of its notation that need more than the text says (TVM's letters).
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "relayout/core/layout.h"
@@ -100,5 +103,14 @@ Spelled read_tnn(NotationText& text);
 Spelled read_tflite(NotationText& text);
 Spelled read_acl(NotationText& text);
 Spelled read_scales(NotationText& text);
+
+/// TVM's text in two steps, for those who know the order of the dims: its axes, and the tag that they are where `order`
+/// has the letter of each dim ("nchw").
+struct TvmAxes {
+  std::string outer;                             // small letters, from the outermost axis of memory to the innermost
+  std::vector<std::pair<char, int64_t>> blocks;  // outermost first
+};
+TvmAxes read_tvm_axes(NotationText& text);
+Spelled spelled_tvm(const TvmAxes& axes, std::string_view order);
 
 }  // namespace relayout

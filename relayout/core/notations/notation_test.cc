@@ -54,10 +54,17 @@ TEST(DigitsNotation, SaysAnyLayout) {
 
 TEST(DigitsNotation, IsTheTextOfEveryLayout) {
   const std::pair<std::string_view, Dims> layouts[] = {
-      {"nchw", {2, 3, 5, 4}},           {"nChw8c", {2, 17, 5, 4}},       {"OIhw4i16o4i", {17, 20, 3, 3}},
-      {"strides:-3,0,1@9", {3, 2, 3}},  {"nh|Cw4c;pitch=64", {1, 9, 4, 5}}, {"scales:128x4", {130, 5}},
-      {"nchw", {2, 0, 5, 4}},           {"x", {7}},                      {"strides:", {}},
-      {"nchw@5", {1, 1, 1, 1}},         {"xla:{0,1:T(8,128)(2,1)}", {100, 200}},
+      {"nchw", {2, 3, 5, 4}},
+      {"nChw8c", {2, 17, 5, 4}},
+      {"OIhw4i16o4i", {17, 20, 3, 3}},
+      {"strides:-3,0,1@9", {3, 2, 3}},
+      {"nh|Cw4c;pitch=64", {1, 9, 4, 5}},
+      {"scales:128x4", {130, 5}},
+      {"nchw", {2, 0, 5, 4}},
+      {"x", {7}},
+      {"strides:", {}},
+      {"nchw@5", {1, 1, 1, 1}},
+      {"xla:{0,1:T(8,128)(2,1)}", {100, 200}},
   };
   for (const auto& [text, dims] : layouts) {
     const Layout layout = bound(text, dims);
@@ -104,6 +111,15 @@ TEST(CuteNotation, Refusals) {
   expect_refused("cute:(4,()):(1,())", "without extents");
   expect_refused("cute:(-4):(1)", "0 or more");
   expect_refused("cute:(4,8):(1@0,1@1)", "coordinates");
+  expect_refused(
+      "cute:(4,8):(8,-1)",
+      "dim 1 has the stride -1: the elements would begin 7 before the pointer; write the strides above 0 and "
+      ".flip(1) behind them");
+  expect_refused("cute:8:-2", "dim 0 has the stride -2: the elements would begin 14 before the pointer");
+  expect_refused("cute:(4,(2,3)):(1,(4,-8))", "begin 16 before the pointer; digits: says such a layout");
+  expect_refused("cute:(3,3):(4611686018427387904,-4611686018427387905)", "do not fit 64 bits");
+  EXPECT_EQ(bound("cute:(4,1):(1,-9)", {4, 1}), Layout::strided({4, 1}, {1, 0})) << "one index has no steps";
+  EXPECT_EQ(bound("cute:(4,8):(8,1).flip(1)", {4, 8}), bound("digits:(4,8)|(8,-1)", {4, 8}));
   expect_refused("cute:Sw<3,4,3>", "swizzle");
   expect_refused("cute:(8,8):(8,1) o (4):(1)", "composition");
   expect_refused("cute:(8,8):(8,1)x", "expected the end");
@@ -155,6 +171,9 @@ TEST(XlaNotation, MeansWhatXlaSays) {
       {"xla:{1,0:T(4)(2,2)}", {5, 11}, {1, 0}, {{4}, {2, 2}}},
       {"xla:{2,1,0:T(1,8)}", {2, 3, 9}, {2, 1, 0}, {{1, 8}}},
       {"xla:{}", {}, {}, {}},
+      {"xla:[]", {}, {}, {}},
+      {"xla:[3,5]", {3, 5}, {1, 0}, {}},
+      {"xla:[2,3,4]", {2, 3, 4}, {2, 1, 0}, {}},
   };
   for (const Case& c : cases) {
     const Layout layout = bound(c.text, c.dims);
@@ -173,6 +192,16 @@ TEST(XlaNotation, Refusals) {
   expect_refused("xla:{1,0:T(0)}", "1 or more");
   expect_refused("xla:{0:T(2,2)}", "can be cut");
   expect_refused("xla:{1,0:T(*,128)}", "joins dims");
+  // The caret stands under the user's own text.
+  EXPECT_EQ(parse_error("xla:{0:T(5000000000)}"),
+            "layout: an extent of a tile of over 2147483648\n  xla:{0:T(5000000000)}\n           ^");
+  std::string tiles = "xla:{1,0:T";
+  for (int k = 31; k > 11; --k) {
+    const std::string extent = std::to_string(int64_t{1} << k);
+    tiles.append("(").append(extent).append(",").append(extent).append(")");
+  }
+  expect_refused(tiles + "}", "more than 36 blocks");
+  expect_refused("xla:[3,5]x", "expected '{'");
   expect_refused("xla:{1,0:E(4)}", "bits of an element");
   expect_refused("xla:{1,0:D(D,C)}", "sparse");
   expect_refused("xla:{1,0:L(128)}", "end of the buffer");
@@ -186,16 +215,16 @@ TEST(XlaNotation, Refusals) {
 TEST(FrameworkNotations, AreTags) {
   const Dims dims{2, 17, 5, 4};
   const std::pair<std::string_view, std::string_view> same[] = {
-      {"tvm:NCHW16c", "nChw16c"},         {"tvm:NHWC", "nhwc"},
-      {"tvm:NCHW2n8c", "NChw2n8c"},       {"tvm:OIHW4i16o4i", "OIhw4i16o4i"},
-      {"tvm:HWIO", "hwio"},               {"cudnn:NCHW", "nchw"},
-      {"cudnn:NC/32HW32", "nChw32c"},     {"cudnn:NC/4HW4", "nChw4c"},
-      {"cudnn:KRSC", "ohwi"},             {"mnn:NC4HW4", "nChw4c"},
-      {"mnn:C4NHW4", "Bacd4b"},           {"tnn:NC4HW4", "nChw4c"},
-      {"tflite:BHWC", "nhwc"},            {"acl:OHWIo8i4", "OhwI8o4i"},
-      {"mnn:NHWC4", "acdB4b"},            {"tnn:NHWC4", "acdB4b"},
-      {"tnn:NC2HW2", "nChw2c"},           {"tnn:NHC4W4", "nh|Cw4c"},
-      {"acl:OHWIo4", "Ohwi4o"},           {"acl:OHWI", "ohwi"},
+      {"tvm:NCHW16c", "nChw16c"},     {"tvm:NHWC", "nhwc"},
+      {"tvm:NCHW2n8c", "NChw2n8c"},   {"tvm:OIHW4i16o4i", "OIhw4i16o4i"},
+      {"tvm:HWIO", "hwio"},           {"cudnn:NCHW", "nchw"},
+      {"cudnn:NC/32HW32", "nChw32c"}, {"cudnn:NC/4HW4", "nChw4c"},
+      {"cudnn:KRSC", "ohwi"},         {"mnn:NC4HW4", "nChw4c"},
+      {"mnn:C4NHW4", "Bacd4b"},       {"tnn:NC4HW4", "nChw4c"},
+      {"tflite:BHWC", "nhwc"},        {"acl:OHWIo8i4", "OhwI8o4i"},
+      {"mnn:NHWC4", "acdB4b"},        {"tnn:NHWC4", "acdB4b"},
+      {"tnn:NC2HW2", "nChw2c"},       {"tnn:NHC4W4", "nh|Cw4c"},
+      {"acl:OHWIo4", "Ohwi4o"},       {"acl:OHWI", "ohwi"},
   };
   for (const auto& [text, tag] : same) EXPECT_EQ(bound(text, dims), bound(tag, dims)) << text;
   const Dims one{1, 17, 5, 4};
@@ -225,7 +254,7 @@ TEST(FrameworkNotations, Refusals) {
   expect_refused("tvm:NCHW16o", "not among the capitals");
   expect_refused("tvm:NCHWC", "a second time");
   expect_refused("tvm:MK", "no domain");
-  expect_refused("tvm:", "no domain");
+  expect_refused("tvm:", "the axes are missing");
   expect_refused("cudnn:NCHW_VECT_C", "NC/4HW4 or NC/32HW32");
   expect_refused("cudnn:NCWH", "no such format");
   expect_refused("acl:OHWIo8i4_bf16", "elements' type");

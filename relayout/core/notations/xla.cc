@@ -1,6 +1,7 @@
 // xla: XLA's layouts: the dims from the innermost to the outermost, then tiles.
 //
 //     xla:{1,0}                      row-major
+//     xla:[3,5]                      the same with extents: row-major is what HLO leaves out
 //     xla:{1,0:T(8,128)(2,1)}        tiles of 8 x 128, in which pairs of rows lie side by side (what TPUs do for bf16)
 //     xla:[3,5]{1,0:T(2,2)}          the same with extents; index (2,3) is at offset 17
 //
@@ -8,7 +9,9 @@
 // these. Source: XLA, docs/tiled_layout.md and docs/shapes.md.
 #include <algorithm>
 
+#include "relayout/core/format.h"
 #include "relayout/core/notations/notation.h"
+#include "relayout/core/tag_names.h"
 
 namespace relayout {
 namespace {
@@ -52,6 +55,8 @@ void cut(NotationText& text, std::vector<Axis>& axes) {
     positions.push_back(text.at());
     if (text.peek() == '*') text.fail("a tile that joins dims ('*') is not supported");
     tile.push_back(text.number("extent of a tile", 1));
+    if (tile.back() > kMaxBlock)
+      text.fail(positions.back(), "an extent of a tile of over " + std::to_string(kMaxBlock));
   } while (text.take(','));
   text.expect(')');
   if (tile.size() > axes.size())
@@ -72,6 +77,8 @@ void cut(NotationText& text, std::vector<Axis>& axes) {
     axis.extent /= tile[k];
   }
   axes.insert(axes.end(), inner.begin(), inner.end());
+  if (std::ranges::count_if(axes, [](const Axis& axis) { return axis.extent > 1; }) > kMaxBlocks)
+    text.fail(from, "the tiles cut more than " + std::to_string(kMaxBlocks) + " blocks");
 }
 
 /// What may stand behind the order: tiles, and what has nothing to do with offsets or is no layout.
@@ -123,6 +130,25 @@ Spelled as_tag(std::vector<Axis> axes, int ndims) {
   return out;
 }
 
+/// The order in braces, with what stands behind it; XLA's default where there is none.
+std::vector<Axis> read_layout(NotationText& text, const std::optional<Dims>& dims) {
+  std::vector<Axis> axes;
+  if (dims && text.done()) {  // row-major
+    for (int d = 0; d < dims->size(); ++d) axes.push_back({d, 1, 0});
+    return axes;
+  }
+  const std::size_t at = text.at();
+  text.expect('{');
+  axes = read_order(text);
+  if (dims && dims->size() != static_cast<int>(axes.size())) {
+    text.fail(at, std::to_string(axes.size()) + " dims in the layout of a shape of " + std::to_string(dims->size()));
+  }
+  if (text.take(':')) read_properties(text, axes);
+  text.expect('}');
+  if (!text.done()) text.fail("expected the end");
+  return axes;
+}
+
 }  // namespace
 
 Spelled read_xla(NotationText& text) {
@@ -137,16 +163,8 @@ Spelled read_xla(NotationText& text) {
       dims->push_back(text.number("extent", 0));
     }
   }
-  const std::size_t order_at = text.at();
-  text.expect('{');
-  std::vector<Axis> axes = read_order(text);
-  const int ndims = static_cast<int>(axes.size());
-  if (dims && dims->size() != ndims)
-    text.fail(order_at, std::to_string(ndims) + " dims in the layout of a shape of " + std::to_string(dims->size()));
-  if (text.take(':')) read_properties(text, axes);
-  text.expect('}');
-  if (!text.done()) text.fail("expected the end");
-  Spelled out = as_tag(axes, ndims);
+  const std::vector<Axis> axes = read_layout(text, dims);
+  Spelled out = as_tag(axes, static_cast<int>(axes.size()));
   out.dims = dims;
   return out;
 }

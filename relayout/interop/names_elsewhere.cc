@@ -1,5 +1,5 @@
-// Names of layouts in other frameworks, by trying them: see mobile.h.
-#include "relayout/interop/mobile.h"
+// Names of layouts in other frameworks, by trying them: see names_elsewhere.h.
+#include "relayout/interop/names_elsewhere.h"
 
 #include <algorithm>
 

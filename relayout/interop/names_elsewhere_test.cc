@@ -1,5 +1,5 @@
 // Names of layouts in other frameworks: that they are found, and that each binds to the layout.
-#include "relayout/interop/mobile.h"
+#include "relayout/interop/names_elsewhere.h"
 
 #include <gtest/gtest.h>
 

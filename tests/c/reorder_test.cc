@@ -1,0 +1,142 @@
+// Reorders through the C interface: values, attributes, sizes of buffers, and options of other versions.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/c/owned.h"
+
+namespace {
+
+using relayout::testing::Desc;
+
+TEST(CReorder, PlansAndRunsAndComesBack) {
+  const Desc nchw("nchw", {2, 17, 5, 4}, RELAYOUT_F32), blocked("nChw8c", {2, 17, 5, 4}, RELAYOUT_F32);
+  std::vector<float> in(680), out(960, -1), back(680);
+  std::iota(in.begin(), in.end(), 1.0f);
+  relayout_plan* plan = nullptr;
+  ASSERT_EQ(relayout_plan_make(nchw, blocked, nullptr, &plan), RELAYOUT_OK) << relayout_error_message();
+  ASSERT_EQ(relayout_plan_run(plan, in.data(), 2720, out.data(), 3840, nullptr), RELAYOUT_OK);
+  EXPECT_EQ(out[408], in[16 * 20 + 2 * 4 + 3]);
+  EXPECT_EQ(out[409], 0) << "padding";
+  ASSERT_EQ(relayout_reorder(blocked, out.data(), 3840, nchw, back.data(), 2720, nullptr, nullptr), RELAYOUT_OK);
+  EXPECT_EQ(in, back);
+
+  size_t length = 0;
+  ASSERT_EQ(relayout_plan_explain(plan, nullptr, 0, &length), RELAYOUT_OK);
+  std::string text(length + 1, ' ');
+  ASSERT_EQ(relayout_plan_explain(plan, text.data(), text.size(), nullptr), RELAYOUT_OK);
+  EXPECT_NE(text.find("2x17x5x4"), std::string::npos);
+  relayout_plan_free(plan);
+}
+
+TEST(CReorder, Attributes) {
+  const Desc src("ab", {2, 3}, RELAYOUT_F32), dst("ab", {2, 3}, RELAYOUT_U8);
+  const std::array<float, 6> in{0, 1, 2, 3, 4, 500};
+  std::array<uint8_t, 6> out{};
+  const std::array<float, 3> scales{0.5f, 1, 2};
+  const int32_t zero_point = 10;
+  relayout_attributes attributes = RELAYOUT_ATTRIBUTES_INIT;
+  attributes.dst_scale = scales.data();
+  attributes.dst_scale_count = 3;
+  attributes.dst_scale_mask = 2;
+  attributes.dst_zero_point = &zero_point;
+  attributes.dst_zero_point_count = 1;
+  ASSERT_EQ(relayout_reorder(src, in.data(), sizeof in, dst, out.data(), sizeof out, &attributes, nullptr), RELAYOUT_OK)
+      << relayout_error_message();
+  EXPECT_EQ(out, (std::array<uint8_t, 6>{10, 11, 11, 16, 14, 255}));
+
+  attributes.dst_scale_count = 2;
+  EXPECT_EQ(relayout_reorder(src, in.data(), sizeof in, dst, out.data(), sizeof out, &attributes, nullptr),
+            RELAYOUT_INVALID_ARGUMENT);
+  attributes.dst_scale = nullptr;
+  EXPECT_EQ(relayout_reorder(src, in.data(), sizeof in, dst, out.data(), sizeof out, &attributes, nullptr),
+            RELAYOUT_INVALID_ARGUMENT);
+  EXPECT_STREQ(relayout_error_field(), "dst_scale");
+}
+
+TEST(CReorder, PaddingIsKeptOrSet) {
+  const Desc src("ab", {1, 3}, RELAYOUT_U8), dst("aB4b", {1, 3}, RELAYOUT_U8);
+  const std::array<uint8_t, 3> in{1, 2, 3};
+  std::array<uint8_t, 4> out{9, 9, 9, 9};
+  relayout_attributes attributes = RELAYOUT_ATTRIBUTES_INIT;
+  attributes.padding = RELAYOUT_PADDING_KEEP;
+  ASSERT_EQ(relayout_reorder(src, in.data(), 3, dst, out.data(), 4, &attributes, nullptr), RELAYOUT_OK);
+  EXPECT_EQ(out, (std::array<uint8_t, 4>{1, 2, 3, 9}));
+  attributes.padding = RELAYOUT_PADDING_VALUE;
+  attributes.padding_value = 7;
+  ASSERT_EQ(relayout_reorder(src, in.data(), 3, dst, out.data(), 4, &attributes, nullptr), RELAYOUT_OK);
+  EXPECT_EQ(out, (std::array<uint8_t, 4>{1, 2, 3, 7}));
+  attributes.padding = 5;
+  EXPECT_EQ(relayout_reorder(src, in.data(), 3, dst, out.data(), 4, &attributes, nullptr), RELAYOUT_INVALID_ARGUMENT);
+}
+
+TEST(CReorder, BuffersAreChecked) {
+  const Desc ab("ab", {4, 3}, RELAYOUT_F32), ba("ba", {4, 3}, RELAYOUT_F32);
+  std::array<float, 24> memory{};
+  EXPECT_EQ(relayout_reorder(ab, memory.data(), 48, ba, memory.data() + 12, 47, nullptr, nullptr),
+            RELAYOUT_BUFFER_TOO_SMALL);
+  EXPECT_EQ(relayout_reorder(ab, memory.data(), 48, ba, memory.data() + 11, 48, nullptr, nullptr), RELAYOUT_OVERLAP);
+  EXPECT_EQ(relayout_reorder(ab, nullptr, 48, ba, memory.data(), 48, nullptr, nullptr), RELAYOUT_INVALID_ARGUMENT);
+  relayout_plan* plan = nullptr;
+  ASSERT_EQ(relayout_plan_make(ab, ba, nullptr, &plan), RELAYOUT_OK);
+  EXPECT_EQ(relayout_plan_run(plan, memory.data(), 47, memory.data() + 12, 48, nullptr), RELAYOUT_BUFFER_TOO_SMALL);
+  EXPECT_STREQ(relayout_error_field(), "src");
+  EXPECT_STREQ(relayout_error_value(), "47");
+  EXPECT_STREQ(relayout_error_limit(), "48");
+  EXPECT_EQ(relayout_plan_run(plan, memory.data(), 48, memory.data() + 6, 48, nullptr), RELAYOUT_OVERLAP);
+  EXPECT_EQ(relayout_plan_run(plan, memory.data(), 48, memory.data() + 12, 48, nullptr), RELAYOUT_OK);
+  relayout_plan_free(plan);
+
+  const Desc nothing("ab", {0, 3}, RELAYOUT_F32);
+  EXPECT_EQ(relayout_reorder(nothing, nullptr, 0, nothing, nullptr, 0, nullptr, nullptr), RELAYOUT_OK);
+}
+
+TEST(CReorder, InPlace) {
+  const Desc ab("ab", {2, 3}, RELAYOUT_S32), ba("ba", {2, 3}, RELAYOUT_S32);
+  std::array<int32_t, 6> memory{0, 1, 2, 3, 4, 5};
+  ASSERT_EQ(relayout_reorder_in_place(ab, ba, memory.data(), sizeof memory, nullptr, nullptr), RELAYOUT_OK)
+      << relayout_error_message();
+  EXPECT_EQ(memory, (std::array<int32_t, 6>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(relayout_reorder_in_place(ab, ba, memory.data(), 20, nullptr, nullptr), RELAYOUT_BUFFER_TOO_SMALL);
+}
+
+/// Options of a later version, whose further fields this one does not know.
+struct LaterOptions {
+  relayout_run_options known;
+  int64_t unknown;
+};
+
+TEST(CReorder, OptionsOfOtherVersions) {
+  const Desc ab("ab", {4, 3}, RELAYOUT_U8), ba("ba", {4, 3}, RELAYOUT_U8);
+  std::array<uint8_t, 24> memory{};
+  const auto run = [&](const relayout_run_options* options) {
+    return relayout_reorder(ab, memory.data(), 12, ba, memory.data() + 12, 12, nullptr, options);
+  };
+  LaterOptions later{{sizeof(LaterOptions), 1}, 0};
+  EXPECT_EQ(run(&later.known), RELAYOUT_OK);
+  later.unknown = 3;
+  EXPECT_EQ(run(&later.known), RELAYOUT_UNSUPPORTED);
+  relayout_run_options earlier{sizeof(size_t), 99};
+  EXPECT_EQ(run(&earlier), RELAYOUT_OK);
+  relayout_run_options wrong{3, 1};
+  EXPECT_EQ(run(&wrong), RELAYOUT_INVALID_ARGUMENT);
+  EXPECT_STREQ(relayout_error_field(), "options");
+}
+
+TEST(CReorder, ErrorsBelongToTheirThread) {
+  const Desc ab("ab", {4, 3}, RELAYOUT_U8);
+  relayout_desc* none = nullptr;
+  ASSERT_EQ(relayout_desc_view(ab, "x", &none), RELAYOUT_INVALID_ARGUMENT);
+  const std::string here = relayout_error_message();
+  std::string there = "?";
+  std::thread([&] { there = relayout_error_message(); }).join();
+  EXPECT_EQ(there, "");
+  EXPECT_EQ(here, relayout_error_message());
+}
+
+}  // namespace
