@@ -66,6 +66,8 @@ TEST(Xla, TilesOfTags) {
   EXPECT_EQ(text("OIhw16i16o", {32, 64, 3, 3}), "f32[32,64,3,3]{3,2,1,0:T(16,1,1)(16,1,1,1,1,1,1)}");
   EXPECT_EQ(text("OIhw16o16i", {32, 64, 3, 3}), "f32[32,64,3,3]{3,2,1,0:T(16,16,1,1)}");
   EXPECT_EQ(text("AB4a128b2a1b", {32, 256}), "f32[32,256]{1,0:T(8,128)(2,1)}");
+  // Digits that continue each other are one, and need no tile.
+  EXPECT_EQ(text("cute:((2,3),4):((4,8),1)", {6, 4}), "f32[6,4]{1,0}");
   // Of one tile of rows, the outer extent is 1.
   EXPECT_EQ(text("scales:128x4", {128, 8}), "f32[128,8]{1,0:T(32,1)(4,4,1,1)}");
 }
