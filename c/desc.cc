@@ -92,8 +92,10 @@ relayout_status relayout_desc_view(const relayout_desc* desc, const char* views,
     const relayout_desc& from = c::checked(desc, "desc");
     const std::string steps = c::checked_text(views, "views");
     if (!steps.empty() && steps[0] != '.') c::refuse("views", "begin with a dot, as in \".transpose(0,1)\"");
-    const Format format = parsed(relayout::digits_expression(from.desc.layout) + steps);
-    give_desc({format.bind(from.desc.layout.dims()), from.desc.dtype}, "", view);
+    const Format digits = parsed(relayout::digits_expression(from.desc.layout) + steps);
+    const Format format = from.letters.empty() ? digits : digits.with_names(from.letters);
+    const Layout layout = format.bind(from.desc.layout.dims());
+    give_desc({layout, from.desc.dtype}, format.dim_names(layout.ndims()), view);
   });
 }
 
@@ -144,9 +146,10 @@ relayout_status relayout_desc_digits(const relayout_desc* desc, int32_t dim, rel
     const Layout& layout = c::checked(desc, "desc").desc.layout;
     const std::span<const relayout::Digit> own = layout.digits(checked_dim(layout, dim));
     const auto n = static_cast<int32_t>(own.size());
-    c::result(count, "count") = n;
-    if (digits == nullptr && capacity == 0) return;
-    c::result(digits, "digits");
+    int32_t& told = c::result(count, "count");
+    if (digits != nullptr || capacity != 0) c::result(digits, "digits");
+    told = n;
+    if (digits == nullptr) return;
     if (n > capacity) {
       throw Error(ErrorCode::buffer_too_small,
                   "there are " + std::to_string(n) + " digits, and room for " + std::to_string(capacity), "capacity",

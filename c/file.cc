@@ -38,7 +38,9 @@ TensorDesc desc_of(const StoredTensor& tensor) {
 
 /// How a file says a layout: by its tag, as a whole array.
 relayout::TensorSpec spec_of(const TensorDesc& desc) {
-  const std::optional<std::string> tag = relayout::tag_of(desc.layout);
+  // A row-major layout is an array of its own dims, however its digits are spelled.
+  const Layout rows = Layout::contiguous(desc.layout.dims());
+  const std::optional<std::string> tag = relayout::tag_of(desc.layout == rows ? rows : desc.layout);
   const std::optional<Format> format = tag ? std::optional(Format::parse(*tag)) : std::nullopt;
   const std::optional<Dims> shape = format ? format->physical_shape(desc.layout.dims()) : std::nullopt;
   if (!shape) {

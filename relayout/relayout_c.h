@@ -7,18 +7,19 @@
  *     if (relayout_reorder(src, in, in_bytes, dst, out, out_bytes, NULL, NULL) != RELAYOUT_OK)
  *       fprintf(stderr, "%s\n", relayout_error_message());
  *
- * Rules that hold for every function:
- *  - It returns a status and gives its result through the last pointers. On failure results are left alone, and the
- *    thread's last error says what was wrong. Nothing is thrown, printed or aborted.
+ * Rules:
+ *  - A function that can fail returns a status and gives its result through the last pointers. On failure results are
+ *    left alone, and the thread's last error says what was wrong. Nothing is thrown, printed or aborted.
  *  - A null pointer, a handle of another kind and a handle that was freed before are RELAYOUT_INVALID_ARGUMENT (the
  *    last one as long as nothing else has taken its memory). _free and _close functions ignore them.
  *  - Handles never change after they were made, so that any number of threads may use one at once. Freeing is the
  *    exception.
  *  - Extents, strides and offsets count elements; sizes of memory count bytes, as their names say.
  *  - Texts are UTF-8 and end in a null byte. One that is returned into a buffer takes *length + 1 bytes: with a null
- *    buffer of capacity 0 only the length is given, and a buffer that is too small is RELAYOUT_BUFFER_TOO_SMALL.
+ *    buffer of capacity 0 only the length is given. A buffer that is too small is RELAYOUT_BUFFER_TOO_SMALL, and the
+ *    length is given all the same.
  *  - A struct of options begins with its size, as the caller knows it, so that later versions can add fields.
- *  - Statuses, types and other choices are 32-bit numbers, and a number that is none of the listed ones is an error.
+ *  - Statuses, types and other choices are 32-bit numbers. One that is none of those listed is an error as an argument.
  */
 #ifndef RELAYOUT_RELAYOUT_C_H
 #define RELAYOUT_RELAYOUT_C_H
@@ -113,7 +114,8 @@ typedef struct relayout_desc relayout_desc;
 
 /* The layout that an expression gives to a tensor of these dims: a tag ("nChw16c"), strides ("strides:5,1@3"), another
  * system's text ("cute:(4,2):(1,4)"), with views at its end (".narrow(1,8,8)"). `ndims` is -1 and `dims` null where the
- * expression says the extents itself. Errors: parse, invalid_argument, overflow. */
+ * expression says the extents itself. Errors: parse, invalid_argument, overflow, limit (over 4096 characters),
+ * needs_copy (a view that does not exist). */
 RELAYOUT_API relayout_status relayout_desc_parse(const char *expression, int32_t ndims, const int64_t *dims,
                                                  relayout_dtype dtype, relayout_desc **desc);
 /* One stride a dim, or row-major where `strides` is null. Element (0, 0, ...) lies at `offset0`, and no element before
@@ -130,8 +132,9 @@ RELAYOUT_API void relayout_desc_free(relayout_desc *desc);
 
 RELAYOUT_API relayout_status relayout_desc_dtype(const relayout_desc *desc, relayout_dtype *dtype);
 RELAYOUT_API relayout_status relayout_desc_ndims(const relayout_desc *desc, int32_t *ndims);
-/* One number a dim, into room for `capacity` of them; `*ndims` may be null. Padded dims are the capacities of dims with
- * blocks. Strides are in elements: RELAYOUT_UNSUPPORTED names a dim that has blocks, whose digits say more. */
+/* One number a dim, into room for `capacity` of them; `ndims` may be null. Padded dims are the capacities of dims with
+ * blocks. Strides are in elements, and 0 where a dim has one index, since nothing steps along it then:
+ * RELAYOUT_UNSUPPORTED names a dim that has blocks, whose digits say more. */
 RELAYOUT_API relayout_status relayout_desc_dims(const relayout_desc *desc, int64_t *dims, int32_t capacity,
                                                 int32_t *ndims);
 RELAYOUT_API relayout_status relayout_desc_padded_dims(const relayout_desc *desc, int64_t *dims, int32_t capacity,
@@ -144,6 +147,7 @@ RELAYOUT_API relayout_status relayout_desc_strides(const relayout_desc *desc, in
 typedef struct relayout_digit {
   int64_t extent, stride;
 } relayout_digit;
+/* `*count` is given with a null list of capacity 0 too, and where the list is too small. */
 RELAYOUT_API relayout_status relayout_desc_digits(const relayout_desc *desc, int32_t dim, relayout_digit *digits,
                                                   int32_t capacity, int32_t *count);
 
@@ -215,7 +219,7 @@ typedef struct relayout_attributes {
 
 typedef struct relayout_run_options {
   size_t struct_size;
-  int32_t threads; /* the most threads to use; 0 stands for all cores */
+  int32_t threads; /* the most threads to use; 0 or less stands for all cores */
 } relayout_run_options;
 #define RELAYOUT_RUN_OPTIONS_INIT \
   { sizeof(relayout_run_options), 0 }
@@ -250,22 +254,23 @@ RELAYOUT_API relayout_status relayout_reorder_in_place(const relayout_desc *src_
 
 typedef struct relayout_file relayout_file;
 
-/* .npy, .npz, .safetensors, .png, .jpeg, .bmp. Errors: io, corrupt, unsupported, limit. */
+/* .npy, .npz, .safetensors, .png, .jpeg, .bmp; any other file is one tensor of raw bytes. Errors: io, corrupt,
+ * unsupported, limit. */
 RELAYOUT_API relayout_status relayout_file_open(const char *path, relayout_file **file);
 RELAYOUT_API void relayout_file_close(relayout_file *file);
 RELAYOUT_API relayout_status relayout_file_count(const relayout_file *file, size_t *tensors);
-/* Empty where the format has no names. */
+/* Empty where the format has no names. A name may hold null bytes, of which none but the last is its end. */
 RELAYOUT_API relayout_status relayout_file_name(const relayout_file *file, size_t tensor, char *name, size_t capacity,
                                                 size_t *length);
-/* What the file says of the tensor. RELAYOUT_UNSUPPORTED for raw bytes, which say nothing, and for elements of the
- * other byte order. */
+/* What the file says of the tensor. RELAYOUT_UNSUPPORTED for raw bytes, which say nothing, for elements of the other
+ * byte order, and for types that the format has no name for (bf16 and smaller floats in .npy and .npz). */
 RELAYOUT_API relayout_status relayout_file_desc(const relayout_file *file, size_t tensor, relayout_desc **desc);
 /* The tensor's bytes, which live as long as the file is open. */
 RELAYOUT_API relayout_status relayout_file_data(const relayout_file *file, size_t tensor, const void **data,
                                                 size_t *bytes);
 /* Writes one tensor to .npy, .npz, .safetensors, .bin or .raw; the file appears whole or not at all. Formats without
  * metadata keep the array as it lies in memory, outermost axis first. RELAYOUT_UNSUPPORTED for a layout that no tag
- * says, because it has gaps or an offset: reorder it first. */
+ * says (gaps, an offset, broadcasts, other orders of digits): reorder it first. */
 RELAYOUT_API relayout_status relayout_file_write(const char *path, const relayout_desc *desc, const void *data,
                                                  size_t bytes, int overwrite);
 
@@ -276,7 +281,7 @@ struct DLTensor;
 struct DLManagedTensorVersioned;
 
 /* The layout of a tensor in the CPU's memory, and where its offset 0 lies. The tensor stays its owner's. Errors:
- * unsupported (a type, another device), invalid_argument. */
+ * unsupported (a type, another device), invalid_argument, limit (over 12 dims). */
 RELAYOUT_API relayout_status relayout_desc_from_dlpack(const struct DLTensor *tensor, relayout_desc **desc,
                                                        void **data);
 /* A tensor over `data`, where offset 0 of the layout lies, for a consumer, who calls its deleter once. The deleter

@@ -173,6 +173,20 @@ struct Parts {
   std::vector<std::vector<int64_t>> tiles;
 };
 
+/// The order and the tiles of a layout that fills memory, by its digits as they stand.
+Parts fewest_tiles(const Layout& layout) {
+  Parts best;
+  const std::vector<MemoryAxis> axes = memory_axes(layout);
+  for (const Place place : {Place::by_stride, Place::last, Place::first}) {
+    const Tiled tiled = outer_axes(layout, axes, place);
+    Parts parts{{}, tiles_of(tiled)};
+    for (auto axis = tiled.outer.rbegin(); axis != tiled.outer.rend(); ++axis)
+      parts.minor_to_major.push_back(axis->dim);
+    if (place == Place::by_stride || parts.tiles.size() < best.tiles.size()) best = parts;
+  }
+  return best;
+}
+
 Parts parts_of(const TensorDesc& desc) {
   const Layout& layout = desc.layout;
   if (const auto reason = not_filled(layout)) {
@@ -184,15 +198,11 @@ Parts parts_of(const TensorDesc& desc) {
     for (int d = layout.ndims(); d-- > 0;) best.minor_to_major.push_back(d);
     return best;
   }
-  const std::vector<MemoryAxis> axes = memory_axes(layout);
-  for (const Place place : {Place::by_stride, Place::last, Place::first}) {
-    const Tiled tiled = outer_axes(layout, axes, place);
-    Parts parts{{}, tiles_of(tiled)};
-    for (auto axis = tiled.outer.rbegin(); axis != tiled.outer.rend(); ++axis)
-      parts.minor_to_major.push_back(axis->dim);
-    if (place == Place::by_stride || parts.tiles.size() < best.tiles.size()) best = parts;
-  }
-  return best;
+  best = fewest_tiles(layout);
+  if (best.tiles.empty()) return best;
+  // Digits that continue each other need no tile, but as one they may lose the place that they say for a dim.
+  Parts joined = fewest_tiles(layout.canonical());
+  return joined.tiles.size() < best.tiles.size() ? joined : best;
 }
 
 bool is_packed(DType dtype) { return bits(dtype) < 8; }

@@ -10,6 +10,7 @@
 #include "relayout/core/format.h"
 #include "relayout/core/view.h"
 #include "tests/support/testing.h"
+#include "tests/support/xla_rule.h"
 
 namespace relayout {
 namespace {
@@ -65,30 +66,10 @@ TEST(Xla, TilesOfTags) {
   EXPECT_EQ(text("OIhw16i16o", {32, 64, 3, 3}), "f32[32,64,3,3]{3,2,1,0:T(16,1,1)(16,1,1,1,1,1,1)}");
   EXPECT_EQ(text("OIhw16o16i", {32, 64, 3, 3}), "f32[32,64,3,3]{3,2,1,0:T(16,16,1,1)}");
   EXPECT_EQ(text("AB4a128b2a1b", {32, 256}), "f32[32,256]{1,0:T(8,128)(2,1)}");
+  // Digits that continue each other are one, and need no tile.
+  EXPECT_EQ(text("cute:((2,3),4):((4,8),1)", {6, 4}), "f32[6,4]{1,0}");
   // Of one tile of rows, the outer extent is 1.
   EXPECT_EQ(text("scales:128x4", {128, 8}), "f32[128,8]{1,0:T(32,1)(4,4,1,1)}");
-}
-
-/// XLA's rule, from its documents alone: the index in the order of memory, cut by one tile after the other; row-major.
-int64_t offset_by_rule(const Dims& dims, const std::vector<int>& minor_to_major,
-                       const std::vector<std::vector<int64_t>>& tiles, const Dims& index) {
-  std::vector<int64_t> shape, at;
-  for (std::size_t k = minor_to_major.size(); k-- > 0;) {
-    shape.push_back(dims[minor_to_major[k]]);
-    at.push_back(index[minor_to_major[k]]);
-  }
-  for (const auto& tile : tiles) {
-    const std::size_t first = shape.size() - tile.size();
-    for (std::size_t k = 0; k < tile.size(); ++k) {
-      shape.push_back(tile[k]);
-      at.push_back(at[first + k] % tile[k]);
-      at[first + k] /= tile[k];
-      shape[first + k] = (shape[first + k] + tile[k] - 1) / tile[k];
-    }
-  }
-  int64_t offset = 0;
-  for (std::size_t k = 0; k < shape.size(); ++k) offset = offset * shape[k] + at[k];
-  return offset;
 }
 
 /// The order and the tiles of a text, read by itself.
@@ -150,7 +131,7 @@ TEST(Xla, EveryLayoutThatFillsMemoryHasTiles) {
     read(text, order, tiles);
     tiled += !tiles.empty();
     each_index(dims, [&](const Dims& i) {
-      ASSERT_EQ(offset_by_rule(dims, order, tiles, i), desc.layout.offset(i)) << text << "  " << join(i);
+      ASSERT_EQ(test::xla_offset(dims, order, tiles, i), desc.layout.offset(i)) << text << "  " << join(i);
     });
   }
   EXPECT_GT(tiled, 1000);

@@ -139,6 +139,21 @@ TEST(CDesc, SaysItselfInOtherSystemsWords) {
   EXPECT_STREQ(relayout_error_limit(), "5");
 }
 
+TEST(CDesc, ViewsKeepTheNamesOfDims) {
+  const Desc weights("oihw", {2, 3, 4, 5}, RELAYOUT_F32);
+  for (const auto& [views, axes] : {std::pair("", "OIHW"), std::pair(".transpose(2,3)", "OIHW")}) {
+    relayout_desc *view = nullptr, *whole = nullptr;
+    ASSERT_EQ(relayout_desc_view(weights, views, &view), RELAYOUT_OK) << relayout_error_message();
+    const std::array<int64_t, 4> dims{2, 3, 4, 5};
+    ASSERT_EQ(relayout_desc_parse((std::string("oihw") + views).c_str(), 4, dims.data(), RELAYOUT_F32, &whole),
+              RELAYOUT_OK);
+    EXPECT_EQ(text_of(view, "tvm"), axes);
+    EXPECT_EQ(text_of(view, "tvm"), text_of(whole, "tvm"));
+    relayout_desc_free(view);
+    relayout_desc_free(whole);
+  }
+}
+
 TEST(CDesc, Properties) {
   const Desc blocked("nChw8c", {2, 17, 5, 4}, RELAYOUT_F32), repeated("strides:0,1", {2, 3}, RELAYOUT_F32);
   const auto has = [](const relayout_desc* desc, relayout_property property) {

@@ -71,6 +71,21 @@ TEST_F(CFile, BlocksAreKeptBySafetensors) {
   relayout_file_close(file);
 }
 
+TEST_F(CFile, RowMajorIsAnArrayOfItsDims) {
+  const Desc spelled("cute:((2,3),4):((4,8),1)", {6, 4}, RELAYOUT_U8);
+  const std::array<uint8_t, 24> values{};
+  ASSERT_EQ(relayout_file_write(path("r.npy").c_str(), spelled, values.data(), sizeof values, 0), RELAYOUT_OK);
+  relayout_file* file = nullptr;
+  ASSERT_EQ(relayout_file_open(path("r.npy").c_str(), &file), RELAYOUT_OK);
+  relayout_desc* found = nullptr;
+  ASSERT_EQ(relayout_file_desc(file, 0, &found), RELAYOUT_OK);
+  int equal = 0;
+  ASSERT_EQ(relayout_desc_equal(spelled, found, &equal), RELAYOUT_OK);
+  EXPECT_EQ(equal, 1);
+  relayout_desc_free(found);
+  relayout_file_close(file);
+}
+
 TEST_F(CFile, WhatIsRefused) {
   const Desc rows("ab", {2, 3}, RELAYOUT_F32), gaps("strides:5,1", {2, 3}, RELAYOUT_F32);
   const std::array<float, 8> values{};

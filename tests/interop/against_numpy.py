@@ -5,12 +5,14 @@
 
 Random arrays over one buffer, with negative and repeated strides, gaps and extents of 0 and 1: what __array_interface__
 and the buffer protocol say of them, read and said again; their flags, their bounds, and the code that makes them.
-Whether an array can have other dims without a copy, and its strides then. Whether two arrays share memory.
+Whether an array can have other dims without a copy, and its strides then. Whether two arrays share memory. Arrays as
+NumPy exports them by DLPack.
 
 3,000 of each, and 50,000 with RELAYOUT_SLOW_TESTS=1. Without NumPy the test is skipped.
 """
 import sys
 
+from capsules import compare_capsules
 from lines import (CASES, Report, ask, commas, generator, numbers, random_sizes, random_strides, reach, skip_without)
 
 numpy = skip_without("numpy", "python3-numpy")
@@ -183,5 +185,17 @@ def compare_overlaps(program):
     return report.end(least=CASES // 20)
 
 
+def compare_dlpack(program):
+    rng, exported = generator("dlpack"), []
+    names = {"float64": "f64", "float32": "f32", "float16": "f16", "int64": "s64", "int32": "s32", "int16": "s16",
+             "int8": "s8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8"}
+    for _ in range(CASES):
+        array, sizes, strides, _ = random_array(rng, rng.choice(sorted(names)))
+        exported.append((array.__dlpack__(), names[array.dtype.name], array.itemsize, sizes, strides,
+                         array.__array_interface__["data"][0]))
+    return compare_capsules(program, "DLPack", exported, least=CASES // 30)
+
+
 if __name__ == "__main__":
-    sys.exit(max(part(sys.argv[1]) for part in (compare_arrays, compare_buffers, compare_reshapes, compare_overlaps)))
+    sys.exit(max(part(sys.argv[1]) for part in (compare_arrays, compare_buffers, compare_reshapes, compare_overlaps,
+                                                compare_dlpack)))

@@ -14,9 +14,11 @@ that tensor.
 import sys
 
 import lines
+from capsules import compare_capsules
 from lines import CASES, Report, ask, commas, generator, numbers, random_sizes, random_strides, reach
 
 torch = lines.skip_without("torch", "python3-torch")
+import torch.utils.dlpack
 
 FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 REFUSED = (RuntimeError, IndexError, ValueError, TypeError)
@@ -272,10 +274,25 @@ def compare_code(program):
     return report.end()
 
 
+# --- DLPack ----------------------------------------------------------------------------------------------------------
+
+def compare_dlpack(program):
+    rng, exported = generator("dlpack"), []
+    names = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+             "s64": torch.int64, "s32": torch.int32, "s16": torch.int16, "s8": torch.int8, "u8": torch.uint8}
+    for _ in range(CASES):
+        sizes = random_sizes(rng, rng.randint(0, 5), 300)
+        strides, offset, dtype = random_strides(rng, sizes), rng.choice((0, 0, 3)), rng.choice(sorted(names))
+        base = torch.empty(offset + max(reach(sizes, strides), 1), dtype=names[dtype])
+        x = base.as_strided(sizes, strides, offset)
+        exported.append((torch.utils.dlpack.to_dlpack(x), dtype, x.element_size(), sizes, strides, x.data_ptr()))
+    return compare_capsules(program, "DLPack", exported, least=CASES // 30)
+
+
 def main():
     print("PyTorch %s" % torch.__version__)
     program = sys.argv[1]
-    return max(compare_chains(program), compare_formats(program), compare_code(program))
+    return max(part(program) for part in (compare_chains, compare_formats, compare_code, compare_dlpack))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@
 //     standard output    100<tab>contiguous<tab>...          the answer, or "error<tab>code<tab>message"
 //
 // kQuestions lists all of them. Numbers are parted by commas, and "-" stands for a list that is not there.
+#include "tests/support/answer_lines.h"
+
 #include <algorithm>
-#include <iostream>
 #include <sstream>
 
 #include "relayout/core/decide.h"
@@ -35,12 +36,6 @@ std::optional<Dims> list_or_none(const std::string& text) {
   return text == "-" ? std::nullopt : std::optional(parse_dims(text));
 }
 std::string text_or_none(const std::optional<Dims>& list) { return list ? join(*list) : "-"; }
-
-std::string refusal(const Error& error) {
-  std::string message = error.message();
-  std::ranges::replace(message, '\n', ' ');
-  return "error\t" + std::string(name(error.code())) + "\t" + message;
-}
 
 std::string tensor_text(const TensorMeta& meta, bool copies) {
   return join(meta.sizes) + "|" + join(meta.strides) + "|" + std::to_string(meta.storage_offset) + "|" +
@@ -87,7 +82,7 @@ std::string views(const Words& words) {
       out += tensor_text(x, result.copies) + "\t";
     }
   } catch (const Error& error) {
-    out += refusal(error);
+    out += test::refusal_line(error);
   }
   return out;
 }
@@ -200,14 +195,10 @@ std::string answer_of(const std::string& line) {
   try {
     return question->answer(words);
   } catch (const Error& error) {
-    return refusal(error);
+    return test::refusal_line(error);
   }
 }
 
 }  // namespace
 
-int main() {
-  std::ios::sync_with_stdio(false);
-  for (std::string line; std::getline(std::cin, line);) std::cout << answer_of(line) << '\n';
-  return std::cout.flush() ? 0 : 1;
-}
+int main() { return test::answer_lines(answer_of); }

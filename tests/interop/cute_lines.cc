@@ -5,13 +5,12 @@
 //
 // By-mode functions have "_by_mode" behind their names, and any number of tilers. What is refused gives "error", the
 // code and the message instead.
-#include <algorithm>
-#include <iostream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "relayout/interop/cute.h"
+#include "tests/support/answer_lines.h"
 
 namespace {
 
@@ -81,16 +80,10 @@ std::string answer(const std::string& line) {
   try {
     return "layout\t" + cute::to_cute(function(words));
   } catch (const relayout::Error& error) {
-    std::string message = error.message();
-    std::ranges::replace(message, '\n', ' ');
-    return "error\t" + std::string(relayout::name(error.code())) + "\t" + message;
+    return relayout::test::refusal_line(error);
   }
 }
 
 }  // namespace
 
-int main() {
-  std::ios::sync_with_stdio(false);
-  for (std::string line; std::getline(std::cin, line);) std::cout << answer(line) << '\n';
-  return std::cout.flush() ? 0 : 1;
-}
+int main() { return relayout::test::answer_lines(answer); }

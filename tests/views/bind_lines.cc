@@ -6,10 +6,10 @@
 // That is the dims behind the views, the offset of the first element, a stride for each dim ("-" where a dim has more
 // than one digit), the offsets of all elements in row-major order, and padding of the view that is an element of the
 // buffer. What is refused gives "error", the code and the message instead.
-#include <algorithm>
-#include <iostream>
+#include <string>
 
 #include "relayout/core/format.h"
+#include "tests/support/answer_lines.h"
 
 namespace {
 
@@ -68,16 +68,10 @@ std::string answer(const std::string& line) {
     return "view\t" + relayout::join(layout.dims()) + "\t" + std::to_string(layout.offset0()) + "\t" +
            strides_of(layout) + "\t" + offsets_of(layout) + "\t" + foreign_padding(layout, buffer);
   } catch (const relayout::Error& error) {
-    std::string message = error.message();
-    std::ranges::replace(message, '\n', ' ');
-    return "error\t" + std::string(relayout::name(error.code())) + "\t" + message;
+    return relayout::test::refusal_line(error);
   }
 }
 
 }  // namespace
 
-int main() {
-  std::ios::sync_with_stdio(false);
-  for (std::string line; std::getline(std::cin, line);) std::cout << answer(line) << '\n';
-  return std::cout.flush() ? 0 : 1;
-}
+int main() { return relayout::test::answer_lines(answer); }

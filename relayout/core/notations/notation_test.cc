@@ -8,6 +8,7 @@
 
 #include "relayout/core/format.h"
 #include "tests/support/testing.h"
+#include "tests/support/xla_rule.h"
 
 namespace relayout {
 namespace {
@@ -128,28 +129,6 @@ TEST(CuteNotation, Refusals) {
 
 // --- XLA -------------------------------------------------------------------------------------------------------------
 
-/// XLA's own rule: the index in the order of memory, cut by one tile after the other; then row-major.
-int64_t xla_offset(const Dims& dims, const std::vector<int>& minor_to_major,
-                   const std::vector<std::vector<int64_t>>& tiles, const Dims& index) {
-  std::vector<int64_t> shape, at;
-  for (std::size_t k = minor_to_major.size(); k-- > 0;) {
-    shape.push_back(dims[minor_to_major[k]]);
-    at.push_back(index[minor_to_major[k]]);
-  }
-  for (const auto& tile : tiles) {
-    const std::size_t first = shape.size() - tile.size();
-    for (std::size_t k = 0; k < tile.size(); ++k) {
-      shape.push_back(tile[k]);
-      at.push_back(at[first + k] % tile[k]);
-      at[first + k] /= tile[k];
-      shape[first + k] = (shape[first + k] + tile[k] - 1) / tile[k];
-    }
-  }
-  int64_t offset = 0;
-  for (std::size_t k = 0; k < shape.size(); ++k) offset = offset * shape[k] + at[k];
-  return offset;
-}
-
 TEST(XlaNotation, PublishedExample) {
   EXPECT_EQ(bound("xla:{1,0:T(2,2)}", {3, 5}).offset(Dims{2, 3}), 17);
   EXPECT_EQ(Format::parse("xla:[3,5]{1,0:T(2,2)}").fixed_dims(), (Dims{3, 5}));
@@ -178,7 +157,7 @@ TEST(XlaNotation, MeansWhatXlaSays) {
   for (const Case& c : cases) {
     const Layout layout = bound(c.text, c.dims);
     each_index(c.dims, [&](const Dims& i) {
-      ASSERT_EQ(layout.offset(i), xla_offset(c.dims, c.order, c.tiles, i)) << c.text << " " << join(i);
+      ASSERT_EQ(layout.offset(i), test::xla_offset(c.dims, c.order, c.tiles, i)) << c.text << " " << join(i);
     });
   }
   EXPECT_EQ(Format::parse("xla:{1,0:T(8,128)(2,1)}").generic_tag(2), "AB4a128b2a");
