@@ -9,7 +9,7 @@ namespace {
 /// A text of bounded size, so that keeping an error never fails.
 template <std::size_t N>
 struct Kept {
-  char text[N] = "";
+  char text[N] = {};
   void keep(std::string_view from) noexcept {
     const std::size_t n = std::min(from.size(), N - 1);
     std::memcpy(text, from.data(), n);

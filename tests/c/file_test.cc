@@ -19,6 +19,19 @@ class CFile : public testing::Test {
   ~CFile() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return (folder_ / name).string(); }
 
+  /// Expects that the file's only tensor has this layout and type.
+  void expect_reads_as(const char* name, const relayout_desc* desc) {
+    relayout_file* file = nullptr;
+    ASSERT_EQ(relayout_file_open(path(name).c_str(), &file), RELAYOUT_OK) << relayout_error_message();
+    relayout_desc* found = nullptr;
+    EXPECT_EQ(relayout_file_desc(file, 0, &found), RELAYOUT_OK) << relayout_error_message();
+    int equal = 0;
+    EXPECT_EQ(relayout_desc_equal(desc, found, &equal), RELAYOUT_OK);
+    EXPECT_EQ(equal, 1);
+    relayout_desc_free(found);
+    relayout_file_close(file);
+  }
+
  private:
   std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) /
@@ -39,18 +52,15 @@ TEST_F(CFile, WrittenAndRead) {
     ASSERT_EQ(relayout_file_count(file, &count), RELAYOUT_OK);
     ASSERT_EQ(count, 1U);
     relayout_desc* found = nullptr;
-    ASSERT_EQ(relayout_file_desc(file, 0, &found), RELAYOUT_OK) << relayout_error_message();
-    int equal = 0;
-    ASSERT_EQ(relayout_desc_equal(desc, found, &equal), RELAYOUT_OK);
-    EXPECT_EQ(equal, 1);
     const void* data = nullptr;
     size_t bytes = 0;
     ASSERT_EQ(relayout_file_data(file, 0, &data, &bytes), RELAYOUT_OK);
     ASSERT_EQ(bytes, sizeof values);
     EXPECT_EQ(std::memcmp(data, values.data(), bytes), 0);
     EXPECT_EQ(relayout_file_desc(file, 1, &found), RELAYOUT_INVALID_ARGUMENT);
-    relayout_desc_free(found);
+    EXPECT_EQ(found, nullptr);
     relayout_file_close(file);
+    expect_reads_as(name, desc);
   }
 }
 
@@ -60,30 +70,14 @@ TEST_F(CFile, BlocksAreKeptBySafetensors) {
   values[5] = 9;
   ASSERT_EQ(relayout_file_write(path("b.safetensors").c_str(), desc, values.data(), sizeof values, 0), RELAYOUT_OK)
       << relayout_error_message();
-  relayout_file* file = nullptr;
-  ASSERT_EQ(relayout_file_open(path("b.safetensors").c_str(), &file), RELAYOUT_OK);
-  relayout_desc* found = nullptr;
-  ASSERT_EQ(relayout_file_desc(file, 0, &found), RELAYOUT_OK) << relayout_error_message();
-  int equal = 0;
-  ASSERT_EQ(relayout_desc_equal(desc, found, &equal), RELAYOUT_OK);
-  EXPECT_EQ(equal, 1);
-  relayout_desc_free(found);
-  relayout_file_close(file);
+  expect_reads_as("b.safetensors", desc);
 }
 
 TEST_F(CFile, RowMajorIsAnArrayOfItsDims) {
   const Desc spelled("cute:((2,3),4):((4,8),1)", {6, 4}, RELAYOUT_U8);
   const std::array<uint8_t, 24> values{};
   ASSERT_EQ(relayout_file_write(path("r.npy").c_str(), spelled, values.data(), sizeof values, 0), RELAYOUT_OK);
-  relayout_file* file = nullptr;
-  ASSERT_EQ(relayout_file_open(path("r.npy").c_str(), &file), RELAYOUT_OK);
-  relayout_desc* found = nullptr;
-  ASSERT_EQ(relayout_file_desc(file, 0, &found), RELAYOUT_OK);
-  int equal = 0;
-  ASSERT_EQ(relayout_desc_equal(spelled, found, &equal), RELAYOUT_OK);
-  EXPECT_EQ(equal, 1);
-  relayout_desc_free(found);
-  relayout_file_close(file);
+  expect_reads_as("r.npy", spelled);
 }
 
 TEST_F(CFile, WhatIsRefused) {

@@ -85,8 +85,8 @@ void copy_strided(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2
     std::swap(src_steps[0], src_steps[1]);
     std::swap(dst_steps[0], dst_steps[1]);
   }
-  const auto [src_row, src_col] = src_steps;
-  const auto [dst_row, dst_col] = dst_steps;
+  const int64_t src_row = src_steps[0], src_col = src_steps[1];
+  const int64_t dst_row = dst_steps[0], dst_col = dst_steps[1];
   copy_each(
       bytes, [&](auto one) __attribute__((always_inline)) {
         for (int64_t r = 0; r < rows; ++r) {
