@@ -1,0 +1,32 @@
+"""relayout: the memory layouts of tensors, described, converted and tested.
+
+    import numpy, relayout
+    x = numpy.zeros((8, 3, 224, 224), numpy.float32)
+    y = relayout.contiguous(x.transpose(0, 2, 3, 1))              # NHWC, materialised
+    z = relayout.convert(x, "nchw", "nChw16c", dtype="bf16")      # the blocks that a CPU's convolutions want
+    relayout.layout("nChw16c", (8, 3, 224, 224)).offset(0, 2, 5, 7)
+
+`relayout.testing` finds the kernel that is wrong for one layout. Sizes called strides_elements count elements, those
+called strides_bytes bytes.
+"""
+from ._arrays import empty, reorder_in_place, transpose
+from ._convert import convert, plan_conversion
+from ._errors import (BufferTooSmallError, CorruptError, Error, FileError, InternalError, InvalidArgumentError,
+                      LimitError, NeedsCopyError, NotInjectiveError, OverlapError, ParseError, SizeOverflowError,
+                      StoppedError, UnsupportedError)
+from ._files import File, load, open, save
+from ._layout import Layout, layout, layout_of
+from ._model import Model, plan, run
+from ._native import (SYSTEMS, Buffer, Conversion, available_isas, clear_plan_cache, contiguous, copy, default_threads,
+                      interop, isa, plan_cache, set_isa)
+from ._rearrange import rearrange
+
+__version__ = "0.1.0"
+__all__ = [
+    "SYSTEMS", "Buffer", "BufferTooSmallError", "Conversion", "CorruptError", "Error", "File", "FileError",
+    "InternalError", "InvalidArgumentError", "Layout", "LimitError", "Model", "NeedsCopyError", "NotInjectiveError",
+    "OverlapError", "ParseError", "SizeOverflowError", "StoppedError", "UnsupportedError", "available_isas",
+    "clear_plan_cache", "contiguous", "convert", "copy", "default_threads", "empty", "interop", "isa", "layout",
+    "layout_of", "load", "open", "plan", "plan_cache", "plan_conversion", "rearrange", "reorder_in_place", "run",
+    "save", "set_isa", "transpose",
+]

@@ -1,0 +1,248 @@
+"""Arrays of every library: a view of them that NumPy or PyTorch has, and results in the caller's own class.
+
+The extension module reads NumPy arrays and PyTorch tensors itself. Everything else comes here: JAX and other libraries
+with DLPack, objects with the buffer protocol, and orders of elements other than 'C' and 'F'.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native
+from ._dtypes import name_of, numpy_dtype, torch_dtype
+from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
+
+Array = Any
+_ALIGNMENT = 64  # bytes; JAX takes such memory without a copy
+
+
+def is_torch(x: Array) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _is_jax(x: Array) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def _of_buffer(buffer: _native.Buffer) -> np.ndarray:
+    """A Buffer as a NumPy array over the same memory."""
+    return np.asarray(buffer).view(numpy_dtype(buffer.dtype))
+
+
+def host_view(x: Array) -> Any:
+    """x as a NumPy array or PyTorch tensor over the same memory. TypeError where it is no array."""
+    if isinstance(x, np.ndarray) or is_torch(x):
+        return x
+    if isinstance(x, _native.Buffer):
+        return _of_buffer(x)
+    if _is_jax(x):
+        if len(x.devices()) != 1 or next(iter(x.devices())).platform != "cpu":
+            raise UnsupportedError("the array is not on the CPU, or on several devices", "device", str(x.devices()))
+        return np.asarray(x)
+    if hasattr(x, "__dlpack__"):
+        return _of_buffer(_native.Buffer.from_dlpack(x))
+    if isinstance(x, (bytes, bytearray, memoryview)) or hasattr(x, "__array_interface__") or hasattr(x, "__buffer__"):
+        return np.asarray(memoryview(x)) if isinstance(x, (bytes, bytearray)) else np.asarray(x)
+    try:
+        return np.asarray(memoryview(x))
+    except TypeError:
+        raise TypeError(f"an array is needed, not {type(x)}") from None
+
+
+def like_caller(x: Array) -> Optional[Callable[[np.ndarray], Any]]:
+    """What makes a NumPy array an array of x's library, without a copy; None where NumPy's or PyTorch's is wanted.
+
+    Objects with the buffer protocol alone get NumPy arrays.
+    """
+    if isinstance(x, np.ndarray) or is_torch(x):
+        return None
+    if _is_jax(x):
+        return _to_jax
+    if isinstance(x, _native.Buffer):
+        return _buffer_of
+    namespace = getattr(x, "__array_namespace__", None)
+    if namespace is None:
+        return None
+    return lambda array: namespace().from_dlpack(_buffer_of(array))
+
+
+def _buffer_of(array: np.ndarray) -> _native.Buffer:
+    """A Buffer of the same elements. The memory of one that aligned_empty() made is used as it is."""
+    owner = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    if isinstance(owner, _native.Buffer) and owner.shape == array.shape and owner.dtype == name_of(array.dtype):
+        return owner
+    made = _native.Buffer.allocate(_native.layout("contiguous", array.shape), name_of(array.dtype))
+    _native.copy(_of_buffer(made), array)
+    return made
+
+
+def _to_jax(array: np.ndarray) -> Any:
+    return sys.modules["jax"].numpy.from_dlpack(_buffer_of(array))
+
+
+def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """A row-major array whose memory any library takes without a copy."""
+    return _of_buffer(_native.Buffer.allocate(_native.layout("contiguous", tuple(shape)), name_of(dtype)))
+
+
+def empty(shape: Sequence[int], dtype: Any = "f32", *, like: Array = None) -> Array:
+    """A new row-major array, aligned to 64 bytes: NumPy's, or of `like`'s library. It holds anything."""
+    name = name_of(dtype)
+    if is_torch(like):
+        return sys.modules["torch"].empty(tuple(shape), dtype=torch_dtype(name))
+    made = aligned_empty(shape, numpy_dtype(name))
+    wrap = None if like is None else like_caller(like)
+    return wrap(made) if wrap else made
+
+
+def _byte_strides(view: Any) -> Sequence[int]:
+    if isinstance(view, np.ndarray):
+        return view.strides
+    return [stride * view.element_size() for stride in view.stride()]
+
+
+def _memory_order(view: Any) -> Sequence[int]:
+    """The dims from the outermost in memory to the innermost; those of equal strides stay in their order."""
+    strides = _byte_strides(view)
+    return sorted(range(len(view.shape)), key=lambda d: (-abs(strides[d]), d))
+
+
+_CHANNELS_LAST = {"channels_last": (4, (0, 2, 3, 1)), "channels_last_3d": (5, (0, 2, 3, 4, 1))}
+
+
+def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
+    """The dims of an order from the outermost to the innermost."""
+    rank = len(view.shape)
+    if order == "C":
+        return range(rank)
+    if order == "F":
+        return range(rank)[::-1]
+    if order == "K":
+        return _memory_order(view)
+    if order in _CHANNELS_LAST:
+        needed, dims = _CHANNELS_LAST[order]
+        if rank != needed:
+            raise InvalidArgumentError(f"order={order!r} needs {needed} dims, and the array has {rank}", "order", order)
+        return dims
+    if isinstance(order, str):
+        wanted = _native.layout(order, tuple(range(2, rank + 2)))  # extents that keep every stride apart
+        if not wanted.dense or wanted.ndim != rank:
+            raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",
+                                       "order", order)
+        steps = wanted.strides_elements
+        return sorted(range(rank), key=lambda d: -steps[d])
+    dims = [int(d) for d in order]
+    if sorted(dims) != list(range(rank)):
+        raise InvalidArgumentError(f"order={order!r} does not name each of {rank} dims once", "order", str(order))
+    return dims
+
+
+def _permuted(view: Any, axes: Sequence[int]) -> Any:
+    return view.permute(tuple(axes)) if is_torch(view) else view.transpose(tuple(axes))
+
+
+def _row_major(view: Any) -> bool:
+    return view.is_contiguous() if is_torch(view) else view.flags.c_contiguous
+
+
+def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads: int = 0) -> Array:
+    """What relayout.contiguous() does for all arrays and orders but the commonest."""
+    view = host_view(x)
+    wrap = like_caller(x)
+    dims = list(_dims_of_order(order, view))
+    turned = _permuted(view, dims)
+    if _row_major(turned) and not copy:
+        return x
+    if copy is False:
+        raise NeedsCopyError("the elements lie in another order, and copy=False forbids to move them", "copy", "False")
+    inverse = sorted(range(len(dims)), key=dims.__getitem__)
+    if wrap is None:
+        return _permuted(_native.contiguous(turned, copy=True, threads=threads), inverse)
+    if dims != list(range(len(dims))):
+        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major; order={order!r} is another order", "order")
+    out = aligned_empty(view.shape, view.dtype)
+    _native.copy(out, view, threads=threads)
+    return wrap(out)
+
+
+def copy(dst: Array, src: Array, threads: int = 0) -> None:
+    """What relayout.copy() does where an array is neither NumPy's nor PyTorch's."""
+    if _is_jax(dst):
+        raise InvalidArgumentError("arrays of JAX never change; use contiguous() or convert()", "dst")
+    _native.copy(host_view(dst), host_view(src), threads=threads)
+
+
+def copy_converted(dst: Any, src: Any, threads: int = 0) -> None:
+    """What relayout.copy() does for arrays of different shapes, types or libraries."""
+    to, source = host_view(dst), host_view(src)
+    if tuple(source.shape) != tuple(to.shape):
+        source = _broadcast(source, tuple(to.shape))
+    if is_torch(to) != is_torch(source):
+        # One library's view of both; each reads the other's memory.
+        to, source = _as_numpy(to), _as_numpy(source)
+    if source.dtype == to.dtype:
+        _native.copy(to, source, threads=threads)
+        return
+    from ._convert import convert_elements
+    convert_elements(to, source, threads)
+
+
+def _broadcast(source: Any, shape: Sequence[int]) -> Any:
+    try:
+        return source.expand(shape) if is_torch(source) else np.broadcast_to(source, shape)
+    except (ValueError, RuntimeError):
+        raise InvalidArgumentError(f"src of shape {tuple(source.shape)} cannot be broadcast to {tuple(shape)}", "src",
+                                   str(tuple(source.shape)), str(tuple(shape))) from None
+
+
+def _as_numpy(view: Any) -> np.ndarray:
+    return _of_buffer(_native.Buffer.from_dlpack(view)) if is_torch(view) else view
+
+
+def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[bool] = None, out: Array = None,
+              threads: int = 0) -> Array:
+    """x with its dims in another order, as a new row-major array: result dim i is x's dim axes[i].
+
+    axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements lie
+    as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape to write
+    into. Cost: one read and one write of all elements.
+    """
+    view = host_view(x)
+    turned = _permuted(view, range(len(view.shape))[::-1] if axes is None else axes)
+    if out is not None:
+        _native.copy(out, turned, threads=threads)
+        return out
+    return _finished(x, view, turned, copy, threads)
+
+
+def _finished(x: Array, view: Any, turned: Any, copy: Optional[bool], threads: int) -> Array:
+    """A view of x's memory, made row-major, in the library of x."""
+    wrap = None if view is x else like_caller(x)
+    if wrap is None:
+        return _native.contiguous(turned, "C", copy=copy, threads=threads)
+    if copy is False and not _row_major(turned):
+        raise NeedsCopyError("the elements lie in another order, and copy=False forbids to move them", "copy", "False")
+    out = aligned_empty(turned.shape, turned.dtype)
+    _native.copy(out, turned, threads=threads)
+    return wrap(out)
+
+
+def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, _native.Layout], *,
+                     dims: Optional[Sequence[int]] = None, dtype: Any = None, threads: int = 0) -> Array:
+    """Reorders the memory of x from one layout to another, with little memory beside it.
+
+    x: a contiguous array, which is large enough for both layouts. src, dst, dims: as for convert(). Returns the same
+    memory as an array of the shape that dst describes. UnsupportedError where there is no way with little memory.
+    """
+    view = host_view(x)
+    name = name_of(view.dtype if dtype is None else dtype)
+    shape = _native.reorder_in_place(view, src, dst, dims, name, threads)
+    count = int(np.prod(shape, dtype=np.int64))
+    flat = view.reshape(-1)
+    return flat[:count].reshape(tuple(shape))

@@ -1,0 +1,142 @@
+"""convert(): an array from one layout and type to another.
+
+    relayout.convert(x, "nchw", "nChw16c")                                # f32 (2,17,5,4) -> f32 (2,2,5,4,16)
+    relayout.convert(photo, "nhwc", "nchw", dtype="f32", scale=1 / 255)   # u8 -> f32, a data loader's job
+
+How a call of a kind is done is planned once and kept (_plan()): arrays of the same shape, strides and type, the same
+layouts and the same attributes are one kind.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _native
+from ._arrays import aligned_empty, host_view, is_torch, like_caller
+from ._dtypes import name_of, numpy_dtype, torch_dtype
+from ._errors import InvalidArgumentError
+from ._native import Conversion, Layout
+
+LayoutLike = Union[str, Layout]
+#: One number, or an array that broadcasts to the tensor's dims: extent 1 or the dim's.
+Numbers = Any
+
+_PLANS = 1024
+
+
+@functools.lru_cache(maxsize=_PLANS)
+def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], shape: Tuple[int, ...],
+          strides_bytes: Tuple[int, ...], item_bytes: int, src_dtype: str, dst_dtype: str,
+          attributes: Optional[tuple]) -> Conversion:
+    return Conversion(src, dst, dims, shape, strides_bytes, item_bytes, src_dtype, dst_dtype, attributes)
+
+
+def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
+    """(values, mask): bit d of the mask is set where each index of dim d has a value of its own."""
+    if numbers is None:
+        return None
+    kind = int if integer else float
+    if isinstance(numbers, (int, float)):
+        return (kind(numbers),), 0
+    array = np.asarray(numbers)
+    if integer and array.dtype.kind not in "iu":
+        raise InvalidArgumentError(f"{name} must be integers", name, str(array.dtype))
+    mask = sum(1 << d for d, extent in enumerate(array.shape) if extent != 1)
+    return tuple(kind(value) for value in array.ravel()), mask
+
+
+def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
+                padding: Optional[float]) -> Optional[tuple]:
+    if scale is None and dst_scale is None and zero_point is None and dst_zero_point is None and not beta and padding == 0:
+        return None
+    return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
+            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), float(beta),
+            None if padding is None else float(padding))
+
+
+def _strides_bytes(view: Any) -> Tuple[int, ...]:
+    if isinstance(view, np.ndarray):
+        return view.strides
+    item = view.element_size()
+    return tuple(stride * item for stride in view.stride())
+
+
+def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
+             attributes: Optional[tuple]) -> Conversion:
+    own = name_of(view.dtype if src_dtype is None else src_dtype)
+    item = view.itemsize if isinstance(view, np.ndarray) else view.element_size()
+    return _plan(src, dst, None if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view), item, own,
+                 own if dtype is None else name_of(dtype), attributes)
+
+
+def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None,
+                    src_dtype: Any = None, dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None,
+                    zero_point: Numbers = None, dst_zero_point: Numbers = None, beta: float = 0.0,
+                    padding: Optional[float] = 0.0) -> Conversion:
+    """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
+    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
+    return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)
+
+
+def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
+            dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None, zero_point: Numbers = None,
+            dst_zero_point: Numbers = None, beta: float = 0.0, padding: Optional[float] = 0.0, out: Any = None,
+            threads: int = 0) -> Any:
+    """The elements of x, which lie as `src` says, as an array in which they lie as `dst` says.
+
+    x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
+    (N, C/16, H, W, 16) for "nChw16c", with any strides; or it is one run of elements that is long enough.
+    src, dst: layout expressions, or Layouts of one run of elements.
+    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them, as a blocked shape
+    does not say how many channels are padding.
+    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the bytes
+    of 4-bit elements do not.
+    scale, dst_scale, zero_point, dst_zero_point, beta: the result is
+    saturate(round((scale * (x - zero_point) + beta * out) / dst_scale + dst_zero_point)). One number each, or an array
+    that has the tensor's dims with extent 1 where all indices share a value: shape (1, C, 1, 1) is one a channel.
+    padding: what padding holds in the result; None leaves it.
+    out: a contiguous array to write into. threads: 0 stands for all.
+
+    Returns an array of x's library. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
+    OverlapError, UnsupportedError.
+    """
+    view = x if type(x) is np.ndarray else host_view(x)
+    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
+    conversion = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
+    if out is not None:
+        conversion.run(view, host_view(out), threads)
+        return out
+    if beta:
+        raise InvalidArgumentError("beta adds to what out holds, and there is no out", "beta", str(beta))
+    if view is not x:
+        made = aligned_empty(conversion.shape, numpy_dtype(conversion.dtype))
+        if not conversion.fills:
+            made.view(np.uint8).fill(0)
+        conversion.run(view, made, threads)
+        wrap = like_caller(x)
+        return wrap(made) if wrap else made
+    if is_torch(view):
+        import torch
+        made = (torch.empty if conversion.fills else torch.zeros)(conversion.shape, dtype=torch_dtype(conversion.dtype))
+    else:
+        make = np.empty if conversion.fills else np.zeros
+        made = make(conversion.shape, numpy_dtype(conversion.dtype))
+    conversion.run(view, made, threads)
+    return made
+
+
+def convert_elements(dst: Any, src: Any, threads: int) -> None:
+    """Elements of one type into those of another, of two arrays of the same shape."""
+    wanted = name_of(dst.dtype)
+    expression = "abcdefghijkl"[:len(src.shape)]
+    row_major = dst.is_contiguous() if is_torch(dst) else dst.flags.c_contiguous
+    if not expression:
+        expression, src = "a", src.reshape(1)
+    if row_major:
+        convert(src, expression, expression, dtype=wanted, out=dst.reshape(1) if len(dst.shape) == 0 else dst,
+                threads=threads)
+        return
+    made = convert(src, expression, expression, dtype=wanted, threads=threads)
+    _native.copy(dst, made, threads=threads)

@@ -1,0 +1,79 @@
+"""Types of elements: relayout's names, and the types of NumPy, ml_dtypes, PyTorch and JAX that they stand for.
+
+    name_of(numpy.dtype("float32"))      # "f32"
+    numpy_dtype("bf16")                  # dtype(bfloat16), of the package ml_dtypes
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from ._errors import UnsupportedError
+
+#: relayout's name, and the name that NumPy, ml_dtypes, JAX and PyTorch share.
+_NAMES = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8_e5m2": "float8_e5m2",
+    "f8_e4m3": "float8_e4m3fn", "s64": "int64", "s32": "int32", "s16": "int16", "s8": "int8", "u64": "uint64",
+    "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
+}
+_ELSEWHERE = {theirs: ours for ours, theirs in _NAMES.items()}
+_PACKED = ("s4", "u4")
+
+
+@functools.lru_cache(maxsize=256)
+def name_of(dtype: Any) -> str:
+    """relayout's name of a type: of a name ("f32", "float32"), a NumPy dtype or type, or a torch.dtype.
+
+    UnsupportedError where relayout has no such type. Types of another order of bytes are others.
+    """
+    if isinstance(dtype, str):
+        if dtype in _NAMES or dtype in _PACKED:
+            return dtype
+        if dtype in _ELSEWHERE:
+            return _ELSEWHERE[dtype]
+    text = str(dtype)
+    if text.startswith("torch."):
+        found = _ELSEWHERE.get(text[len("torch."):])
+    else:
+        try:
+            described = np.dtype(dtype)
+        except TypeError:
+            described = None
+        native = described is not None and described.isnative
+        found = _ELSEWHERE.get(described.name) if native and described is not None else None
+    if found is None:
+        raise UnsupportedError(f"no type of elements {text!r}; there are {', '.join([*_NAMES, *_PACKED])}", "dtype",
+                               text, ", ".join([*_NAMES, *_PACKED]))
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def numpy_dtype(name: str) -> np.dtype:
+    """NumPy's type for a name of relayout's. Two 4-bit elements are a byte, uint8.
+
+    UnsupportedError where the package ml_dtypes, which has the type, is missing.
+    """
+    if name in _PACKED:
+        return np.dtype(np.uint8)
+    theirs = _NAMES[name]
+    try:
+        return np.dtype(theirs)
+    except TypeError:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise UnsupportedError(f"NumPy has no {theirs}: install the package ml_dtypes", "dtype", name) from None
+        return np.dtype(getattr(ml_dtypes, theirs))
+
+
+@functools.lru_cache(maxsize=64)
+def torch_dtype(name: str) -> Any:
+    """PyTorch's type for a name of relayout's. UnsupportedError where this PyTorch has none."""
+    torch = sys.modules["torch"]
+    found = getattr(torch, "uint8" if name in _PACKED else _NAMES[name], None)
+    if found is None:
+        raise UnsupportedError(f"PyTorch {torch.__version__} has no {_NAMES[name]}", "dtype", name)
+    return found

@@ -1,0 +1,121 @@
+"""The exceptions of relayout: one tree, whose members carry what the message says apart as well.
+
+    try:
+        relayout.layout("nChw8q", (2, 17, 5, 4))
+    except relayout.ParseError as error:
+        error.code, error.field, error.value, error.limit, str(error)
+
+Each class is also the built-in exception that a caller of Python would expect (ValueError, OSError, ...).
+"""
+from __future__ import annotations
+
+
+class Error(Exception):
+    """What relayout raises.
+
+    code: the kind of error by name, "buffer_too_small". field: what was wrong, "dims[1]". value: what it was. limit:
+    what was allowed. Each but the code may be empty.
+    """
+
+    code = "internal"
+
+    def __init__(self, message: str, field: str = "", value: str = "", limit: str = ""):
+        super().__init__(message)
+        self.field = field
+        self.value = value
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.field, self.value, self.limit)
+
+
+class InvalidArgumentError(Error, ValueError):
+    """What was asked for has no meaning."""
+
+    code = "invalid_argument"
+
+
+class ParseError(Error, ValueError):
+    """A text is malformed."""
+
+    code = "parse"
+
+
+class SizeOverflowError(Error, OverflowError):
+    """A size does not fit 64 bits."""
+
+    code = "overflow"
+
+
+class NeedsCopyError(Error, ValueError):
+    """A view does not exist, and only a copy can do it."""
+
+    code = "needs_copy"
+
+
+class NotInjectiveError(Error, ValueError):
+    """Two elements of a destination share memory."""
+
+    code = "not_injective"
+
+
+class BufferTooSmallError(Error, ValueError):
+    """Memory is too small: value and limit are the sizes given and needed, in bytes."""
+
+    code = "buffer_too_small"
+
+
+class OverlapError(Error, ValueError):
+    """Source and destination share memory."""
+
+    code = "overlap"
+
+
+class CorruptError(Error, ValueError):
+    """A file contradicts itself or its format."""
+
+    code = "corrupt"
+
+
+class FileError(Error, OSError):
+    """The operating system refused."""
+
+    code = "io"
+
+
+class LimitError(Error, ValueError):
+    """Over a limit, which is named."""
+
+    code = "limit"
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Well-formed, but this build or system cannot do it."""
+
+    code = "unsupported"
+
+
+class InternalError(Error, RuntimeError):
+    """A broken invariant: a bug of relayout."""
+
+
+class StoppedError(Error, RuntimeError):
+    """The caller asked to stop before there was a result."""
+
+    code = "interrupted"
+
+
+_CLASSES = {
+    cls.code: cls
+    for cls in (InvalidArgumentError, ParseError, SizeOverflowError, NeedsCopyError, NotInjectiveError,
+                BufferTooSmallError, OverlapError, CorruptError, FileError, LimitError, UnsupportedError,
+                InternalError, StoppedError)
+}
+
+
+def of_code(code: str, message: str, field: str = "", value: str = "", limit: str = "") -> Error:
+    """The exception of a code; for the extension modules."""
+    return _CLASSES.get(code, InternalError)(message, field, value, limit)

@@ -1,0 +1,121 @@
+"""Models: the cheapest layouts of an ONNX model, and the model run in them.
+
+    plan = relayout.plan("net.onnx")
+    print(plan)                                    # each primitive with its layouts, each reorder with its reason
+    outputs = relayout.run(plan, {"x": photo})     # or relayout.run("net.onnx", photo)
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._arrays import host_view, like_caller
+from ._dtypes import name_of, numpy_dtype
+from ._errors import InvalidArgumentError
+
+
+class Operand(NamedTuple):
+    """An input or output of a model."""
+
+    name: str
+    dims: Tuple[int, ...]
+    dtype: str
+
+
+class Node(NamedTuple):
+    """A primitive of a plan, with the layouts that it reads and writes."""
+
+    name: str
+    implementation: str
+    src_layouts: List[str]
+    dst_layouts: List[str]
+
+
+class Model:
+    """A model with its cheapest plan, ready to run. Made by plan()."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0):
+        from . import _models
+        self._native = _models.PlannedModel(os.fspath(path), input_scale)
+        self.inputs = [Operand(*row) for row in self._native.inputs()]
+        self.outputs = [Operand(*row) for row in self._native.outputs()]
+        self.nodes = [Node(*row) for row in self._native.nodes()]
+        #: Why each reorder is there.
+        self.reorders: List[str] = self._native.reorders()
+        #: What the importer and the calibration of the machine have to say.
+        self.warnings: List[str] = self._native.warnings()
+        cost: Dict[str, Any] = self._native.cost()
+        #: Predicted microseconds of one run.
+        self.primitives_us: float = cost["primitives_us"]
+        self.reorders_us: float = cost["reorders_us"]
+        #: What was minimised, in which moved bytes count twice, and whether no plan is proven to cost less.
+        self.cost_us: float = cost["cost_us"]
+        self.optimal: bool = cost["optimal"]
+
+    def run(self, inputs: Union[Any, Sequence[Any], Mapping[str, Any]]) -> Dict[str, Any]:
+        """The outputs by their names, as arrays of the first input's library.
+
+        inputs: one array, a sequence in the order of `inputs`, or a mapping by their names. They may have any strides
+        and types; those of another type are converted, times input_scale.
+        """
+        given = self._arranged(inputs)
+        views = [host_view(x) for x in given]
+        for operand, view in zip(self.inputs, views):
+            if tuple(view.shape) != operand.dims:
+                raise InvalidArgumentError(f"input {operand.name!r} has dims {operand.dims}, and the array is "
+                                           f"{tuple(view.shape)}", operand.name, str(tuple(view.shape)), str(operand.dims))
+        made = [np.empty(operand.dims, numpy_dtype(operand.dtype)) for operand in self.outputs]
+        self._native.run([(view, name_of(view.dtype)) for view in views],
+                         [(array, operand.dtype) for array, operand in zip(made, self.outputs)])
+        return {operand.name: _as_caller(given[0] if given else None, array)
+                for operand, array in zip(self.outputs, made)}
+
+    def _arranged(self, inputs: Any) -> List[Any]:
+        if isinstance(inputs, Mapping):
+            missing = [operand.name for operand in self.inputs if operand.name not in inputs]
+            extra = [name for name in inputs if name not in {operand.name for operand in self.inputs}]
+            if missing or extra:
+                raise InvalidArgumentError(f"the inputs are {[operand.name for operand in self.inputs]}; missing: "
+                                           f"{missing}, unknown: {extra}", "inputs")
+            return [inputs[operand.name] for operand in self.inputs]
+        given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(given) != len(self.inputs):
+            raise InvalidArgumentError(f"the model has {len(self.inputs)} inputs, and {len(given)} arrays are given",
+                                       "inputs", str(len(given)), str(len(self.inputs)))
+        return given
+
+    def __str__(self) -> str:
+        lines = [f"{node.name} by {node.implementation}: {', '.join(node.src_layouts)} -> {', '.join(node.dst_layouts)}"
+                 for node in self.nodes]
+        lines += [f"reorder: {reason}" for reason in self.reorders]
+        proven = "no plan costs less" if self.optimal else "the best plan that was found"
+        lines.append(f"predicted: primitives {self.primitives_us:.1f} us, reorders {self.reorders_us:.1f} us; {proven}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<relayout.Model of {len(self.nodes)} primitives and {len(self.reorders)} reorders>"
+
+
+def _as_caller(x: Any, array: np.ndarray) -> Any:
+    from ._arrays import is_torch
+    if is_torch(x):
+        import torch
+        return torch.from_numpy(array)
+    wrap = None if x is None else like_caller(x)
+    return wrap(array) if wrap else array
+
+
+def plan(path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0) -> Model:
+    """The model of an .onnx file in the layouts that cost the least on this machine, which is measured for it.
+
+    input_scale multiplies the values of inputs whose type is not the model's, such as photos in u8. Errors: FileError,
+    CorruptError, UnsupportedError (an operator; a build without ONNX or oneDNN).
+    """
+    return Model(path, input_scale=input_scale)
+
+
+def run(model: Union[Model, str, "os.PathLike[str]"], inputs: Any) -> Dict[str, Any]:
+    """Runs a planned model, or plans the model of a file and runs it once. See Model.run()."""
+    return (model if isinstance(model, Model) else plan(model)).run(inputs)

@@ -1,0 +1,101 @@
+// Arrays of Python as memory: where their elements lie, whichever library an array belongs to.
+//
+//     Array array(x);                      // a NumPy array, a PyTorch tensor or a relayout.Buffer
+//     array.data, array.shape, array.strides, array.item_bytes
+//
+// Any other object is made a NumPy array or a Buffer by relayout/_arrays.py first. Nothing here reads an element.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+#include "relayout/core/layout.h"
+
+namespace relayout::python {
+
+/// What one call needs to know of an array, and what keeps its memory where it is meanwhile.
+class Array {
+ public:
+  enum class Kind : uint8_t { numpy, torch, buffer };
+
+  /// Errors: unsupported (elements that are objects of Python; a device that is not the CPU; a tensor that is sparse),
+  /// invalid_argument (a tensor that needs a gradient, or whose conjugation or negation was not carried out yet), limit
+  /// (over 12 dims). Throws TypeError where it is no array.
+  explicit Array(nanobind::handle object);
+  ~Array();
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  Kind kind() const { return kind_; }
+  /// Whether the object is of the library's own class, and of none that is derived from it.
+  bool exact() const { return exact_; }
+  nanobind::handle object() const { return object_; }
+
+  std::byte* data = nullptr;  // element (0, 0, ...)
+  int64_t item_bytes = 1;     // of one element; 0 where two share a byte
+  Dims shape, strides;        // strides in bytes; those of dims of extent 1 may be any
+  bool read_only = false;
+  /// Of a Buffer whose elements have four bits.
+  const TensorDesc* nibbles = nullptr;
+
+  int64_t elements() const;
+  int64_t bytes() const { return nibbles ? nibbles->logical_bytes() : elements() * item_bytes; }
+  /// Whether the elements lie row-major without gaps.
+  bool row_major() const;
+  /// Likewise with the first dim innermost.
+  bool column_major() const;
+  /// The first byte of the elements and the one behind the last, from `data` on.
+  std::pair<int64_t, int64_t> byte_range() const;
+
+ private:
+  void read_numpy();
+  void read_torch();
+  void read_torch_attributes();
+  void read_dltensor(void* tensor);
+
+  nanobind::handle object_;
+  Kind kind_ = Kind::numpy;
+  bool exact_ = true, holds_view_ = false;
+  Py_buffer view_{};
+};
+
+/// Whether an object is an array of which Array can be made.
+bool is_array(nanobind::handle object);
+bool is_numpy(nanobind::handle object);
+bool is_torch(nanobind::handle object);
+
+/// A new array of the same library, type of elements and shape as `like`, row-major or, for NumPy, with the first dim
+/// innermost.
+nanobind::object empty_like(const Array& like, bool first_innermost);
+
+/// Where and how the elements of two arrays of equal shape and size of element lie, in units that both can be counted
+/// in: whole elements, or parts of them where a stride is no multiple of an element or elements are large.
+struct MovedSides {
+  TensorDesc src_desc, dst_desc;
+  std::byte *src = nullptr, *dst = nullptr;  // offset 0 of each
+};
+MovedSides moved_sides(const Array& src, const Array& dst);
+
+/// Dims from a sequence of integers. TypeError where it is none.
+Dims dims_of(nanobind::handle sequence, const char* what);
+nanobind::tuple tuple_of(std::span<const int64_t> numbers);
+
+/// Work of fewer bytes keeps the GIL: it is done before another thread would have it.
+inline constexpr int64_t kBytesWithGil = 32 << 10;
+
+/// Lets other threads of Python run while it lives, if `bytes` are worth it.
+class ReleasedGil {
+ public:
+  explicit ReleasedGil(int64_t bytes) : state_(bytes < kBytesWithGil ? nullptr : PyEval_SaveThread()) {}
+  ~ReleasedGil() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace relayout::python

@@ -1,0 +1,155 @@
+// Buffer: memory with a layout, given to and taken from other libraries by DLPack and __array_interface__.
+#include "python/src/buffer.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "python/src/arrays.h"
+#include "python/src/layout.h"
+#include "relayout/interop/dlpack.h"
+#include "relayout/interop/numpy.h"
+
+namespace nb = nanobind;
+
+namespace relayout::python {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+nb::object capsule_of(nb::handle object) {
+  const nb::object method = nb::getattr(object, "__dlpack__", nb::none());
+  if (method.is_none()) {
+    throw nb::type_error(("an array is needed, not " + std::string(nb::repr(object.type()).c_str())).c_str());
+  }
+  try {
+    return method(nb::arg("max_version") = nb::make_tuple(1, 3));
+  } catch (nb::python_error& error) {
+    // An older protocol knows no such parameter.
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return method();
+}
+
+/// The elements at the same places in a type that __array_interface__ has, which is one of equal size.
+numpy::ArrayInterface interface_of(const TensorDesc& desc) {
+  const int width = bits(desc.dtype);
+  const bool plain = desc.dtype != DType::bf16 && desc.dtype != DType::f8_e4m3 && desc.dtype != DType::f8_e5m2;
+  const DType same = plain ? desc.dtype : width == 16 ? DType::u16 : DType::u8;
+  return numpy::to_numpy({desc.layout, same});
+}
+
+nb::dict array_interface(const Buffer& buffer) {
+  const numpy::ArrayInterface said = interface_of(buffer.desc());
+  nb::dict out;
+  out["version"] = 3;
+  out["shape"] = tuple_of(said.shape);
+  out["typestr"] = nb::str(said.typestr.c_str(), said.typestr.size());
+  out["strides"] = said.strides ? nb::object(tuple_of(*said.strides)) : nb::none();
+  out["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(buffer.data()) + static_cast<uintptr_t>(said.byte_offset),
+                               buffer.read_only());
+  return out;
+}
+
+}  // namespace
+
+Buffer::Buffer(TensorDesc desc, std::byte* data, bool read_only, std::shared_ptr<void> owner)
+    : desc_(std::move(desc)), data_(data), read_only_(read_only), owner_(std::move(owner)) {}
+
+Buffer Buffer::allocate(TensorDesc desc) {
+  const auto bytes = static_cast<std::size_t>(std::max<int64_t>(desc.span_bytes(), 1));
+  std::shared_ptr<void> owner(::operator new(bytes, kAlignment), [](void* p) { ::operator delete(p, kAlignment); });
+  auto* data = static_cast<std::byte*>(owner.get());
+  return Buffer(std::move(desc), data, false, std::move(owner));
+}
+
+Buffer Buffer::from_dlpack(nb::handle object) {
+  const nb::object capsule = capsule_of(object);
+  std::shared_ptr<dlpack::Imported> tensor;
+  // The capsule is renamed before its tensor is taken, since both would free it otherwise.
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    void* managed = PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned");
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+    tensor = std::make_shared<dlpack::Imported>(static_cast<dlpack::DLManagedTensorVersioned*>(managed));
+  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
+    void* managed = PyCapsule_GetPointer(capsule.ptr(), "dltensor");
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+    tensor = std::make_shared<dlpack::Imported>(static_cast<dlpack::DLManagedTensor*>(managed));
+  } else {
+    throw nb::type_error("__dlpack__ gave no capsule of a tensor");
+  }
+  const bool read_only = tensor->view().read_only;
+  std::byte* data = tensor->data();
+  TensorDesc desc = tensor->view().desc;
+  // What frees the tensor may be code of Python, which needs the GIL.
+  std::shared_ptr<void> owner(nullptr, [tensor = std::move(tensor)](void*) mutable {
+    if (!nb::is_alive()) return;
+    const nb::gil_scoped_acquire gil;
+    tensor.reset();
+  });
+  return Buffer(std::move(desc), data, read_only, std::move(owner));
+}
+
+nb::object Buffer::dlpack(int64_t major, bool copy) const {
+  if (copy) {
+    Buffer made = allocate(desc_);
+    std::memcpy(made.data_, data_, static_cast<std::size_t>(desc_.span_bytes()));
+    return made.dlpack(major, false);
+  }
+  const auto release = [owner = owner_]() mutable { owner.reset(); };
+  PyObject* capsule = nullptr;
+  if (major >= 1) {
+    dlpack::VersionedTensor tensor =
+        dlpack::exported_versioned(desc_, data_, release, read_only_ ? dlpack::kFlagReadOnly : 0);
+    capsule = PyCapsule_New(tensor.get(), "dltensor_versioned", [](PyObject* self) {
+      if (!PyCapsule_IsValid(self, "dltensor_versioned")) return;  // somebody took it
+      dlpack::VersionedTensor(
+          static_cast<dlpack::DLManagedTensorVersioned*>(PyCapsule_GetPointer(self, "dltensor_versioned")));
+    });
+    if (capsule != nullptr) (void)tensor.release();
+  } else {
+    if (read_only_) throw nb::buffer_error("the memory is read-only, which DLPack before 1.0 cannot say");
+    dlpack::ManagedTensor tensor = dlpack::exported(desc_, data_, release);
+    capsule = PyCapsule_New(tensor.get(), "dltensor", [](PyObject* self) {
+      if (!PyCapsule_IsValid(self, "dltensor")) return;
+      dlpack::ManagedTensor(static_cast<dlpack::DLManagedTensor*>(PyCapsule_GetPointer(self, "dltensor")));
+    });
+    if (capsule != nullptr) (void)tensor.release();
+  }
+  if (capsule == nullptr) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+TensorDesc buffer_desc_like(const Array& like) {
+  return {Layout::contiguous(like.shape), nb::inst_ptr<Buffer>(like.object())->desc().dtype};
+}
+
+void bind_buffer(nb::module_& module) {
+  nb::class_<Buffer>(module, "Buffer",
+                     "Memory with a layout. NumPy reads it without a copy (`numpy.asarray(buffer)`), as does every "
+                     "library with `from_dlpack`. Elements of bf16 and of 8-bit floats are integers of the same bits to "
+                     "NumPy: `.view(ml_dtypes.bfloat16)` says what they are.")
+      .def_static("allocate", [](const PyLayout& layout, const std::string& dtype) {
+             return Buffer::allocate({layout.layout, parse_dtype(dtype)});
+           },
+           nb::arg("layout"), nb::arg("dtype"), "Memory for a layout, aligned to 64 bytes, which holds anything.")
+      .def_static("from_dlpack", &Buffer::from_dlpack, nb::arg("x"),
+                  "The memory of an object with `__dlpack__`, without a copy.")
+      .def_prop_ro("layout", [](const Buffer& b) { return PyLayout{b.desc().layout, {}, {}}; })
+      .def_prop_ro("dtype", [](const Buffer& b) { return std::string(name(b.desc().dtype)); })
+      .def_prop_ro("shape", [](const Buffer& b) { return tuple_of(b.desc().layout.dims()); })
+      .def_prop_ro("read_only", &Buffer::read_only)
+      .def_prop_ro("__array_interface__", &array_interface)
+      .def("__dlpack__",
+           [](const Buffer& b, nb::handle, nb::handle max_version, nb::handle, nb::handle copy) {
+             const int64_t major = max_version.is_none() ? 0 : dims_of(max_version, "max_version")[0];
+             return b.dlpack(major, copy.is_valid() && copy.ptr() == Py_True);
+           },
+           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__dlpack_device__", [](const Buffer&) { return nb::make_tuple(1, 0); });
+}
+
+}  // namespace relayout::python

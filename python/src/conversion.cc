@@ -1,0 +1,254 @@
+// Conversion: a planned convert(), from an array in one layout to an array in another.
+//
+// relayout/_convert.py makes one for each kind of call and keeps it; run() is all that a further call of the same kind
+// does. An array stands for a layout in one of two ways: its shape is the physical array that the layout describes,
+// (N, C/16, H, W, 16) for nChw16c, with any strides; or it is one run of elements that is long enough.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/src/arrays.h"
+#include "python/src/copies.h"
+#include "python/src/layout.h"
+#include "relayout/cpu/in_place.h"
+#include "relayout/cpu/reorder.h"
+
+namespace nb = nanobind;
+
+namespace relayout::python {
+namespace {
+
+std::string text_of(const Dims& dims) {
+  std::string out;
+  for (const int64_t extent : dims) out += (out.empty() ? "" : "x") + std::to_string(extent);
+  return out.empty() ? "no dims" : out;
+}
+
+bool row_major(const Dims& shape, const Dims& strides, int64_t item_bytes) {
+  int64_t expected = item_bytes;
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] == 0) return true;
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+int64_t product(const Dims& dims) {
+  int64_t out = 1;
+  for (const int64_t extent : dims) out *= extent;
+  return out;
+}
+
+/// A source or a destination.
+struct Side {
+  TensorDesc desc;
+  Dims shape;              // of its array
+  int64_t origin = 0;      // bytes from offset 0 to the array's first element
+  std::string expression;  // empty for a Layout
+};
+
+[[noreturn]] void refuse_shape(const std::string& what, const Dims& shape, const Dims& wanted) {
+  throw Error(ErrorCode::invalid_argument,
+              what + " describes an array of " + text_of(wanted) + ", and this one is " + text_of(shape), "shape",
+              text_of(shape), text_of(wanted));
+}
+
+/// Elements that an array of this many bytes holds of a type.
+int64_t held(const Dims& shape, int64_t item_bytes, DType dtype) {
+  return product(shape) * item_bytes * 8 / bits(dtype);
+}
+
+Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strides, int64_t item_bytes, DType dtype) {
+  const Side out{{layout, dtype}, shape, 0, {}};
+  if (!row_major(shape, strides, item_bytes)) {
+    throw Error(ErrorCode::unsupported,
+                "the memory of a Layout is one run of elements, and this array has strides of its own; name the layout "
+                "by an expression, or make the array contiguous first",
+                "x");
+  }
+  if (held(shape, item_bytes, dtype) < layout.span()) {
+    throw Error(ErrorCode::buffer_too_small,
+                "the array holds " + std::to_string(held(shape, item_bytes, dtype)) + " elements, and its layout takes " +
+                    std::to_string(layout.span()),
+                "x", std::to_string(product(shape) * item_bytes), std::to_string(out.desc.span_bytes()));
+  }
+  return out;
+}
+
+/// The array's own strides as those of the physical array.
+Side source_with_strides(const Format& format, const Dims& dims, const Dims& shape, const Dims& strides,
+                         int64_t item_bytes, DType dtype) {
+  Dims in_elements;
+  int64_t offset0 = 0;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && strides[d] % item_bytes != 0) {
+      throw Error(ErrorCode::unsupported,
+                  "strides[" + std::to_string(d) + "] is no multiple of an element; make the array contiguous first",
+                  "strides", std::to_string(strides[d]), std::to_string(item_bytes));
+    }
+    in_elements.push_back(shape[d] > 1 ? strides[d] / item_bytes : 0);
+    if (in_elements[d] < 0) offset0 -= in_elements[d] * (shape[d] - 1);
+  }
+  return {{format.bind_physical(dims, in_elements, offset0), dtype}, shape, offset0 * item_bytes, format.text()};
+}
+
+Side source_of(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
+               DType dtype) {
+  if (nb::isinstance<PyLayout>(said))
+    return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
+  const Format format = Format::parse(nb::cast<std::string>(said));
+  const bool dense = row_major(shape, strides, item_bytes);
+  const bool packed_bytes = bits(dtype) < 8;
+  Dims dims;
+  if (!given_dims.is_none()) {
+    dims = dims_of(given_dims, "dims");
+  } else if (const auto known = format.default_dims()) {
+    dims = *known;
+  } else {
+    dims = format.dims_from_physical(shape);
+  }
+  const std::optional<Dims> physical = format.physical_shape(dims);
+  if (physical && *physical == shape && !packed_bytes) {
+    if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text()};
+    return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
+  }
+  if (shape.size() > 1 && physical && !packed_bytes) refuse_shape(escaped(format.text()), shape, *physical);
+  Side out = source_of_layout(format.before_views(dims), shape, strides, item_bytes, dtype);
+  out.desc = {format.bind(dims), dtype};
+  out.expression = format.text();
+  return out;
+}
+
+Side destination_of(nb::handle said, const Dims& dims, DType dtype) {
+  if (nb::isinstance<PyLayout>(said)) {
+    const Layout& layout = nb::inst_ptr<PyLayout>(said)->layout;
+    return {{layout, dtype}, Dims{layout.span()}, 0, {}};
+  }
+  const Format format = Format::parse(nb::cast<std::string>(said));
+  Dims bound = dims;
+  if (!format.views().empty()) {
+    if (const auto before = format.dims_before_views(dims)) bound = *before;
+  }
+  Side out{{format.bind(bound), dtype}, {}, 0, format.text()};
+  const std::optional<Dims> physical = format.physical_shape(bound);
+  out.shape = physical ? *physical : Dims{format.buffer_span(bound)};
+  return out;
+}
+
+/// (values, mask) of relayout/_convert.py.
+template <typename T>
+PerMask<T> per_mask(nb::handle said) {
+  PerMask<T> out;
+  if (said.is_none()) return out;
+  const auto pair = nb::cast<nb::tuple>(said);
+  out.values = nb::cast<std::vector<T>>(pair[0]);
+  out.mask = nb::cast<uint32_t>(pair[1]);
+  return out;
+}
+
+class Conversion {
+ public:
+  /// `attributes`: (src_scale, dst_scale, src_zero_point, dst_zero_point, beta, padding); padding None keeps it.
+  Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides, int64_t item_bytes,
+             const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes)
+      : strides_(dims_of(strides, "strides_bytes")) {
+    src_ = source_of(src, dims, dims_of(shape, "shape"), strides_, item_bytes, parse_dtype(src_dtype));
+    dst_ = destination_of(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
+    if (bits(dst_.desc.dtype) < 8)
+      dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
+    Attributes how;
+    if (!attributes.is_none()) {
+      const auto fields = nb::cast<nb::tuple>(attributes);
+      how.src_scale = per_mask<float>(fields[0]);
+      how.dst_scale = per_mask<float>(fields[1]);
+      how.src_zero_point = per_mask<int32_t>(fields[2]);
+      how.dst_zero_point = per_mask<int32_t>(fields[3]);
+      how.beta = nb::cast<float>(fields[4]);
+      how.padding = fields[5].is_none() ? Padding::keep() : Padding::of(nb::cast<double>(fields[5]));
+    }
+    plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
+    // What a new array holds must be known also where no element and no padding is written.
+    const Layout& layout = dst_.desc.layout;
+    fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && layout.padded_elements() == product(dst_.shape) &&
+             layout.packed();
+  }
+
+  void run(nb::handle x, nb::handle out, int threads) const {
+    const Array src(x), dst(out);
+    if (src.shape != src_.shape || src.strides != strides_)
+      throw Error(ErrorCode::internal, "a conversion was planned for another array");
+    if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "out");
+    if (!dst.row_major()) {
+      throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
+    }
+    if (dst.shape != dst_.shape && dst.shape.size() != 1)
+      refuse_shape(dst_.expression.empty() ? "the destination's layout" : escaped(dst_.expression), dst.shape, dst_.shape);
+    if (dst.bytes() < dst_.desc.span_bytes()) {
+      throw Error(ErrorCode::buffer_too_small,
+                  "out has " + std::to_string(dst.bytes()) + " bytes, and its layout takes " +
+                      std::to_string(dst_.desc.span_bytes()),
+                  "out", std::to_string(dst.bytes()), std::to_string(dst_.desc.span_bytes()));
+    }
+    if (dst_.desc.layout.empty() && dst_.desc.layout.padded_elements() == 0) return;
+    const std::byte* from = src.data - src_.origin;
+    const std::byte* to = dst.data;
+    if (from < to + dst_.desc.span_bytes() && to < from + src_.desc.span_bytes())
+      throw Error(ErrorCode::overlap, "x and out share memory; reorder_in_place works within one array", "out");
+    const ReleasedGil released(dst_.desc.span_bytes());
+    cpu::run(plan_, from, dst.data, {.threads = threads});
+  }
+
+  const Side& src() const { return src_; }
+  const Side& dst() const { return dst_; }
+  bool fills() const { return fills_; }
+  std::string explain() const { return plan_.explain(); }
+
+ private:
+  Side src_, dst_;
+  Dims strides_;
+  Plan plan_;
+  bool fills_ = false;
+};
+
+PyLayout layout_of_side(const Side& side) { return {side.desc.layout, {}, {}, {}}; }
+
+/// Both layouts are of the array's memory, which is one run of elements. The shape of the array that it then holds.
+nb::tuple reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::handle dims, const std::string& dtype,
+                           int threads) {
+  const Array array(x);
+  if (array.read_only) throw Error(ErrorCode::invalid_argument, "the array is read-only", "x");
+  if (!array.row_major())
+    throw Error(ErrorCode::unsupported, "the array's elements must lie row-major in one run of memory", "x");
+  const DType type = parse_dtype(dtype);
+  const Side from = source_of(src, dims, array.shape, array.strides, array.item_bytes, type);
+  const Side to = destination_of(dst, from.desc.layout.dims(), type);
+  const int64_t bytes = array.bytes();
+  {
+    const ReleasedGil released(bytes);
+    cpu::reorder_in_place(from.desc, to.desc, {array.data, static_cast<std::size_t>(bytes)}, {}, {.threads = threads});
+  }
+  return tuple_of(to.shape);
+}
+
+}  // namespace
+
+void bind_conversion(nb::module_& module) {
+  nb::class_<Conversion>(module, "Conversion", "A planned convert(); made by relayout.plan_conversion().")
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, int64_t, const std::string&,
+                    const std::string&, nb::handle>(),
+           nb::arg("src"), nb::arg("dst"), nb::arg("dims").none(), nb::arg("shape"), nb::arg("strides_bytes"),
+           nb::arg("item_bytes"), nb::arg("src_dtype"), nb::arg("dst_dtype"), nb::arg("attributes").none())
+      .def("run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0,
+           "Converts x, an array like the one that this was planned for, into out.")
+      .def_prop_ro("shape", [](const Conversion& c) { return tuple_of(c.dst().shape); }, "The shape of the result.")
+      .def_prop_ro("dtype", [](const Conversion& c) { return std::string(name(c.dst().desc.dtype)); })
+      .def_prop_ro("fills", &Conversion::fills, "Whether every byte of the result is written.")
+      .def_prop_ro("src_layout", [](const Conversion& c) { return layout_of_side(c.src()); })
+      .def_prop_ro("dst_layout", [](const Conversion& c) { return layout_of_side(c.dst()); })
+      .def("explain", &Conversion::explain, "How the elements are moved, in words.");
+  module.def("reorder_in_place", &reorder_in_place, nb::arg("x"), nb::arg("src"), nb::arg("dst"),
+             nb::arg("dims").none(), nb::arg("dtype"), nb::arg("threads"));
+}
+
+}  // namespace relayout::python

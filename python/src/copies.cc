@@ -1,0 +1,107 @@
+// contiguous() and copy(): elements moved between arrays of equal shape, by their bits.
+//
+// Read this first: it is the whole way of a small call. A NumPy array is read by the buffer protocol and a PyTorch tensor
+// by DLPack's table of functions, the plan comes from the library's cache, and the GIL is kept where the work is short.
+#include "python/src/copies.h"
+
+#include <nanobind/stl/optional.h>
+
+#include <cstring>
+
+#include "python/src/arrays.h"
+#include "relayout/cpu/reorder.h"
+
+namespace nb = nanobind;
+
+namespace relayout::python {
+namespace {
+
+/// The function of relayout/_arrays.py that does the same for all other objects and orders.
+nb::object in_python(const char* name) { return nb::module_::import_("relayout._arrays").attr(name); }
+
+void move(const Array& src, const Array& dst, int threads) {
+  const int64_t bytes = src.bytes();
+  if (bytes == 0) return;
+  const MovedSides sides = moved_sides(src, dst);
+  const Plan plan = cpu::cached_plan(sides.src_desc, sides.dst_desc);
+  const ReleasedGil released(bytes);
+  cpu::run(plan, sides.src, sides.dst, {.threads = threads});
+}
+
+/// Whether the bytes of two arrays meet.
+bool share_memory(const Array& a, const Array& b) {
+  const auto [a_low, a_high] = a.byte_range();
+  const auto [b_low, b_high] = b.byte_range();
+  return a_low != a_high && b_low != b_high && a.data + a_low < b.data + b_high && b.data + b_low < a.data + a_high;
+}
+
+nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, int threads) {
+  const char letter = PyUnicode_Check(order.ptr()) && PyUnicode_GetLength(order.ptr()) == 1
+                          ? static_cast<char>(PyUnicode_ReadChar(order.ptr(), 0))
+                          : '\0';
+  const bool columns = letter == 'F';
+  if ((letter != 'C' && letter != 'F') || !is_array(x) || (columns && !is_numpy(x)))
+    return in_python("contiguous")(x, order, copy, threads);
+  const Array src(x);
+  if (!copy.value_or(false) && (columns ? src.column_major() : src.row_major())) return nb::borrow(x);
+  if (copy && !*copy) {
+    throw Error(ErrorCode::needs_copy, "the elements lie in another order, and copy=False forbids to move them", "copy",
+                "False");
+  }
+  nb::object out = empty_like(src, columns);
+  const Array dst(out);
+  move(src, dst, threads);
+  return out;
+}
+
+void copy(nb::handle dst_object, nb::handle src_object, int threads) {
+  if (!is_array(dst_object) || !is_array(src_object)) {
+    in_python("copy")(dst_object, src_object, threads);
+    return;
+  }
+  const Array dst(dst_object);
+  Array src(src_object);
+  if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "dst");
+  if (src.shape != dst.shape || !same_elements(src_object, dst_object, src, dst)) {
+    in_python("copy_converted")(dst_object, src_object, threads);
+    return;
+  }
+  if (!share_memory(src, dst)) return move(src, dst, threads);
+  if (src.data == dst.data && src.strides == dst.strides) return;
+  // What is still to be read may be written first. So the values are moved out of the way, as NumPy does.
+  const nb::object between = empty_like(src, false);
+  const Array held(between);
+  move(src, held, threads);
+  move(held, dst, threads);
+}
+
+}  // namespace
+
+bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array& array_b) {
+  if (array_a.item_bytes != array_b.item_bytes || array_a.kind() != array_b.kind()) return false;
+  static PyObject* name = PyUnicode_InternFromString("dtype");
+  const nb::object type_a = nb::steal(PyObject_GetAttr(a.ptr(), name)), type_b = nb::steal(PyObject_GetAttr(b.ptr(), name));
+  if (!type_a.is_valid() || !type_b.is_valid()) throw nb::python_error();
+  if (type_a.is(type_b)) return true;
+  const int equal = PyObject_RichCompareBool(type_a.ptr(), type_b.ptr(), Py_EQ);
+  if (equal < 0) throw nb::python_error();
+  return equal != 0;
+}
+
+void bind_copies(nb::module_& module) {
+  module.def("contiguous", &contiguous, nb::arg("x"), nb::arg("order") = "C", nb::kw_only(),
+             nb::arg("copy") = nb::none(), nb::arg("threads") = 0,
+             "The same array with its elements in one run of memory, in the library's own class of arrays.\n\n"
+             "x: a NumPy array, a PyTorch tensor, a JAX array, or anything with `__dlpack__` or the buffer protocol.\n"
+             "order: 'C' (row-major), 'F' (first dim innermost), 'K' (the order that the dims have in memory), "
+             "'channels_last', 'channels_last_3d', or a tag without blocks, such as 'nhwc' for dims n, c, h, w.\n"
+             "copy: None returns x itself where its elements lie so already; True copies always; False raises "
+             "NeedsCopyError where a copy is needed.\n"
+             "threads: the most threads to use; 0 stands for all.\n\n"
+             "A scalar stays a scalar. Other threads of Python run meanwhile.");
+  module.def("copy", &copy, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("threads") = 0,
+             "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "
+             "are converted as `convert` does. Both may share memory: all is read as it was before the call.");
+}
+
+}  // namespace relayout::python

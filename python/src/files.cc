@@ -1,0 +1,107 @@
+// Files of tensors: .npy, .npz, .safetensors, images and raw bytes, as bytes of Python.
+//
+// relayout/_files.py makes arrays of them. Nothing is copied where a file is mapped.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "python/src/arrays.h"
+#include "python/src/buffer.h"
+#include "python/src/copies.h"
+#include "relayout/interop/files/tensor_file.h"
+
+namespace nb = nanobind;
+
+namespace relayout::python {
+namespace {
+
+nb::dict described(const StoredTensor& tensor) {
+  nb::dict out;
+  out["name"] = tensor.name;
+  out["dtype"] = tensor.dtype ? nb::object(nb::str(std::string(name(*tensor.dtype)).c_str())) : nb::none();
+  out["item_bits"] = tensor.item_bits;
+  out["shape"] = tuple_of(tensor.shape);
+  out["fortran_order"] = tensor.fortran_order;
+  out["byte_swapped"] = tensor.byte_swapped;
+  out["layout"] = tensor.layout ? nb::object(nb::str(tensor.layout->text().c_str())) : nb::none();
+  out["dims"] = tensor.dims ? nb::object(tuple_of(*tensor.dims)) : nb::none();
+  return out;
+}
+
+/// The bytes of one tensor, which live as long as the Buffer.
+Buffer bytes_of(const TensorFile& file, std::size_t index) {
+  std::span<const std::byte> found;
+  {
+    const nb::gil_scoped_release released;  // decoding an image takes time
+    found = file.bytes(index);
+  }
+  // The pages are read-only; nothing writes to what is marked so.
+  return Buffer({Layout::contiguous({static_cast<int64_t>(found.size())}), DType::u8},
+                const_cast<std::byte*>(found.data()), true, std::make_shared<TensorFile>(file));
+}
+
+TensorSpec spec_of(const std::string& name, const std::string& dtype, nb::handle shape,
+                   const std::optional<std::string>& layout, nb::handle dims) {
+  TensorSpec out{.name = name, .dtype = parse_dtype(dtype), .shape = dims_of(shape, "shape")};
+  if (layout) out.layout = Format::parse(*layout);
+  if (!dims.is_none()) out.dims = dims_of(dims, "dims");
+  return out;
+}
+
+std::span<const std::byte> memory_of(const Array& array) {
+  if (!array.row_major()) throw Error(ErrorCode::invalid_argument, "the array is not contiguous", "x");
+  return {array.data, static_cast<std::size_t>(array.bytes())};
+}
+
+void write(const std::string& path, const std::string& name, nb::handle x, const std::string& dtype, nb::handle shape,
+           const std::optional<std::string>& layout, nb::handle dims, bool overwrite) {
+  const Array array(x);
+  const auto bytes = memory_of(array);
+  TensorWriter writer = TensorWriter::create(path, spec_of(name, dtype, shape, layout, dims), overwrite);
+  const nb::gil_scoped_release released;
+  const std::span<std::byte> to = writer.bytes();
+  if (to.size() != bytes.size()) {
+    throw Error(ErrorCode::buffer_too_small, "the array has " + std::to_string(bytes.size()) + " bytes, and the file's " +
+                                                 std::to_string(to.size()), "x", std::to_string(bytes.size()),
+                std::to_string(to.size()));
+  }
+  if (!to.empty()) std::memcpy(to.data(), bytes.data(), to.size());
+  writer.commit();
+}
+
+void write_many(const std::string& path, nb::handle tensors, bool overwrite) {
+  std::vector<std::unique_ptr<Array>> arrays;
+  std::vector<NamedTensor> named;
+  for (nb::handle item : tensors) {
+    const auto fields = nb::cast<nb::tuple>(item);  // name, array, dtype
+    arrays.push_back(std::make_unique<Array>(fields[1]));
+    named.push_back({spec_of(nb::cast<std::string>(fields[0]), nb::cast<std::string>(fields[2]),
+                             tuple_of(arrays.back()->shape), std::nullopt, nb::none()),
+                     memory_of(*arrays.back())});
+  }
+  const nb::gil_scoped_release released;
+  write_npz(path, named, overwrite);
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) {
+  nb::class_<TensorFile>(module, "TensorFile", "An open file of tensors; made by relayout.open().")
+      .def(nb::new_([](const std::string& path) { return TensorFile::open(path); }), nb::arg("path"))
+      .def_prop_ro("format", [](const TensorFile& f) { return std::string(name(f.format())); })
+      .def("tensors", [](const TensorFile& f) {
+        nb::list out;
+        for (const StoredTensor& tensor : f.tensors()) out.append(described(tensor));
+        return out;
+      })
+      .def("find", [](const TensorFile& f, const std::string& name) { return f.find(name); }, nb::arg("name"))
+      .def("bytes", &bytes_of, nb::arg("index"));
+  module.def("write_tensor", &write, nb::arg("path"), nb::arg("name"), nb::arg("x"), nb::arg("dtype"), nb::arg("shape"),
+             nb::arg("layout").none(), nb::arg("dims").none(), nb::arg("overwrite"));
+  module.def("write_npz", &write_many, nb::arg("path"), nb::arg("tensors"), nb::arg("overwrite"));
+}
+
+}  // namespace relayout::python

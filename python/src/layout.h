@@ -1,0 +1,33 @@
+// relayout.Layout: the layout class of Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "relayout/core/format.h"
+
+namespace relayout::python {
+
+/// A layout, and how its user wrote it where that is known.
+struct PyLayout {
+  Layout layout;
+  std::string expression{};  // as given to relayout.layout(); empty for views and what came from elsewhere
+  std::string letters{};     // of its dims; empty where no letters are known
+  Dims expression_dims{};    // the dims that the expression was bound to
+
+  /// An expression that gives this layout, and the dims to bind it to.
+  std::pair<std::string, Dims> spelled() const;
+  std::string repr() const;
+  /// The letters of the dims, a, b, ... where none are known.
+  std::string names() const;
+};
+
+/// The layout of an expression. `dims` is None where the expression says them.
+PyLayout parse_layout(const std::string& expression, nanobind::handle dims);
+
+void bind_layout(nanobind::module_& module);
+void bind_layout_views(nanobind::class_<PyLayout>& type);
+void bind_interop(nanobind::module_& module);
+
+}  // namespace relayout::python

@@ -1,0 +1,151 @@
+// The extension module relayout._models: models of .onnx files, planned and run.
+//
+// relayout/_model.py is what a user sees. It stands apart from relayout._native, because oneDNN and ONNX take longer to
+// load than all the rest.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/src/arrays.h"
+#include "python/src/errors.h"
+#include "relayout/relayout.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace relayout;
+
+/// A model with its cheapest plan, ready to run.
+class PlannedModel {
+ public:
+  PlannedModel(const std::string& path, float input_scale) {
+    const nb::gil_scoped_release released;
+    if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
+    if (!execute::has_onednn()) throw Error(ErrorCode::unsupported, "this build lacks oneDNN (Debian: libdnnl-dev)", "path");
+    graph::OnnxModel read = graph::read_onnx(path);
+    warnings_ = std::move(read.warnings);
+    graph_ = std::move(read.graph);
+    graph::simplify(graph_);
+    const auto backend = execute::onednn_backend();
+    const execute::Calibrated machine = execute::calibrate(*backend);
+    if (machine.unreliable)
+      warnings_.push_back("the machine is busy: predicted times may be wrong by orders of magnitude");
+    const auto costs = graph::analytic_costs(machine.speeds, *backend);
+    best_ = graph::optimize(graph_, *backend, *costs);
+    graph::explain_reorders(graph_, best_);
+    predicted_ = graph::predict(graph_, best_.plan, *costs);
+    model_.emplace(graph_, best_.plan, *backend, execute::ModelOptions{.input_scale = input_scale});
+  }
+
+  /// (name, dims, dtype) of each tensor.
+  nb::list inputs() const {
+    nb::list out;
+    for (const graph::TensorId t : graph_.inputs) out.append(described(graph_.tensor(t).name, t));
+    return out;
+  }
+  nb::list outputs() const {
+    nb::list out;
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
+      out.append(described(graph_.output_name(i), graph_.outputs[i]));
+    return out;
+  }
+
+  /// (name, implementation, layouts of sources, layouts of destinations) of each primitive.
+  nb::list nodes() const {
+    nb::list out;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const graph::PlannedNode& node = best_.plan.nodes[i];
+      out.append(nb::make_tuple(graph_.nodes[i].name, node.implementation, layouts(node.src), layouts(node.dst)));
+    }
+    return out;
+  }
+  std::vector<std::string> reorders() const {
+    std::vector<std::string> out;
+    for (const graph::CopyId reorder : best_.plan.reorders(graph_)) out.push_back(best_.plan.copy(reorder).reason);
+    return out;
+  }
+
+  nb::dict cost() const {
+    nb::dict out;
+    out["primitives_us"] = predicted_.primitives;
+    out["reorders_us"] = predicted_.reorders;
+    out["cost_us"] = best_.cost_us;
+    out["optimal"] = best_.optimal;
+    out["gap"] = best_.gap;
+    return out;
+  }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  /// Arrays with their types, one an input and one an output, in the graph's order.
+  void run(nb::handle in, nb::handle out) {
+    std::vector<std::unique_ptr<python::Array>> held;
+    std::vector<execute::Source> src;
+    std::vector<execute::Destination> dst;
+    const auto take = [&](nb::handle item) -> std::pair<TensorDesc, std::byte*> {
+      const auto fields = nb::cast<nb::tuple>(item);
+      held.push_back(std::make_unique<python::Array>(fields[0]));
+      const python::Array& array = *held.back();
+      Dims strides;
+      int64_t offset0 = 0;
+      for (int d = 0; d < array.shape.size(); ++d) {
+        if (array.strides[d] % array.item_bytes != 0)
+          throw Error(ErrorCode::unsupported, "a stride is no multiple of an element", "strides");
+        strides.push_back(array.strides[d] / array.item_bytes);
+        if (strides[d] < 0 && array.shape[d] > 0) offset0 -= strides[d] * (array.shape[d] - 1);
+      }
+      return {TensorDesc(Layout::strided(array.shape, strides, offset0), parse_dtype(nb::cast<std::string>(fields[1]))),
+              array.data - offset0 * array.item_bytes};
+    };
+    for (nb::handle item : in) {
+      const auto [desc, data] = take(item);
+      src.push_back({desc, data});
+    }
+    for (nb::handle item : out) {
+      const auto [desc, data] = take(item);
+      dst.push_back({desc, data});
+    }
+    const nb::gil_scoped_release released;
+    const std::lock_guard lock(running_);
+    model_->run(src, dst);
+  }
+
+ private:
+  nb::tuple described(const std::string& name_of, graph::TensorId t) const {
+    const graph::Tensor& tensor = graph_.tensor(t);
+    return nb::make_tuple(name_of, python::tuple_of(tensor.dims), std::string(name(tensor.dtype)));
+  }
+  std::vector<std::string> layouts(const auto& copies) const {
+    std::vector<std::string> out;
+    for (const graph::CopyId id : copies) {
+      if (id == graph::kNone) continue;  // an operand that is absent
+      const graph::Copy& copy = best_.plan.copy(id);
+      out.push_back(graph::display_name(copy.layout, graph_.tensor(copy.tensor).constant()));
+    }
+    return out;
+  }
+
+  graph::Graph graph_;
+  graph::OptimalPlan best_;
+  graph::PredictedCost predicted_;
+  std::vector<std::string> warnings_;
+  std::optional<execute::Model> model_;
+  std::mutex running_;  // one thread at a time may run a model
+};
+
+}  // namespace
+
+NB_MODULE(_models, module) {
+  module.doc() = "Models in C++. Use relayout.plan() and relayout.run().";
+  python::raise_as_python_exceptions();
+  nb::class_<PlannedModel>(module, "PlannedModel")
+      .def(nb::init<const std::string&, float>(), nb::arg("path"), nb::arg("input_scale") = 1.0f)
+      .def("inputs", &PlannedModel::inputs)
+      .def("outputs", &PlannedModel::outputs)
+      .def("nodes", &PlannedModel::nodes)
+      .def("reorders", &PlannedModel::reorders)
+      .def("cost", &PlannedModel::cost)
+      .def("warnings", &PlannedModel::warnings)
+      .def("run", &PlannedModel::run, nb::arg("inputs"), nb::arg("outputs"));
+}

@@ -1,0 +1,55 @@
+// The extension module relayout._native: layouts, copies, conversions, files and other systems' layouts.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/src/buffer.h"
+#include "python/src/copies.h"
+#include "python/src/errors.h"
+#include "python/src/layout.h"
+#include "relayout/cpu/reorder.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace relayout;
+
+std::vector<std::string> isas() {
+  std::vector<std::string> out;
+  for (const std::string_view isa : cpu::available_isas()) out.emplace_back(isa);
+  return out;
+}
+
+nb::dict cache_statistics() {
+  const cpu::PlanCacheStatistics now = cpu::plan_cache_statistics();
+  nb::dict out;
+  out["hits"] = now.hits;
+  out["misses"] = now.misses;
+  out["entries"] = now.entries;
+  return out;
+}
+
+void bind_machine(nb::module_& module) {
+  module.def("isa", [] { return std::string(cpu::isa()); }, "The instruction set in use, such as 'avx512'.");
+  module.def("available_isas", &isas, "The instruction sets that this machine can run, worst first.");
+  module.def("set_isa", [](const std::string& name) { cpu::set_isa(name); }, nb::arg("name"),
+             "Forces one of available_isas(), or the best with ''. No copy may run meanwhile.");
+  module.def("default_threads", &cpu::default_threads, "Threads that threads=0 stands for; 1 in a build without oneTBB.");
+  module.def("plan_cache", &cache_statistics, "Hits, misses and entries of the cache of plans.");
+  module.def("clear_plan_cache", &cpu::clear_plan_cache);
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+  module.doc() = "What relayout does in C++. Import relayout instead.";
+  python::raise_as_python_exceptions();
+  python::bind_layout(module);
+  python::bind_buffer(module);
+  python::bind_copies(module);
+  python::bind_conversion(module);
+  python::bind_files(module);
+  python::bind_interop(module);
+  bind_machine(module);
+}
