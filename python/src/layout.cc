@@ -130,6 +130,8 @@ PyLayout parse_layout(const std::string& expression, nb::handle dims) {
   return {std::move(layout), format.text(), std::move(letters), bound};
 }
 
+bool is_layout(nb::handle object) { return nb::isinstance<PyLayout>(object) && nb::inst_ready(object); }
+
 void bind_layout(nb::module_& module) {
   nb::class_<PyLayout> type(module, "Layout",
                             "Where each element of a tensor lies: offset(i) = offset0 + the sum over all digits of digit "
@@ -173,7 +175,7 @@ void bind_layout(nb::module_& module) {
            "Whether two layouts over one buffer share an element; None where that takes too long to decide.")
       .def("same_function", [](const PyLayout& a, const PyLayout& b) { return a.layout == b.layout; }, nb::arg("other"))
       .def("__eq__", [](const PyLayout& a, nb::handle b) {
-             return nb::isinstance<PyLayout>(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout;
+             return is_layout(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout;
            }, nb::arg("other").none(), "Whether both are the same function, however they are spelled.")
       .def("__hash__", [](const PyLayout& l) { return nb::hash(nb::str(digits_expression(l.layout.canonical()).c_str())); })
       .def("__repr__", &PyLayout::repr)
