@@ -62,7 +62,7 @@ def like_caller(x: Array) -> Optional[Callable[[np.ndarray], Any]]:
 
     Objects with the buffer protocol alone get NumPy arrays.
     """
-    if isinstance(x, np.ndarray) or is_torch(x):
+    if isinstance(x, (np.ndarray, np.generic)) or is_torch(x):
         return None
     if _is_jax(x):
         return _to_jax
@@ -144,7 +144,7 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
         return range(rank)[::-1]
     if order == "K":
         return _memory_order(view)
-    if order in _CHANNELS_LAST:
+    if isinstance(order, str) and order in _CHANNELS_LAST:
         needed, dims = _CHANNELS_LAST[order]
         if rank != needed:
             raise InvalidArgumentError(f"order={order!r} needs {needed} dims, and the array has {rank}", "order", order)

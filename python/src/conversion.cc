@@ -160,6 +160,14 @@ PerMask<T> per_mask(nb::handle said, const char* what, const Dims& dims) {
   return out;
 }
 
+/// The strides that count, those of dims with several indices; of the others NumPy itself says this or that.
+Dims counted(const Dims& shape, Dims strides) {
+  const bool empty = product(shape) == 0;
+  for (int d = 0; d < std::min(shape.size(), strides.size()); ++d)
+    if (empty || shape[d] == 1) strides[d] = 0;
+  return strides;
+}
+
 /// Memory is said by an array's shape and strides, which those of a Buffer do not always say.
 void check_strided(const Array& array, const char* what) {
   if (array.desc == nullptr || array.row_major()) return;
@@ -171,10 +179,14 @@ class Conversion {
   /// `attributes`: (src_scale, dst_scale, src_zero_point, dst_zero_point, beta, padding); padding None keeps it.
   Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides, int64_t item_bytes,
              const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes)
-      : strides_(dims_of(strides, "strides_bytes")), item_bytes_(item_bytes) {
+      : item_bytes_(item_bytes) {
     if (item_bytes < 1)
       throw Error(ErrorCode::invalid_argument, "elements of " + std::to_string(item_bytes) + " bytes", "item_bytes");
-    src_ = source_of(src, dims, dims_of(shape, "shape"), strides_, item_bytes, parse_dtype(src_dtype));
+    const Dims extents = dims_of(shape, "shape"), steps = dims_of(strides, "strides_bytes");
+    if (steps.size() != extents.size())
+      throw Error(ErrorCode::invalid_argument, "as many strides as dims are needed", "strides_bytes");
+    strides_ = counted(extents, steps);
+    src_ = source_of(src, dims, extents, steps, item_bytes, parse_dtype(src_dtype));
     dst_ = destination_of(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
     if (bits(dst_.desc.dtype) < 8)
       dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
@@ -199,7 +211,7 @@ class Conversion {
   void run(nb::handle x, nb::handle out, int threads) const {
     const Array src(x), dst(out);
     check_strided(src, "x");
-    if (src.shape != src_.shape || src.strides != strides_ || src.item_bytes != item_bytes_)
+    if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
       throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
     if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "out");
     if (!dst.row_major()) {

@@ -2,8 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
-
 #include "python/src/arrays.h"
 #include "python/src/layout.h"
 #include "relayout/core/view.h"
@@ -25,8 +23,10 @@ PyLayout permuted(const PyLayout& self, const nb::args& args) {
   const Dims order = numbers(args, "order");
   InlineVector<int, kMaxDims> axes;
   std::string letters;
-  // No axis lies beyond a short integer; one that does would wrap around to another.
-  for (const int64_t axis : order) axes.push_back(static_cast<int>(std::clamp<int64_t>(axis, -99, 99)));
+  for (const int64_t axis : order) {
+    if (axis != static_cast<int>(axis)) throw nb::index_error(("no dim " + std::to_string(axis)).c_str());
+    axes.push_back(static_cast<int>(axis));
+  }
   Layout out = permute(self.layout, axes);
   for (const int axis : axes) letters += self.names()[static_cast<std::size_t>(axis < 0 ? axis + axes.size() : axis)];
   return view_of(std::move(out), std::move(letters));
