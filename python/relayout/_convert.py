@@ -9,6 +9,7 @@ layouts and the same attributes are one kind.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from . import _native
 from ._arrays import aligned_empty, host_view, is_torch, like_caller
 from ._dtypes import name_of, numpy_dtype, torch_dtype
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Conversion, Layout
 
 LayoutLike = Union[str, Layout]
@@ -60,6 +61,8 @@ def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zer
 def _strides_bytes(view: Any) -> Tuple[int, ...]:
     if isinstance(view, np.ndarray):
         return view.strides
+    if view.layout is not sys.modules["torch"].strided:
+        raise UnsupportedError(f"a tensor of {view.layout}", "layout", str(view.layout))
     item = view.element_size()
     return tuple(stride * item for stride in view.stride())
 

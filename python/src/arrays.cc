@@ -15,7 +15,7 @@ namespace {
 /// Objects of Python that are looked up once and never freed.
 struct Names {
   PyObject *ndarray, *empty, *empty_like, *fortran, *dtype, *masked, *requires_grad, *is_conj, *is_neg;
-  PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *memory_format;
+  PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *is_quantized;
 };
 
 PyObject* attribute(const char* module, const char* name) {
@@ -28,7 +28,7 @@ const Names& names() {
     return Names{attribute("numpy", "ndarray"), attribute("numpy", "empty"), attribute("numpy", "empty_like"),
                  text("F"), text("dtype"), attribute("numpy.ma", "MaskedArray"), text("requires_grad"), text("is_conj"),
                  text("is_neg"), text("data_ptr"), text("shape"), text("stride"), text("element_size"), text("device"),
-                 text("type"), text("layout"), text("memory_format")};
+                 text("type"), text("layout"), text("is_quantized")};
   }();
   return found;
 }
@@ -169,7 +169,10 @@ void Array::read_torch() {
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(object_.ptr()));
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) return read_torch_attributes();
   dlpack::DLTensor tensor{};
-  if (api->dltensor_from_py_object_no_sync(object_.ptr(), &tensor) != 0) throw nb::python_error();
+  if (api->dltensor_from_py_object_no_sync(object_.ptr(), &tensor) != 0) {
+    PyErr_Clear();  // the attributes say what is wrong in fewer words, such as a device
+    return read_torch_attributes();
+  }
   read_dltensor(&tensor);
 }
 
@@ -190,7 +193,7 @@ void Array::read_dltensor(void* pointer) {
   for (int64_t& stride : strides) stride *= item_bytes;
 }
 
-/// PyTorch before 2.9, which has no table of functions for this.
+/// PyTorch before 2.9, which has no table of functions for this, and tensors that DLPack has no words for.
 void Array::read_torch_attributes() {
   const nb::object device = get(get(object_, names().device), names().type);
   if (PyUnicode_CompareWithASCIIString(device.ptr(), "cpu") != 0) {
@@ -199,6 +202,8 @@ void Array::read_torch_attributes() {
   }
   const std::string layout = nb::str(get(object_, names().layout)).c_str();
   if (layout != "torch.strided") throw Error(ErrorCode::unsupported, "a tensor of " + layout, "layout", layout);
+  if (truth(get(object_, names().is_quantized)))
+    throw Error(ErrorCode::unsupported, "a quantized tensor: move its int_repr()", "x");
   item_bytes = number(get(object_, names().element_size)());
   shape = dims_of(get(object_, names().shape), "shape");
   strides = dims_of(get(object_, names().stride)(), "strides");
@@ -234,12 +239,13 @@ namespace {
 
 nb::object empty_torch(const Array& like) {
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(like.object().ptr()));
-  if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) {
+  dlpack::DLTensor prototype{};
+  if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr ||
+      api->dltensor_from_py_object_no_sync(like.object().ptr(), &prototype) != 0) {
+    PyErr_Clear();
     static PyObject* empty = attribute("torch", "empty");
     return nb::handle(empty)(tuple_of(like.shape), nb::arg("dtype") = get(like.object(), names().dtype));
   }
-  dlpack::DLTensor prototype{};
-  if (api->dltensor_from_py_object_no_sync(like.object().ptr(), &prototype) != 0) throw nb::python_error();
   prototype.data = nullptr;
   prototype.strides = nullptr;
   prototype.byte_offset = 0;
