@@ -57,8 +57,10 @@ bool truth(nb::handle object) {
 
 int64_t number(nb::handle object) {
   const int64_t value = PyLong_AsLongLong(object.ptr());
-  if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return value;
+  if (value != -1 || PyErr_Occurred() == nullptr) return value;
+  nb::python_error error;
+  if (!error.matches(PyExc_OverflowError)) throw error;
+  throw Error(ErrorCode::overflow, "a number of over 64 bits", "dims");
 }
 
 bool instance_of(nb::handle object, PyObject* type) {

@@ -181,7 +181,9 @@ void bind_layout(nb::module_& module) {
       .def("__repr__", &PyLayout::repr)
       .def("__reduce__", [](const PyLayout& l) {
              const auto [text, dims] = l.spelled();
-             return nb::make_tuple(nb::module_::import_("relayout").attr("layout"), nb::make_tuple(text, tuple_of(dims)));
+             // pickle looks functions up by their names, which those of this module do not have.
+             const nb::object restored = nb::module_::import_("relayout._layout").attr("restored");
+             return nb::make_tuple(restored, nb::make_tuple(text, tuple_of(dims)));
            });
   bind_layout_views(type);
 
