@@ -247,9 +247,9 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
         raise InvalidArgumentError(f"axes={axes!r} does not name each of {rank} dims once", "axes", str(axes))
     turned = _permuted(view, dims)
     if out is not None:
-        if tuple(out.shape) != tuple(turned.shape):
-            raise InvalidArgumentError(f"out is {tuple(out.shape)}, and the result {tuple(turned.shape)}", "out",
-                                       str(tuple(out.shape)), str(tuple(turned.shape)))
+        given, wanted = tuple(host_view(out).shape), tuple(turned.shape)
+        if given != wanted:
+            raise InvalidArgumentError(f"out is {given}, and the result {wanted}", "out", str(given), str(wanted))
         _native.copy(out, turned, threads=threads)
         return out
     return _finished(x, view, turned, copy, threads)

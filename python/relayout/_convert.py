@@ -49,13 +49,20 @@ def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
     return tuple(array.ravel().tolist()), array.shape
 
 
+def _real(number: Any, name: str) -> float:
+    try:
+        return float(1.0 * number)  # float() alone would read a text
+    except (ValueError, OverflowError):
+        raise InvalidArgumentError(f"{name} must be one number", name, str(number)) from None
+
+
 def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
                 padding: Optional[float]) -> Optional[tuple]:
     if scale is None and dst_scale is None and zero_point is None and dst_zero_point is None and not beta and padding == 0:
         return None
     return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
-            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), float(beta),
-            None if padding is None else float(padding))
+            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), _real(beta, "beta"),
+            None if padding is None else _real(padding, "padding"))
 
 
 def _strides_bytes(view: Any) -> Tuple[int, ...]:

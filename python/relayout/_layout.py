@@ -13,6 +13,8 @@ from ._picture import svg
 __all__ = ["Layout", "layout", "layout_of"]
 
 Layout._repr_html_ = svg
+# layout[0], layout[1], ... would be a sequence to Python, of as many layouts as the first dim has indices.
+Layout.__iter__ = None
 
 
 def restored(expression: str, dims: Tuple[int, ...]) -> Layout:

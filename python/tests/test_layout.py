@@ -199,6 +199,12 @@ def test_indices_that_do_not_exist():
         layout[::0]
 
 
+def test_a_layout_is_no_sequence():
+    for call in (iter, tuple, list, relayout.empty, lambda l: 1 in l):
+        with pytest.raises(TypeError):
+            call(relayout.layout("ab", (2**31, 2**31)))
+
+
 def test_views_as_numpy_has_them():
     rng = random.Random(4)
     for _ in range(300):

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 import relayout
+from reference import pack
 
 THREADS = 8
 
@@ -81,9 +82,7 @@ def test_the_cache_of_plans():
         for n in range(1, 150):
             x = np.arange(n * (i + 1)).reshape(n, i + 1)
             assert np.array_equal(relayout.contiguous(x.T), x.T)
-            y = relayout.convert(x, "ab", "bA4a")
-            assert np.array_equal(y.transpose(1, 0, 2).reshape(-1, i + 1)[:0], x[:0])
-            assert y.sum() == x.sum()
+            assert np.array_equal(relayout.convert(x, "ab", "bA4a"), pack(x, "bA4a"))
 
     in_threads(work)
 
