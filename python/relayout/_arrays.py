@@ -145,10 +145,10 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
     if order == "K":
         return _memory_order(view)
     if isinstance(order, str) and order in _CHANNELS_LAST:
-        needed, dims = _CHANNELS_LAST[order]
+        needed, channels_last = _CHANNELS_LAST[order]
         if rank != needed:
             raise InvalidArgumentError(f"order={order!r} needs {needed} dims, and the array has {rank}", "order", order)
-        return dims
+        return channels_last
     if isinstance(order, str):
         if any(letter.isdigit() for letter in order):  # a block as large as its dim would look like a whole dim
             raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",

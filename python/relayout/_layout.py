@@ -12,7 +12,7 @@ from ._picture import svg
 
 __all__ = ["Layout", "layout", "layout_of"]
 
-Layout._repr_html_ = svg
+Layout._repr_html_ = svg  # type: ignore[attr-defined]
 # layout[0], layout[1], ... would be a sequence to Python, of as many layouts as the first dim has indices.
 Layout.__iter__ = None
 

@@ -348,12 +348,12 @@ std::string path_of(nb::handle path) {
   return {PyBytes_AsString(bytes), static_cast<std::size_t>(PyBytes_Size(bytes))};
 }
 
-nb::tuple tuple_of(std::span<const int64_t> numbers) {
+Integers tuple_of(std::span<const int64_t> numbers) {
   PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
   if (out == nullptr) throw nb::python_error();
   for (std::size_t i = 0; i < numbers.size(); ++i)
     PyTuple_SetItem(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
-  return nb::steal<nb::tuple>(out);
+  return nb::steal<Integers>(out);
 }
 
 }  // namespace relayout::python

@@ -49,7 +49,7 @@ Dims strides_of(const Layout& layout) {
   return out;
 }
 
-nb::tuple strides_bytes(const PyLayout& self, const std::string& dtype) {
+Integers strides_bytes(const PyLayout& self, const std::string& dtype) {
   const int width = bits(parse_dtype(dtype));
   Dims out = strides_of(self.layout);
   for (int64_t& stride : out) {

@@ -74,6 +74,7 @@ def test_the_page_of_the_package():
     """What help(relayout) says runs as it stands."""
     import textwrap
     import relayout
+    pytest.importorskip("ml_dtypes")  # it converts to bf16
     example = relayout.__doc__.split("\n\n")[1]
     exec(textwrap.dedent(example), {})
 

@@ -112,7 +112,7 @@ def test_no_array(thing, tmp_path):
     lambda: relayout.convert(X, "abc", "cab", dims=(-2, 3, 4)), lambda: relayout.convert(X, "abc", "cab", dims=(2**63, 3, 4)),
     lambda: relayout.convert(X, "abc", "cab", dtype="f31"), lambda: relayout.convert(X, "abc", "cab", dtype=object),
     lambda: relayout.convert(X, "abc", "cab", dtype="c8"), lambda: relayout.convert(X, "abc", "cab", src_dtype="f64"),
-    lambda: relayout.convert(X, "abc", "cab", dtype="("), lambda: relayout.convert(X, "abc", "cab", dtype="f4,"),
+    lambda: relayout.convert(X, "abc", "cab", dtype="("), lambda: relayout.convert(X, "abc", "cab", dtype="f4 f4 ("),
     lambda: relayout.convert(X, "abc", "cab", out=np.zeros((4, 2, 3), "f8")),
     lambda: relayout.convert(X, "abc", "cab", out=np.zeros((4, 2, 3), "i4")),
     lambda: relayout.convert(X, "abc", "cab", out=np.zeros((4, 3, 2), "f4")),
