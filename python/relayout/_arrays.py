@@ -187,7 +187,8 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
         return x
     _check_may_copy(copy)
     if dims != list(range(len(dims))):
-        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major; order={order!r} is another order", "order")
+        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major; order={order!r} is another order",
+                               "order")
     out = aligned_empty(view.shape, view.dtype)
     _native.copy(out, view, threads=threads)
     return wrap(out)
@@ -280,7 +281,8 @@ def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, 
     if isinstance(view, np.matrix):
         view = np.asarray(view)  # a matrix has two dims, whatever it is reshaped to
     if name not in PACKED and numpy_dtype(name).itemsize != _item_bytes(view):
-        raise InvalidArgumentError(f"dtype={name!r} has another size than the elements of x, {view.dtype}", "dtype", name)
+        raise InvalidArgumentError(f"dtype={name!r} has another size than the elements of x, {view.dtype}", "dtype",
+                                   name)
     shape = _native.reorder_in_place(view, src, dst, dims, name, threads)
     count = int(np.prod(shape, dtype=np.int64))
     flat = view.reshape(-1)

@@ -43,7 +43,8 @@ def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
         return (kind(numbers),), ()
     array = np.asarray(numbers)
     if array.dtype.kind not in ("iu" if integer else "iuf"):
-        raise InvalidArgumentError(f"{name} must be {'integers' if integer else 'real numbers'}", name, str(array.dtype))
+        raise InvalidArgumentError(f"{name} must be {'integers' if integer else 'real numbers'}", name,
+                                   str(array.dtype))
     if integer and array.size and not -2**31 <= array.min() <= array.max() < 2**31:
         raise InvalidArgumentError(f"{name} must be integers of 32 bits", name, f"{array.min()} to {array.max()}")
     return tuple(array.ravel().tolist()), array.shape
@@ -61,8 +62,8 @@ def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zer
     if scale is None and dst_scale is None and zero_point is None and dst_zero_point is None and not beta and padding == 0:
         return None
     return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
-            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), _real(beta, "beta"),
-            None if padding is None else _real(padding, "padding"))
+            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True),
+            _real(beta, "beta"), None if padding is None else _real(padding, "padding"))
 
 
 def _strides_bytes(view: Any) -> Tuple[int, ...]:
@@ -141,7 +142,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
 
 
 def _check_type(out: Any, name: str) -> None:
-    """out has elements of this type, or of none: whole bytes, or integers of the same size for types that NumPy lacks."""
+    """out has elements of this type, or bytes, or for bf16, which NumPy lacks, integers of its size."""
     text = str(out.dtype)
     if text in ("uint8", "torch.uint8") or name_of(out.dtype) == name:
         return

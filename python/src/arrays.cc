@@ -302,8 +302,9 @@ MovedSides moved_sides(const Array& src, const Array& dst) {
     }
     if (array.item_bytes != unit) {
       if (dims.size() == kMaxDims) {
-        throw Error(ErrorCode::limit, "an array of 12 dims whose elements have to be moved in parts, which count as a dim",
-                    "ndim", std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
+        throw Error(ErrorCode::limit,
+                    "an array of 12 dims whose elements have to be moved in parts, which count as a dim", "ndim",
+                    std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
       }
       dims.push_back(array.item_bytes / unit);
       strides.push_back(1);

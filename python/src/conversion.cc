@@ -137,8 +137,8 @@ Side destination_of(nb::handle said, const Dims& dims, DType dtype) {
   return out;
 }
 
-/// (values, shape) of relayout/_convert.py: one value, or an array with as many dims as the tensor, of extent 1 where all
-/// indices share a value.
+/// (values, shape) of relayout/_convert.py: one value, or an array with as many dims as the tensor, of extent 1 where
+/// all indices share a value.
 template <typename T>
 PerMask<T> per_mask(nb::handle said, const char* what, const Dims& dims) {
   PerMask<T> out;

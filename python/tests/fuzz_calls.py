@@ -44,8 +44,10 @@ class Sequence:
 
 def values(rng):
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    layouts = [relayout.layout("nChw16c", (2, 17, 5, 4)), relayout.layout("ba", (3, 4)), relayout.layout("abc", (2, 3, 4)),
-               relayout.layout("strides:0,1", (3, 4)), relayout.layout("contiguous", ()), relayout.layout("contiguous", (0, 3)),
+    layouts = [relayout.layout("nChw16c", (2, 17, 5, 4)), relayout.layout("ba", (3, 4)),
+               relayout.layout("abc", (2, 3, 4)),
+               relayout.layout("strides:0,1", (3, 4)), relayout.layout("contiguous", ()),
+               relayout.layout("contiguous", (0, 3)),
                relayout.layout("strides:-4,1@8", (3, 4)), relayout.layout("ab", (2**31, 2**31))]
     buffers = [relayout.Buffer.allocate(layout, name) for layout in layouts[:-1] for name in ("f32", "s4", "bf16")]
     used = buffers[3].__dlpack__()
@@ -53,36 +55,48 @@ def values(rng):
     read_only = x.copy()
     read_only.flags.writeable = False
     arrays = [x, x.T, x[::-1, :, ::2], x.astype("f2"), x.astype("u1"), x.astype("c16"), np.zeros((2, 3, 4), "V0"),
-              np.zeros(0), np.zeros((3, 0, 2)), np.zeros(()), np.zeros((2, 3, 4), object), np.zeros(7, "S3"), np.zeros(4, ">i4"),
+              np.zeros(0), np.zeros((3, 0, 2)), np.zeros(()), np.zeros((2, 3, 4), object), np.zeros(7, "S3"),
+              np.zeros(4, ">i4"),
               np.ma.masked_array(x, x > 3), np.matrix(np.eye(3)), read_only, np.broadcast_to(np.float32(1), (2, 3, 4)),
               np.zeros(4, "i1,f8")["f1"], np.zeros((1,) * 14), np.zeros((1,) * 12, "c16"), np.zeros((2,) * 12, "c16").T,
-              np.broadcast_to(np.float64(1), (2**20, 2**20, 2**18)), np.zeros(100, "M8[s]"), np.float32(3), np.bool_(True)]
-    numbers = [0, 1, 2, 3, -1, 7, 16, 2**31, 2**32, 2**62, 2**63, -2**63, 10**30, 0.5, -0.0, float("nan"), float("inf"), 1e300, 1j]
+              np.broadcast_to(np.float64(1), (2**20, 2**20, 2**18)), np.zeros(100, "M8[s]"), np.float32(3),
+              np.bool_(True)]
+    numbers = [0, 1, 2, 3, -1, 7, 16, 2**31, 2**32, 2**62, 2**63, -2**63, 10**30, 0.5, -0.0, float("nan"),
+               float("inf"), 1e300, 1j]
     texts = ["", "a", "ab", "ba", "abc", "cab", "Abc4a", "aBc16b", "nchw", "nChw16c", "OIhw4i16o4i", "ab.flip(0)",
-             "abc.narrow(0,1,1)", "strides:1,2", "strides:0,0", "strides:5,1@3", "digits:(3,4)|(2,1)", "digits:(0,0)", "cute:(4,2):(1,4)",
-             "contiguous", "A999999999999a", "a" * 200, "\0", "\udcff", "\u20ac", "f32[3,5]{1,0}", "f32", "bf16", "s4", "u8", "float32",
-             "C", "F", "K", "channels_last", "numpy", "cute", "c", "tvm", "f31", "in_out_channel", "mxfp8", "nhd", "first",
+             "abc.narrow(0,1,1)", "strides:1,2", "strides:0,0", "strides:5,1@3", "digits:(3,4)|(2,1)", "digits:(0,0)",
+             "cute:(4,2):(1,4)",
+             "contiguous", "A999999999999a", "a" * 200, "\0", "\udcff", "\u20ac", "f32[3,5]{1,0}", "f32", "bf16", "s4",
+             "u8", "float32",
+             "C", "F", "K", "channels_last", "numpy", "cute", "c", "tvm", "f31", "in_out_channel", "mxfp8", "nhd",
+             "first",
              "src_f32:p:blocked:aBcd16b:f0", "nh|Cw4c"]
-    tuples = [(), (0,), (1,), (2, 3), (3, 4), (2, 3, 4), (4, 2, 3), (0, 1, 2), (2, 1, 0), (-1, 2), (2**62, 4), (2**63,), (1.5, 2), (1,) * 13,
+    tuples = [(), (0,), (1,), (2, 3), (3, 4), (2, 3, 4), (4, 2, 3), (0, 1, 2), (2, 1, 0), (-1, 2), (2**62, 4),
+              (2**63,), (1.5, 2), (1,) * 13,
               (2, 17, 5, 4), ("a", 1), (None, 1), (0, 3), [2, 3, 4], [], (Index(), 2)]
-    others = [None, True, False, ..., slice(None), slice(2, None, -1), slice(0, 2**70), object(), {}, {"shape": (2,), "typestr": "<f4"},
-              {"dims": (2, 3), "strides": (3, 1)}, {"shape": (2**62, 2**62), "typestr": "x"}, {1, 2}, len, int, np.dtype("f4"), np.float16,
-              np.dtype("V3"), b"abc", bytearray(24), memoryview(b"abcdefgh"), Raises(), Lies(None), Lies(used), Lies(3), Sequence(),
-              Index(), "x.npy", "x.npz", "x.safetensors", "x.raw", b"\xff.npy", relayout.Layout.__new__(relayout.Layout),
+    others = [None, True, False, ..., slice(None), slice(2, None, -1), slice(0, 2**70), object(), {},
+              {"shape": (2,), "typestr": "<f4"},
+              {"dims": (2, 3), "strides": (3, 1)}, {"shape": (2**62, 2**62), "typestr": "x"}, {1, 2}, len, int,
+              np.dtype("f4"), np.float16,
+              np.dtype("V3"), b"abc", bytearray(24), memoryview(b"abcdefgh"), Raises(), Lies(None), Lies(used),
+              Lies(3), Sequence(),
+              Index(), "x.npy", "x.npz", "x.safetensors", "x.raw", b"\xff.npy",
+              relayout.Layout.__new__(relayout.Layout),
               relayout.Buffer.__new__(relayout.Buffer), relayout.plan_conversion(x, "abc", "cab")]
     return [arrays, numbers, texts, tuples, others, layouts, buffers]
 
 
 #: Names of keywords with what mostly fits them, so that not every call fails at its first argument.
-KEYWORDS = ["copy", "threads", "out", "dims", "dtype", "src_dtype", "scale", "dst_scale", "zero_point", "dst_zero_point", "beta",
+KEYWORDS = ["copy", "threads", "out", "dims", "dtype", "src_dtype", "scale", "dst_scale", "zero_point",
+            "dst_zero_point", "beta",
             "padding", "like", "name", "layout", "overwrite"]
 
 
 def functions():
-    #: Arrays of 2**60 elements would be written out.
     out = [relayout.contiguous, relayout.copy, relayout.transpose, relayout.convert, relayout.plan_conversion,
            relayout.reorder_in_place, relayout.layout, relayout.layout_of, relayout.empty, relayout.load, relayout.open,
-           relayout.save, relayout.Buffer.allocate, relayout.Buffer.from_dlpack, relayout.Conversion, relayout.rearrange]
+           relayout.save, relayout.Buffer.allocate, relayout.Buffer.from_dlpack, relayout.Conversion,
+           relayout.rearrange]
     out += [getattr(interop, name) for name in dir(interop) if not name.startswith("_")]
     for class_ in (relayout.Layout, relayout.Buffer, relayout.Conversion):
         out += [getattr(class_, name) for name in dir(class_)
@@ -109,7 +123,8 @@ def call_once(rng, kinds, callables):
     keywords = {rng.choice(KEYWORDS): rng.choice(rng.choice(kinds)) for _ in range(rng.choice([0, 0, 0, 1, 2]))}
     if any(too_large(a) for a in [*arguments, *keywords.values()]) and name not in ("layout_of", "plan_conversion"):
         return None, None
-    print(name, [type(a).__name__ if not isinstance(a, (str, int, float, tuple)) else a for a in arguments], keywords.keys(),
+    print(name, [type(a).__name__ if not isinstance(a, (str, int, float, tuple)) else a for a in arguments],
+          keywords.keys(),
           file=LOG, flush=True)
     try:
         function(*arguments, **keywords)

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
 PAGES = ["README.md", "docs/python.md", "docs/python-testing.md", "python/README.md"]
-MODULES = ["relayout", "relayout._arrays", "relayout._convert", "relayout._dtypes", "relayout._errors", "relayout._files",
+MODULES = ["relayout", "relayout._arrays", "relayout._convert", "relayout._dtypes", "relayout._errors",
+           "relayout._files",
            "relayout._layout", "relayout._model", "relayout._picture", "relayout._rearrange"]
 BLOCK = re.compile(r"^```(?:python|py|pycon)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -17,7 +17,8 @@ TYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
 
 def arrays(count, seed=0):
     rng = random.Random(seed)
-    return [random_array(rng, [np.dtype(t) for t in TYPES + [">i4", ">f8"]], rank=rng.randint(0, 5)) for _ in range(count)]
+    return [random_array(rng, [np.dtype(t) for t in TYPES + [">i4", ">f8"]],
+                         rank=rng.randint(0, 5)) for _ in range(count)]
 
 
 def native(x):
@@ -46,7 +47,8 @@ def test_npz(tmp_path, save):
     assert list(got) == list(named) and all(same_bits(got[name], x) for name, x in named.items())
     relayout.save(tmp_path / "y.npz", named)
     with np.load(tmp_path / "y.npz") as again:
-        assert sorted(again.files) == sorted(named) and all(same_bits(again[name], native(x)) for name, x in named.items())
+        assert sorted(again.files) == sorted(named) and all(same_bits(again[name], native(x)) for name,
+                                                            x in named.items())
     assert same_bits(relayout.load(tmp_path / "x.npz", "a3"), named["a3"])
     with pytest.raises(KeyError):
         relayout.load(tmp_path / "x.npz", "b")
@@ -56,7 +58,8 @@ def write_safetensors(path, named):
     """The format by hand: the header's length, the header, the bytes."""
     header, data = {}, b""
     for name, (dtype, array) in named.items():
-        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + array.nbytes]}
+        header[name] = {"dtype": dtype, "shape": list(array.shape),
+                        "data_offsets": [len(data), len(data) + array.nbytes]}
         data += array.tobytes()
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)

@@ -13,7 +13,8 @@ WEIGHTS = {"w": RNG.normal(0, 0.3, (8, 3, 3, 3)).astype("f4"), "b": RNG.normal(0
 
 
 def net_bytes():
-    return model([node("Conv", ["x", "w", "b"], ["c"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["r"]),
+    return model([node("Conv", ["x", "w", "b"], ["c"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+                  node("Relu", ["c"], ["r"]),
                   node("Conv", ["r", "v"], ["d"], kernel_shape=[1, 1]),
                   node("GlobalAveragePool", ["d"], ["y"])],
                  {"x": (2, 3, 6, 7)}, {"y": (2, 5, 1, 1), "r": (2, 8, 6, 7)}, WEIGHTS)

@@ -126,7 +126,8 @@ def test_copy_within_one_array(seed):
         assert same_bits(memory, expected), (plan, shape, dtype)
 
 
-TYPES = ["f64", "f32", "f16", "bf16", "f8_e5m2", "f8_e4m3", "s64", "s32", "s16", "s8", "u64", "u32", "u16", "u8", "bool"]
+TYPES = ["f64", "f32", "f16", "bf16", "f8_e5m2", "f8_e4m3", "s64", "s32", "s16", "s8", "u64", "u32", "u16", "u8",
+         "bool"]
 
 
 def available_types():
@@ -270,7 +271,8 @@ def test_torch(seed):
     torch = pytest.importorskip("torch")
     rng = random.Random(800 + seed)
     for _ in range(300):
-        source = random_array(rng, [np.dtype(t) for t in ["?", "i1", "i2", "i4", "i8", "u1", "f2", "f4", "f8", "c8", "c16"]])
+        source = random_array(rng, [np.dtype(t) for t in ["?", "i1", "i2", "i4", "i8", "u1", "f2", "f4", "f8", "c8",
+                                                          "c16"]])
         x = torch.from_numpy(source.copy(order="C"))
         if rng.random() < 0.2 and x.dtype == torch.float32:
             x = x.to(torch.bfloat16)
