@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import aligned_empty, host_view, is_torch, like_caller
-from ._dtypes import name_of, numpy_dtype, torch_dtype
+from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError
 from ._native import Conversion, Layout
 
@@ -28,9 +28,13 @@ _PLANS = 1024
 
 @functools.lru_cache(maxsize=_PLANS)
 def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], shape: Tuple[int, ...],
-          strides_bytes: Tuple[int, ...], item_bytes: int, src_dtype: str, dst_dtype: str,
-          attributes: Optional[tuple]) -> Conversion:
-    return Conversion(src, dst, dims, shape, strides_bytes, item_bytes, src_dtype, dst_dtype, attributes)
+          strides_bytes: Tuple[int, ...], own_dtype: Any, src_dtype: Any, dtype: Any,
+          attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+    """The conversion of a kind of calls; its result's shape and type, and whether it writes every byte."""
+    own = name_of(own_dtype if src_dtype is None else src_dtype)
+    made = Conversion(src, dst, dims, shape, strides_bytes, item_bytes(own_dtype), own,
+                      own if dtype is None else name_of(dtype), attributes)
+    return made, made.shape, made.dtype, made.fills
 
 
 def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
@@ -64,11 +68,12 @@ def _strides_bytes(view: Any) -> Tuple[int, ...]:
 
 
 def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
-             attributes: Optional[tuple]) -> Conversion:
-    own = name_of(view.dtype if src_dtype is None else src_dtype)
-    item = view.itemsize if isinstance(view, np.ndarray) else view.element_size()
-    return _plan(src, dst, None if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view), item, own,
-                 own if dtype is None else name_of(dtype), attributes)
+             attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+    if isinstance(view, np.ndarray):
+        return _plan(src, dst, dims if dims is None else tuple(dims), view.shape, view.strides, view.dtype, src_dtype,
+                     dtype, attributes)
+    return _plan(src, dst, dims if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view), view.dtype,
+                 src_dtype, dtype, attributes)
 
 
 def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None,
@@ -77,7 +82,7 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
                     padding: Optional[float] = 0.0) -> Conversion:
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
-    return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)
+    return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)[0]
 
 
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
@@ -102,29 +107,30 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     Returns an array of x's library. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
     OverlapError, UnsupportedError.
     """
-    view = x if type(x) is np.ndarray else host_view(x)
+    numpy = type(x) is np.ndarray
+    view = x if numpy else host_view(x)
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
-    conversion = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
+    conversion, shape, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
         conversion.run(view, host_view(out), threads)
         return out
     if beta:
         raise InvalidArgumentError("beta adds to what out holds, and there is no out", "beta", str(beta))
-    if view is not x:
-        made = aligned_empty(conversion.shape, numpy_dtype(conversion.dtype))
-        if not conversion.fills:
-            made.view(np.uint8).fill(0)
+    if numpy or (view is x and not is_torch(x)):
+        made = np.empty(shape, numpy_dtype(name)) if fills else np.zeros(shape, numpy_dtype(name))
         conversion.run(view, made, threads)
-        wrap = like_caller(x)
-        return wrap(made) if wrap else made
-    if is_torch(view):
+        return made
+    if view is x:
         import torch
-        made = (torch.empty if conversion.fills else torch.zeros)(conversion.shape, dtype=torch_dtype(conversion.dtype))
-    else:
-        make = np.empty if conversion.fills else np.zeros
-        made = make(conversion.shape, numpy_dtype(conversion.dtype))
+        made = (torch.empty if fills else torch.zeros)(shape, dtype=torch_dtype(name))
+        conversion.run(view, made, threads)
+        return made
+    made = aligned_empty(shape, numpy_dtype(name))
+    if not fills:
+        made.view(np.uint8).fill(0)
     conversion.run(view, made, threads)
-    return made
+    wrap = like_caller(x)
+    return wrap(made) if wrap else made
 
 
 def convert_elements(dst: Any, src: Any, threads: int) -> None:

@@ -78,6 +78,21 @@ bool dense_in_order(const Array& array, int first, int step) {
   return true;
 }
 
+/// Refuses a tensor of PyTorch whose memory does not hold its values, or which stands in a graph of gradients.
+void check_values_are_stored(nb::handle tensor) {
+  if (truth(get(tensor, names().requires_grad))) {
+    throw Error(ErrorCode::invalid_argument,
+                "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach()", "x",
+                "requires_grad=True");
+  }
+  if (truth(get(tensor, names().is_neg)()) || truth(get(tensor, names().is_conj)())) {
+    throw Error(ErrorCode::invalid_argument,
+                "the tensor's values are to be negated or conjugated when they are read; call resolve_neg() and "
+                "resolve_conj() first",
+                "x");
+  }
+}
+
 }  // namespace
 
 bool is_numpy(nb::handle object) {
@@ -93,14 +108,14 @@ bool is_torch(nb::handle object) {
 
 bool is_array(nb::handle object) { return is_numpy(object) || is_torch(object) || nb::isinstance<Buffer>(object); }
 
-Array::Array(nb::handle object) : object_(object) {
+Array::Array(nb::handle object, bool made_here) : object_(object) {
   if (is_numpy(object)) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == names().ndarray;
     read_numpy();
   } else if (is_torch(object)) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == torch_tensor();
     kind_ = Kind::torch;
-    read_torch();
+    read_torch(made_here);
   } else if (nb::isinstance<Buffer>(object)) {
     kind_ = Kind::buffer;
     const Buffer& buffer = *nb::inst_ptr<Buffer>(object);
@@ -148,18 +163,8 @@ void Array::read_numpy() {
   }
 }
 
-void Array::read_torch() {
-  if (truth(get(object_, names().requires_grad))) {
-    throw Error(ErrorCode::invalid_argument,
-                "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach()", "x",
-                "requires_grad=True");
-  }
-  if (truth(get(object_, names().is_neg)()) || truth(get(object_, names().is_conj)())) {
-    throw Error(ErrorCode::invalid_argument,
-                "the tensor's values are to be negated or conjugated when they are read; call resolve_neg() and "
-                "resolve_conj() first",
-                "x");
-  }
+void Array::read_torch(bool made_here) {
+  if (!made_here) check_values_are_stored(object_);
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(object_.ptr()));
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) return read_torch_attributes();
   dlpack::DLTensor tensor{};

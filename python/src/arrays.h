@@ -22,7 +22,9 @@ class Array {
   /// Errors: unsupported (elements that are objects of Python; a device that is not the CPU; a tensor that is sparse),
   /// invalid_argument (a tensor that needs a gradient, or whose conjugation or negation was not carried out yet), limit
   /// (over 12 dims). Throws TypeError where it is no array.
-  explicit Array(nanobind::handle object);
+  explicit Array(nanobind::handle object) : Array(object, false) {}
+  /// The same for an array that relayout has just made, which needs no checks.
+  static Array of_new(nanobind::handle object) { return Array(object, true); }
   ~Array();
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
@@ -49,8 +51,9 @@ class Array {
   std::pair<int64_t, int64_t> byte_range() const;
 
  private:
+  Array(nanobind::handle object, bool made_here);
   void read_numpy();
-  void read_torch();
+  void read_torch(bool made_here);
   void read_torch_attributes();
   void read_dltensor(void* tensor);
 

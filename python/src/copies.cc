@@ -49,7 +49,7 @@ nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, 
                 "False");
   }
   nb::object out = empty_like(src, columns);
-  const Array dst(out);
+  const Array dst = Array::of_new(out);
   move(src, dst, threads);
   return out;
 }
@@ -70,7 +70,7 @@ void copy(nb::handle dst_object, nb::handle src_object, int threads) {
   if (src.data == dst.data && src.strides == dst.strides) return;
   // What is still to be read may be written first. So the values are moved out of the way, as NumPy does.
   const nb::object between = empty_like(src, false);
-  const Array held(between);
+  const Array held = Array::of_new(between);
   move(src, held, threads);
   move(held, dst, threads);
 }
