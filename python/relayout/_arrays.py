@@ -133,7 +133,7 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
     if isinstance(order, str):
         wanted = _native.layout(order, tuple(range(2, rank + 2)))  # extents that keep every stride apart
         if not wanted.dense or wanted.ndim != rank:
-            raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",
+            raise InvalidArgumentError(f"order={order!r} is no order of whole dims; convert() has blocks and padding",
                                        "order", order)
         steps = wanted.strides_elements
         return sorted(range(rank), key=lambda d: -steps[d])
@@ -165,7 +165,7 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
     if wrap is None:
         return _permuted(_native.contiguous(turned, copy=True, threads=threads), inverse)
     if dims != list(range(len(dims))):
-        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major; order={order!r} is another order", "order")
+        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major, which order={order!r} is not", "order")
     out = aligned_empty(view.shape, view.dtype)
     _native.copy(out, view, threads=threads)
     return wrap(out)
@@ -209,9 +209,9 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
               threads: int = 0) -> Array:
     """x with its dims in another order, as a new row-major array: result dim i is x's dim axes[i].
 
-    axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements lie
-    as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape to write
-    into. Cost: one read and one write of all elements.
+    axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements
+    lie as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape to
+    write into. Cost: one read and one write of all elements.
     """
     view = host_view(x)
     turned = _permuted(view, range(len(view.shape))[::-1] if axes is None else axes)

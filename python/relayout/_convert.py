@@ -53,7 +53,7 @@ def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
 
 def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
                 padding: Optional[float]) -> Optional[tuple]:
-    if scale is None and dst_scale is None and zero_point is None and dst_zero_point is None and not beta and padding == 0:
+    if scale is dst_scale is zero_point is dst_zero_point is None and not beta and padding == 0:
         return None
     return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
             _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), float(beta),
@@ -94,10 +94,10 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
     (N, C/16, H, W, 16) for "nChw16c", with any strides; or it is one run of elements that is long enough.
     src, dst: layout expressions, or Layouts of one run of elements.
-    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them, as a blocked shape
+    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them: a blocked shape
     does not say how many channels are padding.
-    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the bytes
-    of 4-bit elements do not.
+    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the
+    bytes of 4-bit elements do not.
     scale, dst_scale, zero_point, dst_zero_point, beta: the result is
     saturate(round((scale * (x - zero_point) + beta * out) / dst_scale + dst_zero_point)). One number each, or an array
     that has the tensor's dims with extent 1 where all indices share a value: shape (1, C, 1, 1) is one a channel.

@@ -25,10 +25,23 @@ PyObject* attribute(const char* module, const char* name) {
 const Names& names() {
   static const Names found = [] {
     const auto text = [](const char* word) { return PyUnicode_InternFromString(word); };
-    return Names{attribute("numpy", "ndarray"), attribute("numpy", "empty"), attribute("numpy", "empty_like"),
-                 text("F"), text("dtype"), attribute("numpy.ma", "MaskedArray"), text("requires_grad"), text("is_conj"),
-                 text("is_neg"), text("data_ptr"), text("shape"), text("stride"), text("element_size"), text("device"),
-                 text("type"), text("layout"), text("memory_format")};
+    return Names{attribute("numpy", "ndarray"),
+                 attribute("numpy", "empty"),
+                 attribute("numpy", "empty_like"),
+                 text("F"),
+                 text("dtype"),
+                 attribute("numpy.ma", "MaskedArray"),
+                 text("requires_grad"),
+                 text("is_conj"),
+                 text("is_neg"),
+                 text("data_ptr"),
+                 text("shape"),
+                 text("stride"),
+                 text("element_size"),
+                 text("device"),
+                 text("type"),
+                 text("layout"),
+                 text("memory_format")};
   }();
   return found;
 }
@@ -237,9 +250,7 @@ nb::object empty_torch(const Array& like) {
   prototype.strides = nullptr;
   prototype.byte_offset = 0;
   dlpack::DLManagedTensorVersioned* managed = nullptr;
-  const auto note = [](void* text, const char*, const char* message) {
-    *static_cast<std::string*>(text) = message;
-  };
+  const auto note = [](void* text, const char*, const char* message) { *static_cast<std::string*>(text) = message; };
   std::string message = "PyTorch could not allocate a tensor";
   if (api->managed_tensor_allocator(&prototype, &managed, &message, note) != 0) {
     PyErr_Clear();

@@ -13,9 +13,8 @@ void raise(const Error& error) {
   PyObject* module = PyImport_ImportModule("relayout._errors");
   if (module == nullptr) return;
   const std::string code(name(error.code()));
-  PyObject* made =
-      PyObject_CallMethod(module, "of_code", "sssss", code.c_str(), error.message().c_str(), error.field().c_str(),
-                          error.value().c_str(), error.limit().c_str());
+  PyObject* made = PyObject_CallMethod(module, "of_code", "sssss", code.c_str(), error.message().c_str(),
+                                       error.field().c_str(), error.value().c_str(), error.limit().c_str());
   Py_DECREF(module);
   if (made == nullptr) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made)), made);
