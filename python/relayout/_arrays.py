@@ -5,13 +5,14 @@ with DLPack, objects with the buffer protocol, and orders of elements other than
 """
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _native
-from ._dtypes import name_of, numpy_dtype, torch_dtype
+from ._dtypes import PACKED, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
 
 Array = Any
@@ -34,7 +35,10 @@ def _of_buffer(buffer: _native.Buffer) -> np.ndarray:
 
 
 def host_view(x: Array) -> Any:
-    """x as a NumPy array or PyTorch tensor over the same memory. TypeError where it is no array."""
+    """x as a NumPy array or PyTorch tensor over the same memory. TypeError where it is no array.
+
+    UnsupportedError where it is on another device, or a Buffer whose layout has blocks.
+    """
     if isinstance(x, np.ndarray) or is_torch(x):
         return x
     if isinstance(x, _native.Buffer):
@@ -58,7 +62,7 @@ def like_caller(x: Array) -> Optional[Callable[[np.ndarray], Any]]:
 
     Objects with the buffer protocol alone get NumPy arrays.
     """
-    if isinstance(x, np.ndarray) or is_torch(x):
+    if isinstance(x, (np.ndarray, np.generic)) or is_torch(x):
         return None
     if _is_jax(x):
         return _to_jax
@@ -68,6 +72,14 @@ def like_caller(x: Array) -> Optional[Callable[[np.ndarray], Any]]:
     if namespace is None:
         return None
     return lambda array: namespace().from_dlpack(_buffer_of(array))
+
+
+def _known(dtype: np.dtype) -> bool:
+    try:
+        name_of(dtype)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _buffer_of(array: np.ndarray) -> _native.Buffer:
@@ -83,11 +95,14 @@ def _buffer_of(array: np.ndarray) -> _native.Buffer:
 
 
 def _to_jax(array: np.ndarray) -> Any:
-    return sys.modules["jax"].numpy.from_dlpack(_buffer_of(array))
+    jnp = sys.modules["jax"].numpy
+    return jnp.from_dlpack(_buffer_of(array)) if _known(array.dtype) else jnp.asarray(array)
 
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """A row-major array whose memory any library takes without a copy."""
+    """A row-major array whose memory any library takes without a copy; of types like complex numbers any memory."""
+    if not _known(dtype):
+        return np.empty(tuple(shape), dtype)
     return _of_buffer(_native.Buffer.allocate(_native.layout("contiguous", tuple(shape)), name_of(dtype)))
 
 
@@ -99,6 +114,10 @@ def empty(shape: Sequence[int], dtype: Any = "f32", *, like: Array = None) -> Ar
     made = aligned_empty(shape, numpy_dtype(name))
     wrap = None if like is None else like_caller(like)
     return wrap(made) if wrap else made
+
+
+def _item_bytes(view: Any) -> int:
+    return view.itemsize if isinstance(view, np.ndarray) else view.element_size()
 
 
 def _byte_strides(view: Any) -> Sequence[int]:
@@ -125,19 +144,22 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
         return range(rank)[::-1]
     if order == "K":
         return _memory_order(view)
-    if order in _CHANNELS_LAST:
+    if isinstance(order, str) and order in _CHANNELS_LAST:
         needed, dims = _CHANNELS_LAST[order]
         if rank != needed:
             raise InvalidArgumentError(f"order={order!r} needs {needed} dims, and the array has {rank}", "order", order)
         return dims
     if isinstance(order, str):
+        if any(letter.isdigit() for letter in order):  # a block as large as its dim would look like a whole dim
+            raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",
+                                       "order", order)
         wanted = _native.layout(order, tuple(range(2, rank + 2)))  # extents that keep every stride apart
         if not wanted.dense or wanted.ndim != rank:
             raise InvalidArgumentError(f"order={order!r} is no order of whole dims; convert() has blocks and padding",
                                        "order", order)
         steps = wanted.strides_elements
         return sorted(range(rank), key=lambda d: -steps[d])
-    dims = [int(d) for d in order]
+    dims = [operator.index(d) for d in order]
     if sorted(dims) != list(range(rank)):
         raise InvalidArgumentError(f"order={order!r} does not name each of {rank} dims once", "order", str(order))
     return dims
@@ -157,18 +179,23 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
     wrap = like_caller(x)
     dims = list(_dims_of_order(order, view))
     turned = _permuted(view, dims)
-    if _row_major(turned) and not copy:
-        return x
-    if copy is False:
-        raise NeedsCopyError("the elements lie in another order, and copy=False forbids to move them", "copy", "False")
     inverse = sorted(range(len(dims)), key=dims.__getitem__)
     if wrap is None:
-        return _permuted(_native.contiguous(turned, copy=True, threads=threads), inverse)
+        moved = _native.contiguous(turned, copy=copy, threads=threads)
+        return x if moved is turned else _permuted(moved, inverse)
+    if _row_major(turned) and not copy:
+        return x
+    _check_may_copy(copy)
     if dims != list(range(len(dims))):
         raise UnsupportedError(f"arrays of {type(x).__module__} are row-major, which order={order!r} is not", "order")
     out = aligned_empty(view.shape, view.dtype)
     _native.copy(out, view, threads=threads)
     return wrap(out)
+
+
+def _check_may_copy(copy: Optional[bool]) -> None:
+    if copy is False:
+        raise NeedsCopyError("the elements lie in another order, and copy=False forbids to move them", "copy", "False")
 
 
 def copy(dst: Array, src: Array, threads: int = 0) -> None:
@@ -214,8 +241,15 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
     write into. Cost: one read and one write of all elements.
     """
     view = host_view(x)
-    turned = _permuted(view, range(len(view.shape))[::-1] if axes is None else axes)
+    rank = len(view.shape)
+    dims = range(rank)[::-1] if axes is None else [operator.index(axis) for axis in axes]
+    if sorted(d + rank if d < 0 else d for d in dims) != list(range(rank)):
+        raise InvalidArgumentError(f"axes={axes!r} does not name each of {rank} dims once", "axes", str(axes))
+    turned = _permuted(view, dims)
     if out is not None:
+        if tuple(out.shape) != tuple(turned.shape):
+            raise InvalidArgumentError(f"out is {tuple(out.shape)}, and the result {tuple(turned.shape)}", "out",
+                                       str(tuple(out.shape)), str(tuple(turned.shape)))
         _native.copy(out, turned, threads=threads)
         return out
     return _finished(x, view, turned, copy, threads)
@@ -226,8 +260,9 @@ def _finished(x: Array, view: Any, turned: Any, copy: Optional[bool], threads: i
     wrap = None if view is x else like_caller(x)
     if wrap is None:
         return _native.contiguous(turned, "C", copy=copy, threads=threads)
-    if copy is False and not _row_major(turned):
-        raise NeedsCopyError("the elements lie in another order, and copy=False forbids to move them", "copy", "False")
+    if _row_major(turned) and turned.shape == view.shape and not copy:
+        return x
+    _check_may_copy(copy)
     out = aligned_empty(turned.shape, turned.dtype)
     _native.copy(out, turned, threads=threads)
     return wrap(out)
@@ -242,6 +277,10 @@ def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, 
     """
     view = host_view(x)
     name = name_of(view.dtype if dtype is None else dtype)
+    if isinstance(view, np.matrix):
+        view = np.asarray(view)  # a matrix has two dims, whatever it is reshaped to
+    if name not in PACKED and numpy_dtype(name).itemsize != _item_bytes(view):
+        raise InvalidArgumentError(f"dtype={name!r} has another size than the elements of x, {view.dtype}", "dtype", name)
     shape = _native.reorder_in_place(view, src, dst, dims, name, threads)
     count = int(np.prod(shape, dtype=np.int64))
     flat = view.reshape(-1)

@@ -38,17 +38,18 @@ def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], sha
 
 
 def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
-    """(values, mask): bit d of the mask is set where each index of dim d has a value of its own."""
+    """(values, shape): one value has no dims."""
     if numbers is None:
         return None
     kind = int if integer else float
-    if isinstance(numbers, (int, float)):
-        return (kind(numbers),), 0
+    if isinstance(numbers, (int, kind)) and abs(numbers) < 2**31:  # the commonest, without an array
+        return (kind(numbers),), ()
     array = np.asarray(numbers)
-    if integer and array.dtype.kind not in "iu":
-        raise InvalidArgumentError(f"{name} must be integers", name, str(array.dtype))
-    mask = sum(1 << d for d, extent in enumerate(array.shape) if extent != 1)
-    return tuple(kind(value) for value in array.ravel()), mask
+    if array.dtype.kind not in ("iu" if integer else "iuf"):
+        raise InvalidArgumentError(f"{name} must be {'integers' if integer else 'real numbers'}", name, str(array.dtype))
+    if integer and array.size and not -2**31 <= array.min() <= array.max() < 2**31:
+        raise InvalidArgumentError(f"{name} must be integers of 32 bits", name, f"{array.min()} to {array.max()}")
+    return tuple(array.ravel().tolist()), array.shape
 
 
 def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
@@ -112,7 +113,9 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
     conversion, shape, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
-        conversion.run(view, host_view(out), threads)
+        to = host_view(out)
+        _check_type(to, conversion.dtype)
+        conversion.run(view, to, threads)
         return out
     if beta:
         raise InvalidArgumentError("beta adds to what out holds, and there is no out", "beta", str(beta))
@@ -133,6 +136,16 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     return wrap(made) if wrap else made
 
 
+def _check_type(out: Any, name: str) -> None:
+    """out has elements of this type, or of none: whole bytes, or integers of the same size for types that NumPy lacks."""
+    text = str(out.dtype)
+    if text in ("uint8", "torch.uint8") or name_of(out.dtype) == name:
+        return
+    if text == "uint16" and name == "bf16":
+        return
+    raise InvalidArgumentError(f"the result is of {name}, and out of {text}", "out", text, name)
+
+
 def convert_elements(dst: Any, src: Any, threads: int) -> None:
     """Elements of one type into those of another, of two arrays of the same shape."""
     wanted = name_of(dst.dtype)
@@ -140,7 +153,7 @@ def convert_elements(dst: Any, src: Any, threads: int) -> None:
     row_major = dst.is_contiguous() if is_torch(dst) else dst.flags.c_contiguous
     if not expression:
         expression, src = "a", src.reshape(1)
-    if row_major:
+    if row_major and not _native.may_share_memory(dst, src):
         convert(src, expression, expression, dtype=wanted, out=dst.reshape(1) if len(dst.shape) == 0 else dst,
                 threads=threads)
         return

@@ -20,7 +20,8 @@ _NAMES = {
     "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 _ELSEWHERE = {theirs: ours for ours, theirs in _NAMES.items()}
-_PACKED = ("s4", "u4")
+#: Two elements share a byte.
+PACKED = ("s4", "u4")
 
 
 @functools.lru_cache(maxsize=256)
@@ -30,7 +31,7 @@ def name_of(dtype: Any) -> str:
     UnsupportedError where relayout has no such type. Types of another order of bytes are others.
     """
     if isinstance(dtype, str):
-        if dtype in _NAMES or dtype in _PACKED:
+        if dtype in _NAMES or dtype in PACKED:
             return dtype
         if dtype in _ELSEWHERE:
             return _ELSEWHERE[dtype]
@@ -40,13 +41,13 @@ def name_of(dtype: Any) -> str:
     else:
         try:
             described = np.dtype(dtype)
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):  # NumPy reads a text as Python
             described = None
         native = described is not None and described.isnative
         found = _ELSEWHERE.get(described.name) if native and described is not None else None
     if found is None:
-        raise UnsupportedError(f"no type of elements {text!r}; there are {', '.join([*_NAMES, *_PACKED])}", "dtype",
-                               text, ", ".join([*_NAMES, *_PACKED]))
+        raise UnsupportedError(f"no type of elements {text!r}; there are {', '.join([*_NAMES, *PACKED])}", "dtype",
+                               text, ", ".join([*_NAMES, *PACKED]))
     return found
 
 
@@ -65,7 +66,7 @@ def numpy_dtype(name: str) -> np.dtype:
 
     UnsupportedError where the package ml_dtypes, which has the type, is missing.
     """
-    if name in _PACKED:
+    if name in PACKED:
         return np.dtype(np.uint8)
     theirs = _NAMES[name]
     try:
@@ -82,7 +83,7 @@ def numpy_dtype(name: str) -> np.dtype:
 def torch_dtype(name: str) -> Any:
     """PyTorch's type for a name of relayout's. UnsupportedError where this PyTorch has none."""
     torch = sys.modules["torch"]
-    found = getattr(torch, "uint8" if name in _PACKED else _NAMES[name], None)
+    found = getattr(torch, "uint8" if name in PACKED else _NAMES[name], None)
     if found is None:
         raise UnsupportedError(f"PyTorch {torch.__version__} has no {_NAMES[name]}", "dtype", name)
     return found

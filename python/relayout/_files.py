@@ -57,7 +57,7 @@ class File(Mapping[str, Tensor]):
     """The tensors of a file by their names, in the file's order. A format without names has one, called ''."""
 
     def __init__(self, path: PathLike):
-        self._native = _native.TensorFile(os.fspath(path))
+        self._native = _native.TensorFile(path)
         self.format: str = self._native.format
         self._tensors: List[Tensor] = [Tensor(self, i, said) for i, said in enumerate(self._native.tensors())]
 
@@ -102,10 +102,9 @@ def save(path: PathLike, x: Any, *, name: str = "", layout: Optional[str] = None
     x: an array of any library, or for .npz a dict of arrays. layout, dims: the layout expression that the array's shape
     is the physical array of, and the tensor's own dims; .safetensors keeps them.
     """
-    path = os.fspath(path)
     if isinstance(x, Mapping):
-        if not path.endswith(".npz"):
-            raise InvalidArgumentError("several arrays go into an .npz", "path", path, ".npz")
+        if not os.fsdecode(path).endswith(".npz"):
+            raise InvalidArgumentError("several arrays go into an .npz", "path", repr(path), ".npz")
         ready = [(key, _plain(value)) for key, value in x.items()]
         _native.write_npz(path, [(key, array, name_of(array.dtype)) for key, array in ready], overwrite)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _native
-from ._arrays import host_view
+from ._arrays import _item_bytes, host_view
 from ._convert import _strides_bytes
 from ._errors import UnsupportedError
 from ._native import Layout, layout
@@ -20,8 +20,12 @@ def layout_of(x: Any) -> Layout:
 
     UnsupportedError where a stride is no whole number of elements.
     """
+    if isinstance(x, _native.Buffer):
+        return x.layout
     view = host_view(x)
-    item = view.itemsize if hasattr(view, "itemsize") and isinstance(view.itemsize, int) else view.element_size()
+    item = _item_bytes(view)
+    if item == 0:
+        raise UnsupportedError("the elements have no bytes", "dtype", str(view.dtype))
     strides, offset0 = [], 0
     for d, (extent, stride) in enumerate(zip(view.shape, _strides_bytes(view))):
         if extent > 1 and stride % item:

@@ -38,7 +38,7 @@ class Model:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, input_scale: float = 1.0):
         from . import _models
-        self._native = _models.PlannedModel(os.fspath(path), input_scale)
+        self._native = _models.PlannedModel(path, input_scale)
         self.inputs = [Operand(*row) for row in self._native.inputs()]
         self.outputs = [Operand(*row) for row in self._native.outputs()]
         self.nodes = [Node(*row) for row in self._native.nodes()]

@@ -74,6 +74,13 @@ int64_t number(nb::handle object) {
   return value;
 }
 
+bool instance_of(nb::handle object, PyObject* type) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == type) return true;
+  const int answer = PyObject_IsInstance(object.ptr(), type);
+  if (answer < 0) throw nb::python_error();
+  return answer != 0;
+}
+
 void check_rank(int64_t rank) {
   if (rank <= kMaxDims) return;
   throw Error(ErrorCode::limit, "an array of " + std::to_string(rank) + " dims; at most " + std::to_string(kMaxDims),
@@ -108,18 +115,17 @@ void check_values_are_stored(nb::handle tensor) {
 
 }  // namespace
 
-bool is_numpy(nb::handle object) {
-  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == names().ndarray ||
-         PyObject_IsInstance(object.ptr(), names().ndarray) > 0;
-}
+bool is_numpy(nb::handle object) { return instance_of(object, names().ndarray); }
 
 bool is_torch(nb::handle object) {
   PyObject* tensor = torch_tensor();
-  return tensor != nullptr && (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == tensor ||
-                               PyObject_IsInstance(object.ptr(), tensor) > 0);
+  return tensor != nullptr && instance_of(object, tensor);
 }
 
-bool is_array(nb::handle object) { return is_numpy(object) || is_torch(object) || nb::isinstance<Buffer>(object); }
+// An instance that Buffer.__new__ made alone holds no Buffer.
+bool is_buffer(nb::handle object) { return nb::isinstance<Buffer>(object) && nb::inst_ready(object); }
+
+bool is_array(nb::handle object) { return is_numpy(object) || is_torch(object) || is_buffer(object); }
 
 Array::Array(nb::handle object, bool made_here) : object_(object) {
   if (is_numpy(object)) {
@@ -129,7 +135,7 @@ Array::Array(nb::handle object, bool made_here) : object_(object) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == torch_tensor();
     kind_ = Kind::torch;
     read_torch(made_here);
-  } else if (nb::isinstance<Buffer>(object)) {
+  } else if (is_buffer(object)) {
     kind_ = Kind::buffer;
     const Buffer& buffer = *nb::inst_ptr<Buffer>(object);
     const Layout& layout = buffer.desc().layout;
@@ -139,7 +145,7 @@ Array::Array(nb::handle object, bool made_here) : object_(object) {
     for (int64_t& stride : strides) stride *= item_bytes;
     data = buffer.data() + layout.offset0() * item_bytes;
     read_only = buffer.read_only();
-    if (item_bytes == 0) nibbles = &buffer.desc();
+    desc = &buffer.desc();
   } else {
     throw nb::type_error(("an array is needed, not " + std::string(nb::repr(object.type()).c_str())).c_str());
   }
@@ -224,10 +230,16 @@ int64_t Array::elements() const {
   return product;
 }
 
-bool Array::row_major() const { return dense_in_order(*this, shape.size() - 1, -1); }
+bool Array::row_major() const {
+  return desc ? desc->layout == Layout::contiguous(shape) : dense_in_order(*this, shape.size() - 1, -1);
+}
 bool Array::column_major() const { return dense_in_order(*this, 0, 1); }
 
 std::pair<int64_t, int64_t> Array::byte_range() const {
+  if (desc) {
+    const int64_t low = -desc->layout.offset0() * item_bytes;
+    return {low, low + desc->span_bytes()};
+  }
   int64_t low = 0, high = item_bytes;
   for (int d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0) return {0, 0};
@@ -277,9 +289,8 @@ nb::object empty_like(const Array& like, bool first_innermost) {
 
 MovedSides moved_sides(const Array& src, const Array& dst) {
   MovedSides out;
-  if (src.nibbles != nullptr) {
-    // The data of a Buffer is where offset 0 of its layout lies.
-    return {*src.nibbles, *dst.nibbles, src.data, dst.data};
+  if (src.desc != nullptr && dst.desc != nullptr) {
+    return {*src.desc, *dst.desc, src.data + src.byte_range().first, dst.data + dst.byte_range().first};
   }
   // The largest unit of up to eight bytes that divides an element and all strides.
   uint64_t divisors = static_cast<uint64_t>(src.item_bytes) | 8;
@@ -289,13 +300,20 @@ MovedSides moved_sides(const Array& src, const Array& dst) {
   const auto unit = static_cast<int64_t>(divisors & (~divisors + 1));
   const DType dtype = unit == 8 ? DType::u64 : unit == 4 ? DType::u32 : unit == 2 ? DType::u16 : DType::u8;
   const auto side = [&](const Array& array, TensorDesc& desc, std::byte*& origin) {
-    Dims dims = array.shape, strides;
+    Dims dims, strides;
     int64_t offset0 = 0;
-    for (int d = 0; d < dims.size(); ++d) {
-      strides.push_back(dims[d] > 1 ? array.strides[d] / unit : 0);
-      if (strides[d] < 0) offset0 -= strides[d] * (dims[d] - 1);
+    for (int d = 0; d < array.shape.size(); ++d) {
+      if (array.shape[d] == 1) continue;
+      dims.push_back(array.shape[d]);
+      strides.push_back(array.strides[d] / unit);
+      if (strides.back() < 0) offset0 -= strides.back() * (dims.back() - 1);
     }
     if (array.item_bytes != unit) {
+      if (dims.size() == kMaxDims) {
+        throw Error(ErrorCode::limit,
+                    "an array of 12 dims whose elements have to be moved in parts, which count as a dim", "ndim",
+                    std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
+      }
       dims.push_back(array.item_bytes / unit);
       strides.push_back(1);
     }
@@ -326,6 +344,17 @@ Dims dims_of(nb::handle sequence, const char* what) {
     out.push_back(number(index));
   }
   return out;
+}
+
+std::string path_of(nb::handle path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) {
+    nb::python_error error;
+    if (!error.matches(PyExc_ValueError)) throw error;
+    throw Error(ErrorCode::invalid_argument, std::string("no path: ") + nb::str(error.value()).c_str(), "path");
+  }
+  const nb::object owner = nb::steal(bytes);
+  return {PyBytes_AsString(bytes), static_cast<std::size_t>(PyBytes_Size(bytes))};
 }
 
 nb::tuple tuple_of(std::span<const int64_t> numbers) {

@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <string>
 
 #include "relayout/core/layout.h"
 
@@ -38,11 +39,12 @@ class Array {
   int64_t item_bytes = 1;     // of one element; 0 where two share a byte
   Dims shape, strides;        // strides in bytes; those of dims of extent 1 may be any
   bool read_only = false;
-  /// Of a Buffer whose elements have four bits.
-  const TensorDesc* nibbles = nullptr;
+  /// Of a Buffer, whose layout may have blocks and whose elements four bits: then strides do not say where all elements
+  /// lie.
+  const TensorDesc* desc = nullptr;
 
   int64_t elements() const;
-  int64_t bytes() const { return nibbles ? nibbles->logical_bytes() : elements() * item_bytes; }
+  int64_t bytes() const { return item_bytes == 0 && desc ? desc->logical_bytes() : elements() * item_bytes; }
   /// Whether the elements lie row-major without gaps.
   bool row_major() const;
   /// Likewise with the first dim innermost.
@@ -67,6 +69,7 @@ class Array {
 bool is_array(nanobind::handle object);
 bool is_numpy(nanobind::handle object);
 bool is_torch(nanobind::handle object);
+bool is_buffer(nanobind::handle object);
 
 /// A new array of the same library, type of elements and shape as `like`, row-major or, for NumPy, with the first dim
 /// innermost.
@@ -82,6 +85,8 @@ MovedSides moved_sides(const Array& src, const Array& dst);
 
 /// Dims from a sequence of integers. TypeError where it is none.
 Dims dims_of(nanobind::handle sequence, const char* what);
+/// The path of a str, bytes or os.PathLike, whose bytes need not be UTF-8.
+std::string path_of(nanobind::handle path);
 nanobind::tuple tuple_of(std::span<const int64_t> numbers);
 
 /// Work of fewer bytes keeps the GIL: it is done before another thread would have it.

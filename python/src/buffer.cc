@@ -150,9 +150,13 @@ void bind_buffer(nb::module_& module) {
       .def_prop_ro("__array_interface__", &array_interface)
       .def(
           "__dlpack__",
-          [](const Buffer& b, nb::handle, nb::handle max_version, nb::handle, nb::handle copy) {
-            const int64_t major = max_version.is_none() ? 0 : dims_of(max_version, "max_version")[0];
-            return b.dlpack(major, copy.is_valid() && copy.ptr() == Py_True);
+          [](const Buffer& b, nb::handle stream, nb::handle max_version, nb::handle device, nb::handle copy) {
+            if (!stream.is_none()) throw nb::buffer_error("memory of the CPU has no streams: stream must be None");
+            const Dims version = max_version.is_none() ? Dims{0} : dims_of(max_version, "max_version");
+            const Dims where = device.is_none() ? Dims{1, 0} : dims_of(device, "dl_device");
+            if (version.empty()) throw nb::type_error("max_version must be (major, minor)");
+            if (where != Dims{1, 0}) throw nb::buffer_error("a Buffer is memory of the CPU, dl_device (1, 0)");
+            return b.dlpack(version[0], copy.ptr() == Py_True);
           },
           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())

@@ -95,11 +95,11 @@ Side source_with_strides(const Format& format, const Dims& dims, const Dims& sha
 
 Side source_of(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
                DType dtype) {
-  if (nb::isinstance<PyLayout>(said))
-    return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
+  if (is_layout(said)) return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
   const Format format = Format::parse(nb::cast<std::string>(said));
   const bool dense = row_major(shape, strides, item_bytes);
-  const bool packed_bytes = bits(dtype) < 8;
+  // Elements of another size than the array's own are bytes, which are one run of memory.
+  const bool as_bytes = bits(dtype) != item_bytes * 8;
   Dims dims;
   if (!given_dims.is_none()) {
     dims = dims_of(given_dims, "dims");
@@ -109,11 +109,11 @@ Side source_of(nb::handle said, nb::handle given_dims, const Dims& shape, const 
     dims = format.dims_from_physical(shape);
   }
   const std::optional<Dims> physical = format.physical_shape(dims);
-  if (physical && *physical == shape && !packed_bytes) {
+  if (physical && *physical == shape && !as_bytes) {
     if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text()};
     return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
   }
-  if (shape.size() > 1 && physical && !packed_bytes) refuse_shape(escaped(format.text()), shape, *physical);
+  if (shape.size() > 1 && physical && !as_bytes) refuse_shape(escaped(format.text()), shape, *physical);
   Side out = source_of_layout(format.before_views(dims), shape, strides, item_bytes, dtype);
   out.desc = {format.bind(dims), dtype};
   out.expression = format.text();
@@ -121,7 +121,7 @@ Side source_of(nb::handle said, nb::handle given_dims, const Dims& shape, const 
 }
 
 Side destination_of(nb::handle said, const Dims& dims, DType dtype) {
-  if (nb::isinstance<PyLayout>(said)) {
+  if (is_layout(said)) {
     const Layout& layout = nb::inst_ptr<PyLayout>(said)->layout;
     return {{layout, dtype}, Dims{layout.span()}, 0, {}};
   }
@@ -136,15 +136,41 @@ Side destination_of(nb::handle said, const Dims& dims, DType dtype) {
   return out;
 }
 
-/// (values, mask) of relayout/_convert.py.
+/// (values, shape) of relayout/_convert.py: one value, or an array with as many dims as the tensor, of extent 1 where
+/// all indices share a value.
 template <typename T>
-PerMask<T> per_mask(nb::handle said) {
+PerMask<T> per_mask(nb::handle said, const char* what, const Dims& dims) {
   PerMask<T> out;
   if (said.is_none()) return out;
   const auto pair = nb::cast<nb::tuple>(said);
   out.values = nb::cast<std::vector<T>>(pair[0]);
-  out.mask = nb::cast<uint32_t>(pair[1]);
+  const Dims shape = dims_of(pair[1], what);
+  bool fits = shape.empty() || shape.size() == dims.size();
+  for (int d = 0; d < shape.size() && fits; ++d) {
+    fits = shape[d] == 1 || shape[d] == dims[d];
+    if (shape[d] != 1) out.mask |= 1u << d;
+  }
+  if (!fits) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(what) + " of shape " + text_of(shape) + " for a tensor of " + text_of(dims) +
+                    ": it has the tensor's dims, with extent 1 where all indices share a value",
+                what, text_of(shape), text_of(dims));
+  }
   return out;
+}
+
+/// The strides that count, those of dims with several indices; of the others NumPy itself says this or that.
+Dims counted(const Dims& shape, Dims strides) {
+  const bool empty = product(shape) == 0;
+  for (int d = 0; d < std::min(shape.size(), strides.size()); ++d)
+    if (empty || shape[d] == 1) strides[d] = 0;
+  return strides;
+}
+
+/// Memory is said by an array's shape and strides, which those of a Buffer do not always say.
+void check_strided(const Array& array, const char* what) {
+  if (array.desc == nullptr || array.row_major()) return;
+  throw Error(ErrorCode::unsupported, "a Buffer that is not row-major: give numpy.asarray(buffer)", what);
 }
 
 class Conversion {
@@ -152,18 +178,25 @@ class Conversion {
   /// `attributes`: (src_scale, dst_scale, src_zero_point, dst_zero_point, beta, padding); padding None keeps it.
   Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides, int64_t item_bytes,
              const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes)
-      : strides_(dims_of(strides, "strides_bytes")) {
-    src_ = source_of(src, dims, dims_of(shape, "shape"), strides_, item_bytes, parse_dtype(src_dtype));
+      : item_bytes_(item_bytes) {
+    if (item_bytes < 1)
+      throw Error(ErrorCode::invalid_argument, "elements of " + std::to_string(item_bytes) + " bytes", "item_bytes");
+    const Dims extents = dims_of(shape, "shape"), steps = dims_of(strides, "strides_bytes");
+    if (steps.size() != extents.size())
+      throw Error(ErrorCode::invalid_argument, "as many strides as dims are needed", "strides_bytes");
+    strides_ = counted(extents, steps);
+    src_ = source_of(src, dims, extents, steps, item_bytes, parse_dtype(src_dtype));
     dst_ = destination_of(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
     if (bits(dst_.desc.dtype) < 8)
       dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
     Attributes how;
     if (!attributes.is_none()) {
       const auto fields = nb::cast<nb::tuple>(attributes);
-      how.src_scale = per_mask<float>(fields[0]);
-      how.dst_scale = per_mask<float>(fields[1]);
-      how.src_zero_point = per_mask<int32_t>(fields[2]);
-      how.dst_zero_point = per_mask<int32_t>(fields[3]);
+      const Dims dims_of_tensor = src_.desc.layout.dims();
+      how.src_scale = per_mask<float>(fields[0], "scale", dims_of_tensor);
+      how.dst_scale = per_mask<float>(fields[1], "dst_scale", dims_of_tensor);
+      how.src_zero_point = per_mask<int32_t>(fields[2], "zero_point", dims_of_tensor);
+      how.dst_zero_point = per_mask<int32_t>(fields[3], "dst_zero_point", dims_of_tensor);
       how.beta = nb::cast<float>(fields[4]);
       how.padding = fields[5].is_none() ? Padding::keep() : Padding::of(nb::cast<double>(fields[5]));
     }
@@ -176,8 +209,9 @@ class Conversion {
 
   void run(nb::handle x, nb::handle out, int threads) const {
     const Array src(x), dst(out);
-    if (src.shape != src_.shape || src.strides != strides_)
-      throw Error(ErrorCode::internal, "a conversion was planned for another array");
+    check_strided(src, "x");
+    if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
+      throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
     if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "out");
     if (!dst.row_major()) {
       throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
@@ -208,6 +242,7 @@ class Conversion {
  private:
   Side src_, dst_;
   Dims strides_;
+  int64_t item_bytes_;
   Plan plan_;
   bool fills_ = false;
 };
@@ -223,7 +258,8 @@ nb::tuple reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::han
     throw Error(ErrorCode::unsupported, "the array's elements must lie row-major in one run of memory", "x");
   const DType type = parse_dtype(dtype);
   const Side from = source_of(src, dims, array.shape, array.strides, array.item_bytes, type);
-  const Side to = destination_of(dst, from.desc.layout.dims(), type);
+  Side to = destination_of(dst, from.desc.layout.dims(), type);
+  if (bits(type) < 8) to.shape = Dims{to.desc.span_bytes()};
   const int64_t bytes = array.bytes();
   {
     const ReleasedGil released(bytes);

@@ -105,6 +105,9 @@ void bind_copies(nb::module_& module) {
       "copy", &copy, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("threads") = 0,
       "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "
       "are converted as `convert` does. Both may share memory: all is read as it was before the call.");
+  module.def(
+      "may_share_memory", [](nb::handle a, nb::handle b) { return share_memory(Array(a), Array(b)); }, nb::arg("a"),
+      nb::arg("b"), "Whether the address ranges of two arrays meet.");
 }
 
 }  // namespace relayout::python

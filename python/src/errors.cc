@@ -13,8 +13,12 @@ void raise(const Error& error) {
   PyObject* module = PyImport_ImportModule("relayout._errors");
   if (module == nullptr) return;
   const std::string code(name(error.code()));
-  PyObject* made = PyObject_CallMethod(module, "of_code", "sssss", code.c_str(), error.message().c_str(),
-                                       error.field().c_str(), error.value().c_str(), error.limit().c_str());
+  // Names and paths need not be UTF-8.
+  const auto text = [](const std::string& bytes) {
+    return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace");
+  };
+  PyObject* made = PyObject_CallMethod(module, "of_code", "NNNNN", text(code), text(error.message()),
+                                       text(error.field()), text(error.value()), text(error.limit()));
   Py_DECREF(module);
   if (made == nullptr) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made)), made);
@@ -29,6 +33,9 @@ void raise_as_python_exceptions() {
       std::rethrow_exception(pointer);
     } catch (const Error& error) {
       raise(error);
+    } catch (const nb::cast_error&) {
+      PyErr_SetString(PyExc_TypeError,
+                      "relayout: an argument, or a part of one, has the wrong type or is out of range");
     }
   });
 }

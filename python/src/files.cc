@@ -56,11 +56,11 @@ std::span<const std::byte> memory_of(const Array& array) {
   return {array.data, static_cast<std::size_t>(array.bytes())};
 }
 
-void write(const std::string& path, const std::string& name, nb::handle x, const std::string& dtype, nb::handle shape,
+void write(nb::handle path, const std::string& name, nb::handle x, const std::string& dtype, nb::handle shape,
            const std::optional<std::string>& layout, nb::handle dims, bool overwrite) {
   const Array array(x);
   const auto bytes = memory_of(array);
-  TensorWriter writer = TensorWriter::create(path, spec_of(name, dtype, shape, layout, dims), overwrite);
+  TensorWriter writer = TensorWriter::create(path_of(path), spec_of(name, dtype, shape, layout, dims), overwrite);
   const nb::gil_scoped_release released;
   const std::span<std::byte> to = writer.bytes();
   if (to.size() != bytes.size()) {
@@ -72,7 +72,7 @@ void write(const std::string& path, const std::string& name, nb::handle x, const
   writer.commit();
 }
 
-void write_many(const std::string& path, nb::handle tensors, bool overwrite) {
+void write_many(nb::handle path, nb::handle tensors, bool overwrite) {
   std::vector<std::unique_ptr<Array>> arrays;
   std::vector<NamedTensor> named;
   for (nb::handle item : tensors) {
@@ -82,15 +82,16 @@ void write_many(const std::string& path, nb::handle tensors, bool overwrite) {
                              tuple_of(arrays.back()->shape), std::nullopt, nb::none()),
                      memory_of(*arrays.back())});
   }
+  const std::string where = path_of(path);
   const nb::gil_scoped_release released;
-  write_npz(path, named, overwrite);
+  write_npz(where, named, overwrite);
 }
 
 }  // namespace
 
 void bind_files(nb::module_& module) {
   nb::class_<TensorFile>(module, "TensorFile", "An open file of tensors; made by relayout.open().")
-      .def(nb::new_([](const std::string& path) { return TensorFile::open(path); }), nb::arg("path"))
+      .def(nb::new_([](nb::handle path) { return TensorFile::open(path_of(path)); }), nb::arg("path"))
       .def_prop_ro("format", [](const TensorFile& f) { return std::string(name(f.format())); })
       .def("tensors",
            [](const TensorFile& f) {

@@ -8,6 +8,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+
 #include "python/src/arrays.h"
 #include "python/src/layout.h"
 #include "relayout/interop/c_function.h"
@@ -94,14 +96,23 @@ void bind_arrays(nb::module_& m) {
 
 directml::DataType directml_type(const std::string& dtype) { return directml::data_type(parse_dtype(dtype)); }
 
+uint32_t uint32_of(int64_t number, const char* what) {
+  if (number < 0 || number > std::numeric_limits<uint32_t>::max()) {
+    throw Error(ErrorCode::invalid_argument,
+                "directml: " + std::to_string(number) + " is no unsigned number of 32 bits", what,
+                std::to_string(number));
+  }
+  return static_cast<uint32_t>(number);
+}
+
 void bind_directml(nb::module_& m) {
   m.def(
        "from_directml",
        [](const std::string& dtype, nb::handle sizes, nb::handle strides, uint64_t total_bytes) {
          std::vector<uint32_t> extents, steps;
-         for (const int64_t i : dims_of(sizes, "sizes")) extents.push_back(static_cast<uint32_t>(i));
+         for (const int64_t i : dims_of(sizes, "sizes")) extents.push_back(uint32_of(i, "sizes"));
          if (!strides.is_none())
-           for (const int64_t i : dims_of(strides, "strides")) steps.push_back(static_cast<uint32_t>(i));
+           for (const int64_t i : dims_of(strides, "strides")) steps.push_back(uint32_of(i, "strides"));
          if (!strides.is_none() && steps.size() != extents.size())
            throw Error(ErrorCode::invalid_argument, "directml: as many strides as sizes", "strides");
          directml::BufferTensorDesc desc;

@@ -131,6 +131,8 @@ PyLayout parse_layout(const std::string& expression, nb::handle dims) {
   return {std::move(layout), format.text(), std::move(letters), bound};
 }
 
+bool is_layout(nb::handle object) { return nb::isinstance<PyLayout>(object) && nb::inst_ready(object); }
+
 namespace {
 
 void bind_sizes(nb::class_<PyLayout>& type) {
@@ -197,9 +199,7 @@ void bind_questions(nb::class_<PyLayout>& type) {
 void bind_protocols(nb::class_<PyLayout>& type) {
   type.def(
           "__eq__",
-          [](const PyLayout& a, nb::handle b) {
-            return nb::isinstance<PyLayout>(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout;
-          },
+          [](const PyLayout& a, nb::handle b) { return is_layout(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout; },
           nb::arg("other").none(), "Whether both are the same function, however they are spelled.")
       .def("__hash__",
            [](const PyLayout& l) { return nb::hash(nb::str(digits_expression(l.layout.canonical()).c_str())); })

@@ -26,6 +26,9 @@ struct PyLayout {
 /// The layout of an expression. `dims` is None where the expression says them.
 PyLayout parse_layout(const std::string& expression, nanobind::handle dims);
 
+/// Whether an object is a Layout; one that Layout.__new__ made alone is none.
+bool is_layout(nanobind::handle object);
+
 void bind_layout(nanobind::module_& module);
 void bind_layout_views(nanobind::class_<PyLayout>& type);
 void bind_interop(nanobind::module_& module);

@@ -23,7 +23,10 @@ PyLayout permuted(const PyLayout& self, const nb::args& args) {
   const Dims order = numbers(args, "order");
   InlineVector<int, kMaxDims> axes;
   std::string letters;
-  for (const int64_t axis : order) axes.push_back(static_cast<int>(axis));
+  for (const int64_t axis : order) {
+    if (axis != static_cast<int>(axis)) throw nb::index_error(("no dim " + std::to_string(axis)).c_str());
+    axes.push_back(static_cast<int>(axis));
+  }
   Layout out = permute(self.layout, axes);
   for (const int axis : axes) letters += self.names()[static_cast<std::size_t>(axis < 0 ? axis + axes.size() : axis)];
   return view_of(std::move(out), std::move(letters));

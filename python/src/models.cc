@@ -20,7 +20,8 @@ using namespace relayout;
 /// A model with its cheapest plan, ready to run.
 class PlannedModel {
  public:
-  PlannedModel(const std::string& path, float input_scale) {
+  PlannedModel(nb::handle file, float input_scale) {
+    const std::string path = python::path_of(file);
     const nb::gil_scoped_release released;
     if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
     if (!execute::has_onednn())
@@ -141,7 +142,7 @@ NB_MODULE(_models, module) {
   module.doc() = "Models in C++. Use relayout.plan() and relayout.run().";
   python::raise_as_python_exceptions();
   nb::class_<PlannedModel>(module, "PlannedModel")
-      .def(nb::init<const std::string&, float>(), nb::arg("path"), nb::arg("input_scale") = 1.0f)
+      .def(nb::init<nb::handle, float>(), nb::arg("path"), nb::arg("input_scale") = 1.0f)
       .def("inputs", &PlannedModel::inputs)
       .def("outputs", &PlannedModel::outputs)
       .def("nodes", &PlannedModel::nodes)
