@@ -1,0 +1,149 @@
+"""rearrange: split, permute and merge the dims of an array, in the notation of einops.
+
+    rearrange("b (h d) s -> b h s d", x, h=8)
+
+_rearrange_pattern.py reads the pattern and gives a recipe, which is applied here:
+
+    x.reshape(split)      a view of any array, because it only splits dims and drops or adds dims of extent 1
+     .permute(axes)       a view
+     -> contiguous        the one place where elements move; none do if the view is dense and row-major already
+     .reshape(final)      a view, because what it merges is dense
+
+So no element moves twice, whatever the strides of the source are. A destination that the caller gives is split into the
+permuted dims in the same way, which is a view of it as well, and is written by one `copy`. A list of arrays means a new
+first dim; each of them is written to its place of the result.
+"""
+import itertools
+import sys
+
+from . import _arrays
+from ._errors import NeedsCopyError
+from ._rearrange_pattern import check_pattern, find_recipe
+
+
+def _explain(pattern, x, sizes):
+    """Raises a clear error for arguments that find_recipe could not look up; returns where it finds none."""
+    if not isinstance(pattern, str):
+        swapped = "; the pattern comes first, then the array" if hasattr(pattern, "shape") else ""
+        raise TypeError(f"rearrange: the pattern is not a text but a {type(pattern).__name__}{swapped}") from None
+    if not hasattr(x, "shape"):
+        raise TypeError(f"rearrange: a {type(x).__name__} is no array: it has no shape") from None
+    check_pattern(pattern, sizes)
+
+
+def _permute(x, axes):
+    # PyTorch's transpose exchanges two dims; its permute is what the others call transpose.
+    permute = getattr(x, "permute", None)
+    return x.transpose(axes) if permute is None else permute(axes)
+
+
+def _check_out(out, copy, recipe):
+    if copy is False:
+        raise ValueError("rearrange: copy=False contradicts a destination, into which the elements must be copied")
+    if not hasattr(out, "shape"):
+        raise TypeError(f"rearrange: the destination is a {type(out).__name__}, which is no array; an axis that is "
+                        'called "out" cannot be given a size')
+    if tuple(out.shape) != recipe.final:
+        raise ValueError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {recipe.final}")
+
+
+def _write(recipe, x, out, threads):
+    """Copies an array into a destination, both seen in the permuted dims: the only time its elements move."""
+    x = x.reshape(recipe.split)
+    if recipe.axes is not None:
+        x = _permute(x, recipe.axes)
+    _arrays.copy(out.reshape(recipe.permuted), x, threads=threads)
+
+
+def _allocate(arrays, shape):
+    """An array for the result of a list, of the kind of the list's arrays; None where they must be stacked first."""
+    first = arrays[0]
+    if any(type(array) is not type(first) or array.dtype != first.dtype for array in arrays):
+        return None  # what the array library makes of them is its own rule
+    if hasattr(first, "new_empty"):  # PyTorch
+        return None if any(array.requires_grad for array in arrays) else first.new_empty(shape)
+    numpy = sys.modules.get("numpy")
+    return numpy.empty(shape, first.dtype) if numpy is not None and type(first) is numpy.ndarray else None
+
+
+def _stack(arrays):
+    """The arrays as one with a new first dim, by their own library."""
+    first = arrays[0]
+    if hasattr(first, "__array_namespace__"):
+        return first.__array_namespace__().stack(arrays)
+    for kind in type(first).__mro__:
+        module = sys.modules.get(kind.__module__.partition(".")[0])
+        if hasattr(module, "stack"):
+            return module.stack(arrays)
+    raise TypeError(f"rearrange: it is not known how a list of {type(first).__name__} is stacked; stack it before")
+
+
+def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
+    """A list means its arrays along a new first dim. Each is copied once, to its place in the result."""
+    if not arrays:
+        raise ValueError("rearrange: the list has no arrays")
+    for index, array in enumerate(arrays):
+        if not hasattr(array, "shape"):
+            raise TypeError(f"rearrange: element {index} of the list is a {type(array).__name__}, which is no array")
+        if array.shape != arrays[0].shape:
+            raise ValueError(f"rearrange: the arrays of a list must have one shape, but array 0 has "
+                             f"{tuple(arrays[0].shape)} and array {index} has {tuple(array.shape)}")
+    shape = (len(arrays), *arrays[0].shape)
+    try:
+        recipe = find_recipe(pattern, shape, **sizes)
+    except TypeError:
+        _explain(pattern, arrays[0], sizes)
+        raise
+    if out is not None:
+        _check_out(out, copy, recipe)
+    elif copy is False:
+        raise NeedsCopyError("rearrange: the arrays of a list must be copied into one; copy=False forbids it")
+    else:
+        out = _allocate(arrays, recipe.final)
+        if out is None:
+            return rearrange(pattern, _stack(arrays), threads=threads, **sizes)
+    place = out.reshape(recipe.permuted)
+    if recipe.axes is not None:
+        place = _permute(place, tuple(recipe.axes.index(dim) for dim in range(len(recipe.axes))))
+    # The dims that the list became come first in `split`; with "..." an index without dims is a view as well.
+    indices = itertools.product(*map(range, recipe.split[:recipe.stacked]))
+    for index, array in zip(indices, arrays):
+        _arrays.copy(place[(*index, ...)], array.reshape(recipe.split[recipe.stacked:]), threads=threads)
+    return out
+
+
+def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
+    """Splits, permutes and merges the dims of an array, as a pattern in einops' notation says.
+
+        rearrange("n h w c -> n c h w", x)                     permutes
+        rearrange("b (h d) s -> b h s d", x, h=8)              splits a dim of h * d; one size follows from the array's
+        rearrange("b c (h h2) (w w2) -> b (c h2 w2) h w", x, h2=2, w2=2)
+        rearrange("... c -> c ...", x)                         "..." is any number of dims
+        rearrange("h w -> 1 h w ()", x)                        1 and () are dims of extent 1
+        rearrange("b h w c -> b c h w", [image, image])        a list of arrays is stacked along a new first dim
+
+    `x` is an array of NumPy, PyTorch or another library whose arrays have shape, reshape and transpose or permute. The
+    result has its type and is dense and row-major. `copy` says whether it may share memory with x: None, if nothing has
+    to move for it; True, never; False, it must, and NeedsCopyError is raised where something would have to move.
+    `threads` is how many threads move elements, 0 all cores. `out` is an array that the result is written into, of any
+    strides, and which is returned then; it may not overlap x. The other arguments are the sizes of axes. Raises
+    ParseError, a ValueError, which shows the place in the pattern, where the pattern or a size is wrong for the array.
+    """
+    if isinstance(x, (list, tuple)):
+        return _rearrange_list(pattern, x, copy, threads, out, sizes)
+    try:
+        recipe = find_recipe(pattern, x.shape, **sizes)
+    except (AttributeError, TypeError):
+        _explain(pattern, x, sizes)
+        raise
+    if out is not None:
+        _check_out(out, copy, recipe)
+        _write(recipe, x, out, threads)
+        return out
+    splits, split, axes, _, merges, final, _ = recipe
+    if splits:
+        x = x.reshape(split)
+    if axes is not None:
+        x = _permute(x, axes)
+    x = _arrays.contiguous(x, copy=copy, threads=threads)
+    return x.reshape(final) if merges else x
