@@ -16,7 +16,7 @@ first dim; each of them is written to its place of the result.
 import itertools
 import sys
 
-from . import _arrays
+from . import _native
 from ._errors import NeedsCopyError
 from ._rearrange_pattern import check_pattern, find_recipe
 
@@ -52,7 +52,7 @@ def _write(recipe, x, out, threads):
     x = x.reshape(recipe.split)
     if recipe.axes is not None:
         x = _permute(x, recipe.axes)
-    _arrays.copy(out.reshape(recipe.permuted), x, threads=threads)
+    _native.copy(out.reshape(recipe.permuted), x, threads=threads)
 
 
 def _allocate(arrays, shape):
@@ -108,7 +108,7 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
     # The dims that the list became come first in `split`; with "..." an index without dims is a view as well.
     indices = itertools.product(*map(range, recipe.split[:recipe.stacked]))
     for index, array in zip(indices, arrays):
-        _arrays.copy(place[(*index, ...)], array.reshape(recipe.split[recipe.stacked:]), threads=threads)
+        _native.copy(place[(*index, ...)], array.reshape(recipe.split[recipe.stacked:]), threads=threads)
     return out
 
 
@@ -125,9 +125,10 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     `x` is an array of NumPy, PyTorch or another library whose arrays have shape, reshape and transpose or permute. The
     result has its type and is dense and row-major. `copy` says whether it may share memory with x: None, if nothing has
     to move for it; True, never; False, it must, and NeedsCopyError is raised where something would have to move.
-    `threads` is how many threads move elements, 0 all cores. `out` is an array that the result is written into, of any
-    strides, and which is returned then; it may not overlap x. The other arguments are the sizes of axes. Raises
-    ParseError, a ValueError, which shows the place in the pattern, where the pattern or a size is wrong for the array.
+    `threads` is how many threads move elements, 0 all cores. `out` is an array of any strides that the result is written
+    into, and which is returned then; it may share memory with x, but not with the arrays of a list. The other arguments
+    are the sizes of axes. Raises ParseError, a ValueError, which shows the place in the pattern, where the pattern or a
+    size is wrong for the array.
     """
     if isinstance(x, (list, tuple)):
         return _rearrange_list(pattern, x, copy, threads, out, sizes)
@@ -145,5 +146,5 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
         x = x.reshape(split)
     if axes is not None:
         x = _permute(x, axes)
-    x = _arrays.contiguous(x, copy=copy, threads=threads)
+    x = _native.contiguous(x, copy=copy, threads=threads)
     return x.reshape(final) if merges else x

@@ -193,11 +193,11 @@ def test_a_copy_that_is_forbidden_is_an_error():
 
 def test_a_group_of_a_strided_dim_is_split_without_a_copy(monkeypatch):
     """What is materialised is a view of the source, for a slice, a flip and a broadcast dim."""
-    from relayout import _arrays
+    from relayout import _native
     seen = []
     whole = np.arange(96.0).reshape(8, 12)
-    original = _arrays.contiguous
-    monkeypatch.setattr(_arrays, "contiguous", lambda x, **options: (seen.append(x), original(x, **options))[1])
+    original = _native.contiguous
+    monkeypatch.setattr(_native, "contiguous", lambda x, **options: (seen.append(x), original(x, **options))[1])
     for x in (whole[:, ::2], whole[::-1, 6:], whole.T[::2], np.broadcast_to(whole[:1], (8, 12))):
         x = x[:, :6] if x.shape[1] > 6 else x
         rearrange("a (b c) -> c a b", x, b=2)
