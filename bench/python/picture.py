@@ -89,7 +89,8 @@ def picture(report):
     for group in groups:
         heading = f"{group}: {TITLES[group]}"
         # White under the heading, so that the lines of the grid do not cross it.
-        body += [f"<rect x='{MARGIN}' y='{y + HEADING - 20}' width='{7.8 * len(heading):.0f}' height='15' fill='white'/>",
+        width = 7.8 * len(heading)
+        body += [f"<rect x='{MARGIN}' y='{y + HEADING - 20}' width='{width:.0f}' height='15' fill='white'/>",
                  _text(MARGIN, y + HEADING - 8, heading, size=12, weight="bold")]
         y += HEADING
         for result in (one for one in drawn if one["group"] == group):

@@ -116,7 +116,7 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     """Splits, permutes and merges the dims of an array, as a pattern in einops' notation says.
 
         rearrange("n h w c -> n c h w", x)                     permutes
-        rearrange("b (h d) s -> b h s d", x, h=8)              splits a dim of h * d; one size follows from the array's
+        rearrange("b (h d) s -> b h s d", x, h=8)              splits a dim of h * d; d follows from its extent
         rearrange("b c (h h2) (w w2) -> b (c h2 w2) h w", x, h2=2, w2=2)
         rearrange("... c -> c ...", x)                         "..." is any number of dims
         rearrange("h w -> 1 h w ()", x)                        1 and () are dims of extent 1
@@ -125,10 +125,10 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     `x` is an array of NumPy, PyTorch or another library whose arrays have shape, reshape and transpose or permute. The
     result has its type and is dense and row-major. `copy` says whether it may share memory with x: None, if nothing has
     to move for it; True, never; False, it must, and NeedsCopyError is raised where something would have to move.
-    `threads` is how many threads move elements, 0 all cores. `out` is an array of any strides that the result is written
-    into, and which is returned then; it may share memory with x, but not with the arrays of a list. The other arguments
-    are the sizes of axes. Raises ParseError, a ValueError, which shows the place in the pattern, where the pattern or a
-    size is wrong for the array.
+    `threads` is how many threads move elements, 0 all cores. `out` is an array of any strides, into which the result is
+    written, and which is returned then; it may share memory with x, but not with the arrays of a list. The other
+    arguments are the sizes of axes. Raises ParseError, a ValueError, which shows the place in the pattern, where the
+    pattern or a size is wrong for the array.
     """
     if isinstance(x, (list, tuple)):
         return _rearrange_list(pattern, x, copy, threads, out, sizes)
