@@ -147,7 +147,7 @@ def table_of_cases(report):
             found = summary.means(summary.selected(report, threads), variant)
             lines.append(f"{_threads(threads)}, {variant}: {_number(found.to_copy)} times a copy; NumPy takes "
                          f"{_number(found.numpy)} times as long, PyTorch {_number(found.torch)}, the fastest other "
-                         f"{_number(found.fastest)}; it is faster in {found.slower} of {found.raced}"
+                         f"{_number(found.fastest)}, and it is faster in {found.slower} of {found.raced}"
                          + (f"; Python / C++ {_number(found.to_cpp)}" if variant == "out" else ""))
     lines += [f"without a time: {result['name']}: {why}" for result, why in summary.faults(report)]
     return "\n".join(lines)
