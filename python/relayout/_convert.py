@@ -126,7 +126,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     if view is x:
         import torch
         made = (torch.empty if fills else torch.zeros)(shape, dtype=torch_dtype(name))
-        conversion.run(view, made, threads)
+        conversion.run(view, made, threads, True)
         return made
     made = aligned_empty(shape, numpy_dtype(name))
     if not fills:

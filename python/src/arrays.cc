@@ -1,6 +1,8 @@
 // Arrays of Python as memory: what NumPy, PyTorch and DLPack say of their arrays.
 #include "python/src/arrays.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <string>
 
@@ -285,6 +287,15 @@ nb::object empty_like(const Array& like, bool first_innermost) {
   const nb::tuple shape = tuple_of(like.shape);
   const nb::object dtype = get(like.object(), n.dtype);
   return first_innermost ? nb::handle(n.empty)(shape, dtype, nb::handle(n.fortran)) : nb::handle(n.empty)(shape, dtype);
+}
+
+void prefer_huge_pages(void* data, int64_t bytes) {
+  constexpr uintptr_t kPage = 4096;
+  if (bytes < int64_t{4} << 20) return;
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + kPage - 1) & ~(kPage - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(bytes)) & ~(kPage - 1);
+  // Where the system knows no huge pages, nothing changes.
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
 MovedSides moved_sides(const Array& src, const Array& dst) {

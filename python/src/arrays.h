@@ -75,6 +75,11 @@ bool is_buffer(nanobind::handle object);
 /// innermost.
 nanobind::object empty_like(const Array& like, bool first_innermost);
 
+/// Asks the system for huge pages under memory that was just allocated and holds nothing yet, from 4 MiB on. First
+/// writing to memory takes several times as long as the copy itself where the system must give it in pages of 4 KiB.
+/// NumPy asks for its own arrays.
+void prefer_huge_pages(void* data, int64_t bytes);
+
 /// Where and how the elements of two arrays of equal shape and size of element lie, in units that both can be counted
 /// in: whole elements, or parts of them where a stride is no multiple of an element or elements are large.
 struct MovedSides {

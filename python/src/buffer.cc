@@ -62,6 +62,7 @@ Buffer Buffer::allocate(TensorDesc desc) {
   const auto bytes = static_cast<std::size_t>(std::max<int64_t>(desc.span_bytes(), 1));
   std::shared_ptr<void> owner(::operator new(bytes, kAlignment), [](void* p) { ::operator delete(p, kAlignment); });
   auto* data = static_cast<std::byte*>(owner.get());
+  prefer_huge_pages(data, static_cast<int64_t>(bytes));
   return Buffer(std::move(desc), data, false, std::move(owner));
 }
 

@@ -207,8 +207,9 @@ class Conversion {
              layout.padded_elements() == product(dst_.shape) && layout.packed();
   }
 
-  void run(nb::handle x, nb::handle out, int threads) const {
+  void run(nb::handle x, nb::handle out, int threads, bool fresh) const {
     const Array src(x), dst(out);
+    if (fresh) prefer_huge_pages(dst.data, dst.bytes());
     check_strided(src, "x");
     if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
       throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
@@ -276,8 +277,10 @@ void bind_conversion(nb::module_& module) {
                     const std::string&, nb::handle>(),
            nb::arg("src"), nb::arg("dst"), nb::arg("dims").none(), nb::arg("shape"), nb::arg("strides_bytes"),
            nb::arg("item_bytes"), nb::arg("src_dtype"), nb::arg("dst_dtype"), nb::arg("attributes").none())
-      .def("run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0,
-           "Converts x, an array like the one that this was planned for, into out.")
+      .def(
+          "run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0, nb::arg("fresh") = false,
+          "Converts x, an array like the one that this was planned for, into out. fresh: whether out's memory was just "
+          "allocated.")
       .def_prop_ro(
           "shape", [](const Conversion& c) { return tuple_of(c.dst().shape); }, "The shape of the result.")
       .def_prop_ro("dtype", [](const Conversion& c) { return std::string(name(c.dst().desc.dtype)); })

@@ -51,6 +51,7 @@ nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, 
   }
   nb::object out = empty_like(src, columns);
   const Array dst = Array::of_new(out);
+  if (dst.kind() == Array::Kind::torch) prefer_huge_pages(dst.data, dst.bytes());
   move(src, dst, threads);
   return out;
 }
