@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 
-from .calls import Case, Subject
+from .calls import Case, Outcome, Subject
 from .compare import Tolerance
 from .errors import LayoutError
 from .explain import Explanation, Failure, explanations, most_common
-from .paste import code_for
+from .paste import verified_code
 from .recipe import Recipe
 from .shrink import failure_of, shrink
 from .variants import chosen, recipes
 
 _MOST_PAIR_CASES = 24  # of one pair of arguments
 _MOST_PAIRS = 10
-_MOST_EVIDENCE_CALLS = 200
-_MOST_EVIDENCE = 8
+_MOST_EVIDENCE_CALLS = 300
+_MOST_EVIDENCE = 20
 _WIDTH = 300  # of a line of code in the message; the exception has the whole one
 
 
@@ -93,22 +94,34 @@ def _error(subject: Subject, failure: Failure, rest: Iterator[Case]) -> LayoutEr
     assert want is not None
     for _ in range(2):
         subject.require_deterministic(want, failure.case.values)
-    numbered = failure_of(subject, failure.case.numbered())
-    if numbered is not None and numbered.mismatch.kind == first.mismatch.kind:
-        failure = numbered
-    key = most_common(subject, [failure, *_more_failures(subject, failure, rest)])
-    failure = shrink(subject, failure, key)
-    found = next(explanations(subject, failure, key), None) if key is not None else None
-    notes = tuple(_notes(subject, failure, found))
-    code = code_for(subject, failure.case)
+    failure, found = _explained(subject, failure, rest)
+    code, is_verified = verified_code(subject, failure)
+    notes = [*_notes(subject, failure, first)]
+    if not is_verified:
+        notes.append("the lines below did not lead to the same when they were tried")
     mismatch = failure.mismatch
     varied = failure.case.varied
     return LayoutError(
-        _message(subject, first, failure, found, notes, code),
+        _message(subject, first, failure, found, tuple(notes), code),
         variant=", ".join("+".join(failure.case.recipes[j].parts()) for j in varied),
         argument=tuple(subject.owners[j] for j in varied), code=code, index=mismatch.index, offset=mismatch.offset,
         got=mismatch.got, expected=mismatch.expected, wrong=mismatch.wrong, total=mismatch.total,
-        explanation=None if found is None else found.text, notes=notes, kind=mismatch.kind)
+        explanation=None if found is None else found.text, notes=tuple(notes), kind=mismatch.kind)
+
+
+def _explained(subject: Subject, failure: Failure, rest: Iterator[Case]) -> tuple[Failure, Explanation | None]:
+    """The smallest failure, and its explanation."""
+    numbered = failure_of(subject, failure.case.numbered())
+    if numbered is None or numbered.mismatch.kind != failure.mismatch.kind:
+        failure = shrink(subject, failure, None)
+        if numbered is not None or failure.mismatch.kind != "values":
+            return failure, None
+        names = " and ".join(subject.names[j] for j in failure.case.varied)
+        return failure, Explanation("nan", f"memory around the elements of {names} reaches the result where it holds NaN, "
+                                           "though not where it holds numbers, as if it were multiplied by 0")
+    key = most_common(subject, [numbered, *_more_failures(subject, numbered, rest)])
+    failure = shrink(subject, numbered, key)
+    return failure, None if key is None else next(explanations(subject, failure, key), None)
 
 
 def _more_failures(subject: Subject, failure: Failure, rest: Iterator[Case]) -> Iterator[Failure]:
@@ -127,28 +140,30 @@ def _more_failures(subject: Subject, failure: Failure, rest: Iterator[Case]) -> 
                 yield found
 
 
-def _notes(subject: Subject, failure: Failure, found: Explanation | None) -> Iterator[str]:
+def _notes(subject: Subject, failure: Failure, first: Failure) -> Iterator[str]:
     """Facts that hold besides the explanation."""
     varied = failure.case.varied
     error = failure.got.error
     if error is not None and "read-only" in str(error).lower():
         yield "it asks for memory that can be written, though it writes nothing to the contiguous array"
     again = subject.run(failure.case)
-    if (again.error is None) != (error is None) or (
-            again.error is None and error is None and subject.compare(again, failure.got) is not None):
+    if (again.error is None) != (error is None) or (error is None and not _same(subject, again, failure.got)):
         yield "it gives something else each time in this layout, as what reads memory of others does"
     if len(varied) > 1:
         names = " and ".join(subject.names[j] for j in varied)
         yield f"it is right where only one of {names} has its layout"
-        return
-    j = varied[0]
-    for i, values in enumerate(failure.case.values):
-        recipe = failure.case.recipes[j]
-        if i != j and values.shape == failure.case.values[j].shape and not recipe.broadcast_dims and error is None:
-            case = failure.case.with_recipe(i, recipe)
-            if subject.judge(case) is None:
-                yield (f"it is right where {subject.names[i]} has this layout too, so the layout of "
-                       f"{subject.names[j]} is probably not looked at")
+    elif first.case.varied == varied and error is None:
+        j = varied[0]
+        recipe = first.case.recipes[j]
+        for i, values in enumerate(first.case.values):
+            if i != j and values.shape == first.case.values[j].shape and not recipe.broadcast_dims:
+                if subject.judge(first.case.with_recipe(i, recipe)) is None:
+                    yield (f"it is right where {subject.names[i]} has this layout too, so the layout of "
+                           f"{subject.names[j]} is probably not looked at")
+
+
+def _same(subject: Subject, one: Outcome, other: Outcome) -> bool:
+    return subject.compare(replace(one, gaps={}), replace(other, gaps={})) is None
 
 
 def _message(subject: Subject, first: Failure, failure: Failure, found: Explanation | None, notes: tuple[str, ...],

@@ -8,6 +8,7 @@ Example: `difference("the result", np.array([1.0, 2.5]), np.array([1.0, 2.0]), T
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,10 @@ _TOLERANCES: dict[str, tuple[float, float]] = {  # relative, absolute
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
+
+
+LAST_BIT = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52,
+            "complex64": 2.0**-23, "complex128": 2.0**-52}
 
 
 def _of_dtype(dtype: Any) -> tuple[float, float]:
@@ -111,6 +116,25 @@ def close(got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> np.nda
             near = np.abs(got - want) <= atol + rtol * np.abs(want)
         same = same | (near & np.isfinite(want))
     return np.asarray(same)
+
+
+def is_rounding(got: Leaf, want: Leaf, nudged: Sequence[Leaf], tolerance: Tolerance) -> bool:
+    """Whether a difference is no larger than what the last bit of the arguments makes.
+
+    `nudged` are the results for arguments that were changed in their last bit. A variance of equal numbers, or which of
+    two equal numbers a sort puts first, says nothing about layouts.
+    """
+    leaves = [got, want, *nudged]
+    if not all(isinstance(leaf.value, np.ndarray) and leaf.value.shape == want.value.shape for leaf in leaves):
+        return difference("", got, want, tolerance) is None
+    excused = close(got.value, want.value, *tolerance.of(want.dtype, want.value.ndim == 0))
+    for leaf in nudged:
+        if want.value.dtype.kind in "fc":
+            with np.errstate(all="ignore"):
+                excused = excused | (np.abs(got.value - want.value) <= 16 * np.abs(leaf.value - want.value))
+        elif want.value.dtype.kind in "biu":
+            excused = excused | (leaf.value != want.value)
+    return bool(np.all(excused))
 
 
 def _plain_difference(where: str, got: Any, want: Any) -> Mismatch | None:

@@ -78,14 +78,21 @@ def _of_one_reading(subject: Subject, failure: Failure, want: Outcome, words: st
         if j not in raws:
             raws[j] = case.values[j].fill(case.recipes[j].apply(case.values[j].shape))
         values[j] = values[j].with_data(_gather(raws[j], bytes_, values[j].itemsize))
+    mutated = _changed(subject, want, case.values)
     names = " and ".join(subject.names[j] for j, _ in group)
     verb = "are" if len(group) > 1 else "is"
+    if len(group) == 1 and _same_results(subject, failure.got, want):
+        j, bytes_ = group[0]
+        if j in mutated:
+            predicted = list(want.after)
+            predicted[j] = _scattered(raws[j], bytes_, want.after[j], case, j)
+            if _same_after(subject, failure.got, predicted, mutated):
+                yield Explanation("written: " + words, f"{names} is written {words}")
     try:
         misread = subject.contiguous(values)
     except Exception:
         misread = None
     if misread is not None and _same_results(subject, failure.got, misread):
-        mutated = _changed(subject, want, case.values)
         if not mutated & {j for j, _ in group}:
             if _same_after(subject, failure.got, misread.after, mutated):
                 yield Explanation(words, f"{names} {verb} read {words}")
@@ -94,14 +101,6 @@ def _of_one_reading(subject: Subject, failure: Failure, want: Outcome, words: st
             predicted = [after.get(j, leaf) for j, leaf in enumerate(misread.after)]
             if _same_after(subject, failure.got, predicted, mutated):
                 yield Explanation("read and written: " + words, f"{names} {verb} read and written {words}")
-    if len(group) == 1 and _same_results(subject, failure.got, want):
-        j, bytes_ = group[0]
-        mutated = _changed(subject, want, case.values)
-        if j in mutated:
-            predicted = list(want.after)
-            predicted[j] = _scattered(raws[j], bytes_, want.after[j], case, j)
-            if _same_after(subject, failure.got, predicted, mutated):
-                yield Explanation("written: " + words, f"{names} is written {words}")
 
 
 def _gather(raw: np.ndarray, bytes_: np.ndarray, itemsize: int) -> np.ndarray:

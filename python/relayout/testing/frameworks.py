@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 Reader = Callable[[], np.ndarray]
 
 
+def empty_bytes(count: int, skew: int = 0) -> np.ndarray:
+    """`count` zero bytes that start `skew` bytes after a multiple of 64; pages are not touched before they are used.
+
+    The array stands for a whole allocation: the slack that aligns it is not part of what its views have as their base.
+    """
+    raw = np.zeros(count + 128, np.uint8)
+    start = -raw.ctypes.data % 64 + skew
+    return np.frombuffer(memoryview(raw)[start : start + count], np.uint8) if count else raw[:0]
+
+
 class Framework:
     """NumPy, and what the others have in common with it."""
 
@@ -63,9 +73,9 @@ class Framework:
         return eval(text, {"np": np}).astype(dtype)
 
     def contiguous(self, values: Values) -> Any:
-        result = np.empty(values.shape, values.dtype)
-        result.reshape(-1).view(np.uint8)[:] = values.data.reshape(-1)
-        return result
+        raw = empty_bytes(values.data.size)
+        raw[:] = values.data.reshape(-1)
+        return np.ndarray(values.shape, values.dtype, raw)
 
     def place(self, values: Values, layout: Layout, raw: np.ndarray) -> tuple[Any, Reader]:
         """An array over the bytes `raw`, and a function that reads them again after a call."""
@@ -83,27 +93,31 @@ class Framework:
     def extra_imports(self, dtype: Any) -> list[str]:
         return ["import ml_dtypes"] if np.dtype(dtype).type.__module__.startswith("ml_dtypes") else []
 
-    def place_code(self, name: str, values: Values, layout: Layout, gap: str, content: str) -> list[str]:
-        """Lines that rebuild the array; `content` is an expression for a contiguous NumPy array of the values."""
+    def place_code(self, name: str, values: Values, layout: Layout, gap: str, content: str,
+                   aligned: bool = False) -> list[str]:
+        """Lines that rebuild the array; `content` is an expression for a contiguous array of the values.
+
+        With `aligned` the buffer's address is a multiple of 64 where the framework does not see to that itself.
+        """
         dtype = self.dtype_code(values.dtype)
-        size, bytes_ = layout.size, layout.size * values.itemsize
+        bytes_ = layout.size * values.itemsize
         strides = tuple(stride * values.itemsize for stride in layout.strides)
         lines = []
-        if layout.skew:
+        skew = f" + {layout.skew}" if layout.skew else ""
+        if aligned or layout.skew:
             lines += [f"{name}_bytes = np.zeros({bytes_ + 128}, np.uint8)",
-                      f"{name}_start = -{name}_bytes.ctypes.data % 64 + {layout.skew}",
+                      f"{name}_start = -{name}_bytes.ctypes.data % 64{skew}",
                       f"{name}_base = {name}_bytes[{name}_start:{name}_start + {bytes_}].view({dtype})"]
             if gap:
                 lines.append(f"{name}_base[:] = {gap}")
         elif gap:
             lines.append(f"{name}_base = ({gap}).astype({dtype})")
         else:
-            lines.append(f"{name}_base = np.zeros({size}, {dtype})")
-        lines += [f"{name} = np.lib.stride_tricks.as_strided({name}_base[{layout.offset}:], {layout.shape}, {strides})",
-                  f"{name}[...] = {content}"]
+            lines.append(f"{name}_base = np.zeros({layout.size}, {dtype})")
+        rest = f"{layout.offset * values.itemsize}, {strides})"
+        lines += [f"{name} = np.ndarray({layout.shape}, {dtype}, {name}_base, {rest}", f"{name}[...] = {content}"]
         if layout.foreign:
-            lines.append(f"{name} = np.ndarray({name}.shape, {name}.dtype, memoryview({name}_base).toreadonly(), "
-                         f"{layout.offset * values.itemsize}, {name}.strides)")
+            lines.append(f"{name} = np.ndarray({layout.shape}, {dtype}, memoryview({name}_base).toreadonly(), {rest}")
         return lines
 
     def plain_code(self, name: str, values: Values, content: str) -> list[str]:
@@ -191,7 +205,8 @@ class Torch(Framework):
     def extra_imports(self, dtype: Any) -> list[str]:
         return []
 
-    def place_code(self, name: str, values: Values, layout: Layout, gap: str, content: str) -> list[str]:
+    def place_code(self, name: str, values: Values, layout: Layout, gap: str, content: str,
+                   aligned: bool = False) -> list[str]:
         dtype, where = self.dtype_code(values.dtype), self._device_code(values)
         make = f"torch.zeros({layout.size}, dtype={dtype}{where})"
         if gap:
@@ -273,7 +288,8 @@ class Jax(Framework):
         order = _order_of(layout)
         return self.jax.device_put(array, formats.Format(formats.Layout(order), array.sharding)), lambda: raw
 
-    def place_code(self, name: str, values: Values, layout: Layout, gap: str, content: str) -> list[str]:
+    def place_code(self, name: str, values: Values, layout: Layout, gap: str, content: str,
+                   aligned: bool = False) -> list[str]:
         if layout.foreign:
             dtype, bytes_ = self.dtype_code(values.dtype), layout.numel * values.itemsize
             return [f"{name}_bytes = np.zeros({bytes_ + 64}, np.uint8)", f"{name}_start = -{name}_bytes.ctypes.data % 64",

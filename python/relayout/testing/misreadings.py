@@ -174,8 +174,8 @@ def another_dense_order(m: Memory) -> Iterator[Reading]:
 MISREADINGS: list[Misreading] = [
     not_broadcast,
     negative_as_positive,
-    aligned_down,
     offset_zero,
+    aligned_down,
     offset_scaled,
     offsets_wrap,
     step_one,

@@ -1,6 +1,6 @@
 """Writes the lines of code that rebuild the arguments of a failing call.
 
-Example: the code of a transposed argument has `x0 = np.lib.stride_tricks.as_strided(x0_base[0:], (2, 3), (8, 16))`, and
+Example: the code of a transposed argument has `x0 = np.ndarray((2, 3), 'float64', x0_base, 0, (8, 16))`, and
 `args = (x0, 1)` and `kwargs = {}` at its end, so that `fn(*args, **kwargs)` is the failing call.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import base64
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from . import trees
 from .calls import Case, Subject
+from .explain import Failure
 from .frameworks import framework_of
 from .recipe import Recipe
 from .values import Values
@@ -22,7 +24,32 @@ from .values import Values
 _MOST_LITERALS = 64
 
 
-def code_for(subject: Subject, case: Case) -> str:
+def verified_code(subject: Subject, failure: Failure) -> tuple[str, bool]:
+    """Lines that rebuild a failing call, and whether they did so when they were executed here."""
+    code = code_for(subject, failure.case)
+    for aligned in (False, True):
+        candidate = code_for(subject, failure.case, aligned)
+        if _reproduces(subject, failure, candidate):
+            return candidate, True
+    return code, False
+
+
+def _reproduces(subject: Subject, failure: Failure, code: str) -> bool:
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+        arrays = [names[f"x{j}"] for j in range(len(failure.case.values))]
+        outcome = subject.call(arrays)
+    except Exception as error:
+        return failure.got.error is not None and type(error) is type(failure.got.error)
+    if failure.got.error is not None:
+        return False
+    if failure.mismatch.kind == "gaps":  # what lies around an argument is seen by no comparison of results
+        return True
+    return subject.compare(replace(outcome, gaps={}), replace(failure.got, gaps={})) is None
+
+
+def code_for(subject: Subject, case: Case, aligned: bool = False) -> str:
     """Lines that, executed, leave the call's arguments in `args` and `kwargs`."""
     imports: dict[str, None] = {"import numpy as np": None}
     lines: list[str] = []
@@ -30,7 +57,7 @@ def code_for(subject: Subject, case: Case) -> str:
     for name, values, recipe in zip(names, case.values, case.recipes, strict=True):
         framework = values.framework
         imports.update(dict.fromkeys(framework.imports.splitlines() + framework.extra_imports(values.dtype)))
-        lines += _array_code(name, values, recipe, imports)
+        lines += _array_code(name, values, recipe, imports, aligned)
     rest = iter(names)
     unknown: list[str] = []
     args, kwargs = trees.rebuild(subject.tree, lambda leaf: _Raw(_leaf_code(leaf, rest, unknown, imports)))
@@ -68,13 +95,14 @@ def _leaf_code(leaf: Any, rest: Any, unknown: list[str], imports: dict[str, None
     return name
 
 
-def _array_code(name: str, values: Values, recipe: Recipe, imports: dict[str, None]) -> list[str]:
+def _array_code(name: str, values: Values, recipe: Recipe, imports: dict[str, None],
+                aligned: bool) -> list[str]:
     content = _content(values, imports)
     if recipe.is_plain:
         return values.framework.plain_code(name, values, content)
     layout = recipe.apply(values.shape)
     gaps = "" if layout.sparse else values.gaps(layout.size)[0]
-    return values.framework.place_code(name, values, layout, gaps, content)
+    return values.framework.place_code(name, values, layout, gaps, content, aligned)
 
 
 def _content(values: Values, imports: dict[str, None]) -> str:

@@ -121,7 +121,8 @@ class Recipe:
         """The names of the variants that this recipe is made of; empty if it is plain."""
         names = []
         if self.order != tuple(range(self.rank)):
-            names.append("channels_last" if self.order == channels_last_order(self.rank) else "permuted")
+            is_last = self.rank > 3 and self.order == channels_last_order(self.rank)
+            names.append("channels_last" if is_last else "permuted")
         if any(abs(step) > 1 for step in self.steps):
             names.append("sliced")
         elif self.offset and not self.skew and not self.has_negative:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .frameworks import Framework, framework_of
+from .compare import LAST_BIT
+from .frameworks import Framework, empty_bytes, framework_of
 from .recipe import Ints, Layout
 
 Bytes = np.ndarray  # of uint8
@@ -26,13 +27,6 @@ def element_offsets(shape: Ints, strides: Ints, offset: int) -> np.ndarray:
     for n, stride in zip(shape, strides, strict=True):
         result = result[..., None] + np.arange(n, dtype=np.int64) * stride
     return result
-
-
-def empty_bytes(count: int, skew: int) -> Bytes:
-    """`count` zero bytes that start `skew` bytes after a multiple of 64; pages are not touched before they are used."""
-    raw = np.zeros(count + 128, np.uint8)
-    start = -raw.ctypes.data % 64 + skew
-    return raw[start : start + count]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +81,17 @@ class Values:
         small = np.arange(math.prod(self.shape)) % 100
         data = self.framework.to_bytes(self.framework.cast(small, self.dtype))
         return replace(self, data=data.reshape(len(small), self.itemsize), is_arange=True)
+
+    def nudged(self, sign: int) -> Values:
+        """Floating values changed in about their last bit, in an irregular pattern."""
+        last_bit = LAST_BIT.get(str(self.dtype).replace("torch.", ""))
+        if last_bit is None:
+            return self
+        exact = self.framework.to_numpy(self.contiguous())
+        wide = exact.astype(np.complex128 if exact.dtype.kind == "c" else np.float64).reshape(-1)
+        pattern = (np.arange(wide.size) * 7919 % 10007 % 2 * 2 - 1) * sign
+        moved = self.framework.cast(wide * (1 + last_bit * pattern), self.dtype)
+        return self.with_data(self.framework.to_bytes(moved).reshape(self.data.shape))
 
     def gaps(self, size: int) -> tuple[str, Bytes]:
         """What a buffer of this size holds besides the values, as an expression and as bytes.

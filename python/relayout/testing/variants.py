@@ -119,6 +119,9 @@ def misaligned(shape: Ints, itemsize: int, random: Random) -> Iterator[Recipe]:
     plain = Recipe.plain(len(shape))
     front = -(-64 // itemsize)
     yield plain.but(offset=front + 1)  # whole elements, but not whole vectors
+    for part in (front // 2, front // 4):  # a multiple of 32 or 16 bytes and of nothing more
+        if part > 1:
+            yield plain.but(offset=front + part)
     if itemsize > 1:
         yield plain.but(offset=front, skew=1)
     if itemsize > 2:
