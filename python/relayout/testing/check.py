@@ -49,6 +49,7 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     smallest layout in which it was not, `NondeterministicError` if contiguous arrays do not always give the same, and
     whatever `fn` raises for contiguous arrays. Wrap `fn` in a lambda if it has arguments of these names itself.
     """
+    __tracebackhide__ = True  # pytest shows the caller's line
     names = chosen(layouts)
     subject = Subject(fn, args, kwargs, Tolerance(rtol, atol), allow_errors)
     if not subject.start.values:

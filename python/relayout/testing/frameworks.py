@@ -115,9 +115,11 @@ class Framework:
         else:
             lines.append(f"{name}_base = np.zeros({layout.size}, {dtype})")
         rest = f"{layout.offset * values.itemsize}, {strides})"
-        lines += [f"{name} = np.ndarray({layout.shape}, {dtype}, {name}_base, {rest}", f"{name}[...] = {content}"]
+        has_buffer = np.dtype(values.dtype).kind in "fiubc"  # NumPy does not lend memory of other types
+        base = f"{name}_base" if has_buffer else f"{name}_base.view(np.uint8)"
+        lines += [f"{name} = np.ndarray({layout.shape}, {dtype}, {base}, {rest}", f"{name}[...] = {content}"]
         if layout.foreign:
-            lines.append(f"{name} = np.ndarray({layout.shape}, {dtype}, memoryview({name}_base).toreadonly(), {rest}")
+            lines.append(f"{name} = np.ndarray({layout.shape}, {dtype}, memoryview({base}).toreadonly(), {rest}")
         return lines
 
     def plain_code(self, name: str, values: Values, content: str) -> list[str]:
