@@ -62,8 +62,8 @@ def layouts(shape: Ints | list[int], dtype: Any = "float32", framework: str = "n
     """Arrays of one shape in every layout, each holding 0, 1, 2, ... (modulo 100) in row-major order.
 
     `dtype` is a name or the framework's own type, `framework` is "numpy", "torch" or "jax", and `names` are variants.
-    The result iterates over pairs of a name and an array, has a `len()`, and `strategy()` makes a Hypothesis strategy of
-    it; `relayout.testing.strategies.arrays` does so for drawn shapes and values.
+    The result iterates over pairs of a name and an array, has a `len()`, and its `strategy()` is a Hypothesis strategy;
+    `relayout.testing.strategies.arrays` is one for drawn shapes and values.
     """
     return Layouts(make_values(tuple(int(n) for n in shape), dtype, framework), chosen(names), seed)
 

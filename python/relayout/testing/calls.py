@@ -181,12 +181,9 @@ class Subject:
             return False
         others = [self.baseline([one.nudged(sign) for one in values]) for sign in (1, -1)]
         nudged = [other for other in others if other is not None and other.structure == want.structure]
-        pairs = [(leaf, want.results[k][1], [other.results[k][1] for other in nudged])
-                 for k, (_, leaf) in enumerate(got.results)]
-        pairs += [(leaf, want.after[j], [other.after[j] for other in nudged]) for j, leaf in enumerate(got.after)]
-        pairs += [(leaf, want.gradients[j], [other.gradients[j] for other in nudged])
-                  for j, leaf in enumerate(got.gradients) if leaf is not None and want.gradients[j] is not None]
-        is_excused = all(is_rounding(leaf, wanted, others, self.tolerance) for leaf, wanted, others in pairs)
+        rows = [_all_leaves(one) for one in (got, want, *nudged)]
+        is_excused = len({len(row) for row in rows}) == 1 and all(
+            is_rounding(leaf, wanted, others, self.tolerance) for leaf, wanted, *others in zip(*rows, strict=True))
         if is_excused:
             self.require_deterministic(want, values)
         return is_excused
@@ -208,10 +205,15 @@ class Subject:
             if found is not None:
                 return found
         for j, elements in got.gaps.items():
-            text = (f"the function writes to {len(elements)} elements of the buffer of {self.names[j]} that are not the "
-                    f"argument's, first to element {elements[0]} of the buffer")
+            text = (f"the function writes to {len(elements)} elements of the buffer of {self.names[j]} that are not "
+                    f"the argument's, first to element {elements[0]} of the buffer")
             return Mismatch("gaps", self.names[j], text, None, elements[0], None, None, len(elements), 0)
         return None
+
+
+def _all_leaves(outcome: Outcome) -> list[Leaf]:
+    gradients = [leaf for leaf in outcome.gradients if leaf is not None]
+    return [leaf for _, leaf in outcome.results] + outcome.after + gradients
 
 
 def _changed_gaps(placed: Sequence[Placed], case: Case) -> dict[int, list[int]]:

@@ -35,9 +35,9 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
 
     `fn` is called with the caller's values in contiguous arrays, twice, and then in every layout that the arrays'
     framework has: one argument at a time, then two at once. Arrays may stand within lists, tuples and dicts, and are of
-    NumPy, PyTorch (on their device) or JAX; everything else is passed as it is. Results, the arguments as they are after
-    the call, gradients of PyTorch's tensors and the memory around the arguments are compared with what the contiguous
-    arrays gave. Where a dim is broadcast, the values along it are made equal for both calls. Arguments that `fn` writes
+    NumPy, PyTorch (on their device) or JAX; everything else is passed as it is. Results, the arguments as they are
+    after the call, gradients of PyTorch's tensors and the memory around the arguments are compared with what the
+    contiguous arrays gave; NaN fills the gaps between the elements. Where a dim is broadcast, the values along it are made equal for both calls. Arguments that `fn` writes
     to get no broadcast and no read-only layouts.
 
     rtol, atol     tolerances for floating results; by default those of `torch.testing` for the result's type
@@ -46,8 +46,8 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     seed           for the choice of permutations and pairs where not all are tried
 
     Returns the number of layouts in which the result was the same. Raises `LayoutError` (an AssertionError) for the
-    smallest layout in which it was not, `NondeterministicError` if contiguous arrays do not always give the same, and
-    whatever `fn` raises for contiguous arrays. Wrap `fn` in a lambda if it has arguments of these names itself.
+    smallest layout in which it was not, `NondeterministicError` if contiguous arrays do not always give the same,
+    and whatever `fn` raises for contiguous arrays. Wrap `fn` in a lambda if it has arguments of these names itself.
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     names = chosen(layouts)
@@ -80,10 +80,10 @@ def _cases(subject: Subject, names: list[str], mutated: set[int], random: Random
             yield from (start.with_recipe(j, recipe) for recipe in family)
     pairs = list(itertools.combinations(range(len(possible)), 2))
     for i, j in random.sample(pairs, min(len(pairs), _MOST_PAIRS)):
-        both = [(one, other) for name in possible[i] if name in possible[j] and name != "far"
-                for one, other in [(possible[i][name][0], possible[j][name][0])]]
-        firsts = [[family[-1] for name, family in possible[k].items() if name != "far"] for k in (i, j)]
-        mixed = list(itertools.product(*firsts))
+        both = [(possible[i][name][0], possible[j][name][0])
+                for name in possible[i] if name in possible[j] and name != "far"]
+        lasts = [[family[-1] for name, family in possible[k].items() if name != "far"] for k in (i, j)]
+        mixed = list(itertools.product(lasts[0], lasts[1]))
         both += random.sample(mixed, max(0, min(len(mixed), _MOST_PAIR_CASES - len(both))))
         yield from (start.with_recipe(i, one).with_recipe(j, other) for one, other in both)
 
@@ -118,8 +118,8 @@ def _explained(subject: Subject, failure: Failure, rest: Iterator[Case]) -> tupl
         if numbered is not None or failure.mismatch.kind != "values":
             return failure, None
         names = " and ".join(subject.names[j] for j in failure.case.varied)
-        return failure, Explanation("nan", f"memory around the elements of {names} reaches the result where it holds NaN, "
-                                           "though not where it holds numbers, as if it were multiplied by 0")
+        return failure, Explanation("nan", f"memory around the elements of {names} reaches the result where it holds "
+                                           "NaN, though not where it holds numbers, as if it were multiplied by 0")
     key = most_common(subject, [numbered, *_more_failures(subject, numbered, rest)])
     failure = shrink(subject, numbered, key)
     return failure, None if key is None else next(explanations(subject, failure, key), None)
@@ -177,7 +177,8 @@ def _message(subject: Subject, first: Failure, failure: Failure, found: Explanat
         lines += [f"  {subject.names[j]}: {variant}: {failure.case.recipes[j].describe()}",
                   f"      shape {layout.shape}, strides {layout.strides} and offset {layout.offset} in elements"]
     lines += [f"  wrong: {failure.mismatch.text}"]
-    lines += [f"  explanation: {found.text}" if found else "  explanation: none of the usual misreadings gives these values"]
+    explanation = found.text if found else "none of the usual misreadings gives these values"
+    lines += [f"  explanation: {explanation}"]
     lines += [f"  note: {note}" for note in notes]
     lines += [f"  first seen: {_where(subject, first)}", "", "  These lines rebuild the call:", ""]
     shown = [line if len(line) <= _WIDTH else line[:_WIDTH] + " ...  # the whole line is in the exception's `code`"

@@ -1,7 +1,7 @@
 """Compares what two calls gave: the first difference is a `Mismatch`.
 
-NaN equals NaN, integers and booleans must be equal, and floating numbers may differ by the tolerances that PyTorch's own
-tests use for their type. The order of a sum may depend on the layout, so exact equality would be a false alarm.
+NaN equals NaN, integers and booleans must be equal, and floating numbers may differ by the tolerances that PyTorch's
+own tests use for their type. The order of a sum may depend on the layout, so exact equality would be a false alarm.
 
 Example: `difference("the result", np.array([1.0, 2.5]), np.array([1.0, 2.0]), Tolerance())` has the index (1,).
 """

@@ -123,15 +123,16 @@ def _scattered(raw: np.ndarray, bytes_: np.ndarray, after: Leaf, case: Case, j: 
 
 def _of_writes(subject: Subject, failure: Failure, want: Outcome) -> Iterator[Explanation]:
     """An argument was changed in one of the layouts only, or memory around it."""
-    for j, values in enumerate(failure.case.values):
-        was_changed = j in _changed(subject, want, failure.case.values)
-        is_changed = j in _changed(subject, failure.got, failure.case.values)
-        name = subject.names[j]
+    before = _changed(subject, want, failure.case.values)
+    now = _changed(subject, failure.got, failure.case.values)
+    for j, name in enumerate(subject.names):
+        was_changed, is_changed = j in before, j in now
         if was_changed and not is_changed:
             yield Explanation("copy", f"{name} is not written to in this layout: the function writes to a copy of it "
                                       "that it does not make of a contiguous array")
         if is_changed and not was_changed:
-            yield Explanation("scribble", f"{name} is written to in this layout, although it is not in the contiguous one")
+            yield Explanation("scribble", f"{name} is written to in this layout, although it is not in the contiguous "
+                                          "one")
     if failure.mismatch.kind == "gaps":
         yield Explanation("gaps", f"{failure.mismatch.where} is written to outside its elements")
 
@@ -143,8 +144,9 @@ def _of_the_result(failure: Failure, want: Outcome) -> Iterator[Explanation]:
     for (path, got), (_, expected) in zip(failure.got.results, want.results, strict=True):
         if failure.mismatch.where != f"the result{path}" or not isinstance(got.value, np.ndarray):
             continue
-        order = None if got.strides is None else tuple(sorted(range(got.value.ndim), key=lambda d: -got.strides[d]))
-        if order is not None and order != tuple(range(got.value.ndim)):
+        strides = got.strides or (0,) * got.value.ndim
+        order = tuple(sorted(range(got.value.ndim), key=[-stride for stride in strides].__getitem__))
+        if order != tuple(range(got.value.ndim)):
             flat = got.value.transpose(order).reshape(-1)
             if _equal(flat, expected.value.reshape(-1)):
                 yield Explanation("result row-major", f"the result{path} is written as if it were row-major "
@@ -184,5 +186,6 @@ def most_common(subject: Subject, failures: Sequence[Failure]) -> str | None:
     if len(first) < 2 or len(failures) == 1:
         return first[0] if first else None
     keys = list(dict.fromkeys(first))
-    votes = {key: sum(any(True for _ in explanations(subject, failure, key)) for failure in failures[1:]) for key in keys}
+    votes = {key: sum(any(True for _ in explanations(subject, failure, key)) for failure in failures[1:])
+             for key in keys}
     return max(keys, key=lambda key: votes[key])

@@ -1,7 +1,7 @@
 """What NumPy, PyTorch and JAX each need: which recipes they can have, arrays from bytes, bytes from arrays, and code.
 
-A framework is imported only when one of its arrays was met. To add one, write a class with these methods and put it into
-`FRAMEWORKS`.
+A framework is imported only when one of its arrays was met. To add one, write a class with these methods and put it
+into `FRAMEWORKS`.
 
 Example: `framework_of(torch.zeros(3)).name` is "torch"; `framework_of("text")` is None.
 """
@@ -30,7 +30,7 @@ def empty_bytes(count: int, skew: int = 0) -> np.ndarray:
     """
     raw = np.zeros(count + 128, np.uint8)
     start = -raw.ctypes.data % 64 + skew
-    return np.frombuffer(memoryview(raw)[start : start + count], np.uint8) if count else raw[:0]
+    return np.frombuffer(raw.data[start : start + count], np.uint8) if count else raw[:0]
 
 
 class Framework:
@@ -80,15 +80,15 @@ class Framework:
     def place(self, values: Values, layout: Layout, raw: np.ndarray) -> tuple[Any, Reader]:
         """An array over the bytes `raw`, and a function that reads them again after a call."""
         strides = tuple(stride * values.itemsize for stride in layout.strides)
-        buffer = memoryview(raw).toreadonly() if layout.foreign else raw
+        buffer = raw.data.toreadonly() if layout.foreign else raw.data
         offset = layout.offset * values.itemsize
         array = np.ndarray(values.shape, values.dtype, buffer, offset, strides)
         return array, lambda: raw
 
     def dtype_code(self, dtype: Any) -> str:
         name = str(np.dtype(dtype))
-        is_native = np.dtype(dtype).isnative and np.dtype(dtype).names is None
-        return f"'{name}'" if is_native else f"np.dtype({np.dtype(dtype).descr if np.dtype(dtype).names else repr(name)})"
+        is_structured = np.dtype(dtype).names is not None
+        return f"np.dtype({np.dtype(dtype).descr})" if is_structured else repr(name)
 
     def extra_imports(self, dtype: Any) -> list[str]:
         return ["import ml_dtypes"] if np.dtype(dtype).type.__module__.startswith("ml_dtypes") else []
@@ -261,15 +261,15 @@ class Jax(Framework):
         dense = Recipe.plain(recipe.rank).but(order=recipe.order)
         if recipe.foreign:
             is_cpu = values.like is None or next(iter(values.like.devices())).platform == "cpu"
-            return is_cpu and recipe == Recipe.plain(recipe.rank).but(foreign=True) and np.dtype(values.dtype).kind in "fiuc"
+            is_plain = recipe == Recipe.plain(recipe.rank).but(foreign=True)
+            return is_cpu and is_plain and np.dtype(values.dtype).kind in "fiuc"
         return recipe == dense and recipe.rank > 1 and self._has_formats()
 
     def _has_formats(self) -> bool:
         try:
-            importlib.import_module("jax.experimental.layout").Format
-        except (ImportError, AttributeError):
+            return hasattr(importlib.import_module("jax.experimental.layout"), "Format")
+        except ImportError:
             return False
-        return True
 
     def cast(self, array: np.ndarray, dtype: Any) -> Any:
         return array.astype(dtype)
@@ -294,11 +294,14 @@ class Jax(Framework):
                    aligned: bool = False) -> list[str]:
         if layout.foreign:
             dtype, bytes_ = self.dtype_code(values.dtype), layout.numel * values.itemsize
-            return [f"{name}_bytes = np.zeros({bytes_ + 64}, np.uint8)", f"{name}_start = -{name}_bytes.ctypes.data % 64",
-                    f"{name}_host = {name}_bytes[{name}_start:{name}_start + {bytes_}].view({dtype}).reshape({layout.shape})",
+            return [f"{name}_bytes = np.zeros({bytes_ + 64}, np.uint8)",
+                    f"{name}_start = -{name}_bytes.ctypes.data % 64",
+                    f"{name}_host = {name}_bytes[{name}_start:{name}_start + {bytes_}].view({dtype})",
+                    f"{name}_host = {name}_host.reshape({layout.shape})",
                     f"{name}_host[...] = {content}", f"{name} = jax.numpy.from_dlpack({name}_host)"]
-        return [f"{name} = jax.numpy.asarray({content})", "from jax.experimental import layout as jax_layout",
-                f"{name} = jax.device_put({name}, jax_layout.Format(jax_layout.Layout({_order_of(layout)}), {name}.sharding))"]
+        return ["from jax.experimental import layout as jax_layout", f"{name} = jax.numpy.asarray({content})",
+                f"{name}_format = jax_layout.Format(jax_layout.Layout({_order_of(layout)}), {name}.sharding)",
+                f"{name} = jax.device_put({name}, {name}_format)"]
 
     def plain_code(self, name: str, values: Values, content: str) -> list[str]:
         return [f"{name} = jax.numpy.asarray({content})"]

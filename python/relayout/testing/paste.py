@@ -118,7 +118,8 @@ def _content(values: Values, imports: dict[str, None]) -> str:
             f"{module}.arange({len(values.data)}){cast}{reshape}")
     numbers = _numbers(values)
     if numbers is not None:
-        return f"torch.tensor({numbers}, dtype={dtype}){reshape}" if is_torch else f"np.array({numbers}, {dtype}){reshape}"
+        made = f"torch.tensor({numbers}, dtype={dtype})" if is_torch else f"np.array({numbers}, {dtype})"
+        return made + reshape
     imports["import base64, zlib"] = None
     packed = base64.b85encode(zlib.compress(values.data.tobytes())).decode()
     raw = f"zlib.decompress(base64.b85decode({packed!r}))"

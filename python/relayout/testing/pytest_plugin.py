@@ -24,13 +24,13 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("relayout")
-    group.addoption("--layout-seed", type=int, default=None, help="the seed of the fixture layout_invariant; by default "
-                    "each test has one of its own, made from its name")
+    group.addoption("--layout-seed", type=int, default=None, help="the seed of the fixture layout_invariant; by "
+                    "default each test has one of its own, made from its name")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "array_layouts(shape, dtype='float32', framework='numpy', names='all'): run the "
-                            "test once for every layout of an array of this shape, which the fixture layout_array gives")
+    config.addinivalue_line("markers", "array_layouts(shape, dtype='float32', framework='numpy', names='all'): run "
+                            "the test once for every layout of an array of this shape, which layout_array gives")
 
 
 @pytest.fixture

@@ -27,17 +27,21 @@ def shapes(min_dims: int = 0, max_dims: int = 4, max_side: int = 5) -> st.Search
 
 
 @st.composite
-def recipes(draw: Any, rank: int, allow_negative: bool = True, allow_skew: bool = True, allow_broadcast: bool = True) -> Recipe:
+def recipes(draw: Any, rank: int, allow_negative: bool = True, allow_skew: bool = True,
+            allow_broadcast: bool = True) -> Recipe:
     """Recipes of this rank, with any parts together. They shrink to the contiguous one."""
     lowest = -3 if allow_negative else 0 if allow_broadcast else 1
     steps = [1, 2, 3] + ([0] if allow_broadcast else []) + [step for step in range(-1, lowest - 1, -1) if step]
     plain = Recipe.plain(rank)
-    many = {"min_size": rank, "max_size": rank}
+
+    def each(choices: list[int]) -> Ints:
+        return tuple(draw(st.lists(st.sampled_from(choices), min_size=rank, max_size=rank)))
+
     return plain.but(
         order=tuple(draw(st.permutations(list(range(rank))))),
-        steps=tuple(draw(st.lists(st.sampled_from(steps), **many))),
-        pads=tuple(draw(st.lists(st.integers(0, 3), **many))),
-        loose=tuple(draw(st.lists(st.sampled_from([0, 1, 7, 1021]), **many))),
+        steps=each(steps),
+        pads=each([0, 1, 2, 3]),
+        loose=each([0, 1, 7, 1021]),
         offset=draw(st.integers(0, 5)),
         skew=draw(st.integers(0, 3)) if allow_skew else 0)
 

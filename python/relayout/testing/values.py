@@ -45,6 +45,7 @@ class Values:
     def take(array: Any) -> Values:
         """The values of a framework's array."""
         framework = framework_of(array)
+        assert framework is not None, "the caller has asked framework_of before"
         data = framework.to_bytes(array)
         shape = tuple(int(n) for n in array.shape)
         itemsize = framework.itemsize(array.dtype)

@@ -239,48 +239,53 @@ class Planted:
 
 
 _ROW = "as if it were row-major (contiguous)"
+_ARGUMENT = "argument 0 is read as if "
+_CUBE = ((3, 4, 5),)
+_MATRIX = ((3, 4),)
+_TWO = ((3, 4), (3, 4))
+_IMAGES = ((2, 3, 4, 5),)
 
 PLANTED: dict[str, Planted] = {
-    "row_major": Planted(row_major, ((3, 4, 5),), f"argument 0 is read {_ROW}"),
-    "row_major_sum": Planted(row_major_sum, ((3, 4, 5),), f"argument 0 is read {_ROW}", "float64"),
-    "row_major_int": Planted(row_major, ((3, 4, 5),), f"argument 0 is read {_ROW}", "int16"),
-    "last_stride_one": Planted(last_stride_one, ((3, 4, 5),), "argument 0 is read as if stride[-1] were 1"),
-    "axes_mixed": Planted(axes_mixed, ((3, 4, 5),), "argument 0 is read as if dims 1 and 2 were exchanged"),
-    "pitch_of_size_one": Planted(pitch_of_size_one, ((3, 1, 5),),
-                                 "argument 0 is read as if dim 0 had the stride of dim 1, whose extent is 1"),
-    "not_broadcast": Planted(not_broadcast, ((3, 4, 5),), "argument 0 is read as if it were not broadcast"),
-    "step_one": Planted(step_one, ((12,),), "argument 0 is read as if the step were 1"),
-    "unsigned_strides": Planted(unsigned_strides, ((3, 4, 5),),
-                                "argument 0 is read as if negative strides were positive"),
-    "aligned_loads": Planted(aligned_loads, ((3, 4),), "argument 0 is read as if its address were a multiple of 4 bytes"),
-    "vector_loads": Planted(vector_loads, ((3, 4),), "argument 0 is read as if its address were a multiple of 64 bytes"),
-    "negates_in_place": Planted(negates_in_place, ((3, 4),), "argument 0 is not written to in this layout: the function "
-                                                             "writes to a copy"),
-    "scratch_in_input": Planted(scratch_in_input, ((3, 4),), "argument 0 is written to in this layout, although"),
-    "int32_offsets": Planted(int32_offsets, ((3, 4),), "argument 0 is read as if offsets in elements were computed in a "
-                             "signed integer of 32 bits", "uint8", options={"layouts": ["sliced", "far"]}),
-    "channels_last": Planted(channels_last_by_one_stride, ((2, 3, 4, 5),), "argument 0 is read as if it were channels last"),
-    "strides_of_doubles": Planted(strides_of_doubles, ((3, 4, 5),),
-                                  "argument 0 is read as if its elements had 8 bytes instead of 4"),
-    "strides_in_bytes": Planted(strides_in_bytes, ((3, 4, 5),), "argument 0 is read as if strides in elements counted bytes"),
-    "base_pointer": Planted(base_pointer, ((3, 4, 5),), "argument 0 is read as if storage_offset were 0"),
-    "first_flag": Planted(first_flag, ((3, 4), (3, 4)), f"argument 1 is read {_ROW}"),
-    "both_odd": Planted(both_odd, ((3, 4), (3, 4)), f"argument 0 and argument 1 are read {_ROW}"),
-    "strides_of_first": Planted(strides_of_first, ((3, 4), (3, 4)),
-                                "argument 1 is read as if it had the strides of argument 0"),
-    "empty_like_result": Planted(empty_like_result, ((3, 4),), f"the result is written {_ROW}"),
-    "doubles_in_place": Planted(doubles_in_place, ((3, 4),), f"argument 0 is read and written {_ROW}"),
-    "fills_row_major": Planted(fills_row_major, ((3, 4), (3, 4)), f"argument 1 is written {_ROW}"),
-    "clears_whole_rows": Planted(clears_whole_rows, ((3, 4),), "argument 0 is written to outside its elements", kind="gaps"),
-    "masks_padding": Planted(masks_padding, ((3, 4),), "memory around the elements of argument 0 reaches the result "
-                             "where it holds NaN"),
-    "torch_storage_pointer": Planted(torch_storage_pointer, ((3, 4, 5),), "argument 0 is read as if storage_offset were 0",
-                                     framework="torch"),
-    "torch_offset_twice": Planted(torch_offset_twice, ((3, 4, 5),), "argument 0 is read as if storage_offset were added twice",
-                                  framework="torch"),
-    "torch_row_major": Planted(torch_row_major, ((3, 4, 5),), f"argument 0 is read {_ROW}", framework="torch"),
-    "torch_channels_last": Planted(torch_channels_last, ((2, 3, 4, 5),), "argument 0 is read as if it were channels last",
-                                   framework="torch"),
+    "row_major": Planted(row_major, _CUBE, f"argument 0 is read {_ROW}"),
+    "row_major_sum": Planted(row_major_sum, _CUBE, f"argument 0 is read {_ROW}", "float64"),
+    "row_major_int": Planted(row_major, _CUBE, f"argument 0 is read {_ROW}", "int16"),
+    "last_stride_one": Planted(last_stride_one, _CUBE, _ARGUMENT + "stride[-1] were 1"),
+    "axes_mixed": Planted(axes_mixed, _CUBE, _ARGUMENT + "dims 1 and 2 were exchanged"),
+    "pitch_of_size_one": Planted(
+        pitch_of_size_one, ((3, 1, 5),), _ARGUMENT + "dim 0 had the stride of dim 1, whose extent is 1"),
+    "not_broadcast": Planted(not_broadcast, _CUBE, _ARGUMENT + "it were not broadcast"),
+    "step_one": Planted(step_one, ((12,),), _ARGUMENT + "the step were 1"),
+    "unsigned_strides": Planted(unsigned_strides, _CUBE, _ARGUMENT + "negative strides were positive"),
+    "aligned_loads": Planted(aligned_loads, _MATRIX, _ARGUMENT + "its address were a multiple of 4 bytes"),
+    "vector_loads": Planted(vector_loads, _MATRIX, _ARGUMENT + "its address were a multiple of 64 bytes"),
+    "negates_in_place": Planted(
+        negates_in_place, _MATRIX, "argument 0 is not written to in this layout: the function writes to a copy"),
+    "scratch_in_input": Planted(scratch_in_input, _MATRIX, "argument 0 is written to in this layout, although"),
+    "int32_offsets": Planted(
+        int32_offsets, _MATRIX, _ARGUMENT + "offsets in elements were computed in a signed integer of 32 bits", "uint8",
+        options={"layouts": ["sliced", "far"]}),
+    "channels_last": Planted(channels_last_by_one_stride, _IMAGES, _ARGUMENT + "it were channels last"),
+    "strides_of_doubles": Planted(strides_of_doubles, _CUBE, _ARGUMENT + "its elements had 8 bytes instead of 4"),
+    "strides_in_bytes": Planted(strides_in_bytes, _CUBE, _ARGUMENT + "strides in elements counted bytes"),
+    "base_pointer": Planted(base_pointer, _CUBE, _ARGUMENT + "storage_offset were 0"),
+    "first_flag": Planted(first_flag, _TWO, f"argument 1 is read {_ROW}"),
+    "both_odd": Planted(both_odd, _TWO, f"argument 0 and argument 1 are read {_ROW}"),
+    "strides_of_first": Planted(
+        strides_of_first, _TWO, "argument 1 is read as if it had the strides of argument 0"),
+    "empty_like_result": Planted(empty_like_result, _MATRIX, f"the result is written {_ROW}"),
+    "doubles_in_place": Planted(doubles_in_place, _MATRIX, f"argument 0 is read and written {_ROW}"),
+    "fills_row_major": Planted(fills_row_major, _TWO, f"argument 1 is written {_ROW}"),
+    "clears_whole_rows": Planted(
+        clears_whole_rows, _MATRIX, "argument 0 is written to outside its elements", kind="gaps"),
+    "masks_padding": Planted(
+        masks_padding, _MATRIX, "memory around the elements of argument 0 reaches the result where it holds NaN"),
+    "torch_storage_pointer": Planted(
+        torch_storage_pointer, _CUBE, _ARGUMENT + "storage_offset were 0", framework="torch"),
+    "torch_offset_twice": Planted(
+        torch_offset_twice, _CUBE, _ARGUMENT + "storage_offset were added twice", framework="torch"),
+    "torch_row_major": Planted(torch_row_major, _CUBE, f"argument 0 is read {_ROW}", framework="torch"),
+    "torch_channels_last": Planted(
+        torch_channels_last, _IMAGES, _ARGUMENT + "it were channels last", framework="torch"),
 }
 
 

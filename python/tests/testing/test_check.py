@@ -240,6 +240,7 @@ def test_message_says_everything() -> None:
     with pytest.raises(LayoutError) as caught:
         assert_layout_invariant(kernels.last_stride_one, X.astype(np.float32))
     text = str(caught.value)
-    for words in ("the result depends on the layout of argument 0", "explanation: argument 0 is read as if stride[-1] were 1",
+    for words in ("the result depends on the layout of argument 0",
+                  "explanation: argument 0 is read as if stride[-1] were 1",
                   "elements of the result are wrong, first at [", "np.ndarray(", "fn(*args, **kwargs)", "first seen"):
         assert words in text

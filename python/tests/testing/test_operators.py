@@ -88,35 +88,41 @@ def test_numpy(name: str) -> None:
     assert count >= (0 if name == "empty" else 4)
 
 
+def _tensors(torch: Any, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
+    generator = torch.Generator().manual_seed(5)
+    return tuple(torch.randn(shape, generator=generator) for shape in shapes)
+
+
+def _gradient(torch: Any) -> Call:
+    x, w = _tensors(torch, (3, 4), (4, 2))
+    return (lambda x, w: (x @ w).tanh().sum().backward()), (x.requires_grad_(), w.requires_grad_()), {}
+
+
+def _bfloat(torch: Any) -> Call:
+    return torch.mul, tuple(t.to(torch.bfloat16) for t in _tensors(torch, (3, 4), (3, 4))), {}
+
+
+def _index(torch: Any) -> Call:
+    x, = _tensors(torch, (5, 4))
+    return torch.index_select, (x, 0, torch.tensor([0, 3, 1])), {}
+
+
+def _embedding(torch: Any) -> Call:
+    w, = _tensors(torch, (9, 4))
+    return torch.nn.functional.embedding, (torch.arange(6).reshape(2, 3), w), {}
+
+
+def _scatter(torch: Any) -> Call:
+    x, y = _tensors(torch, (4, 5), (4, 5))
+    return (lambda x, i, y: x.scatter_add_(0, i, y)), (x, torch.arange(20).reshape(4, 5) % 4, y), {}
+
+
 def torch_calls() -> dict[str, Callable[[Any], Call]]:
     """Name -> what makes the call from the module torch."""
     image, weight = (2, 4, 6, 5), (3, 4, 3, 3)
 
-    def tensors(torch: Any, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
-        generator = torch.Generator().manual_seed(5)
-        return tuple(torch.randn(shape, generator=generator) for shape in shapes)
-
     def of(find: Callable[[Any], Callable[..., Any]], *shapes: tuple[int, ...], **kwargs: Any) -> Callable[[Any], Call]:
-        return lambda torch: (find(torch), tensors(torch, *shapes), kwargs)
-
-    def gradient(torch: Any) -> Call:
-        x, w = tensors(torch, (3, 4), (4, 2))
-        return (lambda x, w: (x @ w).tanh().sum().backward()), (x.requires_grad_(), w.requires_grad_()), {}
-
-    def bfloat(torch: Any) -> Call:
-        return torch.mul, tuple(t.to(torch.bfloat16) for t in tensors(torch, (3, 4), (3, 4))), {}
-
-    def index(torch: Any) -> Call:
-        x, = tensors(torch, (5, 4))
-        return torch.index_select, (x, 0, torch.tensor([0, 3, 1])), {}
-
-    def embedding(torch: Any) -> Call:
-        w, = tensors(torch, (9, 4))
-        return torch.nn.functional.embedding, (torch.arange(6).reshape(2, 3), w), {}
-
-    def scatter(torch: Any) -> Call:
-        x, y = tensors(torch, (4, 5), (4, 5))
-        return (lambda x, i, y: x.scatter_add_(0, i, y)), (x, torch.arange(20).reshape(4, 5) % 4, y), {}
+        return lambda torch: (find(torch), _tensors(torch, *shapes), kwargs)
 
     return {
         "add": of(lambda t: t.add, (3, 4, 5), (3, 4, 5)),
@@ -158,11 +164,11 @@ def torch_calls() -> dict[str, Callable[[Any], Call]]:
         "cdist": of(lambda t: t.cdist, (3, 4), (5, 4)),
         "size_one": of(lambda t: t.nn.functional.conv2d, (1, 4, 5, 1), (3, 4, 1, 1)),
         "unfold": of(lambda t: lambda x: t.nn.functional.unfold(x, 2), image),
-        "gradient": gradient,
-        "bfloat16": bfloat,
-        "index_select": index,
-        "embedding": embedding,
-        "scatter_add": scatter,
+        "gradient": _gradient,
+        "bfloat16": _bfloat,
+        "index_select": _index,
+        "embedding": _embedding,
+        "scatter_add": _scatter,
     }
 
 

@@ -48,7 +48,7 @@ def test_code_rebuilds_the_failure(name: str) -> None:
         result = args[-1]
     value = np.asarray(result)[error.index]
     assert value == error.got or (np.isnan(value) and np.isnan(error.got))
-    assert error.offset == int(np.ravel_multi_index(error.index, np.shape(result))) if error.index else error.offset == 0
+    assert error.offset == (int(np.ravel_multi_index(error.index, np.shape(result))) if error.index else 0)
     assert 0 < error.wrong <= error.total
 
 
