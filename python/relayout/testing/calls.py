@@ -179,7 +179,7 @@ class Subject:
         """Whether contiguous arguments that differ in the last bit make as large a difference."""
         if got.gaps:
             return False
-        others = [self.baseline([one.nudged(sign) for one in values]) for sign in (1, -1)]
+        others = [self.baseline([one.nudged(4 * j + k) for j, one in enumerate(values)]) for k in range(4)]
         nudged = [other for other in others if other is not None and other.structure == want.structure]
         rows = [_all_leaves(one) for one in (got, want, *nudged)]
         is_excused = len({len(row) for row in rows}) == 1 and all(
