@@ -62,6 +62,8 @@ class Outcome:
 def leaf_of(value: Any) -> Leaf:
     """A copy of one leaf of a result, for comparison."""
     framework = framework_of(value)
+    if framework is not None and framework.name == "jax" and value.is_deleted():
+        return Leaf("an array that was given away")
     if framework is not None:
         strides = value.stride() if framework.name == "torch" else getattr(value, "strides", None)
         if framework.name == "numpy":
@@ -179,7 +181,7 @@ class Subject:
         """Whether contiguous arguments that differ in the last bit make as large a difference."""
         if got.gaps:
             return False
-        others = [self.baseline([one.nudged(sign) for one in values]) for sign in (1, -1)]
+        others = [self.baseline([one.nudged(4 * j + k) for j, one in enumerate(values)]) for k in range(4)]
         nudged = [other for other in others if other is not None and other.structure == want.structure]
         rows = [_all_leaves(one) for one in (got, want, *nudged)]
         is_excused = len({len(row) for row in rows}) == 1 and all(

@@ -11,7 +11,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-
 from .calls import Case, Outcome, Subject
 from .compare import Tolerance
 from .errors import LayoutError
@@ -34,11 +33,11 @@ def assert_layout_invariant(fn: Callable[..., Any], *args: Any, rtol: float | No
     """Checks that `fn(*args, **kwargs)` gives the same in whatever way its arrays lie in memory.
 
     `fn` is called with the caller's values in contiguous arrays, twice, and then in every layout that the arrays'
-    framework has: one argument at a time, then two at once. Arrays may stand within lists, tuples and dicts, and are of
-    NumPy, PyTorch (on their device) or JAX; everything else is passed as it is. Results, the arguments as they are
+    framework has: one argument at a time, then two at once. Arrays may stand within lists, tuples and dicts, and are
+    of NumPy, PyTorch (on their device) or JAX; everything else is passed as it is. Results, the arguments as they are
     after the call, gradients of PyTorch's tensors and the memory around the arguments are compared with what the
-    contiguous arrays gave; NaN fills the gaps between the elements. Where a dim is broadcast, the values along it are made equal for both calls. Arguments that `fn` writes
-    to get no broadcast and no read-only layouts.
+    contiguous arrays gave; NaN fills the gaps between the elements. Where a dim is broadcast, the values along it are
+    made equal for both calls. Arguments that `fn` writes to get no broadcast and no read-only layouts.
 
     rtol, atol     tolerances for floating results; by default those of `torch.testing` for the result's type
     layouts        "all", or names from `VARIANTS`; "far" (beyond 2^31 elements) is not part of "all"

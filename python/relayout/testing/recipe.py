@@ -142,10 +142,10 @@ class Recipe:
             elif step != 1:
                 flipped = "flipped" if step == -1 else f"flipped with step {-step}" if step < 0 else f"has step {step}"
                 words.append(f"dim {d} is {flipped}" if step < 0 else f"dim {d} {flipped}")
-        words += [f"{pad} elements of padding after dim {d}" for d, pad in enumerate(self.pads) if pad]
+        words += [f"{_elements(pad)} of padding after dim {d}" for d, pad in enumerate(self.pads) if pad]
         words += [f"dim {d}, of extent 1, has stride {stride}" for d, stride in enumerate(self.loose) if stride]
         if self.offset:
-            words.append(f"it starts {self.offset} elements into its buffer")
+            words.append(f"it starts {_elements(self.offset)} into its buffer")
         if self.skew:
             words.append(f"its address is {self.skew} bytes past a multiple of 64")
         if self.foreign:
@@ -172,6 +172,10 @@ class Recipe:
             if self.loose[d]:
                 yield self.but(loose=_with(self.loose, d, 0))
         yield from (self.but(offset=small) for small in (0, 1, self.offset // 2) if small < self.offset)
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
 
 
 def _with(values: Ints, d: int, value: int) -> Ints:

@@ -83,14 +83,14 @@ class Values:
         data = self.framework.to_bytes(self.framework.cast(small, self.dtype))
         return replace(self, data=data.reshape(len(small), self.itemsize), is_arange=True)
 
-    def nudged(self, sign: int) -> Values:
-        """Floating values changed in about their last bit, in an irregular pattern."""
+    def nudged(self, seed: int) -> Values:
+        """Floating values changed in about their last bit, up or down at random."""
         last_bit = LAST_BIT.get(str(self.dtype).replace("torch.", ""))
         if last_bit is None:
             return self
         exact = self.framework.to_numpy(self.contiguous())
         wide = exact.astype(np.complex128 if exact.dtype.kind == "c" else np.float64).reshape(-1)
-        pattern = (np.arange(wide.size) * 7919 % 10007 % 2 * 2 - 1) * sign
+        pattern = np.random.default_rng(seed).choice([-1, 1], wide.size)
         moved = self.framework.cast(wide * (1 + last_bit * pattern), self.dtype)
         return self.with_data(self.framework.to_bytes(moved).reshape(self.data.shape))
 

@@ -231,6 +231,11 @@ def test_jax_layouts_are_named() -> None:
     assert np.asarray(fn(*names["args"]))[caught.value.index] == caught.value.got
 
 
+def test_jax_arguments_may_be_given_away() -> None:
+    jax = pytest.importorskip("jax")
+    assert assert_layout_invariant(jax.jit(lambda x: x + 1, donate_argnums=0), jax.numpy.ones((3, 4))) >= 1
+
+
 def test_large_arrays_and_many_dims() -> None:
     assert_layout_invariant(np.sum, np.zeros((300, 400), np.float32), axis=0)
     assert_layout_invariant(lambda x: x + 1, np.arange(64.0).reshape((2,) * 6))
