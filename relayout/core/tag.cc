@@ -46,8 +46,8 @@ bool is_spatial(char letter, std::string_view order) {
 }
 
 /// Names of rank `rank` in the letters of domains that are not `named`: those in use. Images and filters without
-/// channels have hw and dhw, row-major or column-major, and images outside a batch chw and hwc; MACE's depthwise filter is
-/// mihw.
+/// channels have hw and dhw, row-major or column-major, and images outside a batch chw and hwc; MACE's depthwise filter
+/// is mihw.
 std::vector<std::string> spatial_names(int rank) {
   std::vector<std::string> out;
   each_order([&](const std::string& order, const Domain& domain) {
