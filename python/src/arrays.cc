@@ -25,10 +25,23 @@ PyObject* attribute(const char* module, const char* name) {
 const Names& names() {
   static const Names found = [] {
     const auto text = [](const char* word) { return PyUnicode_InternFromString(word); };
-    return Names{attribute("numpy", "ndarray"), attribute("numpy", "empty"), attribute("numpy", "empty_like"),
-                 text("F"), text("dtype"), attribute("numpy.ma", "MaskedArray"), text("requires_grad"), text("is_conj"),
-                 text("is_neg"), text("data_ptr"), text("shape"), text("stride"), text("element_size"), text("device"),
-                 text("type"), text("layout"), text("is_quantized")};
+    return Names{attribute("numpy", "ndarray"),
+                 attribute("numpy", "empty"),
+                 attribute("numpy", "empty_like"),
+                 text("F"),
+                 text("dtype"),
+                 attribute("numpy.ma", "MaskedArray"),
+                 text("requires_grad"),
+                 text("is_conj"),
+                 text("is_neg"),
+                 text("data_ptr"),
+                 text("shape"),
+                 text("stride"),
+                 text("element_size"),
+                 text("device"),
+                 text("type"),
+                 text("layout"),
+                 text("is_quantized")};
   }();
   return found;
 }
@@ -252,9 +265,7 @@ nb::object empty_torch(const Array& like) {
   prototype.strides = nullptr;
   prototype.byte_offset = 0;
   dlpack::DLManagedTensorVersioned* managed = nullptr;
-  const auto note = [](void* text, const char*, const char* message) {
-    *static_cast<std::string*>(text) = message;
-  };
+  const auto note = [](void* text, const char*, const char* message) { *static_cast<std::string*>(text) = message; };
   std::string message = "PyTorch could not allocate a tensor";
   if (api->managed_tensor_allocator(&prototype, &managed, &message, note) != 0) {
     PyErr_Clear();
@@ -302,8 +313,9 @@ MovedSides moved_sides(const Array& src, const Array& dst) {
     }
     if (array.item_bytes != unit) {
       if (dims.size() == kMaxDims) {
-        throw Error(ErrorCode::limit, "an array of 12 dims whose elements have to be moved in parts, which count as a dim",
-                    "ndim", std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
+        throw Error(ErrorCode::limit,
+                    "an array of 12 dims whose elements have to be moved in parts, which count as a dim", "ndim",
+                    std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
       }
       dims.push_back(array.item_bytes / unit);
       strides.push_back(1);

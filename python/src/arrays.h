@@ -37,7 +37,8 @@ class Array {
   int64_t item_bytes = 1;     // of one element; 0 where two share a byte
   Dims shape, strides;        // strides in bytes; those of dims of extent 1 may be any
   bool read_only = false;
-  /// Of a Buffer, whose layout may have blocks and whose elements four bits: then strides do not say where all elements lie.
+  /// Of a Buffer, whose layout may have blocks and whose elements four bits: then strides do not say where all elements
+  /// lie.
   const TensorDesc* desc = nullptr;
 
   int64_t elements() const;

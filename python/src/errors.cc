@@ -17,8 +17,8 @@ void raise(const Error& error) {
   const auto text = [](const std::string& bytes) {
     return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace");
   };
-  PyObject* made = PyObject_CallMethod(module, "of_code", "NNNNN", text(code), text(error.message()), text(error.field()),
-                                       text(error.value()), text(error.limit()));
+  PyObject* made = PyObject_CallMethod(module, "of_code", "NNNNN", text(code), text(error.message()),
+                                       text(error.field()), text(error.value()), text(error.limit()));
   Py_DECREF(module);
   if (made == nullptr) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made)), made);
@@ -34,7 +34,8 @@ void raise_as_python_exceptions() {
     } catch (const Error& error) {
       raise(error);
     } catch (const nb::cast_error&) {
-      PyErr_SetString(PyExc_TypeError, "relayout: an argument, or a part of one, has the wrong type or is out of range");
+      PyErr_SetString(PyExc_TypeError,
+                      "relayout: an argument, or a part of one, has the wrong type or is out of range");
     }
   });
 }
