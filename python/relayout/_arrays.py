@@ -145,10 +145,10 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
     if order == "K":
         return _memory_order(view)
     if isinstance(order, str) and order in _CHANNELS_LAST:
-        needed, dims = _CHANNELS_LAST[order]
+        needed, channels_last = _CHANNELS_LAST[order]
         if rank != needed:
             raise InvalidArgumentError(f"order={order!r} needs {needed} dims, and the array has {rank}", "order", order)
-        return dims
+        return channels_last
     if isinstance(order, str):
         if any(letter.isdigit() for letter in order):  # a block as large as its dim would look like a whole dim
             raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",
@@ -247,9 +247,9 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
         raise InvalidArgumentError(f"axes={axes!r} does not name each of {rank} dims once", "axes", str(axes))
     turned = _permuted(view, dims)
     if out is not None:
-        if tuple(out.shape) != tuple(turned.shape):
-            raise InvalidArgumentError(f"out is {tuple(out.shape)}, and the result {tuple(turned.shape)}", "out",
-                                       str(tuple(out.shape)), str(tuple(turned.shape)))
+        given, wanted = tuple(host_view(out).shape), tuple(turned.shape)
+        if given != wanted:
+            raise InvalidArgumentError(f"out is {given}, and the result {wanted}", "out", str(given), str(wanted))
         _native.copy(out, turned, threads=threads)
         return out
     return _finished(x, view, turned, copy, threads)

@@ -9,6 +9,7 @@ layouts and the same attributes are one kind.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from . import _native
 from ._arrays import aligned_empty, host_view, is_torch, like_caller
 from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Conversion, Layout
 
 LayoutLike = Union[str, Layout]
@@ -52,18 +53,27 @@ def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
     return tuple(array.ravel().tolist()), array.shape
 
 
+def _real(number: Any, name: str) -> float:
+    try:
+        return float(1.0 * number)  # float() alone would read a text
+    except (ValueError, OverflowError):
+        raise InvalidArgumentError(f"{name} must be one number", name, str(number)) from None
+
+
 def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
                 padding: Optional[float]) -> Optional[tuple]:
     if scale is dst_scale is zero_point is dst_zero_point is None and not beta and padding == 0:
         return None
     return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
-            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), float(beta),
-            None if padding is None else float(padding))
+            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True), _real(beta, "beta"),
+            None if padding is None else _real(padding, "padding"))
 
 
 def _strides_bytes(view: Any) -> Tuple[int, ...]:
     if isinstance(view, np.ndarray):
         return view.strides
+    if view.layout is not sys.modules["torch"].strided:
+        raise UnsupportedError(f"a tensor of {view.layout}", "layout", str(view.layout))
     item = view.element_size()
     return tuple(stride * item for stride in view.stride())
 

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -32,10 +32,10 @@ class Tensor:
         #: relayout's name of the type of the elements; None for raw bytes.
         self.dtype: Optional[str] = said["dtype"]
         #: Of the array in the file.
-        self.shape: tuple = said["shape"]
+        self.shape: Tuple[int, ...] = said["shape"]
         #: The layout expression and the tensor's own dims, where the file has them.
         self.layout: Optional[str] = said["layout"]
-        self.dims: Optional[tuple] = said["dims"]
+        self.dims: Optional[Tuple[int, ...]] = said["dims"]
         self._said = said
 
     def array(self) -> np.ndarray:
@@ -67,7 +67,7 @@ class File(Mapping[str, Tensor]):
                 return tensor
         raise KeyError(name)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter([tensor.name for tensor in self._tensors])
 
     def __len__(self) -> int:

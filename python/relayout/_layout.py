@@ -1,7 +1,7 @@
 """Layouts: relayout.layout(), relayout.layout_of(), and how a notebook shows them."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Tuple
 
 from . import _native
 from ._arrays import _item_bytes, host_view
@@ -12,7 +12,14 @@ from ._picture import svg
 
 __all__ = ["Layout", "layout", "layout_of"]
 
-Layout._repr_html_ = svg
+Layout._repr_html_ = svg  # type: ignore[attr-defined]
+# layout[0], layout[1], ... would be a sequence to Python, of as many layouts as the first dim has indices.
+Layout.__iter__ = None
+
+
+def restored(expression: str, dims: Tuple[int, ...]) -> Layout:
+    """A layout that was pickled."""
+    return layout(expression, dims)
 
 
 def layout_of(x: Any) -> Layout:

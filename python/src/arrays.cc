@@ -17,7 +17,7 @@ namespace {
 /// Objects of Python that are looked up once and never freed.
 struct Names {
   PyObject *ndarray, *empty, *empty_like, *fortran, *dtype, *masked, *requires_grad, *is_conj, *is_neg;
-  PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *memory_format;
+  PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *is_quantized;
 };
 
 PyObject* attribute(const char* module, const char* name) {
@@ -43,7 +43,7 @@ const Names& names() {
                  text("device"),
                  text("type"),
                  text("layout"),
-                 text("memory_format")};
+                 text("is_quantized")};
   }();
   return found;
 }
@@ -72,8 +72,10 @@ bool truth(nb::handle object) {
 
 int64_t number(nb::handle object) {
   const int64_t value = PyLong_AsLongLong(object.ptr());
-  if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return value;
+  if (value != -1 || PyErr_Occurred() == nullptr) return value;
+  nb::python_error error;
+  if (!error.matches(PyExc_OverflowError)) throw error;
+  throw Error(ErrorCode::overflow, "a number of over 64 bits", "dims");
 }
 
 bool instance_of(nb::handle object, PyObject* type) {
@@ -189,7 +191,10 @@ void Array::read_torch(bool made_here) {
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(object_.ptr()));
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) return read_torch_attributes();
   dlpack::DLTensor tensor{};
-  if (api->dltensor_from_py_object_no_sync(object_.ptr(), &tensor) != 0) throw nb::python_error();
+  if (api->dltensor_from_py_object_no_sync(object_.ptr(), &tensor) != 0) {
+    PyErr_Clear();  // the attributes say what is wrong in fewer words, such as a device
+    return read_torch_attributes();
+  }
   read_dltensor(&tensor);
 }
 
@@ -210,7 +215,7 @@ void Array::read_dltensor(void* pointer) {
   for (int64_t& stride : strides) stride *= item_bytes;
 }
 
-/// PyTorch before 2.9, which has no table of functions for this.
+/// PyTorch before 2.9, which has no table of functions for this, and tensors that DLPack has no words for.
 void Array::read_torch_attributes() {
   const nb::object device = get(get(object_, names().device), names().type);
   if (PyUnicode_CompareWithASCIIString(device.ptr(), "cpu") != 0) {
@@ -219,6 +224,8 @@ void Array::read_torch_attributes() {
   }
   const std::string layout = nb::str(get(object_, names().layout)).c_str();
   if (layout != "torch.strided") throw Error(ErrorCode::unsupported, "a tensor of " + layout, "layout", layout);
+  if (truth(get(object_, names().is_quantized)))
+    throw Error(ErrorCode::unsupported, "a quantized tensor: move its int_repr()", "x");
   item_bytes = number(get(object_, names().element_size)());
   shape = dims_of(get(object_, names().shape), "shape");
   strides = dims_of(get(object_, names().stride)(), "strides");
@@ -254,12 +261,13 @@ namespace {
 
 nb::object empty_torch(const Array& like) {
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(like.object().ptr()));
-  if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) {
+  dlpack::DLTensor prototype{};
+  if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr ||
+      api->dltensor_from_py_object_no_sync(like.object().ptr(), &prototype) != 0) {
+    PyErr_Clear();
     static PyObject* empty = attribute("torch", "empty");
     return nb::handle(empty)(tuple_of(like.shape), nb::arg("dtype") = get(like.object(), names().dtype));
   }
-  dlpack::DLTensor prototype{};
-  if (api->dltensor_from_py_object_no_sync(like.object().ptr(), &prototype) != 0) throw nb::python_error();
   prototype.data = nullptr;
   prototype.strides = nullptr;
   prototype.byte_offset = 0;
@@ -368,12 +376,12 @@ std::string path_of(nb::handle path) {
   return {PyBytes_AsString(bytes), static_cast<std::size_t>(PyBytes_Size(bytes))};
 }
 
-nb::tuple tuple_of(std::span<const int64_t> numbers) {
+Integers tuple_of(std::span<const int64_t> numbers) {
   PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
   if (out == nullptr) throw nb::python_error();
   for (std::size_t i = 0; i < numbers.size(); ++i)
     PyTuple_SetItem(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
-  return nb::steal<nb::tuple>(out);
+  return nb::steal<Integers>(out);
 }
 
 }  // namespace relayout::python

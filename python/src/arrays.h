@@ -92,7 +92,8 @@ MovedSides moved_sides(const Array& src, const Array& dst);
 Dims dims_of(nanobind::handle sequence, const char* what);
 /// The path of a str, bytes or os.PathLike, whose bytes need not be UTF-8.
 std::string path_of(nanobind::handle path);
-nanobind::tuple tuple_of(std::span<const int64_t> numbers);
+using Integers = nanobind::typed<nanobind::tuple, int64_t, nanobind::ellipsis>;  // tuple[int, ...] in the stubs
+Integers tuple_of(std::span<const int64_t> numbers);
 
 /// Work of fewer bytes keeps the GIL: it is done before another thread would have it.
 inline constexpr int64_t kBytesWithGil = 32 << 10;

@@ -251,8 +251,8 @@ class Conversion {
 PyLayout layout_of_side(const Side& side) { return {side.desc.layout, {}, {}, {}}; }
 
 /// Both layouts are of the array's memory, which is one run of elements. The shape of the array that it then holds.
-nb::tuple reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::handle dims, const std::string& dtype,
-                           int threads) {
+Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::handle dims, const std::string& dtype,
+                          int threads) {
   const Array array(x);
   if (array.read_only) throw Error(ErrorCode::invalid_argument, "the array is read-only", "x");
   if (!array.row_major())

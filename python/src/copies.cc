@@ -94,6 +94,8 @@ bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array
 void bind_copies(nb::module_& module) {
   module.def("contiguous", &contiguous, nb::arg("x"), nb::arg("order") = "C", nb::kw_only(),
              nb::arg("copy") = nb::none(), nb::arg("threads") = 0,
+             nb::sig("def contiguous(x: typing.Any, order: typing.Any = 'C', *, copy: bool | None = None, "
+                     "threads: int = 0) -> typing.Any"),
              "The same array with its elements in one run of memory, in the library's own class of arrays.\n\n"
              "x: a NumPy array, a PyTorch tensor, a JAX array, or anything with `__dlpack__` or the buffer protocol.\n"
              "order: 'C' (row-major), 'F' (first dim innermost), 'K' (the order that the dims have in memory), "

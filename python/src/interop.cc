@@ -39,7 +39,7 @@ nb::tuple typed(const TensorDesc& desc) {
   return nb::make_tuple(nb::cast(made(desc.layout)), std::string(name(desc.dtype)));
 }
 template <typename Array>
-nb::tuple first_of(const Array& numbers, int64_t count) {
+Integers first_of(const Array& numbers, int64_t count) {
   std::vector<int64_t> out(numbers.begin(), numbers.begin() + count);
   return tuple_of(out);
 }

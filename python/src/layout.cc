@@ -49,7 +49,7 @@ Dims strides_of(const Layout& layout) {
   return out;
 }
 
-nb::tuple strides_bytes(const PyLayout& self, const std::string& dtype) {
+Integers strides_bytes(const PyLayout& self, const std::string& dtype) {
   const int width = bits(parse_dtype(dtype));
   Dims out = strides_of(self.layout);
   for (int64_t& stride : out) {
@@ -206,7 +206,9 @@ void bind_protocols(nb::class_<PyLayout>& type) {
       .def("__repr__", &PyLayout::repr)
       .def("__reduce__", [](const PyLayout& l) {
         const auto [text, dims] = l.spelled();
-        return nb::make_tuple(nb::module_::import_("relayout").attr("layout"), nb::make_tuple(text, tuple_of(dims)));
+        // pickle looks functions up by their names, which those of this module do not have.
+        const nb::object restored = nb::module_::import_("relayout._layout").attr("restored");
+        return nb::make_tuple(restored, nb::make_tuple(text, tuple_of(dims)));
       });
 }
 

@@ -85,9 +85,8 @@ PyLayout item_of(const PyLayout& self, nb::handle key) {
       out = sliced(out, d, item);
       ++d;
     } else {
-      const nb::object index = nb::steal(PyNumber_Index(item.ptr()));
-      if (!index.is_valid()) throw nb::python_error();
-      int64_t i = nb::cast<int64_t>(index);
+      int64_t i = PyNumber_AsSsize_t(item.ptr(), PyExc_IndexError);
+      if (i == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
       if (i < -out.dim(d) || i >= out.dim(d)) {
         throw nb::index_error(("index " + std::to_string(i) + " of dim " + std::to_string(d) + ", whose extent is " +
                                std::to_string(out.dim(d)))
@@ -102,7 +101,7 @@ PyLayout item_of(const PyLayout& self, nb::handle key) {
 }
 
 void bind_parts(nb::class_<PyLayout>& type) {
-  type.def("__getitem__", &item_of, nb::arg("key"),
+  type.def("__getitem__", &item_of, nb::arg("key").none(),
            "A part, in NumPy's notation: integers, slices with any step, `...` and None.")
       .def("permute", &permuted, "The dims in another order: result dim i is dim order[i], as in PyTorch and NumPy.")
       .def(

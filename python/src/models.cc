@@ -17,6 +17,15 @@ namespace {
 
 using namespace relayout;
 
+/// The machine's speeds, which one model after the other measures until they are reliable. The process keeps those.
+execute::Calibrated measured_machine(const graph::Backend& backend) {
+  static std::mutex mutex;
+  static std::optional<execute::Calibrated> kept;
+  const std::lock_guard lock(mutex);
+  if (!kept || kept->unreliable) kept = execute::calibrate(backend);
+  return *kept;
+}
+
 /// A model with its cheapest plan, ready to run.
 class PlannedModel {
  public:
@@ -31,7 +40,7 @@ class PlannedModel {
     graph_ = std::move(read.graph);
     graph::simplify(graph_);
     const auto backend = execute::onednn_backend();
-    const execute::Calibrated machine = execute::calibrate(*backend);
+    const execute::Calibrated machine = measured_machine(*backend);
     if (machine.unreliable)
       warnings_.push_back("the machine is busy: predicted times may be wrong by orders of magnitude");
     const auto costs = graph::analytic_costs(machine.speeds, *backend);

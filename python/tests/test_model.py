@@ -1,0 +1,175 @@
+"""Models: plan() and run() on small .onnx files, against the same computation in NumPy."""
+import os
+import threading
+
+import numpy as np
+import pytest
+import relayout
+from onnx_bytes import model, node
+
+RNG = np.random.default_rng(1)
+WEIGHTS = {"w": RNG.normal(0, 0.3, (8, 3, 3, 3)).astype("f4"), "b": RNG.normal(0, 1, 8).astype("f4"),
+           "v": RNG.normal(0, 0.3, (5, 8, 1, 1)).astype("f4")}
+
+
+def net_bytes():
+    return model([node("Conv", ["x", "w", "b"], ["c"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["r"]),
+                  node("Conv", ["r", "v"], ["d"], kernel_shape=[1, 1]),
+                  node("GlobalAveragePool", ["d"], ["y"])],
+                 {"x": (2, 3, 6, 7)}, {"y": (2, 5, 1, 1), "r": (2, 8, 6, 7)}, WEIGHTS)
+
+
+def convolved(x, w):
+    pad = w.shape[2] // 2
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, w.shape[2:], (2, 3))
+    return np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float64))
+
+
+def expected(x):
+    r = np.maximum(convolved(x, WEIGHTS["w"]) + WEIGHTS["b"][:, None, None], 0)
+    return {"y": convolved(r, WEIGHTS["v"]).mean((2, 3), keepdims=True), "r": r}
+
+
+def check(outputs, x):
+    wanted = expected(x)
+    assert list(outputs) == ["y", "r"]
+    for name, array in outputs.items():
+        array = np.asarray(array)
+        assert array.dtype == np.float32 and array.shape == wanted[name].shape
+        assert np.allclose(array, wanted[name], atol=1e-4), name
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    where = tmp_path_factory.mktemp("models") / "net.onnx"
+    where.write_bytes(net_bytes())
+    return where
+
+
+@pytest.fixture(scope="module")
+def net(path):
+    """One plan for most tests: the machine is measured for it, which takes seconds where the machine is busy."""
+    try:
+        return relayout.plan(path)
+    except relayout.UnsupportedError as error:
+        if "this build lacks" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def random_x():
+    return RNG.normal(0, 1, (2, 3, 6, 7)).astype("f4")
+
+
+def test_the_plan_says_what_it_is(net):
+    assert net.inputs == [("x", (2, 3, 6, 7), "f32")]
+    assert [(o.name, o.dims, o.dtype) for o in net.outputs] == [("y", (2, 5, 1, 1), "f32"), ("r", (2, 8, 6, 7), "f32")]
+    assert net.nodes and all(n.name and n.implementation and n.dst_layouts for n in net.nodes)
+    assert net.primitives_us > 0 and net.reorders_us >= 0 and net.cost_us > 0 and isinstance(net.optimal, bool)
+    assert all(isinstance(text, str) for text in [*net.reorders, *net.warnings, str(net), repr(net)])
+    assert all(n.name in str(net) for n in net.nodes)
+
+
+def test_run_against_numpy(net):
+    for _ in range(3):
+        x = random_x()
+        check(net.run(x), x)
+        check(net.run([x]), x)
+        check(relayout.run(net, {"x": x}), x)
+
+
+def test_inputs_of_any_strides_and_types(net, path):
+    x = random_x()
+    for view in (np.asfortranarray(x), np.ascontiguousarray(x[:, :, ::-1])[:, :, ::-1],
+                 np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2),
+                 np.broadcast_to(x[:1], x.shape), x.astype("f8"), x.astype("f2")):
+        check(net.run(view), view.astype("f4")) if view.dtype != np.float16 else net.run(view)
+    whole = RNG.integers(0, 255, x.shape).astype("u1")
+    scaled = relayout.plan(path, input_scale=1 / 255)
+    check(scaled.run(whole), whole / np.float32(255))
+
+
+def test_run_plans_a_file(net, path):
+    x = random_x()
+    check(relayout.run(os.fsencode(path), x), x)
+
+
+def test_outputs_are_of_the_callers_library(net):
+    x = random_x()
+    torch = pytest.importorskip("torch")
+    outputs = net.run(torch.from_numpy(x))
+    assert all(type(array) is torch.Tensor for array in outputs.values())
+    check(outputs, x)
+
+
+def test_outputs_for_jax(net):
+    jax = pytest.importorskip("jax")
+    x = random_x()
+    outputs = net.run(jax.numpy.asarray(x))
+    assert all(isinstance(array, jax.Array) for array in outputs.values())
+    check(outputs, x)
+
+
+def test_one_model_in_many_threads(net):
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                x = np.random.default_rng().normal(0, 1, (2, 3, 6, 7)).astype("f4")
+                check(net.run(x), x)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_wrong_inputs(net):
+    x = random_x()
+    for wrong in (x[:1], x[0], [x, x], [], {}, {"x": x, "z": x}, {"z": x}, x.astype("c8"), x.astype(object)):
+        with pytest.raises(relayout.Error):
+            net.run(wrong)
+    for wrong in (None, 3, "x", [None], {"x": "text"}):
+        with pytest.raises((TypeError, relayout.InvalidArgumentError)):
+            net.run(wrong)
+
+
+def test_wrong_files(net, tmp_path):
+    good = net_bytes()
+    with pytest.raises(relayout.FileError):
+        relayout.plan(tmp_path / "none.onnx")
+    unknown = tmp_path / "unknown.onnx"
+    unknown.write_bytes(model([node("Nonsense", ["x"], ["y"])], {"x": (1,)}, {"y": (1,)}))
+    with pytest.raises(relayout.UnsupportedError, match="Nonsense"):
+        relayout.plan(unknown)
+    broken = tmp_path / "broken.onnx"
+    for length in range(1, len(good), 97):
+        broken.write_bytes(good[:length])
+        with pytest.raises(relayout.Error) as caught:
+            relayout.plan(broken)
+        assert not isinstance(caught.value, relayout.InternalError)
+    with pytest.raises(TypeError):
+        relayout.plan(7)
+
+
+CORPUS = os.path.join(os.path.dirname(__file__), "../../tests/fuzz/corpus/onnx")
+REFERENCES = {
+    "flatten": lambda x: x.reshape(4, 25), "global_pool": lambda x: x.mean((2, 3), keepdims=True),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_models_of_the_repository(net, name):
+    where = os.path.join(CORPUS, name + ".onnx")
+    if not os.path.exists(where):
+        pytest.skip("the repository is not there")
+    plan = relayout.plan(where)
+    x = RNG.normal(0, 1, plan.inputs[0].dims).astype("f4")
+    got = plan.run(x)
+    assert np.allclose(next(iter(got.values())), REFERENCES[name](x), atol=1e-5)
