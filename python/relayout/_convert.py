@@ -8,6 +8,7 @@ layouts and the same attributes are one kind.
 """
 from __future__ import annotations
 
+import atexit
 import functools
 import sys
 from typing import Any, Optional, Sequence, Tuple, Union
@@ -36,6 +37,10 @@ def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], sha
     made = Conversion(src, dst, dims, shape, strides_bytes, item_bytes(own_dtype), own,
                       own if dtype is None else name_of(dtype), attributes)
     return made, made.shape, made.dtype, made.fills
+
+
+# At exit modules go in an order in which objects of C++ could outlive their classes.
+atexit.register(_plan.cache_clear)
 
 
 def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
