@@ -15,7 +15,8 @@ namespace {
 
 /// Makes a handle where its place and everything else is right.
 void give_desc(const TensorDesc& desc, std::string letters, relayout_desc** out) {
-  c::result(out, "desc") = new relayout_desc(desc, std::move(letters));
+  relayout_desc*& place = c::result(out, "desc");  // before there is a handle, which nothing would free
+  place = new relayout_desc(desc, std::move(letters));
 }
 
 Format parsed(const std::string& expression) {

@@ -103,13 +103,17 @@ relayout_status relayout_file_write(const char* path, const relayout_desc* desc,
     const TensorDesc& from = c::checked(desc, "desc").desc;
     if (data == nullptr && bytes != 0) c::refuse("data", "is null, but its size is " + std::to_string(bytes));
     const relayout::TensorSpec spec = spec_of(from);
+    // Before there is a file, because space on the disk is reserved for all of it. What overflows is refused by
+    // create().
+    const std::optional<int64_t> elements = relayout::checked_product(spec.shape);
+    const std::optional<int64_t> needed = elements ? relayout::bytes_for(spec.dtype, *elements) : std::nullopt;
+    if (needed && bytes < static_cast<size_t>(*needed)) {
+      throw Error(ErrorCode::buffer_too_small,
+                  "data has " + std::to_string(bytes) + " bytes, and the array takes " + std::to_string(*needed),
+                  "bytes", std::to_string(bytes), std::to_string(*needed));
+    }
     relayout::TensorWriter writer = relayout::TensorWriter::create(name, spec, overwrite != 0);
     const std::span<std::byte> to = writer.bytes();
-    if (bytes < to.size()) {
-      throw Error(ErrorCode::buffer_too_small,
-                  "data has " + std::to_string(bytes) + " bytes, and the array takes " + std::to_string(to.size()),
-                  "bytes", std::to_string(bytes), std::to_string(to.size()));
-    }
     if (!to.empty()) std::memcpy(to.data(), data, to.size());
     writer.commit();
   });

@@ -281,7 +281,7 @@ struct DLTensor;
 struct DLManagedTensorVersioned;
 
 /* The layout of a tensor in the CPU's memory, and where its offset 0 lies. The tensor stays its owner's. Errors:
- * unsupported (a type, another device), invalid_argument, limit (over 12 dims). */
+ * unsupported (a type, another device), invalid_argument, limit (over 12 dims), overflow. */
 RELAYOUT_API relayout_status relayout_desc_from_dlpack(const struct DLTensor *tensor, relayout_desc **desc,
                                                        void **data);
 /* A tensor over `data`, where offset 0 of the layout lies, for a consumer, who calls its deleter once. The deleter

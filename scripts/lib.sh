@@ -13,11 +13,17 @@ have() { command -v "$1" >/dev/null 2>&1; }
 build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libcli11-dev libfmt-dev
   nlohmann-json3-dev libpng-dev libjpeg-dev libzip-dev zlib1g-dev libonnx-dev libprotobuf-dev libdnnl-dev)
 # shellcheck disable=SC2034
-test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 python3-numpy valgrind)
+test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 python3-dev python3-numpy python3-venv
+  valgrind)
 # What is compared with, and the kernels' benchmark; HPTT is no package.
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
 fuzz_packages=(clang)
+# From PyPI: what builds the Python package, what its tests need, and what they use too where it is there.
+python_build_packages=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy==2.4.6)
+python_test_packages=(numpy==2.4.6 ml_dtypes==0.6.0 pytest==9.2.0 hypothesis==6.170.17 einops==0.8.2)
+# shellcheck disable=SC2034
+python_slow_packages=(jax==0.10.2 jaxlib==0.10.2)
 # The first with opset 28, the newest that is read.
 onnx_version=1.23.2
 # NVIDIA's pycute, which is a part of nvidia-cutlass, and tensor-layouts: what CuTe's algebra is compared with.
@@ -85,6 +91,24 @@ install_onnx() {
   say "install: onnx $onnx_version from PyPI, in build/onnx"
   python3 -m venv "$folder"
   "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check "onnx==$onnx_version" numpy
+}
+
+# The Python that the package is built and tested with: the system's, which has headers and Debian's packages.
+system_python() {
+  if [[ -x /usr/bin/python3 ]]; then echo /usr/bin/python3; else command -v python3; fi
+}
+
+# What builds the Python package, in the virtual environment build/python/tools, and the wheels of what its tests need,
+# in build/python/wheels, so that the tests themselves need no network. install_python [PACKAGE...]: further wheels.
+install_python() {
+  local folder=$root/build/python wanted=("${python_build_packages[@]}" "${python_test_packages[@]}" "$@")
+  [[ $(cat "$folder/installed.txt" 2>/dev/null) == "${wanted[*]}" ]] && return
+  say "install: ${wanted[*]} from PyPI, in build/python"
+  "$(system_python)" -m venv --clear "$folder/tools"
+  "$folder/tools/bin/python" -m pip install --quiet --disable-pip-version-check "${python_build_packages[@]}"
+  "$folder/tools/bin/python" -m pip download --quiet --disable-pip-version-check --only-binary=:all: \
+    --dest "$folder/wheels" "${python_test_packages[@]}" "$@"
+  echo "${wanted[*]}" >"$folder/installed.txt"
 }
 
 # Python's packages pycute and tensor_layouts, without what they need for other things, in build/cute.

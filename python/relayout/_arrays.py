@@ -155,7 +155,7 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
                                        "order", order)
         wanted = _native.layout(order, tuple(range(2, rank + 2)))  # extents that keep every stride apart
         if not wanted.dense or wanted.ndim != rank:
-            raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",
+            raise InvalidArgumentError(f"order={order!r} is no order of whole dims; convert() has blocks and padding",
                                        "order", order)
         steps = wanted.strides_elements
         return sorted(range(rank), key=lambda d: -steps[d])
@@ -187,8 +187,7 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
         return x
     _check_may_copy(copy)
     if dims != list(range(len(dims))):
-        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major; order={order!r} is another order",
-                               "order")
+        raise UnsupportedError(f"arrays of {type(x).__module__} are row-major, which order={order!r} is not", "order")
     out = aligned_empty(view.shape, view.dtype)
     _native.copy(out, view, threads=threads)
     return wrap(out)
@@ -237,9 +236,9 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
               threads: int = 0) -> Array:
     """x with its dims in another order, as a new row-major array: result dim i is x's dim axes[i].
 
-    axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements lie
-    as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape to write
-    into. Cost: one read and one write of all elements.
+    axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements
+    lie as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape to
+    write into. Cost: one read and one write of all elements.
     """
     view = host_view(x)
     rank = len(view.shape)
@@ -281,8 +280,7 @@ def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, 
     if isinstance(view, np.matrix):
         view = np.asarray(view)  # a matrix has two dims, whatever it is reshaped to
     if name not in PACKED and numpy_dtype(name).itemsize != _item_bytes(view):
-        raise InvalidArgumentError(f"dtype={name!r} has another size than the elements of x, {view.dtype}", "dtype",
-                                   name)
+        raise InvalidArgumentError(f"dtype={name!r} has another size than the elements of x, {view.dtype}", "dtype", name)
     shape = _native.reorder_in_place(view, src, dst, dims, name, threads)
     count = int(np.prod(shape, dtype=np.int64))
     flat = view.reshape(-1)

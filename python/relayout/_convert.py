@@ -8,6 +8,7 @@ layouts and the same attributes are one kind.
 """
 from __future__ import annotations
 
+import atexit
 import functools
 import sys
 from typing import Any, Optional, Sequence, Tuple, Union
@@ -16,7 +17,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import aligned_empty, host_view, is_torch, like_caller
-from ._dtypes import name_of, numpy_dtype, torch_dtype
+from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Conversion, Layout
 
@@ -29,9 +30,17 @@ _PLANS = 1024
 
 @functools.lru_cache(maxsize=_PLANS)
 def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], shape: Tuple[int, ...],
-          strides_bytes: Tuple[int, ...], item_bytes: int, src_dtype: str, dst_dtype: str,
-          attributes: Optional[tuple]) -> Conversion:
-    return Conversion(src, dst, dims, shape, strides_bytes, item_bytes, src_dtype, dst_dtype, attributes)
+          strides_bytes: Tuple[int, ...], own_dtype: Any, src_dtype: Any, dtype: Any,
+          attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+    """The conversion of a kind of calls; its result's shape and type, and whether it writes every byte."""
+    own = name_of(own_dtype if src_dtype is None else src_dtype)
+    made = Conversion(src, dst, dims, shape, strides_bytes, item_bytes(own_dtype), own,
+                      own if dtype is None else name_of(dtype), attributes)
+    return made, made.shape, made.dtype, made.fills
+
+
+# At exit modules go in an order in which objects of C++ could outlive their classes.
+atexit.register(_plan.cache_clear)
 
 
 def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
@@ -59,7 +68,7 @@ def _real(number: Any, name: str) -> float:
 
 def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
                 padding: Optional[float]) -> Optional[tuple]:
-    if scale is None and dst_scale is None and zero_point is None and dst_zero_point is None and not beta and padding == 0:
+    if scale is dst_scale is zero_point is dst_zero_point is None and not beta and padding == 0:
         return None
     return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
             _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True),
@@ -76,11 +85,12 @@ def _strides_bytes(view: Any) -> Tuple[int, ...]:
 
 
 def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
-             attributes: Optional[tuple]) -> Conversion:
-    own = name_of(view.dtype if src_dtype is None else src_dtype)
-    item = view.itemsize if isinstance(view, np.ndarray) else view.element_size()
-    return _plan(src, dst, None if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view), item, own,
-                 own if dtype is None else name_of(dtype), attributes)
+             attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+    if isinstance(view, np.ndarray):
+        return _plan(src, dst, dims if dims is None else tuple(dims), view.shape, view.strides, view.dtype, src_dtype,
+                     dtype, attributes)
+    return _plan(src, dst, dims if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view), view.dtype,
+                 src_dtype, dtype, attributes)
 
 
 def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None,
@@ -89,7 +99,7 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
                     padding: Optional[float] = 0.0) -> Conversion:
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
-    return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)
+    return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)[0]
 
 
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
@@ -101,10 +111,10 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
     (N, C/16, H, W, 16) for "nChw16c", with any strides; or it is one run of elements that is long enough.
     src, dst: layout expressions, or Layouts of one run of elements.
-    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them, as a blocked shape
+    dims: the tensor's own extents in the order n, c, h, w, where the array's shape does not say them: a blocked shape
     does not say how many channels are padding.
-    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the bytes
-    of 4-bit elements do not.
+    dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the
+    bytes of 4-bit elements do not.
     scale, dst_scale, zero_point, dst_zero_point, beta: the result is
     saturate(round((scale * (x - zero_point) + beta * out) / dst_scale + dst_zero_point)). One number each, or an array
     that has the tensor's dims with extent 1 where all indices share a value: shape (1, C, 1, 1) is one a channel.
@@ -114,9 +124,10 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     Returns an array of x's library. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
     OverlapError, UnsupportedError.
     """
-    view = x if type(x) is np.ndarray else host_view(x)
+    numpy = type(x) is np.ndarray
+    view = x if numpy else host_view(x)
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
-    conversion = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
+    conversion, shape, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
         to = host_view(out)
         _check_type(to, conversion.dtype)
@@ -124,21 +135,21 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
         return out
     if beta:
         raise InvalidArgumentError("beta adds to what out holds, and there is no out", "beta", str(beta))
-    if view is not x:
-        made = aligned_empty(conversion.shape, numpy_dtype(conversion.dtype))
-        if not conversion.fills:
-            made.view(np.uint8).fill(0)
+    if numpy or (view is x and not is_torch(x)):
+        made = np.empty(shape, numpy_dtype(name)) if fills else np.zeros(shape, numpy_dtype(name))
         conversion.run(view, made, threads)
-        wrap = like_caller(x)
-        return wrap(made) if wrap else made
-    if is_torch(view):
+        return made
+    if view is x:
         import torch
-        made = (torch.empty if conversion.fills else torch.zeros)(conversion.shape, dtype=torch_dtype(conversion.dtype))
-    else:
-        make = np.empty if conversion.fills else np.zeros
-        made = make(conversion.shape, numpy_dtype(conversion.dtype))
+        made = (torch.empty if fills else torch.zeros)(shape, dtype=torch_dtype(name))
+        conversion.run(view, made, threads, True)
+        return made
+    made = aligned_empty(shape, numpy_dtype(name))
+    if not fills:
+        made.view(np.uint8).fill(0)
     conversion.run(view, made, threads)
-    return made
+    wrap = like_caller(x)
+    return wrap(made) if wrap else made
 
 
 def _check_type(out: Any, name: str) -> None:

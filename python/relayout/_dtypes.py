@@ -51,6 +51,15 @@ def name_of(dtype: Any) -> str:
     return found
 
 
+def item_bytes(dtype: Any) -> int:
+    """Bytes of one element of a NumPy dtype or torch.dtype."""
+    size = getattr(dtype, "itemsize", None)  # PyTorch's types have it from 2.1 on
+    if size is None:
+        name = name_of(dtype)
+        size = 1 if name == "bool" or name.startswith("f8") else int(name.lstrip("bfsu")) // 8
+    return size
+
+
 @functools.lru_cache(maxsize=64)
 def numpy_dtype(name: str) -> np.dtype:
     """NumPy's type for a name of relayout's. Two 4-bit elements are a byte, uint8.

@@ -75,8 +75,10 @@ class File(Mapping[str, Tensor]):
 
 
 def open(path: PathLike) -> File:  # noqa: A001 - the name that fits, inside this package
-    """The tensors of a file, whose values are read when they are asked for. Errors: FileError, CorruptError, LimitError,
-    UnsupportedError."""
+    """The tensors of a file, whose values are read when they are asked for.
+
+    Errors: FileError, CorruptError, LimitError, UnsupportedError.
+    """
     return File(path)
 
 

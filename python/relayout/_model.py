@@ -63,9 +63,10 @@ class Model:
         given = self._arranged(inputs)
         views = [host_view(x) for x in given]
         for operand, view in zip(self.inputs, views):
-            if tuple(view.shape) != operand.dims:
-                raise InvalidArgumentError(f"input {operand.name!r} has dims {operand.dims}, and the array is "
-                                           f"{tuple(view.shape)}", operand.name, str(tuple(view.shape)), str(operand.dims))
+            shape = tuple(view.shape)
+            if shape != operand.dims:
+                raise InvalidArgumentError(f"input {operand.name!r} has dims {operand.dims}, and the array is {shape}",
+                                           operand.name, str(shape), str(operand.dims))
         made = [np.empty(operand.dims, numpy_dtype(operand.dtype)) for operand in self.outputs]
         self._native.run([(view, name_of(view.dtype)) for view in views],
                          [(array, operand.dtype) for array, operand in zip(made, self.outputs)])

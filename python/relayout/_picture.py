@@ -37,8 +37,8 @@ def svg(layout: Any) -> str:
     title = f"{layout.expression}  {'x'.join(map(str, layout.dims)) or 'scalar'}"
     note = f"offsets 0 to {shown - 1}" + (f", and {more} more" if more else "") if shown else "no elements"
     width, height = _COLUMNS * _CELL_WIDTH, rows * _CELL_HEIGHT + 40
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 -24 {width} {height}" '
-            f'font-family="monospace" role="img" aria-label="{escape(title)}">'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 -24 {width} {height}" font-family="monospace" role="img" aria-label="{escape(title)}">'
             f'<text x="0" y="-8" font-size="13" fill="currentColor">{escape(title)}</text>'
             + "".join(_cell(layout, offset) for offset in range(shown)) +
             f'<text x="0" y="{rows * _CELL_HEIGHT + 12}" font-size="11" fill="currentColor" fill-opacity="0.7">'

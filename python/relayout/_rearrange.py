@@ -31,28 +31,14 @@ def _explain(pattern, x, sizes):
     check_pattern(pattern, sizes)
 
 
-def _permute(x, axes):
-    # PyTorch's transpose exchanges two dims; its permute is what the others call transpose.
-    permute = getattr(x, "permute", None)
-    return x.transpose(axes) if permute is None else permute(axes)
-
-
-def _check_out(out, copy, recipe):
+def _check_out(out, copy, shape):
     if copy is False:
         raise ValueError("rearrange: copy=False contradicts a destination, into which the elements must be copied")
     if not hasattr(out, "shape"):
         raise TypeError(f"rearrange: the destination is a {type(out).__name__}, which is no array; an axis that is "
                         'called "out" cannot be given a size')
-    if tuple(out.shape) != recipe.final:
-        raise ValueError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {recipe.final}")
-
-
-def _write(recipe, x, out, threads):
-    """Copies an array into a destination, both seen in the permuted dims: the only time its elements move."""
-    x = x.reshape(recipe.split)
-    if recipe.axes is not None:
-        x = _permute(x, recipe.axes)
-    _native.copy(out.reshape(recipe.permuted), x, threads=threads)
+    if tuple(out.shape) != shape:
+        raise ValueError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {shape}")
 
 
 def _allocate(arrays, shape):
@@ -95,7 +81,7 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
         _explain(pattern, arrays[0], sizes)
         raise
     if out is not None:
-        _check_out(out, copy, recipe)
+        _check_out(out, copy, recipe.final)
     elif copy is False:
         raise NeedsCopyError("rearrange: the arrays of a list must be copied into one; copy=False forbids it")
     else:
@@ -104,7 +90,8 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
             return rearrange(pattern, _stack(arrays), threads=threads, **sizes)
     place = out.reshape(recipe.permuted)
     if recipe.axes is not None:
-        place = _permute(place, tuple(recipe.axes.index(dim) for dim in range(len(recipe.axes))))
+        inverse = tuple(recipe.axes.index(dim) for dim in range(len(recipe.axes)))
+        place = place.permute(inverse) if hasattr(place, "permute") else place.transpose(inverse)
     # The dims that the list became come first in `split`; with "..." an index without dims is a view as well.
     indices = itertools.product(*map(range, recipe.split[:recipe.stacked]))
     for index, array in zip(indices, arrays):
@@ -116,7 +103,7 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     """Splits, permutes and merges the dims of an array, as a pattern in einops' notation says.
 
         rearrange("n h w c -> n c h w", x)                     permutes
-        rearrange("b (h d) s -> b h s d", x, h=8)              splits a dim of h * d; one size follows from the array's
+        rearrange("b (h d) s -> b h s d", x, h=8)              splits a dim of h * d; d follows from its extent
         rearrange("b c (h h2) (w w2) -> b (c h2 w2) h w", x, h2=2, w2=2)
         rearrange("... c -> c ...", x)                         "..." is any number of dims
         rearrange("h w -> 1 h w ()", x)                        1 and () are dims of extent 1
@@ -125,26 +112,27 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     `x` is an array of NumPy, PyTorch or another library whose arrays have shape, reshape and transpose or permute. The
     result has its type and is dense and row-major. `copy` says whether it may share memory with x: None, if nothing has
     to move for it; True, never; False, it must, and NeedsCopyError is raised where something would have to move.
-    `threads` is how many threads move elements, 0 all cores. `out` is an array of any strides that the result is written
-    into, and which is returned then; it may share memory with x, but not with the arrays of a list. The other arguments
-    are the sizes of axes. Raises ParseError, a ValueError, which shows the place in the pattern, where the pattern or a
-    size is wrong for the array.
+    `threads` is how many threads move elements, 0 all cores. `out` is an array of any strides, into which the result is
+    written, and which is returned then; it may share memory with x, but not with the arrays of a list. The other
+    arguments are the sizes of axes. Raises ParseError, a ValueError, which shows the place in the pattern, where the
+    pattern or a size is wrong for the array.
     """
-    if isinstance(x, (list, tuple)):
+    if type(x) is list or type(x) is tuple:  # not isinstance, which takes more time than is needed
         return _rearrange_list(pattern, x, copy, threads, out, sizes)
     try:
-        recipe = find_recipe(pattern, x.shape, **sizes)
+        splits, split, axes, permuted, merges, final, _ = find_recipe(pattern, x.shape, **sizes)
     except (AttributeError, TypeError):
         _explain(pattern, x, sizes)
         raise
     if out is not None:
-        _check_out(out, copy, recipe)
-        _write(recipe, x, out, threads)
-        return out
-    splits, split, axes, _, merges, final, _ = recipe
-    if splits:
+        _check_out(out, copy, final)
+    if splits or out is not None:  # a destination is split as well, so that nothing has to be merged
         x = x.reshape(split)
     if axes is not None:
-        x = _permute(x, axes)
+        # PyTorch's transpose exchanges two dims; its permute is what the others call transpose.
+        x = x.permute(axes) if hasattr(x, "permute") else x.transpose(axes)
+    if out is not None:
+        _native.copy(out.reshape(permuted), x, threads=threads)
+        return out
     x = _native.contiguous(x, copy=copy, threads=threads)
     return x.reshape(final) if merges else x

@@ -1,6 +1,8 @@
 // Arrays of Python as memory: what NumPy, PyTorch and DLPack say of their arrays.
 #include "python/src/arrays.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <string>
 
@@ -25,10 +27,23 @@ PyObject* attribute(const char* module, const char* name) {
 const Names& names() {
   static const Names found = [] {
     const auto text = [](const char* word) { return PyUnicode_InternFromString(word); };
-    return Names{attribute("numpy", "ndarray"), attribute("numpy", "empty"), attribute("numpy", "empty_like"),
-                 text("F"), text("dtype"), attribute("numpy.ma", "MaskedArray"), text("requires_grad"), text("is_conj"),
-                 text("is_neg"), text("data_ptr"), text("shape"), text("stride"), text("element_size"), text("device"),
-                 text("type"), text("layout"), text("is_quantized")};
+    return Names{attribute("numpy", "ndarray"),
+                 attribute("numpy", "empty"),
+                 attribute("numpy", "empty_like"),
+                 text("F"),
+                 text("dtype"),
+                 attribute("numpy.ma", "MaskedArray"),
+                 text("requires_grad"),
+                 text("is_conj"),
+                 text("is_neg"),
+                 text("data_ptr"),
+                 text("shape"),
+                 text("stride"),
+                 text("element_size"),
+                 text("device"),
+                 text("type"),
+                 text("layout"),
+                 text("is_quantized")};
   }();
   return found;
 }
@@ -87,6 +102,21 @@ bool dense_in_order(const Array& array, int first, int step) {
   return true;
 }
 
+/// Refuses a tensor of PyTorch whose memory does not hold its values, or which stands in a graph of gradients.
+void check_values_are_stored(nb::handle tensor) {
+  if (truth(get(tensor, names().requires_grad))) {
+    throw Error(ErrorCode::invalid_argument,
+                "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach()", "x",
+                "requires_grad=True");
+  }
+  if (truth(get(tensor, names().is_neg)()) || truth(get(tensor, names().is_conj)())) {
+    throw Error(ErrorCode::invalid_argument,
+                "the tensor's values are to be negated or conjugated when they are read; call resolve_neg() and "
+                "resolve_conj() first",
+                "x");
+  }
+}
+
 }  // namespace
 
 bool is_numpy(nb::handle object) { return instance_of(object, names().ndarray); }
@@ -101,14 +131,14 @@ bool is_buffer(nb::handle object) { return nb::isinstance<Buffer>(object) && nb:
 
 bool is_array(nb::handle object) { return is_numpy(object) || is_torch(object) || is_buffer(object); }
 
-Array::Array(nb::handle object) : object_(object) {
+Array::Array(nb::handle object, bool made_here) : object_(object) {
   if (is_numpy(object)) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == names().ndarray;
     read_numpy();
   } else if (is_torch(object)) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == torch_tensor();
     kind_ = Kind::torch;
-    read_torch();
+    read_torch(made_here);
   } else if (is_buffer(object)) {
     kind_ = Kind::buffer;
     const Buffer& buffer = *nb::inst_ptr<Buffer>(object);
@@ -156,18 +186,8 @@ void Array::read_numpy() {
   }
 }
 
-void Array::read_torch() {
-  if (truth(get(object_, names().requires_grad))) {
-    throw Error(ErrorCode::invalid_argument,
-                "the tensor needs a gradient, which would not flow through relayout; give it tensor.detach()", "x",
-                "requires_grad=True");
-  }
-  if (truth(get(object_, names().is_neg)()) || truth(get(object_, names().is_conj)())) {
-    throw Error(ErrorCode::invalid_argument,
-                "the tensor's values are to be negated or conjugated when they are read; call resolve_neg() and "
-                "resolve_conj() first",
-                "x");
-  }
+void Array::read_torch(bool made_here) {
+  if (!made_here) check_values_are_stored(object_);
   const dlpack::DLPackExchangeAPI* api = exchange_api(Py_TYPE(object_.ptr()));
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr) return read_torch_attributes();
   dlpack::DLTensor tensor{};
@@ -252,9 +272,7 @@ nb::object empty_torch(const Array& like) {
   prototype.strides = nullptr;
   prototype.byte_offset = 0;
   dlpack::DLManagedTensorVersioned* managed = nullptr;
-  const auto note = [](void* text, const char*, const char* message) {
-    *static_cast<std::string*>(text) = message;
-  };
+  const auto note = [](void* text, const char*, const char* message) { *static_cast<std::string*>(text) = message; };
   std::string message = "PyTorch could not allocate a tensor";
   if (api->managed_tensor_allocator(&prototype, &managed, &message, note) != 0) {
     PyErr_Clear();
@@ -277,6 +295,15 @@ nb::object empty_like(const Array& like, bool first_innermost) {
   const nb::tuple shape = tuple_of(like.shape);
   const nb::object dtype = get(like.object(), n.dtype);
   return first_innermost ? nb::handle(n.empty)(shape, dtype, nb::handle(n.fortran)) : nb::handle(n.empty)(shape, dtype);
+}
+
+void prefer_huge_pages(void* data, int64_t bytes) {
+  constexpr uintptr_t kPage = 4096;
+  if (bytes < int64_t{4} << 20) return;
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + kPage - 1) & ~(kPage - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(bytes)) & ~(kPage - 1);
+  // Where the system knows no huge pages, nothing changes.
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
 MovedSides moved_sides(const Array& src, const Array& dst) {

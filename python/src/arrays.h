@@ -23,7 +23,9 @@ class Array {
   /// Errors: unsupported (elements that are objects of Python; a device that is not the CPU; a tensor that is sparse),
   /// invalid_argument (a tensor that needs a gradient, or whose conjugation or negation was not carried out yet), limit
   /// (over 12 dims). Throws TypeError where it is no array.
-  explicit Array(nanobind::handle object);
+  explicit Array(nanobind::handle object) : Array(object, false) {}
+  /// The same for an array that relayout has just made, which needs no checks.
+  static Array of_new(nanobind::handle object) { return Array(object, true); }
   ~Array();
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
@@ -37,7 +39,8 @@ class Array {
   int64_t item_bytes = 1;     // of one element; 0 where two share a byte
   Dims shape, strides;        // strides in bytes; those of dims of extent 1 may be any
   bool read_only = false;
-  /// Of a Buffer, whose layout may have blocks and whose elements four bits: then strides do not say where elements lie.
+  /// Of a Buffer, whose layout may have blocks and whose elements four bits: then strides do not say where all elements
+  /// lie.
   const TensorDesc* desc = nullptr;
 
   int64_t elements() const;
@@ -50,8 +53,9 @@ class Array {
   std::pair<int64_t, int64_t> byte_range() const;
 
  private:
+  Array(nanobind::handle object, bool made_here);
   void read_numpy();
-  void read_torch();
+  void read_torch(bool made_here);
   void read_torch_attributes();
   void read_dltensor(void* tensor);
 
@@ -70,6 +74,11 @@ bool is_buffer(nanobind::handle object);
 /// A new array of the same library, type of elements and shape as `like`, row-major or, for NumPy, with the first dim
 /// innermost.
 nanobind::object empty_like(const Array& like, bool first_innermost);
+
+/// Asks the system for huge pages under memory that was just allocated and holds nothing yet, from 4 MiB on. First
+/// writing to memory takes several times as long as the copy itself where the system must give it in pages of 4 KiB.
+/// NumPy asks for its own arrays.
+void prefer_huge_pages(void* data, int64_t bytes);
 
 /// Where and how the elements of two arrays of equal shape and size of element lie, in units that both can be counted
 /// in: whole elements, or parts of them where a stride is no multiple of an element or elements are large.

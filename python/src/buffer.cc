@@ -62,6 +62,7 @@ Buffer Buffer::allocate(TensorDesc desc) {
   const auto bytes = static_cast<std::size_t>(std::max<int64_t>(desc.span_bytes(), 1));
   std::shared_ptr<void> owner(::operator new(bytes, kAlignment), [](void* p) { ::operator delete(p, kAlignment); });
   auto* data = static_cast<std::byte*>(owner.get());
+  prefer_huge_pages(data, static_cast<int64_t>(bytes));
   return Buffer(std::move(desc), data, false, std::move(owner));
 }
 
@@ -127,32 +128,39 @@ TensorDesc buffer_desc_like(const Array& like) {
 }
 
 void bind_buffer(nb::module_& module) {
-  nb::class_<Buffer>(module, "Buffer",
-                     "Memory with a layout. NumPy reads it without a copy (`numpy.asarray(buffer)`), as does every "
-                     "library with `from_dlpack`. Elements of bf16 and of 8-bit floats are integers of the same bits to "
-                     "NumPy: `.view(ml_dtypes.bfloat16)` says what they are.")
-      .def_static("allocate", [](const PyLayout& layout, const std::string& dtype) {
-             return Buffer::allocate({layout.layout, parse_dtype(dtype)});
-           },
-           nb::arg("layout"), nb::arg("dtype"), "Memory for a layout, aligned to 64 bytes, which holds anything.")
+  nb::class_<Buffer>(
+      module, "Buffer",
+      "Memory with a layout. NumPy reads it without a copy (`numpy.asarray(buffer)`), as does every "
+      "library with `from_dlpack`. Elements of bf16 and of 8-bit floats are integers of the same bits to "
+      "NumPy: `.view(ml_dtypes.bfloat16)` says what they are.")
+      .def_static(
+          "allocate",
+          [](const PyLayout& layout, const std::string& dtype) {
+            return Buffer::allocate({layout.layout, parse_dtype(dtype)});
+          },
+          nb::arg("layout"), nb::arg("dtype"), "Memory for a layout, aligned to 64 bytes, which holds anything.")
       .def_static("from_dlpack", &Buffer::from_dlpack, nb::arg("x"),
                   "The memory of an object with `__dlpack__`, without a copy.")
-      .def_prop_ro("layout", [](const Buffer& b) { return PyLayout{b.desc().layout, {}, {}}; })
+      .def_prop_ro("layout",
+                   [](const Buffer& b) {
+                     return PyLayout{b.desc().layout, {}, {}};
+                   })
       .def_prop_ro("dtype", [](const Buffer& b) { return std::string(name(b.desc().dtype)); })
       .def_prop_ro("shape", [](const Buffer& b) { return tuple_of(b.desc().layout.dims()); })
       .def_prop_ro("read_only", &Buffer::read_only)
       .def_prop_ro("__array_interface__", &array_interface)
-      .def("__dlpack__",
-           [](const Buffer& b, nb::handle stream, nb::handle max_version, nb::handle device, nb::handle copy) {
-             if (!stream.is_none()) throw nb::buffer_error("memory of the CPU has no streams: stream must be None");
-             const Dims version = max_version.is_none() ? Dims{0} : dims_of(max_version, "max_version");
-             const Dims where = device.is_none() ? Dims{1, 0} : dims_of(device, "dl_device");
-             if (version.empty()) throw nb::type_error("max_version must be (major, minor)");
-             if (where != Dims{1, 0}) throw nb::buffer_error("a Buffer is memory of the CPU, dl_device (1, 0)");
-             return b.dlpack(version[0], copy.ptr() == Py_True);
-           },
-           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
-           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def(
+          "__dlpack__",
+          [](const Buffer& b, nb::handle stream, nb::handle max_version, nb::handle device, nb::handle copy) {
+            if (!stream.is_none()) throw nb::buffer_error("memory of the CPU has no streams: stream must be None");
+            const Dims version = max_version.is_none() ? Dims{0} : dims_of(max_version, "max_version");
+            const Dims where = device.is_none() ? Dims{1, 0} : dims_of(device, "dl_device");
+            if (version.empty()) throw nb::type_error("max_version must be (major, minor)");
+            if (where != Dims{1, 0}) throw nb::buffer_error("a Buffer is memory of the CPU, dl_device (1, 0)");
+            return b.dlpack(version[0], copy.ptr() == Py_True);
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
       .def("__dlpack_device__", [](const Buffer&) { return nb::make_tuple(1, 0); });
 }
 

@@ -1,7 +1,7 @@
 // Buffer: memory with a layout, given to and taken from other libraries by DLPack and __array_interface__.
 //
-// Python's relayout.Buffer. It is what a tensor of a library other than NumPy and PyTorch becomes on its way in, and what
-// carries a result to such a library without a copy.
+// Python's relayout.Buffer. It is what a tensor of a library other than NumPy and PyTorch becomes on its way in, and
+// what carries a result to such a library without a copy.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,8 +18,8 @@ class Buffer {
  public:
   /// Memory for this layout, aligned to 64 bytes, which holds anything.
   static Buffer allocate(TensorDesc desc);
-  /// Takes a tensor from an object with __dlpack__, asking for a versioned capsule first. Errors: unsupported (a type of
-  /// elements, a device), invalid_argument (fields that contradict each other), TypeError (no __dlpack__).
+  /// Takes a tensor from an object with __dlpack__, asking for a versioned capsule first. Errors: unsupported (a type
+  /// of elements, a device), invalid_argument (fields that contradict each other), TypeError (no __dlpack__).
   static Buffer from_dlpack(nanobind::handle object);
   /// Memory that something else owns.
   Buffer(TensorDesc desc, std::byte* data, bool read_only, std::shared_ptr<void> owner);

@@ -69,8 +69,8 @@ Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strid
   }
   if (held(shape, item_bytes, dtype) < layout.span()) {
     throw Error(ErrorCode::buffer_too_small,
-                "the array holds " + std::to_string(held(shape, item_bytes, dtype)) + " elements, and its layout takes " +
-                    std::to_string(layout.span()),
+                "the array holds " + std::to_string(held(shape, item_bytes, dtype)) +
+                    " elements, and its layout takes " + std::to_string(layout.span()),
                 "x", std::to_string(product(shape) * item_bytes), std::to_string(out.desc.span_bytes()));
   }
   return out;
@@ -95,8 +95,7 @@ Side source_with_strides(const Format& format, const Dims& dims, const Dims& sha
 
 Side source_of(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
                DType dtype) {
-  if (is_layout(said))
-    return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
+  if (is_layout(said)) return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
   const Format format = Format::parse(nb::cast<std::string>(said));
   const bool dense = row_major(shape, strides, item_bytes);
   // Elements of another size than the array's own are bytes, which are one run of memory.
@@ -204,12 +203,13 @@ class Conversion {
     plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
     // What a new array holds must be known also where no element and no padding is written.
     const Layout& layout = dst_.desc.layout;
-    fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && layout.padded_elements() == product(dst_.shape) &&
-             layout.packed();
+    fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 &&
+             layout.padded_elements() == product(dst_.shape) && layout.packed();
   }
 
-  void run(nb::handle x, nb::handle out, int threads) const {
+  void run(nb::handle x, nb::handle out, int threads, bool fresh) const {
     const Array src(x), dst(out);
+    if (fresh) prefer_huge_pages(dst.data, dst.bytes());
     check_strided(src, "x");
     if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
       throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
@@ -218,7 +218,8 @@ class Conversion {
       throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
     }
     if (dst.shape != dst_.shape && dst.shape.size() != 1)
-      refuse_shape(dst_.expression.empty() ? "the destination's layout" : escaped(dst_.expression), dst.shape, dst_.shape);
+      refuse_shape(dst_.expression.empty() ? "the destination's layout" : escaped(dst_.expression), dst.shape,
+                   dst_.shape);
     if (dst.bytes() < dst_.desc.span_bytes()) {
       throw Error(ErrorCode::buffer_too_small,
                   "out has " + std::to_string(dst.bytes()) + " bytes, and its layout takes " +
@@ -251,7 +252,7 @@ PyLayout layout_of_side(const Side& side) { return {side.desc.layout, {}, {}, {}
 
 /// Both layouts are of the array's memory, which is one run of elements. The shape of the array that it then holds.
 Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::handle dims, const std::string& dtype,
-                           int threads) {
+                          int threads) {
   const Array array(x);
   if (array.read_only) throw Error(ErrorCode::invalid_argument, "the array is read-only", "x");
   if (!array.row_major())
@@ -276,9 +277,12 @@ void bind_conversion(nb::module_& module) {
                     const std::string&, nb::handle>(),
            nb::arg("src"), nb::arg("dst"), nb::arg("dims").none(), nb::arg("shape"), nb::arg("strides_bytes"),
            nb::arg("item_bytes"), nb::arg("src_dtype"), nb::arg("dst_dtype"), nb::arg("attributes").none())
-      .def("run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0,
-           "Converts x, an array like the one that this was planned for, into out.")
-      .def_prop_ro("shape", [](const Conversion& c) { return tuple_of(c.dst().shape); }, "The shape of the result.")
+      .def(
+          "run", &Conversion::run, nb::arg("x"), nb::arg("out"), nb::arg("threads") = 0, nb::arg("fresh") = false,
+          "Converts x, an array like the one that this was planned for, into out. fresh: whether out's memory was just "
+          "allocated.")
+      .def_prop_ro(
+          "shape", [](const Conversion& c) { return tuple_of(c.dst().shape); }, "The shape of the result.")
       .def_prop_ro("dtype", [](const Conversion& c) { return std::string(name(c.dst().desc.dtype)); })
       .def_prop_ro("fills", &Conversion::fills, "Whether every byte of the result is written.")
       .def_prop_ro("src_layout", [](const Conversion& c) { return layout_of_side(c.src()); })

@@ -1,7 +1,8 @@
 // contiguous() and copy(): elements moved between arrays of equal shape, by their bits.
 //
-// Read this first: it is the whole way of a small call. A NumPy array is read by the buffer protocol and a PyTorch tensor
-// by DLPack's table of functions, the plan comes from the library's cache, and the GIL is kept where the work is short.
+// Read this first: it is the whole way of a small call. A NumPy array is read by the buffer protocol and a PyTorch
+// tensor by DLPack's table of functions, the plan comes from the library's cache, and the GIL is kept where the work is
+// short.
 #include "python/src/copies.h"
 
 #include <nanobind/stl/optional.h>
@@ -49,7 +50,8 @@ nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, 
                 "False");
   }
   nb::object out = empty_like(src, columns);
-  const Array dst(out);
+  const Array dst = Array::of_new(out);
+  if (dst.kind() == Array::Kind::torch) prefer_huge_pages(dst.data, dst.bytes());
   move(src, dst, threads);
   return out;
 }
@@ -70,7 +72,7 @@ void copy(nb::handle dst_object, nb::handle src_object, int threads) {
   if (src.data == dst.data && src.strides == dst.strides) return;
   // What is still to be read may be written first. So the values are moved out of the way, as NumPy does.
   const nb::object between = empty_like(src, false);
-  const Array held(between);
+  const Array held = Array::of_new(between);
   move(src, held, threads);
   move(held, dst, threads);
 }
@@ -80,7 +82,8 @@ void copy(nb::handle dst_object, nb::handle src_object, int threads) {
 bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array& array_b) {
   if (array_a.item_bytes != array_b.item_bytes || array_a.kind() != array_b.kind()) return false;
   static PyObject* name = PyUnicode_InternFromString("dtype");
-  const nb::object type_a = nb::steal(PyObject_GetAttr(a.ptr(), name)), type_b = nb::steal(PyObject_GetAttr(b.ptr(), name));
+  const nb::object type_a = nb::steal(PyObject_GetAttr(a.ptr(), name)),
+                   type_b = nb::steal(PyObject_GetAttr(b.ptr(), name));
   if (!type_a.is_valid() || !type_b.is_valid()) throw nb::python_error();
   if (type_a.is(type_b)) return true;
   const int equal = PyObject_RichCompareBool(type_a.ptr(), type_b.ptr(), Py_EQ);
@@ -101,11 +104,13 @@ void bind_copies(nb::module_& module) {
              "NeedsCopyError where a copy is needed.\n"
              "threads: the most threads to use; 0 stands for all.\n\n"
              "A scalar stays a scalar. Other threads of Python run meanwhile.");
-  module.def("copy", &copy, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("threads") = 0,
-             "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "
-             "are converted as `convert` does. Both may share memory: all is read as it was before the call.");
-  module.def("may_share_memory", [](nb::handle a, nb::handle b) { return share_memory(Array(a), Array(b)); },
-             nb::arg("a"), nb::arg("b"), "Whether the address ranges of two arrays meet.");
+  module.def(
+      "copy", &copy, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("threads") = 0,
+      "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "
+      "are converted as `convert` does. Both may share memory: all is read as it was before the call.");
+  module.def(
+      "may_share_memory", [](nb::handle a, nb::handle b) { return share_memory(Array(a), Array(b)); }, nb::arg("a"),
+      nb::arg("b"), "Whether the address ranges of two arrays meet.");
 }
 
 }  // namespace relayout::python

@@ -64,9 +64,9 @@ void write(nb::handle path, const std::string& name, nb::handle x, const std::st
   const nb::gil_scoped_release released;
   const std::span<std::byte> to = writer.bytes();
   if (to.size() != bytes.size()) {
-    throw Error(ErrorCode::buffer_too_small, "the array has " + std::to_string(bytes.size()) + " bytes, and the file's " +
-                                                 std::to_string(to.size()), "x", std::to_string(bytes.size()),
-                std::to_string(to.size()));
+    throw Error(ErrorCode::buffer_too_small,
+                "the array has " + std::to_string(bytes.size()) + " bytes, and the file's " + std::to_string(to.size()),
+                "x", std::to_string(bytes.size()), std::to_string(to.size()));
   }
   if (!to.empty()) std::memcpy(to.data(), bytes.data(), to.size());
   writer.commit();
@@ -93,12 +93,14 @@ void bind_files(nb::module_& module) {
   nb::class_<TensorFile>(module, "TensorFile", "An open file of tensors; made by relayout.open().")
       .def(nb::new_([](nb::handle path) { return TensorFile::open(path_of(path)); }), nb::arg("path"))
       .def_prop_ro("format", [](const TensorFile& f) { return std::string(name(f.format())); })
-      .def("tensors", [](const TensorFile& f) {
-        nb::list out;
-        for (const StoredTensor& tensor : f.tensors()) out.append(described(tensor));
-        return out;
-      })
-      .def("find", [](const TensorFile& f, const std::string& name) { return f.find(name); }, nb::arg("name"))
+      .def("tensors",
+           [](const TensorFile& f) {
+             nb::list out;
+             for (const StoredTensor& tensor : f.tensors()) out.append(described(tensor));
+             return out;
+           })
+      .def(
+          "find", [](const TensorFile& f, const std::string& name) { return f.find(name); }, nb::arg("name"))
       .def("bytes", &bytes_of, nb::arg("index"));
   module.def("write_tensor", &write, nb::arg("path"), nb::arg("name"), nb::arg("x"), nb::arg("dtype"), nb::arg("shape"),
              nb::arg("layout").none(), nb::arg("dims").none(), nb::arg("overwrite"));

@@ -54,8 +54,9 @@ Integers strides_bytes(const PyLayout& self, const std::string& dtype) {
   Dims out = strides_of(self.layout);
   for (int64_t& stride : out) {
     if (stride * width % 8 != 0) {
-      throw Error(ErrorCode::unsupported, "a stride of " + std::to_string(stride) + " elements of " + dtype +
-                                              " is no whole number of bytes", "dtype", dtype);
+      throw Error(ErrorCode::unsupported,
+                  "a stride of " + std::to_string(stride) + " elements of " + dtype + " is no whole number of bytes",
+                  "dtype", dtype);
     }
     stride = stride * width / 8;
   }
@@ -132,38 +133,56 @@ PyLayout parse_layout(const std::string& expression, nb::handle dims) {
 
 bool is_layout(nb::handle object) { return nb::isinstance<PyLayout>(object) && nb::inst_ready(object); }
 
-void bind_layout(nb::module_& module) {
-  nb::class_<PyLayout> type(module, "Layout",
-                            "Where each element of a tensor lies: offset(i) = offset0 + the sum over all digits of digit "
-                            "times stride, in elements. It never changes. `relayout.layout()` makes it.");
-  type.def_prop_ro("dims", [](const PyLayout& l) { return tuple_of(l.layout.dims()); }, "The extent of each dim.")
+namespace {
+
+void bind_sizes(nb::class_<PyLayout>& type) {
+  type.def_prop_ro(
+          "dims", [](const PyLayout& l) { return tuple_of(l.layout.dims()); }, "The extent of each dim.")
       .def_prop_ro("ndim", [](const PyLayout& l) { return l.layout.ndims(); })
-      .def_prop_ro("padded_dims", [](const PyLayout& l) { return tuple_of(l.layout.padded_dims()); },
-                   "Each dim's capacity: its extent, with the padding of its last block.")
+      .def_prop_ro(
+          "padded_dims", [](const PyLayout& l) { return tuple_of(l.layout.padded_dims()); },
+          "Each dim's capacity: its extent, with the padding of its last block.")
       .def_prop_ro("digits", &digits_of, "Each dim's digits (extent, stride), innermost first.")
-      .def_prop_ro("offset0", [](const PyLayout& l) { return l.layout.offset0(); },
-                   "The offset of element (0, 0, ...), in elements.")
+      .def_prop_ro(
+          "offset0", [](const PyLayout& l) { return l.layout.offset0(); },
+          "The offset of element (0, 0, ...), in elements.")
       .def_prop_ro("elements", [](const PyLayout& l) { return l.layout.elements(); })
-      .def_prop_ro("span_elements", [](const PyLayout& l) { return l.layout.span(); },
-                   "How many elements a buffer must have.")
-      .def("span_bytes", [](const PyLayout& l, const std::string& t) { return TensorDesc(l.layout, parse_dtype(t)).span_bytes(); },
-           nb::arg("dtype"), "How many bytes a buffer must have.")
-      .def_prop_ro("strides_elements", [](const PyLayout& l) { return tuple_of(strides_of(l.layout)); },
-                   "One stride a dim, in elements; 0 for a dim with one index. UnsupportedError where a dim has blocks.")
+      .def_prop_ro(
+          "span_elements", [](const PyLayout& l) { return l.layout.span(); }, "How many elements a buffer must have.")
+      .def(
+          "span_bytes",
+          [](const PyLayout& l, const std::string& t) { return TensorDesc(l.layout, parse_dtype(t)).span_bytes(); },
+          nb::arg("dtype"), "How many bytes a buffer must have.")
+      .def_prop_ro(
+          "strides_elements", [](const PyLayout& l) { return tuple_of(strides_of(l.layout)); },
+          "One stride a dim, in elements; 0 for a dim with one index. UnsupportedError where a dim has blocks.")
       .def("strides_bytes", &strides_bytes, nb::arg("dtype"), "As strides_elements, in bytes.")
-      .def_prop_ro("tag", [](const PyLayout& l) { return tag_of(l.layout); },
-                   "The tag in letters a to l that is this layout, or None.")
-      .def_prop_ro("names", &PyLayout::names, "A letter for each dim.")
-      .def_prop_ro("expression", [](const PyLayout& l) { return l.spelled().first; }, "An expression of this layout.")
-      .def_prop_ro("injective", [](const PyLayout& l) { return l.layout.injective(); }, "Whether no two elements share an offset.")
-      .def_prop_ro("dense", [](const PyLayout& l) { return l.layout.dense(); }, "Whether the elements fill one run of memory.")
-      .def_prop_ro("packed", [](const PyLayout& l) { return l.layout.packed(); }, "As dense, with padding counted as elements.")
+      .def_prop_ro(
+          "tag", [](const PyLayout& l) { return tag_of(l.layout); },
+          "The tag in letters a to l that is this layout, or None.")
+      .def_prop_ro("names", &PyLayout::names, "A letter for each dim.");
+}
+
+void bind_questions(nb::class_<PyLayout>& type) {
+  type.def_prop_ro(
+          "expression", [](const PyLayout& l) { return l.spelled().first; }, "An expression of this layout.")
+      .def_prop_ro(
+          "injective", [](const PyLayout& l) { return l.layout.injective(); },
+          "Whether no two elements share an offset.")
+      .def_prop_ro(
+          "dense", [](const PyLayout& l) { return l.layout.dense(); }, "Whether the elements fill one run of memory.")
+      .def_prop_ro(
+          "packed", [](const PyLayout& l) { return l.layout.packed(); }, "As dense, with padding counted as elements.")
       .def_prop_ro("padded", [](const PyLayout& l) { return l.layout.padded(); })
-      .def_prop_ro("broadcast", [](const PyLayout& l) { return l.layout.broadcast(); }, "Whether some dim repeats its values.")
-      .def("offset", [](const PyLayout& l, const nb::args& index) {
-             const bool one = index.size() == 1 && !PyLong_Check(nb::object(index[0]).ptr());
-             return l.layout.offset(dims_of(one ? nb::object(index[0]) : nb::object(index), "index"));
-           }, "The offset of an index in elements: `offset(0, 16, 2, 3)`. It may lie in the padding.")
+      .def_prop_ro(
+          "broadcast", [](const PyLayout& l) { return l.layout.broadcast(); }, "Whether some dim repeats its values.")
+      .def(
+          "offset",
+          [](const PyLayout& l, const nb::args& index) {
+            const bool one = index.size() == 1 && !PyLong_Check(nb::object(index[0]).ptr());
+            return l.layout.offset(dims_of(one ? nb::object(index[0]) : nb::object(index), "index"));
+          },
+          "The offset of an index in elements: `offset(0, 16, 2, 3)`. It may lie in the padding.")
       .def("index", &index_at, nb::arg("offset"),
            "What lies at an offset: ('element', index), ('padding', index) or ('gap', None).")
       .def("as_", &spelled_as, nb::arg("system"), nb::arg("dtype") = "f32",
@@ -173,18 +192,36 @@ void bind_layout(nb::module_& module) {
            "None where each element has the same offset in both; else the first index that has not, as a dict.")
       .def("overlaps", &overlaps, nb::arg("other"),
            "Whether two layouts over one buffer share an element; None where that takes too long to decide.")
-      .def("same_function", [](const PyLayout& a, const PyLayout& b) { return a.layout == b.layout; }, nb::arg("other"))
-      .def("__eq__", [](const PyLayout& a, nb::handle b) {
-             return is_layout(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout;
-           }, nb::arg("other").none(), "Whether both are the same function, however they are spelled.")
-      .def("__hash__", [](const PyLayout& l) { return nb::hash(nb::str(digits_expression(l.layout.canonical()).c_str())); })
+      .def(
+          "same_function", [](const PyLayout& a, const PyLayout& b) { return a.layout == b.layout; }, nb::arg("other"));
+}
+
+void bind_protocols(nb::class_<PyLayout>& type) {
+  type.def(
+          "__eq__",
+          [](const PyLayout& a, nb::handle b) { return is_layout(b) && a.layout == nb::inst_ptr<PyLayout>(b)->layout; },
+          nb::arg("other").none(), "Whether both are the same function, however they are spelled.")
+      .def("__hash__",
+           [](const PyLayout& l) { return nb::hash(nb::str(digits_expression(l.layout.canonical()).c_str())); })
       .def("__repr__", &PyLayout::repr)
       .def("__reduce__", [](const PyLayout& l) {
-             const auto [text, dims] = l.spelled();
-             // pickle looks functions up by their names, which those of this module do not have.
-             const nb::object restored = nb::module_::import_("relayout._layout").attr("restored");
-             return nb::make_tuple(restored, nb::make_tuple(text, tuple_of(dims)));
-           });
+        const auto [text, dims] = l.spelled();
+        // pickle looks functions up by their names, which those of this module do not have.
+        const nb::object restored = nb::module_::import_("relayout._layout").attr("restored");
+        return nb::make_tuple(restored, nb::make_tuple(text, tuple_of(dims)));
+      });
+}
+
+}  // namespace
+
+void bind_layout(nb::module_& module) {
+  nb::class_<PyLayout> type(
+      module, "Layout",
+      "Where each element of a tensor lies: offset(i) = offset0 + the sum over all digits of digit "
+      "times stride, in elements. It never changes. `relayout.layout()` makes it.");
+  bind_sizes(type);
+  bind_questions(type);
+  bind_protocols(type);
   bind_layout_views(type);
 
   module.def("layout", &parse_layout, nb::arg("expression"), nb::arg("dims") = nb::none(),

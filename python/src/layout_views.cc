@@ -89,7 +89,8 @@ PyLayout item_of(const PyLayout& self, nb::handle key) {
       if (i == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
       if (i < -out.dim(d) || i >= out.dim(d)) {
         throw nb::index_error(("index " + std::to_string(i) + " of dim " + std::to_string(d) + ", whose extent is " +
-                               std::to_string(out.dim(d))).c_str());
+                               std::to_string(out.dim(d)))
+                                  .c_str());
       }
       if (i < 0) i += out.dim(d);
       out = select(out, d, i);
@@ -99,46 +100,83 @@ PyLayout item_of(const PyLayout& self, nb::handle key) {
   return view_of(std::move(out), letters.size() == static_cast<std::size_t>(out.ndims()) ? letters : "");
 }
 
-}  // namespace
-
-void bind_layout_views(nb::class_<PyLayout>& type) {
+void bind_parts(nb::class_<PyLayout>& type) {
   type.def("__getitem__", &item_of, nb::arg("key").none(),
            "A part, in NumPy's notation: integers, slices with any step, `...` and None.")
       .def("permute", &permuted, "The dims in another order: result dim i is dim order[i], as in PyTorch and NumPy.")
-      .def("transpose", [](const PyLayout& l, int a, int b) { return view_of(transpose(l.layout, a, b)); },
-           nb::arg("dim0"), nb::arg("dim1"), "Two dims exchanged.")
-      .def("view", [](const PyLayout& l, const nb::args& dims) { return view_of(view(l.layout, numbers(dims, "dims"))); },
-           "Other dims over the same elements in row-major order, one of them -1 if need be. NeedsCopyError names the "
-           "dims that stand in the way.")
-      .def("flatten", [](const PyLayout& l, int first, int last) { return view_of(flatten(l.layout, first, last)); },
-           nb::arg("start_dim") = 0, nb::arg("end_dim") = -1)
-      .def("flip", [](const PyLayout& l, int d) { return view_of(flip(l.layout, d), l.letters); }, nb::arg("dim"),
-           "A dim from its end to its begin.")
-      .def("narrow", [](const PyLayout& l, int d, int64_t s, int64_t n) { return view_of(narrow(l.layout, d, s, n), l.letters); },
-           nb::arg("dim"), nb::arg("start"), nb::arg("length"))
-      .def("select", [](const PyLayout& l, int d, int64_t i) { return view_of(select(l.layout, d, i)); }, nb::arg("dim"),
-           nb::arg("index"))
-      .def("expand", [](const PyLayout& l, const nb::args& dims) { return view_of(expand(l.layout, numbers(dims, "dims"))); },
-           "Dims of extent 1 repeated; -1 keeps an extent.")
-      .def("squeeze", [](const PyLayout& l, std::optional<int> d) { return view_of(d ? squeeze(l.layout, *d) : squeeze(l.layout)); },
-           nb::arg("dim") = nb::none(), "Without a dim of extent 1, or without all of them.")
-      .def("unsqueeze", [](const PyLayout& l, int d) { return view_of(unsqueeze(l.layout, d)); }, nb::arg("dim"))
-      .def("split", [](const PyLayout& l, int d, nb::handle parts) { return view_of(split(l.layout, d, dims_of(parts, "parts"))); },
-           nb::arg("dim"), nb::arg("parts"), "One dim as several, outermost first.")
-      .def("merge", [](const PyLayout& l, int a, int b) { return view_of(merge(l.layout, a, b)); }, nb::arg("first"),
-           nb::arg("last"), "Dims first to last as one; digits make this possible for any strides.")
-      .def("unfold", [](const PyLayout& l, int d, int64_t n, int64_t s) { return view_of(unfold(l.layout, d, n, s)); },
-           nb::arg("dim"), nb::arg("size"), nb::arg("step"), "Windows of a dim, as PyTorch's unfold.")
-      .def("diagonal", [](const PyLayout& l, int64_t o, int a, int b) { return view_of(diagonal(l.layout, o, a, b)); },
-           nb::arg("offset") = 0, nb::arg("dim0") = 0, nb::arg("dim1") = 1)
-      .def("as_strided", [](const PyLayout& l, nb::handle dims, nb::handle strides, std::optional<int64_t> offset0) {
-             return view_of(as_strided(l.layout, dims_of(dims, "dims"), dims_of(strides, "strides_elements"), offset0));
-           }, nb::arg("dims"), nb::arg("strides_elements"), nb::arg("offset0") = nb::none())
-      .def("submemory", [](const PyLayout& l, nb::handle dims, nb::handle offsets) {
-             return view_of(submemory(l.layout, dims_of(dims, "dims"), dims_of(offsets, "offsets")), l.letters);
-           }, nb::arg("dims"), nb::arg("offsets"), "oneDNN's submemory descriptor.")
-      .def("canonical", [](const PyLayout& l) { return view_of(l.layout.canonical(), l.letters); },
-           "The same layout with the simplest digits.");
+      .def(
+          "transpose", [](const PyLayout& l, int a, int b) { return view_of(transpose(l.layout, a, b)); },
+          nb::arg("dim0"), nb::arg("dim1"), "Two dims exchanged.")
+      .def(
+          "view",
+          [](const PyLayout& l, const nb::args& dims) { return view_of(view(l.layout, numbers(dims, "dims"))); },
+          "Other dims over the same elements in row-major order, one of them -1 if need be. NeedsCopyError names the "
+          "dims that stand in the way.")
+      .def(
+          "flatten", [](const PyLayout& l, int first, int last) { return view_of(flatten(l.layout, first, last)); },
+          nb::arg("start_dim") = 0, nb::arg("end_dim") = -1)
+      .def(
+          "flip", [](const PyLayout& l, int d) { return view_of(flip(l.layout, d), l.letters); }, nb::arg("dim"),
+          "A dim from its end to its begin.")
+      .def(
+          "narrow",
+          [](const PyLayout& l, int d, int64_t s, int64_t n) { return view_of(narrow(l.layout, d, s, n), l.letters); },
+          nb::arg("dim"), nb::arg("start"), nb::arg("length"))
+      .def(
+          "select", [](const PyLayout& l, int d, int64_t i) { return view_of(select(l.layout, d, i)); }, nb::arg("dim"),
+          nb::arg("index"));
+}
+
+void bind_other_dims(nb::class_<PyLayout>& type) {
+  type.def(
+          "expand",
+          [](const PyLayout& l, const nb::args& dims) { return view_of(expand(l.layout, numbers(dims, "dims"))); },
+          "Dims of extent 1 repeated; -1 keeps an extent.")
+      .def(
+          "squeeze",
+          [](const PyLayout& l, std::optional<int> d) {
+            return view_of(d ? squeeze(l.layout, *d) : squeeze(l.layout));
+          },
+          nb::arg("dim") = nb::none(), "Without a dim of extent 1, or without all of them.")
+      .def(
+          "unsqueeze", [](const PyLayout& l, int d) { return view_of(unsqueeze(l.layout, d)); }, nb::arg("dim"))
+      .def(
+          "split",
+          [](const PyLayout& l, int d, nb::handle parts) {
+            return view_of(split(l.layout, d, dims_of(parts, "parts")));
+          },
+          nb::arg("dim"), nb::arg("parts"), "One dim as several, outermost first.")
+      .def(
+          "merge", [](const PyLayout& l, int a, int b) { return view_of(merge(l.layout, a, b)); }, nb::arg("first"),
+          nb::arg("last"), "Dims first to last as one; digits make this possible for any strides.")
+      .def(
+          "unfold", [](const PyLayout& l, int d, int64_t n, int64_t s) { return view_of(unfold(l.layout, d, n, s)); },
+          nb::arg("dim"), nb::arg("size"), nb::arg("step"), "Windows of a dim, as PyTorch's unfold.")
+      .def(
+          "diagonal", [](const PyLayout& l, int64_t o, int a, int b) { return view_of(diagonal(l.layout, o, a, b)); },
+          nb::arg("offset") = 0, nb::arg("dim0") = 0, nb::arg("dim1") = 1)
+      .def(
+          "as_strided",
+          [](const PyLayout& l, nb::handle dims, nb::handle strides, std::optional<int64_t> offset0) {
+            return view_of(as_strided(l.layout, dims_of(dims, "dims"), dims_of(strides, "strides_elements"), offset0));
+          },
+          nb::arg("dims"), nb::arg("strides_elements"), nb::arg("offset0") = nb::none())
+      .def(
+          "submemory",
+          [](const PyLayout& l, nb::handle dims, nb::handle offsets) {
+            return view_of(submemory(l.layout, dims_of(dims, "dims"), dims_of(offsets, "offsets")), l.letters);
+          },
+          nb::arg("dims"), nb::arg("offsets"), "oneDNN's submemory descriptor.")
+      .def(
+          "canonical", [](const PyLayout& l) { return view_of(l.layout.canonical(), l.letters); },
+          "The same layout with the simplest digits.");
+}
+
+}  // namespace
+
+void bind_layout_views(nb::class_<PyLayout>& type) {
+  bind_parts(type);
+  bind_other_dims(type);
 }
 
 }  // namespace relayout::python

@@ -33,7 +33,8 @@ class PlannedModel {
     const std::string path = python::path_of(file);
     const nb::gil_scoped_release released;
     if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
-    if (!execute::has_onednn()) throw Error(ErrorCode::unsupported, "this build lacks oneDNN (Debian: libdnnl-dev)", "path");
+    if (!execute::has_onednn())
+      throw Error(ErrorCode::unsupported, "this build lacks oneDNN (Debian: libdnnl-dev)", "path");
     graph::OnnxModel read = graph::read_onnx(path);
     warnings_ = std::move(read.warnings);
     graph_ = std::move(read.graph);

@@ -31,11 +31,14 @@ nb::dict cache_statistics() {
 }
 
 void bind_machine(nb::module_& module) {
-  module.def("isa", [] { return std::string(cpu::isa()); }, "The instruction set in use, such as 'avx512'.");
+  module.def(
+      "isa", [] { return std::string(cpu::isa()); }, "The instruction set in use, such as 'avx512'.");
   module.def("available_isas", &isas, "The instruction sets that this machine can run, worst first.");
-  module.def("set_isa", [](const std::string& name) { cpu::set_isa(name); }, nb::arg("name"),
-             "Forces one of available_isas(), or the best with ''. No copy may run meanwhile.");
-  module.def("default_threads", &cpu::default_threads, "Threads that threads=0 stands for; 1 in a build without oneTBB.");
+  module.def(
+      "set_isa", [](const std::string& name) { cpu::set_isa(name); }, nb::arg("name"),
+      "Forces one of available_isas(), or the best with ''. No copy may run meanwhile.");
+  module.def("default_threads", &cpu::default_threads,
+             "Threads that threads=0 stands for; 1 in a build without oneTBB.");
   module.def("plan_cache", &cache_statistics, "Hits, misses and entries of the cache of plans.");
   module.def("clear_plan_cache", &cpu::clear_plan_cache);
 }

@@ -14,14 +14,14 @@ PAGES = ["README.md", "docs/python.md", "docs/python-testing.md", "python/README
 MODULES = ["relayout", "relayout._arrays", "relayout._convert", "relayout._dtypes", "relayout._errors",
            "relayout._files",
            "relayout._layout", "relayout._model", "relayout._picture", "relayout._rearrange"]
-BLOCK = re.compile(r"^```(?:python|py|pycon)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:python|py|pycon)[^\n]*\n(.*?)^```(?:\n+```text\n(\S*Error: [^\n]*))?", re.MULTILINE | re.DOTALL)
 
 
 def blocks_of(page):
-    """(line, text) of each block of Python."""
+    """(line, text, error) of each block of Python; the error is the first line of the output below it, if it is one."""
     with open(os.path.join(ROOT, page), encoding="utf-8") as file:
         text = file.read()
-    return [(text.count("\n", 0, match.start(1)) + 1, match.group(1)) for match in BLOCK.finditer(text)]
+    return [(text.count("\n", 0, match.start(1)) + 1, match[1], match[2]) for match in BLOCK.finditer(text)]
 
 
 def run_block(page, line, text, names):
@@ -47,8 +47,13 @@ def test_blocks_of_python(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     missing = None
-    for line, text in blocks:
+    for line, text, error in blocks:
         if text.startswith("# not run"):
+            continue
+        if error is not None:
+            with pytest.raises(Exception) as raised:
+                run_block(page, line, text, names)
+            assert error == f"{raised.type.__module__}.{raised.type.__qualname__}: {str(raised.value).splitlines()[0]}"
             continue
         try:
             run_block(page, line, text, names)

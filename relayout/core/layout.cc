@@ -71,9 +71,15 @@ Layout Layout::strided(const Dims& dims, const Dims& strides, int64_t offset0) {
                 "layout: " + std::to_string(strides.size()) + " strides for " + std::to_string(dims.size()) + " dims",
                 "strides", std::to_string(strides.size()), std::to_string(dims.size()));
   }
-  std::array<Digits, kMaxDims> digits;
-  for (int d = 0; d < dims.size(); ++d) digits[static_cast<std::size_t>(d)] = {{dims[d], strides[d]}};
-  return from_digits(dims, std::span(digits).first(static_cast<std::size_t>(dims.size())), offset0);
+  Layout layout;
+  layout.dims_ = dims;
+  layout.offset0_ = offset0;
+  for (int d = 0; d < dims.size(); ++d) {
+    layout.digits_.push_back({dims[d], strides[d]});
+    layout.first_[static_cast<std::size_t>(d) + 1] = static_cast<uint8_t>(d + 1);
+  }
+  layout.validate();
+  return layout;
 }
 
 Layout Layout::contiguous(const Dims& dims) {
@@ -92,10 +98,10 @@ Layout Layout::contiguous(const Dims& dims) {
 void Layout::validate() const {
   Dims padded;
   for (int d = 0; d < ndims(); ++d) {
-    const std::string field = "dims[" + std::to_string(d) + "]";
+    const auto field = [d] { return "dims[" + std::to_string(d) + "]"; };
     if (dim(d) < 0) {
       throw Error(ErrorCode::invalid_argument, "layout: dim " + std::to_string(d) + " is " + std::to_string(dim(d)),
-                  field, std::to_string(dim(d)), "0 or more");
+                  field(), std::to_string(dim(d)), "0 or more");
     }
     int64_t capacity = 1;
     for (const Digit& digit : digits(d)) {
@@ -112,7 +118,7 @@ void Layout::validate() const {
       throw Error(ErrorCode::invalid_argument,
                   "layout: the digits of dim " + std::to_string(d) + " reach " + std::to_string(capacity) + " of " +
                       std::to_string(dim(d)),
-                  field, std::to_string(dim(d)), std::to_string(capacity));
+                  field(), std::to_string(dim(d)), std::to_string(capacity));
     }
     padded.push_back(capacity);
   }

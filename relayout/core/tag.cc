@@ -20,7 +20,7 @@ struct Domain {
 constexpr Domain kDomains[] = {
     {"nc", true, true},    {"oi", true, true},    {"goi", true, true},    {"tn", false, true},
     {"tnc", false, true},  {"ldnc", false, true}, {"ldigo", false, true}, {"ldio", false, true},
-    {"ldgo", false, true}, {"mi", true, false},   {"i", true, false},     {"", true, false},
+    {"ldgo", false, true}, {"mi", true, false},   {"i", true, false},     {"c", true, false},     {"", true, false},
 };
 
 std::string sorted(std::string_view text) {
@@ -36,7 +36,7 @@ void each_order(const Visit& visit) {
     for (int spatial = 0; spatial <= (domain.spatial ? 3 : 0); ++spatial) {
       const std::string order =
           std::string(domain.head) + std::string("dhw").substr(static_cast<std::size_t>(3 - spatial));
-      if (!order.empty() && order != "i" && order != "goi") visit(order, domain);
+      if (!order.empty() && order != "i" && order != "c" && order != "goi") visit(order, domain);
     }
   }
 }
@@ -46,13 +46,15 @@ bool is_spatial(char letter, std::string_view order) {
 }
 
 /// Names of rank `rank` in the letters of domains that are not `named`: those in use. Images and filters without
-/// channels have hw and dhw, row-major or column-major; MACE's depthwise filter is mihw.
+/// channels have hw and dhw, row-major or column-major, and images outside a batch chw and hwc; MACE's depthwise filter
+/// is mihw.
 std::vector<std::string> spatial_names(int rank) {
   std::vector<std::string> out;
   each_order([&](const std::string& order, const Domain& domain) {
     if (domain.named || static_cast<int>(order.size()) != rank) return;
-    if (!domain.head.empty() && order != "mihw") return;
+    if (!domain.head.empty() && order != "mihw" && order != "chw") return;
     out.push_back(order);
+    if (order == "chw") out.emplace_back("hwc");
     if (domain.head.empty() && rank > 1) out.emplace_back(order.rbegin(), order.rend());
   });
   return out;

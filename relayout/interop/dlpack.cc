@@ -207,7 +207,13 @@ std::byte* cpu_pointer(const View& view) {
     if (view.desc.layout.empty()) return nullptr;
     refuse_field(ErrorCode::invalid_argument, "data is null, but the tensor has elements", "data", "null", "a pointer");
   }
-  return static_cast<std::byte*>(view.data) + view.byte_offset;
+  // As numbers, because a wrong byte_offset leads anywhere.
+  const auto data = reinterpret_cast<uintptr_t>(view.data);
+  uintptr_t begin, end;
+  if (__builtin_add_overflow(data, view.byte_offset, &begin) ||
+      __builtin_add_overflow(begin, view.desc.span_bytes(), &end))
+    overflows("data and byte_offset", "byte_offset", std::to_string(view.byte_offset));
+  return reinterpret_cast<std::byte*>(begin);
 }
 
 DLTensor Tensor::dl_tensor() { return {data, device, ndim, dtype, shape.data(), strides.data(), byte_offset}; }

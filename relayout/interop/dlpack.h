@@ -68,7 +68,7 @@ View from_dlpack(const DLTensor& tensor, const ImportOptions& options = {});
 
 /// Where offset 0 of the layout lies, for devices whose memory the CPU reads: kDLCPU, and kDLCUDAHost and kDLROCMHost,
 /// which is pinned memory. Errors: unsupported (another device, named), invalid_argument (null, but there are
-/// elements).
+/// elements), overflow (the tensor would begin or end beyond all addresses).
 std::byte* cpu_pointer(const View& view);
 
 /// A DLTensor that owns its sizes and strides.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <stdexcept>
 
 #include "relayout/core/format.h"
@@ -316,6 +317,14 @@ TEST(DLPack, OffsetsAndStridesAtTheLimitOf63Bits) {
   const View view = from_dlpack(flipped.tensor);
   EXPECT_EQ(view.desc.layout, Layout::strided({2}, {-many}, many));
   EXPECT_EQ(view.byte_offset, -many * 4);
+  // Such a place is before all addresses, and another one behind them.
+  std::array<float, 2> data{};
+  flipped.tensor.data = data.data();
+  EXPECT_EQ(code_of([&] { cpu_pointer(from_dlpack(flipped.tensor)); }), ErrorCode::overflow);
+  Given large({many * 4 - 1}, {1});
+  large.tensor.data = data.data();
+  large.tensor.byte_offset = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(code_of([&] { cpu_pointer(from_dlpack(large.tensor)); }), ErrorCode::overflow);
 }
 
 TEST(DLPack, CodeDeclaresTheTensor) {

@@ -96,8 +96,9 @@ bool apart_by_lines(const TensorDesc& dst) {
   const int64_t unit = units(dst.dtype), line = bits(dst.dtype) < 8 ? 2 * kCacheLine : kCacheLine;
   for (int d = 0; d < dst.layout.ndims(); ++d) {
     for (const Digit& digit : dst.layout.digits(d)) {
+      if (digit.extent == 1) continue;  // nothing steps along it, and its stride may be any number
       const int64_t apart = std::abs(digit.stride) * unit;
-      if (digit.extent > 1 && apart >= line && apart % line != 0) return false;
+      if (apart >= line && apart % line != 0) return false;
     }
   }
   return true;

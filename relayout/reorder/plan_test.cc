@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "relayout/reorder/plan_data.h"
 #include "tests/support/testing.h"
@@ -355,6 +356,9 @@ TEST(Plan, ExtremeStridesDoNotOverflow) {
   EXPECT_EQ(
       Plan::make(flipped, TensorDesc(Layout::strided({2, 2}, {1, -far + 1}, far - 1), DType::s8)).cost().bytes_written,
       4);
+  // Nothing steps along a dim of one index, so that its stride may be any number.
+  const TensorDesc one_row(Layout::strided({1, 2}, {std::numeric_limits<int64_t>::max(), 1}), DType::f64);
+  EXPECT_EQ(Plan::make(one_row, one_row, {}, {}, {.stream = Tuning::Stream::always}).cost().bytes_written, 16);
   // Many elements without memory for them: plans are priced, not run.
   const Dims huge{int64_t{1} << 30, int64_t{1} << 29};
   const TensorDesc all(Layout::contiguous(huge), DType::f64), one(Layout::strided(huge, {0, 0}), DType::f64);

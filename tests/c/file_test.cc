@@ -86,6 +86,9 @@ TEST_F(CFile, WhatIsRefused) {
   EXPECT_EQ(relayout_file_write(path("x.npy").c_str(), rows, values.data(), 23, 0), RELAYOUT_BUFFER_TOO_SMALL);
   EXPECT_EQ(relayout_file_write(path("x.npy").c_str(), gaps, values.data(), 32, 0), RELAYOUT_UNSUPPORTED);
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
+  // No disk has room for this one, which is not looked at.
+  const Desc large("a", {int64_t{1} << 55}, RELAYOUT_F32);
+  EXPECT_EQ(relayout_file_write(path("x.npy").c_str(), large, values.data(), 32, 0), RELAYOUT_BUFFER_TOO_SMALL);
   relayout_file* file = nullptr;
   EXPECT_EQ(relayout_file_open(path("none.npy").c_str(), &file), RELAYOUT_IO);
   std::ofstream(path("bad.npy")) << "\x93NUMPY\x01";

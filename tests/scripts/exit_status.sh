@@ -18,6 +18,7 @@ program() {
   chmod +x "$1"
 }
 program "$work/scripts/install" INSTALL_STATUS
+program "$work/scripts/python" PYTHON_STATUS
 program "$work/programs/ctest" CTEST_STATUS
 # cmake configures, or builds where its first argument says so.
 cat >"$work/programs/cmake" <<'PROGRAM'
@@ -44,4 +45,5 @@ expect 8 CTEST_STATUS=8
 expect 1 BUILD_STATUS=1
 expect 1 CONFIGURE_STATUS=1
 expect 3 INSTALL_STATUS=3
+expect 5 PYTHON_STATUS=5
 exit "$failed"

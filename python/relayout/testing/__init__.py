@@ -1,0 +1,71 @@
+"""Checks that a function gives the same result in whatever way its arrays lie in memory.
+
+The same values can lie in memory row by row, channels last, as every second element of a larger buffer, flipped, or all
+at one address. A kernel that misreads strides is right on contiguous arrays, where it is usually tested, and silently
+wrong elsewhere. `assert_layout_invariant` calls a function with the same values in many layouts and, where a result
+differs, shrinks the case, prints lines that rebuild it, and says which misreading of the strides gives these values:
+
+    >>> import ctypes
+    >>> import numpy as np
+    >>> from relayout.testing import assert_layout_invariant
+    >>> def total(x):               # reads x.size elements from the pointer, whatever the strides are
+    ...     flat = np.ctypeslib.as_array((ctypes.c_double * x.size).from_address(x.ctypes.data))
+    ...     return flat.sum()
+    >>> try:
+    ...     assert_layout_invariant(total, np.arange(12.0).reshape(3, 4), layouts=["sliced"])
+    ... except AssertionError as error:
+    ...     print(error.explanation)
+    argument 0 is read as if it were row-major (contiguous)
+
+`layouts` iterates over the arrays alone, `relayout.testing.strategies` draws them with Hypothesis, and the fixture
+`layout_invariant` of `relayout.testing.pytest_plugin` is `assert_layout_invariant` with a seed of the test's own.
+Only NumPy is needed; PyTorch and JAX are used where the caller's arrays are theirs. Names are imported when they are
+first used, so that importing this package (as pytest does to load the plugin) imports nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .arrays import Layouts, layouts
+    from .check import assert_layout_invariant
+    from .errors import LayoutError, NondeterministicError
+    from .misreadings import MISREADINGS
+    from .recipe import Recipe
+    from .variants import ALL, VARIANTS
+
+_HOMES = {
+    "assert_layout_invariant": "check",
+    "layouts": "arrays",
+    "Layouts": "arrays",
+    "LayoutError": "errors",
+    "NondeterministicError": "errors",
+    "Recipe": "recipe",
+    "VARIANTS": "variants",
+    "ALL": "variants",
+    "MISREADINGS": "misreadings",
+}
+
+__all__ = [
+    "ALL",
+    "MISREADINGS",
+    "VARIANTS",
+    "LayoutError",
+    "Layouts",
+    "NondeterministicError",
+    "Recipe",
+    "assert_layout_invariant",
+    "layouts",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("." + _HOMES[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOMES))

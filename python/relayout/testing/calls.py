@@ -1,0 +1,231 @@
+"""A `Subject` is the caller's function with its arguments; it is called with the arrays of a `Case` and judged.
+
+Example: `Subject(np.sum, (x,), {}, ...).judge(case)` is None where the layout makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from . import trees
+from .compare import Leaf, Mismatch, Tolerance, difference, is_rounding
+from .errors import NondeterministicError
+from .frameworks import framework_of
+from .recipe import Recipe
+from .values import Placed, Values
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """For every array among the arguments its values and its layout."""
+
+    values: tuple[Values, ...]
+    recipes: tuple[Recipe, ...]
+
+    def projected(self) -> Case:
+        """With the values made equal along the dims that are broadcast."""
+        pairs = zip(self.values, self.recipes, strict=True)
+        return replace(self, values=tuple(v.project(r.broadcast_dims) for v, r in pairs))
+
+    def numbered(self) -> Case:
+        """With numbers that differ in the gaps of the buffers."""
+        return replace(self, values=tuple(replace(values, numbered=True) for values in self.values))
+
+    @property
+    def varied(self) -> list[int]:
+        """The arrays that are not contiguous."""
+        return [j for j, recipe in enumerate(self.recipes) if not recipe.is_plain]
+
+    def with_recipe(self, j: int, recipe: Recipe) -> Case:
+        return replace(self, recipes=(*self.recipes[:j], recipe, *self.recipes[j + 1 :]))
+
+    def with_values(self, j: int, values: Values) -> Case:
+        return replace(self, values=(*self.values[:j], values, *self.values[j + 1 :]))
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What a call left behind."""
+
+    results: list[tuple[str, Leaf]] = field(default_factory=list)
+    structure: Any = None
+    after: list[Leaf] = field(default_factory=list)  # each array argument after the call
+    gradients: list[Leaf | None] = field(default_factory=list)
+    gaps: dict[int, list[int]] = field(default_factory=dict)  # argument -> elements changed outside of it
+    error: Exception | None = None
+
+
+def leaf_of(value: Any) -> Leaf:
+    """A copy of one leaf of a result, for comparison."""
+    framework = framework_of(value)
+    if framework is not None and framework.name == "jax" and value.is_deleted():
+        return Leaf("an array that was given away")
+    if framework is not None:
+        strides = value.stride() if framework.name == "torch" else getattr(value, "strides", None)
+        if framework.name == "numpy":
+            strides = tuple(stride // value.itemsize for stride in value.strides)
+        return Leaf(framework.to_numpy(value), str(value.dtype), strides)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Leaf(np.array(value), str(value.dtype))
+    if isinstance(value, (float, complex)):
+        return Leaf(np.array(value), "float64" if isinstance(value, float) else "complex128")
+    if hasattr(value, "is_sparse") and hasattr(value, "to_dense"):
+        return Leaf(np.array(value.to_dense().detach().cpu()), str(value.dtype))
+    return Leaf(value)
+
+
+class Subject:
+    """The function under test with the caller's arguments."""
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], tolerance: Tolerance,
+                 allow_errors: tuple[type[BaseException], ...]) -> None:
+        self.fn = fn
+        self.tree = (tuple(args), dict(kwargs))
+        self.allow_errors = allow_errors
+        self.names: list[str] = []
+        self.owners: list[int | str] = []
+        arrays = []
+        for path, leaf in trees.walk(self.tree):
+            if framework_of(leaf) is not None:
+                arrays.append(Values.take(leaf))
+                name, owner = _argument_name(path)
+                self.names.append(name)
+                self.owners.append(owner)
+        self.start = Case(tuple(arrays), tuple(Recipe.plain(len(values.shape)) for values in arrays))
+        self.tolerance = replace(tolerance, of_arguments=tuple(values.dtype for values in arrays))
+        self.calls = 0
+        self._baselines: dict[Any, Outcome | None] = {}
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The caller's arguments with these arrays in place of theirs."""
+        rest = iter(arrays)
+        return trees.rebuild(self.tree, lambda leaf: leaf if framework_of(leaf) is None else next(rest))
+
+    def call(self, arrays: Sequence[Any]) -> Outcome:
+        """One call. The function's exceptions pass."""
+        self.calls += 1
+        args, kwargs = self.arguments(arrays)
+        result = self.fn(*args, **kwargs)
+        outcome = Outcome(structure=trees.shape_of(result))
+        outcome.results = [(path, leaf_of(leaf)) for path, leaf in trees.walk(result)]
+        outcome.after = [leaf_of(array) for array in arrays]
+        gradients = [getattr(array, "grad", None) if hasattr(array, "requires_grad") else None for array in arrays]
+        outcome.gradients = [None if grad is None else leaf_of(grad) for grad in gradients]
+        return outcome
+
+    def contiguous(self, values: Sequence[Values]) -> Outcome:
+        """The call with contiguous arrays."""
+        return self.call([one.contiguous() for one in values])
+
+    def run(self, case: Case) -> Outcome:
+        """The call with the layouts of a case; an exception becomes part of the outcome."""
+        placed = [v.place(r.apply(v.shape)) for v, r in zip(case.values, case.recipes, strict=True)]
+        try:
+            outcome = self.call([one.array for one in placed])
+        except Exception as error:
+            outcome = Outcome(error=error)
+        outcome.gaps = _changed_gaps(placed, case)
+        return outcome
+
+    def baseline(self, values: Sequence[Values]) -> Outcome | None:
+        """What the contiguous layout gives for these values (None: an exception), remembered."""
+        key = tuple(one.key for one in values)
+        if key not in self._baselines:
+            if len(self._baselines) > 64:
+                self._baselines.clear()
+            try:
+                self._baselines[key] = self.contiguous(values)
+            except Exception:
+                self._baselines[key] = None
+        return self._baselines[key]
+
+    def check_baseline(self) -> set[int]:
+        """Calls the function twice as it is meant. Says which arrays it writes to."""
+        first = self.contiguous(self.start.values)
+        self.require_deterministic(first, self.start.values)
+        self._baselines[tuple(one.key for one in self.start.values)] = first
+        before = [leaf_of(values.contiguous()) for values in self.start.values]
+        pairs = enumerate(zip(first.after, before, strict=True))
+        return {j for j, (after, leaf) in pairs if difference("", after, leaf, Tolerance(0.0, 0.0)) is not None}
+
+    def require_deterministic(self, first: Outcome, values: Sequence[Values]) -> None:
+        """Raises NondeterministicError if the contiguous layout gives something else this time."""
+        found = self.compare(self.contiguous(values), first)
+        if found is not None:
+            raise NondeterministicError(
+                "the function gives different results for the same contiguous arguments, so nothing can be said about "
+                f"layouts: in a second call {found.text}. Seed its random numbers, or make it set its state anew.")
+
+    def judge(self, case: Case) -> tuple[Mismatch, Outcome] | None:
+        """What is different in this layout, or None."""
+        case = case.projected()
+        want = self.baseline(case.values)
+        if want is None:
+            return None
+        got = self.run(case)
+        if got.error is not None:
+            if isinstance(got.error, self.allow_errors):
+                return None
+            text = f"the function raises {type(got.error).__name__}: {got.error}"
+            return Mismatch("raised", "the call", text, got=got.error), got
+        found = self.compare(got, want)
+        if found is None or (found.kind == "values" and self._is_rounding(case.values, got, want)):
+            return None
+        return found, got
+
+    def _is_rounding(self, values: Sequence[Values], got: Outcome, want: Outcome) -> bool:
+        """Whether contiguous arguments that differ in the last bit make as large a difference."""
+        if got.gaps:
+            return False
+        others = [self.baseline([one.nudged(4 * j + k) for j, one in enumerate(values)]) for k in range(4)]
+        nudged = [other for other in others if other is not None and other.structure == want.structure]
+        rows = [_all_leaves(one) for one in (got, want, *nudged)]
+        is_excused = len({len(row) for row in rows}) == 1 and all(
+            is_rounding(leaf, wanted, others, self.tolerance) for leaf, wanted, *others in zip(*rows, strict=True))
+        if is_excused:
+            self.require_deterministic(want, values)
+        return is_excused
+
+    def compare(self, got: Outcome, want: Outcome) -> Mismatch | None:
+        """The first difference: in the results, in the arguments after the call, or in memory around them."""
+        if got.structure != want.structure:
+            text = f"the result is built as {got.structure}, expected {want.structure}"
+            return Mismatch("type", "the result", text, got=got.structure, expected=want.structure)
+        pairs = [(f"the result{path}", leaf, other)
+                 for (path, leaf), (_, other) in zip(got.results, want.results, strict=True)]
+        pairs += [(f"{self.names[j]} after the call", leaf, want.after[j]) for j, leaf in enumerate(got.after)]
+        for j, leaf in enumerate(got.gradients):
+            other = want.gradients[j]
+            if leaf is not None and other is not None:
+                pairs.append((f"the gradient of {self.names[j]}", leaf, other))
+        for where, leaf, other in pairs:
+            found = difference(where, leaf, other, self.tolerance)
+            if found is not None:
+                return found
+        for j, elements in got.gaps.items():
+            text = (f"the function writes to {len(elements)} elements of the buffer of {self.names[j]} that are not "
+                    f"the argument's, first to element {elements[0]} of the buffer")
+            return Mismatch("gaps", self.names[j], text, None, elements[0], None, None, len(elements), 0)
+        return None
+
+
+def _all_leaves(outcome: Outcome) -> list[Leaf]:
+    gradients = [leaf for leaf in outcome.gradients if leaf is not None]
+    return [leaf for _, leaf in outcome.results] + outcome.after + gradients
+
+
+def _changed_gaps(placed: Sequence[Placed], case: Case) -> dict[int, list[int]]:
+    found = {j: one.changed_gaps(case.values[j].itemsize) for j, one in enumerate(placed)}
+    return {j: elements for j, elements in found.items() if elements}
+
+
+def _argument_name(path: str) -> tuple[str, int | str]:
+    """ "[0][2]['w']" is argument 2['w'], "[1]['out']" is argument out."""
+    rest = path[3:]
+    end = rest.index("]")
+    owner: int | str = int(rest[1:end]) if path.startswith("[0]") else rest[2 : end - 1]
+    return f"argument {owner}{rest[end + 1 :]}", owner

@@ -1,0 +1,33 @@
+"""What `assert_layout_invariant` raises.
+
+Example: `except LayoutError as error: exec(error.code)` rebuilds the arguments as `args` and `kwargs`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class NondeterministicError(AssertionError):
+    """The function gives different results for the same contiguous arguments, so layouts cannot be judged."""
+
+
+class LayoutError(AssertionError):
+    """The result of a function depends on how an argument lies in memory."""
+
+    def __init__(self, message: str, *, variant: str, argument: tuple[int | str, ...], code: str,
+                 index: tuple[int, ...] | None, offset: int | None, got: Any, expected: Any, wrong: int, total: int,
+                 explanation: str | None, notes: tuple[str, ...], kind: str) -> None:
+        super().__init__(message)
+        self.variant = variant  # names from VARIANTS joined by "+"; where two arguments are at fault, by ", "
+        self.argument = argument  # positions or names of the arguments whose layout is at fault
+        self.code = code  # lines that rebuild `args` and `kwargs`
+        self.index = index  # of the first wrong element
+        self.offset = offset  # of that element, in elements, in row-major order
+        self.got = got
+        self.expected = expected
+        self.wrong = wrong
+        self.total = total
+        self.explanation = explanation  # which misreading gives these values, or None
+        self.notes = notes
+        self.kind = kind  # "values", "shape", "type", "raised" or "gaps"

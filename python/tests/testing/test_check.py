@@ -1,0 +1,251 @@
+"""What assert_layout_invariant does besides finding faults: arguments, results, exceptions and options of all kinds."""
+
+from __future__ import annotations
+
+import random
+from collections import namedtuple
+from typing import Any
+
+import kernels
+import numpy as np
+import pytest
+
+from relayout.testing import ALL, LayoutError, NondeterministicError, assert_layout_invariant
+
+X = np.arange(12.0).reshape(3, 4)
+Pair = namedtuple("Pair", "left right")
+
+
+def wrong_where_odd(x: np.ndarray) -> np.ndarray:
+    return x + 1 if x.flags.c_contiguous else x + 2
+
+
+def test_random_results_are_not_blamed_on_a_layout() -> None:
+    with pytest.raises(NondeterministicError, match="different results for the same contiguous arguments"):
+        assert_layout_invariant(lambda x: x + random.random(), X)
+
+
+def test_state_that_changes_later_is_not_blamed_on_a_layout() -> None:
+    calls = iter(range(1000))
+    with pytest.raises(NondeterministicError):
+        assert_layout_invariant(lambda x: x + (next(calls) > 5), X)
+
+
+def test_what_contiguous_arrays_raise_passes_unchanged() -> None:
+    error = KeyError("mine")
+
+    def refuses(x: np.ndarray) -> None:
+        raise error
+
+    with pytest.raises(KeyError) as caught:
+        assert_layout_invariant(refuses, X)
+    assert caught.value is error
+
+
+def needs_contiguous(x: np.ndarray) -> float:
+    if not x.flags.c_contiguous:
+        raise TypeError("not contiguous")
+    return float(x.sum())
+
+
+def test_an_exception_in_a_layout_is_a_failure_unless_allowed() -> None:
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(needs_contiguous, X)
+    assert caught.value.kind == "raised" and "TypeError: not contiguous" in str(caught.value)
+    assert isinstance(caught.value.got, TypeError)
+    assert assert_layout_invariant(needs_contiguous, X, allow_errors=(TypeError,)) > 10
+
+
+def test_writable_memory_that_is_not_needed_is_noted() -> None:
+    def fn(x: np.ndarray) -> int:
+        if not x.flags.writeable:
+            raise ValueError("buffer source array is read-only")
+        return int(x[0, 0])
+
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(fn, X)
+    assert caught.value.variant == "foreign"
+    assert any("asks for memory that can be written" in note for note in caught.value.notes)
+    names: dict[str, Any] = {}
+    exec(caught.value.code, names)
+    assert not names["args"][0].flags.writeable
+
+
+def test_no_array_and_unknown_layouts() -> None:
+    with pytest.raises(TypeError, match="no array"):
+        assert_layout_invariant(len, [1, 2])
+    with pytest.raises(ValueError, match="'diagonal'"):
+        assert_layout_invariant(np.sum, X, layouts=["diagonal"])
+
+
+def test_layouts_can_be_chosen() -> None:
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(wrong_where_odd, X, layouts=["negative"])
+    assert caught.value.variant == "negative"
+    assert assert_layout_invariant(wrong_where_odd, X, layouts="offset") == 1
+    for name in ALL:
+        assert_layout_invariant(np.add, X, X, layouts=name)
+
+
+def test_containers_and_other_arguments() -> None:
+    def fn(pair: Pair, more: dict[str, Any], how: str, axis: int | None = None, scale: Any = None) -> Any:
+        assert how == "sum" and axis == 1 and type(pair) is Pair
+        return {"a": [pair.left.sum(axis=axis), (pair.right * scale[0], None)], "b": more["list"][0].max()}
+
+    args = (Pair(X, X[:, :2]), {"list": [X, 3, "text"]}, "sum")
+    assert assert_layout_invariant(fn, *args, axis=1, scale=[np.float32(2.5)]) > 50
+
+
+def test_code_has_containers_too() -> None:
+    def fn(arrays: list[np.ndarray], axis: int, *, out: dict[str, np.ndarray]) -> Any:
+        return arrays[0].sum(axis=axis), wrong_where_odd(out["w"])
+
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(fn, [X], 1, out={"w": X})
+    error = caught.value
+    assert error.argument == ("out",) and "argument out['w']" in str(error)
+    names: dict[str, Any] = {}
+    exec(error.code, names)
+    assert names["args"][1] == 1 and set(names["kwargs"]) == {"out"}
+    assert fn(*names["args"], **names["kwargs"])[1].reshape(-1)[0] == error.got
+
+
+def test_objects_of_the_caller_are_left_to_be_filled_in() -> None:
+    class Mine:
+        pass
+
+    def fn(mine: Mine, x: np.ndarray) -> np.ndarray:
+        return wrong_where_odd(x)
+
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(fn, Mine(), X)
+    assert "put your Mine here" in caught.value.code
+
+
+def test_type_shape_and_structure_of_results_are_compared() -> None:
+    odd: dict[str, Any] = {
+        "type": lambda x: x if x.flags.c_contiguous else x.astype(np.float32),
+        "shape": lambda x: x if x.flags.c_contiguous else x[:1],
+    }
+    for kind, fn in odd.items():
+        with pytest.raises(LayoutError) as caught:
+            assert_layout_invariant(fn, X)
+        assert caught.value.kind == kind
+    with pytest.raises(LayoutError, match="built as"):
+        assert_layout_invariant(lambda x: [x] if x.flags.c_contiguous else (x,), X)
+    with pytest.raises(LayoutError, match="'b', expected 'a'"):
+        assert_layout_invariant(lambda x: "a" if x.flags.c_contiguous else "b", X)
+
+
+def test_nan_and_infinity() -> None:
+    y = X.copy()
+    y[0, 0], y[1, 1], y[2, 2] = np.nan, np.inf, -np.inf
+    assert_layout_invariant(lambda x: x * 2, y)
+
+
+def test_tolerances() -> None:
+    def fn(x: np.ndarray) -> np.ndarray:
+        return x * (1 if x.flags.c_contiguous else 1 + 1e-4)
+
+    with pytest.raises(LayoutError):
+        assert_layout_invariant(fn, X)
+    assert_layout_invariant(fn, X, rtol=1e-3)
+    with pytest.raises(LayoutError):
+        assert_layout_invariant(fn, X, rtol=1e-6, atol=0.0)
+    assert_layout_invariant(fn, X.astype(np.float16))
+
+
+def test_rounding_that_the_function_amplifies_is_no_failure() -> None:
+    def normalize(x: np.ndarray) -> np.ndarray:
+        mean = x.sum(dtype=np.float32) / np.float32(x.size)
+        mean = mean if x.flags.c_contiguous else np.nextafter(mean, np.float32(np.inf))
+        return (x - mean) / np.sqrt(x.var() + np.float32(1e-12))
+
+    assert_layout_invariant(normalize, np.full((3, 4), 1.7, np.float32))
+
+
+def test_integers_are_exact() -> None:
+    def fn(x: np.ndarray) -> np.ndarray:
+        return x + (0 if x.flags.c_contiguous else 1)
+
+    with pytest.raises(LayoutError):
+        assert_layout_invariant(fn, (X * 10**9).astype(np.int64), rtol=1.0, atol=0.0, layouts="padded")
+
+
+def test_the_callers_arrays_are_not_touched() -> None:
+    y = X.copy()
+    assert_layout_invariant(lambda x: x.__imul__(2), y)
+    assert (y == X).all()
+
+
+def test_the_seed_decides_which_permutations_are_tried() -> None:
+    def orders(seed: int) -> list[Any]:
+        seen = []
+        assert_layout_invariant(lambda x: seen.append(x.strides), np.zeros((2,) * 6), layouts="permuted", seed=seed)
+        return seen
+
+    assert orders(1) == orders(1) != orders(2)
+
+
+def test_gradients_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+
+    def fn(x: Any) -> None:
+        (x * (1 if x.is_contiguous() else 2)).sum().backward()
+
+    with pytest.raises(LayoutError, match="gradient of argument 0"):
+        assert_layout_invariant(fn, torch.ones(3, 4, requires_grad=True))
+
+
+def test_torch_code_is_pasteable() -> None:
+    torch = pytest.importorskip("torch")
+
+    def fn(x: Any, dtype: Any) -> Any:
+        return (x if x.is_contiguous() else x + 1).to(dtype)
+
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
+        x = torch.arange(12).reshape(3, 4).to(dtype)
+        with pytest.raises(LayoutError) as caught:
+            assert_layout_invariant(fn, x, torch.complex64)
+        names: dict[str, Any] = {}
+        exec(caught.value.code, names)
+        result = fn(*names["args"], **names["kwargs"]).numpy()
+        assert result[caught.value.index] == caught.value.got
+
+
+def test_jax_layouts_are_named() -> None:
+    jax = pytest.importorskip("jax")
+
+    def fn(x: Any) -> Any:
+        is_plain = not hasattr(x, "format") or x.format.layout.major_to_minor == (0, 1)
+        return x if is_plain else np.asarray(x).T.reshape(x.shape)
+
+    x = jax.numpy.arange(12.0).reshape(3, 4)
+    if not hasattr(x, "format"):
+        pytest.skip("this JAX does not tell layouts")
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(fn, x)
+    assert caught.value.explanation == "argument 0 is read as if it were row-major (contiguous)"
+    names: dict[str, Any] = {}
+    exec(caught.value.code, names)
+    assert np.asarray(fn(*names["args"]))[caught.value.index] == caught.value.got
+
+
+def test_jax_arguments_may_be_given_away() -> None:
+    jax = pytest.importorskip("jax")
+    assert assert_layout_invariant(jax.jit(lambda x: x + 1, donate_argnums=0), jax.numpy.ones((3, 4))) >= 1
+
+
+def test_large_arrays_and_many_dims() -> None:
+    assert_layout_invariant(np.sum, np.zeros((300, 400), np.float32), axis=0)
+    assert_layout_invariant(lambda x: x + 1, np.arange(64.0).reshape((2,) * 6))
+
+
+def test_message_says_everything() -> None:
+    with pytest.raises(LayoutError) as caught:
+        assert_layout_invariant(kernels.last_stride_one, X.astype(np.float32))
+    text = str(caught.value)
+    for words in ("the result depends on the layout of argument 0",
+                  "explanation: argument 0 is read as if stride[-1] were 1",
+                  "elements of the result are wrong, first at [", "np.ndarray(", "fn(*args, **kwargs)", "first seen"):
+        assert words in text
