@@ -151,7 +151,7 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
         return channels_last
     if isinstance(order, str):
         if any(letter.isdigit() for letter in order):  # a block as large as its dim would look like a whole dim
-            raise InvalidArgumentError(f"order={order!r} is not an order of whole dims; convert() has blocks and padding",
+            raise InvalidArgumentError(f"order={order!r} is no order of whole dims; convert() has blocks and padding",
                                        "order", order)
         wanted = _native.layout(order, tuple(range(2, rank + 2)))  # extents that keep every stride apart
         if not wanted.dense or wanted.ndim != rank:
@@ -280,7 +280,8 @@ def reorder_in_place(x: Array, src: Union[str, _native.Layout], dst: Union[str, 
     if isinstance(view, np.matrix):
         view = np.asarray(view)  # a matrix has two dims, whatever it is reshaped to
     if name not in PACKED and numpy_dtype(name).itemsize != _item_bytes(view):
-        raise InvalidArgumentError(f"dtype={name!r} has another size than the elements of x, {view.dtype}", "dtype", name)
+        raise InvalidArgumentError(f"elements of dtype={name!r} have another size than those of {view.dtype}", "dtype",
+                                   name)
     shape = _native.reorder_in_place(view, src, dst, dims, name, threads)
     count = int(np.prod(shape, dtype=np.int64))
     flat = view.reshape(-1)

@@ -14,7 +14,8 @@ PAGES = ["README.md", "docs/python.md", "docs/python-testing.md", "python/README
 MODULES = ["relayout", "relayout._arrays", "relayout._convert", "relayout._dtypes", "relayout._errors",
            "relayout._files",
            "relayout._layout", "relayout._model", "relayout._picture", "relayout._rearrange"]
-BLOCK = re.compile(r"^```(?:python|py|pycon)[^\n]*\n(.*?)^```(?:\n+```text\n(\S*Error: [^\n]*))?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:python|py|pycon)[^\n]*\n(.*?)^```(?:\n+```text\n(\S*Error: [^\n]*))?",
+                   re.MULTILINE | re.DOTALL)
 
 
 def blocks_of(page):

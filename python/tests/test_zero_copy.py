@@ -1,7 +1,6 @@
 """Nothing is copied where nothing has to move, which addresses prove; and every array comes back in its own class.
 
-Also what is refused (masked arrays, objects, tensors of other devices or that need a gradient), and DLPack's capsules,
-old and new.
+Also what is refused (masked arrays, objects, tensors of other devices), and DLPack's capsules, old and new.
 """
 import ctypes
 import sys
@@ -11,13 +10,13 @@ import pytest
 import relayout
 
 try:
-    import torch
-except ImportError:
-    torch = None
-try:
     import jax
 except ImportError:
     jax = None
+try:
+    import torch
+except ImportError:
+    torch = None
 
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not there")
 needs_jax = pytest.mark.skipif(jax is None, reason="JAX is not there")
@@ -228,7 +227,6 @@ def test_dlpack_protocol():
 
 class Capsule:
     """An object that gives one capsule, once or often."""
-
     def __init__(self, capsule):
         self.capsule = capsule
 
