@@ -182,7 +182,7 @@ def contiguous(x: Array, order: Any = "C", copy: Optional[bool] = None, threads:
     inverse = sorted(range(len(dims)), key=dims.__getitem__)
     if wrap is None:
         moved = _native.contiguous(turned, copy=copy, threads=threads)
-        return x if moved is turned else _permuted(moved, inverse)
+        return view if moved is turned else _permuted(moved, inverse)
     if _row_major(turned) and not copy:
         return x
     _check_may_copy(copy)

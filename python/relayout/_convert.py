@@ -84,13 +84,25 @@ def _strides_bytes(view: Any) -> Tuple[int, ...]:
     return tuple(stride * item for stride in view.stride())
 
 
+#: With more values than this of scales and zero points a plan is not kept: new values come with each call, and each
+#: plan would hold its own.
+_MOST_VALUES = 64
+
+
+def _plan_of(src: Any, dst: Any, dims: Any, shape: Any, strides: Any, own: Any, src_dtype: Any, dtype: Any,
+             attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
+    many = attributes is not None and sum(len(a[0]) for a in attributes[:4] if a is not None) > _MOST_VALUES
+    make = _plan.__wrapped__ if many else _plan
+    return make(src, dst, dims, shape, strides, own, src_dtype, dtype, attributes)
+
+
 def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequence[int]], src_dtype: Any, dtype: Any,
              attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
     if isinstance(view, np.ndarray):
-        return _plan(src, dst, dims if dims is None else tuple(dims), view.shape, view.strides, view.dtype, src_dtype,
-                     dtype, attributes)
-    return _plan(src, dst, dims if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view), view.dtype,
-                 src_dtype, dtype, attributes)
+        return _plan_of(src, dst, dims if dims is None else tuple(dims), view.shape, view.strides, view.dtype,
+                        src_dtype, dtype, attributes)
+    return _plan_of(src, dst, dims if dims is None else tuple(dims), tuple(view.shape), _strides_bytes(view),
+                    view.dtype, src_dtype, dtype, attributes)
 
 
 def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None,

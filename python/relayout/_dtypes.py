@@ -36,7 +36,9 @@ def name_of(dtype: Any) -> str:
         if dtype in _ELSEWHERE:
             return _ELSEWHERE[dtype]
     text = str(dtype)
-    if text.startswith("torch."):
+    if isinstance(dtype, str):
+        found = None  # NumPy's own codes mean others: its "u4" has four bytes
+    elif text.startswith("torch."):
         found = _ELSEWHERE.get(text[len("torch."):])
     else:
         try:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -59,16 +59,14 @@ class File(Mapping[str, Tensor]):
     def __init__(self, path: PathLike):
         self._native = _native.TensorFile(path)
         self.format: str = self._native.format
-        self._tensors: List[Tensor] = [Tensor(self, i, said) for i, said in enumerate(self._native.tensors())]
+        self._tensors: Dict[str, Tensor] = {said["name"]: Tensor(self, i, said)
+                                            for i, said in enumerate(self._native.tensors())}
 
     def __getitem__(self, name: str) -> Tensor:
-        for tensor in self._tensors:
-            if tensor.name == name:
-                return tensor
-        raise KeyError(name)
+        return self._tensors[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([tensor.name for tensor in self._tensors])
+        return iter(self._tensors)
 
     def __len__(self) -> int:
         return len(self._tensors)

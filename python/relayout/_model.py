@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
-import numpy as np
-
-from ._arrays import host_view, like_caller
-from ._dtypes import name_of, numpy_dtype
+from ._arrays import empty, host_view, is_torch, like_caller
+from ._dtypes import name_of
 from ._errors import InvalidArgumentError
 
 
@@ -67,10 +65,12 @@ class Model:
             if shape != operand.dims:
                 raise InvalidArgumentError(f"input {operand.name!r} has dims {operand.dims}, and the array is {shape}",
                                            operand.name, str(shape), str(operand.dims))
-        made = [np.empty(operand.dims, numpy_dtype(operand.dtype)) for operand in self.outputs]
+        first = given[0] if given else None
+        # A tensor of PyTorch is written to directly; other libraries take memory that is aligned as theirs.
+        made = [empty(operand.dims, operand.dtype, like=first if is_torch(first) else None) for operand in self.outputs]
         self._native.run([(view, name_of(view.dtype)) for view in views],
                          [(array, operand.dtype) for array, operand in zip(made, self.outputs)])
-        return {operand.name: _as_caller(given[0] if given else None, array)
+        return {operand.name: _as_caller(first, array)
                 for operand, array in zip(self.outputs, made)}
 
     def _arranged(self, inputs: Any) -> List[Any]:
@@ -99,11 +99,7 @@ class Model:
         return f"<relayout.Model of {len(self.nodes)} primitives and {len(self.reorders)} reorders>"
 
 
-def _as_caller(x: Any, array: np.ndarray) -> Any:
-    from ._arrays import is_torch
-    if is_torch(x):
-        import torch
-        return torch.from_numpy(array)
+def _as_caller(x: Any, array: Any) -> Any:
     wrap = None if x is None else like_caller(x)
     return wrap(array) if wrap else array
 

@@ -16,7 +16,10 @@ first dim; each of them is written to its place of the result.
 import itertools
 import sys
 
+import numpy as np
+
 from . import _native
+from ._arrays import aligned_empty, host_view, is_torch, like_caller
 from ._errors import NeedsCopyError
 from ._rearrange_pattern import check_pattern, find_recipe
 
@@ -99,6 +102,42 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
     return out
 
 
+def _rearrange_other(pattern, x, copy, threads, out, sizes):
+    """Arrays whose own reshape and transpose may move elements, and matrices, which have two dims whatever they are
+    reshaped to: their memory is seen as a NumPy array's."""
+    try:
+        view = np.asarray(host_view(x))
+    except TypeError:
+        _explain(pattern, x, sizes)
+        raise
+    if out is not None:
+        rearrange(pattern, view, copy=copy, threads=threads, out=host_view(out), **sizes)
+        return out
+    wrap = like_caller(x)
+    if wrap is None:
+        return rearrange(pattern, view, copy=copy, threads=threads, **sizes)
+    if copy is not True:
+        try:
+            same = rearrange(pattern, view, copy=False, threads=threads, **sizes)
+        except NeedsCopyError:
+            if copy is False:
+                raise
+        else:
+            # Of the same memory no other array of that library is made but by the library itself.
+            if same.shape == view.shape:
+                return x
+            if copy is False:
+                raise NeedsCopyError("rearrange: an array of this library in another shape is a copy", "copy", "False")
+    try:
+        final = find_recipe(pattern, view.shape, **sizes).final
+    except TypeError:
+        _explain(pattern, view, sizes)
+        raise
+    made = aligned_empty(final, view.dtype)
+    rearrange(pattern, view, threads=threads, out=made, **sizes)
+    return wrap(made)
+
+
 def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     """Splits, permutes and merges the dims of an array, as a pattern in einops' notation says.
 
@@ -119,6 +158,8 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     """
     if type(x) is list or type(x) is tuple:  # not isinstance, which takes more time than is needed
         return _rearrange_list(pattern, x, copy, threads, out, sizes)
+    if type(x) is not np.ndarray and (isinstance(x, np.matrix) or not hasattr(x, "strides") and not is_torch(x)):
+        return _rearrange_other(pattern, x, copy, threads, out, sizes)
     try:
         splits, split, axes, permuted, merges, final, _ = find_recipe(pattern, x.shape, **sizes)
     except (AttributeError, TypeError):

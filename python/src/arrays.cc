@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include <array>
+#include <atomic>
 #include <string>
 
 #include "python/src/buffer.h"
@@ -16,47 +16,58 @@ namespace {
 
 /// Objects of Python that are looked up once and never freed.
 struct Names {
-  PyObject *ndarray, *empty, *empty_like, *fortran, *dtype, *masked, *requires_grad, *is_conj, *is_neg;
+  PyObject *ndarray, *empty, *empty_like, *fortran, *dtype, *hasobject, *requires_grad, *is_conj, *is_neg;
   PyObject *data_ptr, *shape, *stride, *element_size, *device, *type, *layout, *is_quantized;
 };
+Names names_found{};
+const Names& names() { return names_found; }
 
 PyObject* attribute(const char* module, const char* name) {
   return nb::object(nb::module_::import_(module).attr(name)).release().ptr();
 }
 
-const Names& names() {
-  static const Names found = [] {
-    const auto text = [](const char* word) { return PyUnicode_InternFromString(word); };
-    return Names{attribute("numpy", "ndarray"),
-                 attribute("numpy", "empty"),
-                 attribute("numpy", "empty_like"),
-                 text("F"),
-                 text("dtype"),
-                 attribute("numpy.ma", "MaskedArray"),
-                 text("requires_grad"),
-                 text("is_conj"),
-                 text("is_neg"),
-                 text("data_ptr"),
-                 text("shape"),
-                 text("stride"),
-                 text("element_size"),
-                 text("device"),
-                 text("type"),
-                 text("layout"),
-                 text("is_quantized")};
-  }();
-  return found;
+/// An attribute of a module that anyone has imported, kept in `place`; null where nobody has. Threads may ask at once.
+PyObject* if_imported(std::atomic<PyObject*>& place, const char* module, const char* name) {
+  if (PyObject* found = place.load(std::memory_order_acquire)) return found;
+  const nb::object imported = nb::module_::import_("sys").attr("modules").attr("get")(module);
+  if (imported.is_none() || !nb::hasattr(imported, name)) return nullptr;
+  PyObject* found = nb::object(imported.attr(name)).release().ptr();
+  PyObject* none = nullptr;
+  if (place.compare_exchange_strong(none, found, std::memory_order_acq_rel)) return found;
+  Py_DECREF(found);
+  return none;
 }
 
-/// torch.Tensor, where PyTorch has been imported by anyone.
+/// torch.Tensor.
 PyObject* torch_tensor() {
-  static PyObject* found = nullptr;
-  if (found != nullptr) return found;
-  const nb::object modules = nb::module_::import_("sys").attr("modules");
-  const nb::object torch = modules.attr("get")("torch");
-  if (!torch.is_none() && nb::hasattr(torch, "Tensor")) found = nb::object(torch.attr("Tensor")).release().ptr();
-  return found;
+  static std::atomic<PyObject*> place{nullptr};
+  return if_imported(place, "torch", "Tensor");
 }
+
+}  // namespace
+
+void find_numpy() {
+  const auto text = [](const char* word) { return PyUnicode_InternFromString(word); };
+  names_found = Names{attribute("numpy", "ndarray"),
+                      attribute("numpy", "empty"),
+                      attribute("numpy", "empty_like"),
+                      text("F"),
+                      text("dtype"),
+                      text("hasobject"),
+                      text("requires_grad"),
+                      text("is_conj"),
+                      text("is_neg"),
+                      text("data_ptr"),
+                      text("shape"),
+                      text("stride"),
+                      text("element_size"),
+                      text("device"),
+                      text("type"),
+                      text("layout"),
+                      text("is_quantized")};
+}
+
+namespace {
 
 nb::object get(nb::handle object, PyObject* name) {
   PyObject* found = PyObject_GetAttr(object.ptr(), name);
@@ -139,6 +150,8 @@ Array::Array(nb::handle object, bool made_here) : object_(object) {
     exact_ = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == torch_tensor();
     kind_ = Kind::torch;
     read_torch(made_here);
+    if (data == nullptr && elements() != 0)
+      throw Error(ErrorCode::unsupported, "the tensor has no memory (it is fake, or stands for zeros)", "x");
   } else if (is_buffer(object)) {
     kind_ = Kind::buffer;
     const Buffer& buffer = *nb::inst_ptr<Buffer>(object);
@@ -155,17 +168,14 @@ Array::Array(nb::handle object, bool made_here) : object_(object) {
   }
 }
 
-Array::~Array() {
-  if (holds_view_) PyBuffer_Release(&view_);
-}
-
 void Array::read_numpy() {
-  if (!exact_ && PyObject_IsInstance(object_.ptr(), names().masked) > 0) {
+  static std::atomic<PyObject*> masked_place{nullptr};
+  PyObject* masked = exact_ ? nullptr : if_imported(masked_place, "numpy.ma", "MaskedArray");
+  if (masked != nullptr && PyObject_IsInstance(object_.ptr(), masked) > 0) {
     throw Error(ErrorCode::unsupported, "a masked array: move its .data and its .mask apart", "x", "MaskedArray");
   }
   // Without PyBUF_FORMAT NumPy gives arrays of every type, also of those that the protocol has no format for.
   if (PyObject_GetBuffer(object_.ptr(), &view_, PyBUF_STRIDES) != 0) throw nb::python_error();
-  holds_view_ = true;
   check_rank(view_.ndim);
   data = static_cast<std::byte*>(view_.buf);
   item_bytes = view_.itemsize;
@@ -174,13 +184,9 @@ void Array::read_numpy() {
     shape.push_back(view_.shape[d]);
     strides.push_back(view_.strides[d]);
   }
-  // Objects are counted, which moving their addresses would not do. They have the size of a pointer.
-  if (item_bytes >= static_cast<int64_t>(sizeof(void*)) && truth(get(get(object_, names().dtype), [] {
-        static PyObject* name = PyUnicode_InternFromString("hasobject");
-        return name;
-      }()))) {
-    PyBuffer_Release(&view_);
-    holds_view_ = false;
+  // Elements that are objects of Python carry reference counts, which a copy of their bytes would not raise. No type
+  // with objects is smaller than a pointer.
+  if (item_bytes >= static_cast<int64_t>(sizeof(void*)) && truth(get(get(object_, names().dtype), names().hasobject))) {
     throw Error(ErrorCode::unsupported, "the elements are objects of Python, which only NumPy itself can copy", "dtype",
                 "object");
   }
@@ -195,11 +201,10 @@ void Array::read_torch(bool made_here) {
     PyErr_Clear();  // the attributes say what is wrong in fewer words, such as a device
     return read_torch_attributes();
   }
-  read_dltensor(&tensor);
+  read_dltensor(tensor);
 }
 
-void Array::read_dltensor(void* pointer) {
-  const dlpack::DLTensor& tensor = *static_cast<const dlpack::DLTensor*>(pointer);
+void Array::read_dltensor(const dlpack::DLTensor& tensor) {
   const auto host = {dlpack::kDLCPU, dlpack::kDLCUDAHost, dlpack::kDLROCMHost};
   if (std::ranges::find(host, tensor.device.device_type) == host.end()) {
     throw Error(ErrorCode::unsupported, "the tensor is on " + dlpack::name(tensor.device.device_type) + ", not the CPU",
@@ -239,6 +244,22 @@ int64_t Array::elements() const {
   return product;
 }
 
+std::pair<TensorDesc, std::byte*> Array::tensor(DType dtype) const {
+  if (desc != nullptr) return {*desc, data - desc->layout.offset0() * item_bytes};
+  Dims steps;
+  int64_t offset0 = 0;
+  for (int d = 0; d < shape.size(); ++d) {
+    const bool counts = shape[d] > 1;
+    if (item_bytes < 1 || (counts && strides[d] % item_bytes != 0)) {
+      throw Error(ErrorCode::unsupported, "strides[" + std::to_string(d) + "] is no multiple of an element",
+                  "strides[" + std::to_string(d) + "]", std::to_string(strides[d]), std::to_string(item_bytes));
+    }
+    steps.push_back(counts ? strides[d] / item_bytes : 0);
+    if (steps[d] < 0) offset0 -= steps[d] * (shape[d] - 1);
+  }
+  return {TensorDesc(Layout::strided(shape, steps, offset0), dtype), data - offset0 * item_bytes};
+}
+
 bool Array::row_major() const {
   return desc ? desc->layout == Layout::contiguous(shape) : dense_in_order(*this, shape.size() - 1, -1);
 }
@@ -265,7 +286,8 @@ nb::object empty_torch(const Array& like) {
   if (api == nullptr || api->dltensor_from_py_object_no_sync == nullptr ||
       api->dltensor_from_py_object_no_sync(like.object().ptr(), &prototype) != 0) {
     PyErr_Clear();
-    static PyObject* empty = attribute("torch", "empty");
+    static std::atomic<PyObject*> place{nullptr};
+    PyObject* empty = if_imported(place, "torch", "empty");
     return nb::handle(empty)(tuple_of(like.shape), nb::arg("dtype") = get(like.object(), names().dtype));
   }
   prototype.data = nullptr;
@@ -297,6 +319,16 @@ nb::object empty_like(const Array& like, bool first_innermost) {
   return first_innermost ? nb::handle(n.empty)(shape, dtype, nb::handle(n.fortran)) : nb::handle(n.empty)(shape, dtype);
 }
 
+void note_written(const Array& array) {
+  if (array.kind() != Array::Kind::torch) return;
+  static std::atomic<PyObject*> place{nullptr};
+  PyObject* increment = if_imported(place, "torch.autograd.graph", "increment_version");
+  if (increment == nullptr) return;
+  PyObject* done = PyObject_CallFunctionObjArgs(increment, array.object().ptr(), nullptr);
+  if (done == nullptr) PyErr_Clear();  // a tensor of inference mode has no versions
+  Py_XDECREF(done);
+}
+
 void prefer_huge_pages(void* data, int64_t bytes) {
   constexpr uintptr_t kPage = 4096;
   if (bytes < int64_t{4} << 20) return;
@@ -306,55 +338,21 @@ void prefer_huge_pages(void* data, int64_t bytes) {
   (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-MovedSides moved_sides(const Array& src, const Array& dst) {
-  MovedSides out;
-  if (src.desc != nullptr && dst.desc != nullptr) {
-    return {*src.desc, *dst.desc, src.data + src.byte_range().first, dst.data + dst.byte_range().first};
-  }
-  // The largest unit of up to eight bytes that divides an element and all strides.
-  uint64_t divisors = static_cast<uint64_t>(src.item_bytes) | 8;
-  for (int d = 0; d < src.shape.size(); ++d) {
-    if (src.shape[d] > 1) divisors |= static_cast<uint64_t>(src.strides[d]) | static_cast<uint64_t>(dst.strides[d]);
-  }
-  const auto unit = static_cast<int64_t>(divisors & (~divisors + 1));
-  const DType dtype = unit == 8 ? DType::u64 : unit == 4 ? DType::u32 : unit == 2 ? DType::u16 : DType::u8;
-  const auto side = [&](const Array& array, TensorDesc& desc, std::byte*& origin) {
-    Dims dims, strides;
-    int64_t offset0 = 0;
-    for (int d = 0; d < array.shape.size(); ++d) {
-      if (array.shape[d] == 1) continue;
-      dims.push_back(array.shape[d]);
-      strides.push_back(array.strides[d] / unit);
-      if (strides.back() < 0) offset0 -= strides.back() * (dims.back() - 1);
-    }
-    if (array.item_bytes != unit) {
-      if (dims.size() == kMaxDims) {
-        throw Error(ErrorCode::limit,
-                    "an array of 12 dims whose elements have to be moved in parts, which count as a dim", "ndim",
-                    std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
-      }
-      dims.push_back(array.item_bytes / unit);
-      strides.push_back(1);
-    }
-    desc = TensorDesc(Layout::strided(dims, strides, offset0), dtype);
-    origin = array.data - offset0 * unit;
-  };
-  side(src, out.src_desc, out.src);
-  side(dst, out.dst_desc, out.dst);
-  return out;
-}
-
 Dims dims_of(nb::handle sequence, const char* what) {
   Dims out;
   if (PyLong_Check(sequence.ptr())) {
     out.push_back(number(sequence));
     return out;
   }
-  if (!PySequence_Check(sequence.ptr()) || PyUnicode_Check(sequence.ptr()))
+  if (!PySequence_Check(sequence.ptr()) || PyUnicode_Check(sequence.ptr()) || PyBytes_Check(sequence.ptr()))
     throw nb::type_error((std::string(what) + " must be a sequence of integers").c_str());
   const Py_ssize_t size = PySequence_Size(sequence.ptr());
   if (size < 0) throw nb::python_error();
-  check_rank(size);
+  if (size > kMaxDims) {
+    throw Error(ErrorCode::limit,
+                std::string(what) + " has " + std::to_string(size) + " entries; at most " + std::to_string(kMaxDims),
+                what, std::to_string(size), std::to_string(kMaxDims));
+  }
   for (Py_ssize_t i = 0; i < size; ++i) {
     const nb::object item = nb::steal(PySequence_GetItem(sequence.ptr(), i));
     if (!item.is_valid()) throw nb::python_error();

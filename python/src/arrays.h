@@ -8,12 +8,27 @@
 
 #include <nanobind/nanobind.h>
 
-#include <optional>
 #include <string>
 
 #include "relayout/core/layout.h"
 
+namespace relayout::dlpack {
+struct DLTensor;
+}
+
 namespace relayout::python {
+
+/// Looks up what this file needs of NumPy; once a module, when it is loaded. Looking it up at the first call could stop
+/// two threads that make their first calls at once, as an import lets other threads run in its middle.
+void find_numpy();
+
+/// A Py_buffer that is given back.
+struct View : Py_buffer {
+  View() : Py_buffer{} {}
+  ~View() { PyBuffer_Release(this); }  // nothing where nothing was taken
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+};
 
 /// What one call needs to know of an array, and what keeps its memory where it is meanwhile.
 class Array {
@@ -26,7 +41,6 @@ class Array {
   explicit Array(nanobind::handle object) : Array(object, false) {}
   /// The same for an array that relayout has just made, which needs no checks.
   static Array of_new(nanobind::handle object) { return Array(object, true); }
-  ~Array();
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
@@ -49,6 +63,9 @@ class Array {
   bool row_major() const;
   /// Likewise with the first dim innermost.
   bool column_major() const;
+  /// The array as a tensor of this type, whose size is that of an element, and where offset 0 of its layout lies.
+  /// Error{unsupported} where a stride is no multiple of an element, or two elements share a byte.
+  std::pair<TensorDesc, std::byte*> tensor(DType dtype) const;
   /// The first byte of the elements and the one behind the last, from `data` on.
   std::pair<int64_t, int64_t> byte_range() const;
 
@@ -57,12 +74,12 @@ class Array {
   void read_numpy();
   void read_torch(bool made_here);
   void read_torch_attributes();
-  void read_dltensor(void* tensor);
+  void read_dltensor(const dlpack::DLTensor& tensor);
 
   nanobind::handle object_;
   Kind kind_ = Kind::numpy;
-  bool exact_ = true, holds_view_ = false;
-  Py_buffer view_{};
+  bool exact_ = true;
+  View view_;
 };
 
 /// Whether an object is an array of which Array can be made.
@@ -75,18 +92,14 @@ bool is_buffer(nanobind::handle object);
 /// innermost.
 nanobind::object empty_like(const Array& like, bool first_innermost);
 
+/// Tells PyTorch that the values of a tensor have changed, so that a gradient which needs the old ones is an error. For
+/// the caller's tensors that are written to; PyTorch before 2.1 cannot be told.
+void note_written(const Array& array);
+
 /// Asks the system for huge pages under memory that was just allocated and holds nothing yet, from 4 MiB on. First
 /// writing to memory takes several times as long as the copy itself where the system must give it in pages of 4 KiB.
 /// NumPy asks for its own arrays.
 void prefer_huge_pages(void* data, int64_t bytes);
-
-/// Where and how the elements of two arrays of equal shape and size of element lie, in units that both can be counted
-/// in: whole elements, or parts of them where a stride is no multiple of an element or elements are large.
-struct MovedSides {
-  TensorDesc src_desc, dst_desc;
-  std::byte *src = nullptr, *dst = nullptr;  // offset 0 of each
-};
-MovedSides moved_sides(const Array& src, const Array& dst);
 
 /// Dims from a sequence of integers. TypeError where it is none.
 Dims dims_of(nanobind::handle sequence, const char* what);
@@ -95,7 +108,7 @@ std::string path_of(nanobind::handle path);
 using Integers = nanobind::typed<nanobind::tuple, int64_t, nanobind::ellipsis>;  // tuple[int, ...] in the stubs
 Integers tuple_of(std::span<const int64_t> numbers);
 
-/// Work of fewer bytes keeps the GIL: it is done before another thread would have it.
+/// Work of fewer bytes keeps the GIL: it takes less time than giving the GIL away and getting it back.
 inline constexpr int64_t kBytesWithGil = 32 << 10;
 
 /// Lets other threads of Python run while it lives, if `bytes` are worth it.

@@ -25,7 +25,7 @@ nb::object capsule_of(nb::handle object) {
     throw nb::type_error(("an array is needed, not " + std::string(nb::repr(object.type()).c_str())).c_str());
   }
   try {
-    return method(nb::arg("max_version") = nb::make_tuple(1, 3));
+    return method(nb::arg("max_version") = nb::make_tuple(dlpack::kMajorVersion, dlpack::kMinorVersion));
   } catch (nb::python_error& error) {
     // An older protocol knows no such parameter.
     if (!error.matches(PyExc_TypeError)) throw;
@@ -70,13 +70,13 @@ Buffer Buffer::from_dlpack(nb::handle object) {
   const nb::object capsule = capsule_of(object);
   std::shared_ptr<dlpack::Imported> tensor;
   // The capsule is renamed before its tensor is taken, since both would free it otherwise.
-  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
-    void* managed = PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned");
-    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+  if (PyCapsule_IsValid(capsule.ptr(), dlpack::kVersionedCapsule)) {
+    void* managed = PyCapsule_GetPointer(capsule.ptr(), dlpack::kVersionedCapsule);
+    PyCapsule_SetName(capsule.ptr(), dlpack::kUsedVersionedCapsule);
     tensor = std::make_shared<dlpack::Imported>(static_cast<dlpack::DLManagedTensorVersioned*>(managed));
-  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
-    void* managed = PyCapsule_GetPointer(capsule.ptr(), "dltensor");
-    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+  } else if (PyCapsule_IsValid(capsule.ptr(), dlpack::kCapsule)) {
+    void* managed = PyCapsule_GetPointer(capsule.ptr(), dlpack::kCapsule);
+    PyCapsule_SetName(capsule.ptr(), dlpack::kUsedCapsule);
     tensor = std::make_shared<dlpack::Imported>(static_cast<dlpack::DLManagedTensor*>(managed));
   } else {
     throw nb::type_error("__dlpack__ gave no capsule of a tensor");
@@ -93,29 +93,29 @@ Buffer Buffer::from_dlpack(nb::handle object) {
   return Buffer(std::move(desc), data, read_only, std::move(owner));
 }
 
-nb::object Buffer::dlpack(int64_t major, bool copy) const {
+nb::object Buffer::dlpack(int64_t major, bool copy, bool copied) const {
   if (copy) {
     Buffer made = allocate(desc_);
     std::memcpy(made.data_, data_, static_cast<std::size_t>(desc_.span_bytes()));
-    return made.dlpack(major, false);
+    return made.dlpack(major, false, true);
   }
   const auto release = [owner = owner_]() mutable { owner.reset(); };
   PyObject* capsule = nullptr;
   if (major >= 1) {
-    dlpack::VersionedTensor tensor =
-        dlpack::exported_versioned(desc_, data_, release, read_only_ ? dlpack::kFlagReadOnly : 0);
-    capsule = PyCapsule_New(tensor.get(), "dltensor_versioned", [](PyObject* self) {
-      if (!PyCapsule_IsValid(self, "dltensor_versioned")) return;  // somebody took it
+    const uint64_t flags = (read_only_ ? dlpack::kFlagReadOnly : 0) | (copied ? dlpack::kFlagIsCopied : 0);
+    dlpack::VersionedTensor tensor = dlpack::exported_versioned(desc_, data_, release, flags);
+    capsule = PyCapsule_New(tensor.get(), dlpack::kVersionedCapsule, [](PyObject* self) {
+      if (!PyCapsule_IsValid(self, dlpack::kVersionedCapsule)) return;  // somebody took it
       dlpack::VersionedTensor(
-          static_cast<dlpack::DLManagedTensorVersioned*>(PyCapsule_GetPointer(self, "dltensor_versioned")));
+          static_cast<dlpack::DLManagedTensorVersioned*>(PyCapsule_GetPointer(self, dlpack::kVersionedCapsule)));
     });
     if (capsule != nullptr) (void)tensor.release();
   } else {
     if (read_only_) throw nb::buffer_error("the memory is read-only, which DLPack before 1.0 cannot say");
     dlpack::ManagedTensor tensor = dlpack::exported(desc_, data_, release);
-    capsule = PyCapsule_New(tensor.get(), "dltensor", [](PyObject* self) {
-      if (!PyCapsule_IsValid(self, "dltensor")) return;
-      dlpack::ManagedTensor(static_cast<dlpack::DLManagedTensor*>(PyCapsule_GetPointer(self, "dltensor")));
+    capsule = PyCapsule_New(tensor.get(), dlpack::kCapsule, [](PyObject* self) {
+      if (!PyCapsule_IsValid(self, dlpack::kCapsule)) return;
+      dlpack::ManagedTensor(static_cast<dlpack::DLManagedTensor*>(PyCapsule_GetPointer(self, dlpack::kCapsule)));
     });
     if (capsule != nullptr) (void)tensor.release();
   }

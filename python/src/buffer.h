@@ -29,7 +29,7 @@ class Buffer {
   std::byte* data() const { return data_; }
   bool read_only() const { return read_only_; }
   /// A capsule: versioned where `major` is 1 or more. Errors: unsupported (a layout with blocks).
-  nanobind::object dlpack(int64_t major, bool copy) const;
+  nanobind::object dlpack(int64_t major, bool copy, bool copied = false) const;
 
  private:
   TensorDesc desc_;

@@ -167,7 +167,8 @@ Dims counted(const Dims& shape, Dims strides) {
   return strides;
 }
 
-/// Memory is said by an array's shape and strides, which those of a Buffer do not always say.
+/// Refuses a Buffer with blocks or gaps: its shape and strides do not say where its elements lie, as those of an array
+/// do.
 void check_strided(const Array& array, const char* what) {
   if (array.desc == nullptr || array.row_major()) return;
   throw Error(ErrorCode::unsupported, "a Buffer that is not row-major: give numpy.asarray(buffer)", what);
@@ -203,13 +204,13 @@ class Conversion {
     plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
     // What a new array holds must be known also where no element and no padding is written.
     const Layout& layout = dst_.desc.layout;
-    fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 &&
+    fills_ = how.padding.kind == Padding::Kind::value && how.beta == 0 && bits(dst_.desc.dtype) >= 8 &&
              layout.padded_elements() == product(dst_.shape) && layout.packed();
   }
 
   void run(nb::handle x, nb::handle out, int threads, bool fresh) const {
     const Array src(x), dst(out);
-    if (fresh) prefer_huge_pages(dst.data, dst.bytes());
+    fresh ? prefer_huge_pages(dst.data, dst.bytes()) : note_written(dst);
     check_strided(src, "x");
     if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
       throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
@@ -262,6 +263,7 @@ Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::hand
   Side to = destination_of(dst, from.desc.layout.dims(), type);
   if (bits(type) < 8) to.shape = Dims{to.desc.span_bytes()};
   const int64_t bytes = array.bytes();
+  note_written(array);
   {
     const ReleasedGil released(bytes);
     cpu::reorder_in_place(from.desc, to.desc, {array.data, static_cast<std::size_t>(bytes)}, {}, {.threads = threads});

@@ -20,6 +20,51 @@ namespace {
 /// The function of relayout/_arrays.py that does the same for all other objects and orders.
 nb::object in_python(const char* name) { return nb::module_::import_("relayout._arrays").attr(name); }
 
+/// Where and how the elements of two arrays of equal shape and size of element lie, in units that both can be counted
+/// in: whole elements, or parts of them where a stride is no multiple of an element or elements are large.
+struct MovedSides {
+  TensorDesc src_desc, dst_desc;
+  std::byte *src = nullptr, *dst = nullptr;  // offset 0 of each
+};
+
+MovedSides moved_sides(const Array& src, const Array& dst) {
+  MovedSides out;
+  if (src.desc != nullptr && dst.desc != nullptr) {
+    return {*src.desc, *dst.desc, src.data + src.byte_range().first, dst.data + dst.byte_range().first};
+  }
+  // The largest unit of up to eight bytes that divides an element and all strides.
+  uint64_t divisors = static_cast<uint64_t>(src.item_bytes) | 8;
+  for (int d = 0; d < src.shape.size(); ++d) {
+    if (src.shape[d] > 1) divisors |= static_cast<uint64_t>(src.strides[d]) | static_cast<uint64_t>(dst.strides[d]);
+  }
+  const auto unit = static_cast<int64_t>(divisors & (~divisors + 1));
+  const DType dtype = unit == 8 ? DType::u64 : unit == 4 ? DType::u32 : unit == 2 ? DType::u16 : DType::u8;
+  const auto side = [&](const Array& array, TensorDesc& desc, std::byte*& origin) {
+    Dims dims, strides;
+    int64_t offset0 = 0;
+    for (int d = 0; d < array.shape.size(); ++d) {
+      if (array.shape[d] == 1) continue;
+      dims.push_back(array.shape[d]);
+      strides.push_back(array.strides[d] / unit);
+      if (strides.back() < 0) offset0 -= strides.back() * (dims.back() - 1);
+    }
+    if (array.item_bytes != unit) {
+      if (dims.size() == kMaxDims) {
+        throw Error(ErrorCode::limit,
+                    "an array of 12 dims whose elements have to be moved in parts, which count as a dim", "ndim",
+                    std::to_string(kMaxDims + 1), std::to_string(kMaxDims));
+      }
+      dims.push_back(array.item_bytes / unit);
+      strides.push_back(1);
+    }
+    desc = TensorDesc(Layout::strided(dims, strides, offset0), dtype);
+    origin = array.data - offset0 * unit;
+  };
+  side(src, out.src_desc, out.src);
+  side(dst, out.dst_desc, out.dst);
+  return out;
+}
+
 void move(const Array& src, const Array& dst, int threads) {
   const int64_t bytes = src.bytes();
   if (bytes == 0) return;
@@ -37,9 +82,8 @@ bool share_memory(const Array& a, const Array& b) {
 }
 
 nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, int threads) {
-  const char letter = PyUnicode_Check(order.ptr()) && PyUnicode_GetLength(order.ptr()) == 1
-                          ? static_cast<char>(PyUnicode_ReadChar(order.ptr(), 0))
-                          : '\0';
+  const Py_UCS4 letter =
+      PyUnicode_Check(order.ptr()) && PyUnicode_GetLength(order.ptr()) == 1 ? PyUnicode_ReadChar(order.ptr(), 0) : 0;
   const bool columns = letter == 'F';
   if ((letter != 'C' && letter != 'F') || !is_array(x) || (columns && !is_numpy(x)))
     return in_python("contiguous")(x, order, copy, threads);
@@ -68,6 +112,7 @@ void copy(nb::handle dst_object, nb::handle src_object, int threads) {
     in_python("copy_converted")(dst_object, src_object, threads);
     return;
   }
+  note_written(dst);
   if (!share_memory(src, dst)) return move(src, dst, threads);
   if (src.data == dst.data && src.strides == dst.strides) return;
   // What is still to be read may be written first. So the values are moved out of the way, as NumPy does.
@@ -103,7 +148,7 @@ void bind_copies(nb::module_& module) {
              "copy: None returns x itself where its elements lie so already; True copies always; False raises "
              "NeedsCopyError where a copy is needed.\n"
              "threads: the most threads to use; 0 stands for all.\n\n"
-             "A scalar stays a scalar. Other threads of Python run meanwhile.");
+             "An array without dims stays one. From 32 KiB on other threads of Python run meanwhile.");
   module.def(
       "copy", &copy, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("threads") = 0,
       "Writes the elements of src into dst, whose shape src's is or can be broadcast to. Other types of elements "

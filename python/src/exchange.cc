@@ -2,6 +2,7 @@
 #include "python/src/exchange.h"
 
 #include <array>
+#include <mutex>
 
 namespace relayout::python {
 namespace {
@@ -14,9 +15,9 @@ struct Answer {
 const dlpack::DLPackExchangeAPI* ask(PyTypeObject* type) {
   PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dlpack_c_exchange_api__");
   const dlpack::DLPackExchangeAPI* api = nullptr;
-  if (capsule != nullptr && PyCapsule_IsValid(capsule, "dlpack_exchange_api")) {
-    api = dlpack::known_version(
-        static_cast<const dlpack::DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api")));
+  if (capsule != nullptr && PyCapsule_IsValid(capsule, dlpack::kExchangeApiCapsule)) {
+    api = dlpack::known_version(static_cast<const dlpack::DLPackExchangeAPIHeader*>(
+        PyCapsule_GetPointer(capsule, dlpack::kExchangeApiCapsule)));
   }
   Py_XDECREF(capsule);
   PyErr_Clear();
@@ -28,15 +29,25 @@ const dlpack::DLPackExchangeAPI* ask(PyTypeObject* type) {
 const dlpack::DLPackExchangeAPI* exchange_api(PyTypeObject* type) {
   // The types are kept alive, so that no other type can take the place of one of them in memory. The table itself lives
   // as long as the process, as DLPack demands.
-  thread_local std::array<Answer, 4> answers;
-  thread_local std::size_t next = 0;
-  for (const Answer& answer : answers)
-    if (answer.type == type) return answer.api;
-  Answer& answer = answers[next++ % answers.size()];
+  static std::array<Answer, 4> answers;
+  static std::size_t next = 0;
+  static std::mutex mutex;  // nothing of Python is called while it is held
+  {
+    const std::lock_guard lock(mutex);
+    for (const Answer& answer : answers)
+      if (answer.type == type) return answer.api;
+  }
+  const dlpack::DLPackExchangeAPI* api = ask(type);
   Py_INCREF(reinterpret_cast<PyObject*>(type));
-  Py_XDECREF(reinterpret_cast<PyObject*>(answer.type));
-  answer = {type, ask(type)};
-  return answer.api;
+  PyTypeObject* old = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    Answer& answer = answers[next++ % answers.size()];
+    old = answer.type;
+    answer = {type, api};
+  }
+  Py_XDECREF(reinterpret_cast<PyObject*>(old));
+  return api;
 }
 
 }  // namespace relayout::python

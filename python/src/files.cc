@@ -60,14 +60,18 @@ void write(nb::handle path, const std::string& name, nb::handle x, const std::st
            const std::optional<std::string>& layout, nb::handle dims, bool overwrite) {
   const Array array(x);
   const auto bytes = memory_of(array);
-  TensorWriter writer = TensorWriter::create(path_of(path), spec_of(name, dtype, shape, layout, dims), overwrite);
-  const nb::gil_scoped_release released;
-  const std::span<std::byte> to = writer.bytes();
-  if (to.size() != bytes.size()) {
+  const TensorSpec spec = spec_of(name, dtype, shape, layout, dims);
+  // Before the space is reserved on the disk.
+  const auto needed = TensorDesc(Layout::contiguous(spec.shape), spec.dtype).span_bytes();
+  if (bytes.size() != static_cast<std::size_t>(needed)) {
     throw Error(ErrorCode::buffer_too_small,
-                "the array has " + std::to_string(bytes.size()) + " bytes, and the file's " + std::to_string(to.size()),
-                "x", std::to_string(bytes.size()), std::to_string(to.size()));
+                "the array has " + std::to_string(bytes.size()) + " bytes, and the file's " + std::to_string(needed),
+                "x", std::to_string(bytes.size()), std::to_string(needed));
   }
+  const std::string place = path_of(path);
+  const nb::gil_scoped_release released;
+  TensorWriter writer = TensorWriter::create(place, spec, overwrite);
+  const std::span<std::byte> to = writer.bytes();
   if (!to.empty()) std::memcpy(to.data(), bytes.data(), to.size());
   writer.commit();
 }
@@ -99,8 +103,6 @@ void bind_files(nb::module_& module) {
              for (const StoredTensor& tensor : f.tensors()) out.append(described(tensor));
              return out;
            })
-      .def(
-          "find", [](const TensorFile& f, const std::string& name) { return f.find(name); }, nb::arg("name"))
       .def("bytes", &bytes_of, nb::arg("index"));
   module.def("write_tensor", &write, nb::arg("path"), nb::arg("name"), nb::arg("x"), nb::arg("dtype"), nb::arg("shape"),
              nb::arg("layout").none(), nb::arg("dims").none(), nb::arg("overwrite"));

@@ -190,9 +190,13 @@ void bind_onednn(nb::module_& m) {
             b.ndims = list("dims", b.dims);
             if (list("padded_dims", b.padded_dims) == 0) b.padded_dims = b.dims;
             list("padded_offsets", b.padded_offsets);
-            list("strides", b.strides);
+            const int strides = list("strides", b.strides);
             b.inner_nblks = list("inner_blks", b.inner_blks);
-            list("inner_idxs", b.inner_idxs);
+            if (strides != b.ndims || list("inner_idxs", b.inner_idxs) != b.inner_nblks) {
+              throw Error(ErrorCode::invalid_argument,
+                          "onednn: there must be as many strides as dims and as many inner_idxs as inner_blks",
+                          "strides", std::to_string(strides), std::to_string(b.ndims));
+            }
             if (said.contains("offset0")) b.offset0 = nb::cast<int64_t>(said["offset0"]);
             b.data_type =
                 said.contains("data_type") ? nb::cast<int>(said["data_type"]) : onednn::data_type_number(DType::f32);

@@ -97,17 +97,7 @@ class PlannedModel {
     const auto take = [&](nb::handle item) -> std::pair<TensorDesc, std::byte*> {
       const auto fields = nb::cast<nb::tuple>(item);
       held.push_back(std::make_unique<python::Array>(fields[0]));
-      const python::Array& array = *held.back();
-      Dims strides;
-      int64_t offset0 = 0;
-      for (int d = 0; d < array.shape.size(); ++d) {
-        if (array.strides[d] % array.item_bytes != 0)
-          throw Error(ErrorCode::unsupported, "a stride is no multiple of an element", "strides");
-        strides.push_back(array.strides[d] / array.item_bytes);
-        if (strides[d] < 0 && array.shape[d] > 0) offset0 -= strides[d] * (array.shape[d] - 1);
-      }
-      return {TensorDesc(Layout::strided(array.shape, strides, offset0), parse_dtype(nb::cast<std::string>(fields[1]))),
-              array.data - offset0 * array.item_bytes};
+      return held.back()->tensor(parse_dtype(nb::cast<std::string>(fields[1])));
     };
     for (nb::handle item : in) {
       const auto [desc, data] = take(item);
@@ -150,6 +140,7 @@ class PlannedModel {
 NB_MODULE(_models, module) {
   module.doc() = "Models in C++. Use relayout.plan() and relayout.run().";
   python::raise_as_python_exceptions();
+  python::find_numpy();
   nb::class_<PlannedModel>(module, "PlannedModel")
       .def(nb::init<nb::handle, float>(), nb::arg("path"), nb::arg("input_scale") = 1.0f)
       .def("inputs", &PlannedModel::inputs)

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "python/src/arrays.h"
 #include "python/src/buffer.h"
 #include "python/src/copies.h"
 #include "python/src/errors.h"
@@ -48,6 +49,7 @@ void bind_machine(nb::module_& module) {
 NB_MODULE(_native, module) {
   module.doc() = "What relayout does in C++. Import relayout instead.";
   python::raise_as_python_exceptions();
+  python::find_numpy();
   python::bind_layout(module);
   python::bind_buffer(module);
   python::bind_copies(module);

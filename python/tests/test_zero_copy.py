@@ -124,7 +124,8 @@ def test_masked_and_object_arrays_are_refused(order):
 def test_scalars_and_bytes():
     assert relayout.contiguous(np.zeros(())).shape == ()
     for x in (b"abc", bytearray(b"abc"), memoryview(b"abc")):
-        assert relayout.contiguous(x) is x
+        seen = relayout.contiguous(x)
+        assert isinstance(seen, np.ndarray) and np.shares_memory(seen, np.frombuffer(x, np.uint8))
         assert relayout.contiguous(x, copy=True).tobytes() == b"abc"
     destination = bytearray(3)
     relayout.copy(destination, b"xyz")
@@ -260,7 +261,7 @@ def test_old_exporters_and_used_capsules():
         with pytest.raises((TypeError, ValueError)):
             take(used)
     y = relayout.contiguous(Legacy(x))
-    assert isinstance(y, Legacy)  # it lies so already
+    assert isinstance(y, np.ndarray) and address(y) == address(x)  # it lies so already
 
 
 def test_read_only_capsules():

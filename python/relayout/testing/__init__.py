@@ -19,8 +19,8 @@ differs, shrinks the case, prints lines that rebuild it, and says which misreadi
 
 `layouts` iterates over the arrays alone, `relayout.testing.strategies` draws them with Hypothesis, and the fixture
 `layout_invariant` of `relayout.testing.pytest_plugin` is `assert_layout_invariant` with a seed of the test's own.
-Only NumPy is needed; PyTorch and JAX are used where the caller's arrays are theirs. Names are imported when they are
-first used, so that importing this package (as pytest does to load the plugin) imports nothing else.
+PyTorch and JAX are used where the caller's arrays are theirs. Names are imported when they are first used: pytest,
+which loads the plugin, so loads relayout itself and NumPy, but none of the modules here.
 """
 
 from __future__ import annotations
