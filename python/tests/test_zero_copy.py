@@ -246,7 +246,6 @@ class Legacy:
 
     def __dlpack__(self, stream=None):
         return relayout.Buffer.from_dlpack(self.array).__dlpack__()
-
     def __dlpack_device__(self):
         return 1, 0
 
@@ -261,7 +260,7 @@ def test_old_exporters_and_used_capsules():
         with pytest.raises((TypeError, ValueError)):
             take(used)
     y = relayout.contiguous(Legacy(x))
-    assert isinstance(y, np.ndarray) and address(y) == address(x)  # it lies so already
+    assert isinstance(y, np.ndarray) and address(y) == address(x)
 
 
 def test_read_only_capsules():
