@@ -7,7 +7,8 @@
 
 #include <nanobind/stl/optional.h>
 
-#include <cstring>
+#include <array>
+#include <string_view>
 
 #include "python/src/arrays.h"
 #include "relayout/cpu/reorder.h"
@@ -65,13 +66,49 @@ MovedSides moved_sides(const Array& src, const Array& dst) {
   return out;
 }
 
+/// The plan of a copy and how many bytes before the arrays' first elements offset 0 of each layout lies. The last few
+/// of each thread are kept: making both layouts and asking the library's cache takes as long as copying some KiB.
+struct Copy {
+  Dims shape, src_strides, dst_strides;
+  int64_t item_bytes = -1;
+  std::string_view isa;
+  Plan plan;
+  int64_t src_before = 0, dst_before = 0;
+};
+
+Copy copy_of(const Array& src, const Array& dst) {
+  const MovedSides sides = moved_sides(src, dst);
+  return {src.shape,
+          src.strides,
+          dst.strides,
+          src.item_bytes,
+          cpu::isa(),
+          cpu::cached_plan(sides.src_desc, sides.dst_desc),
+          src.data - sides.src,
+          dst.data - sides.dst};
+}
+
+const Copy& remembered_copy(const Array& src, const Array& dst) {
+  thread_local std::array<Copy, 4> copies;
+  thread_local std::size_t next = 0;
+  for (const Copy& known : copies) {
+    if (known.item_bytes == src.item_bytes && known.shape == src.shape && known.src_strides == src.strides &&
+        known.dst_strides == dst.strides && known.isa == cpu::isa())
+      return known;
+  }
+  Copy& slot = copies[next++ % copies.size()];
+  slot = copy_of(src, dst);
+  return slot;
+}
+
 void move(const Array& src, const Array& dst, int threads) {
   const int64_t bytes = src.bytes();
   if (bytes == 0) return;
-  const MovedSides sides = moved_sides(src, dst);
-  const Plan plan = cpu::cached_plan(sides.src_desc, sides.dst_desc);
+  // The strides of a Buffer do not say where elements in blocks lie.
+  const bool strided = src.desc == nullptr && dst.desc == nullptr;
+  const Copy copy = strided ? remembered_copy(src, dst) : copy_of(src, dst);
   const ReleasedGil released(bytes);
-  cpu::run(plan, sides.src, sides.dst, {.threads = threads});
+  cpu::run(copy.plan, src.data - copy.src_before, dst.data - copy.dst_before, {.threads = threads});
 }
 
 /// Whether the bytes of two arrays meet.
