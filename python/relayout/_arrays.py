@@ -159,7 +159,7 @@ def _dims_of_order(order: Any, view: Any) -> Sequence[int]:
                                        "order", order)
         steps = wanted.strides_elements
         return sorted(range(rank), key=lambda d: -steps[d])
-    dims = [operator.index(d) for d in order]
+    dims = [d + rank if d < 0 else d for d in map(operator.index, order)]
     if sorted(dims) != list(range(rank)):
         raise InvalidArgumentError(f"order={order!r} does not name each of {rank} dims once", "order", str(order))
     return dims

@@ -93,6 +93,7 @@ class Model:
         lines += [f"reorder: {reason}" for reason in self.reorders]
         proven = "no plan costs less" if self.optimal else "the best plan that was found"
         lines.append(f"predicted: primitives {self.primitives_us:.1f} us, reorders {self.reorders_us:.1f} us; {proven}")
+        lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

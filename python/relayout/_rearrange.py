@@ -15,6 +15,7 @@ first dim; each of them is written to its place of the result.
 """
 import itertools
 import sys
+from typing import Any, Optional
 
 import numpy as np
 
@@ -138,7 +139,8 @@ def _rearrange_other(pattern, x, copy, threads, out, sizes):
     return wrap(made)
 
 
-def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
+def rearrange(pattern: str, x: Any, /, *, copy: Optional[bool] = None, threads: int = 0, out: Any = None,
+              **sizes: int) -> Any:
     """Splits, permutes and merges the dims of an array, as a pattern in einops' notation says.
 
         rearrange("n h w c -> n c h w", x)                     permutes
@@ -158,7 +160,7 @@ def rearrange(pattern, x, /, *, copy=None, threads=0, out=None, **sizes):
     """
     if type(x) is list or type(x) is tuple:  # not isinstance, which takes more time than is needed
         return _rearrange_list(pattern, x, copy, threads, out, sizes)
-    if type(x) is not np.ndarray and (isinstance(x, np.matrix) or not hasattr(x, "strides") and not is_torch(x)):
+    if type(x) is not np.ndarray and (not isinstance(x, np.ndarray) and not is_torch(x) or isinstance(x, np.matrix)):
         return _rearrange_other(pattern, x, copy, threads, out, sizes)
     try:
         splits, split, axes, permuted, merges, final, _ = find_recipe(pattern, x.shape, **sizes)

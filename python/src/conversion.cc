@@ -289,7 +289,8 @@ void bind_conversion(nb::module_& module) {
       .def_prop_ro("fills", &Conversion::fills, "Whether every byte of the result is written.")
       .def_prop_ro("src_layout", [](const Conversion& c) { return layout_of_side(c.src()); })
       .def_prop_ro("dst_layout", [](const Conversion& c) { return layout_of_side(c.dst()); })
-      .def("explain", &Conversion::explain, "How the elements are moved, in words.");
+      .def("explain", &Conversion::explain, "How the elements are moved, in words.")
+      .def("__str__", &Conversion::explain);
   module.def("reorder_in_place", &reorder_in_place, nb::arg("x"), nb::arg("src"), nb::arg("dst"),
              nb::arg("dims").none(), nb::arg("dtype"), nb::arg("threads"));
 }

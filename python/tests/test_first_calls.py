@@ -65,6 +65,11 @@ def test_a_matrix_gets_the_dims_of_the_pattern():
     assert got.shape == (2, 2, 1) and got[..., 0].tolist() == [[1, 3], [2, 4]]
 
 
+def test_patterns_take_memory_of_any_kind():
+    assert relayout.rearrange("a b -> b a", memoryview(np.ones((3, 4)))).shape == (4, 3)
+    assert relayout.rearrange("(a b) -> b a", bytearray(b"abcdef"), a=2).tobytes() == b"adbecf"
+
+
 def test_jax_is_not_copied_without_being_asked():
     jax = pytest.importorskip("jax")
     x = jax.numpy.arange(6.0).reshape(2, 3)
