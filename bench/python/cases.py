@@ -70,9 +70,7 @@ def _images():
         dst = "nchw"[4 - len(shape):]
         axes = (2, 0, 1) if len(shape) == 3 else (0, 3, 1, 2)
         yield Case("images", f"u8 {src} -> {dst} {_text(shape)}", shape, "u8", axes)
-        # A tag without n has no meaning of its own; "abc" are the dims as they lie in the source.
-        layouts = ("abc", "cab") if len(shape) == 3 else (src, dst)
-        yield Case("loader", f"u8 {src} -> f32 {dst} / 255 {_text(shape)}", shape, "u8", axes, layouts=layouts,
+        yield Case("loader", f"u8 {src} -> f32 {dst} / 255 {_text(shape)}", shape, "u8", axes, layouts=(src, dst),
                    to_dtype="f32", scale=1 / 255)
 
 

@@ -1,8 +1,8 @@
 // contiguous() and copy(): elements moved between arrays of equal shape, by their bits.
 //
 // Read this first: it is the whole way of a small call. A NumPy array is read by the buffer protocol and a PyTorch
-// tensor by DLPack's table of functions, the plan comes from the library's cache, and the GIL is kept where the work is
-// short.
+// tensor by DLPack's table of functions, the plan is one of the thread's last or comes from the library's cache, and
+// the GIL is kept where the work is short.
 #include "python/src/copies.h"
 
 #include <nanobind/stl/optional.h>
@@ -182,7 +182,8 @@ void bind_copies(nb::module_& module) {
              "x: a NumPy array, a PyTorch tensor, a JAX array, or anything with `__dlpack__` or the buffer protocol.\n"
              "order: 'C' (row-major), 'F' (first dim innermost), 'K' (the order that the dims have in memory), "
              "'channels_last', 'channels_last_3d', or a tag without blocks, such as 'nhwc' for dims n, c, h, w.\n"
-             "copy: None returns x itself where its elements lie so already; True copies always; False raises "
+             "copy: None returns x itself, or a NumPy view of a mere buffer, where its elements lie so already; True "
+             "copies always; False raises "
              "NeedsCopyError where a copy is needed.\n"
              "threads: the most threads to use; 0 stands for all.\n\n"
              "An array without dims stays one. From 32 KiB on other threads of Python run meanwhile.");
