@@ -58,6 +58,7 @@
 #include "relayout/interop/spelling.h"
 #include "relayout/interop/tvm.h"
 #include "relayout/interop/xla.h"
+#include "relayout/opencl/image.h"
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/padding.h"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "relayout/core/view.h"
+
 namespace relayout::mace {
 namespace {
 
@@ -61,6 +63,25 @@ Layout from_mace(std::string_view name, const Dims& dims, int64_t pitch) {
   throw Error(ErrorCode::parse, "from_mace: \"" + escaped(name) + "\" is no image of MACE; there are " + known, "name",
               escaped(name), known);
 }
+
+Layout promote(const Format& format, const Layout& layout) {
+  const std::string_view text = format.text(), name = text.substr(0, text.find(';'));
+  const int rank = layout.ndims();
+  if (name == "mace:in_out_channel" && rank < 3) {
+    Layout out = rank < 2 ? unsqueeze(layout, 0) : layout;  // before the channels, or a scalar's first dim
+    while (out.ndims() < 4) out = unsqueeze(out, out.ndims());
+    return out;
+  }
+  if ((name == "mace:in_out_height" || name == "mace:in_out_width") && rank == 3) return unsqueeze(layout, 1);
+  if (name == "mace:argument" && rank > 1) {
+    Layout out = layout;
+    while (out.ndims() > 1 && out.dim(out.ndims() - 1) == 1) out = squeeze(out, out.ndims() - 1);
+    return out;
+  }
+  return layout;
+}
+
+Dims promoted_dims(const Format& format, const Dims& dims) { return promote(format, Layout::contiguous(dims)).dims(); }
 
 std::vector<Image> images_of(const Layout& layout) {
   std::vector<Image> out;

@@ -38,6 +38,13 @@ struct Image {
 /// invalid_argument (another rank, a pitch below the width), overflow.
 Layout from_mace(std::string_view name, const Dims& dims, int64_t pitch = 0);
 
+/// The dims that MACE makes of fewer ones: (c) and (n,c) are (1,c,1,1) and (n,c,1,1) in in_out_channel, and a scalar is
+/// (1,1,1,1); (n,h,w) is (n,1,h,w) in in_out_height and in_out_width; (w,1,...,1) is (w) in argument. All other dims,
+/// and those of formats that are no image of MACE, stay as they are.
+Dims promoted_dims(const Format& format, const Dims& dims);
+/// The layout with those dims, each element where it was.
+Layout promote(const Format& format, const Layout& layout);
+
 /// All images that this layout is, in MACE's order. Names coincide where dims are 1, and where rows without a pitch
 /// follow each other alike: conv2d_filter is weight_height, in an image of another size.
 std::vector<Image> images_of(const Layout& layout);
