@@ -1,0 +1,44 @@
+// The OpenCL C of one copy between two operands, buffers or images, for any pair of layouts (internal to this folder).
+//
+// There is no kernel for a format. Both layouts are digits, so a kernel walks the digits of one side, sums them up to
+// the index of each dim, and sums the other side's digits of these indices up to where the element lies there:
+//
+//     nchw 1x9x4x5 -> nh|Cw4c:   texel (x, y): c = x / 5 * 4 + lane, w = x % 5, h = y;   src[20 * c + 5 * h + w]
+//
+// All extents, strides and divisions are constants of the source. A work-item does one texel, or of two buffers one
+// element or four that follow each other. An image's texels are walked where one side is an image, and the
+// destination's where both or none are. Padding of the destination is written with 0, as everywhere.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "relayout/opencl/image.h"
+
+namespace relayout::opencl {
+
+/// One side of a copy: memory of `desc`, or an image.
+struct Operand {
+  TensorDesc desc;
+  std::optional<Image> image;
+};
+
+struct KernelSource {
+  /// A program with one kernel, relayout_copy(source, destination).
+  std::string text;
+  /// Work-items along x, y and z, multiples of `local`.
+  std::array<std::size_t, 3> global{1, 1, 1}, local{1, 1, 1};
+};
+
+/// Whether a device can convert elements of one type to the other: equal types of 8 to 64 bits, f32 and f16, u8 and
+/// u32.
+bool device_converts(DType src, DType dst);
+
+/// The kernel that copies `src` to `dst`, which have equal dims and at least one element. Errors: unsupported (types
+/// that device_converts() refuses, or that do not fit the channels of an image), limit (more than 2^31 work-items along
+/// an axis that cannot be split).
+KernelSource kernel_source(const Operand& src, const Operand& dst);
+
+}  // namespace relayout::opencl

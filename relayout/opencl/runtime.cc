@@ -1,0 +1,240 @@
+// Contexts, queues, memory and compiled kernels: see runtime.h.
+#include "relayout/opencl/runtime.h"
+
+#include "relayout/opencl/channel_format.h"
+#include "relayout/opencl/device_id.h"
+#include "relayout/opencl/runtime_data.h"
+
+namespace relayout::opencl {
+namespace {
+
+/// Kernels that stay compiled. A program that needs more of them in turn compiles some again.
+constexpr std::size_t kMaxKernels = 256;
+
+std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+/// Whether the device has images like this one; else why not.
+std::optional<Error> refusal(const Device& device, const Image& image) {
+  if (!device.images)
+    return Error(ErrorCode::unsupported, "opencl: " + device.name + " has no images", "images", "0", "1");
+  if (!device.has(image.channel())) {
+    std::string known;
+    for (const ChannelType type : device.channels) known += (known.empty() ? "" : ", ") + std::string(name(type));
+    return Error(ErrorCode::unsupported,
+                 "opencl: " + device.name + " has no RGBA images of " + std::string(cl_name(image.channel())) +
+                     "; it has " + (known.empty() ? "none" : known),
+                 "channel", std::string(name(image.channel())), known);
+  }
+  try {
+    image.check(device.limits());
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+T memory_info(const abi::Functions& cl, abi::Mem memory, abi::Uint question, const char* what) {
+  T value{};
+  check_status(cl.GetMemObjectInfo(memory, question, sizeof value, &value, nullptr), what);
+  return value;
+}
+
+void check_image_size(const abi::Functions& cl, abi::Mem memory, const Image& image) {
+  std::size_t width = 0, height = 0;
+  abi::ImageFormat format{};
+  const auto ask = [&](abi::Uint question, auto& value) {
+    check_status(cl.GetImageInfo(memory, question, sizeof value, &value, nullptr), "asking for an image's size");
+  };
+  ask(abi::kImageWidth, width);
+  ask(abi::kImageHeight, height);
+  ask(abi::kImageFormat, format);
+  const auto text = [](auto w, auto h) { return std::to_string(w) + " x " + std::to_string(h); };
+  const std::string have = text(width, height), need = text(image.width(), image.height());
+  if (have != need)
+    throw Error(ErrorCode::invalid_argument, "opencl: the image has " + have + " texels, and " + need + " are meant",
+                "image", have, need);
+  const abi::ImageFormat meant = channel_format(image.channel());
+  if (format.channel_order != meant.channel_order || format.channel_type != meant.channel_type)
+    throw Error(ErrorCode::invalid_argument,
+                "opencl: the image's texels are not CL_RGBA of " + std::string(cl_name(image.channel())), "image",
+                std::to_string(format.channel_type), std::string(cl_name(image.channel())));
+}
+
+}  // namespace
+
+RuntimeData::~RuntimeData() {
+  cl_.Finish(queue_);
+  for (const Compiled& one : kernels_) {
+    cl_.ReleaseKernel(one.kernel);
+    cl_.ReleaseProgram(one.program);
+  }
+  cl_.ReleaseCommandQueue(queue_);
+  cl_.ReleaseContext(context_);
+}
+
+MemoryHandle RuntimeData::hold(abi::Mem memory) const {
+  return {memory, [cl = &cl_](abi::Mem held) { cl->ReleaseMemObject(held); }};
+}
+
+MemoryHandle RuntimeData::buffer(int64_t bytes, void* host) const {
+  const int64_t most = device_.max_alloc_bytes;
+  if (most > 0 && bytes > most)
+    throw Error(ErrorCode::limit,
+                "opencl: a buffer of " + bytes_text(bytes) + ", and " + device_.name + " allows " + bytes_text(most) +
+                    " at once",
+                "bytes", std::to_string(bytes), std::to_string(most));
+  abi::Int status = abi::kSuccess;
+  const abi::Ulong flags = abi::kMemReadWrite | (host ? abi::kMemUseHostPtr : 0);
+  const abi::Mem memory =
+      cl_.CreateBuffer(context_, flags, static_cast<std::size_t>(std::max<int64_t>(bytes, 1)), host, &status);
+  check_status(status, "a buffer of " + bytes_text(bytes) + " on " + device_.name);
+  return hold(memory);
+}
+
+RuntimeData::Compiled RuntimeData::compile(const std::string& text) const {
+  abi::Int status = abi::kSuccess;
+  const char* source = text.c_str();
+  const abi::Program program = cl_.CreateProgramWithSource(context_, 1, &source, nullptr, &status);
+  check_status(status, "making a program");
+  status = cl_.BuildProgram(program, 1, &id_, "", nullptr, nullptr);
+  if (status != abi::kSuccess) {
+    std::size_t size = 0;
+    cl_.GetProgramBuildInfo(program, id_, abi::kProgramBuildLog, 0, nullptr, &size);
+    std::string log(size, '\0');
+    cl_.GetProgramBuildInfo(program, id_, abi::kProgramBuildLog, size, log.data(), nullptr);
+    cl_.ReleaseProgram(program);
+    throw Error(ErrorCode::internal, "opencl: the driver does not compile a kernel: " + status_name(status) + ": " +
+                                         escaped(log, 1024) + " in " + escaped(text, 4096));
+  }
+  const abi::Kernel kernel = cl_.CreateKernel(program, "relayout_copy", &status);
+  if (status != abi::kSuccess) cl_.ReleaseProgram(program);
+  check_status(status, "making a kernel");
+  return {text, program, kernel};
+}
+
+abi::Kernel RuntimeData::kernel(const std::string& text) {
+  for (auto one = kernels_.begin(); one != kernels_.end(); ++one) {
+    if (one->text != text) continue;
+    kernels_.splice(kernels_.begin(), kernels_, one);
+    return one->kernel;
+  }
+  kernels_.push_front(compile(text));
+  if (kernels_.size() > kMaxKernels) {
+    cl_.ReleaseKernel(kernels_.back().kernel);
+    cl_.ReleaseProgram(kernels_.back().program);
+    kernels_.pop_back();
+  }
+  return kernels_.front().kernel;
+}
+
+void RuntimeData::enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory) {
+  KernelSource source = kernel_source(src, dst);
+  const abi::Kernel compiled = kernel(source.text);
+  check_status(cl_.SetKernelArg(compiled, 0, sizeof src_memory, &src_memory), "a kernel's source");
+  check_status(cl_.SetKernelArg(compiled, 1, sizeof dst_memory, &dst_memory), "a kernel's destination");
+  std::size_t most = 0;
+  check_status(cl_.GetKernelWorkGroupInfo(compiled, id_, abi::kKernelWorkGroupSize, sizeof most, &most, nullptr),
+               "asking for a kernel's size");
+  // A device of smaller groups chooses its own: the kernel itself needs none.
+  const bool fits = source.local[0] * source.local[1] * source.local[2] <= most;
+  check_status(cl_.EnqueueNDRangeKernel(queue_, compiled, 3, nullptr, source.global.data(),
+                                        fits ? source.local.data() : nullptr, 0, nullptr, nullptr),
+               "running a kernel");
+}
+
+Runtime::Runtime(std::optional<int> number) {
+  const Device& device = choose_device(number);
+  const abi::Functions& cl = require_functions();
+  const abi::DeviceId id = device_id(device);
+  abi::Int status = abi::kSuccess;
+  const abi::Context context = cl.CreateContext(nullptr, 1, &id, nullptr, nullptr, &status);
+  check_status(status, "a context on " + device.name);
+  const abi::Queue queue = cl.CreateCommandQueue(context, id, 0, &status);
+  if (status != abi::kSuccess) cl.ReleaseContext(context);
+  check_status(status, "a queue on " + device.name);
+  data_ = std::make_shared<RuntimeData>(cl, id, device, context, queue);
+}
+
+Runtime Runtime::wrap(_cl_context* context, _cl_command_queue* queue) {
+  const abi::Functions& cl = require_functions();
+  if (!context || !queue)
+    throw Error(ErrorCode::invalid_argument, "opencl: a context or a queue is null", "queue", "null", "a handle");
+  abi::DeviceId id = nullptr;
+  check_status(cl.GetCommandQueueInfo(queue, abi::kQueueDevice, sizeof id, &id, nullptr),
+               "asking for a queue's device");
+  Device device = describe_device(cl, id, context);
+  check_status(cl.RetainContext(context), "retaining a context");
+  const abi::Int status = cl.RetainCommandQueue(queue);
+  if (status != abi::kSuccess) cl.ReleaseContext(context);
+  check_status(status, "retaining a queue");
+  return Runtime(std::make_shared<RuntimeData>(cl, id, std::move(device), context, queue));
+}
+
+const Device& Runtime::device() const { return data_->device(); }
+_cl_context* Runtime::context() const { return data_->context(); }
+_cl_command_queue* Runtime::queue() const { return data_->queue(); }
+void Runtime::finish() const { data_->finish(); }
+
+DeviceTensor DeviceTensor::make_image(const Runtime& runtime, const Image& image, Fallback fallback) {
+  const RuntimeData& data = runtime.data();
+  const Image tight = image.with_row_pitch(image.row_bytes());
+  if (const std::optional<Error> why = refusal(data.device(), tight)) {
+    if (fallback == Fallback::error) throw Error(*why);
+    DeviceTensor out = make_buffer(runtime, tight.desc());
+    out.image_ = tight;
+    return out;
+  }
+  DeviceTensor out(runtime, tight.desc());
+  abi::ImageDesc desc{};
+  desc.type = abi::kMemObjectImage2d;
+  desc.width = static_cast<std::size_t>(image.width());
+  desc.height = static_cast<std::size_t>(image.height());
+  const abi::ImageFormat format = channel_format(image.channel());
+  abi::Int status = abi::kSuccess;
+  const abi::Mem memory = data.cl().CreateImage(data.context(), abi::kMemReadWrite, &format, &desc, nullptr, &status);
+  check_status(status, "an image of " + std::to_string(image.width()) + " x " + std::to_string(image.height()) +
+                           " texels (" + bytes_text(tight.bytes()) + ") on " + data.device().name + ", which allows " +
+                           bytes_text(data.device().max_alloc_bytes));
+  out.memory_ = data.hold(memory);
+  out.image_ = tight;
+  out.is_image_ = true;
+  return out;
+}
+
+DeviceTensor DeviceTensor::make_buffer(const Runtime& runtime, const TensorDesc& desc) {
+  DeviceTensor out(runtime, desc);
+  out.memory_ = runtime.data().buffer(desc.span_bytes());
+  return out;
+}
+
+DeviceTensor DeviceTensor::wrap_image(const Runtime& runtime, _cl_mem* memory, const Image& image) {
+  const abi::Functions& cl = runtime.data().cl();
+  if (!memory || memory_info<abi::Uint>(cl, memory, abi::kMemType, "asking what a memory is") != abi::kMemObjectImage2d)
+    throw Error(ErrorCode::invalid_argument, "opencl: this memory is no two-dimensional image", "memory");
+  check_image_size(cl, memory, image);
+  const Image tight = image.with_row_pitch(image.row_bytes());
+  check_status(cl.RetainMemObject(memory), "retaining an image");
+  DeviceTensor out(runtime, tight.desc());
+  out.memory_ = runtime.data().hold(memory);
+  out.image_ = tight;
+  out.is_image_ = true;
+  return out;
+}
+
+DeviceTensor DeviceTensor::wrap_buffer(const Runtime& runtime, _cl_mem* memory, const TensorDesc& desc) {
+  const abi::Functions& cl = runtime.data().cl();
+  if (!memory || memory_info<abi::Uint>(cl, memory, abi::kMemType, "asking what a memory is") != abi::kMemObjectBuffer)
+    throw Error(ErrorCode::invalid_argument, "opencl: this memory is no buffer", "memory");
+  const auto have = static_cast<int64_t>(memory_info<std::size_t>(cl, memory, abi::kMemSize, "a buffer's size"));
+  if (have < desc.span_bytes())
+    throw Error(ErrorCode::buffer_too_small,
+                "opencl: the buffer has " + bytes_text(have) + ", but " + bytes_text(desc.span_bytes()) + " are needed",
+                "memory", std::to_string(desc.span_bytes()), std::to_string(have));
+  check_status(cl.RetainMemObject(memory), "retaining a buffer");
+  DeviceTensor out(runtime, desc);
+  out.memory_ = runtime.data().hold(memory);
+  return out;
+}
+
+}  // namespace relayout::opencl

@@ -1,0 +1,67 @@
+// RuntimeData: what a Runtime holds (internal to this folder): OpenCL's handles, the kernels that were compiled, and
+// which ways of moving data were the fastest.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "relayout/opencl/kernel_source.h"
+#include "relayout/opencl/library.h"
+#include "relayout/opencl/runtime.h"
+#include "relayout/opencl/ways.h"
+
+namespace relayout::opencl {
+
+using MemoryHandle = std::shared_ptr<_cl_mem>;
+
+class RuntimeData {
+ public:
+  RuntimeData(const abi::Functions& cl, abi::DeviceId id, Device device, abi::Context context, abi::Queue queue)
+      : cl_(cl), id_(id), device_(std::move(device)), context_(context), queue_(queue) {}
+  ~RuntimeData();
+  RuntimeData(const RuntimeData&) = delete;
+
+  const abi::Functions& cl() const { return cl_; }
+  const Device& device() const { return device_; }
+  abi::Context context() const { return context_; }
+  abi::Queue queue() const { return queue_; }
+  /// Held by every call that enqueues, so that the calls of several threads do not mix.
+  std::mutex& mutex() { return mutex_; }
+
+  /// A buffer of new memory, or with `host` one over memory of the caller's, which must live as long. Error{limit}.
+  MemoryHandle buffer(int64_t bytes, void* host = nullptr) const;
+  /// Runs the kernel that copies from one memory to another, after all that was enqueued before. mutex() must be held.
+  void enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory);
+  /// Waits for the queue. mutex() must be held.
+  void finish() const { check_status(cl_.Finish(queue_), "waiting for the device"); }
+
+  /// The times of the ways of transfers, by what is moved. mutex() must be held.
+  std::map<std::string, WayTimes>& way_times() { return way_times_; }
+
+  /// A handle that releases the memory.
+  MemoryHandle hold(abi::Mem memory) const;
+
+ private:
+  struct Compiled {
+    std::string text;
+    abi::Program program;
+    abi::Kernel kernel;
+  };
+  /// The compiled kernel of this source: one of the last kMaxKernels, or a new one.
+  abi::Kernel kernel(const std::string& text);
+  Compiled compile(const std::string& text) const;
+
+  const abi::Functions& cl_;
+  abi::DeviceId id_;
+  Device device_;
+  abi::Context context_;
+  abi::Queue queue_;
+  std::mutex mutex_;
+  std::list<Compiled> kernels_;  // the last used first
+  std::map<std::string, WayTimes> way_times_;
+};
+
+}  // namespace relayout::opencl

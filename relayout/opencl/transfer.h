@@ -1,0 +1,46 @@
+// Moving tensors between the host and a device, and on a device, between any two layouts.
+//
+//     upload({Format::parse("nchw").bind(dims), DType::f32}, bytes, image);     // into an image of half floats, say
+//     copy(image, other);                                                       // on the device
+//     download(other, {Format::parse("nhwc").bind(dims), DType::f32}, result);
+//
+// Unused lanes of an image, and padding of a buffer, are written with 0. Dims that are fewer than an image of MACE has
+// are promoted as MACE does it (mace::promote). See ways.h for the ways and how they are chosen.
+//
+// Values: equal types are moved bit by bit; f32 becomes f16 rounded to the nearest, and u8 a lane of 32 bits, which on
+// the way back is saturated. An image keeps no NaN's payload, and in snorm8 the byte -128 comes back as -127, which is
+// the same number, where a kernel reads or writes the image.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "relayout/cpu/threads.h"
+#include "relayout/opencl/runtime.h"
+#include "relayout/opencl/ways.h"
+
+namespace relayout::opencl {
+
+struct TransferOptions {
+  Way way = Way::automatic;
+  /// The CPU's threads of a mapped transfer.
+  cpu::RunOptions run;
+};
+
+/// Copies a tensor of the host to the device, and waits for it. Returns the way that was taken. Errors:
+/// invalid_argument (other dims), unsupported (a type that the image does not hold; 4-bit elements on a device),
+/// buffer_too_small, not_injective (of a buffer), limit (no memory on the device), io (OpenCL's own).
+Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const DeviceTensor& dst,
+           const TransferOptions& options = {});
+/// The way back, with the same errors.
+Way download(const DeviceTensor& src, const TensorDesc& dst, std::span<std::byte> bytes,
+             const TransferOptions& options = {});
+/// Copies on the device, by Way::kernel or Way::staged; enqueued, and not waited for. Both must belong to one context.
+/// Error{overlap} where both are one memory.
+void copy(const DeviceTensor& src, const DeviceTensor& dst, Way way = Way::automatic);
+
+/// The ways that an upload or a download can take, the first of which is tried first.
+std::vector<Way> possible_ways(const TensorDesc& host, const DeviceTensor& on_device);
+
+}  // namespace relayout::opencl

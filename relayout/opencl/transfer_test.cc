@@ -1,0 +1,192 @@
+// Images on the device, texel by texel against MACE's formulas, by every way, with every channel type; and copies
+// between buffers against the reference reorder. Without a device the tests are skipped and say why.
+#include "relayout/opencl/transfer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "relayout/core/float.h"
+#include "relayout/opencl/library.h"
+#include "relayout/opencl/mace_formulas.h"
+#include "relayout/opencl/runtime_data.h"
+#include "relayout/reorder/reference.h"
+
+namespace relayout::opencl {
+namespace {
+
+using mace_formulas::Content;
+using mace_formulas::Four;
+using mace_formulas::Texel;
+
+using Bytes = std::vector<std::byte>;
+
+/// More rounds in the slow tier.
+int rounds(int ordinary, int slow) { return std::getenv("RELAYOUT_SLOW_TESTS") ? slow : ordinary; }
+
+#define SKIP_WITHOUT_DEVICE() \
+  if (list_devices().devices.empty()) GTEST_SKIP() << "no OpenCL: " << list_devices().problem
+
+/// What an element of the host becomes in a lane: written anew, by definition.
+struct Pair {
+  ChannelType channel;
+  DType dtype;
+};
+constexpr Pair kPairs[] = {
+    {ChannelType::f32, DType::f32}, {ChannelType::f32, DType::f16},   {ChannelType::f16, DType::f16},
+    {ChannelType::f16, DType::f32}, {ChannelType::s32, DType::s32},   {ChannelType::u32, DType::u32},
+    {ChannelType::u32, DType::u8},  {ChannelType::unorm8, DType::u8}, {ChannelType::snorm8, DType::s8}};
+
+std::size_t bytes_of(DType dtype) { return static_cast<std::size_t>(bits(dtype)) / 8; }
+
+/// A random number that both types hold, as it is in the host's tensor and in a lane.
+std::pair<uint32_t, uint32_t> random_element(std::mt19937& random, const Pair& pair) {
+  const uint32_t bits = random();
+  if (pair.dtype == DType::f32 && pair.channel == ChannelType::f32) {
+    const float value = static_cast<float>(static_cast<int32_t>(bits)) * 0x1p-20f;
+    return {std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(value)};
+  }
+  if (pair.dtype == DType::f32 || pair.dtype == DType::f16) {
+    uint16_t half = static_cast<uint16_t>(bits);
+    if ((half & 0x7c00) == 0x7c00) half &= 0xbfff;  // numbers alone: images keep no NaN's bits
+    const uint32_t wide = std::bit_cast<uint32_t>(f16_to_f32(half));
+    return {pair.dtype == DType::f32 ? wide : half, pair.channel == ChannelType::f32 ? wide : half};
+  }
+  if (pair.dtype == DType::s8) {
+    const auto value = static_cast<uint8_t>(bits % 255 + 129);  // not -128, which is the same number as -127
+    return {value, value};
+  }
+  const uint32_t value = pair.dtype == DType::u8 ? bits & 0xff : bits;
+  return {value, value};
+}
+
+int64_t row_major(Four e, Four i) { return ((i[0] * e[1] + i[1]) * e[2] + i[2]) * e[3] + i[3]; }
+
+/// Extents from 1 to primes, and tails of every count of lanes.
+Four random_extents(std::mt19937& random, const Content& content) {
+  constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 19, 23};
+  Four e{};
+  for (int64_t& one : e) one = kExtents[random() % std::size(kExtents)];
+  e[0] = content.filter ? e[0] : std::min<int64_t>(e[0], 5);
+  if (content.name == "mace:dw_conv2d_filter") e[0] = 1;
+  while (e[1] * e[2] * e[3] > 4000) e[1 + random() % 3] = 1 + static_cast<int64_t>(random() % 4);  // images have limits
+  if (content.name == "mace:argument") e = {e[0] * e[1], 1, 1, 1};
+  return e;
+}
+
+/// One image: the host's tensor, its dims, and what the texels should hold.
+struct Case {
+  Pair pair;
+  Content content;
+  Four extents;
+  Dims dims;
+  TensorDesc host;
+  Bytes elements, lanes;
+  int64_t width, height;
+};
+
+Case make_case(std::mt19937& random, const Content& content, const Pair& pair) {
+  Case out{pair, content, random_extents(random, content), {}, {}, {}, {}, 0, 0};
+  const Four e = out.extents;
+  out.dims = content.name == "mace:argument" ? Dims{e[0]} : Dims{e[0], e[1], e[2], e[3]};
+  out.host = TensorDesc(Layout::contiguous(out.dims), pair.dtype);
+  const auto [width, height] = content.size(e);
+  out.width = width;
+  out.height = height;
+  const std::size_t lane_bytes = static_cast<std::size_t>(texel_bytes(pair.channel)) / 4;
+  out.elements.resize(static_cast<std::size_t>(e[0] * e[1] * e[2] * e[3]) * bytes_of(pair.dtype));
+  out.lanes.resize(static_cast<std::size_t>(width * height * 4) * lane_bytes);  // 0 where no element is
+  Four i{};
+  for (i[0] = 0; i[0] < e[0]; ++i[0])
+    for (i[1] = 0; i[1] < e[1]; ++i[1])
+      for (i[2] = 0; i[2] < e[2]; ++i[2])
+        for (i[3] = 0; i[3] < e[3]; ++i[3]) {
+          const auto [element, lane] = random_element(random, pair);
+          const Texel at = content.texel(e, i);
+          const int64_t place = (at.y * width + at.x) * 4 + at.lane;
+          std::memcpy(&out.elements[static_cast<std::size_t>(row_major(e, i)) * bytes_of(pair.dtype)], &element,
+                      bytes_of(pair.dtype));
+          std::memcpy(&out.lanes[static_cast<std::size_t>(place) * lane_bytes], &lane, lane_bytes);
+        }
+  return out;
+}
+
+/// The image's texels as the device has them, by a mapping of the test's own.
+Bytes texels_of(const DeviceTensor& tensor) {
+  const abi::Functions& cl = require_functions();
+  const Image& image = *tensor.image();
+  const std::size_t origin[3] = {0, 0, 0};
+  const std::size_t region[3] = {static_cast<std::size_t>(image.width()), static_cast<std::size_t>(image.height()), 1};
+  std::size_t row_pitch = 0, slice_pitch = 0;
+  abi::Int status = 0;
+  auto* at = static_cast<const std::byte*>(cl.EnqueueMapImage(tensor.runtime().queue(), tensor.memory(), abi::kTrue,
+                                                              abi::kMapRead, origin, region, &row_pitch, &slice_pitch,
+                                                              0, nullptr, nullptr, &status));
+  EXPECT_EQ(status, 0);
+  Bytes out;
+  for (int64_t y = 0; y < image.height(); ++y) {
+    const std::byte* row = at + static_cast<std::size_t>(y) * row_pitch;
+    out.insert(out.end(), row, row + image.row_bytes());
+  }
+  cl.EnqueueUnmapMemObject(tensor.runtime().queue(), tensor.memory(), const_cast<std::byte*>(at), 0, nullptr, nullptr);
+  tensor.runtime().finish();
+  return out;
+}
+
+std::string words(const Case& one, Way up) {
+  return std::string(one.content.name) + " " + join(one.dims) + " " + std::string(name(one.pair.dtype)) + " in " +
+         std::string(name(one.pair.channel)) + ", " + std::string(name(up));
+}
+
+/// Uploads a case one way and checks every texel, then downloads it each way of `down` and checks every element.
+void check_case(const Runtime& runtime, const Case& one, Way up, std::initializer_list<Way> down) {
+  SCOPED_TRACE(words(one, up));
+  const Image image = Image::make(Format::parse(one.content.name), one.dims, one.pair.channel);
+  ASSERT_EQ(image.width(), one.width);
+  ASSERT_EQ(image.height(), one.height);
+  const DeviceTensor tensor = DeviceTensor::make_image(runtime, image);
+  ASSERT_EQ(upload(one.host, one.elements, tensor, {.way = up}), up);
+  ASSERT_TRUE(texels_of(tensor) == one.lanes);
+  for (const Way way : down) {
+    SCOPED_TRACE(name(way));
+    Bytes back(one.elements.size(), std::byte{0xa5});
+    ASSERT_EQ(download(tensor, one.host, back, {.way = way}), way);
+    ASSERT_TRUE(back == one.elements);
+  }
+}
+
+TEST(Transfer, EveryContentAndChannelTypeIsWhatMaceHas) {
+  SKIP_WITHOUT_DEVICE();
+  const Runtime runtime;
+  std::mt19937 random(28);
+  int images = 0;
+  // Mapped transfers compile nothing; the device's ways compile a kernel for every shape.
+  for (int round = 0; round < rounds(20, 160); ++round) {
+    for (const Content& content : mace_formulas::contents()) {
+      for (const Pair& pair : kPairs) {
+        if (!runtime.device().has(pair.channel)) continue;
+        check_case(runtime, make_case(random, content, pair), Way::mapped, {Way::mapped});
+        ++images;
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  for (int round = 0; round < rounds(1, 12); ++round) {
+    for (const Content& content : mace_formulas::contents()) {
+      for (const Pair& pair : kPairs) {
+        if (!runtime.device().has(pair.channel)) continue;
+        const Case one = make_case(random, content, pair);
+        check_case(runtime, one, Way::kernel, {Way::kernel, Way::mapped});
+        check_case(runtime, one, Way::staged, {Way::staged});
+        images += 2;
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  std::printf("%d images compared texel by texel\n", images);
+}
+
+}  // namespace
+}  // namespace relayout::opencl
