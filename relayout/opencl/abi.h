@@ -56,7 +56,7 @@ inline constexpr Uint kDeviceType = 0x1000, kDeviceMaxWorkGroupSize = 0x1004, kD
                       kDeviceVendor = 0x102C, kDriverVersion = 0x102D, kDeviceVersion = 0x102F,
                       kDeviceExtensions = 0x1030, kDeviceHostUnifiedMemory = 0x1035,
                       kDeviceImagePitchAlignment = 0x104A;
-inline constexpr Uint kQueueContext = 0x1090, kQueueDevice = 0x1091;
+inline constexpr Uint kQueueContext = 0x1090, kQueueDevice = 0x1091, kQueueProperties = 0x1093;
 inline constexpr Uint kMemType = 0x1100, kMemSize = 0x1102;
 inline constexpr Uint kImageFormat = 0x1110, kImageWidth = 0x1114, kImageHeight = 0x1115;
 inline constexpr Uint kProgramBuildLog = 0x1183;
@@ -69,6 +69,7 @@ inline constexpr Uint kMemObjectBuffer = 0x10F0, kMemObjectImage2d = 0x10F1;
 inline constexpr Uint kOrderRgba = 0x10B5;
 inline constexpr Uint kSnormInt8 = 0x10D0, kUnormInt8 = 0x10D2, kSignedInt32 = 0x10D9, kUnsignedInt32 = 0x10DC,
                       kHalfFloat = 0x10DD, kFloat = 0x10DE;
+inline constexpr Ulong kQueueOutOfOrder = 1;
 inline constexpr Ulong kMapRead = 1, kMapWrite = 2, kMapWriteInvalidate = 4;
 inline constexpr Uint kTrue = 1;
 
@@ -82,10 +83,13 @@ inline constexpr Uint kTrue = 1;
   F(CreateImage, Mem, (Context, Ulong, const ImageFormat*, const ImageDesc*, void*, Int*))                            \
   F(CreateKernel, Kernel, (Program, const char*, Int*))                                                               \
   F(CreateProgramWithSource, Program, (Context, Uint, const char**, const std::size_t*, Int*))                        \
+  F(EnqueueCopyBuffer, Int, (Queue, Mem, Mem, std::size_t, std::size_t, std::size_t, Uint, const Event*, Event*))     \
   F(EnqueueCopyBufferToImage, Int,                                                                                    \
     (Queue, Mem, Mem, std::size_t, const std::size_t*, const std::size_t*, Uint, const Event*, Event*))               \
   F(EnqueueCopyImageToBuffer, Int,                                                                                    \
     (Queue, Mem, Mem, const std::size_t*, const std::size_t*, std::size_t, Uint, const Event*, Event*))               \
+  F(EnqueueCopyImage, Int,                                                                                            \
+    (Queue, Mem, Mem, const std::size_t*, const std::size_t*, const std::size_t*, Uint, const Event*, Event*))        \
   F(EnqueueMapBuffer, void*, (Queue, Mem, Uint, Ulong, std::size_t, std::size_t, Uint, const Event*, Event*, Int*))   \
   F(EnqueueMapImage, void*,                                                                                           \
     (Queue, Mem, Uint, Ulong, const std::size_t*, const std::size_t*, std::size_t*, std::size_t*, Uint, const Event*, \

@@ -7,8 +7,10 @@ namespace relayout::opencl {
 namespace {
 
 constexpr int64_t kMaxItems = std::numeric_limits<int32_t>::max();
-/// So many neighbours along x at least, before further digits are counted along y and z.
-constexpr int64_t kWideEnough = 256;
+/// So many neighbours along x at least, before further digits are counted along y, and along y before those along z.
+/// Where x is one digit alone, neighbours read and write neighbours, which drivers then do together; the divisions of y
+/// and z are the same for all of them.
+constexpr int64_t kWideEnough = 32;
 
 /// Adds the digits that are walked beyond the source's own, so that all of the destination's padding is met.
 void add_padding(const Layout& walked, const Layout& dst, std::vector<WalkDigit>& digits) {
@@ -74,18 +76,13 @@ Walk plan_walk(const Operand& src, const Operand& dst) {
   out.lanes = has_lanes ? kLanes : 1;
   std::array<int64_t, 3> items{1, 1, 1};
   for (const WalkDigit& digit : digits) out.digits.push_back({digit});
-  // From the inside out: an image's columns along x and its rows along y; of a buffer so many digits along x that
-  // neighbours are many, and so on along y, and the rest along z.
+  // From the inside out: an image's columns before its rows.
   int axis = 0, variables = 0;
   for (int k = static_cast<int>(out.digits.size()); k-- > 0;) {
     WalkedDigit& one = out.digits[static_cast<std::size_t>(k)];
     if (one.digit.coordinate == kLane) continue;
     one.variable = variables++;
-    if (walked.image) {
-      axis = one.digit.step == 0 ? 2 : one.digit.coordinate == kColumn ? 0 : 1;
-    } else {
-      while (axis < 2 && items[static_cast<std::size_t>(axis)] >= kWideEnough) ++axis;
-    }
+    while (axis < 2 && items[static_cast<std::size_t>(axis)] >= kWideEnough) ++axis;
     int64_t& count = items[static_cast<std::size_t>(axis)];
     const auto next = checked_mul(count, one.digit.extent);
     if (!next || *next > kMaxItems)

@@ -43,6 +43,7 @@ class Writer {
   }
 
   KernelSource write() {
+    set_items();
     line("__kernel void relayout_copy(" + argument(src_, "src", true) + ", " + argument(dst_, "dst", false) + ") {");
     write_position();
     for (int lane = 0; lane < walk_.lanes; ++lane) write_index(lane);
@@ -54,10 +55,8 @@ class Writer {
       write_store_walked();
     }
     line("}");
-    KernelSource out;
-    out.text = values_.prelude + (wide_ ? "typedef long I;\n" : "typedef int I;\n") + text_;
-    set_items(out);
-    return out;
+    out_.text = values_.prelude + (wide_ ? "typedef long I;\n" : "typedef int I;\n") + text_;
+    return out_;
   }
 
  private:
@@ -95,7 +94,8 @@ class Writer {
       if (digits.empty()) continue;
       const std::string name = kNames[axis];
       line("  const I " + name + " = (I)get_global_id(" + std::to_string(axis) + ");");
-      line("  if (" + name + " >= " + std::to_string(items(axis)) + ") return;");
+      if (static_cast<int64_t>(out_.global[axis]) > items(axis))
+        line("  if (" + name + " >= " + std::to_string(items(axis)) + ") return;");
       std::string rest = name;
       for (std::size_t k = 0; k < digits.size(); ++k) {
         const WalkedDigit& one = walk_.digits[static_cast<std::size_t>(digits[k])];
@@ -182,10 +182,13 @@ class Writer {
         }
         continue;
       }
-      std::string value = quotient(index(digit.dim, lane), digit.place);
+      const std::optional<int64_t> shared = lane_part(digit, lane);
+      const std::string from = index(digit.dim, shared ? 0 : lane);
+      std::string value = quotient(from, digit.place);
       if (!outermost)
         value = "(" + value + " - " + std::to_string(digit.extent) + " * " +
-                quotient(index(digit.dim, lane), digit.place * digit.extent) + ")";
+                quotient(from, digit.place * digit.extent) + ")";
+      sum.add(shared.value_or(0) * digit.step);
       sum.add(digit.step, value);
     }
     return sum.text();
@@ -200,6 +203,20 @@ class Writer {
       if (to <= digit.place || (!outermost && from >= end)) return true;
       return from >= digit.place && from % digit.place == 0 && (outermost || to <= end);
     });
+  }
+
+  /// What a lane adds to a digit of the other side in which the first lane's index is known: its index there is greater
+  /// by that, as lanes never carry into the next value of a digit of larger places. Nothing where they may.
+  std::optional<int64_t> lane_part(const WalkDigit& digit, int lane) const {
+    int64_t out = 0;
+    for (const WalkedDigit& one : walk_.digits) {
+      if (one.digit.dim != digit.dim || one.variable >= 0) continue;
+      const int64_t end = one.digit.place * one.digit.extent;
+      if (digit.place % end == 0) continue;
+      if (one.digit.place % digit.place != 0 || digit.place * digit.extent % end != 0) return std::nullopt;
+      out += one.of_lane[static_cast<std::size_t>(lane)] * (one.digit.place / digit.place);
+    }
+    return out;
   }
 
   /// Where the walked operand holds a lane's element.
@@ -318,15 +335,15 @@ class Writer {
     }
   }
 
-  /// Groups of at most 64 work-items, as many of them along x as there are.
-  void set_items(KernelSource& out) const {
-    std::size_t left = 64;
+  /// Groups of work-items of about equal sizes that leave few over, as many items of a group along x as there are.
+  void set_items() {
+    constexpr int64_t kGroup = 128;
+    int64_t left = kGroup;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const auto count = static_cast<std::size_t>(items(axis));
-      const std::size_t local = std::min(left, std::bit_ceil(count));
-      out.local[axis] = local;
-      out.global[axis] = (count + local - 1) / local * local;
-      left /= local;
+      const int64_t groups = ceil_div(items(axis), left), local = ceil_div(items(axis), groups);
+      out_.local[axis] = static_cast<std::size_t>(local);
+      out_.global[axis] = static_cast<std::size_t>(local * groups);
+      left = std::max<int64_t>(left / local, 1);
     }
   }
 
@@ -336,6 +353,7 @@ class Writer {
   const ValuePlan values_;
   const Layout& layout_;  // of the source: its dims are those of both sides
   bool wide_ = false;
+  KernelSource out_;
   std::string text_;
 };
 

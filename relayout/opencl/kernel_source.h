@@ -28,7 +28,7 @@ struct Operand {
 struct KernelSource {
   /// A program with one kernel, relayout_copy(source, destination).
   std::string text;
-  /// Work-items along x, y and z, multiples of `local`.
+  /// Work-items along x, y and z, multiples of `local`, which is the size of a group.
   std::array<std::size_t, 3> global{1, 1, 1}, local{1, 1, 1};
 };
 

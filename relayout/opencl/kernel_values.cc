@@ -4,28 +4,32 @@
 namespace relayout::opencl {
 namespace {
 
-// The same arithmetic as in core/float.h, in the form that needs no floating-point operation on denormal numbers, which
-// GPUs may take for 0.
-constexpr const char* kHalf = R"(
+// The result of core/float.h by integers alone, because devices may take denormal numbers for 0 and round otherwise.
+// There are no branches, so that drivers vectorize it.
+constexpr const char* kToHalf = R"(
 ushort float_to_half(float value) {
   const uint bits = as_uint(value), magnitude = bits & 0x7fffffffu, sign = (bits ^ magnitude) >> 16;
-  if (magnitude > 0x7f800000u) return (ushort)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-  if (magnitude >= 0x477ff000u) return (ushort)(sign | 0x7c00u);
-  if (magnitude >= 0x38800000u)
-    return (ushort)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
-  if (magnitude < 0x33000000u) return (ushort)sign;
-  const uint shift = 126u - (magnitude >> 23), mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-  const uint kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1u), tie = 1u << (shift - 1u);
-  return (ushort)(sign | (kept + (rest > tie || (rest == tie && (kept & 1u)) ? 1u : 0u)));
+  const uint nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
+  const uint normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  const uint shift = min(126u - min(magnitude >> 23, 112u), 31u), mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+  const uint denormal = (mantissa + (1u << (shift - 1u)) - 1u + ((mantissa >> shift) & 1u)) >> shift;
+  const uint number = magnitude >= 0x477ff000u ? 0x7c00u : magnitude >= 0x38800000u ? normal : denormal;
+  return (ushort)(sign | (magnitude > 0x7f800000u ? nan : number));
 }
-float half_to_float(ushort bits) {
-  const uint magnitude = bits & 0x7fffu, sign = (uint)(bits & 0x8000u) << 16;
-  if (magnitude >= 0x7c00u) {
-    const uint quiet = magnitude > 0x7c00u ? 0x400000u : 0u;
-    return as_float(sign | 0x7f800000u | quiet | ((magnitude & 0x3ffu) << 13));
-  }
-  if (magnitude < 0x400u) return as_float(sign | as_uint((float)magnitude * 5.9604644775390625e-8f));
-  return as_float(sign | ((magnitude << 13) + 0x38000000u));
+)";
+
+// f32 that f16 holds: what an image of halves keeps of it as it is. A denormal number of f16 is a multiple of 2^-24.
+constexpr const char* kRounded = R"(
+float half_to_float(uint bits) {
+  const uint magnitude = bits & 0x7fffu, sign = (bits & 0x8000u) << 16;
+  const uint infinite = 0x7f800000u | (magnitude > 0x7c00u ? 0x400000u : 0u) | ((magnitude & 0x3ffu) << 13);
+  const uint denormal = as_uint((float)magnitude * 5.9604644775390625e-8f);
+  const uint finite = magnitude < 0x400u ? denormal : (magnitude << 13) + 0x38000000u;
+  return as_float(sign | (magnitude >= 0x7c00u ? infinite : finite));
+}
+float4 rounded(float4 v) {
+  return (float4)(half_to_float(float_to_half(v.s0)), half_to_float(float_to_half(v.s1)),
+                  half_to_float(float_to_half(v.s2)), half_to_float(float_to_half(v.s3)));
 }
 )";
 
@@ -36,7 +40,7 @@ constexpr const char* kSampler =
 std::string element_type(DType dtype) {
   switch (dtype) {
     case DType::f32: return "float";
-    case DType::f16: return "ushort";
+    case DType::f16: return "half";
     case DType::s32: return "int";
     case DType::u32: return "uint";
     case DType::u8: return "uchar";
@@ -73,12 +77,12 @@ void plan_load(ValuePlan& plan, DType dtype, const std::string& scale) {
     plan.load_before = dtype == DType::s8 ? "fmax((float)" : "(float)";
     plan.load_after = " / " + scale + (dtype == DType::s8 ? ", -1.0f)" : "");
   } else if (dtype == DType::f16) {
-    plan.load_before = "half_to_float(";
+    plan.load_before = "vload_half(0, &";  // exact
     plan.load_after = ")";
   }
 }
 void plan_store(ValuePlan& plan, DType dtype, const std::string& scale) {
-  plan.dst_type = element_type(dtype);
+  plan.dst_type = dtype == DType::f16 ? "ushort" : element_type(dtype);
   plan.plain_dst = plan.dst_type == plan.type;
   if (!scale.empty()) {
     plan.store_before = "convert_" + plan.dst_type + "_sat_rte(";
@@ -124,17 +128,14 @@ ValuePlan value_plan(const Operand& src, const Operand& dst) {
   if (!src.image) plan_load(out, from, scale);
   if (!dst.image) plan_store(out, to, scale);
   out.suffix = out.type == "float" ? "f" : out.type == "int" ? "i" : "ui";
-  if (from == DType::f16 || to == DType::f16) out.prelude += kHalf;
+  if (to == DType::f16 && (!dst.image || from == DType::f32)) out.prelude += kToHalf;
   if (src.image)
     out.prelude += kSampler + out.type + " lane_of(" + out.type +
                    "4 texel, int lane) {\n  return lane == 0 ? texel.s0 : lane == 1 ? texel.s1 : lane == 2 ? texel.s2 "
                    ": texel.s3;\n}\n";
   if (dst.image && from == DType::f32 && to == DType::f16) {
-    out.prelude +=
-        "float4 to_halves(float4 v) {\n  return (float4)(half_to_float(float_to_half(v.s0)), "
-        "half_to_float(float_to_half(v.s1)),\n                  half_to_float(float_to_half(v.s2)), "
-        "half_to_float(float_to_half(v.s3)));\n}\n";
-    out.texel_before = "to_halves(";
+    out.prelude += kRounded;
+    out.texel_before = "rounded(";
     out.texel_after = ")";
   }
   return out;

@@ -92,6 +92,16 @@ MemoryHandle RuntimeData::buffer(int64_t bytes, void* host) const {
   return hold(memory);
 }
 
+const MemoryHandle& RuntimeData::stage(int64_t bytes) {
+  if (bytes > stage_bytes_) {
+    stage_.reset();  // before the new one is made: both may not fit
+    stage_bytes_ = 0;
+    stage_ = buffer(bytes);
+    stage_bytes_ = bytes;
+  }
+  return stage_;
+}
+
 RuntimeData::Compiled RuntimeData::compile(const std::string& text) const {
   abi::Int status = abi::kSuccess;
   const char* source = text.c_str();
@@ -163,6 +173,12 @@ Runtime Runtime::wrap(_cl_context* context, _cl_command_queue* queue) {
   abi::DeviceId id = nullptr;
   check_status(cl.GetCommandQueueInfo(queue, abi::kQueueDevice, sizeof id, &id, nullptr),
                "asking for a queue's device");
+  abi::Ulong properties = 0;
+  check_status(cl.GetCommandQueueInfo(queue, abi::kQueueProperties, sizeof properties, &properties, nullptr),
+               "asking for a queue's properties");
+  if (properties & abi::kQueueOutOfOrder)
+    throw Error(ErrorCode::unsupported, "opencl: the queue is out of order, and the steps of a copy follow each other",
+                "queue", "CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE", "an in-order queue");
   Device device = describe_device(cl, id, context);
   check_status(cl.RetainContext(context), "retaining a context");
   const abi::Int status = cl.RetainCommandQueue(queue);

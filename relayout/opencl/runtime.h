@@ -30,7 +30,8 @@ class Runtime {
   /// A context and an in-order queue on a device, by its number in list_devices(); see choose_device() for the default
   /// and for errors.
   explicit Runtime(std::optional<int> device = {});
-  /// On a program's own context and queue, which are retained. Error{io} where OpenCL refuses them.
+  /// On a program's own context and queue, which are retained. Errors: unsupported (an out-of-order queue), io (OpenCL
+  /// refuses them).
   static Runtime wrap(_cl_context* context, _cl_command_queue* queue);
 
   const Device& device() const;

@@ -35,6 +35,9 @@ class RuntimeData {
   MemoryHandle buffer(int64_t bytes, void* host = nullptr) const;
   /// Runs the kernel that copies from one memory to another, after all that was enqueued before. mutex() must be held.
   void enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory);
+  /// A buffer of at least so many bytes between two steps of a copy. It is kept for the next copy, which may write it
+  /// as soon as this one's steps are enqueued, as the queue is in order. mutex() must be held.
+  const MemoryHandle& stage(int64_t bytes);
   /// Waits for the queue. mutex() must be held.
   void finish() const { check_status(cl_.Finish(queue_), "waiting for the device"); }
 
@@ -60,6 +63,8 @@ class RuntimeData {
   abi::Context context_;
   abi::Queue queue_;
   std::mutex mutex_;
+  MemoryHandle stage_;
+  int64_t stage_bytes_ = 0;
   std::list<Compiled> kernels_;  // the last used first
   std::map<std::string, WayTimes> way_times_;
 };

@@ -116,23 +116,34 @@ void read_host(RuntimeData& data, std::span<std::byte> bytes, const MemoryHandle
 /// From a buffer of layout `src` into the device's tensor.
 void enqueue_into(RuntimeData& data, const TensorDesc& src, abi::Mem memory, const DeviceTensor& dst, bool staged) {
   if (!staged) return data.enqueue_copy({src, std::nullopt}, memory, operand(dst), dst.memory());
-  const MemoryHandle stage = data.buffer(dst.desc().span_bytes());
-  data.enqueue_copy({src, std::nullopt}, memory, staging(dst), stage.get());
+  // A buffer that holds the lanes as the image does needs no kernel.
+  if (src != dst.desc() || !src.layout.dense()) {
+    const abi::Mem stage = data.stage(dst.desc().span_bytes()).get();
+    data.enqueue_copy({src, std::nullopt}, memory, staging(dst), stage);
+    memory = stage;
+  }
   const auto all = region(*dst.image());
-  check_status(data.cl().EnqueueCopyBufferToImage(data.queue(), stage.get(), dst.memory(), 0, kOrigin, all.data(), 0,
+  check_status(data.cl().EnqueueCopyBufferToImage(data.queue(), memory, dst.memory(), 0, kOrigin, all.data(), 0,
                                                   nullptr, nullptr),
                "copying a buffer to an image");
 }
 
-/// From the device's tensor into a buffer of layout `dst`.
+/// From the device's tensor into a buffer or an image.
 void enqueue_out_of(RuntimeData& data, const DeviceTensor& src, const Operand& dst, abi::Mem memory, bool staged) {
   if (!staged) return data.enqueue_copy(operand(src), src.memory(), dst, memory);
-  const MemoryHandle stage = data.buffer(src.desc().span_bytes());
+  const bool as_it_is = !dst.image && src.desc() == dst.desc && dst.desc.layout.dense();
+  const abi::Mem stage = as_it_is ? memory : data.stage(src.desc().span_bytes()).get();
   const auto all = region(*src.image());
-  check_status(data.cl().EnqueueCopyImageToBuffer(data.queue(), src.memory(), stage.get(), kOrigin, all.data(), 0, 0,
-                                                  nullptr, nullptr),
+  check_status(data.cl().EnqueueCopyImageToBuffer(data.queue(), src.memory(), stage, kOrigin, all.data(), 0, 0, nullptr,
+                                                  nullptr),
                "copying an image to a buffer");
-  data.enqueue_copy(staging(src), stage.get(), dst, memory);
+  if (!as_it_is) data.enqueue_copy(staging(src), stage, dst, memory);
+}
+
+/// Whether both hold the same elements in the same lanes, and no lane is unused.
+bool same_image(const Image& a, const Image& b) {
+  return a.channel() == b.channel() && a.width() == b.width() && a.height() == b.height() && a.desc() == b.desc() &&
+         a.unused_lanes() == 0;
 }
 
 /// What is moved, for remembering the times of its ways.
@@ -241,15 +252,20 @@ void copy(const DeviceTensor& src, const DeviceTensor& dst, Way way) {
   RuntimeData& data = dst.runtime().data();
   const std::lock_guard lock(data.mutex());
   const bool staged = way == Way::staged;
+  if (!src.is_image() && !dst.is_image() && src.desc() == dst.desc() && dst.desc().layout.dense()) {
+    const auto bytes = static_cast<std::size_t>(dst.desc().span_bytes());
+    check_status(
+        data.cl().EnqueueCopyBuffer(data.queue(), src.memory(), dst.memory(), 0, 0, bytes, 0, nullptr, nullptr),
+        "copying a buffer");
+    return;
+  }
   if (staged && dst.is_image() && !src.is_image()) return enqueue_into(data, src.desc(), src.memory(), dst, true);
-  if (staged && src.is_image() && !dst.is_image()) return enqueue_out_of(data, src, operand(dst), dst.memory(), true);
-  if (staged && src.is_image() && dst.is_image()) {
-    const MemoryHandle stage = data.buffer(dst.desc().span_bytes());
-    enqueue_out_of(data, src, staging(dst), stage.get(), true);
+  if (staged && src.is_image()) return enqueue_out_of(data, src, operand(dst), dst.memory(), true);
+  if (src.is_image() && dst.is_image() && same_image(*src.image(), *dst.image())) {
     const auto all = region(*dst.image());
-    check_status(data.cl().EnqueueCopyBufferToImage(data.queue(), stage.get(), dst.memory(), 0, kOrigin, all.data(), 0,
-                                                    nullptr, nullptr),
-                 "copying a buffer to an image");
+    check_status(data.cl().EnqueueCopyImage(data.queue(), src.memory(), dst.memory(), kOrigin, kOrigin, all.data(), 0,
+                                            nullptr, nullptr),
+                 "copying an image");
     return;
   }
   data.enqueue_copy(operand(src), src.memory(), operand(dst), dst.memory());

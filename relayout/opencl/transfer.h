@@ -36,8 +36,8 @@ Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const Device
 /// The way back, with the same errors.
 Way download(const DeviceTensor& src, const TensorDesc& dst, std::span<std::byte> bytes,
              const TransferOptions& options = {});
-/// Copies on the device, by Way::kernel or Way::staged; enqueued, and not waited for. Both must belong to one context.
-/// Error{overlap} where both are one memory.
+/// Copies on the device, by Way::kernel or Way::staged; enqueued, and not waited for. Dense buffers of one layout and
+/// type are copied by OpenCL's own copy. Both must belong to one context. Error{overlap} where both are one memory.
 void copy(const DeviceTensor& src, const DeviceTensor& dst, Way way = Way::automatic);
 
 /// The ways that an upload or a download can take, the first of which is tried first.
