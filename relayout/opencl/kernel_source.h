@@ -12,18 +12,11 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
 
-#include "relayout/opencl/image.h"
+#include "relayout/opencl/operand.h"
 
 namespace relayout::opencl {
-
-/// One side of a copy: memory of `desc`, or an image.
-struct Operand {
-  TensorDesc desc;
-  std::optional<Image> image;
-};
 
 struct KernelSource {
   /// A program with one kernel, relayout_copy(source, destination).
@@ -31,10 +24,6 @@ struct KernelSource {
   /// Work-items along x, y and z, multiples of `local`, which is the size of a group.
   std::array<std::size_t, 3> global{1, 1, 1}, local{1, 1, 1};
 };
-
-/// Whether a device can convert elements of one type to the other: equal types of 8 to 64 bits, f32 and f16, u8 and
-/// u32.
-bool device_converts(DType src, DType dst);
 
 /// The kernel that copies `src` to `dst`, which have equal dims and at least one element. Errors: unsupported (types
 /// that device_converts() refuses, or that do not fit the channels of an image), limit (more than 2^31 work-items along

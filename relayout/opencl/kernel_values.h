@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "relayout/opencl/kernel_source.h"
+#include "relayout/opencl/operand.h"
 
 namespace relayout::opencl {
 
@@ -33,6 +33,10 @@ struct ValuePlan {
     return "write_image" + suffix + "(" + image + ", " + place + ", " + texel_before + texel + texel_after + ")";
   }
 };
+
+/// Whether a device can convert elements of one type to the other: equal types of 8 to 64 bits, f32 and f16, u8 and
+/// u32.
+bool device_converts(DType src, DType dst);
 
 /// Error{unsupported} where a device has no such conversion.
 ValuePlan value_plan(const Operand& src, const Operand& dst);

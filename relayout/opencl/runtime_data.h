@@ -1,5 +1,5 @@
 // RuntimeData: what a Runtime holds (internal to this folder): OpenCL's handles, the kernels that were compiled, and
-// which ways of moving data were the fastest.
+// which ways of moving data were the fastest. runtime_data.cc also has what runtime.h declares.
 #pragma once
 
 #include <list>

@@ -1,9 +1,8 @@
-// Contexts, queues, memory and compiled kernels: see runtime.h.
-#include "relayout/opencl/runtime.h"
+// Contexts, queues, memory and compiled kernels: see runtime_data.h and runtime.h.
+#include "relayout/opencl/runtime_data.h"
 
 #include "relayout/opencl/channel_format.h"
-#include "relayout/opencl/device_id.h"
-#include "relayout/opencl/runtime_data.h"
+#include "relayout/opencl/probe.h"
 
 namespace relayout::opencl {
 namespace {
