@@ -66,6 +66,22 @@ TEST(Image, ElementsLieWhereMacesFormulasSay) {
   }
 }
 
+TEST(Image, MacesBuffersAreTags) {
+  // Activations: [N, ceil(C/4), H, W, 4]; filters: [H, W, ceil(O/4), RoundUp4(I), 4], whose I is padded and not
+  // blocked.
+  for (const Four& e : {Four{2, 9, 4, 5}, Four{1, 4, 3, 2}, Four{5, 13, 2, 3}}) {
+    const Dims dims{e[0], e[1], e[2], e[3]};
+    const Layout activation = Format::parse("nChw4c").bind(dims), filter = Format::parse("hwOI4i4o").bind(dims);
+    const int64_t in = (e[1] + 3) / 4 * 4, out = (e[0] + 3) / 4;
+    EXPECT_EQ(activation.span(), e[0] * in * e[2] * e[3]);
+    EXPECT_EQ(filter.span(), e[2] * e[3] * out * in * 4);
+    for_each(e, [&](Four i) {
+      ASSERT_EQ(activation.offset(i), (((i[0] * in / 4 + i[1] / 4) * e[2] + i[2]) * e[3] + i[3]) * 4 + i[1] % 4);
+      ASSERT_EQ(filter.offset(i), (((i[2] * e[3] + i[3]) * out + i[0] / 4) * in + i[1]) * 4 + i[0] % 4);
+    });
+  }
+}
+
 TEST(Image, SizesAndWaste) {
   const Image image = make("mace:in_out_channel", {1, 9, 4, 5}, ChannelType::f16);
   EXPECT_EQ(image.row_bytes(), 120);
