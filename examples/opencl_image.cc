@@ -50,37 +50,15 @@ __kernel void sample(__read_only image2d_t image, __global uchar* out) {
 )";
 }
 
-/// The part of the photo that a content type can take on this device: all of it, or a corner where an image with a row
-/// for each pixel (or a column) would be too large.
-Dims part_of_photo(const Content& content, const Dims& photo, const opencl::Device& device) {
-  Dims dims = photo;
-  for (;;) {
-    const Dims taken = std::string(content.name) == "mace:argument" ? Dims{dims[3]} : dims;
-    try {
-      opencl::Image::make(Format::parse(content.name), taken, opencl::ChannelType::u32).check(device.limits());
-      return taken;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::limit) throw;
-      if (dims == photo) std::printf("  %s; a corner of it is taken\n", error.what());
-      int64_t& longer = dims[2] > dims[3] ? dims[2] : dims[3];
-      longer = (longer + 1) / 2;
-    }
-  }
-}
-
-/// Uploads a part of the photo as this content type, reads it on the device, downloads both and compares.
-bool walk(const opencl::Runtime& runtime, const Content& content, const TensorDesc& photo,
-          std::span<const std::byte> bytes) {
-  const Dims dims = part_of_photo(content, photo.layout.dims(), runtime.device());
-  // The part is a view of the photo: nothing is copied before the upload.
-  Layout view = photo.layout;
-  if (dims.size() == 1) view = select(select(select(view, 0, 0), 0, 0), 0, 0);  // the first row of red
-  for (int d = 0; d < dims.size(); ++d) view = narrow(view, d, 0, dims[d]);
-
-  // MACE keeps bytes in lanes of 32 bits; the upload widens them.
-  const opencl::Image image = opencl::Image::make(Format::parse(content.name), dims, opencl::ChannelType::u32);
-  const auto on_device = opencl::DeviceTensor::make_image(runtime, image);
-  const opencl::Way way = opencl::upload({view, DType::u8}, bytes, on_device);
+/// Uploads a part of the photo as an image, reads it on the device, downloads both and compares. The part is a view of
+/// the photo: nothing is copied before the upload.
+bool walk_part(const opencl::Runtime& runtime, const Content& content, const opencl::ImagePart& part,
+               const Layout& photo, std::span<const std::byte> bytes) {
+  const Dims& dims = part.image.dims();
+  Layout view = photo;
+  for (int d = 0; d < dims.size(); ++d) view = narrow(view, d, part.begin[d], dims[d]);
+  const auto on_device = opencl::DeviceTensor::make_image(runtime, part.image);
+  opencl::upload({view, DType::u8}, bytes, on_device);
 
   const TensorDesc row_major(Layout::contiguous(dims), DType::u8);
   const auto sampled = opencl::DeviceTensor::make_buffer(runtime, row_major);
@@ -92,10 +70,25 @@ bool walk(const opencl::Runtime& runtime, const Content& content, const TensorDe
   cpu::reorder({view, DType::u8}, bytes, row_major, expected);
   opencl::download(sampled, row_major, read);    // what MACE's formulas found
   opencl::download(on_device, row_major, back);  // and the image itself
-  const bool equal = read == expected && back == expected;
-  std::printf("  %-22s %-12s %5lld x %-5lld texels, %4.1f %% unused, uploaded %s: %s\n", content.name,
-              join(dims, "x").c_str(), static_cast<long long>(image.width()), static_cast<long long>(image.height()),
-              100 * image.waste(), std::string(name(way)).c_str(), equal ? "equal" : "DIFFERENT");
+  return read == expected && back == expected;
+}
+
+/// Takes the photo through this content type, in several images where one would be larger than the device's.
+bool walk(const opencl::Runtime& runtime, const Content& content, const Layout& photo,
+          std::span<const std::byte> bytes) {
+  // An argument has one dim: the first row of red.
+  const bool argument = std::string(content.name) == "mace:argument";
+  const Layout tensor = argument ? select(select(select(photo, 0, 0), 0, 0), 0, 0) : photo;
+  // MACE keeps bytes in lanes of 32 bits; the upload widens them.
+  const std::vector<opencl::ImagePart> parts = opencl::split_image(Format::parse(content.name), tensor.dims(),
+                                                                   opencl::ChannelType::u32, runtime.device().limits());
+  const opencl::Image& first = parts.front().image;
+  std::printf("  %-22s %-12s %2zu of %5lld x %-5lld texels, %4.1f %% unused: ", content.name,
+              join(tensor.dims(), "x").c_str(), parts.size(), static_cast<long long>(first.width()),
+              static_cast<long long>(first.height()), 100 * first.waste());
+  const bool equal = std::ranges::all_of(
+      parts, [&](const opencl::ImagePart& part) { return walk_part(runtime, content, part, tensor, bytes); });
+  std::puts(equal ? "equal" : "DIFFERENT");
   return equal;
 }
 
@@ -124,7 +117,7 @@ int main(int argc, char** argv) {
       dims = Dims{shape[0], shape[3], shape[1], shape[2]};
       bytes = file->bytes(0);
     }
-    const TensorDesc photo(Format::parse("nhwc").bind(dims), DType::u8);
+    const Layout photo = Format::parse("nhwc").bind(dims);
     return std::ranges::count_if(kContents, [&](const Content& one) { return !walk(runtime, one, photo, bytes); }) == 0
                ? 0
                : 1;

@@ -60,6 +60,7 @@
 #include "relayout/interop/xla.h"
 #include "relayout/opencl/device.h"
 #include "relayout/opencl/image.h"
+#include "relayout/opencl/image_planner.h"
 #include "relayout/opencl/runtime.h"
 #include "relayout/opencl/transfer.h"
 #include "relayout/opencl/ways.h"
