@@ -64,6 +64,7 @@
 #include "relayout/opencl/runtime.h"
 #include "relayout/opencl/transfer.h"
 #include "relayout/opencl/ways.h"
+#include "relayout/opencl/winograd.h"
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/padding.h"
