@@ -38,9 +38,9 @@ class Sum {
 /// Writes one kernel, line by line.
 class Writer {
  public:
-  Writer(const Operand& src, const Operand& dst)
+  Writer(const Operand& src, const Operand& dst, bool wide)
       : src_(src), dst_(dst), walk_(plan_walk(src, dst)), values_(value_plan(src, dst)), layout_(src.desc.layout) {
-    wide_ = !fits(src) || !fits(dst);
+    wide_ = wide || !fits(src) || !fits(dst);
   }
 
   KernelSource write() {
@@ -78,7 +78,7 @@ class Writer {
   /// n / divisor, for an expression that is not negative.
   std::string quotient(const std::string& n, int64_t divisor) const {
     if (divisor == 1) return n;
-    if (wide_) return "(" + n + ") / " + std::to_string(divisor);
+    if (wide_) return "((" + n + ") / " + std::to_string(divisor) + ")";
     const Magic magic = magic_division(static_cast<uint32_t>(divisor));
     const std::string shift = magic.shift == 0 ? "" : " >> " + std::to_string(magic.shift);
     if (magic.power_of_two) return "(I)((uint)(" + n + ")" + shift + ")";
@@ -365,6 +365,6 @@ class Writer {
 
 }  // namespace
 
-KernelSource kernel_source(const Operand& src, const Operand& dst) { return Writer(src, dst).write(); }
+KernelSource kernel_source(const Operand& src, const Operand& dst, bool wide) { return Writer(src, dst, wide).write(); }
 
 }  // namespace relayout::opencl

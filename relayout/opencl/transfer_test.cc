@@ -9,6 +9,7 @@
 #include <random>
 
 #include "relayout/core/float.h"
+#include "relayout/opencl/kernel_source.h"
 #include "relayout/opencl/library.h"
 #include "relayout/opencl/mace_formulas.h"
 #include "relayout/opencl/runtime_data.h"
@@ -285,6 +286,64 @@ TEST(Transfer, ImagesToImages) {
         ASSERT_GE(zeros, dst.image()->unused_lanes());
       }
     }
+  }
+}
+
+TEST(Transfer, NumbersOf64BitsFindTheSameElements) {
+  SKIP_WITHOUT_DEVICE();
+  const Runtime runtime;
+  std::mt19937 random(64);
+  const std::pair<const char*, const char*> pairs[] = {
+      {"nchw", "nhwc"}, {"nChw48c", "nChw32c"}, {"nhwc", "nChw4c"}, {"OIhw4i16o4i", "oihw"}};
+  for (const auto& [from, to] : pairs) {
+    SCOPED_TRACE(std::string(from) + " -> " + to);
+    const Dims dims{3, 50, 2, 5};
+    const TensorDesc src(Format::parse(from).bind(dims), DType::f32), dst(Format::parse(to).bind(dims), DType::f32);
+    const DeviceTensor a = DeviceTensor::make_buffer(runtime, src), b = DeviceTensor::make_buffer(runtime, dst);
+    const Bytes elements = random_bytes(random, src);
+    upload(src, elements, a, {.way = Way::mapped});
+    const KernelSource wide = kernel_source({src, std::nullopt}, {dst, std::nullopt}, true);
+    ASSERT_NE(wide.text.find("typedef long I"), std::string::npos);
+    run_kernel(runtime, wide.text, "relayout_copy", std::vector{a, b}, wide.global);
+    Bytes expected(static_cast<std::size_t>(dst.span_bytes())), back(expected);
+    reference_reorder(src, elements.data(), dst, expected.data());
+    download(b, dst, back, {.way = Way::mapped});
+    ASSERT_TRUE(back == expected);
+  }
+}
+
+/// Layouts of every kind at random: permuted, blocked in one or two levels, strided with gaps.
+TEST(Transfer, RandomPairsOfBuffers) {
+  SKIP_WITHOUT_DEVICE();
+  const Runtime runtime;
+  std::mt19937 random(11);
+  const int64_t blocks[] = {2, 3, 4, 6, 8, 16};
+  const auto random_tag = [&] {
+    std::string outer = "abcd", inner;
+    std::ranges::shuffle(outer, random);
+    for (int k = static_cast<int>(random() % 3); k > 0; --k) {
+      const char letter = static_cast<char>('a' + random() % 4);
+      inner += std::to_string(blocks[random() % std::size(blocks)]) + letter;
+      for (char& one : outer) one = one == letter ? static_cast<char>(letter - 'a' + 'A') : one;
+    }
+    return outer + inner;
+  };
+  for (int round = 0; round < rounds(8, 400); ++round) {
+    const std::string from = random_tag(), to = random_tag();
+    const Dims dims{1 + static_cast<int64_t>(random() % 5), 1 + static_cast<int64_t>(random() % 20),
+                    1 + static_cast<int64_t>(random() % 9), 1 + static_cast<int64_t>(random() % 40)};
+    const DType types[] = {DType::f32, DType::f16, DType::u8, DType::f64};
+    const DType type = types[random() % 4];
+    SCOPED_TRACE(from + " -> " + to + " " + join(dims) + " " + std::string(name(type)));
+    const TensorDesc src(Format::parse(from).bind(dims), type), dst(Format::parse(to).bind(dims), type);
+    const DeviceTensor a = DeviceTensor::make_buffer(runtime, src), b = DeviceTensor::make_buffer(runtime, dst);
+    const Bytes elements = random_bytes(random, src);
+    Bytes expected(static_cast<std::size_t>(dst.span_bytes())), back(expected.size());
+    upload(src, elements, a, {.way = Way::mapped});
+    copy(a, b);
+    reference_reorder(src, elements.data(), dst, expected.data());
+    download(b, dst, back, {.way = Way::mapped});
+    ASSERT_TRUE(back == expected);
   }
 }
 
