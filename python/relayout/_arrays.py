@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _native
 from ._dtypes import PACKED, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, NeedsCopyError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ._typing import DTypeT, NumPy, NumPyLike, OtherT, OutT
 
 Array = Any
 _ALIGNMENT = 64  # bytes; JAX takes such memory without a copy
@@ -230,6 +233,36 @@ def _broadcast(source: Any, shape: Sequence[int]) -> Any:
 
 def _as_numpy(view: Any) -> np.ndarray:
     return _of_buffer(_native.Buffer.from_dlpack(view)) if is_torch(view) else view
+
+
+@overload
+def transpose(x: np.ndarray[Any, DTypeT], axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ...,
+              out: None = ..., threads: int = ...) -> np.ndarray[Any, DTypeT]:
+    ...
+
+
+@overload
+def transpose(x: NumPyLike, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: None = ...,
+              threads: int = ...) -> NumPy:
+    ...
+
+
+@overload
+def transpose(x: OtherT, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: None = ...,
+              threads: int = ...) -> OtherT:
+    ...
+
+
+@overload
+def transpose(x: Any, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: None = ...,
+              threads: int = ...) -> Any:
+    ...
+
+
+@overload
+def transpose(x: Any, axes: Optional[Sequence[int]] = ..., *, copy: Optional[bool] = ..., out: OutT,
+              threads: int = ...) -> OutT:
+    ...
 
 
 def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[bool] = None, out: Array = None,

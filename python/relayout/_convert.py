@@ -11,7 +11,7 @@ from __future__ import annotations
 import atexit
 import functools
 import sys
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ._arrays import aligned_empty, host_view, is_torch, like_caller
 from ._dtypes import item_bytes, name_of, numpy_dtype, torch_dtype
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._native import Conversion, Layout
+
+if TYPE_CHECKING:
+    from ._typing import NumPy, NumPyLike, OtherT, OutT
 
 LayoutLike = Union[str, Layout]
 #: One number, or an array that broadcasts to the tensor's dims: extent 1 or the dim's.
@@ -112,6 +115,38 @@ def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
     attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
     return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)[0]
+
+
+@overload
+def convert(x: NumPyLike, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
+            src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
+            padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> NumPy:
+    ...
+
+
+@overload
+def convert(x: OtherT, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
+            src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
+            padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> OtherT:
+    ...
+
+
+@overload
+def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
+            src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
+            padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> Any:
+    ...
+
+
+@overload
+def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
+            src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
+            padding: Optional[float] = ..., out: OutT, threads: int = ...) -> OutT:
+    ...
 
 
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,

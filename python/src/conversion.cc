@@ -1,8 +1,7 @@
 // Conversion: a planned convert(), from an array in one layout to an array in another.
 //
 // relayout/_convert.py makes one for each kind of call and keeps it; run() is all that a further call of the same kind
-// does. An array stands for a layout in one of two ways: its shape is the physical array that the layout describes,
-// (N, C/16, H, W, 16) for nChw16c, with any strides; or it is one run of elements that is long enough.
+// does. sides.h says how an array stands for a layout.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -10,6 +9,7 @@
 #include "python/src/arrays.h"
 #include "python/src/copies.h"
 #include "python/src/layout.h"
+#include "python/src/sides.h"
 #include "relayout/cpu/in_place.h"
 #include "relayout/cpu/reorder.h"
 
@@ -17,124 +17,6 @@ namespace nb = nanobind;
 
 namespace relayout::python {
 namespace {
-
-std::string text_of(const Dims& dims) {
-  std::string out;
-  for (const int64_t extent : dims) out += (out.empty() ? "" : "x") + std::to_string(extent);
-  return out.empty() ? "no dims" : out;
-}
-
-bool row_major(const Dims& shape, const Dims& strides, int64_t item_bytes) {
-  int64_t expected = item_bytes;
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    if (shape[d] == 0) return true;
-    if (shape[d] != 1 && strides[d] != expected) return false;
-    expected *= shape[d];
-  }
-  return true;
-}
-
-int64_t product(const Dims& dims) {
-  int64_t out = 1;
-  for (const int64_t extent : dims) out *= extent;
-  return out;
-}
-
-/// A source or a destination.
-struct Side {
-  TensorDesc desc;
-  Dims shape;              // of its array
-  int64_t origin = 0;      // bytes from offset 0 to the array's first element
-  std::string expression;  // empty for a Layout
-};
-
-[[noreturn]] void refuse_shape(const std::string& what, const Dims& shape, const Dims& wanted) {
-  throw Error(ErrorCode::invalid_argument,
-              what + " describes an array of " + text_of(wanted) + ", and this one is " + text_of(shape), "shape",
-              text_of(shape), text_of(wanted));
-}
-
-/// Elements that an array of this many bytes holds of a type.
-int64_t held(const Dims& shape, int64_t item_bytes, DType dtype) {
-  return product(shape) * item_bytes * 8 / bits(dtype);
-}
-
-Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strides, int64_t item_bytes, DType dtype) {
-  const Side out{{layout, dtype}, shape, 0, {}};
-  if (!row_major(shape, strides, item_bytes)) {
-    throw Error(ErrorCode::unsupported,
-                "the memory of a Layout is one run of elements, and this array has strides of its own; name the layout "
-                "by an expression, or make the array contiguous first",
-                "x");
-  }
-  if (held(shape, item_bytes, dtype) < layout.span()) {
-    throw Error(ErrorCode::buffer_too_small,
-                "the array holds " + std::to_string(held(shape, item_bytes, dtype)) +
-                    " elements, and its layout takes " + std::to_string(layout.span()),
-                "x", std::to_string(product(shape) * item_bytes), std::to_string(out.desc.span_bytes()));
-  }
-  return out;
-}
-
-/// The array's own strides as those of the physical array.
-Side source_with_strides(const Format& format, const Dims& dims, const Dims& shape, const Dims& strides,
-                         int64_t item_bytes, DType dtype) {
-  Dims in_elements;
-  int64_t offset0 = 0;
-  for (int d = 0; d < shape.size(); ++d) {
-    if (shape[d] > 1 && strides[d] % item_bytes != 0) {
-      throw Error(ErrorCode::unsupported,
-                  "strides[" + std::to_string(d) + "] is no multiple of an element; make the array contiguous first",
-                  "strides", std::to_string(strides[d]), std::to_string(item_bytes));
-    }
-    in_elements.push_back(shape[d] > 1 ? strides[d] / item_bytes : 0);
-    if (in_elements[d] < 0) offset0 -= in_elements[d] * (shape[d] - 1);
-  }
-  return {{format.bind_physical(dims, in_elements, offset0), dtype}, shape, offset0 * item_bytes, format.text()};
-}
-
-Side source_of(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
-               DType dtype) {
-  if (is_layout(said)) return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
-  const Format format = Format::parse(nb::cast<std::string>(said));
-  const bool dense = row_major(shape, strides, item_bytes);
-  // Elements of another size than the array's own are bytes, which are one run of memory.
-  const bool as_bytes = bits(dtype) != item_bytes * 8;
-  Dims dims;
-  if (!given_dims.is_none()) {
-    dims = dims_of(given_dims, "dims");
-  } else if (const auto known = format.default_dims()) {
-    dims = *known;
-  } else {
-    dims = format.dims_from_physical(shape);
-  }
-  const std::optional<Dims> physical = format.physical_shape(dims);
-  if (physical && *physical == shape && !as_bytes) {
-    if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text()};
-    return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
-  }
-  if (shape.size() > 1 && physical && !as_bytes) refuse_shape(escaped(format.text()), shape, *physical);
-  Side out = source_of_layout(format.before_views(dims), shape, strides, item_bytes, dtype);
-  out.desc = {format.bind(dims), dtype};
-  out.expression = format.text();
-  return out;
-}
-
-Side destination_of(nb::handle said, const Dims& dims, DType dtype) {
-  if (is_layout(said)) {
-    const Layout& layout = nb::inst_ptr<PyLayout>(said)->layout;
-    return {{layout, dtype}, Dims{layout.span()}, 0, {}};
-  }
-  const Format format = Format::parse(nb::cast<std::string>(said));
-  Dims bound = dims;
-  if (!format.views().empty()) {
-    if (const auto before = format.dims_before_views(dims)) bound = *before;
-  }
-  Side out{{format.bind(bound), dtype}, {}, 0, format.text()};
-  const std::optional<Dims> physical = format.physical_shape(bound);
-  out.shape = physical ? *physical : Dims{format.buffer_span(bound)};
-  return out;
-}
 
 /// (values, shape) of relayout/_convert.py: one value, or an array with as many dims as the tensor, of extent 1 where
 /// all indices share a value.
@@ -152,9 +34,9 @@ PerMask<T> per_mask(nb::handle said, const char* what, const Dims& dims) {
   }
   if (!fits) {
     throw Error(ErrorCode::invalid_argument,
-                std::string(what) + " of shape " + text_of(shape) + " for a tensor of " + text_of(dims) +
+                std::string(what) + " of shape " + shape_text(shape) + " for a tensor of " + shape_text(dims) +
                     ": it has the tensor's dims, with extent 1 where all indices share a value",
-                what, text_of(shape), text_of(dims));
+                what, shape_text(shape), shape_text(dims));
   }
   return out;
 }
@@ -165,13 +47,6 @@ Dims counted(const Dims& shape, Dims strides) {
   for (int d = 0; d < std::min(shape.size(), strides.size()); ++d)
     if (empty || shape[d] == 1) strides[d] = 0;
   return strides;
-}
-
-/// Refuses a Buffer with blocks or gaps: its shape and strides do not say where its elements lie, as those of an array
-/// do.
-void check_strided(const Array& array, const char* what) {
-  if (array.desc == nullptr || array.row_major()) return;
-  throw Error(ErrorCode::unsupported, "a Buffer that is not row-major: give numpy.asarray(buffer)", what);
 }
 
 class Conversion {
@@ -186,8 +61,8 @@ class Conversion {
     if (steps.size() != extents.size())
       throw Error(ErrorCode::invalid_argument, "as many strides as dims are needed", "strides_bytes");
     strides_ = counted(extents, steps);
-    src_ = source_of(src, dims, extents, steps, item_bytes, parse_dtype(src_dtype));
-    dst_ = destination_of(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
+    src_ = source_side(src, dims, extents, steps, item_bytes, parse_dtype(src_dtype));
+    dst_ = destination_side(dst, src_.desc.layout.dims(), parse_dtype(dst_dtype));
     if (bits(dst_.desc.dtype) < 8)
       dst_.shape = Dims{TensorDesc(Layout::contiguous({product(dst_.shape)}), dst_.desc.dtype).span_bytes()};
     Attributes how;
@@ -214,19 +89,7 @@ class Conversion {
     check_strided(src, "x");
     if (src.shape != src_.shape || counted(src.shape, src.strides) != strides_ || src.item_bytes != item_bytes_)
       throw Error(ErrorCode::invalid_argument, "this was planned for an array of another shape, type or strides", "x");
-    if (dst.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "out");
-    if (!dst.row_major()) {
-      throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
-    }
-    if (dst.shape != dst_.shape && dst.shape.size() != 1)
-      refuse_shape(dst_.expression.empty() ? "the destination's layout" : escaped(dst_.expression), dst.shape,
-                   dst_.shape);
-    if (dst.bytes() < dst_.desc.span_bytes()) {
-      throw Error(ErrorCode::buffer_too_small,
-                  "out has " + std::to_string(dst.bytes()) + " bytes, and its layout takes " +
-                      std::to_string(dst_.desc.span_bytes()),
-                  "out", std::to_string(dst.bytes()), std::to_string(dst_.desc.span_bytes()));
-    }
+    check_destination(dst_, dst);
     if (dst_.desc.layout.empty() && dst_.desc.layout.padded_elements() == 0) return;
     const std::byte* from = src.data - src_.origin;
     const std::byte* to = dst.data;
@@ -259,8 +122,8 @@ Integers reorder_in_place(nb::handle x, nb::handle src, nb::handle dst, nb::hand
   if (!array.row_major())
     throw Error(ErrorCode::unsupported, "the array's elements must lie row-major in one run of memory", "x");
   const DType type = parse_dtype(dtype);
-  const Side from = source_of(src, dims, array.shape, array.strides, array.item_bytes, type);
-  Side to = destination_of(dst, from.desc.layout.dims(), type);
+  const Side from = source_side(src, dims, array.shape, array.strides, array.item_bytes, type);
+  Side to = destination_side(dst, from.desc.layout.dims(), type);
   if (bits(type) < 8) to.shape = Dims{to.desc.span_bytes()};
   const int64_t bytes = array.bytes();
   note_written(array);

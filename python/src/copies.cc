@@ -137,6 +137,19 @@ nb::object contiguous(nb::handle x, nb::handle order, std::optional<bool> copy, 
   return out;
 }
 
+/// Whether two arrays of one library have the same type of elements.
+bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array& array_b) {
+  if (array_a.item_bytes != array_b.item_bytes || array_a.kind() != array_b.kind()) return false;
+  static PyObject* name = PyUnicode_InternFromString("dtype");
+  const nb::object type_a = nb::steal(PyObject_GetAttr(a.ptr(), name)),
+                   type_b = nb::steal(PyObject_GetAttr(b.ptr(), name));
+  if (!type_a.is_valid() || !type_b.is_valid()) throw nb::python_error();
+  if (type_a.is(type_b)) return true;
+  const int equal = PyObject_RichCompareBool(type_a.ptr(), type_b.ptr(), Py_EQ);
+  if (equal < 0) throw nb::python_error();
+  return equal != 0;
+}
+
 void copy(nb::handle dst_object, nb::handle src_object, int threads) {
   if (!is_array(dst_object) || !is_array(src_object)) {
     in_python("copy")(dst_object, src_object, threads);
@@ -160,18 +173,6 @@ void copy(nb::handle dst_object, nb::handle src_object, int threads) {
 }
 
 }  // namespace
-
-bool same_elements(nb::handle a, nb::handle b, const Array& array_a, const Array& array_b) {
-  if (array_a.item_bytes != array_b.item_bytes || array_a.kind() != array_b.kind()) return false;
-  static PyObject* name = PyUnicode_InternFromString("dtype");
-  const nb::object type_a = nb::steal(PyObject_GetAttr(a.ptr(), name)),
-                   type_b = nb::steal(PyObject_GetAttr(b.ptr(), name));
-  if (!type_a.is_valid() || !type_b.is_valid()) throw nb::python_error();
-  if (type_a.is(type_b)) return true;
-  const int equal = PyObject_RichCompareBool(type_a.ptr(), type_b.ptr(), Py_EQ);
-  if (equal < 0) throw nb::python_error();
-  return equal != 0;
-}
 
 void bind_copies(nb::module_& module) {
   module.def("contiguous", &contiguous, nb::arg("x"), nb::arg("order") = "C", nb::kw_only(),

@@ -1,4 +1,4 @@
-// The extension module relayout._native: layouts, copies, conversions, files and other systems' layouts.
+// The extension module relayout._native: layouts, copies, conversions, files, other systems' layouts and OpenCL.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -56,5 +56,6 @@ NB_MODULE(_native, module) {
   python::bind_conversion(module);
   python::bind_files(module);
   python::bind_interop(module);
+  python::bind_opencl(module);
   bind_machine(module);
 }

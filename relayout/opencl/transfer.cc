@@ -83,36 +83,52 @@ class Mapping {
   void* address_ = nullptr;
 };
 
-/// A buffer of the device that holds the host's tensor. Where both share one memory it is the host's memory itself.
-/// `bytes` is not written to.
-MemoryHandle host_buffer(RuntimeData& data, std::span<const std::byte> bytes) {
-  auto* address = const_cast<std::byte*>(bytes.data());
-  if (data.device().unified_memory) return data.buffer(static_cast<int64_t>(bytes.size()), address);
-  return data.buffer(static_cast<int64_t>(bytes.size()));
-}
-
-void write_host(RuntimeData& data, std::span<const std::byte> bytes, const MemoryHandle& buffer) {
-  if (data.device().unified_memory) return;
-  check_status(data.cl().EnqueueWriteBuffer(data.queue(), buffer.get(), abi::kTrue, 0, bytes.size(), bytes.data(), 0,
-                                            nullptr, nullptr),
-               "writing a buffer");
-}
-
-/// What the device wrote becomes visible to the host.
-void read_host(RuntimeData& data, std::span<std::byte> bytes, const MemoryHandle& buffer) {
-  const abi::Functions& cl = data.cl();
-  if (!data.device().unified_memory) {
-    check_status(cl.EnqueueReadBuffer(data.queue(), buffer.get(), abi::kTrue, 0, bytes.size(), bytes.data(), 0, nullptr,
-                                      nullptr),
-                 "reading a buffer");
-    return;
+/// A buffer of the device that holds the host's tensor. Where both share one memory it is the host's memory itself, as
+/// long as that is aligned to its elements, which OpenCL asks for. `bytes` is not written to.
+class HostBuffer {
+ public:
+  HostBuffer(RuntimeData& data, std::span<const std::byte> bytes, DType dtype)
+      : data_(data),
+        in_place_(data.device().unified_memory &&
+                  reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(std::max(bits(dtype) / 8, 1)) ==
+                      0),
+        buffer_(data.buffer(static_cast<int64_t>(bytes.size()),
+                            in_place_ ? const_cast<std::byte*>(bytes.data()) : nullptr)) {}
+  /// Where a step failed, those before it may still use the host's memory.
+  ~HostBuffer() {
+    if (in_place_) data_.cl().Finish(data_.queue());
   }
-  abi::Int status = abi::kSuccess;
-  void* at = cl.EnqueueMapBuffer(data.queue(), buffer.get(), abi::kTrue, abi::kMapRead, 0, bytes.size(), 0, nullptr,
-                                 nullptr, &status);
-  check_status(status, "mapping a buffer");
-  check_status(cl.EnqueueUnmapMemObject(data.queue(), buffer.get(), at, 0, nullptr, nullptr), "unmapping a buffer");
-}
+  HostBuffer(const HostBuffer&) = delete;
+  abi::Mem get() const { return buffer_.get(); }
+
+  void write(std::span<const std::byte> bytes) const {
+    if (in_place_) return;
+    check_status(data_.cl().EnqueueWriteBuffer(data_.queue(), get(), abi::kTrue, 0, bytes.size(), bytes.data(), 0,
+                                               nullptr, nullptr),
+                 "writing a buffer");
+  }
+
+  /// What the device wrote becomes visible to the host.
+  void read(std::span<std::byte> bytes) const {
+    const abi::Functions& cl = data_.cl();
+    if (!in_place_) {
+      check_status(
+          cl.EnqueueReadBuffer(data_.queue(), get(), abi::kTrue, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr),
+          "reading a buffer");
+      return;
+    }
+    abi::Int status = abi::kSuccess;
+    void* at = cl.EnqueueMapBuffer(data_.queue(), get(), abi::kTrue, abi::kMapRead, 0, bytes.size(), 0, nullptr,
+                                   nullptr, &status);
+    check_status(status, "mapping a buffer");
+    check_status(cl.EnqueueUnmapMemObject(data_.queue(), get(), at, 0, nullptr, nullptr), "unmapping a buffer");
+  }
+
+ private:
+  RuntimeData& data_;
+  bool in_place_;
+  MemoryHandle buffer_;
+};
 
 /// From a buffer of layout `src` into the device's tensor.
 void enqueue_into(RuntimeData& data, const TensorDesc& src, abi::Mem memory, const DeviceTensor& dst, bool staged) {
@@ -203,8 +219,8 @@ Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const Device
       const Mapping mapping(dst, whole ? abi::kMapWriteInvalidate : abi::kMapRead | abi::kMapWrite);
       cpu::run(cpu::cached_plan(host, mapping.desc()), bytes.data(), mapping.address(), options.run);
     } else {
-      const MemoryHandle buffer = host_buffer(data, bytes);
-      write_host(data, bytes, buffer);
+      const HostBuffer buffer(data, bytes, host.dtype);
+      buffer.write(bytes);
       enqueue_into(data, host, buffer.get(), dst, way == Way::staged);
       data.finish();  // before the buffer over the host's memory goes
     }
@@ -225,12 +241,12 @@ Way download(const DeviceTensor& src, const TensorDesc& dst, std::span<std::byte
       const Mapping mapping(src, abi::kMapRead);
       cpu::run(cpu::cached_plan(mapping.desc(), host), mapping.address(), bytes.data(), options.run);
     } else {
-      const MemoryHandle buffer = host_buffer(data, bytes);
+      const HostBuffer buffer(data, bytes, host.dtype);
       // Gaps of the host's layout stay as they are.
-      if (!host.layout.packed()) write_host(data, bytes, buffer);
+      if (!host.layout.packed()) buffer.write(bytes);
       enqueue_out_of(data, src, {host, std::nullopt}, buffer.get(), way == Way::staged);
       data.finish();
-      read_host(data, bytes, buffer);
+      buffer.read(bytes);
     }
     data.finish();
   });

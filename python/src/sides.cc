@@ -1,0 +1,144 @@
+// Sides of a conversion: see sides.h.
+#include "python/src/sides.h"
+
+#include "python/src/layout.h"
+
+namespace nb = nanobind;
+
+namespace relayout::python {
+namespace {
+
+bool row_major(const Dims& shape, const Dims& strides, int64_t item_bytes) {
+  int64_t expected = item_bytes;
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] == 0) return true;
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+[[noreturn]] void refuse_shape(const std::string& what, const Dims& shape, const Dims& wanted) {
+  throw Error(ErrorCode::invalid_argument,
+              what + " describes an array of " + shape_text(wanted) + ", and this one is " + shape_text(shape), "shape",
+              shape_text(shape), shape_text(wanted));
+}
+
+/// Elements that an array of this many bytes holds of a type.
+int64_t held(const Dims& shape, int64_t item_bytes, DType dtype) {
+  return product(shape) * item_bytes * 8 / bits(dtype);
+}
+
+Side source_of_layout(const Layout& layout, const Dims& shape, const Dims& strides, int64_t item_bytes, DType dtype) {
+  const Side out{{layout, dtype}, shape, 0, {}};
+  if (!row_major(shape, strides, item_bytes)) {
+    throw Error(ErrorCode::unsupported,
+                "the memory of a Layout is one run of elements, and this array has strides of its own; name the layout "
+                "by an expression, or make the array contiguous first",
+                "x");
+  }
+  if (held(shape, item_bytes, dtype) < layout.span()) {
+    throw Error(ErrorCode::buffer_too_small,
+                "the array holds " + std::to_string(held(shape, item_bytes, dtype)) +
+                    " elements, and its layout takes " + std::to_string(layout.span()),
+                "x", std::to_string(product(shape) * item_bytes), std::to_string(out.desc.span_bytes()));
+  }
+  return out;
+}
+
+/// The array's own strides as those of the physical array.
+Side source_with_strides(const Format& format, const Dims& dims, const Dims& shape, const Dims& strides,
+                         int64_t item_bytes, DType dtype) {
+  Dims in_elements;
+  int64_t offset0 = 0;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && strides[d] % item_bytes != 0) {
+      throw Error(ErrorCode::unsupported,
+                  "strides[" + std::to_string(d) + "] is no multiple of an element; make the array contiguous first",
+                  "strides", std::to_string(strides[d]), std::to_string(item_bytes));
+    }
+    in_elements.push_back(shape[d] > 1 ? strides[d] / item_bytes : 0);
+    if (in_elements[d] < 0) offset0 -= in_elements[d] * (shape[d] - 1);
+  }
+  return {{format.bind_physical(dims, in_elements, offset0), dtype}, shape, offset0 * item_bytes, format.text()};
+}
+
+}  // namespace
+
+std::string shape_text(const Dims& dims) {
+  std::string out;
+  for (const int64_t extent : dims) out += (out.empty() ? "" : "x") + std::to_string(extent);
+  return out.empty() ? "no dims" : out;
+}
+
+int64_t product(const Dims& dims) {
+  int64_t out = 1;
+  for (const int64_t extent : dims) out *= extent;
+  return out;
+}
+
+Side source_side(nb::handle said, nb::handle given_dims, const Dims& shape, const Dims& strides, int64_t item_bytes,
+                 DType dtype) {
+  if (is_layout(said)) return source_of_layout(nb::inst_ptr<PyLayout>(said)->layout, shape, strides, item_bytes, dtype);
+  const Format format = Format::parse(nb::cast<std::string>(said));
+  const bool dense = row_major(shape, strides, item_bytes);
+  // Elements of another size than the array's own are bytes, which are one run of memory.
+  const bool as_bytes = bits(dtype) != item_bytes * 8;
+  Dims dims;
+  if (!given_dims.is_none()) {
+    dims = dims_of(given_dims, "dims");
+  } else if (const auto known = format.default_dims()) {
+    dims = *known;
+  } else {
+    dims = format.dims_from_physical(shape);
+  }
+  const std::optional<Dims> physical = format.physical_shape(dims);
+  if (physical && *physical == shape && !as_bytes) {
+    if (dense) return {{format.bind(dims), dtype}, shape, 0, format.text()};
+    return source_with_strides(format, dims, shape, strides, item_bytes, dtype);
+  }
+  if (shape.size() > 1 && physical && !as_bytes) refuse_shape(escaped(format.text()), shape, *physical);
+  Side out = source_of_layout(format.before_views(dims), shape, strides, item_bytes, dtype);
+  out.desc = {format.bind(dims), dtype};
+  out.expression = format.text();
+  return out;
+}
+
+Side destination_side(nb::handle said, const Dims& dims, DType dtype) {
+  if (is_layout(said)) {
+    const Layout& layout = nb::inst_ptr<PyLayout>(said)->layout;
+    return {{layout, dtype}, Dims{layout.span()}, 0, {}};
+  }
+  const Format format = Format::parse(nb::cast<std::string>(said));
+  Dims bound = dims;
+  if (!format.views().empty()) {
+    if (const auto before = format.dims_before_views(dims)) bound = *before;
+  }
+  Side out{{format.bind(bound), dtype}, {}, 0, format.text()};
+  const std::optional<Dims> physical = format.physical_shape(bound);
+  out.shape = physical ? *physical : Dims{format.buffer_span(bound)};
+  return out;
+}
+
+void check_destination(const Side& side, const Array& array) {
+  if (array.read_only) throw Error(ErrorCode::invalid_argument, "the destination is read-only", "out");
+  if (!array.row_major()) {
+    throw Error(ErrorCode::unsupported, "out must have its elements row-major in one run of memory", "out");
+  }
+  if (array.shape != side.shape && array.shape.size() != 1)
+    refuse_shape(side.expression.empty() ? "the destination's layout" : escaped(side.expression), array.shape,
+                 side.shape);
+  if (array.bytes() < side.desc.span_bytes()) {
+    throw Error(ErrorCode::buffer_too_small,
+                "out has " + std::to_string(array.bytes()) + " bytes, and its layout takes " +
+                    std::to_string(side.desc.span_bytes()),
+                "out", std::to_string(array.bytes()), std::to_string(side.desc.span_bytes()));
+  }
+}
+
+void check_strided(const Array& array, const char* what) {
+  if (array.desc == nullptr || array.row_major()) return;
+  throw Error(ErrorCode::unsupported, "a Buffer that is not row-major: give numpy.asarray(buffer)", what);
+}
+
+}  // namespace relayout::python
