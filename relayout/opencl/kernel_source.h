@@ -32,10 +32,6 @@ struct KernelSource {
   std::array<std::size_t, 3> global{1, 1, 1}, local{1, 1, 1};
 };
 
-/// Whether a device can convert elements of one type to the other: equal types of 8 to 64 bits, f32 and f16, u8 and
-/// u32.
-bool device_converts(DType src, DType dst);
-
 /// The kernel that copies `src` to `dst`, which have equal dims and at least one element. Errors: unsupported (types
 /// that device_converts() refuses, or that do not fit the channels of an image), limit (more than 2^31 work-items along
 /// an axis that cannot be split).
