@@ -15,6 +15,10 @@ build_packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev li
 # shellcheck disable=SC2034
 test_packages=(libgtest-dev libbenchmark-dev libeigen3-dev coinor-cbc python3 python3-dev python3-numpy python3-venv
   valgrind)
+# An OpenCL driver for the CPU, what watches its kernels, and the headers that its numbers are compared with. Each is
+# optional: the tests that need it are skipped.
+# shellcheck disable=SC2034
+opencl_packages=(ocl-icd-libopencl1 pocl-opencl-icd oclgrind opencl-c-headers)
 # What is compared with, and the kernels' benchmark; HPTT is no package.
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
@@ -59,6 +63,14 @@ install_packages() {
   say "install: missing ${missing[*]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update </dev/null
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" </dev/null
+}
+
+# Installs those of the packages that can be had.
+install_optional() {
+  local package
+  for package in "$@"; do
+    install_packages "$package" || note "install: goes on without $package"
+  done
 }
 
 # Without apt: goes on if there is a compiler and CMake, and leaves the libraries to CMake's search.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "relayout/opencl/kernel_source.h"
+#include "relayout/opencl/operand.h"
 
 namespace relayout::opencl {
 

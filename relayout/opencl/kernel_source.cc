@@ -10,6 +10,7 @@
 namespace relayout::opencl {
 namespace {
 
+constexpr const char* kAlways = "1";
 constexpr int64_t kInt32 = std::numeric_limits<int32_t>::max();
 
 /// A sum of terms: a constant and products of constants and expressions.
@@ -37,16 +38,16 @@ class Sum {
 /// Writes one kernel, line by line.
 class Writer {
  public:
-  Writer(const Operand& src, const Operand& dst)
+  Writer(const Operand& src, const Operand& dst, bool wide)
       : src_(src), dst_(dst), walk_(plan_walk(src, dst)), values_(value_plan(src, dst)), layout_(src.desc.layout) {
-    wide_ = !fits(src) || !fits(dst);
+    wide_ = wide || !fits(src) || !fits(dst);
   }
 
   KernelSource write() {
     set_items();
     line("__kernel void relayout_copy(" + argument(src_, "src", true) + ", " + argument(dst_, "dst", false) + ") {");
     write_position();
-    for (int lane = 0; lane < walk_.lanes; ++lane) write_index(lane);
+    write_indices();
     if (walk_.over_src) {
       write_read_walked();
       write_scattered();
@@ -77,7 +78,7 @@ class Writer {
   /// n / divisor, for an expression that is not negative.
   std::string quotient(const std::string& n, int64_t divisor) const {
     if (divisor == 1) return n;
-    if (wide_) return "(" + n + ") / " + std::to_string(divisor);
+    if (wide_) return "((" + n + ") / " + std::to_string(divisor) + ")";
     const Magic magic = magic_division(static_cast<uint32_t>(divisor));
     const std::string shift = magic.shift == 0 ? "" : " >> " + std::to_string(magic.shift);
     if (magic.power_of_two) return "(I)((uint)(" + n + ")" + shift + ")";
@@ -126,17 +127,29 @@ class Writer {
       sum.add(factor, variable(one));
   }
 
-  static std::string index(int dim, int lane) { return "i" + std::to_string(dim) + "_" + std::to_string(lane); }
-
-  /// The index of each dim in a lane: i<dim>_<lane>.
-  void write_index(int lane) {
+  bool has_lanes(int dim) const {
+    return std::ranges::any_of(walk_.digits,
+                               [&](const WalkedDigit& one) { return one.digit.dim == dim && one.variable < 0; });
+  }
+  /// The variable that holds a lane's index of a dim: i1, or i1_0 to i1_3 where it differs from lane to lane.
+  std::string index(int dim, int lane) const {
+    return "i" + std::to_string(dim) + (has_lanes(dim) ? "_" + std::to_string(lane) : "");
+  }
+  void write_indices() {
     for (int d = 0; d < layout_.ndims(); ++d) {
-      Sum sum;
-      for (const WalkedDigit& one : walk_.digits) {
-        if (one.digit.dim == d) add_digit(sum, one, one.digit.place, lane);
+      for (int lane = 0; lane < (has_lanes(d) ? walk_.lanes : 1); ++lane) {
+        Sum sum;
+        for (const WalkedDigit& one : walk_.digits) {
+          if (one.digit.dim == d) add_digit(sum, one, one.digit.place, lane);
+        }
+        line("  const I " + index(d, lane) + " = " + sum.text() + ";");
       }
-      line("  const I " + index(d, lane) + " = " + sum.text() + ";");
     }
+  }
+
+  /// A statement under a condition, which may be kAlways.
+  static std::string when(const std::string& condition, const std::string& statement) {
+    return condition == kAlways ? statement : "if (" + condition + ") " + statement;
   }
 
   /// The capacity that the walk reaches in a dim.
@@ -145,7 +158,7 @@ class Writer {
     return walk_.over_src ? std::max(own, dst_.desc.layout.capacity(dim)) : own;
   }
 
-  /// "1", or that a lane's index is below `bounds` in each dim whose walk goes beyond.
+  /// kAlways, or that a lane's index is below `bounds` in each dim whose walk goes beyond.
   template <typename Bound>
   std::string within(int lane, Bound bound) const {
     std::string out;
@@ -153,7 +166,7 @@ class Writer {
       if (walked_capacity(d) <= bound(d) && !added(d)) continue;
       out += (out.empty() ? "" : " && ") + index(d, lane) + " < " + std::to_string(bound(d));
     }
-    return out.empty() ? "1" : out;
+    return out.empty() ? kAlways : out;
   }
   /// Whether a digit of padding was added whose last values lie beyond the destination's capacity.
   bool added(int dim) const {
@@ -243,12 +256,9 @@ class Writer {
   /// Whether the four lanes follow each other in an operand that is not walked, wherever the first one lies.
   bool neighbours(const Operand& operand) const {
     if (walk_.lanes != 4 || operand.image) return false;
-    const std::string first = place(operand, kOffset, 0);
+    const auto [head, constant] = split_constant(place(operand, kOffset, 0));
     for (int lane = 1; lane < 4; ++lane) {
       // Lanes that are sums of whole digits differ by a constant at the end of the sum.
-      Sum expected;
-      expected.add(lane);
-      const auto [head, constant] = split_constant(first);
       const auto [lane_head, lane_constant] = split_constant(place(operand, kOffset, lane));
       if (head != lane_head || lane_constant != constant + lane) return false;
     }
@@ -265,28 +275,25 @@ class Writer {
 
   /// v0 .. v3 from the source image's texel, where the index is one of an element.
   void write_read_walked() {
-    std::string any;
-    for (int lane = 0; lane < walk_.lanes; ++lane)
-      any += (lane ? " || " : "") + std::string("(") + readable(lane) + ")";
     line("  " + values_.type + "4 texel = (" + values_.type + "4)(0);");
-    line("  if (" + any + ") texel = " + values_.read_texel("src", walked_texel()) + ";");
+    // No lane has smaller indices than the first.
+    line("  " + when(readable(0), "texel = " + values_.read_texel("src", walked_texel()) + ";"));
     for (int lane = 0; lane < 4; ++lane)
-      line("  const " + values_.type + " " + value(lane) + " = " + readable(lane) + " ? texel.s" +
-           std::to_string(lane) + " : 0;");
+      line("  const " + values_.type + " " + value(lane) + " = " +
+           (readable(lane) == kAlways ? "" : readable(lane) + " ? ") + "texel.s" + std::to_string(lane) +
+           (readable(lane) == kAlways ? ";" : " : 0;"));
   }
 
   /// The lanes of a source texel to where they lie in the destination.
   void write_scattered() {
-    const bool together = values_.plain_dst && neighbours(dst_);
-    if (together) {
-      line("  if (" + writable(3) + ") {");
-      line("    vstore4(" + all_values() + ", 0, dst + (" + place(dst_, kOffset, 0) + "));");
-      line("    return;");
-      line("  }");
+    if (values_.plain_dst && neighbours(dst_)) {
+      const std::string all = "vstore4(" + all_values() + ", 0, dst + (" + place(dst_, kOffset, 0) + "));";
+      line("  " + when(writable(3), "{ " + all + " return; }"));
+      if (writable(3) == kAlways) return;
     }
     for (int lane = 0; lane < 4; ++lane)
-      line("  if (" + writable(lane) + ") dst[" + place(dst_, kOffset, lane) + "] = " + values_.store(value(lane)) +
-           ";");
+      line("  " +
+           when(writable(lane), "dst[" + place(dst_, kOffset, lane) + "] = " + values_.store(value(lane)) + ";"));
   }
 
   /// v0 .. v3 from where they lie in the source.
@@ -296,15 +303,14 @@ class Writer {
     if (together) {
       const std::string four =
           src_.image ? values_.read_texel("src", texel_of(0)) : "vload4(0, src + (" + place(src_, kOffset, 0) + "))";
-      line("  if (" + readable(3) + ") {");
-      line("    const " + values_.type + "4 four = " + four + ";");
-      line("    v0 = four.s0; v1 = four.s1; v2 = four.s2; v3 = four.s3;");
-      line("  } else {");
+      line("  " + when(readable(3), "{ const " + values_.type + "4 four = " + four +
+                                        "; v0 = four.s0; v1 = four.s1; v2 = four.s2; v3 = four.s3; }"));
+      if (readable(3) == kAlways) return;
+      line("  else {");
     }
-    for (int lane = 0; lane < walk_.lanes; ++lane) {
-      if (together && lane == 3) break;  // it is not readable here
-      line("  if (" + readable(lane) + ") " + value(lane) + " = " + gathered(lane) + ";");
-    }
+    // Where the last of four lanes is not readable, the others are taken one by one.
+    for (int lane = 0; lane < walk_.lanes - (together ? 1 : 0); ++lane)
+      line("  " + when(readable(lane), value(lane) + " = " + gathered(lane) + ";"));
     if (together) line("  }");
   }
 
@@ -359,6 +365,6 @@ class Writer {
 
 }  // namespace
 
-KernelSource kernel_source(const Operand& src, const Operand& dst) { return Writer(src, dst).write(); }
+KernelSource kernel_source(const Operand& src, const Operand& dst, bool wide) { return Writer(src, dst, wide).write(); }
 
 }  // namespace relayout::opencl

@@ -12,18 +12,11 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
 
-#include "relayout/opencl/image.h"
+#include "relayout/opencl/operand.h"
 
 namespace relayout::opencl {
-
-/// One side of a copy: memory of `desc`, or an image.
-struct Operand {
-  TensorDesc desc;
-  std::optional<Image> image;
-};
 
 struct KernelSource {
   /// A program with one kernel, relayout_copy(source, destination).
@@ -35,6 +28,7 @@ struct KernelSource {
 /// The kernel that copies `src` to `dst`, which have equal dims and at least one element. Errors: unsupported (types
 /// that device_converts() refuses, or that do not fit the channels of an image), limit (more than 2^31 work-items along
 /// an axis that cannot be split).
-KernelSource kernel_source(const Operand& src, const Operand& dst);
+/// Numbers have 32 bits where all offsets and indices fit, or 64 where `wide` asks for it.
+KernelSource kernel_source(const Operand& src, const Operand& dst, bool wide = false);
 
 }  // namespace relayout::opencl

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "relayout/opencl/kernel_source.h"
+#include "relayout/opencl/operand.h"
 
 namespace relayout::opencl {
 

@@ -12,8 +12,11 @@
 // another.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "relayout/opencl/device.h"
 
@@ -84,5 +87,13 @@ class DeviceTensor {
   bool is_image_ = false;
   std::shared_ptr<_cl_mem> memory_;
 };
+
+/// Runs a kernel of one's own on tensors of the device: compiles `source` (OpenCL C; once, the last 256 kernels are
+/// kept), sets the tensors' memory as the arguments of the kernel `name` in their order, and enqueues global[0] x
+/// global[1] x global[2] work-items. It does not wait: Runtime::finish() does, and so do downloads. For tests of
+/// kernels and for small programs; others call OpenCL themselves. Errors: invalid_argument (the source does not
+/// compile: with the driver's words; no such kernel; other arguments), unsupported, io.
+void run_kernel(const Runtime& runtime, std::string_view source, std::string_view name,
+                std::span<const DeviceTensor> arguments, std::array<std::size_t, 3> global);
 
 }  // namespace relayout::opencl

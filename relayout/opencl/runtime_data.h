@@ -1,5 +1,5 @@
 // RuntimeData: what a Runtime holds (internal to this folder): OpenCL's handles, the kernels that were compiled, and
-// which ways of moving data were the fastest.
+// which ways of moving data were the fastest. runtime_data.cc also has what runtime.h declares.
 #pragma once
 
 #include <list>
@@ -35,6 +35,8 @@ class RuntimeData {
   MemoryHandle buffer(int64_t bytes, void* host = nullptr) const;
   /// Runs the kernel that copies from one memory to another, after all that was enqueued before. mutex() must be held.
   void enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory);
+  /// The compiled kernel of that name: one of the last that were used, or a new one. mutex() must be held.
+  abi::Kernel kernel(const std::string& text, const std::string& name);
   /// A buffer of at least so many bytes between two steps of a copy. It is kept for the next copy, which may write it
   /// as soon as this one's steps are enqueued, as the queue is in order. mutex() must be held.
   const MemoryHandle& stage(int64_t bytes);
@@ -49,13 +51,11 @@ class RuntimeData {
 
  private:
   struct Compiled {
-    std::string text;
+    std::string text, name;
     abi::Program program;
     abi::Kernel kernel;
   };
-  /// The compiled kernel of this source: one of the last kMaxKernels, or a new one.
-  abi::Kernel kernel(const std::string& text);
-  Compiled compile(const std::string& text) const;
+  Compiled compile(const std::string& text, const std::string& name) const;
 
   const abi::Functions& cl_;
   abi::DeviceId id_;

@@ -6,6 +6,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
 #include "relayout/interop/mace.h"
+#include "relayout/opencl/kernel_values.h"
 #include "relayout/opencl/runtime_data.h"
 
 namespace relayout::opencl {

@@ -64,6 +64,7 @@ INSIDERS = {
     "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
     "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
     "tests/fuzz/safetensors_fuzz.cc": {"relayout/interop/files/safetensors.h"},
+    "tests/opencl/narrow_driver.cc": {"relayout/opencl/abi.h"},  # stands in for OpenCL's own library
     "tests/support/fake_stopwatch.h": {"relayout/cpu/stopwatch.h"},  # time that a test sets
     "tests/support/measured_costs_fixture.h": {"relayout/execute/measure/cost_cache.h",
                                                "relayout/execute/measure/step.h"},

@@ -1,4 +1,5 @@
-// From a device's number to OpenCL's own handle, and how a handle is described (internal to this folder).
+// Asking OpenCL for its devices (internal to this folder): from a device's number to OpenCL's own handle, and what a
+// handle's device is. probe.cc also has what device.h declares.
 #pragma once
 
 #include "relayout/opencl/abi.h"

@@ -1,9 +1,8 @@
-// Contexts, queues, memory and compiled kernels: see runtime.h.
-#include "relayout/opencl/runtime.h"
+// Contexts, queues, memory and compiled kernels: see runtime_data.h and runtime.h.
+#include "relayout/opencl/runtime_data.h"
 
 #include "relayout/opencl/channel_format.h"
-#include "relayout/opencl/device_id.h"
-#include "relayout/opencl/runtime_data.h"
+#include "relayout/opencl/probe.h"
 
 namespace relayout::opencl {
 namespace {
@@ -102,7 +101,7 @@ const MemoryHandle& RuntimeData::stage(int64_t bytes) {
   return stage_;
 }
 
-RuntimeData::Compiled RuntimeData::compile(const std::string& text) const {
+RuntimeData::Compiled RuntimeData::compile(const std::string& text, const std::string& name) const {
   abi::Int status = abi::kSuccess;
   const char* source = text.c_str();
   const abi::Program program = cl_.CreateProgramWithSource(context_, 1, &source, nullptr, &status);
@@ -114,22 +113,27 @@ RuntimeData::Compiled RuntimeData::compile(const std::string& text) const {
     std::string log(size, '\0');
     cl_.GetProgramBuildInfo(program, id_, abi::kProgramBuildLog, size, log.data(), nullptr);
     cl_.ReleaseProgram(program);
-    throw Error(ErrorCode::internal, "opencl: the driver does not compile a kernel: " + status_name(status) + ": " +
-                                         escaped(log, 1024) + " in " + escaped(text, 4096));
+    throw Error(ErrorCode::invalid_argument,
+                "opencl: the driver does not compile this kernel: " + status_name(status) + ": " + log + "\n" + text,
+                "source", name);
   }
-  const abi::Kernel kernel = cl_.CreateKernel(program, "relayout_copy", &status);
-  if (status != abi::kSuccess) cl_.ReleaseProgram(program);
-  check_status(status, "making a kernel");
-  return {text, program, kernel};
+  const abi::Kernel kernel = cl_.CreateKernel(program, name.c_str(), &status);
+  if (status != abi::kSuccess) {
+    cl_.ReleaseProgram(program);
+    throw Error(ErrorCode::invalid_argument,
+                "opencl: the source has no kernel \"" + escaped(name) + "\": " + status_name(status), "name",
+                escaped(name));
+  }
+  return {text, name, program, kernel};
 }
 
-abi::Kernel RuntimeData::kernel(const std::string& text) {
+abi::Kernel RuntimeData::kernel(const std::string& text, const std::string& name) {
   for (auto one = kernels_.begin(); one != kernels_.end(); ++one) {
-    if (one->text != text) continue;
+    if (one->text != text || one->name != name) continue;
     kernels_.splice(kernels_.begin(), kernels_, one);
     return one->kernel;
   }
-  kernels_.push_front(compile(text));
+  kernels_.push_front(compile(text, name));
   if (kernels_.size() > kMaxKernels) {
     cl_.ReleaseKernel(kernels_.back().kernel);
     cl_.ReleaseProgram(kernels_.back().program);
@@ -140,7 +144,7 @@ abi::Kernel RuntimeData::kernel(const std::string& text) {
 
 void RuntimeData::enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory) {
   KernelSource source = kernel_source(src, dst);
-  const abi::Kernel compiled = kernel(source.text);
+  const abi::Kernel compiled = kernel(source.text, "relayout_copy");
   check_status(cl_.SetKernelArg(compiled, 0, sizeof src_memory, &src_memory), "a kernel's source");
   check_status(cl_.SetKernelArg(compiled, 1, sizeof dst_memory, &dst_memory), "a kernel's destination");
   std::size_t most = 0;
@@ -251,6 +255,25 @@ DeviceTensor DeviceTensor::wrap_buffer(const Runtime& runtime, _cl_mem* memory, 
   DeviceTensor out(runtime, desc);
   out.memory_ = runtime.data().hold(memory);
   return out;
+}
+
+void run_kernel(const Runtime& runtime, std::string_view source, std::string_view name,
+                std::span<const DeviceTensor> arguments, std::array<std::size_t, 3> global) {
+  RuntimeData& data = runtime.data();
+  const abi::Functions& cl = data.cl();
+  const std::lock_guard lock(data.mutex());
+  const abi::Kernel kernel = data.kernel(std::string(source), std::string(name));
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    const abi::Mem memory = arguments[k].memory();
+    const abi::Int status = cl.SetKernelArg(kernel, static_cast<abi::Uint>(k), sizeof memory, &memory);
+    if (status != abi::kSuccess)
+      throw Error(ErrorCode::invalid_argument,
+                  "opencl: argument " + std::to_string(k) + " of the kernel \"" + escaped(name) +
+                      "\" is no such memory: " + status_name(status),
+                  "arguments[" + std::to_string(k) + "]");
+  }
+  check_status(cl.EnqueueNDRangeKernel(data.queue(), kernel, 3, nullptr, global.data(), nullptr, 0, nullptr, nullptr),
+               "running the kernel \"" + escaped(name) + "\"");
 }
 
 }  // namespace relayout::opencl

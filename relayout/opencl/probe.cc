@@ -1,5 +1,5 @@
-// The devices of this machine: see device.h.
-#include "relayout/opencl/device.h"
+// Asking OpenCL for its devices: see probe.h and device.h.
+#include "relayout/opencl/probe.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "relayout/opencl/channel_format.h"
-#include "relayout/opencl/device_id.h"
 #include "relayout/opencl/library.h"
 
 namespace relayout::opencl {
