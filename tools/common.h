@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 enum ExitCode : int {
   kOk = 0,
-  kDiffers = 1,      // the answer is no: compare, diff, and check of padding
+  kDiffers = 1,      // the answer is no: compare, diff, check of padding, image
   kUsage = 2,        // flags, layout expressions, dims
   kBadData = 3,      // a file contradicts itself or what was said of it
   kIo = 4,           // the operating system refused
@@ -88,6 +88,7 @@ Verb add_describe(CommandLine& line);
 Verb add_diff(CommandLine& line);
 Verb add_offset(CommandLine& line);
 Verb add_index(CommandLine& line);
+Verb add_image(CommandLine& line);
 Verb add_convert(CommandLine& line);
 Verb add_compare(CommandLine& line);
 Verb add_bench(CommandLine& line);

@@ -6,6 +6,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
+#include "tools/convert_opencl.h"
 #include "tools/interrupt.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -25,6 +26,7 @@ struct Options {
   std::string tensor;
   std::optional<std::string> max_memory;
   TuneFlag tune;
+  ViaOptions via;
   int threads = 0;
   bool force = false, explain = false;
 };
@@ -153,8 +155,32 @@ Plan convert_tuned(const TensorInput& input, const TensorDesc& dst, std::span<st
   return tuned.plan;
 }
 
+/// How a conversion was done.
+struct Done {
+  int64_t parts = 1;
+  std::string explanation;  // without a line end behind it
+  Json device = nullptr;    // with --via opencl
+};
+
+Done convert_on_cpu(const Options& options, const InputOptions& input_options, const TensorInput& input,
+                    const Destination& to, const TensorDesc& dst, const Attributes& attributes, Plan plan,
+                    Output& writer) {
+  Progress progress("converting");
+  const SlabGrid grid =
+      gate_by_gate(slabs_for(input_options, input, dst, writer, progress.visible()), dst.layout.dims(), input, to);
+  const int64_t parts = grid.count();
+  if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1)
+    plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
+  else
+    run_slabs(grid, input, to, dst, writer, attributes, options, progress);
+  std::string explanation = plan.explain();
+  while (!explanation.empty() && explanation.back() == '\n') explanation.pop_back();
+  if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
+  return {parts, std::move(explanation)};
+}
+
 Json summary(const Options& options, const TensorInput& input, const Destination& to, const TensorDesc& dst,
-             int64_t parts, std::size_t written, double seconds, const std::string& explanation) {
+             const Done& done, std::size_t written, double seconds) {
   Json out = {{"input", options.input}, {"output", options.output}};
   out["dims"] = json_of(dst.layout.dims());
   out["from"] = input.format.text();
@@ -164,11 +190,12 @@ Json summary(const Options& options, const TensorInput& input, const Destination
   out["shape"] = json_of(output_shape(to));
   out["bytes_read"] = input.bytes.size();
   out["bytes_written"] = written;
-  out["parts"] = parts;
+  out["parts"] = done.parts;
   out["isa"] = cpu::isa();
   out["threads"] = options.threads > 0 ? options.threads : cpu::default_threads();
   out["seconds"] = seconds;
-  out["plan"] = explanation;
+  if (!done.device.is_null()) out["opencl"] = done.device;
+  out["plan"] = done.explanation;
   return out;
 }
 
@@ -186,6 +213,11 @@ int run(const Options& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
   require_isa();
   const int64_t max_memory = max_memory_argument(options.max_memory);
+  check_via(options.via);
+  if (options.via.opencl()) {
+    refuse_on_device(options.max_memory.has_value(), "--max-memory");
+    refuse_on_device(!options.tune.empty(), "--tune");
+  }
   check_output_path(options.output);
   const Format to_format = layout_argument(options.to);
 
@@ -207,30 +239,26 @@ int run(const Options& options, bool json) {
   const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
   Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 
+  std::optional<DeviceConversion> on_device;
+  if (options.via.opencl()) on_device.emplace(input, to.format, dst, attributes, options.via);
+
   InterruptGuard guard;
   Output writer =
       from_command_line([&] { return Output::create(options.output, output_spec(options, to, dst), options.force); });
   guard.watch(writer.temporary_path());
-  int64_t parts = 1;
-  {
-    Progress progress("converting");
-    const SlabGrid grid =
-        gate_by_gate(slabs_for(input_options, input, dst, writer, progress.visible()), dst.layout.dims(), input, to);
-    parts = grid.count();
-    if (!options.tune.empty() && parts == 1 && input.swap_item_bytes <= 1)
-      plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
-    else
-      run_slabs(grid, input, to, dst, writer, attributes, options, progress);
+  Done done;
+  if (on_device) {
+    on_device->run(input.bytes, writer.bytes(), options.threads);
+    done = {1, on_device->explain(), on_device->json()};
+  } else {
+    done = convert_on_cpu(options, input_options, input, to, dst, attributes, std::move(plan), writer);
   }
   const std::size_t written = writer.bytes().size();
   writer.commit();
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::string explanation = plan.explain();
-  while (!explanation.empty() && explanation.back() == '\n') explanation.pop_back();
-  if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
-  std::string text = options.explain ? explanation + "\n" : "";
-  if (json) text = json_text(summary(options, input, to, dst, parts, written, seconds, explanation));
+  std::string text = options.explain ? done.explanation + "\n" : "";
+  if (json) text = json_text(summary(options, input, to, dst, done, written, seconds));
   // Text must not follow a tensor that was written to standard output.
   if (writer.takes_stdout()) {
     write_stderr(text);
@@ -250,12 +278,15 @@ Verb add_convert(CommandLine& line) {
       "  relayout convert y.npy x.npy --from nChw16c --dims 2,17,5,4 --to nchw\n"
       "  relayout convert x.bin y.safetensors --from nchw --dims 2,3,5,4 --dtype f32 --to channels_last\n"
       "  relayout convert big.npy out.npy --from ab --to ba --max-memory 64M --explain\n"
+      "  relayout convert x.npy image.npy --from nchw --to mace:in_out_channel --via opencl --explain\n"
       "The extension names the file format: .npy .npz .safetensors .bin .raw; .png, .jpg and .bmp can only be read.\n"
       "A file's shape is that of the physical array, outermost axis first.\n"
       "The output appears whole or not at all, even if the command is killed.\n"
       "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
       "With --scale S and --zero-point Z: dst = S * src + Z where dst is an integer type, else S * (src - Z).\n"
       "With the flags of each side: dst = SS * (src - SZ) / DS + DZ. Results are rounded and saturated.\n"
+      "--via opencl converts equal types of 8 to 64 bits, f32 and f16, u8 and u32 through the memory of a device:\n"
+      "an image layout is an image there. The result is that of the CPU, but for the bits of NaNs in images.\n"
       "--max-memory limits the mapped pages of both files and the scratch memory, not the program itself\n"
       "(some 10M). What is read from a pipe or decoded must fit into the limit as a whole.");
   auto options = std::make_shared<Options>();
@@ -278,6 +309,7 @@ Verb add_convert(CommandLine& line) {
                      "Convert in parts that take about this much memory, for example 64M; at least 1M");
   add_tune_option(command, options->tune,
                   "Time several plans for about a second and use the fastest; --tune=FILE remembers it in FILE");
+  add_via_options(command, options->via);
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
   command.add_flag("--explain", options->explain, "Print how the conversion is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};

@@ -10,6 +10,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
+#include "tools/opencl_device.h"
 
 namespace relayout::tools {
 namespace {
@@ -79,7 +80,32 @@ Json to_json(const std::string& problem) {
   for (const Library& library : kLibraries) {
     if (library.version.empty()) out["missing_packages"].push_back(library.package);
   }
+  const opencl::DeviceList& opencl = opencl::list_devices();
+  Json devices = Json::array();
+  for (const opencl::Device& device : opencl.devices) devices.push_back(json_of(device));
+  out["opencl"] = {{"devices", std::move(devices)}};
+  out["opencl"]["problem"] = opencl.problem.empty() ? Json(nullptr) : Json(opencl.problem);
   return out;
+}
+
+/// The OpenCL devices, each with what it allows, or why there are none.
+std::string opencl_text() {
+  const opencl::DeviceList& list = opencl::list_devices();
+  std::string text;
+  for (const opencl::Device& device : list.devices) {
+    text += labelled(text.empty() ? "OpenCL" : "", "device " + device_text(device));
+    text += labelled("", fmt::format("{}, driver {}", device.version, device.driver));
+    text += labelled("", allowed_text(device));
+    if (device.images)
+      text += labelled("", fmt::format("texels of {}{}", channels_text(device),
+                                       device.row_pitch_alignment > 0
+                                           ? fmt::format("; an image made of a buffer has rows at multiples of {}",
+                                                         counted(device.row_pitch_alignment, "texel"))
+                                           : ""));
+  }
+  if (!list.problem.empty())
+    text += labelled(text.empty() ? "OpenCL" : "", (text.empty() ? "none: " : "") + list.problem);
+  return text;
 }
 
 std::string to_text(const std::string& problem) {
@@ -101,6 +127,7 @@ std::string to_text(const std::string& problem) {
   if (const Machine& machine = cpu::machine(); machine.slow_shared_l3())
     cache_text += fmt::format(" (plans count on {} of the last)", size_text(machine.l3_share()));
   text += labelled("caches", cache_text);
+  text += opencl_text();
   text += "\n";
   std::string packages;
   for (const Library& library : kLibraries) {
@@ -127,9 +154,11 @@ int run(bool json) {
 }  // namespace
 
 Verb add_doctor(CommandLine& line) {
-  auto [command, json] = add_verb(
-      line, "doctor", "Show the libraries of this build, and the instruction sets, cores and caches of this machine",
-      "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json");
+  auto [command, json] =
+      add_verb(line, "doctor",
+               "Show the libraries of this build, and the instruction sets, cores, caches and OpenCL devices here",
+               "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json\n"
+               "  RELAYOUT_OPENCL_LIBRARY= relayout doctor       without OpenCL, whose drivers take a moment to load");
   return {command, [json = json] { return run(*json); }, json};
 }
 

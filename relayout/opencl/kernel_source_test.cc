@@ -8,6 +8,7 @@
 
 #include "relayout/opencl/kernel_values.h"
 #include "relayout/opencl/magic.h"
+#include "relayout/opencl/ways.h"
 
 namespace relayout::opencl {
 namespace {

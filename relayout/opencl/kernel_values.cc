@@ -1,6 +1,8 @@
 // The types of a kernel and how they become each other: see kernel_values.h.
 #include "relayout/opencl/kernel_values.h"
 
+#include "relayout/opencl/ways.h"
+
 namespace relayout::opencl {
 namespace {
 
@@ -106,12 +108,6 @@ void refuse(const Operand& src, const Operand& dst) {
 }
 
 }  // namespace
-
-bool device_converts(DType src, DType dst) {
-  if (src == dst) return bits(src) >= 8;
-  const auto pair = [&](DType a, DType b) { return (src == a && dst == b) || (src == b && dst == a); };
-  return pair(DType::f32, DType::f16) || pair(DType::u8, DType::u32);
-}
 
 ValuePlan value_plan(const Operand& src, const Operand& dst) {
   const DType from = src.desc.dtype, to = dst.desc.dtype;

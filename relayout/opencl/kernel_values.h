@@ -34,10 +34,6 @@ struct ValuePlan {
   }
 };
 
-/// Whether a device can convert elements of one type to the other: equal types of 8 to 64 bits, f32 and f16, u8 and
-/// u32.
-bool device_converts(DType src, DType dst);
-
 /// Error{unsupported} where a device has no such conversion.
 ValuePlan value_plan(const Operand& src, const Operand& dst);
 

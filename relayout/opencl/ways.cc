@@ -10,6 +10,12 @@ std::string_view name(Way way) {
   return kNames[static_cast<std::size_t>(way)];
 }
 
+bool device_converts(DType src, DType dst) {
+  if (src == dst) return bits(src) >= 8;
+  const auto pair = [&](DType a, DType b) { return (src == a && dst == b) || (src == b && dst == a); };
+  return pair(DType::f32, DType::f16) || pair(DType::u8, DType::u32);
+}
+
 Way WayTimes::choose(std::span<const Way> possible) const {
   const Way first = possible.front();
   if (times_[index(first)].sum < kTrialSeconds) return first;

@@ -18,6 +18,8 @@
 #include <span>
 #include <string_view>
 
+#include "relayout/core/dtype.h"
+
 namespace relayout::opencl {
 
 enum class Way : uint8_t { automatic, mapped, kernel, staged };
@@ -25,6 +27,10 @@ inline constexpr Way kWays[] = {Way::mapped, Way::kernel, Way::staged};
 
 /// "automatic", "mapped", ...
 std::string_view name(Way way);
+
+/// Whether a device can convert elements of one type to the other, by the ways kernel and staged: equal types of 8 to
+/// 64 bits, f32 and f16, u8 and u32.
+bool device_converts(DType src, DType dst);
 
 /// About the time to compile a kernel and to run it, in seconds.
 inline constexpr double kTrialSeconds = 0.2;

@@ -79,7 +79,7 @@ def main():
             for file in programs:
                 (Path(folder) / ".bin" / file.name.removeprefix("example_")).symlink_to(file)
             shutil.copy(root / "examples/photo.png", folder)
-            environment = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8",
+            environment = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8", RELAYOUT_OPENCL_LIBRARY="",
                                PATH=f"{folder}/.bin:{os.environ.get('PATH', '')}")
 
             def renew(match):
