@@ -3,19 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "relayout/core/print.h"
 #include "tools/common.h"
+#include "tools/image_plan.h"
 #include "tools/image_target.h"
 
 namespace relayout::tools {
 namespace {
 
 struct Options {
-  std::string layout;
-  std::optional<std::string> dims, dtype, channel;
+  std::optional<std::string> layout, dtype, channel;
+  std::string dims;
   TargetOptions target;
+  bool plan = false;
 };
 
 /// What the command line says: the image, with the dims before MACE's promotion and the type of the tensor.
@@ -41,9 +44,10 @@ std::pair<DType, opencl::ChannelType> types_of(const Options& options) {
 }
 
 Asked asked_for(const Options& options, const ImageTarget& target) {
-  const Format format = layout_argument(options.layout);
+  if (!options.layout) usage_error("LAYOUT is required, unless --plan is given", "LAYOUT");
+  const Format format = layout_argument(*options.layout);
   const auto [dtype, channel] = types_of(options);
-  const Dims dims = dims_for(format, options.dims);
+  const Dims dims = dims_argument(options.dims);
   const opencl::Image image = from_command_line([&] { return opencl::Image::make(format, dims, channel); });
   return {dims, dtype, target.with_pitch(image)};
 }
@@ -94,7 +98,9 @@ Json to_json(const Asked& asked, const ImageTarget& target, const std::optional<
                       {"step", digit.step}});
   }
   out["digits"] = std::move(digits);
-  add_target(out, target, refusal);
+  add_target(out, target);
+  out["fits"] = target.limits ? Json(!refusal.has_value()) : Json(nullptr);
+  out["problem"] = refusal ? Json(refusal->message()) : Json(nullptr);
   return out;
 }
 
@@ -104,7 +110,7 @@ std::string waste_text(const opencl::Image& image) {
                      image.pitch_bytes() == 0 ? "" : fmt::format(", {} bytes lie between rows", image.pitch_bytes()));
 }
 
-std::string to_text(const Asked& asked, const ImageTarget& target) {
+std::string to_text(const Asked& asked, const ImageTarget& target, const std::optional<Error>& refusal) {
   const opencl::Image& image = asked.image;
   const int64_t texel = texel_bytes(image.channel());
   std::string out =
@@ -124,14 +130,20 @@ std::string to_text(const Asked& asked, const ImageTarget& target) {
   out += labelled("rows", "y = " + axis_formula(image, opencl::ImageAxis::row));
   out += labelled("columns", "x = " + axis_formula(image, opencl::ImageAxis::column));
   out += labelled("lanes", "k = " + axis_formula(image, opencl::ImageAxis::lane));
-  return out + "\n" + target_text(target, image);
+  return out + "\n" + target_text(target) + fits_text(target, refusal);
 }
 
 int run(const Options& options, bool json) {
   const ImageTarget target = image_target(options.target);
+  if (options.plan) {
+    const auto [dtype, channel] = types_of(options);
+    PlanQuestion question{std::nullopt, dims_argument(options.dims), dtype, channel};
+    if (options.layout) question.format = layout_argument(*options.layout);
+    return plan_image(question, target, json);
+  }
   const Asked asked = asked_for(options, target);
   const std::optional<Error> refusal = target.refusal(asked.image);
-  write_stdout(json ? json_text(to_json(asked, target, refusal)) : to_text(asked, target));
+  write_stdout(json ? json_text(to_json(asked, target, refusal)) : to_text(asked, target, refusal));
   return refusal ? kDiffers : kOk;
 }
 
@@ -144,17 +156,22 @@ Verb add_image(CommandLine& line) {
                "  relayout image 'nh|Cw4c;pitch=64' --dims 2,17,5,4 --channel f32 --json\n"
                "  relayout image mace:conv2d_filter --dims 512,512,3,3 --max-size 2048x2048\n"
                "  relayout image mace:argument --dims 64 --device 0\n"
+               "  relayout image --plan --dims 1,64,256,256 --dtype f16 --max-size 4096x4096 --pitch-alignment 64\n"
                "LAYOUT has a row break, as nh|Cw4c, or is one of MACE's images (see relayout tags).\n"
                "Without --dtype and --channel, elements are f32; u8 elements are kept in lanes of u32, as in MACE.\n"
                "--device 0 is the first device of relayout doctor, which is also asked where --device is left out.\n"
+               "--plan lists the images of MACE that a tensor can be, and several images where none fits; with a "
+               "LAYOUT, that alone.\n"
                "The exit code is 1 where the image does not fit the device, or the size of --max-size.");
   auto options = std::make_shared<Options>();
-  command.add_option("LAYOUT", options->layout, "Layout expression of an image").required();
+  command.add_option("LAYOUT", options->layout, "Layout expression of an image; may be left out with --plan");
   command.add_option("--dims", options->dims, "Logical extents, for example 1,64,56,56").required();
   command.add_option("--dtype", options->dtype, "Element type of the tensor; f32 unless given");
   command.add_option("--channel", options->channel,
                      "Type of the texels' lanes: f32, f16, s32, u32, unorm8 or snorm8; it follows from --dtype unless "
                      "given");
+  command.add_flag("--plan", options->plan,
+                   "List the images that the tensor can be, those that fit first, and a split where none fits");
   add_target_options(command, options->target);
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }

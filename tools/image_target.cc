@@ -53,17 +53,21 @@ opencl::Image ImageTarget::with_pitch(const opencl::Image& image) const {
   return from_command_line([&] { return image.with_row_pitch(*pitch); });
 }
 
-std::optional<Error> ImageTarget::refusal(const opencl::Image& image) const {
-  if (device && !device->images) {
+std::optional<Error> ImageTarget::refusal(opencl::ChannelType channel) const {
+  if (!device) return std::nullopt;
+  if (!device->images) {
     return Error(ErrorCode::unsupported, "image: " + device->name + " has no images", "device",
                  std::to_string(device->number));
   }
-  if (device && !device->has(image.channel())) {
-    return Error(ErrorCode::unsupported,
-                 fmt::format("image: {} has no RGBA images of {}; it has {}", device->name, name(image.channel()),
-                             channels_text(*device)),
-                 "channel", std::string(name(image.channel())), channels_text(*device));
-  }
+  if (device->has(channel)) return std::nullopt;
+  return Error(ErrorCode::unsupported,
+               fmt::format("image: {} has no RGBA images of {}; it has {}", device->name, cl_name(channel),
+                           channels_text(*device)),
+               "channel", std::string(name(channel)), channels_text(*device));
+}
+
+std::optional<Error> ImageTarget::refusal(const opencl::Image& image) const {
+  if (std::optional<Error> no_texels = refusal(image.channel())) return no_texels;
   try {
     if (limits) image.check(*limits);
   } catch (const Error& error) {
@@ -89,19 +93,22 @@ ImageTarget image_target(const TargetOptions& options) {
   return out;
 }
 
-std::string target_text(const ImageTarget& target, const opencl::Image& image) {
+std::string target_text(const ImageTarget& target) {
   std::string out =
       labelled("device", target.device ? device_text(*target.device) : "none was asked: " + target.no_device);
   if (!target.limits) return out;
-  out += labelled("allows", target.device ? allowed_text(*target.device) : limits_text(*target.limits));
-  const std::optional<Error> refusal = target.refusal(image);
-  if (!refusal) return out + labelled("fits", "yes");
-  std::string why = refusal->message();
-  if (why.starts_with("image: ")) why.erase(0, 7);
-  return out + labelled("fits", "no: " + why);
+  return out + labelled("allows", target.device ? allowed_text(*target.device) : limits_text(*target.limits));
 }
 
-void add_target(Json& out, const ImageTarget& target, const std::optional<Error>& refusal) {
+std::string fits_text(const ImageTarget& target, const std::optional<Error>& refusal) {
+  if (!target.limits) return "";
+  if (!refusal) return labelled("fits", "yes");
+  std::string why = refusal->message();
+  if (why.starts_with("image: ")) why.erase(0, 7);
+  return labelled("fits", "no: " + why);
+}
+
+void add_target(Json& out, const ImageTarget& target) {
   out["device"] = target.device ? json_of(*target.device) : Json(nullptr);
   out["no_device"] = target.device ? Json(nullptr) : Json(target.no_device);
   out["limits"] = nullptr;
@@ -111,8 +118,6 @@ void add_target(Json& out, const ImageTarget& target, const std::optional<Error>
                      {"max_height", number(target.limits->max_height)},
                      {"max_bytes", number(target.limits->max_bytes)}};
   }
-  out["fits"] = target.limits ? Json(!refusal.has_value()) : Json(nullptr);
-  out["problem"] = refusal ? Json(refusal->message()) : Json(nullptr);
 }
 
 }  // namespace relayout::tools

@@ -33,6 +33,8 @@ struct ImageTarget {
 
   /// The image with the rows that --pitch-alignment gives it.
   opencl::Image with_pitch(const opencl::Image& image) const;
+  /// Why there are no images with such lanes; nothing where there are, or where no device is known.
+  std::optional<Error> refusal(opencl::ChannelType channel) const;
   /// Why the image does not fit, with what it asks and what is allowed; nothing where it fits, or where no limit is
   /// known.
   std::optional<Error> refusal(const opencl::Image& image) const;
@@ -42,9 +44,10 @@ struct ImageTarget {
 /// that is none; a number that no device has), unsupported (--device without any device).
 ImageTarget image_target(const TargetOptions& options);
 
-/// The lines of text about the target and whether the image fits.
-std::string target_text(const ImageTarget& target, const opencl::Image& image);
-/// Adds the fields "device", "limits", "fits" and "problem".
-void add_target(Json& out, const ImageTarget& target, const std::optional<Error>& refusal);
+/// The lines of text about the target, and whether an image fits.
+std::string target_text(const ImageTarget& target);
+std::string fits_text(const ImageTarget& target, const std::optional<Error>& refusal);
+/// Adds the fields "device", "no_device" and "limits".
+void add_target(Json& out, const ImageTarget& target);
 
 }  // namespace relayout::tools

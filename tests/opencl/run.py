@@ -159,6 +159,10 @@ def too_large(command, device):
     about = json.loads(result.stdout)
     assert result.returncode == 1 and about["fits"] is False, result.stdout
     assert asked in about["problem"] and allowed in about["problem"], about["problem"]
+    result = command.run("image", "mace:in_out_channel", "--plan", "--dims", dims, "--dtype", "u8", "--json")
+    about = json.loads(result.stdout)
+    assert result.returncode == 1 and about["fits"] is False, result.stdout
+    assert sum(part["height"] for part in about["split"]["parts"]) == height, about["split"]
 
 
 def refusals(command, device):
