@@ -57,7 +57,7 @@ Patch both_sides(const Matrix& m, const Patch& x) {
   return out;
 }
 
-/// The bytes that dims need, as a count of elements; Error where there are fewer.
+/// Error where there are fewer numbers than these dims have elements.
 void check_elements(const char* what, const Dims& dims, std::size_t have) {
   const int64_t need = Layout::contiguous(dims).elements();
   if (static_cast<int64_t>(have) >= need) return;
@@ -91,8 +91,9 @@ int64_t winograd_positions(int tile) {
 int64_t winograd_tiles(const Dims& output_dims, int tile) {
   transforms(tile);
   check_rank("output", output_dims);
+  Layout::contiguous(output_dims);  // that no dim is negative
   const TileGrid grid = tile_grid(output_dims, tile);
-  return output_dims[0] * grid.high * grid.wide;
+  return Layout::contiguous({output_dims[0], grid.high, grid.wide}).elements();
 }
 
 Format winograd_filter_format() { return Format::parse("ab|C4c"); }
@@ -125,6 +126,12 @@ std::vector<float> winograd_input(const WinogradInput& what, std::span<const flo
   const Matrix& b = transforms(tile).input;
   check_rank("input", what.dims);
   check_elements("input", what.dims, input.size());
+  if (what.pad_top < 0 || what.pad_left < 0)
+    throw Error(ErrorCode::invalid_argument,
+                "winograd: padding of " + std::to_string(what.pad_top) + " rows and " + std::to_string(what.pad_left) +
+                    " columns; 0 or more",
+                what.pad_top < 0 ? "pad_top" : "pad_left",
+                std::to_string(what.pad_top < 0 ? what.pad_top : what.pad_left), "0 or more");
   const int64_t tiles = winograd_tiles(what.output_dims, tile);
   if (what.output_dims[0] != what.dims[0])
     throw Error(ErrorCode::invalid_argument,
@@ -133,7 +140,8 @@ std::vector<float> winograd_input(const WinogradInput& what, std::span<const flo
                 "output_dims", std::to_string(what.output_dims[0]), std::to_string(what.dims[0]));
   const TileGrid grid = tile_grid(what.output_dims, tile);
   const int64_t channels = what.dims[1], height = what.dims[2], width = what.dims[3];
-  std::vector<float> out(static_cast<std::size_t>(winograd_positions(tile) * channels * tiles));
+  const Dims transformed{winograd_positions(tile), channels, tiles};
+  std::vector<float> out(static_cast<std::size_t>(Layout::contiguous(transformed).elements()));
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t n = t / (grid.high * grid.wide), row = t / grid.wide % grid.high, col = t % grid.wide;
     const int64_t top = row * tile - what.pad_top, left = col * tile - what.pad_left;
