@@ -49,11 +49,11 @@ std::optional<Split> split_for(const PlanQuestion& question, const ImageTarget& 
   for (const opencl::ImageChoice& choice : choices) {
     if (!choice.image) continue;
     try {
-      std::vector<opencl::ImagePart> parts =
-          opencl::split_image(choice.image->format(), question.dims, question.channel, limits_of(target));
+      std::vector<opencl::ImagePart> parts = opencl::split_image(
+          choice.image->format(), question.dims, question.channel, limits_of(target), target.pitch_alignment);
       if (!best || parts.size() < best->parts.size()) best = Split{choice.name, std::move(parts)};
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::limit) throw;  // a single texel that is too large
+      if (error.code() != ErrorCode::limit) throw;  // a single block is too large, or there are too many parts
     }
   }
   return best;
