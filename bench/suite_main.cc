@@ -89,8 +89,9 @@ int run(Options& options) {
 namespace {
 
 void add_options(CLI::App& app, relayout::bench::Options& options) {
-  app.add_flag("--quick", options.suite.quick, "The short form");
-  app.add_option("--filter", options.suite.filter, "Only cases that have this in their names");
+  CLI::Option* const quick = app.add_flag("--quick", options.suite.quick, "The short form");
+  CLI::Option* const filter =
+      app.add_option("--filter", options.suite.filter, "Only cases that have this in their names");
   app.add_option("--threads", options.suite.threads, "Each case with each of these (1; 0: all)")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
@@ -103,7 +104,9 @@ void add_options(CLI::App& app, relayout::bench::Options& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   CLI::Option* const random =
       app.add_option("--random", options.seed, "Conversions drawn from this seed instead, on the least of --threads")
-          ->excludes(sweep);
+          ->excludes(sweep)
+          ->excludes(quick)
+          ->excludes(filter);
   app.add_option("--count", options.count, "How many --random draws (100)")
       ->check(CLI::Range(1, 100000))
       ->needs(random);
