@@ -104,6 +104,7 @@ void add_options(CLI::App& app, relayout::bench::Options& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   CLI::Option* const random =
       app.add_option("--random", options.seed, "Conversions drawn from this seed instead, on the least of --threads")
+          ->check(CLI::NonNegativeNumber)
           ->excludes(sweep)
           ->excludes(quick)
           ->excludes(filter);
