@@ -155,6 +155,11 @@ void check(const TensorDesc& src, const MeasureOptions& options) {
                     std::to_string(kMostMisaligned) + " can be had",
                 "misalign", std::to_string(options.misalign), std::to_string(kMostMisaligned));
   }
+  if (options.copy_bytes < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "bench: copies of " + std::to_string(options.copy_bytes) + " bytes; 0 is the least", "copy_bytes",
+                std::to_string(options.copy_bytes), "0");
+  }
   if (src.layout.empty()) {
     throw Error(ErrorCode::invalid_argument, "bench: dims " + join(src.layout.dims()) + " have no elements to move",
                 "dims", join(src.layout.dims()));
@@ -197,11 +202,12 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   out.repeat = options.repeat;
   out.misalign = options.misalign;
   out.bytes = bytes_moved(plan);
+  out.copy_bytes = options.copy_bytes > 0 ? options.copy_bytes : out.bytes;
   out.predicted_ns = plan.cost().nanoseconds;
   out.kernel = plan.kernel();
   out.isa = cpu::isa();
 
-  const int64_t half = (out.bytes + 1) / 2;
+  const int64_t half = (out.copy_bytes + 1) / 2;
   const bool competing = options.competitors && !options.competitors->empty();
   require_memory(Buffers::bytes_needed(src, dst, half, competing), "bench");
   const Buffers buffers(src, dst, half, competing, attributes.beta != 0, options.misalign);
@@ -223,7 +229,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
   works[1].run = [&](int64_t count) {
     for (; count > 0; --count) copies.plain(buffers.to(), buffers.from(), half);
   };
-  if (have_non_temporal() && out.bytes >= kNonTemporalFrom) {
+  if (have_non_temporal() && out.copy_bytes >= kNonTemporalFrom) {
     works[2].run = [&](int64_t count) {
       for (; count > 0; --count) copies.non_temporal(buffers.to(), buffers.from(), half);
     };
@@ -241,7 +247,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
     }});
   }
   const std::vector<Timing> timings = time_in_turns(
-      works, {.repeat = options.repeat, .repetition_ns = options.repetition_ns, .warm = out.bytes <= kWarmUpTo});
+      works, {.repeat = options.repeat, .repetition_ns = options.repetition_ns, .warm = out.copy_bytes <= kWarmUpTo});
   conclude(timings, works[2].run != nullptr, differs, out);
   out.plan_ns = plan_making_ns(src, dst, attributes, options.repeat);
   return out;

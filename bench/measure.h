@@ -5,10 +5,10 @@
 //     measure(src, dst).ratio;     // 1.2: takes 1.2 times as long as the copy
 //
 // Running the plan is timed, not making it (plan_ns is the time of that). The limit is the faster of two copies
-// (copy.h) of bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower. Reorder
-// and copies take turns in each repetition, in a rotating order, from the same pages to the same pages where these are
-// large enough. The result is the median of the repetitions. What fits into the caches is measured in them: each turn
-// begins with a run that is not timed.
+// (copy.h) of copy_bytes / 2 bytes; the non-temporal one is left out below kNonTemporalFrom, where it is far slower.
+// Reorder and copies take turns in each repetition, in a rotating order, from the same pages to the same pages where
+// these are large enough. The result is the median of the repetitions. What fits into the caches is measured in them:
+// each turn begins with a run that is not timed.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,8 @@ struct MeasureOptions {
   int repeat = 15;
   /// Source and destination start so many bytes past a page, as they do in memory from malloc (16). The copies do not.
   int64_t misalign = 0;
+  /// Bytes, read + written, of the copies that count as the limit; 0: those of the plan (bytes_moved).
+  int64_t copy_bytes = 0;
   /// Work that takes less than this is done many times in one repetition.
   double repetition_ns = 100e3;
   /// Compares the result with the reference's first, where the tensor has up to kMostVerified elements.
@@ -65,7 +67,8 @@ struct TunedResult {
 
 struct Measurement {
   double median_ns = 0, min_ns = 0;  // of one run
-  int64_t bytes = 0;                 // read + written
+  int64_t bytes = 0;                 // read + written, by the plan's cost
+  int64_t copy_bytes = 0;            // of the copies, read + written: the same, unless others were asked for
   double gbps = 0;                   // bytes / median_ns
   double copy_ns = 0;                // the limit: the smaller of the next two
   double memcpy_ns = 0;
@@ -85,8 +88,8 @@ struct Measurement {
 };
 
 /// Errors: those of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or by
-/// a page or more); limit where the buffers are larger than the available memory; io where the system refuses it. Cost:
-/// about 4 * repeat times max(run, repetition_ns).
+/// a page or more, copies of less than 0 bytes); limit where the buffers are larger than the available memory; io where
+/// the system refuses it. Cost: about 4 * repeat times max(run, repetition_ns).
 Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {},
                     const MeasureOptions& options = {});
 

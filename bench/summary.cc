@@ -8,15 +8,6 @@
 namespace relayout::bench {
 namespace {
 
-/// The fastest competitor of a result; null where none has a time.
-const CompetitorResult* best_competitor(const CaseResult& result) {
-  const CompetitorResult* best = nullptr;
-  for (const CompetitorResult& one : result.measured.competitors) {
-    if (one.median_ns > 0 && (!best || one.median_ns < best->median_ns)) best = &one;
-  }
-  return best;
-}
-
 /// Values and how many of them meet their goals.
 struct Tally {
   std::vector<double> values;
@@ -68,7 +59,7 @@ RowSummary summarize_row(const Row& row, const std::vector<CaseResult>& results)
     }
     const double value = own ? result.value() : result.measured.plan_ns;
     tally.add(value, own ? result.met() : value <= plan_goal, name_of(*result.about));
-    const CompetitorResult* best = best_competitor(result);
+    const CompetitorResult* best = best_competitor(result.measured);
     if (!best || row.metric == Metric::plan_ns) continue;
     peers.push_back(row.metric == Metric::ratio ? best->median_ns / result.measured.copy_ns : best->median_ns);
     ++out.raced;
@@ -109,12 +100,28 @@ std::map<std::string, std::map<int, std::vector<double>>> speedups(const std::ve
   return out;
 }
 
+const CompetitorResult* best_competitor(const Measurement& measured) {
+  const CompetitorResult* best = nullptr;
+  for (const CompetitorResult& one : measured.competitors) {
+    if (one.median_ns > 0 && (!best || one.median_ns < best->median_ns)) best = &one;
+  }
+  return best;
+}
+
 Prediction prediction(const std::vector<CaseResult>& results) {
+  std::vector<const Measurement*> measured;
+  for (const CaseResult& result : results) {
+    if (result.error.empty()) measured.push_back(&result.measured);
+  }
+  return prediction(measured);
+}
+
+Prediction prediction(std::span<const Measurement* const> measured) {
   Prediction out;
   std::vector<double> ratios;
-  for (const CaseResult& result : results) {
-    if (!result.error.empty() || result.measured.threads != 1) continue;
-    const double ratio = result.measured.predicted_ns / result.measured.median_ns;
+  for (const Measurement* m : measured) {
+    if (m->threads != 1) continue;
+    const double ratio = m->predicted_ns / m->median_ns;
     ratios.push_back(ratio);
     out.within_25_percent += ratio >= 0.75 && ratio <= 1.25;
   }

@@ -36,6 +36,11 @@ struct Prediction {
   double mean = 0;  // geometric, of predicted / measured
 };
 Prediction prediction(const std::vector<CaseResult>& results);
+/// Of measurements; those of more threads do not count.
+Prediction prediction(std::span<const Measurement* const> measured);
+
+/// The fastest competitor of a measurement; null where none has a time.
+const CompetitorResult* best_competitor(const Measurement& measured);
 
 /// A goal of a metric: "1.15", "25 ns", "5 us".
 std::string goal_text(Metric metric, double goal);

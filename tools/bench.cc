@@ -7,6 +7,7 @@
 
 #include "bench/report.h"
 #include "relayout/cpu/reorder.h"
+#include "tools/bench_random.h"
 #include "tools/common.h"
 #include "tools/output.h"
 #include "tools/tune_option.h"
@@ -20,6 +21,7 @@ struct Options {
   ValueOptions values;
   std::string filter;
   TuneFlag tune;
+  RandomFlags random;
   int threads = 1, repeat = 15;
   int64_t misalign = 0;
   bool verify = false, suite = false, quick = false, sweep = false, force = false, explain = false;
@@ -170,27 +172,39 @@ int run_sweep(const Options& options, bool json) {
   return kOk;
 }
 
-/// What is measured is one pair of layouts, the suite or the sweep. Each of the three takes flags of its own.
-void check_mode(const Options& options) {
+/// The list of conversions that is measured, as its flag; nothing where one conversion is named.
+const char* list_flag(const Options& options) {
+  return options.random.seed ? "--random" : options.suite ? "--suite" : options.sweep ? "--sweep" : nullptr;
+}
+
+bool names_a_conversion(const Options& options) {
   const ValueOptions& values = options.values;
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.padding != "zero";
-  const bool pair_flags = value_flags || options.src || options.dst || options.dims || options.dtype ||
-                          options.to_dtype || options.misalign != 0 || options.explain;
+  return value_flags || options.src || options.dst || options.dims || options.dst_dims || options.dtype ||
+         options.to_dtype || options.misalign != 0 || options.explain;
+}
+
+/// What is measured is one pair of layouts, the suite, the sweep or random cases. Each takes flags of its own.
+void check_mode(const Options& options) {
+  const char* const list = list_flag(options);
+  check_random_flags(options.random);
   if (options.suite && options.sweep) usage_error("--suite and --sweep cannot be given together", "--sweep");
-  if (options.sweep && !options.tune.empty())
-    usage_error("--tune goes with a conversion or with --suite, not with --sweep", "--tune");
-  if (options.suite || options.sweep) {
-    if (!pair_flags) return;
-    usage_error(fmt::format("--{} measures its own conversions; flags that name a conversion do not go with it",
-                            options.suite ? "suite" : "sweep"),
-                options.suite ? "--suite" : "--sweep");
+  if (options.random.seed && (options.suite || options.sweep)) {
+    usage_error(fmt::format("--random and --{} cannot be given together", options.suite ? "suite" : "sweep"),
+                "--random");
+  }
+  if ((options.sweep || options.random.seed) && !options.tune.empty())
+    usage_error(fmt::format("--tune goes with a conversion or with --suite, not with {}", list), "--tune");
+  if (list && names_a_conversion(options)) {
+    usage_error(fmt::format("{} measures its own conversions; flags that name a conversion do not go with it", list),
+                list);
   }
   const bool has_dims = options.src && layout_argument(*options.src).default_dims();
-  if (!options.src || !options.dst || (!options.dims && !has_dims)) {
-    usage_error("give --src, --dst and --dims to name a conversion, or --suite, or --sweep", "--src");
+  if (!list && (!options.src || !options.dst || (!options.dims && !has_dims))) {
+    usage_error("give --src, --dst and --dims to name a conversion, or --suite, --sweep or --random", "--src");
   }
-  if (options.quick || !options.filter.empty()) {
+  if (!options.suite && !options.sweep && (options.quick || !options.filter.empty())) {
     usage_error(fmt::format("{} goes only with --suite or --sweep", options.quick ? "--quick" : "--filter"),
                 options.quick ? "--quick" : "--filter");
   }
@@ -213,6 +227,7 @@ int run(const Options& options, bool json) {
   check_out(options);
   if (options.suite) return run_suite(options, json);
   if (options.sweep) return run_sweep(options, json);
+  if (options.random.seed) return run_random(options.random, measure_options(options), options.out, json);
   return run_pair(options, json);
 }
 
@@ -225,6 +240,7 @@ Verb add_bench(CommandLine& line) {
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --to-dtype u8 --scale 255 --threads 2 --json\n"
       "  relayout bench --src nchw --dst nhwc --dims 32,64,56,56 --explain --tune\n"
       "  relayout bench --suite --filter transpose\n"
+      "  relayout bench --random 1 --count 200 --kind tails\n"
       "The copy is the faster of memcpy and a loop of non-temporal stores. It runs in turns with the conversion, and\n"
       "times are medians. Tensors that fit into the caches are measured in the caches. The flags for scales, zero\n"
       "points and padding are those of convert.\n"
@@ -251,6 +267,7 @@ Verb add_bench(CommandLine& line) {
   command.add_flag("--explain", options->explain, "Say how the conversion is done on this machine");
   command.add_flag("--suite", options->suite, "Measure the project's own list of conversions, each against its goal");
   command.add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
+  add_random_flags(command, options->random);
   command.add_option("--filter", options->filter,
                      "Measure only those of --suite or --sweep whose names contain this text");
   command.add_flag("--quick", options->quick, "Measure a shorter form of --suite or --sweep");

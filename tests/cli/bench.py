@@ -57,6 +57,38 @@ def bench(command):
     expect(process.returncode, 130, "exit code after SIGINT")
 
 
+def random_cases(command):
+    """--random: the same seed gives the same cases, results are right, and an interrupt leaves nothing."""
+    def measured(*more):
+        return json.loads(command.ok("bench", "--random", "3", "--kind", "cache", "--repeat", "1", "--json", *more))
+
+    report = measured("--count", "6", "--verify", "--out", "random.json")
+    with open(command.path("random.json")) as file:
+        expect(json.load(file), report, "what --out wrote")
+    results = report["results"]
+    expect((report["seed"], len(results), report["all"]["cases"]), (3, 6, 6), "%s" % report["all"])
+    ratios = [result["ratio"] for result in results]
+    expect(report["all"]["worst"], max(ratios), "worst")
+    assert math.isclose(report["all"]["geometric_mean"], math.prod(ratios) ** (1 / 6), rel_tol=1e-6), report["all"]
+    for result in results:
+        expect((result["kind"], result["verified"]), ("cache", True), "%s" % result)
+        assert result["copy_bytes"] >= 64 and result["predicted_ns"] > 0, result
+    names = [result["name"] for result in results]
+    expect([result["name"] for result in measured("--count", "3")["results"]], names[:3], "fewer cases")
+
+    text = command.ok("bench", "--random", "3", "--kind", "cache", "--count", "3", "--repeat", "1", "--slowest", "2")
+    assert "the 2 slowest" in text and sum(name in text for name in names[:3]) == 2, text
+    line = next(line for line in text.splitlines() if line.strip().startswith("relayout bench"))
+    assert "blocks of" in command.ok(*line.split()[1:], "--repeat", "1"), line
+
+    process = command.start_interruptible("bench", "--random", "1", "--count", "100000", "--kind", "cache", "--out",
+                                          "interrupted.json")
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    expect(process.returncode, 130, "exit code after SIGINT")
+    expect(command.files(), ["random.json"], "files after SIGINT")
+
+
 def tuning(command):
     """--tune of both verbs: what was found is remembered where asked; a file that is no tuning file is left alone."""
     def content(name):
@@ -92,4 +124,4 @@ def tuning(command):
     assert not [name for name in command.files() if "relayout-" in name], command.files()
 
 
-ALL = [bench, tuning]
+ALL = [bench, random_cases, tuning]
