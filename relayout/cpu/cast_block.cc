@@ -206,6 +206,47 @@ void widen_block(const RunContext& context, const BoxPlan& box, const Converter&
   }
 }
 
+/// A transposition into rows of narrow elements in the first-level cache, from which rows of a block are converted.
+class NarrowRows {
+ public:
+  static constexpr int64_t kRows = 64, kMemory = 16 << 10;
+
+  NarrowRows(const RunContext& context, const BoxPlan& box) : context_(context), bytes_(box.piece[kSrc]) {
+    narrow_.shape = KernelShape::transpose;
+    narrow_.piece = {bytes_, bytes_};
+    narrow_.rows = box.rows;
+    narrow_.cols = box.cols;
+    narrow_.pack = box.pack;
+  }
+
+  /// The columns that fit for `rows` rows; where there are few, more.
+  int64_t most_cols(int64_t rows) const {
+    return std::min<int64_t>(kMemory / 2 / rows / kCacheLine * kCacheLine, 2048) / bytes_;
+  }
+  /// Makes the rows of a block.
+  void make(const Block& block) {
+    for (int64_t r = 0; r < block.rows; ++r) starts_[r] = r * pitch(block.rows);
+    Block to = block;
+    to.dst = memory_;
+    to.dst_rows = starts_;
+    to.stream = false;
+    to.lines = nullptr;
+    move_block(context_, narrow_, to);
+  }
+  const std::byte* row(int64_t r) const { return memory_ + starts_[r]; }
+  const std::byte* memory() const { return memory_; }
+  Starts starts() const { return starts_; }
+
+ private:
+  int64_t pitch(int64_t rows) const { return most_cols(rows) * bytes_ + 2 * kCacheLine; }
+
+  const RunContext& context_;
+  int64_t bytes_;
+  BoxPlan narrow_;
+  int64_t starts_[kRows];
+  alignas(64) std::byte memory_[kMemory + kRows * kCacheLine];
+};
+
 /// Converts a block of at most kTile elements by way of the buffer.
 void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,
                const Block& block) {
@@ -283,6 +324,37 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
       cast_tile(context, box, convert, attribute, tile);
     }
   }
+}
+
+bool widen_lines(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols) {
+  const Converter convert(context);
+  const int64_t piece = box.piece[kDst], bytes = box.piece[kSrc];
+  const AttributeStrides attribute{box.rows[0].stride[kAttribute], box.cols[0].stride[kAttribute]};
+  if (box.shape != KernelShape::transpose || piece <= bytes || !convert.straight(attribute) || !convert.direct_stream ||
+      reinterpret_cast<uintptr_t>(block.dst) % static_cast<uintptr_t>(piece) != 0)
+    return false;
+  // A line that starts in this block ends with some columns of the next one.
+  const int64_t beyond = std::min(kCacheLine / piece - 1, cols.total - cols.end());
+  NarrowRows narrow(context, box);
+  const float* const scale = convert.scale(block.offset[kAttribute]);
+  for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
+    const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
+    for (int64_t col = 0; col < block.cols; col += step) {
+      const int64_t own = std::min(step, block.cols - col);
+      const int64_t more = std::min(kCacheLine / piece - 1, block.cols + beyond - col - own);
+      narrow.make(sub_block(box, block, row, rows, col, own + more));
+      std::byte* const dst = block.dst + col * piece;
+      for (int64_t r = 0; r < rows; ++r) {
+        std::byte* const at = dst + block.dst_rows[row + r];
+        const int64_t begin = col == 0 && cols.begin == 0 ? 0 : to_line(at) / piece;
+        const int64_t end = own + std::min(more, to_line(at + own * piece) / piece);
+        if (begin >= end) continue;
+        convert.direct_stream(narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin, scale,
+                              0);
+      }
+    }
+  }
+  return true;
 }
 
 bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& block) {

@@ -146,6 +146,7 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
 bool stream_lines(const RunContext& context, const BoxPlan& box, Block block, const IndexRange& cols) {
   const bool converts = context.converts();
   const int64_t bytes = box.piece[kDst], total = std::min(cols.total, cols.end() + kCacheLine / bytes) - cols.begin;
+  if (converts && widen_lines(context, box, block, cols)) return true;
   if (box.shape != KernelShape::transpose || !context.kernels.transpose_carried[log2_size(bytes)]) return false;
   if (block.rows * bytes < 16 || total * bytes < kCacheLine || (converts && !narrows(context, box))) return false;
   block.lines = &cols;
