@@ -46,7 +46,8 @@ class Case {
         bytes_(host_.span_bytes()),
         image_(DeviceTensor::make_image(
             runtime, Image::make(Format::parse(image_name), dims, opencl::default_channel_type(dtype)))),
-        other_(DeviceTensor::make_image(runtime, *image_.image())),
+        other_(DeviceTensor::make_image(
+            runtime, Image::make(Format::parse("mace:in_out_width"), dims, image_.image()->channel()))),
         buffer_(DeviceTensor::make_buffer(runtime, host_)),
         blocked_(DeviceTensor::make_buffer(runtime, TensorDesc(Format::parse("nChw4c").bind(dims), dtype))) {
     const TensorDesc flat(Layout::contiguous({image_.image()->bytes()}), DType::u8);
@@ -85,7 +86,7 @@ class Case {
     for (const Way way : {Way::kernel, Way::staged}) {
       on_device(fmt::format("buffer -> image {}", name(way)), buffer_, image_, way);
       on_device(fmt::format("image -> buffer {}", name(way)), image_, buffer_, way);
-      on_device(fmt::format("image -> image {}", name(way)), image_, other_, way);
+      on_device(fmt::format("image -> in_out_width {}", name(way)), image_, other_, way);
     }
     on_device("buffer -> buffer nChw4c", buffer_, blocked_, Way::kernel);
     on_device("buffer nChw4c -> buffer", blocked_, buffer_, Way::kernel);

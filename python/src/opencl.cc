@@ -262,7 +262,6 @@ void bind_tensor(nb::module_& module) {
       [](const HeldTensor& src, const HeldTensor& dst, const std::string& way) {
         const opencl::Way wanted = way_of(way);
         without_gil([&] {
-          if (src->runtime().queue() != dst->runtime().queue()) src->runtime().finish();
           opencl::copy(*src, *dst, wanted);
         });
       },

@@ -128,8 +128,9 @@ bool narrows(const RunContext& context, const BoxPlan& box);
 /// shapes. Without a kernel for these types or this shape, does nothing and returns false.
 bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& block);
 
-/// Converts a block to a wider type while it transposes it, and writes it past the cache although rows start anywhere in
-/// lines: each block writes the lines that start in it. Without a kernel for these types, does nothing and returns false.
+/// Converts a block to a wider type while it transposes it, and writes it past the cache although rows start anywhere
+/// in lines: each block writes the lines that start in it. Without a kernel for these types, does nothing and returns
+/// false.
 bool widen_lines(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& cols);
 
 /// Whether the blocks of a box are written past the cache; and runs one such block (stream_block.cc).

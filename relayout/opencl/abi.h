@@ -44,27 +44,24 @@ struct ImageDesc {
 };
 
 // Results.
-inline constexpr Int kSuccess = 0, kDeviceNotFound = -1, kAllocationFailure = -4, kOutOfResources = -5,
-                     kOutOfHostMemory = -6, kImageFormatNotSupported = -10, kBuildProgramFailure = -11,
-                     kInvalidValue = -30, kInvalidImageSize = -40, kInvalidBufferSize = -61, kPlatformNotFound = -1001;
+inline constexpr Int kSuccess = 0, kAllocationFailure = -4, kOutOfResources = -5, kOutOfHostMemory = -6,
+                     kImageFormatNotSupported = -10, kInvalidImageSize = -40, kInvalidBufferSize = -61;
 
 // Questions.
 inline constexpr Uint kPlatformVersion = 0x0901, kPlatformName = 0x0902;
-inline constexpr Uint kDeviceType = 0x1000, kDeviceMaxWorkGroupSize = 0x1004, kDeviceMaxAllocBytes = 0x1010,
-                      kDeviceImage2dMaxWidth = 0x1011, kDeviceImage2dMaxHeight = 0x1012, kDeviceImageSupport = 0x1016,
-                      kDeviceMemoryBytes = 0x101F, kDeviceAvailable = 0x1027, kDeviceName = 0x102B,
-                      kDeviceVendor = 0x102C, kDriverVersion = 0x102D, kDeviceVersion = 0x102F,
-                      kDeviceExtensions = 0x1030, kDeviceHostUnifiedMemory = 0x1035,
-                      kDeviceImagePitchAlignment = 0x104A;
+inline constexpr Uint kDeviceType = 0x1000, kDeviceMaxAllocBytes = 0x1010, kDeviceImage2dMaxWidth = 0x1011,
+                      kDeviceImage2dMaxHeight = 0x1012, kDeviceImageSupport = 0x1016, kDeviceMemoryBytes = 0x101F,
+                      kDeviceAvailable = 0x1027, kDeviceName = 0x102B, kDeviceVendor = 0x102C, kDriverVersion = 0x102D,
+                      kDeviceVersion = 0x102F, kDeviceHostUnifiedMemory = 0x1035, kDeviceImagePitchAlignment = 0x104A;
 inline constexpr Uint kQueueContext = 0x1090, kQueueDevice = 0x1091, kQueueProperties = 0x1093;
-inline constexpr Uint kMemType = 0x1100, kMemSize = 0x1102;
+inline constexpr Uint kMemType = 0x1100, kMemSize = 0x1102, kMemContext = 0x1106;
 inline constexpr Uint kImageFormat = 0x1110, kImageWidth = 0x1114, kImageHeight = 0x1115;
 inline constexpr Uint kProgramBuildLog = 0x1183;
-inline constexpr Uint kKernelWorkGroupSize = 0x11B0;
+inline constexpr Uint kKernelNumArgs = 0x1191, kKernelWorkGroupSize = 0x11B0;
 
 // Values.
 inline constexpr Ulong kDeviceTypeCpu = 2, kDeviceTypeGpu = 4, kDeviceTypeAccelerator = 8, kDeviceTypeAll = 0xFFFFFFFF;
-inline constexpr Ulong kMemReadWrite = 1, kMemUseHostPtr = 8;
+inline constexpr Ulong kMemReadWrite = 1, kMemReadOnly = 4, kMemUseHostPtr = 8;
 inline constexpr Uint kMemObjectBuffer = 0x10F0, kMemObjectImage2d = 0x10F1;
 inline constexpr Uint kOrderRgba = 0x10B5;
 inline constexpr Uint kSnormInt8 = 0x10D0, kUnormInt8 = 0x10D2, kSignedInt32 = 0x10D9, kUnsignedInt32 = 0x10DC,
@@ -104,6 +101,7 @@ inline constexpr Uint kTrue = 1;
   F(GetDeviceIDs, Int, (Platform, Ulong, Uint, DeviceId*, Uint*))                                                     \
   F(GetDeviceInfo, Int, (DeviceId, Uint, std::size_t, void*, std::size_t*))                                           \
   F(GetImageInfo, Int, (Mem, Uint, std::size_t, void*, std::size_t*))                                                 \
+  F(GetKernelInfo, Int, (Kernel, Uint, std::size_t, void*, std::size_t*))                                             \
   F(GetKernelWorkGroupInfo, Int, (Kernel, DeviceId, Uint, std::size_t, void*, std::size_t*))                          \
   F(GetMemObjectInfo, Int, (Mem, Uint, std::size_t, void*, std::size_t*))                                             \
   F(GetPlatformIDs, Int, (Uint, Platform*, Uint*))                                                                    \

@@ -13,19 +13,15 @@ namespace {
 
 TEST(Abi, NumbersAreKhronos) {
   EXPECT_EQ(kSuccess, CL_SUCCESS);
-  EXPECT_EQ(kDeviceNotFound, CL_DEVICE_NOT_FOUND);
   EXPECT_EQ(kAllocationFailure, CL_MEM_OBJECT_ALLOCATION_FAILURE);
   EXPECT_EQ(kOutOfResources, CL_OUT_OF_RESOURCES);
   EXPECT_EQ(kOutOfHostMemory, CL_OUT_OF_HOST_MEMORY);
   EXPECT_EQ(kImageFormatNotSupported, CL_IMAGE_FORMAT_NOT_SUPPORTED);
-  EXPECT_EQ(kBuildProgramFailure, CL_BUILD_PROGRAM_FAILURE);
-  EXPECT_EQ(kInvalidValue, CL_INVALID_VALUE);
   EXPECT_EQ(kInvalidImageSize, CL_INVALID_IMAGE_SIZE);
   EXPECT_EQ(kInvalidBufferSize, CL_INVALID_BUFFER_SIZE);
   EXPECT_EQ(kPlatformVersion, CL_PLATFORM_VERSION);
   EXPECT_EQ(kPlatformName, CL_PLATFORM_NAME);
   EXPECT_EQ(kDeviceType, CL_DEVICE_TYPE);
-  EXPECT_EQ(kDeviceMaxWorkGroupSize, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   EXPECT_EQ(kDeviceMaxAllocBytes, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   EXPECT_EQ(kDeviceImage2dMaxWidth, CL_DEVICE_IMAGE2D_MAX_WIDTH);
   EXPECT_EQ(kDeviceImage2dMaxHeight, CL_DEVICE_IMAGE2D_MAX_HEIGHT);
@@ -36,7 +32,6 @@ TEST(Abi, NumbersAreKhronos) {
   EXPECT_EQ(kDeviceVendor, CL_DEVICE_VENDOR);
   EXPECT_EQ(kDriverVersion, CL_DRIVER_VERSION);
   EXPECT_EQ(kDeviceVersion, CL_DEVICE_VERSION);
-  EXPECT_EQ(kDeviceExtensions, CL_DEVICE_EXTENSIONS);
   EXPECT_EQ(kDeviceHostUnifiedMemory, CL_DEVICE_HOST_UNIFIED_MEMORY);
   EXPECT_EQ(kDeviceImagePitchAlignment, CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
   EXPECT_EQ(kQueueContext, CL_QUEUE_CONTEXT);
@@ -44,6 +39,9 @@ TEST(Abi, NumbersAreKhronos) {
   EXPECT_EQ(kQueueProperties, CL_QUEUE_PROPERTIES);
   EXPECT_EQ(kMemType, CL_MEM_TYPE);
   EXPECT_EQ(kMemSize, CL_MEM_SIZE);
+  EXPECT_EQ(kMemContext, CL_MEM_CONTEXT);
+  EXPECT_EQ(kMemReadOnly, CL_MEM_READ_ONLY);
+  EXPECT_EQ(kKernelNumArgs, CL_KERNEL_NUM_ARGS);
   EXPECT_EQ(kImageFormat, CL_IMAGE_FORMAT);
   EXPECT_EQ(kImageWidth, CL_IMAGE_WIDTH);
   EXPECT_EQ(kImageHeight, CL_IMAGE_HEIGHT);

@@ -18,7 +18,7 @@
 namespace relayout::opencl {
 
 struct Device {
-  int number = 0;  // its place in DeviceList::devices
+  int number = 0;  // its place in DeviceList::devices; -1 of a wrapped runtime's, whose platform is not named either
   std::string platform, platform_version, name, vendor, version, driver;
   std::string type;  // "gpu", "cpu", "accelerator" or "other"
   /// Whether images exist at all, and whether host and device share one memory.
@@ -34,6 +34,8 @@ struct Device {
 
   ImageLimits limits() const { return {max_image_width, max_image_height, max_alloc_bytes}; }
   bool has(ChannelType channel) const;
+  /// Why the device takes no such image, with what is asked and what is allowed; nothing where it does.
+  std::optional<Error> refusal(const Image& image) const;
 };
 
 struct DeviceList {

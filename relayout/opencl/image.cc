@@ -3,6 +3,9 @@
 #include "relayout/opencl/image.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
 
 #include "relayout/interop/mace.h"
 
@@ -129,8 +132,8 @@ Image Image::make(const Format& format, const Dims& dims, ChannelType channel) {
   out.extent_ = format.image(all);
   out.layout_ = with_pitch(format, out.extent_.width).bind(all);
   TensorDesc(format.bind(all), lane_dtype(channel));  // that its bytes can be counted
-  out.row_pitch_bytes_ = out.extent_.pitch * texel_bytes(channel);
-  return out;
+  const auto pitch = checked_mul(out.extent_.pitch, texel_bytes(channel));
+  return out.with_row_pitch(pitch.value_or(std::numeric_limits<int64_t>::max() / 64 * 64));
 }
 
 Image Image::with_row_pitch(int64_t bytes) const {

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "relayout/interop/mace.h"
+
 namespace relayout::opencl {
 namespace {
 
@@ -196,12 +198,12 @@ std::vector<ImageChoice> plan_images(const Dims& dims, ChannelType channel, cons
   }
   std::vector<ImageChoice> out;
   for (const Format& format : all) {
+    if (format.rank() != mace::promoted_dims(format, dims).size()) continue;
     ImageChoice choice{format.text(), std::nullopt, ""};
     try {
       choice.image = image_on_device(format, dims, channel, row_alignment);
       choice.image->check(limits);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::invalid_argument) continue;  // dims of another rank
       choice.refusal = error.message();
     }
     out.push_back(std::move(choice));

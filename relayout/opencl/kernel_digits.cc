@@ -2,6 +2,9 @@
 #include "relayout/opencl/kernel_digits.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <limits>
 
 namespace relayout::opencl {
 namespace {
@@ -47,6 +50,8 @@ void fix_lanes(Walk& walk) {
 }  // namespace
 
 std::vector<WalkDigit> walk_digits(const Operand& operand) {
+  static_assert(kRow == static_cast<int>(ImageAxis::row) && kColumn == static_cast<int>(ImageAxis::column) &&
+                kLane == static_cast<int>(ImageAxis::lane));
   std::vector<WalkDigit> out;
   if (operand.image) {
     for (const ImageDigit& digit : image_digits(*operand.image))

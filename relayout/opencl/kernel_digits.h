@@ -12,7 +12,6 @@ namespace relayout::opencl {
 
 /// What a position in an operand is made of: an offset in a buffer; a row, a column and a lane of an image.
 enum Coordinate : int { kOffset = 0, kRow = 0, kColumn = 1, kLane = 2 };
-inline constexpr int kCoordinates = 3;
 
 /// A digit of one dim of an operand: it stands for place * i of the dim's index and lies step * i further along one of
 /// the coordinates.

@@ -2,6 +2,8 @@
 #include "relayout/opencl/kernel_source.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "relayout/opencl/kernel_digits.h"
 #include "relayout/opencl/kernel_values.h"
@@ -39,7 +41,13 @@ class Sum {
 class Writer {
  public:
   Writer(const Operand& src, const Operand& dst, bool wide)
-      : src_(src), dst_(dst), walk_(plan_walk(src, dst)), values_(value_plan(src, dst)), layout_(src.desc.layout) {
+      : src_(src),
+        dst_(dst),
+        walk_(plan_walk(src, dst)),
+        values_(value_plan(src, dst)),
+        layout_(src.desc.layout),
+        src_digits_(walk_digits(src)),
+        dst_digits_(walk_digits(dst)) {
     wide_ = wide || !fits(src) || !fits(dst);
   }
 
@@ -183,8 +191,7 @@ class Writer {
   std::string place(const Operand& operand, int coordinate, int lane) const {
     Sum sum;
     if (!operand.image) sum.add(operand.desc.layout.offset0());
-    const std::vector<WalkDigit> digits = walk_digits(operand);
-    for (const WalkDigit& digit : digits) {
+    for (const WalkDigit& digit : &operand == &src_ ? src_digits_ : dst_digits_) {
       if (digit.coordinate != coordinate) continue;
       const bool outermost = digit.place * digit.extent >= operand.desc.layout.capacity(digit.dim);
       if (covered(digit, outermost)) {
@@ -358,6 +365,7 @@ class Writer {
   const Walk walk_;
   const ValuePlan values_;
   const Layout& layout_;  // of the source: its dims are those of both sides
+  const std::vector<WalkDigit> src_digits_, dst_digits_;
   bool wide_ = false;
   KernelSource out_;
   std::string text_;

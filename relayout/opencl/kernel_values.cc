@@ -109,9 +109,24 @@ void refuse(const Operand& src, const Operand& dst) {
 
 }  // namespace
 
+void check_values(const Operand& src, const Operand& dst) {
+  if (!device_converts(src.desc.dtype, dst.desc.dtype)) refuse(src, dst);
+  // The numbers of normalized texels are fractions: in other images and types they would be other numbers.
+  const bool normal = normalized(src) || normalized(dst), both_images = src.image && dst.image;
+  if (!normal || (src.desc.dtype == dst.desc.dtype && (!both_images || normalized(src) == normalized(dst)))) return;
+  const auto what = [](const Operand& one) {
+    return one.image ? "an image of " + std::string(name(one.image->channel()))
+                     : "a buffer of " + std::string(name(one.desc.dtype));
+  };
+  throw Error(ErrorCode::unsupported,
+              "opencl: a device does not copy " + what(src) + " to " + what(dst) +
+                  ", as the numbers of normalized texels are fractions of their bytes",
+              "channel", what(src), what(dst));
+}
+
 ValuePlan value_plan(const Operand& src, const Operand& dst) {
   const DType from = src.desc.dtype, to = dst.desc.dtype;
-  if (!device_converts(from, to)) refuse(src, dst);
+  check_values(src, dst);
   ValuePlan out;
   if (!src.image && !dst.image && from == to) {
     out.type = out.src_type = out.dst_type = bits_type(from);

@@ -3,7 +3,8 @@
 //
 // Where both sides hold equal types, bits are moved. Else, and in images, values pass through float, int or uint. f32
 // becomes f16 by integer arithmetic of our own, because drivers may round to zero when they write to an image of half
-// floats; so the bits are those of the CPU's conversion, but for NaNs, which images need not keep.
+// floats; so the bits are those of the CPU's conversion, where an image keeps them: NaNs and denormal numbers it need
+// not.
 #pragma once
 
 #include <string>
@@ -34,7 +35,11 @@ struct ValuePlan {
   }
 };
 
-/// Error{unsupported} where a device has no such conversion.
+/// Error{unsupported} where a device has no such conversion: types that device_converts() refuses, and a normalized
+/// image (unorm8, snorm8) on one side with anything but its own bytes, or such an image, on the other.
+void check_values(const Operand& src, const Operand& dst);
+
+/// Errors: those of check_values().
 ValuePlan value_plan(const Operand& src, const Operand& dst);
 
 }  // namespace relayout::opencl

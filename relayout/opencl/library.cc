@@ -76,6 +76,12 @@ constexpr Status kStatuses[] = {
     {-38, "CL_INVALID_MEM_OBJECT"},
     {-39, "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR"},
     {-40, "CL_INVALID_IMAGE_SIZE"},
+    {-46, "CL_INVALID_KERNEL_NAME"},
+    {-48, "CL_INVALID_KERNEL"},
+    {-49, "CL_INVALID_ARG_INDEX"},
+    {-50, "CL_INVALID_ARG_VALUE"},
+    {-51, "CL_INVALID_ARG_SIZE"},
+    {-52, "CL_INVALID_KERNEL_ARGS"},
     {-54, "CL_INVALID_WORK_GROUP_SIZE"},
     {-59, "CL_INVALID_OPERATION"},
     {-61, "CL_INVALID_BUFFER_SIZE"},
@@ -102,10 +108,12 @@ std::string status_name(abi::Int status) {
 
 void check_status(abi::Int status, const std::string& what) {
   if (status == abi::kSuccess) return;
-  const bool memory = status == abi::kAllocationFailure || status == abi::kOutOfResources ||
-                      status == abi::kOutOfHostMemory || status == abi::kInvalidBufferSize;
-  throw Error(memory ? ErrorCode::limit : ErrorCode::io, "opencl: " + what + ": " + status_name(status), "opencl",
-              std::to_string(status));
+  ErrorCode code = ErrorCode::io;
+  if (status == abi::kAllocationFailure || status == abi::kOutOfResources || status == abi::kOutOfHostMemory ||
+      status == abi::kInvalidBufferSize || status == abi::kInvalidImageSize)
+    code = ErrorCode::limit;
+  if (status == abi::kImageFormatNotSupported) code = ErrorCode::unsupported;
+  throw Error(code, "opencl: " + what + ": " + status_name(status), "opencl", std::to_string(status));
 }
 
 }  // namespace relayout::opencl

@@ -22,7 +22,8 @@ const abi::Functions& require_functions();
 
 /// The name of a result, "CL_INVALID_VALUE (-30)".
 std::string status_name(abi::Int status);
-/// Error where a call did not succeed: limit where memory ran out, io otherwise. `what` says what was tried, e.g. "a
+/// Error where a call did not succeed: limit where memory ran out or an image is too large, unsupported where there are
+/// no such images, io otherwise. `what` says what was tried, e.g. "a
 /// buffer of 64 bytes".
 void check_status(abi::Int status, const std::string& what);
 

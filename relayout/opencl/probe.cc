@@ -2,8 +2,10 @@
 #include "relayout/opencl/probe.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 
 #include "relayout/opencl/channel_format.h"
@@ -151,6 +153,27 @@ std::optional<int> number_in_environment() {
 
 bool Device::has(ChannelType channel) const { return std::ranges::find(channels, channel) != channels.end(); }
 
+std::optional<Error> Device::refusal(const Image& image) const {
+  const std::string who = "opencl: " + name;
+  if (!images) return Error(ErrorCode::unsupported, who + " has no images", "images", "0", "1");
+  if (!has(image.channel())) {
+    std::string known;
+    for (const ChannelType channel : channels)
+      known += (known.empty() ? "" : ", ") + std::string(opencl::name(channel));
+    const std::string asked(opencl::name(image.channel()));
+    return Error(ErrorCode::unsupported,
+                 who + " has no RGBA images of " + std::string(cl_name(image.channel())) + "; it has " +
+                     (known.empty() ? "none" : known),
+                 "channel", asked, known);
+  }
+  try {
+    image.check(limits());
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
 Device describe_device(const abi::Functions& cl, abi::DeviceId id, abi::Context context) {
   Device out;
   out.number = -1;
@@ -180,8 +203,9 @@ const Device& choose_device(std::optional<int> wanted) {
   if (number < 0 || number >= static_cast<int>(all.devices.size())) {
     const std::string most = std::to_string(all.devices.size() - 1);
     throw Error(ErrorCode::invalid_argument,
-                "opencl: there is no device " + std::to_string(number) + "; the last one is " + most, "device",
-                std::to_string(number), most);
+                std::string("opencl: ") + (wanted ? "" : "RELAYOUT_OPENCL_DEVICE: ") + "there is no device " +
+                    std::to_string(number) + "; the last one is " + most,
+                "device", std::to_string(number), most);
   }
   return all.devices[static_cast<std::size_t>(number)];
 }

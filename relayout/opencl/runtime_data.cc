@@ -9,34 +9,23 @@ namespace {
 
 /// Kernels that stay compiled. A program that needs more of them in turn compiles some again.
 constexpr std::size_t kMaxKernels = 256;
+/// The kernel of a generated source.
+constexpr const char* kCopyKernel = "relayout_copy";
 
 std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes"; }
-
-/// Whether the device has images like this one; else why not.
-std::optional<Error> refusal(const Device& device, const Image& image) {
-  if (!device.images)
-    return Error(ErrorCode::unsupported, "opencl: " + device.name + " has no images", "images", "0", "1");
-  if (!device.has(image.channel())) {
-    std::string known;
-    for (const ChannelType type : device.channels) known += (known.empty() ? "" : ", ") + std::string(name(type));
-    return Error(ErrorCode::unsupported,
-                 "opencl: " + device.name + " has no RGBA images of " + std::string(cl_name(image.channel())) +
-                     "; it has " + (known.empty() ? "none" : known),
-                 "channel", std::string(name(image.channel())), known);
-  }
-  try {
-    image.check(device.limits());
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
-}
 
 template <typename T>
 T memory_info(const abi::Functions& cl, abi::Mem memory, abi::Uint question, const char* what) {
   T value{};
   check_status(cl.GetMemObjectInfo(memory, question, sizeof value, &value, nullptr), what);
   return value;
+}
+
+void check_context(const Runtime& runtime, abi::Mem memory) {
+  const auto context =
+      memory_info<abi::Context>(runtime.data().cl(), memory, abi::kMemContext, "asking for a memory's context");
+  if (context != runtime.context())
+    throw Error(ErrorCode::invalid_argument, "opencl: this memory belongs to another context", "memory");
 }
 
 void check_image_size(const abi::Functions& cl, abi::Mem memory, const Image& image) {
@@ -76,7 +65,7 @@ MemoryHandle RuntimeData::hold(abi::Mem memory) const {
   return {memory, [cl = &cl_](abi::Mem held) { cl->ReleaseMemObject(held); }};
 }
 
-MemoryHandle RuntimeData::buffer(int64_t bytes, void* host) const {
+MemoryHandle RuntimeData::buffer(int64_t bytes) const {
   const int64_t most = device_.max_alloc_bytes;
   if (most > 0 && bytes > most)
     throw Error(ErrorCode::limit,
@@ -84,11 +73,30 @@ MemoryHandle RuntimeData::buffer(int64_t bytes, void* host) const {
                     " at once",
                 "bytes", std::to_string(bytes), std::to_string(most));
   abi::Int status = abi::kSuccess;
-  const abi::Ulong flags = abi::kMemReadWrite | (host ? abi::kMemUseHostPtr : 0);
-  const abi::Mem memory =
-      cl_.CreateBuffer(context_, flags, static_cast<std::size_t>(std::max<int64_t>(bytes, 1)), host, &status);
-  check_status(status, "a buffer of " + bytes_text(bytes) + " on " + device_.name);
+  const abi::Mem memory = cl_.CreateBuffer(context_, abi::kMemReadWrite,
+                                           static_cast<std::size_t>(std::max<int64_t>(bytes, 1)), nullptr, &status);
+  check_status(status, "a buffer of " + bytes_text(bytes) + " on " + device_.name + ", which allows " +
+                           bytes_text(most) + " at once");
   return hold(memory);
+}
+
+MemoryHandle RuntimeData::over_host(void* host, int64_t bytes, bool read_only) const {
+  abi::Int status = abi::kSuccess;
+  const abi::Ulong flags = (read_only ? abi::kMemReadOnly : abi::kMemReadWrite) | abi::kMemUseHostPtr;
+  const abi::Mem memory = cl_.CreateBuffer(context_, flags, static_cast<std::size_t>(bytes), host, &status);
+  return status == abi::kSuccess ? hold(memory) : nullptr;
+}
+
+Way RuntimeData::choose_way(const std::string& moved, std::span<const Way> possible) {
+  const std::lock_guard lock(times_mutex_);
+  constexpr std::size_t kMaxKinds = 4096;
+  if (way_times_.size() >= kMaxKinds) way_times_.clear();
+  return way_times_[moved].choose(possible);
+}
+
+void RuntimeData::note_way(const std::string& moved, Way way, double seconds) {
+  const std::lock_guard lock(times_mutex_);
+  way_times_[moved].add(way, seconds);
 }
 
 const MemoryHandle& RuntimeData::stage(int64_t bytes) {
@@ -108,14 +116,18 @@ RuntimeData::Compiled RuntimeData::compile(const std::string& text, const std::s
   check_status(status, "making a program");
   status = cl_.BuildProgram(program, 1, &id_, "", nullptr, nullptr);
   if (status != abi::kSuccess) {
+    constexpr std::size_t kMostWords = 4096;
     std::size_t size = 0;
     cl_.GetProgramBuildInfo(program, id_, abi::kProgramBuildLog, 0, nullptr, &size);
     std::string log(size, '\0');
     cl_.GetProgramBuildInfo(program, id_, abi::kProgramBuildLog, size, log.data(), nullptr);
     cl_.ReleaseProgram(program);
-    throw Error(ErrorCode::invalid_argument,
-                "opencl: the driver does not compile this kernel: " + status_name(status) + ": " + log + "\n" + text,
-                "source", name);
+    log.resize(std::min(std::min(log.find('\0'), log.size()), kMostWords));
+    // A kernel of relayout's own is right: there the driver lacks something, its compiler maybe.
+    throw Error(name == kCopyKernel ? ErrorCode::unsupported : ErrorCode::invalid_argument,
+                "opencl: " + device_.name + " does not compile the kernel " + escaped(name) + ": " +
+                    status_name(status) + (log.empty() ? "" : ":\n" + log),
+                "source", escaped(name));
   }
   const abi::Kernel kernel = cl_.CreateKernel(program, name.c_str(), &status);
   if (status != abi::kSuccess) {
@@ -144,7 +156,7 @@ abi::Kernel RuntimeData::kernel(const std::string& text, const std::string& name
 
 void RuntimeData::enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory) {
   KernelSource source = kernel_source(src, dst);
-  const abi::Kernel compiled = kernel(source.text, "relayout_copy");
+  const abi::Kernel compiled = kernel(source.text, kCopyKernel);
   check_status(cl_.SetKernelArg(compiled, 0, sizeof src_memory, &src_memory), "a kernel's source");
   check_status(cl_.SetKernelArg(compiled, 1, sizeof dst_memory, &dst_memory), "a kernel's destination");
   std::size_t most = 0;
@@ -177,6 +189,10 @@ Runtime Runtime::wrap(_cl_context* context, _cl_command_queue* queue) {
   abi::DeviceId id = nullptr;
   check_status(cl.GetCommandQueueInfo(queue, abi::kQueueDevice, sizeof id, &id, nullptr),
                "asking for a queue's device");
+  abi::Context own = nullptr;
+  check_status(cl.GetCommandQueueInfo(queue, abi::kQueueContext, sizeof own, &own, nullptr),
+               "asking for a queue's context");
+  if (own != context) throw Error(ErrorCode::invalid_argument, "opencl: the queue belongs to another context", "queue");
   abi::Ulong properties = 0;
   check_status(cl.GetCommandQueueInfo(queue, abi::kQueueProperties, sizeof properties, &properties, nullptr),
                "asking for a queue's properties");
@@ -199,11 +215,14 @@ void Runtime::finish() const { data_->finish(); }
 DeviceTensor DeviceTensor::make_image(const Runtime& runtime, const Image& image, Fallback fallback) {
   const RuntimeData& data = runtime.data();
   const Image tight = image.with_row_pitch(image.row_bytes());
-  if (const std::optional<Error> why = refusal(data.device(), tight)) {
-    if (fallback == Fallback::error) throw Error(*why);
+  const auto as_buffer = [&] {
     DeviceTensor out = make_buffer(runtime, tight.desc());
     out.image_ = tight;
     return out;
+  };
+  if (const std::optional<Error> why = data.device().refusal(tight)) {
+    if (fallback == Fallback::buffer) return as_buffer();
+    throw Error(*why);
   }
   DeviceTensor out(runtime, tight.desc());
   abi::ImageDesc desc{};
@@ -213,6 +232,7 @@ DeviceTensor DeviceTensor::make_image(const Runtime& runtime, const Image& image
   const abi::ImageFormat format = channel_format(image.channel());
   abi::Int status = abi::kSuccess;
   const abi::Mem memory = data.cl().CreateImage(data.context(), abi::kMemReadWrite, &format, &desc, nullptr, &status);
+  if (status != abi::kSuccess && fallback == Fallback::buffer) return as_buffer();
   check_status(status, "an image of " + std::to_string(image.width()) + " x " + std::to_string(image.height()) +
                            " texels (" + bytes_text(tight.bytes()) + ") on " + data.device().name + ", which allows " +
                            bytes_text(data.device().max_alloc_bytes));
@@ -232,6 +252,7 @@ DeviceTensor DeviceTensor::wrap_image(const Runtime& runtime, _cl_mem* memory, c
   const abi::Functions& cl = runtime.data().cl();
   if (!memory || memory_info<abi::Uint>(cl, memory, abi::kMemType, "asking what a memory is") != abi::kMemObjectImage2d)
     throw Error(ErrorCode::invalid_argument, "opencl: this memory is no two-dimensional image", "memory");
+  check_context(runtime, memory);
   check_image_size(cl, memory, image);
   const Image tight = image.with_row_pitch(image.row_bytes());
   check_status(cl.RetainMemObject(memory), "retaining an image");
@@ -246,6 +267,7 @@ DeviceTensor DeviceTensor::wrap_buffer(const Runtime& runtime, _cl_mem* memory, 
   const abi::Functions& cl = runtime.data().cl();
   if (!memory || memory_info<abi::Uint>(cl, memory, abi::kMemType, "asking what a memory is") != abi::kMemObjectBuffer)
     throw Error(ErrorCode::invalid_argument, "opencl: this memory is no buffer", "memory");
+  check_context(runtime, memory);
   const auto have = static_cast<int64_t>(memory_info<std::size_t>(cl, memory, abi::kMemSize, "a buffer's size"));
   if (have < desc.span_bytes())
     throw Error(ErrorCode::buffer_too_small,
@@ -263,8 +285,20 @@ void run_kernel(const Runtime& runtime, std::string_view source, std::string_vie
   const abi::Functions& cl = data.cl();
   const std::lock_guard lock(data.mutex());
   const abi::Kernel kernel = data.kernel(std::string(source), std::string(name));
+  abi::Uint wanted = 0;
+  check_status(cl.GetKernelInfo(kernel, abi::kKernelNumArgs, sizeof wanted, &wanted, nullptr), "asking for arguments");
+  if (wanted != arguments.size())
+    throw Error(ErrorCode::invalid_argument,
+                "opencl: the kernel \"" + escaped(name) + "\" has " + std::to_string(wanted) + " arguments, and " +
+                    std::to_string(arguments.size()) + " tensors are given",
+                "arguments", std::to_string(arguments.size()), std::to_string(wanted));
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     const abi::Mem memory = arguments[k].memory();
+    if (arguments[k].runtime().context() != runtime.context())
+      throw Error(ErrorCode::invalid_argument,
+                  "opencl: argument " + std::to_string(k) + " of the kernel \"" + escaped(name) +
+                      "\" belongs to another context",
+                  "arguments[" + std::to_string(k) + "]");
     const abi::Int status = cl.SetKernelArg(kernel, static_cast<abi::Uint>(k), sizeof memory, &memory);
     if (status != abi::kSuccess)
       throw Error(ErrorCode::invalid_argument,

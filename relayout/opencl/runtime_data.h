@@ -28,11 +28,14 @@ class RuntimeData {
   const Device& device() const { return device_; }
   abi::Context context() const { return context_; }
   abi::Queue queue() const { return queue_; }
-  /// Held by every call that enqueues, so that the calls of several threads do not mix.
+  /// Held while kernels get their arguments and while the stage is in use. It is not held while the CPU reorders: a
+  /// thread of its pool may wait for work by doing other work, which may be a transfer on this runtime.
   std::mutex& mutex() { return mutex_; }
 
-  /// A buffer of new memory, or with `host` one over memory of the caller's, which must live as long. Error{limit}.
-  MemoryHandle buffer(int64_t bytes, void* host = nullptr) const;
+  /// A buffer of new memory. Error{limit}.
+  MemoryHandle buffer(int64_t bytes) const;
+  /// A buffer over memory of the caller's, which must live as long; null where the driver refuses it.
+  MemoryHandle over_host(void* host, int64_t bytes, bool read_only) const;
   /// Runs the kernel that copies from one memory to another, after all that was enqueued before. mutex() must be held.
   void enqueue_copy(const Operand& src, abi::Mem src_memory, const Operand& dst, abi::Mem dst_memory);
   /// The compiled kernel of that name: one of the last that were used, or a new one. mutex() must be held.
@@ -40,11 +43,12 @@ class RuntimeData {
   /// A buffer of at least so many bytes between two steps of a copy. It is kept for the next copy, which may write it
   /// as soon as this one's steps are enqueued, as the queue is in order. mutex() must be held.
   const MemoryHandle& stage(int64_t bytes);
-  /// Waits for the queue. mutex() must be held.
+  /// Waits for the queue.
   void finish() const { check_status(cl_.Finish(queue_), "waiting for the device"); }
 
-  /// The times of the ways of transfers, by what is moved. mutex() must be held.
-  std::map<std::string, WayTimes>& way_times() { return way_times_; }
+  /// The way to take for what is moved, and a note of what it took; any thread may call these.
+  Way choose_way(const std::string& moved, std::span<const Way> possible);
+  void note_way(const std::string& moved, Way way, double seconds);
 
   /// A handle that releases the memory.
   MemoryHandle hold(abi::Mem memory) const;
@@ -62,7 +66,7 @@ class RuntimeData {
   Device device_;
   abi::Context context_;
   abi::Queue queue_;
-  std::mutex mutex_;
+  std::mutex mutex_, times_mutex_;
   MemoryHandle stage_;
   int64_t stage_bytes_ = 0;
   std::list<Compiled> kernels_;  // the last used first

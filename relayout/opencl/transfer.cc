@@ -2,6 +2,8 @@
 #include "relayout/opencl/transfer.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/stopwatch.h"
@@ -49,7 +51,10 @@ void check_sides(const char* verb, const TensorDesc& host, std::size_t bytes, co
                 "bytes", std::to_string(host.span_bytes()), std::to_string(bytes));
 }
 
-/// The image's or buffer's memory in the host's address space, as long as this lives.
+/// Whether a buffer of this layout holds nothing but elements and padding, from its first byte to its last.
+bool fills_span(const Layout& layout) { return layout.packed() && layout.span() == layout.padded_elements(); }
+
+/// The image's or buffer's memory in the host's address space.
 class Mapping {
  public:
   Mapping(const DeviceTensor& tensor, abi::Ulong flags)
@@ -62,7 +67,7 @@ class Mapping {
       address_ = cl.EnqueueMapImage(data_.queue(), memory_, abi::kTrue, flags, kOrigin, all.data(), &row_pitch,
                                     &slice_pitch, 0, nullptr, nullptr, &status);
       check_status(status, "mapping an image");
-      desc_ = tensor.image()->with_row_pitch(static_cast<int64_t>(row_pitch)).desc();
+      row_pitch_ = static_cast<int64_t>(row_pitch);
     } else {
       address_ = cl.EnqueueMapBuffer(data_.queue(), memory_, abi::kTrue, flags, 0,
                                      static_cast<std::size_t>(std::max<int64_t>(desc_.span_bytes(), 1)), 0, nullptr,
@@ -70,30 +75,47 @@ class Mapping {
       check_status(status, "mapping a buffer");
     }
   }
-  ~Mapping() { data_.cl().EnqueueUnmapMemObject(data_.queue(), memory_, address_, 0, nullptr, nullptr); }
+  /// Where something failed in between; what this says does not matter then.
+  ~Mapping() {
+    if (address_) data_.cl().EnqueueUnmapMemObject(data_.queue(), memory_, address_, 0, nullptr, nullptr);
+  }
   Mapping(const Mapping&) = delete;
 
   std::byte* address() const { return static_cast<std::byte*>(address_); }
-  const TensorDesc& desc() const { return desc_; }
+  /// Where elements lie in it.
+  TensorDesc desc(const DeviceTensor& tensor) const {
+    return tensor.is_image() ? tensor.image()->with_row_pitch(row_pitch_).desc() : desc_;
+  }
+  /// Gives the memory back to the device and waits: on a card, this is what moves it.
+  void unmap() {
+    check_status(
+        data_.cl().EnqueueUnmapMemObject(data_.queue(), memory_, std::exchange(address_, nullptr), 0, nullptr, nullptr),
+        "unmapping");
+    data_.finish();
+  }
 
  private:
   RuntimeData& data_;
   abi::Mem memory_;
   TensorDesc desc_;
+  int64_t row_pitch_ = 0;
   void* address_ = nullptr;
 };
 
 /// A buffer of the device that holds the host's tensor. Where both share one memory it is the host's memory itself, as
-/// long as that is aligned to its elements, which OpenCL asks for. `bytes` is not written to.
+/// long as that is aligned to its elements, which OpenCL asks for, and the driver takes it.
 class HostBuffer {
  public:
-  HostBuffer(RuntimeData& data, std::span<const std::byte> bytes, DType dtype)
-      : data_(data),
-        in_place_(data.device().unified_memory &&
-                  reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(std::max(bits(dtype) / 8, 1)) ==
-                      0),
-        buffer_(data.buffer(static_cast<int64_t>(bytes.size()),
-                            in_place_ ? const_cast<std::byte*>(bytes.data()) : nullptr)) {}
+  HostBuffer(RuntimeData& data, std::span<const std::byte> bytes, DType dtype, bool read_only) : data_(data) {
+    const auto unit = static_cast<uintptr_t>(std::max(bits(dtype) / 8, 1));
+    const auto size = static_cast<int64_t>(bytes.size());
+    if (data.device().unified_memory && reinterpret_cast<uintptr_t>(bytes.data()) % unit == 0) {
+      // Memory that is read only may be a file's, which drivers cannot pin for writing.
+      buffer_ = data.over_host(const_cast<std::byte*>(bytes.data()), size, read_only);
+      in_place_ = buffer_ != nullptr;
+    }
+    if (!in_place_) buffer_ = data.buffer(size);
+  }
   /// Where a step failed, those before it may still use the host's memory.
   ~HostBuffer() {
     if (in_place_) data_.cl().Finish(data_.queue());
@@ -122,11 +144,12 @@ class HostBuffer {
                                    nullptr, &status);
     check_status(status, "mapping a buffer");
     check_status(cl.EnqueueUnmapMemObject(data_.queue(), get(), at, 0, nullptr, nullptr), "unmapping a buffer");
+    data_.finish();
   }
 
  private:
   RuntimeData& data_;
-  bool in_place_;
+  bool in_place_ = false;
   MemoryHandle buffer_;
 };
 
@@ -134,7 +157,7 @@ class HostBuffer {
 void enqueue_into(RuntimeData& data, const TensorDesc& src, abi::Mem memory, const DeviceTensor& dst, bool staged) {
   if (!staged) return data.enqueue_copy({src, std::nullopt}, memory, operand(dst), dst.memory());
   // A buffer that holds the lanes as the image does needs no kernel.
-  if (src != dst.desc() || !src.layout.dense()) {
+  if (src != dst.desc() || !src.layout.dense() || !fills_span(src.layout)) {
     const abi::Mem stage = data.stage(dst.desc().span_bytes()).get();
     data.enqueue_copy({src, std::nullopt}, memory, staging(dst), stage);
     memory = stage;
@@ -148,7 +171,7 @@ void enqueue_into(RuntimeData& data, const TensorDesc& src, abi::Mem memory, con
 /// From the device's tensor into a buffer or an image.
 void enqueue_out_of(RuntimeData& data, const DeviceTensor& src, const Operand& dst, abi::Mem memory, bool staged) {
   if (!staged) return data.enqueue_copy(operand(src), src.memory(), dst, memory);
-  const bool as_it_is = !dst.image && src.desc() == dst.desc && dst.desc.layout.dense();
+  const bool as_it_is = !dst.image && src.desc() == dst.desc && dst.desc.layout.dense() && fills_span(dst.desc.layout);
   const abi::Mem stage = as_it_is ? memory : data.stage(src.desc().span_bytes()).get();
   const auto all = region(*src.image());
   check_status(data.cl().EnqueueCopyImageToBuffer(data.queue(), src.memory(), stage, kOrigin, all.data(), 0, 0, nullptr,
@@ -163,36 +186,80 @@ bool same_image(const Image& a, const Image& b) {
          a.unused_lanes() == 0;
 }
 
-/// What is moved, for remembering the times of its ways.
-std::string key_of(char direction, const TensorDesc& host, const DeviceTensor& tensor) {
+/// What is moved and by how many threads, for remembering the times of its ways.
+std::string key_of(char direction, const TensorDesc& host, const DeviceTensor& tensor, const TransferOptions& options) {
   const auto side = [](const TensorDesc& desc) {
     return std::string(name(desc.dtype)) + digits_expression(desc.layout) + ":" + join(desc.layout.dims());
   };
-  return std::string(1, direction) + side(host) + "|" + side(tensor.desc()) + (tensor.is_image() ? "i" : "b");
+  return std::string(1, direction) + side(host) + "|" + side(tensor.desc()) + (tensor.is_image() ? "i" : "b") +
+         std::to_string(options.run.threads) + (options.run.pool ? "p" : "");
+}
+
+/// From one tensor of the device to another.
+void enqueue_between(RuntimeData& data, const DeviceTensor& src, const DeviceTensor& dst, bool staged) {
+  if (!src.is_image() && !dst.is_image() && src.desc() == dst.desc() && dst.desc().layout.dense() &&
+      fills_span(dst.desc().layout)) {
+    const auto bytes = static_cast<std::size_t>(dst.desc().span_bytes());
+    return check_status(
+        data.cl().EnqueueCopyBuffer(data.queue(), src.memory(), dst.memory(), 0, 0, bytes, 0, nullptr, nullptr),
+        "copying a buffer");
+  }
+  if (src.is_image() && dst.is_image() && same_image(*src.image(), *dst.image())) {
+    const auto all = region(*dst.image());
+    return check_status(data.cl().EnqueueCopyImage(data.queue(), src.memory(), dst.memory(), kOrigin, kOrigin,
+                                                   all.data(), 0, nullptr, nullptr),
+                        "copying an image");
+  }
+  if (staged && src.is_image()) return enqueue_out_of(data, src, operand(dst), dst.memory(), true);
+  if (staged && dst.is_image()) return enqueue_into(data, src.desc(), src.memory(), dst, true);
+  data.enqueue_copy(operand(src), src.memory(), operand(dst), dst.memory());
+}
+
+/// Whether a way that is chosen by times may be this one: those must give equal bits. An image that a kernel reads or
+/// writes keeps numbers and not bits, of floating types and of snorm8.
+bool keeps_bits(Way way, const DeviceTensor& tensor) {
+  if (way != Way::kernel || !tensor.is_image()) return true;
+  const ChannelType channel = tensor.image()->channel();
+  return channel == ChannelType::s32 || channel == ChannelType::u32 || channel == ChannelType::unorm8;
+}
+
+/// Takes a way and returns how many seconds it took; nothing where it failed and another one can be taken.
+template <typename Take>
+std::optional<double> try_way(Way way, bool last_resort, cpu::Stopwatch* stopwatch, const Take& take) {
+  try {
+    return cpu::stopwatch_or_systems(stopwatch).time([&] { take(way); }).us * 1e-6;
+  } catch (const Error&) {
+    if (last_resort) throw;
+    return std::nullopt;
+  }
 }
 
 /// Takes the way that is asked for, or chooses one and notes how long it took.
 template <typename Take>
-Way take_way(RuntimeData& data, char direction, const TensorDesc& host, const DeviceTensor& tensor, Way way,
-             const Take& take) {
-  const std::vector<Way> possible = possible_ways(host, tensor);
-  if (way != Way::automatic) {
-    if (std::ranges::find(possible, way) == possible.end()) {
+Way take_way(RuntimeData& data, char direction, const TensorDesc& host, const DeviceTensor& tensor,
+             const TransferOptions& options, const Take& take) {
+  std::vector<Way> possible = possible_ways(host, tensor);
+  if (options.way != Way::automatic) {
+    if (std::ranges::find(possible, options.way) == possible.end()) {
       std::string known;
       for (const Way one : possible) known += (known.empty() ? "" : ", ") + std::string(name(one));
       throw Error(ErrorCode::unsupported,
-                  "opencl: this transfer cannot go the way " + std::string(name(way)) + "; it can go " + known, "way",
-                  std::string(name(way)), known);
+                  "opencl: this transfer cannot go the way " + std::string(name(options.way)) + "; it can go " + known,
+                  "way", std::string(name(options.way)), known);
     }
-    take(way);
-    return way;
+    take(options.way);
+    return options.way;
   }
-  constexpr std::size_t kMaxKinds = 4096;
-  if (data.way_times().size() >= kMaxKinds) data.way_times().clear();
-  WayTimes& times = data.way_times()[key_of(direction, host, tensor)];
-  const Way chosen = times.choose(possible);
-  times.add(chosen, cpu::system_stopwatch().time([&] { take(chosen); }).us * 1e-6);
-  return chosen;
+  std::erase_if(possible, [&](Way way) { return !keeps_bits(way, tensor); });
+  const std::string key = key_of(direction, host, tensor, options);
+  for (;;) {
+    const Way chosen = data.choose_way(key, possible);
+    const bool first = chosen == possible.front();
+    const std::optional<double> seconds = try_way(chosen, first, options.stopwatch, take);
+    // A way that failed (no memory for a stage, a driver without a compiler) is not taken again.
+    data.note_way(key, chosen, seconds.value_or(std::numeric_limits<double>::infinity()));
+    if (seconds) return chosen;
+  }
 }
 
 }  // namespace
@@ -210,21 +277,22 @@ Way upload(const TensorDesc& src, std::span<const std::byte> bytes, const Device
   const TensorDesc host = promoted(src, dst);
   check_sides("upload", host, bytes.size(), dst);
   bytes = bytes.first(static_cast<std::size_t>(host.span_bytes()));
+  cpu::cached_plan(host, dst.desc());  // checks that no two elements of the destination share an offset
   RuntimeData& data = dst.runtime().data();
-  const std::lock_guard lock(data.mutex());
-  return take_way(data, 'u', host, dst, options.way, [&](Way way) {
+  return take_way(data, 'u', host, dst, options, [&](Way way) {
     if (way == Way::mapped) {
       // Padding and elements are written whole; gaps keep what they hold, and so need the old contents.
-      const bool whole = dst.is_image() || dst.desc().layout.packed();
-      const Mapping mapping(dst, whole ? abi::kMapWriteInvalidate : abi::kMapRead | abi::kMapWrite);
-      cpu::run(cpu::cached_plan(host, mapping.desc()), bytes.data(), mapping.address(), options.run);
+      const bool whole = dst.is_image() || fills_span(dst.desc().layout);
+      Mapping mapping(dst, whole ? abi::kMapWriteInvalidate : abi::kMapRead | abi::kMapWrite);
+      cpu::run(cpu::cached_plan(host, mapping.desc(dst)), bytes.data(), mapping.address(), options.run);
+      mapping.unmap();
     } else {
-      const HostBuffer buffer(data, bytes, host.dtype);
+      const std::lock_guard lock(data.mutex());
+      const HostBuffer buffer(data, bytes, host.dtype, true);
       buffer.write(bytes);
       enqueue_into(data, host, buffer.get(), dst, way == Way::staged);
       data.finish();  // before the buffer over the host's memory goes
     }
-    data.finish();
   });
 }
 
@@ -233,22 +301,22 @@ Way download(const DeviceTensor& src, const TensorDesc& dst, std::span<std::byte
   const TensorDesc host = promoted(dst, src);
   check_sides("download", host, bytes.size(), src);
   bytes = bytes.first(static_cast<std::size_t>(host.span_bytes()));
-  const Plan plan = cpu::cached_plan(src.desc(), host);  // also checks that no two elements share an offset
+  cpu::cached_plan(src.desc(), host);  // checks that no two elements of the destination share an offset
   RuntimeData& data = src.runtime().data();
-  const std::lock_guard lock(data.mutex());
-  return take_way(data, 'd', host, src, options.way, [&](Way way) {
+  return take_way(data, 'd', host, src, options, [&](Way way) {
     if (way == Way::mapped) {
-      const Mapping mapping(src, abi::kMapRead);
-      cpu::run(cpu::cached_plan(mapping.desc(), host), mapping.address(), bytes.data(), options.run);
+      Mapping mapping(src, abi::kMapRead);
+      cpu::run(cpu::cached_plan(mapping.desc(src), host), mapping.address(), bytes.data(), options.run);
+      mapping.unmap();
     } else {
-      const HostBuffer buffer(data, bytes, host.dtype);
+      const std::lock_guard lock(data.mutex());
+      const HostBuffer buffer(data, bytes, host.dtype, false);
       // Gaps of the host's layout stay as they are.
-      if (!host.layout.packed()) buffer.write(bytes);
+      if (!fills_span(host.layout)) buffer.write(bytes);
       enqueue_out_of(data, src, {host, std::nullopt}, buffer.get(), way == Way::staged);
       data.finish();
       buffer.read(bytes);
     }
-    data.finish();
   });
 }
 
@@ -264,28 +332,18 @@ void copy(const DeviceTensor& src, const DeviceTensor& dst, Way way) {
   if (way == Way::mapped)
     throw Error(ErrorCode::unsupported, "opencl: copy: on a device there is no mapped way", "way", "mapped",
                 "kernel, staged");
+  check_values(operand(src), operand(dst));
   if (dst.desc().layout.empty()) return;
   cpu::cached_plan(src.desc(), dst.desc());  // checks that no two elements of the destination share an offset
   RuntimeData& data = dst.runtime().data();
-  const std::lock_guard lock(data.mutex());
-  const bool staged = way == Way::staged;
-  if (!src.is_image() && !dst.is_image() && src.desc() == dst.desc() && dst.desc().layout.dense()) {
-    const auto bytes = static_cast<std::size_t>(dst.desc().span_bytes());
-    check_status(
-        data.cl().EnqueueCopyBuffer(data.queue(), src.memory(), dst.memory(), 0, 0, bytes, 0, nullptr, nullptr),
-        "copying a buffer");
-    return;
+  // Commands of two queues are not in order by themselves.
+  const bool two_queues = src.runtime().queue() != dst.runtime().queue();
+  if (two_queues) src.runtime().finish();
+  {
+    const std::lock_guard lock(data.mutex());
+    enqueue_between(data, src, dst, way == Way::staged);
   }
-  if (staged && dst.is_image() && !src.is_image()) return enqueue_into(data, src.desc(), src.memory(), dst, true);
-  if (staged && src.is_image()) return enqueue_out_of(data, src, operand(dst), dst.memory(), true);
-  if (src.is_image() && dst.is_image() && same_image(*src.image(), *dst.image())) {
-    const auto all = region(*dst.image());
-    check_status(data.cl().EnqueueCopyImage(data.queue(), src.memory(), dst.memory(), kOrigin, kOrigin, all.data(), 0,
-                                            nullptr, nullptr),
-                 "copying an image");
-    return;
-  }
-  data.enqueue_copy(operand(src), src.memory(), operand(dst), dst.memory());
+  if (two_queues) dst.runtime().finish();
 }
 
 }  // namespace relayout::opencl

@@ -2,6 +2,7 @@
 #include "relayout/opencl/ways.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace relayout::opencl {
 
@@ -29,7 +30,7 @@ void WayTimes::add(Way way, double seconds) {
   Times& times = times_[index(way)];
   times.best = times.runs == 0 ? seconds : std::min(times.best, seconds);
   times.sum += seconds;
-  ++times.runs;
+  times.runs = std::isinf(seconds) ? kTrials : times.runs + 1;
 }
 
 }  // namespace relayout::opencl

@@ -9,8 +9,7 @@
 //
 // The first way is tried until it has taken, in all, as long as trying another could (kTrialSeconds); then each other
 // one is tried twice (the first time its kernel is compiled), and from then on the fastest of them is taken. So a
-// tensor that moves once takes no detour, and many uploads of one kind take less than the double of what the best way
-// takes and some trials.
+// tensor that moves once takes no detour, and the trials cost about as much as the uploads before them did.
 #pragma once
 
 #include <array>
@@ -40,7 +39,7 @@ class WayTimes {
  public:
   /// The way to take now, of those that are possible, the first of which is tried first.
   Way choose(std::span<const Way> possible) const;
-  /// Notes how long a way took.
+  /// Notes how long a way took; infinity for one that failed, which is then not tried again.
   void add(Way way, double seconds);
   /// The shortest time of a way, or 0 where it was never taken.
   double best(Way way) const { return times_[index(way)].best; }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace relayout::opencl {
 namespace {
 
@@ -26,6 +28,18 @@ TEST(Ways, EachOtherOneIsTriedTwiceAndTheFastestKept) {
   EXPECT_EQ(times.choose(kWays), Way::kernel);
   times.add(Way::kernel, 0.1);  // one slow run does not change it: the best time of each counts
   EXPECT_EQ(times.choose(kWays), Way::kernel);
+}
+
+TEST(Ways, AWayThatFailedIsNotTakenAgain) {
+  WayTimes times;
+  for (int k = 0; k < 2; ++k) times.add(Way::mapped, 1);
+  ASSERT_EQ(times.choose(kWays), Way::kernel);
+  times.add(Way::kernel, std::numeric_limits<double>::infinity());
+  for (int k = 0; k < 2; ++k) {
+    ASSERT_EQ(times.choose(kWays), Way::staged);
+    times.add(Way::staged, 2);
+  }
+  EXPECT_EQ(times.choose(kWays), Way::mapped);
 }
 
 TEST(Ways, OnlyPossibleOnesAreTaken) {

@@ -74,6 +74,8 @@ TEST_F(NarrowDevice, MemoryThatIsNotThere) {
   });
   EXPECT_NE(image.find("65536 bytes"), std::string::npos) << image;
   EXPECT_NE(image.find("CL_OUT_OF_RESOURCES"), std::string::npos) << image;
+  EXPECT_TRUE(
+      comes_back(DeviceTensor::make_image(runtime, image_of({1, 4, 64, 64}), Fallback::buffer), {1, 4, 64, 64}));
   const TensorDesc large(Layout::contiguous({600000}), DType::u8), too_large(Layout::contiguous({1 << 21}), DType::u8);
   const std::string buffer = message_of(ErrorCode::limit, [&] { DeviceTensor::make_buffer(runtime, large); });
   EXPECT_NE(buffer.find("600000 bytes"), std::string::npos) << buffer;
