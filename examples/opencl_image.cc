@@ -113,6 +113,8 @@ int main(int argc, char** argv) {
     for (std::size_t k = 0; k < made.size(); ++k) made[k] = static_cast<std::byte>(k * 31 + k / 251);
     if (argc > 1) {
       file = TensorFile::open(argv[1]);
+      if (file->tensors().empty() || file->tensors()[0].dtype != DType::u8 || file->tensors()[0].shape.size() != 4)
+        throw Error(ErrorCode::unsupported, std::string(argv[1]) + " is no photo: 1 x height x width x channels of u8");
       const Dims& shape = file->tensors()[0].shape;
       dims = Dims{shape[0], shape[3], shape[1], shape[2]};
       bytes = file->bytes(0);

@@ -21,6 +21,7 @@ struct PlannedImages {
   std::vector<opencl::ImageChoice> choices;  // those that fit first
   bool fits = false;                         // one of them, as a whole
   std::optional<Split> split;                // where none does, but parts do
+  std::string no_split{};                    // why no parts do either
 };
 
 opencl::ImageLimits limits_of(const ImageTarget& target) { return target.limits.value_or(opencl::ImageLimits{}); }
@@ -42,11 +43,10 @@ std::vector<opencl::ImageChoice> choices_for(const PlanQuestion& question, const
   return {{question.format->text(), image, refusal ? refusal->message() : ""}};
 }
 
-/// The layout that needs the fewest parts; the first of several.
-std::optional<Split> split_for(const PlanQuestion& question, const ImageTarget& target,
-                               const std::vector<opencl::ImageChoice>& choices) {
-  std::optional<Split> best;
-  for (const opencl::ImageChoice& choice : choices) {
+/// Finds the layout that needs the fewest parts, the first of several, or why the first one has none.
+void find_split(const PlanQuestion& question, const ImageTarget& target, PlannedImages& out) {
+  std::optional<Split>& best = out.split;
+  for (const opencl::ImageChoice& choice : out.choices) {
     if (!choice.image) continue;
     try {
       std::vector<opencl::ImagePart> parts = opencl::split_image(
@@ -54,9 +54,9 @@ std::optional<Split> split_for(const PlanQuestion& question, const ImageTarget& 
       if (!best || parts.size() < best->parts.size()) best = Split{choice.name, std::move(parts)};
     } catch (const Error& error) {
       if (error.code() != ErrorCode::limit) throw;  // a single block is too large, or there are too many parts
+      if (out.no_split.empty()) out.no_split = error.message();
     }
   }
-  return best;
 }
 
 PlannedImages planned(const PlanQuestion& question, const ImageTarget& target) {
@@ -67,7 +67,7 @@ PlannedImages planned(const PlanQuestion& question, const ImageTarget& target) {
     if (no_texels && choice.image) choice.refusal = no_texels->message();
     out.fits = out.fits || choice.refusal.empty();
   }
-  if (!out.fits && !no_texels) out.split = split_for(question, target, out.choices);
+  if (!out.fits && !no_texels) find_split(question, target, out);
   return out;
 }
 
@@ -122,7 +122,10 @@ std::string to_text(const PlanQuestion& question, const ImageTarget& target, con
   }
   out += "\n" + target_text(target);
   if (plan.fits) return out;
-  if (!plan.split) return out + labelled("fits", "no: " + plan.choices.front().refusal);
+  if (!plan.split) {
+    out += labelled("fits", "no: " + plan.choices.front().refusal);
+    return plan.no_split.empty() ? out : out + labelled("split", "no: " + plan.no_split);
+  }
   return out + "\n" + split_text(*plan.split);
 }
 
@@ -143,6 +146,7 @@ Json to_json(const PlanQuestion& question, const ImageTarget& target, const Plan
     out["choices"].push_back(std::move(one));
   }
   out["split"] = nullptr;
+  out["no_split"] = plan.split || plan.no_split.empty() ? Json(nullptr) : Json(plan.no_split);
   if (plan.split) {
     Json parts = Json::array();
     for (const opencl::ImagePart& part : plan.split->parts) {

@@ -164,48 +164,6 @@ void narrow_block(const RunContext& context, const BoxPlan& box, const Converter
                    });
 }
 
-/// The reverse of narrow_block(): transposes a block into rows of narrow elements in the first-level cache, and then
-/// converts the rows.
-void widen_block(const RunContext& context, const BoxPlan& box, const Converter& convert, const Block& block) {
-  constexpr int64_t kRows = 64, kMemory = 16 << 10;
-  alignas(64) std::byte memory[kMemory];
-  int64_t starts[kRows];
-  const int64_t bytes = box.piece[kSrc];
-  if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
-      block.stream && box.pack && convert.pipelined && whole > 0) {
-    convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
-                      convert.scale(block.offset[kAttribute]), block.ahead);
-    if (whole < block.cols)
-      widen_block(context, box, convert, sub_block(box, block, 0, block.rows, whole, block.cols - whole));
-    return;
-  }
-  BoxPlan narrow;
-  narrow.shape = KernelShape::transpose;
-  narrow.piece = {bytes, bytes};
-  narrow.rows = box.rows;
-  narrow.cols = box.cols;
-  narrow.pack = box.pack;
-  const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
-  for (int64_t row = 0; row < block.rows; row += kRows) {
-    const int64_t rows = std::min(kRows, block.rows - row);
-    // Where there are few rows, more columns fit into the memory.
-    const int64_t width = std::min<int64_t>(kMemory / 2 / rows / kCacheLine * kCacheLine, 2048),
-                  pitch = width + kCacheLine;
-    for (int64_t r = 0; r < rows; ++r) starts[r] = r * pitch;
-    for (int64_t col = 0; col < block.cols; col += width / bytes) {
-      const int64_t cols = std::min(width / bytes, block.cols - col);
-      Block wide = sub_block(box, block, row, rows, col, cols);
-      std::byte* const dst = wide.dst;
-      const Starts dst_rows = wide.dst_rows;
-      wide.dst = memory;
-      wide.dst_rows = starts;
-      wide.stream = false;
-      move_block(context, narrow, wide);
-      kernel(memory, starts, dst, dst_rows, rows, cols, convert.scale(block.offset[kAttribute]), 0);
-    }
-  }
-}
-
 /// A transposition into rows of narrow elements in the first-level cache, from which rows of a block are converted.
 class NarrowRows {
  public:
@@ -246,6 +204,32 @@ class NarrowRows {
   int64_t starts_[kRows];
   alignas(64) std::byte memory_[kMemory + kRows * kCacheLine];
 };
+
+/// The reverse of narrow_block(): transposes a block into rows of narrow elements in the first-level cache, and then
+/// converts the rows.
+void widen_block(const RunContext& context, const BoxPlan& box, const Converter& convert, const Block& block) {
+  const int64_t bytes = box.piece[kSrc];
+  if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
+      block.stream && box.pack && convert.pipelined && whole > 0) {
+    convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
+                      convert.scale(block.offset[kAttribute]), block.ahead);
+    if (whole < block.cols)
+      widen_block(context, box, convert, sub_block(box, block, 0, block.rows, whole, block.cols - whole));
+    return;
+  }
+  NarrowRows narrow(context, box);
+  const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
+  for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
+    const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
+    for (int64_t col = 0; col < block.cols; col += step) {
+      const int64_t cols = std::min(step, block.cols - col);
+      const Block wide = sub_block(box, block, row, rows, col, cols);
+      narrow.make(wide);
+      kernel(narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
+             convert.scale(block.offset[kAttribute]), 0);
+    }
+  }
+}
 
 /// Converts a block of at most kTile elements by way of the buffer.
 void cast_tile(const RunContext& context, const BoxPlan& box, const Converter& convert, AttributeStrides attribute,

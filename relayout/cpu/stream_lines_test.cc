@@ -126,6 +126,34 @@ TEST(Stream, RowsThatHalfFollow) {
   }
 }
 
+// Rows that start anywhere in lines, of a few channels and of many, converted to wider types: a line belongs to the
+// block in which it starts, which then converts some columns of the next one.
+TEST(Stream, WideningTranspositions) {
+  const std::pair<DType, DType> types[] = {
+      {DType::u8, DType::f32},  {DType::bf16, DType::f32}, {DType::s8, DType::f16},  {DType::u8, DType::f64},
+      {DType::f32, DType::f64}, {DType::f16, DType::f32},  {DType::u8, DType::bf16}, {DType::u8, DType::s32}};
+  const Tuning tunings[] = {kAlways, {.stream = Tuning::Stream::always, .panel = 53, .strip = 7}};
+  int64_t cases = 0;
+  for (const int64_t channels : {1, 2, 3, 5, 16, 67, 130}) {
+    for (const Dims& image : {Dims{61, 67}, Dims{9, 7}, Dims{1, 1031}}) {
+      const Dims dims{2, channels, image[0], image[1]};
+      for (const auto& [src_type, dst_type] : types) {
+        const TensorDesc src = desc("acdb", dims, src_type), dst = desc("abcd", dims, dst_type);
+        SCOPED_TRACE(describe(src, dst));
+        const Expected expected(src, dst);
+        for (const Tuning& tuning : tunings) {
+          const Plan plan = Plan::make(src, dst, {}, {}, tuning);
+          const test::ScopedIsa isa_scope(isa_of_turn(cases));
+          // Addresses at which elements are whole, and one at which they are not.
+          expected.expect_of(plan, cases % 3 == 0 ? 16 : cases % 3 == 1 ? 8 : 3, {1, 3});
+          if (HasFatalFailure()) return;
+          ++cases;
+        }
+      }
+    }
+  }
+}
+
 // Short rows that follow each other, of whole lines and of others. They are one stretch of the destination, made by one
 // block or by several. Each block writes its own bytes of the lines that it shares.
 TEST(Stream, RunsOfShortRows) {
