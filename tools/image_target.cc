@@ -54,16 +54,7 @@ opencl::Image ImageTarget::with_pitch(const opencl::Image& image) const {
 }
 
 std::optional<Error> ImageTarget::refusal(opencl::ChannelType channel) const {
-  if (!device) return std::nullopt;
-  if (!device->images) {
-    return Error(ErrorCode::unsupported, "image: " + device->name + " has no images", "device",
-                 std::to_string(device->number));
-  }
-  if (device->has(channel)) return std::nullopt;
-  return Error(ErrorCode::unsupported,
-               fmt::format("image: {} has no RGBA images of {}; it has {}", device->name, cl_name(channel),
-                           channels_text(*device)),
-               "channel", std::string(name(channel)), channels_text(*device));
+  return device ? device->refusal(channel) : std::nullopt;
 }
 
 std::optional<Error> ImageTarget::refusal(const opencl::Image& image) const {
@@ -104,7 +95,7 @@ std::string fits_text(const ImageTarget& target, const std::optional<Error>& ref
   if (!target.limits) return "";
   if (!refusal) return labelled("fits", "yes");
   std::string why = refusal->message();
-  if (why.starts_with("image: ")) why.erase(0, 7);
+  if (why.starts_with("image: ") || why.starts_with("opencl: ")) why.erase(0, why.find(' ') + 1);
   return labelled("fits", "no: " + why);
 }
 

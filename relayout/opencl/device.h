@@ -34,7 +34,9 @@ struct Device {
 
   ImageLimits limits() const { return {max_image_width, max_image_height, max_alloc_bytes}; }
   bool has(ChannelType channel) const;
-  /// Why the device takes no such image, with what is asked and what is allowed; nothing where it does.
+  /// Why the device takes no images of such channels, or no such image, with what is asked and what is allowed; nothing
+  /// where it does.
+  std::optional<Error> refusal(ChannelType channel) const;
   std::optional<Error> refusal(const Image& image) const;
 };
 

@@ -153,19 +153,20 @@ std::optional<int> number_in_environment() {
 
 bool Device::has(ChannelType channel) const { return std::ranges::find(channels, channel) != channels.end(); }
 
-std::optional<Error> Device::refusal(const Image& image) const {
+std::optional<Error> Device::refusal(ChannelType channel) const {
   const std::string who = "opencl: " + name;
   if (!images) return Error(ErrorCode::unsupported, who + " has no images", "images", "0", "1");
-  if (!has(image.channel())) {
-    std::string known;
-    for (const ChannelType channel : channels)
-      known += (known.empty() ? "" : ", ") + std::string(opencl::name(channel));
-    const std::string asked(opencl::name(image.channel()));
-    return Error(ErrorCode::unsupported,
-                 who + " has no RGBA images of " + std::string(cl_name(image.channel())) + "; it has " +
-                     (known.empty() ? "none" : known),
-                 "channel", asked, known);
-  }
+  if (has(channel)) return std::nullopt;
+  std::string known;
+  for (const ChannelType one : channels) known += (known.empty() ? "" : ", ") + std::string(opencl::name(one));
+  return Error(
+      ErrorCode::unsupported,
+      who + " has no RGBA images of " + std::string(cl_name(channel)) + "; it has " + (known.empty() ? "none" : known),
+      "channel", std::string(opencl::name(channel)), known);
+}
+
+std::optional<Error> Device::refusal(const Image& image) const {
+  if (std::optional<Error> no_texels = refusal(image.channel())) return no_texels;
   try {
     image.check(limits());
   } catch (const Error& error) {

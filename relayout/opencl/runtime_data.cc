@@ -99,14 +99,14 @@ void RuntimeData::note_way(const std::string& moved, Way way, double seconds) {
   way_times_[moved].add(way, seconds);
 }
 
-const MemoryHandle& RuntimeData::stage(int64_t bytes) {
-  if (bytes > stage_bytes_) {
-    stage_.reset();  // before the new one is made: both may not fit
-    stage_bytes_ = 0;
-    stage_ = buffer(bytes);
-    stage_bytes_ = bytes;
+const MemoryHandle& RuntimeData::staging_buffer(int64_t bytes) {
+  if (bytes > staging_bytes_) {
+    staging_.reset();  // before the new one is made: both may not fit
+    staging_bytes_ = 0;
+    staging_ = buffer(bytes);
+    staging_bytes_ = bytes;
   }
-  return stage_;
+  return staging_;
 }
 
 RuntimeData::Compiled RuntimeData::compile(const std::string& text, const std::string& name) const {

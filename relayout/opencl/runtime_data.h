@@ -28,8 +28,8 @@ class RuntimeData {
   const Device& device() const { return device_; }
   abi::Context context() const { return context_; }
   abi::Queue queue() const { return queue_; }
-  /// Held while kernels get their arguments and while the stage is in use. It is not held while the CPU reorders: a
-  /// thread of its pool may wait for work by doing other work, which may be a transfer on this runtime.
+  /// Held while kernels get their arguments and while the staging buffer is in use. It is not held while the CPU
+  /// reorders: a thread of its pool may wait for work by doing other work, which may be a transfer on this runtime.
   std::mutex& mutex() { return mutex_; }
 
   /// A buffer of new memory. Error{limit}.
@@ -42,7 +42,7 @@ class RuntimeData {
   abi::Kernel kernel(const std::string& text, const std::string& name);
   /// A buffer of at least so many bytes between two steps of a copy. It is kept for the next copy, which may write it
   /// as soon as this one's steps are enqueued, as the queue is in order. mutex() must be held.
-  const MemoryHandle& stage(int64_t bytes);
+  const MemoryHandle& staging_buffer(int64_t bytes);
   /// Waits for the queue.
   void finish() const { check_status(cl_.Finish(queue_), "waiting for the device"); }
 
@@ -67,8 +67,8 @@ class RuntimeData {
   abi::Context context_;
   abi::Queue queue_;
   std::mutex mutex_, times_mutex_;
-  MemoryHandle stage_;
-  int64_t stage_bytes_ = 0;
+  MemoryHandle staging_;
+  int64_t staging_bytes_ = 0;
   std::list<Compiled> kernels_;  // the last used first
   std::map<std::string, WayTimes> way_times_;
 };

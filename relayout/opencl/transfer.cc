@@ -158,9 +158,9 @@ void enqueue_into(RuntimeData& data, const TensorDesc& src, abi::Mem memory, con
   if (!staged) return data.enqueue_copy({src, std::nullopt}, memory, operand(dst), dst.memory());
   // A buffer that holds the lanes as the image does needs no kernel.
   if (src != dst.desc() || !src.layout.dense() || !fills_span(src.layout)) {
-    const abi::Mem stage = data.stage(dst.desc().span_bytes()).get();
-    data.enqueue_copy({src, std::nullopt}, memory, staging(dst), stage);
-    memory = stage;
+    const abi::Mem between = data.staging_buffer(dst.desc().span_bytes()).get();
+    data.enqueue_copy({src, std::nullopt}, memory, staging(dst), between);
+    memory = between;
   }
   const auto all = region(*dst.image());
   check_status(data.cl().EnqueueCopyBufferToImage(data.queue(), memory, dst.memory(), 0, kOrigin, all.data(), 0,
@@ -172,12 +172,12 @@ void enqueue_into(RuntimeData& data, const TensorDesc& src, abi::Mem memory, con
 void enqueue_out_of(RuntimeData& data, const DeviceTensor& src, const Operand& dst, abi::Mem memory, bool staged) {
   if (!staged) return data.enqueue_copy(operand(src), src.memory(), dst, memory);
   const bool as_it_is = !dst.image && src.desc() == dst.desc && dst.desc.layout.dense() && fills_span(dst.desc.layout);
-  const abi::Mem stage = as_it_is ? memory : data.stage(src.desc().span_bytes()).get();
+  const abi::Mem between = as_it_is ? memory : data.staging_buffer(src.desc().span_bytes()).get();
   const auto all = region(*src.image());
-  check_status(data.cl().EnqueueCopyImageToBuffer(data.queue(), src.memory(), stage, kOrigin, all.data(), 0, 0, nullptr,
-                                                  nullptr),
+  check_status(data.cl().EnqueueCopyImageToBuffer(data.queue(), src.memory(), between, kOrigin, all.data(), 0, 0,
+                                                  nullptr, nullptr),
                "copying an image to a buffer");
-  if (!as_it_is) data.enqueue_copy(staging(src), stage, dst, memory);
+  if (!as_it_is) data.enqueue_copy(staging(src), between, dst, memory);
 }
 
 /// Whether both hold the same elements in the same lanes, and no lane is unused.
@@ -256,7 +256,7 @@ Way take_way(RuntimeData& data, char direction, const TensorDesc& host, const De
     const Way chosen = data.choose_way(key, possible);
     const bool first = chosen == possible.front();
     const std::optional<double> seconds = try_way(chosen, first, options.stopwatch, take);
-    // A way that failed (no memory for a stage, a driver without a compiler) is not taken again.
+    // A way that failed (no memory for a staging buffer, a driver without a compiler) is not taken again.
     data.note_way(key, chosen, seconds.value_or(std::numeric_limits<double>::infinity()));
     if (seconds) return chosen;
   }
