@@ -209,34 +209,26 @@ Run copy(cpu::CopyKernel kernel, int64_t run_bytes) {
 }
 
 constexpr int64_t kValues = 1024;
-constexpr int64_t kValueBytes[] = {4, 8, 16};  // by compute type
-constexpr std::string_view kComputeNames[] = {"f32", "f64", "i128"};
+constexpr int64_t kValueBytes[] = {4, 8};  // by compute type
+constexpr std::string_view kComputeNames[] = {"f32", "f64"};
 
 int64_t stored_bytes(std::size_t dtype) { return std::max(1, bits(static_cast<DType>(dtype)) / 8); }
-
-Run load(cpu::LoadKernel kernel, std::size_t compute, std::size_t dtype) {
-  return [=](benchmark::State& state) {
-    const Fixture data(kValues * stored_bytes(dtype), kValues * kValueBytes[compute], static_cast<DType>(dtype));
-    data.time(state, kValues * (stored_bytes(dtype) + kValueBytes[compute]),
-              [&] { kernel(data.src(), data.dst(), kValues); });
-  };
-}
-
-Run store(cpu::StoreKernel kernel, std::size_t compute, std::size_t dtype) {
-  return [=](benchmark::State& state) {
-    // The third compute type is integers: any bits do.
-    const DType values = compute == 0 ? DType::f32 : compute == 1 ? DType::f64 : DType::u8;
-    const Fixture data(kValues * kValueBytes[compute], kValues * stored_bytes(dtype), values);
-    data.time(state, kValues * (stored_bytes(dtype) + kValueBytes[compute]),
-              [&] { kernel(data.src(), data.dst(), kValues); });
-  };
-}
 
 Run convert(cpu::ConvertKernel kernel, std::size_t from, std::size_t to) {
   return [=](benchmark::State& state) {
     const Fixture data(kValues * stored_bytes(from), kValues * stored_bytes(to), static_cast<DType>(from));
     data.time(state, kValues * (stored_bytes(from) + stored_bytes(to)),
               [&] { kernel(data.src(), cpu::kFirst, data.dst(), cpu::kFirst, 1, kValues, nullptr, 0); });
+  };
+}
+
+Run convert_stream(const cpu::Kernels& k, std::size_t from, std::size_t to) {
+  return [=, kernel = k.convert[from][to], stream = k.convert_stream](benchmark::State& state) {
+    const int64_t src_bytes = stored_bytes(from), dst_bytes = stored_bytes(to);
+    const Fixture data(kValues * src_bytes, kValues * dst_bytes, static_cast<DType>(from));
+    data.time(state, kValues * (src_bytes + dst_bytes), [&] {
+      stream(kernel, src_bytes, dst_bytes, data.src(), cpu::kFirst, data.dst(), cpu::kFirst, 1, kValues, nullptr, 0);
+    });
   };
 }
 
@@ -306,17 +298,10 @@ void add_tiles(const Kernels& k) {
 void add_conversions(const Kernels& k) {
   const auto type_name = [](std::size_t dtype) { return std::string(name(static_cast<DType>(dtype))); };
   for (std::size_t from = 0; from < k.convert.size(); ++from) {
-    for (std::size_t compute = 0; compute < cpu::kComputeTypes; ++compute) {
-      const std::string type(kComputeNames[compute]);
-      if (k.load[compute][from])
-        add(k, "load/" + type_name(from) + "/" + type, load(k.load[compute][from], compute, from));
-      if (k.store[compute][from])
-        add(k, "store/" + type + "/" + type_name(from), store(k.store[compute][from], compute, from));
-    }
     for (std::size_t to = 0; to < k.convert.size(); ++to) {
       const std::string types = "/" + type_name(from) + "/" + type_name(to);
-      if (k.convert[from][to]) add(k, "convert" + types, convert(k.convert[from][to], from, to));
-      if (k.convert_stream[from][to]) add(k, "convert_stream" + types, convert(k.convert_stream[from][to], from, to));
+      add(k, "convert" + types, convert(k.convert[from][to], from, to));
+      if (k.convert_stream) add(k, "convert_stream" + types, convert_stream(k, from, to));
       if (k.convert_pipelined[from][to]) {
         const auto dtype = static_cast<DType>(from);
         add(k, "convert_pipelined" + types,

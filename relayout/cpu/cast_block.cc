@@ -18,9 +18,6 @@ constexpr int64_t kChunk = 512;
 constexpr std::size_t kWidest = 8;
 /// How many bytes ahead long runs are prefetched.
 constexpr int64_t kAheadOfRuns = 2 << 10;
-/// Bytes of a value of the widest compute type.
-constexpr std::size_t kWidestValue = sizeof(Int128);
-
 /// By how much the index of the attribute values grows from row to row, and from column to column.
 struct AttributeStrides {
   int64_t row, col;
@@ -31,75 +28,76 @@ struct Converter {
   const RunContext& context;
   ComputeType compute;
   bool arithmetic;
-  LoadKernel load, load_old;
-  StoreKernel store;
-  bool load_is_identity, store_is_identity;
-  /// The kernels that convert from one type straight to the other; null where there are none.
-  ConvertKernel direct = nullptr, direct_stream = nullptr;
+  /// Whether elements are converted straight to the other type, as opposed to by way of values of the compute type.
+  bool direct;
+  /// Convert from one type straight to the other, and between elements and values: those of the source, of the old
+  /// elements of the destination, and of the new ones.
+  ConvertKernel convert, load, load_old, store;
   /// The kernel that converts while it transposes; null where there is none.
   PipelinedKernel pipelined = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
   explicit Converter(const RunContext& c) : context(c) {
     const PlanData& plan = c.plan;
-    arithmetic = plan.attributes().arithmetic();
-    const DType src = plan.src().dtype, dst = plan.dst().dtype;
-    compute = compute_type(src, dst, arithmetic);
-    const auto row = static_cast<std::size_t>(compute);
-    load = c.kernels.load[row][static_cast<std::size_t>(src)];
-    load_old = c.kernels.load[row][static_cast<std::size_t>(dst)];
-    store = c.kernels.store[row][static_cast<std::size_t>(dst)];
-    const DType same = compute == ComputeType::f32 ? DType::f32 : DType::f64;
-    load_is_identity = compute != ComputeType::i128 && src == same && !arithmetic;
-    store_is_identity = compute != ComputeType::i128 && dst == same && !arithmetic;
     const Attributes& a = plan.attributes();
+    const DType src = plan.src().dtype, dst = plan.dst().dtype;
+    const auto of = [](const auto& table, DType from, DType to) {
+      return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+    };
+    arithmetic = a.arithmetic();
+    compute = compute_type(src, dst, arithmetic);
     const bool scale_only =
         a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() && a.dst_zero_point.values.empty();
-    if (!arithmetic || (scale_only && compute == ComputeType::f32)) {
-      const auto of = [&](const auto& table) {
-        return table[static_cast<std::size_t>(src)][static_cast<std::size_t>(dst)];
-      };
-      direct = of(c.kernels.convert);
-      direct_stream = of(c.kernels.convert_stream);
-      pipelined = of(c.kernels.convert_pipelined);
-    }
+    direct = !arithmetic || (scale_only && compute == ComputeType::f32);
+    convert = of(c.kernels.convert, src, dst);
+    if (direct) pipelined = of(c.kernels.convert_pipelined, src, dst);
+    const DType value = compute == ComputeType::f32 ? DType::f32 : DType::f64;
+    load = of(c.kernels.convert, src, value);
+    load_old = of(c.kernels.convert, dst, value);
+    store = of(c.kernels.convert, value, dst);
     src_bytes = std::max(bits(src) / 8, 1);
     dst_bytes = std::max(bits(dst) / 8, 1);
   }
 
-  /// Whether `direct` can be used for a block whose attribute values have these strides: it takes one scale for the
+  /// Whether `convert` can be used for a block whose attribute values have these strides: it takes one scale for the
   /// whole block.
   bool straight(AttributeStrides strides) const {
     return direct && (!arithmetic || (strides.row == 0 && strides.col == 0));
   }
-  /// The scale for `direct`.
+  /// The scale for `convert`.
   const float* scale(int64_t attribute) const {
     return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr;
+  }
+  /// Converts runs straight, past the cache with `stream`.
+  void runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
+            int64_t n, const float* scale, int64_t ahead) const {
+    if (stream && context.kernels.convert_stream)
+      context.kernels.convert_stream(convert, src_bytes, dst_bytes, src, src_runs, dst, dst_runs, runs, n, scale,
+                                     ahead);
+    else
+      convert(src, src_runs, dst, dst_runs, runs, n, scale, ahead);
   }
 
   /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
   /// attribute values of the first element.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
-    if (straight({0, attribute_stride})) return direct(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
-    // Where elements are values of the compute type already, they are read from the user's memory, at any address,
-    // without a buffer.
-    if (load_is_identity) return store(src, dst, n);
-    if (store_is_identity) return load(src, dst, n);
-    alignas(64) std::byte values[kChunk * kWidestValue], previous[kChunk * kWidestValue];
+    if (straight({0, attribute_stride})) return convert(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
+    const auto one = [](ConvertKernel kernel, const std::byte* from, std::byte* to, int64_t count) {
+      kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
+    };
+    alignas(64) std::byte values[kChunk * sizeof(double)], previous[kChunk * sizeof(double)];
     const Attributes& a = context.plan.attributes();
     const Arithmetic steps{!a.src_scale.values.empty(), !a.dst_scale.values.empty(), !a.src_zero_point.values.empty(),
                            !a.dst_zero_point.values.empty(), a.beta};
     for (int64_t i = 0; i < n; i += kChunk) {
       const int64_t count = std::min(kChunk, n - i);
-      load(src + i * src_bytes, values, count);
-      if (arithmetic) {
-        if (a.beta != 0) load_old(old + i * dst_bytes, previous, count);
-        context.kernels.arithmetic[static_cast<std::size_t>(compute)](
-            values, previous, context.plan.attribute_values().data() + attribute + i * attribute_stride,
-            attribute_stride, count, steps);
-      }
-      store(values, dst + i * dst_bytes, count);
+      one(load, src + i * src_bytes, values, count);
+      if (a.beta != 0) one(load_old, old + i * dst_bytes, previous, count);
+      context.kernels.arithmetic[static_cast<std::size_t>(compute)](
+          values, previous, context.plan.attribute_values().data() + attribute + i * attribute_stride, attribute_stride,
+          count, steps);
+      one(store, values, dst + i * dst_bytes, count);
     }
   }
 };
@@ -153,8 +151,8 @@ void narrow_block(const RunContext& context, const BoxPlan& box, const Converter
                    [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
                      const int64_t first = rows.offset[kAttribute];
                      if (convert.straight(attribute)) {
-                       return convert.direct(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
-                                             convert.scale(first), rows.ahead);
+                       return convert.convert(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
+                                              convert.scale(first), rows.ahead);
                      }
                      prefetch_columns(rows, col, cols, rows.rows * box.piece[kSrc]);
                      for (int64_t c = 0; c < cols; ++c) {
@@ -218,15 +216,14 @@ void widen_block(const RunContext& context, const BoxPlan& box, const Converter&
     return;
   }
   NarrowRows narrow(context, box);
-  const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
   for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
     const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
     for (int64_t col = 0; col < block.cols; col += step) {
       const int64_t cols = std::min(step, block.cols - col);
       const Block wide = sub_block(box, block, row, rows, col, cols);
       narrow.make(wide);
-      kernel(narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
-             convert.scale(block.offset[kAttribute]), 0);
+      convert.runs(block.stream, narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
+                   convert.scale(block.offset[kAttribute]), 0);
     }
   }
 }
@@ -295,9 +292,8 @@ void cast_block(const RunContext& context, const BoxPlan& box, const Block& bloc
   if (box.shape == KernelShape::transpose && convert.straight(attribute))
     return widen_block(context, box, convert, block);
   if (box.long_runs && convert.straight(attribute)) {
-    const ConvertKernel kernel = block.stream ? convert.direct_stream : convert.direct;
-    return kernel(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
-                  convert.scale(block.offset[kAttribute]), block.ahead);
+    return convert.runs(block.stream, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
+                        convert.scale(block.offset[kAttribute]), block.ahead);
   }
   const int64_t values = std::max<int64_t>(1, box.piece[kSrc] / convert.src_bytes);
   const int64_t cols = std::clamp<int64_t>(kTile / values, 1, block.cols);
@@ -314,7 +310,7 @@ bool widen_lines(const RunContext& context, const BoxPlan& box, const Block& blo
   const Converter convert(context);
   const int64_t piece = box.piece[kDst], bytes = box.piece[kSrc];
   const AttributeStrides attribute{box.rows[0].stride[kAttribute], box.cols[0].stride[kAttribute]};
-  if (box.shape != KernelShape::transpose || piece <= bytes || !convert.straight(attribute) || !convert.direct_stream ||
+  if (box.shape != KernelShape::transpose || piece <= bytes || !convert.straight(attribute) ||
       reinterpret_cast<uintptr_t>(block.dst) % static_cast<uintptr_t>(piece) != 0)
     return false;
   // A line that starts in this block ends with some columns of the next one.
@@ -333,8 +329,7 @@ bool widen_lines(const RunContext& context, const BoxPlan& box, const Block& blo
         const int64_t begin = col == 0 && cols.begin == 0 ? 0 : to_line(at) / piece;
         const int64_t end = own + std::min(more, to_line(at + own * piece) / piece);
         if (begin >= end) continue;
-        convert.direct_stream(narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin, scale,
-                              0);
+        convert.runs(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin, scale, 0);
       }
     }
   }
@@ -347,8 +342,8 @@ bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& blo
   if (!convert.straight(attribute)) return false;
   const float* scale = convert.scale(block.offset[kAttribute]);
   if (box.long_runs) {
-    convert.direct_stream(block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols, scale,
-                          kAheadOfRuns);
+    convert.runs(true, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols, scale,
+                 kAheadOfRuns);
     return true;
   }
   if (!block.stream) return false;
@@ -360,8 +355,8 @@ bool cast_stream(const RunContext& context, const BoxPlan& box, const Block& blo
   if (box.shape != KernelShape::copy || box.piece[kDst] % 64 != 0) return false;
   const int64_t values = box.piece[kSrc] / convert.src_bytes;
   for (int64_t r = 0; r < block.rows; ++r) {
-    convert.direct_stream(block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
-                          block.cols, values, scale, block.ahead);
+    convert.runs(true, block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
+                 block.cols, values, scale, block.ahead);
   }
   return true;
 }

@@ -36,7 +36,15 @@ namespace relayout {
 enum class ComputeType : uint8_t { f32, f64, i128 };
 
 /// The compute type of a pair, by the table above.
-ComputeType compute_type(DType src, DType dst, bool arithmetic);
+constexpr ComputeType compute_type(DType src, DType dst, bool arithmetic) {
+  const auto of = [](DType dtype) { return kDTypeRows[static_cast<std::size_t>(dtype)]; };
+  const auto floating = [&](DType dtype) { return of(dtype).kind == DTypeKind::floating; };
+  const auto integer = [&](DType dtype, int bits) { return of(dtype).bits == bits && !floating(dtype); };
+  const bool wide_integer = integer(src, 64) || integer(dst, 64);
+  if (wide_integer && !arithmetic && !floating(src)) return ComputeType::i128;
+  if (of(src).bits == 64 || of(dst).bits == 64 || (integer(src, 32) && integer(dst, 32))) return ComputeType::f64;
+  return ComputeType::f32;
+}
 
 /// The bits of `value` converted to `dtype` by the rules above, in the low bits of the result. For padding.
 uint64_t encode(DType dtype, double value);

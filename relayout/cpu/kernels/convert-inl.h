@@ -1,72 +1,136 @@
-// A family of kernels (common-inl.h): runs of values converted in registers (values-inl.h), through the cache and past
-// it.
+// A family of kernels (common-inl.h): conversions of runs in registers. A pair of types has a step, which converts as
+// many elements as one register holds of the wider type, and a loop around it. What is too short for a step, and stores
+// past the cache, go by way of memory in the first-level cache, by functions that all pairs share.
 
 #include "relayout/cpu/kernels/common-inl.h"
-#include "relayout/cpu/kernels/values-inl.h"
-
-namespace {
 
 #if RELAYOUT_KERNELS_SIMD
 
-/// The number of values that one step converts: they are whole lines of both types.
+#include "relayout/cpu/kernels/wide_values-inl.h"
+
+namespace {
+
+/// Whether a pair is converted as integers; otherwise whether it goes by way of f64; all others go by way of f32.
 template <DType S, DType D>
-constexpr int64_t kStep = kCacheLine /
-                          static_cast<int64_t>(std::min({sizeof(Storage<S>), sizeof(Storage<D>), sizeof(float)}));
+constexpr bool kByIntegers = !kIsFloating<S> && !kIsFloating<D>;
+template <DType S, DType D>
+constexpr bool kByDoubles =
+    !kByIntegers<S, D> && ((kBits<D> == 64) || (S == DType::f64 && kBits<D> == 32 && !kIsFloating<D>));
 
-/// Converts kStep values; `values(i)` returns a register of values from index i on.
-template <DType S, DType D, bool kStream, typename V>
-HWY_INLINE void convert_step(std::byte* to, V values) {
-  constexpr int64_t kSize = sizeof(Storage<D>), kPerLine = kCacheLine / kSize;
-  if constexpr (kSize >= 4) {
-    for (int64_t i = 0; i < kStep<S, D>; i += kValues) store_values<D, kStream>(values(i), to + i * kSize);
+/// Extends integers to wider lanes.
+template <class To, typename From, class V>
+HWY_INLINE hn::Vec<To> widen(To d, V v) {
+  using T = hn::TFromD<To>;
+  if constexpr (sizeof(From) == sizeof(T)) {
+    return v;
+  } else if constexpr (sizeof(T) == 8 && sizeof(From) < 4) {
+    const hn::Rebind<std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>, To> half;
+    return hn::PromoteTo(d, hn::PromoteTo(half, v));
   } else {
-    for (int64_t i = 0; i < kStep<S, D>; i += kPerLine) {
+    return hn::PromoteTo(d, v);
+  }
+}
+
+/// Stores the low bytes of unsigned lanes as T.
+template <typename T, class D, class V>
+HWY_INLINE void store_low(D d, V v, T* to) {
+  constexpr std::size_t kFrom = sizeof(hn::TFromD<D>), kTo = sizeof(T);
+  const hn::Rebind<T, D> narrow;
+  if constexpr (kFrom == kTo) {
+    hn::StoreU(v, d, to);
+  } else {
 #if HWY_TARGET <= HWY_AVX3
-      const auto line = narrow_line<D>([&](int64_t k) HWY_ATTR { return values(i + k * kValues); });
-      put<kStream>(hn::Vec<Wide<uint8_t>>{line}, Wide<uint8_t>(), as<uint8_t>(to + i * kSize));
+    if constexpr (kFrom == 8 && kTo == 4) hn::StoreU({_mm512_cvtepi64_epi32(v.raw)}, narrow, to);
+    if constexpr (kFrom == 8 && kTo == 2) hn::StoreU({_mm512_cvtepi64_epi16(v.raw)}, narrow, to);
+    if constexpr (kFrom == 8 && kTo == 1) hn::StoreU({_mm512_cvtepi64_epi8(v.raw)}, narrow, to);
+    if constexpr (kFrom == 4 && kTo == 2) hn::StoreU({_mm512_cvtepi32_epi16(v.raw)}, narrow, to);
+    if constexpr (kFrom == 4 && kTo == 1) hn::StoreU({_mm512_cvtepi32_epi8(v.raw)}, narrow, to);
+    if constexpr (kFrom == 2 && kTo == 1) hn::StoreU({_mm512_cvtepi16_epi8(v.raw)}, narrow, to);
 #else
-      alignas(64) std::byte line[kCacheLine];
-      std::byte* at = kStream ? line : to + i * kSize;
-      for (int64_t k = 0; k < kPerLine; k += kValues) store_values<D, false>(values(i + k), at + k * kSize);
-      if constexpr (kStream) stream_lines(line, to + i * kSize, kCacheLine, 0);
+    hn::StoreU(hn::TruncateTo(narrow, v), narrow, to);
 #endif
+  }
+}
+
+/// Converts a register of integers, by lanes as wide as the wider type: they are extended, saturated and cut.
+template <DType S, DType D>
+HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
+  using namespace cast_detail;
+  constexpr std::size_t kBytes = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
+  // Any value but 0 becomes true, the negative ones by being large.
+  constexpr bool kSigned = kIsSigned<S> && D != DType::boolean;
+  using Unsigned = std::make_unsigned_t<
+      std::conditional_t<kBytes == 8, int64_t,
+                         std::conditional_t<kBytes == 4, int32_t, std::conditional_t<kBytes == 2, int16_t, int8_t>>>>;
+  using Lane = std::conditional_t<kSigned, std::make_signed_t<Unsigned>, Unsigned>;
+  using From = std::conditional_t<kSigned, Storage<S>, std::make_unsigned_t<Storage<S>>>;
+  const Wide<Lane> d;
+  const hn::Rebind<From, Wide<Lane>> narrow;
+  auto elements = hn::LoadU(narrow, as<From>(from));
+  if constexpr (S == DType::boolean) elements = hn::Min(elements, hn::Set(narrow, 1));
+  auto v = widen<Wide<Lane>, From>(d, elements);
+  constexpr Int128 kLeast = S == DType::boolean ? 0 : kSigned ? kMin<S> : Int128{0};
+  constexpr Int128 kMost = S == DType::boolean        ? 1
+                           : kIsSigned<S> && !kSigned ? Int128{std::numeric_limits<From>::max()}
+                                                      : kMax<S>;
+  constexpr Int128 kHigh = D == DType::boolean ? 1 : kMax<D>;
+  if constexpr (kLeast < kMin<D>) v = hn::Max(v, hn::Set(d, static_cast<Lane>(kMin<D>)));
+  if constexpr (kMost > kHigh) v = hn::Min(v, hn::Set(d, static_cast<Lane>(kHigh)));
+  const Wide<Unsigned> u;
+  store_low(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
+}
+
+/// The elements that a step converts.
+template <DType S, DType D>
+constexpr int64_t kStep = kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t) /
+                                                                   std::max(sizeof(Storage<S>), sizeof(Storage<D>)))
+                                            : kValues;
+
+template <DType S, DType D>
+HWY_INLINE void convert_step(const std::byte* from, std::byte* to) {
+  if constexpr (kByIntegers<S, D>)
+    convert_integers<S, D>(from, to);
+  else if constexpr (kByDoubles<S, D>)
+    store_doubles<D>(load_doubles<S>(from), to);
+  else if constexpr (kBits<S> == 64)
+    store_values<D>(load_narrowed<S, D != DType::f32>(from), to);
+  else
+    store_values<D>(load_values<S>(from), to);
+}
+
+/// Copies up to a few lines, by as few loads and stores as there are lines.
+HWY_INLINE void copy_few(const std::byte* src, std::byte* dst, int64_t bytes) {
+#if HWY_TARGET <= HWY_AVX3
+  for (; bytes > 0; bytes -= kCacheLine, src += kCacheLine, dst += kCacheLine) {
+    const __mmask64 some = bytes < kCacheLine ? (uint64_t{1} << bytes) - 1 : ~uint64_t{0};
+    _mm512_mask_storeu_epi8(dst, some, _mm512_maskz_loadu_epi8(some, src));
+  }
+#else
+  if (bytes <= kCacheLine) return copy_short(src, dst, bytes);
+  __builtin_memcpy(dst, src, static_cast<std::size_t>(bytes));
+#endif
+}
+
+/// Converts runs that are shorter than a step. `least` elements or more can be converted by `convert`: these are runs
+/// in memory that follow each other.
+HWY_NOINLINE void convert_short(ConvertKernel convert, int64_t least, int64_t src_bytes, int64_t dst_bytes,
+                                const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
+                                int64_t n, const float* scale, int64_t ahead) {
+  constexpr int64_t kMost = 256;
+  alignas(64) std::byte from[(kMost + 64) * 8], to[(kMost + 64) * 8];
+  if (n == 0) return;
+  const int64_t together = kMost / n;
+  for (int64_t first = 0; first < runs; first += together) {
+    const int64_t count = std::min(together, runs - first);
+    const int64_t src_run = n * src_bytes, dst_run = n * dst_bytes;
+    for (int64_t r = 0; r < count; ++r) {
+      const std::byte* const at = src + src_runs[first + r];
+      if (ahead != 0) prefetch(at + ahead);
+      copy_few(at, from + r * src_run, src_run);
     }
+    convert(from, kFirst, to, kFirst, 1, std::max(count * n, least), scale, 0);
+    for (int64_t r = 0; r < count; ++r) copy_few(to + r * dst_run, dst + dst_runs[first + r], dst_run);
   }
-}
-
-/// Loads some bytes into memory that has room for kMost, by one store, so that a load of all kMost bytes need not wait
-/// for several stores.
-template <int64_t kMost>
-HWY_INLINE void load_some(const std::byte* src, std::byte* all, int64_t bytes) {
-#if HWY_TARGET <= HWY_AVX3
-  const uint64_t some = (uint64_t{1} << bytes % kCacheLine) - 1;
-  if constexpr (kMost == 16)
-    return _mm_store_si128(reinterpret_cast<__m128i*>(all), _mm_maskz_loadu_epi8(static_cast<__mmask16>(some), src));
-  if constexpr (kMost == 32) {
-    const auto mask = static_cast<__mmask32>(some);
-    return _mm256_store_si256(reinterpret_cast<__m256i*>(all), _mm256_maskz_loadu_epi8(mask, src));
-  }
-  if constexpr (kMost == 64) return _mm512_store_si512(all, _mm512_maskz_loadu_epi8(some, src));
-#endif
-  __builtin_memcpy(all, src, static_cast<std::size_t>(bytes));
-}
-
-/// Stores some bytes of such memory.
-template <int64_t kMost>
-HWY_INLINE void store_some(const std::byte* all, std::byte* dst, int64_t bytes) {
-#if HWY_TARGET <= HWY_AVX3
-  const uint64_t some = (uint64_t{1} << bytes % kCacheLine) - 1;
-  if constexpr (kMost == 16) {
-    const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(all));
-    return _mm_mask_storeu_epi8(dst, static_cast<__mmask16>(some), v);
-  }
-  if constexpr (kMost == 32) {
-    const __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(all));
-    return _mm256_mask_storeu_epi8(dst, static_cast<__mmask32>(some), v);
-  }
-  if constexpr (kMost == 64) return _mm512_mask_storeu_epi8(dst, some, _mm512_load_si512(all));
-#endif
-  __builtin_memcpy(dst, all, static_cast<std::size_t>(bytes));
 }
 
 /// Prefetches the source's lines that lie `ahead` bytes behind the `bytes` bytes from `at` on, if `offset`, the place
@@ -77,156 +141,127 @@ HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, 
   for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + ahead + b);
 }
 
-/// Converts `count` values, fewer than a register has, by way of memory that has room for a whole register.
-template <DType S, DType D, bool kStream, typename Operate>
-HWY_INLINE void convert_partial(const std::byte* src, std::byte* dst, int64_t count, Operate operate) {
+template <DType S, DType D>
+void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
+             const float* scale, int64_t ahead) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  if (count <= 0 || count >= kValues) __builtin_unreachable();
-  alignas(64) std::byte from[kValues * kSrc] = {}, to[kValues * kDst];
-  load_some<kValues * kSrc>(src, from, count * kSrc);
-  store_values<D, false>(operate(load_values<S>(from)), to);
-  // A masked store would also touch the neighbouring line, which is written past the cache.
-  if constexpr (kStream && kValues * kDst <= kCacheLine)
-    copy_short(to, dst, count * kDst);
-  else
-    store_some<kValues * kDst>(to, dst, count * kDst);
+  const auto all = [&](auto count, auto step) HWY_ATTR {
+    constexpr int64_t kCount = decltype(count)::value;
+    if (n < kCount) {
+      return convert_short(&convert<S, D>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+    }
+    for (int64_t r = 0; r < runs; ++r) {
+      const std::byte* const from = src + src_runs[r];
+      std::byte* const to = dst + dst_runs[r];
+      for (int64_t i = 0; i < n;) {
+        fetch_ahead(from + i * kSrc, i * kSrc, kCount * kSrc, ahead);
+        step(from + i * kSrc, to + i * kDst);
+        // The last step converts some elements for the second time.
+        i += kCount;
+        if (i > n - kCount && i < n) i = n - kCount;
+      }
+    }
+  };
+  if constexpr (compute_type(S, D, true) == ComputeType::f32) {
+    if (scale) {
+      const Scale<D> multiply(*scale);
+      return all(std::integral_constant<int64_t, kValues>(), [&](const std::byte* from, std::byte* to) HWY_ATTR {
+        store_values<D>(multiply(load_values<S>(from)), to);
+      });
+    }
+  }
+  all(std::integral_constant<int64_t, kStep<S, D>>(),
+      [](const std::byte* from, std::byte* to) HWY_ATTR { convert_step<S, D>(from, to); });
 }
 
-/// Converts a run from value i on by whole steps, and returns the index of the first value that is left.
-template <DType S, DType D, bool kStream, typename Operate>
-HWY_INLINE int64_t convert_steps(const std::byte* src, std::byte* dst, int64_t i, int64_t n, int64_t ahead,
-                                 Operate operate) {
-  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const auto step = [&](int64_t at) HWY_ATTR {
-    const std::byte* from = src + at * kSrc;
-    convert_step<S, D, kStream>(dst + at * kDst,
-                                [&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kSrc)); });
-  };
-  if constexpr (kStream) {
+/// Writes bytes from memory, where they lie as far from the start of a line as in the destination: whole lines past the
+/// cache.
+HWY_INLINE void write_lines(const std::byte* src, std::byte* dst, int64_t bytes) {
+  const int64_t head = std::min(-static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1), bytes);
+  copy_short(src, dst, head);
+  const int64_t lines = (bytes - head) / kCacheLine * kCacheLine;
+  stream_lines(src + head, dst + head, lines, 0);
+  copy_short(src + head + lines, dst + head + lines, bytes - head - lines);
+}
+
+void convert_stream(ConvertKernel convert, int64_t src_bytes, int64_t dst_bytes, const std::byte* src, Starts src_runs,
+                    std::byte* dst, Starts dst_runs, int64_t runs, int64_t n, const float* scale, int64_t ahead) {
+  constexpr int64_t kMemory = 2 << 10, kMostRuns = 32;
+  alignas(64) std::byte memory[kMemory + kCacheLine];
+  const int64_t piece = kMemory / dst_bytes, run = n * dst_bytes;
+  if (2 * (run + kCacheLine) <= kMemory) {
+    // Several short runs are converted at a time.
+    const int64_t pitch = (run + 2 * kCacheLine - 1) / kCacheLine * kCacheLine;
+    const int64_t together = std::min(kMostRuns, kMemory / pitch);
+    int64_t at[kMostRuns];
+    for (int64_t first = 0; first < runs; first += together) {
+      const int64_t count = std::min(together, runs - first);
+      for (int64_t r = 0; r < count; ++r) {
+        const auto address = reinterpret_cast<uintptr_t>(dst + dst_runs[first + r]);
+        at[r] = r * pitch + static_cast<int64_t>(address % kCacheLine);
+      }
+      convert(src, src_runs + first, memory, at, count, n, scale, ahead);
+      for (int64_t r = 0; r < count; ++r) write_lines(memory + at[r], dst + dst_runs[first + r], run);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < runs; ++r) {
+    const std::byte* const from = src + src_runs[r];
+    std::byte* const to = dst + dst_runs[r];
+    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kCacheLine - 1);
+    const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
+      convert(from + i * src_bytes, kFirst, memory, kFirst, 1, count, scale, fetched);
+      write_lines(memory, to + i * dst_bytes, count * dst_bytes);
+    };
+    int64_t i = head / dst_bytes;
+    if (head % dst_bytes != 0) {
+      // Elements lie across two lines.
+      convert(from, kFirst, to, kFirst, 1, n, scale, ahead);
+      continue;
+    }
+    if (i > 0) convert(from, kFirst, to, kFirst, 1, i, scale, ahead);
     // Long runs are converted at several places at a time: the processor prefetches more of a few streams side by side
     // than of one.
     constexpr int64_t kStreams = 4, kMin = 4096;
-    if (const int64_t each = (n - i) / kStreams / kStep<S, D> * kStep<S, D>; each >= kMin) {
-      for (const int64_t end = i + each; i < end; i += kStep<S, D>) {
-        for (int64_t k = 0; k < kStreams; ++k) step(i + k * each);
+    if (const int64_t each = (n - i) / kStreams / piece * piece; each >= kMin) {
+      for (const int64_t end = i + each; i < end; i += piece) {
+        for (int64_t k = 0; k < kStreams; ++k) part(i + k * each, piece, 0);
       }
       i += (kStreams - 1) * each;
     }
-  }
-  for (; i + kStep<S, D> <= n; i += kStep<S, D>) {
-    fetch_ahead(src + i * kSrc, i * kSrc, kStep<S, D> * kSrc, ahead);
-    step(i);
-  }
-  return i;
-}
-
-/// Converts a run of n values through the cache. `operate` multiplies by the scale, or does nothing.
-template <DType S, DType D, typename Operate>
-HWY_INLINE void convert_run(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead, Operate operate) {
-  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const auto one = [&](int64_t i)
-                       HWY_ATTR { store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst); };
-  int64_t i = convert_steps<S, D, false>(src, dst, 0, n, ahead, operate);
-  for (; i + kValues <= n; i += kValues) {
-    fetch_ahead(src + i * kSrc, i * kSrc, kValues * kSrc, ahead);
-    one(i);
-  }
-  if (i == n) return;
-  // The last register is converted as a whole, some of its values for the second time.
-  if (n >= kValues)
-    one(n - kValues);
-  else
-    convert_partial<S, D, false>(src + i * kSrc, dst + i * kDst, n - i, operate);
-}
-
-/// Converts a run and writes whole lines of the destination past the cache. If the run ends before the first line
-/// begins, or if elements lie across two lines, does nothing and returns false.
-template <DType S, DType D, typename Operate>
-HWY_INLINE bool convert_run_past_cache(const std::byte* src, std::byte* dst, int64_t n, int64_t ahead,
-                                       Operate operate) {
-  constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
-  if (head % kDst != 0 || head > n * kDst) return false;
-  const int64_t before = head / kDst;
-  // The values before the first whole line and behind the last one.
-  const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
-    for (; i + kValues <= end; i += kValues) {
-      fetch_ahead(src + i * kSrc, i * kSrc, kValues * kSrc, ahead);
-      store_values<D, false>(operate(load_values<S>(src + i * kSrc)), dst + i * kDst);
-    }
-    if (i < end) convert_partial<S, D, true>(src + i * kSrc, dst + i * kDst, end - i, operate);
-  };
-  for (int64_t i = 0, end = before;; end = n) {
-    edge(i, end);
-    if (end == n) return true;
-    i = convert_steps<S, D, true>(src, dst, before, n, ahead, operate);
+    for (; i < n; i += piece) part(i, std::min(piece, n - i), ahead);
   }
 }
 
-template <DType S, DType D, bool kStream>
-void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-             const float* scale, int64_t ahead) {
-  const auto each = [&](auto operate) HWY_ATTR {
-    // Runs of one register, of which there are many, have a loop of their own.
-    if (n == kValues) {
-      constexpr int64_t kBytes = kValues * static_cast<int64_t>(sizeof(Storage<D>));
-      for (int64_t r = 0; r < runs; ++r) {
-        const std::byte* from = src + src_runs[r];
-        std::byte* to = dst + dst_runs[r];
-        if (ahead != 0) prefetch(from + ahead);
-        if (kStream && kBytes % kCacheLine == 0 && reinterpret_cast<uintptr_t>(to) % kCacheLine == 0)
-          store_values<D, kStream>(operate(load_values<S>(from)), to);
-        else
-          store_values<D, false>(operate(load_values<S>(from)), to);
-      }
-      return;
-    }
-    for (int64_t r = 0; r < runs; ++r) {
-      if constexpr (kStream) {
-        constexpr int64_t kHere = 0;
-        if (!convert_run_past_cache<S, D>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate))
-          convert<S, D, false>(src + src_runs[r], &kHere, dst + dst_runs[r], &kHere, 1, n, scale, ahead);
-      } else {
-        convert_run<S, D>(src + src_runs[r], dst + dst_runs[r], n, ahead, operate);
-      }
-    }
-  };
-  with_scale<D>(scale, each);
-}
-
-template <DType S, DType D, bool kStream>
+/// The kernel of a pair; null where a type is not known here. Elements of 4 bits are read as the bytes that they have.
+template <std::size_t kPair>
 constexpr ConvertKernel convert_kernel() {
-  // The compute type of these pairs is f64, but conversion by way of f32 gives the same results.
-  constexpr bool kWide = (S == DType::f64 && D == DType::f32) || (kExactInF32<S> && D == DType::f64);
-  if constexpr (kWide || (kInRegisters<S> && kInRegisters<D> && !(S == DType::s32 && D == DType::s32)))
-    return &convert<S, D, kStream>;
+  constexpr auto kFrom = static_cast<DType>(kPair / kDTypeCount), kTo = static_cast<DType>(kPair % kDTypeCount);
+  constexpr DType kByte = kFrom == DType::s4 ? DType::s8 : kFrom == DType::u4 ? DType::u8 : kFrom;
+  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo>)
+    return &convert<kByte, kTo>;
   else
     return nullptr;
 }
 
-#else
-
-template <DType S, DType D, bool kStream>
-constexpr ConvertKernel convert_kernel() {
-  return nullptr;
-}
-
-#endif
-
-template <bool kStream, DType S, std::size_t... D>
-constexpr std::array<ConvertKernel, kDTypeCount> convert_row(std::index_sequence<D...>) {
-  return {convert_kernel<S, static_cast<DType>(D), kStream>()...};
-}
-
-template <bool kStream, std::size_t... S>
-constexpr std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_table(std::index_sequence<S...>) {
-  return {convert_row<kStream, static_cast<DType>(S)>(std::make_index_sequence<kDTypeCount>())...};
+template <std::size_t... Pair>
+void add_pairs(Kernels& k, std::index_sequence<Pair...>) {
+  constexpr ConvertKernel kKernels[] = {convert_kernel<Pair>()...};
+  for (std::size_t i = 0; i < std::size(kKernels); ++i) {
+    if (kKernels[i]) k.convert[i / kDTypeCount][i % kDTypeCount] = kKernels[i];
+  }
 }
 
 }  // namespace
 
 void add_conversions(Kernels& k) {
-  constexpr auto all = std::make_index_sequence<kDTypeCount>();
-  k.convert = convert_table<false>(all);
-  k.convert_stream = convert_table<true>(all);
+  k.convert = scalar_kernels()->convert;
+  add_pairs(k, std::make_index_sequence<std::size_t{kDTypeCount} * kDTypeCount>());
+  k.convert_stream = &convert_stream;
 }
+
+#else
+
+void add_conversions(Kernels& k) { k.convert = scalar_kernels()->convert; }
+
+#endif

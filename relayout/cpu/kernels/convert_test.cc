@@ -88,66 +88,69 @@ std::vector<std::byte> telling_elements(DType dtype) {
 /// Whether values of a pair of types are converted by way of f32 where they are scaled.
 bool scales(DType from, DType to) { return compute_type(from, to, true) == ComputeType::f32; }
 
-/// The results of the plain loops for n elements.
-std::vector<std::byte> by_plain(DType from, DType to, const std::byte* src, int64_t n, const float* scale) {
-  const Kernels& plain = *scalar_kernels();
-  const auto compute = static_cast<std::size_t>(compute_type(from, to, scale != nullptr));
-  std::vector<std::byte> values(static_cast<std::size_t>(n * kValueBytes[compute]));
-  plain.load[compute][static_cast<std::size_t>(from)](src, values.data(), n);
-  if (scale) {
-    AttributeValues attributes;
-    attributes.src_scale = *scale;
-    plain.arithmetic[compute](values.data(), nullptr, &attributes, 0, n, {true, false, false, false, 0});
+/// One element in its compute type C, multiplied by *scale if there is one, and stored.
+template <typename C, DType From, DType To>
+Storage<To> convert_one(Storage<From> element, const float* scale) {
+  C value = load<C, From>(element);
+  if constexpr (std::is_same_v<C, float>) {
+    if (scale) value = canonical_nan(value * *scale);
   }
+  return store<To, C>(value);
+}
+
+/// The results of reorder/cast.h, element by element, for n elements.
+std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int64_t n, const float* scale) {
   std::vector<std::byte> out(static_cast<std::size_t>(n * dense_bytes(to)));
-  plain.store[compute][static_cast<std::size_t>(to)](values.data(), out.data(), n);
+  with_dtype(from, [&]<DType kFrom>(std::integral_constant<DType, kFrom>) {
+    with_dtype(to, [&]<DType kTo>(std::integral_constant<DType, kTo>) {
+      constexpr ComputeType kCompute = compute_type(kFrom, kTo, false);
+      using C = std::conditional_t<kCompute == ComputeType::f32, float,
+                                   std::conditional_t<kCompute == ComputeType::f64, double, Int128>>;
+      for (int64_t i = 0; i < n; ++i) {
+        Storage<kFrom> element;
+        std::memcpy(&element, src + i * static_cast<int64_t>(sizeof element), sizeof element);
+        const Storage<kTo> converted = convert_one<C, kFrom, kTo>(element, scale);
+        std::memcpy(&out[static_cast<std::size_t>(i) * sizeof converted], &converted, sizeof converted);
+      }
+    });
+  });
   return out;
 }
 
 class EveryConversion : public testing::TestWithParam<const Kernels*> {
  protected:
-  /// Calls f(from, to, kernel) for every pair of types that the tables have.
+  /// Calls f(from, to, kernel) for every pair of types, with the table's kernel and one that writes past the cache.
+  /// Where the types are equal, only values that are scaled are converted.
   template <typename F>
   void each_pair(F&& f) {
+    const Kernels& kernels = *GetParam();
     for (DType from : all_dtypes()) {
       for (DType to : all_dtypes()) {
-        for (const auto* table : {&GetParam()->convert, &GetParam()->convert_stream}) {
-          const auto kernel = (*table)[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-          if (!kernel) continue;
-          f(from, to, kernel);
-          if (HasFatalFailure()) return;
-        }
+        const ConvertKernel kernel = kernels.convert[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+        ASSERT_TRUE(kernel);
+        f(from, to, [&](auto... arguments) { kernel(arguments...); });
+        if (HasFatalFailure()) return;
+        if (!kernels.convert_stream) continue;
+        f(from, to, [&](auto... arguments) {
+          kernels.convert_stream(kernel, dense_bytes(from), dense_bytes(to), arguments...);
+          kernels.flush();
+        });
+        if (HasFatalFailure()) return;
       }
     }
   }
 };
 
-// The plain table has no direct conversions. Every other table has at least those that need no special instructions.
-TEST_P(EveryConversion, TablesHaveDirectOnes) {
-  int pairs = 0, wide = 0;
-  each_pair([&](DType from, DType to, ConvertKernel) {
-    ++pairs;
-    if (scales(from, to)) return;
-    ++wide;
-    EXPECT_EQ(compute_type(from, to, false), ComputeType::f64) << name(from) << " -> " << name(to);
-  });
-  EXPECT_GE(pairs, GetParam() == scalar_kernels() ? 0 : 2 * 25);
-  EXPECT_GE(wide, GetParam() == scalar_kernels() ? 0 : 2 * 5);
-  if (GetParam() == scalar_kernels()) {
-    EXPECT_EQ(pairs, 0);
-  }
-}
-
 TEST_P(EveryConversion, ConvertsEveryTellingElement) {
   const float factors[] = {1, 0.37f, -2.5f, 3e38f, 1e-38f, 1e-45f, 0.0f, -0.0f, 255, 1 / 255.0f, 0x1p-24f, 0x1p15f};
-  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+  each_pair([&](DType from, DType to, const auto& kernel) {
     const auto src = telling_elements(from);
     const auto src_size = static_cast<std::size_t>(dense_bytes(from)), size = static_cast<std::size_t>(dense_bytes(to));
     const auto n = static_cast<int64_t>(src.size() / src_size);
     for (int s = -1; s < static_cast<int>(std::size(factors)); ++s) {
       const float* scale = s < 0 ? nullptr : &factors[s];
       if (scale && !scales(from, to)) break;
-      const auto expected = by_plain(from, to, src.data(), n, scale);
+      const auto expected = by_rules(from, to, src.data(), n, scale);
       std::vector<std::byte> actual(expected.size());
       kernel(src.data(), kFirst, actual.data(), kFirst, 1, n, scale, 0);
       if (actual == expected) continue;
@@ -163,7 +166,8 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
 }
 
 /// n telling elements picked at random, converted at these distances from the guard pages.
-void expect_converted(DType from, DType to, ConvertKernel kernel, std::span<const std::byte> telling, int64_t n,
+template <typename Kernel>
+void expect_converted(DType from, DType to, const Kernel& kernel, std::span<const std::byte> telling, int64_t n,
                       int64_t src_slack, int64_t dst_slack, Guarded::Side at, const float* scale, std::mt19937& rng) {
   const int64_t size = dense_bytes(from);
   Guarded src(n * size, at, src_slack), dst(n * dense_bytes(to), at, dst_slack);
@@ -173,7 +177,7 @@ void expect_converted(DType from, DType to, ConvertKernel kernel, std::span<cons
   }
   const std::vector<std::byte> before(src.bytes().begin(), src.bytes().end());
   kernel(src.data(), kFirst, dst.data(), kFirst, 1, n, scale, n % 2 ? 100 : 0);
-  ASSERT_TRUE(std::ranges::equal(dst.bytes(), by_plain(from, to, before.data(), n, scale)))
+  ASSERT_TRUE(std::ranges::equal(dst.bytes(), by_rules(from, to, before.data(), n, scale)))
       << n << " of " << name(from) << " -> " << name(to) << (scale ? ", scaled" : "");
   ASSERT_TRUE(std::ranges::equal(src.bytes(), before) && src.intact() && dst.intact());
 }
@@ -181,7 +185,7 @@ void expect_converted(DType from, DType to, ConvertKernel kernel, std::span<cons
 TEST_P(EveryConversion, ConvertsEveryLength) {
   std::mt19937 rng(22);
   const float third = 1 / 3.0f;
-  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+  each_pair([&](DType from, DType to, const auto& kernel) {
     const auto telling = telling_elements(from);
     for (int64_t n = 0; n <= 300; n += n < 68 ? 1 : 29) {
       for (const Guarded::Side at : kSides) {
@@ -195,7 +199,7 @@ TEST_P(EveryConversion, ConvertsEveryLength) {
 TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
   std::mt19937 rng(23);
   const float scale = -0.7f;
-  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+  each_pair([&](DType from, DType to, const auto& kernel) {
     const auto telling = telling_elements(from);
     for (int64_t shift = 0; shift < 64; ++shift) {
       for (const Guarded::Side at : kSides)
@@ -209,7 +213,7 @@ TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
 TEST_P(EveryConversion, ConvertsRuns) {
   constexpr int64_t kRuns = 5;
   std::mt19937 rng(25);
-  each_pair([&](DType from, DType to, ConvertKernel kernel) {
+  each_pair([&](DType from, DType to, const auto& kernel) {
     for (const int64_t n : {1, 4, 8, 16, 17, 33, 64, 100}) {
       const int64_t src_step = n * dense_bytes(from) + 24, dst_step = n * dense_bytes(to) + 40;
       std::vector<std::byte> dst(static_cast<std::size_t>(kRuns * dst_step + 64), std::byte{0x3c}), expected = dst;
@@ -218,7 +222,7 @@ TEST_P(EveryConversion, ConvertsRuns) {
       int64_t src_runs[kRuns], dst_runs[kRuns];
       for (int64_t r = 0; r < kRuns; ++r) {
         src_runs[r] = (kRuns - 1 - r) * src_step, dst_runs[r] = (r * 2 % kRuns) * dst_step;
-        const auto run = by_plain(from, to, src.data() + src_runs[r], n, nullptr);
+        const auto run = by_rules(from, to, src.data() + src_runs[r], n, nullptr);
         std::ranges::copy(run, expected.begin() + dst_runs[r]);
       }
       kernel(src.data(), src_runs, dst.data(), dst_runs, kRuns, n, nullptr, n % 3 * 64);
@@ -249,7 +253,7 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
             std::ranges::fill(dst.bytes(), std::byte{0x3c});
             std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
             for (int64_t c = 0; c < cols; ++c) {
-              const auto values = by_plain(from, to, src.data() + c * column, rows, scale);
+              const auto values = by_rules(from, to, src.data() + c * column, rows, scale);
               for (int64_t r = 0; r < rows; ++r)
                 std::copy_n(&values[static_cast<std::size_t>(r * size)], size,
                             &expected[static_cast<std::size_t>(r * row + c * size)]);
@@ -274,62 +278,6 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
                 << rows << " of " << name(from) << " -> " << name(to);
           }
         }
-      }
-    }
-  }
-}
-
-/// Loads and stores of one pair of types by a table, at these distances from the guard pages.
-void expect_as_plain(const Kernels& kernels, std::size_t compute, DType from, int64_t n, int64_t src_slack,
-                     int64_t value_slack, Guarded::Side at, std::mt19937& rng) {
-  const Kernels& plain = *scalar_kernels();
-  const auto f = static_cast<std::size_t>(from);
-  const int64_t value_bytes = kValueBytes[compute];
-  Guarded src(n * dense_bytes(from), at, src_slack);
-  random_elements(from, src.bytes(), rng);
-  std::vector<std::byte> expected(static_cast<std::size_t>(n * value_bytes));
-  plain.load[compute][f](src.data(), expected.data(), n);
-  Guarded values(n * value_bytes, at, value_slack);
-  kernels.load[compute][f](src.data(), values.data(), n);
-  ASSERT_TRUE(std::ranges::equal(values.bytes(), expected)) << "load " << name(from);
-  // The memory is large enough for the widest type. Elements of narrower types lie next to the guard page too.
-  Guarded stored(n * 8, at, src_slack);
-  for (DType to : all_dtypes()) {
-    const auto t = static_cast<std::size_t>(to);
-    const int64_t bytes = n * dense_bytes(to), begin = at == Guarded::Side::end ? n * 8 - bytes : 0;
-    std::vector<std::byte> expected_stored(static_cast<std::size_t>(n * 8), std::byte{0x3c});
-    plain.store[compute][t](expected.data(), expected_stored.data() + begin, n);
-    std::ranges::fill(stored.bytes(), std::byte{0x3c});
-    kernels.store[compute][t](values.data(), stored.data() + begin, n);
-    ASSERT_TRUE(std::ranges::equal(stored.bytes(), expected_stored))
-        << name(from) << " -> " << name(to) << " compute " << compute;
-  }
-  ASSERT_TRUE(stored.intact());
-  ASSERT_TRUE(src.intact() && values.intact());
-}
-
-// Loads and stores right next to the guard page before or after the memory.
-TEST_P(EveryConversion, LoadsAndStores) {
-  std::mt19937 rng(4);
-  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
-    for (DType dtype : all_dtypes()) {
-      if (!scalar_kernels()->load[compute][static_cast<std::size_t>(dtype)]) continue;
-      for (int64_t n : {0, 1, 7, 16, 63, 4099}) {
-        for (const Guarded::Side at : kSides) expect_as_plain(*GetParam(), compute, dtype, n, 0, 0, at, rng);
-      }
-    }
-  }
-}
-
-// Elements and values at every misalignment: values are the user's memory where a type is its own compute type.
-TEST_P(EveryConversion, LoadsAndStoresAtEveryMisalignment) {
-  std::mt19937 rng(5);
-  for (std::size_t compute = 0; compute < kComputeTypes; ++compute) {
-    for (DType dtype : all_dtypes()) {
-      if (!scalar_kernels()->load[compute][static_cast<std::size_t>(dtype)]) continue;
-      for (int64_t shift = 1; shift < 64; ++shift) {
-        const Guarded::Side at = kSides[shift % 2];
-        expect_as_plain(*GetParam(), compute, dtype, 37, shift, (shift * 11) % 64, at, rng);
       }
     }
   }

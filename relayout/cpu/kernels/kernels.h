@@ -150,17 +150,16 @@ struct Bytes16 {
   uint64_t low, high;
 };
 
-/// Loads n elements, densely stored (those of 4 bits in a byte each), as n values of a compute type. Both sides may
-/// have any address.
-using LoadKernel = void (*)(const std::byte* src, void* values, int64_t n);
-/// Stores n values of a compute type as n densely stored elements.
-using StoreKernel = void (*)(const void* values, std::byte* dst, int64_t n);
-
-/// Converts runs of n densely stored elements each to another type by way of f32: run r goes from src + src_runs[r] to
-/// dst + dst_runs[r], multiplied by *scale where that is not null; a NaN that was multiplied becomes the positive quiet
-/// one. `ahead` as for TransposeKernel. Kernels::convert_stream writes whole lines of the destination past the cache.
+/// Converts runs of n densely stored elements each (those of 4 bits in a byte each) to another type: run r goes from
+/// src + src_runs[r] to dst + dst_runs[r], at any address. Where `scale` is not null, values are multiplied by *scale
+/// on the way, and a NaN that was multiplied becomes the positive quiet one; there must be no scale for a pair of types
+/// whose compute type is then not f32. `ahead` as for TransposeKernel.
 using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
                                int64_t n, const float* scale, int64_t ahead);
+/// Does what `convert` does, whose elements have these bytes, but writes whole lines of the destination past the cache.
+using ConvertStreamKernel = void (*)(ConvertKernel convert, int64_t src_bytes, int64_t dst_bytes, const std::byte* src,
+                                     Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
+                                     const float* scale, int64_t ahead);
 
 /// Which steps of the arithmetic (reorder/attributes.h) are done.
 struct Arithmetic {
@@ -174,7 +173,6 @@ using ArithmeticKernel = void (*)(void* values, const void* old, const Attribute
 
 inline constexpr int kElementSizes = 4;  // 1, 2, 4, 8 bytes, by log2
 inline constexpr int kMostInterleaved = 9;
-inline constexpr int kComputeTypes = 3;  // by ComputeType
 
 struct Kernels {
   std::string_view isa;
@@ -218,12 +216,11 @@ struct Kernels {
   PackKernel pack_nibbles;
   /// Makes all stores past the cache visible to other threads; to be called once after them. Null where there are none.
   void (*flush)();
-  /// [compute type][dtype]; null where that pair is never used.
-  std::array<std::array<LoadKernel, kDTypeCount>, kComputeTypes> load;
-  std::array<std::array<StoreKernel, kDTypeCount>, kComputeTypes> store;
-  /// [from][to]; null where there is none: values are then converted by load and store. A kernel for a pair whose
-  /// compute type is not f32 must not be given a scale.
-  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert, convert_stream;
+  /// [from][to]. Elements become values of their compute type, which are f32 or f64 where arithmetic is done, and back,
+  /// by the same kernels.
+  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert;
+  /// Null where the instruction set has no stores that write past the cache.
+  ConvertStreamKernel convert_stream;
   /// [from][to]: transpositions that convert values from f32 or to f32. The number of columns must make whole lines in
   /// elements of the narrower type. In conversions to f32, `carry` is null and rows are whole lines. Null where there
   /// is no such kernel.

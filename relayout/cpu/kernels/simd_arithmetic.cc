@@ -1,4 +1,4 @@
-// Compiles the conversions by way of a compute type (compute-inl.h) for each of Highway's targets.
+// Compiles the arithmetic on values (compute-inl.h) for each of Highway's targets.
 #include "relayout/cpu/kernels/simd_avx3_targets.h"
 #define RELAYOUT_FAMILY "relayout/cpu/kernels/compute-inl.h"
 #undef HWY_TARGET_INCLUDE

@@ -75,10 +75,10 @@ struct LineRows {
   }
 };
 
-/// A target: rows that start at lines and are converted to D, which is wider.
-template <DType S, DType D, class Operate>
+/// A target: rows that start at lines and are converted to f32, which is wider.
+template <DType S, class Operate>
 struct WidenedRows {
-  static constexpr int64_t kSize = sizeof(Storage<S>), kWiden = sizeof(Storage<D>) / kSize;
+  static constexpr int64_t kSize = sizeof(Storage<S>), kWiden = sizeof(float) / kSize;
   std::byte* dst;
   const int64_t* starts;
   Operate operate;
@@ -90,7 +90,7 @@ struct WidenedRows {
     std::byte* const to = dst + starts[i];
     for (int k = 0; k < kLines; ++k) _mm512_store_si512(narrow + k * kCacheLine, lines[k]);
     for (int64_t b = 0; b < kLines * kCacheLine; b += kValues * kSize)
-      store_values<D, true>(operate(load_values<S>(narrow + b)), to + b * kWiden);
+      hn::Stream(operate(load_values<S>(narrow + b)), F32(), as<float>(to + b * kWiden));
   }
 };
 
@@ -357,13 +357,13 @@ void transpose_narrowing(const std::byte* src, Starts src_cols, std::byte* dst, 
   });
 }
 
-/// The kernel that converts S to D, which is wider: rows are whole lines and start at lines.
-template <DType S, DType D>
+/// The kernel that converts S to f32, which is wider: rows are whole lines and start at lines.
+template <DType S>
 void transpose_widening(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows, std::byte*, bool,
                         int64_t rows, int64_t cols, const float* scale, int64_t ahead) {
   const PlainColumns<Storage<S>> columns;
-  with_scale<D>(scale, [&](auto operate) HWY_ATTR {
-    using To = WidenedRows<S, D, decltype(operate)>;
+  with_scale<DType::f32>(scale, [&](auto operate) HWY_ATTR {
+    using To = WidenedRows<S, decltype(operate)>;
     PipelinedTransposition<PlainColumns<Storage<S>>, To>{columns, src,  src_cols, {dst, dst_rows, operate},
                                                          rows,    cols, ahead}
         .run();
@@ -375,7 +375,7 @@ constexpr std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> pipe
   const auto both_ways = [&]<DType kNarrow>(std::integral_constant<DType, kNarrow>) {
     constexpr auto f32 = static_cast<std::size_t>(DType::f32), narrow = static_cast<std::size_t>(kNarrow);
     out[f32][narrow] = &transpose_narrowing<DType::f32, kNarrow>;
-    out[narrow][f32] = &transpose_widening<kNarrow, DType::f32>;
+    out[narrow][f32] = &transpose_widening<kNarrow>;
   };
   both_ways(std::integral_constant<DType, DType::u8>());
   both_ways(std::integral_constant<DType, DType::s8>());
