@@ -14,8 +14,7 @@ namespace {
 template <DType S, DType D>
 constexpr bool kByIntegers = !kIsFloating<S> && !kIsFloating<D>;
 template <DType S, DType D>
-constexpr bool kByDoubles =
-    !kByIntegers<S, D> && ((kBits<D> == 64) || (S == DType::f64 && kBits<D> == 32 && !kIsFloating<D>));
+constexpr bool kByDoubles = !kByIntegers<S, D> && (kBits<D> == 64 || (S == DType::f64 && !kIsFloating<D>));
 
 /// Extends integers to wider lanes.
 template <class To, typename From, class V>
@@ -28,27 +27,6 @@ HWY_INLINE hn::Vec<To> widen(To d, V v) {
     return hn::PromoteTo(d, hn::PromoteTo(half, v));
   } else {
     return hn::PromoteTo(d, v);
-  }
-}
-
-/// Stores the low bytes of unsigned lanes as T.
-template <typename T, class D, class V>
-HWY_INLINE void store_low(D d, V v, T* to) {
-  constexpr std::size_t kFrom = sizeof(hn::TFromD<D>), kTo = sizeof(T);
-  const hn::Rebind<T, D> narrow;
-  if constexpr (kFrom == kTo) {
-    hn::StoreU(v, d, to);
-  } else {
-#if HWY_TARGET <= HWY_AVX3
-    if constexpr (kFrom == 8 && kTo == 4) hn::StoreU({_mm512_cvtepi64_epi32(v.raw)}, narrow, to);
-    if constexpr (kFrom == 8 && kTo == 2) hn::StoreU({_mm512_cvtepi64_epi16(v.raw)}, narrow, to);
-    if constexpr (kFrom == 8 && kTo == 1) hn::StoreU({_mm512_cvtepi64_epi8(v.raw)}, narrow, to);
-    if constexpr (kFrom == 4 && kTo == 2) hn::StoreU({_mm512_cvtepi32_epi16(v.raw)}, narrow, to);
-    if constexpr (kFrom == 4 && kTo == 1) hn::StoreU({_mm512_cvtepi32_epi8(v.raw)}, narrow, to);
-    if constexpr (kFrom == 2 && kTo == 1) hn::StoreU({_mm512_cvtepi16_epi8(v.raw)}, narrow, to);
-#else
-    hn::StoreU(hn::TruncateTo(narrow, v), narrow, to);
-#endif
   }
 }
 
@@ -80,23 +58,43 @@ HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   store_low(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
 }
 
-/// The elements that a step converts.
+/// Loads a register of values of S, from which D is stored.
 template <DType S, DType D>
-constexpr int64_t kStep = kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t) /
-                                                                   std::max(sizeof(Storage<S>), sizeof(Storage<D>)))
-                                            : kValues;
-
-template <DType S, DType D>
-HWY_INLINE void convert_step(const std::byte* from, std::byte* to) {
-  if constexpr (kByIntegers<S, D>)
-    convert_integers<S, D>(from, to);
-  else if constexpr (kByDoubles<S, D>)
-    store_doubles<D>(load_doubles<S>(from), to);
-  else if constexpr (kBits<S> == 64)
-    store_values<D>(load_narrowed<S, D != DType::f32>(from), to);
+HWY_INLINE Values load_for(const std::byte* from) {
+  if constexpr (kBits<S> < 64)
+    return load_values<S>(from);
+  else if constexpr (!kIsFloating<S> && D != DType::f32 && D != DType::bf16)
+    return load_saturated<S>(from);
   else
-    store_values<D>(load_values<S>(from), to);
+    return load_narrowed<S, D != DType::f32>(from);
 }
+
+/// How the elements of a register are converted. With a scale, all that can be scaled go by way of f32.
+template <DType S, DType D>
+struct Plainly {
+  static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
+  static constexpr int64_t kWider = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
+  static constexpr int64_t kCount = kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider : kValues;
+
+  HWY_INLINE Values values(const std::byte* from) const { return load_for<S, D>(from); }
+  HWY_INLINE void step(const std::byte* from, std::byte* to) const {
+    if constexpr (kByIntegers<S, D>)
+      convert_integers<S, D>(from, to);
+    else if constexpr (kByDoubles<S, D>)
+      store_doubles<D>(load_doubles<S>(from), to);
+    else
+      store_values<D>(values(from), to);
+  }
+};
+template <DType S, DType D>
+struct Scaled {
+  static constexpr bool kByValues = true;
+  static constexpr int64_t kCount = kValues;
+  Scale<D> scale;
+
+  HWY_INLINE Values values(const std::byte* from) const { return scale(load_values<S>(from)); }
+  HWY_INLINE void step(const std::byte* from, std::byte* to) const { store_values<D>(values(from), to); }
+};
 
 /// Copies up to a few lines, by as few loads and stores as there are lines.
 HWY_INLINE void copy_few(const std::byte* src, std::byte* dst, int64_t bytes) {
@@ -145,33 +143,38 @@ template <DType S, DType D>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
              const float* scale, int64_t ahead) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
-  const auto all = [&](auto count, auto step) HWY_ATTR {
-    constexpr int64_t kCount = decltype(count)::value;
-    if (n < kCount) {
+  const auto all = [&]<class How>(const How& how) HWY_ATTR {
+    constexpr int64_t kCount = How::kCount;
+    if (n < kCount)
       return convert_short(&convert<S, D>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
-    }
     for (int64_t r = 0; r < runs; ++r) {
       const std::byte* const from = src + src_runs[r];
       std::byte* const to = dst + dst_runs[r];
-      for (int64_t i = 0; i < n;) {
-        fetch_ahead(from + i * kSrc, i * kSrc, kCount * kSrc, ahead);
-        step(from + i * kSrc, to + i * kDst);
+      int64_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+      // Whole registers of a narrow type are made of several registers of values.
+      if constexpr (How::kByValues && kDst < 4) {
+        constexpr int64_t kMany = kValues * 4 / kDst;
+        for (; i + kMany <= n; i += kMany) {
+          fetch_ahead(from + i * kSrc, i * kSrc, kMany * kSrc, ahead);
+          const auto v = [&](int64_t k) HWY_ATTR { return how.values(from + (i + k * kValues) * kSrc); };
+          hn::StoreU(narrow_register<D>(v), Wide<uint8_t>(), as<uint8_t>(to + i * kDst));
+        }
+      }
+#endif
+      while (i < n) {
         // The last step converts some elements for the second time.
+        i = std::min(i, n - kCount);
+        fetch_ahead(from + i * kSrc, i * kSrc, kCount * kSrc, ahead);
+        how.step(from + i * kSrc, to + i * kDst);
         i += kCount;
-        if (i > n - kCount && i < n) i = n - kCount;
       }
     }
   };
   if constexpr (compute_type(S, D, true) == ComputeType::f32) {
-    if (scale) {
-      const Scale<D> multiply(*scale);
-      return all(std::integral_constant<int64_t, kValues>(), [&](const std::byte* from, std::byte* to) HWY_ATTR {
-        store_values<D>(multiply(load_values<S>(from)), to);
-      });
-    }
+    if (scale) return all(Scaled<S, D>{Scale<D>(*scale)});
   }
-  all(std::integral_constant<int64_t, kStep<S, D>>(),
-      [](const std::byte* from, std::byte* to) HWY_ATTR { convert_step<S, D>(from, to); });
+  all(Plainly<S, D>());
 }
 
 /// Writes bytes from memory, where they lie as far from the start of a line as in the destination: whole lines past the
@@ -186,7 +189,7 @@ HWY_INLINE void write_lines(const std::byte* src, std::byte* dst, int64_t bytes)
 
 void convert_stream(ConvertKernel convert, int64_t src_bytes, int64_t dst_bytes, const std::byte* src, Starts src_runs,
                     std::byte* dst, Starts dst_runs, int64_t runs, int64_t n, const float* scale, int64_t ahead) {
-  constexpr int64_t kMemory = 2 << 10, kMostRuns = 32;
+  constexpr int64_t kMemory = 512, kMostRuns = 32;
   alignas(64) std::byte memory[kMemory + kCacheLine];
   const int64_t piece = kMemory / dst_bytes, run = n * dst_bytes;
   if (2 * (run + kCacheLine) <= kMemory) {

@@ -43,7 +43,8 @@ struct NarrowedColumns {
   Operate operate;
 
   HWY_INLINE __m512i line(const std::byte* from) const {
-    return narrow_line<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); });
+    return narrow_register<D>([&](int64_t k) HWY_ATTR { return operate(load_values<S>(from + k * kValues * kFrom)); })
+        .raw;
   }
   /// For D of 1 byte: rounded() makes integers of up to 16 values, and pack() joins two registers of 2-byte integers.
   HWY_INLINE __m512i rounded(const std::byte* from, int64_t rows) const {

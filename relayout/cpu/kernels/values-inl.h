@@ -73,7 +73,7 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> upper_bf16(Values v) {
 }
 
 /// Rounds to the values of an integer type of at most 32 bits: NaN becomes 0, other values are saturated. Values that
-/// are too small may be left to store_narrow().
+/// are too small may be left to the saturating conversions that follow.
 template <DType D>
 HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
   constexpr auto kHigh = cast_detail::upper_bound<D, float>(), kLow = static_cast<float>(cast_detail::kMin<D>);
@@ -103,86 +103,123 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> integers(Values v) {
 template <DType D>
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<F32>> to_f8(Values v) {
   constexpr int kMantissa = D == DType::f8_e5m2 ? 2 : 3, kBias = D == DType::f8_e5m2 ? 15 : 7, kShift = 23 - kMantissa;
-  constexpr uint32_t kRebias = static_cast<uint32_t>(127 - kBias) << 23;
+  constexpr float kOverflow = D == DType::f8_e5m2 ? 65536.0f : 480.0f;
   const F32 d;
   const hn::RebindToUnsigned<F32> u32;
-  const auto bits = hn::BitCast(u32, v), abs = hn::BitCast(u32, hn::Abs(v));
-  const auto even = hn::And(hn::ShiftRight<kShift>(abs), hn::Set(u32, 1));
-  const auto normal =
-      hn::ShiftRight<kShift>(hn::Add(hn::Add(abs, even), hn::Set(u32, (1u << (kShift - 1)) - 1 - kRebias)));
-  // See float_detail::round_magnitude() for the sum that rounds denormals.
-  const auto magic = hn::Set(u32, static_cast<uint32_t>(127 + 24 - kBias - kMantissa) << 23);
-  const auto denormal = hn::Sub(hn::BitCast(u32, hn::Add(hn::BitCast(d, abs), hn::BitCast(d, magic))), magic);
-  const auto small = hn::RebindMask(u32, hn::Lt(hn::Abs(v), hn::BitCast(d, hn::Set(u32, kRebias + (1u << 23)))));
-  const auto rounded = hn::IfThenElse(small, denormal, normal);
-  const auto sign = hn::And(hn::ShiftRight<24>(bits), hn::Set(u32, 0x80));
-  if constexpr (D == DType::f8_e4m3) return hn::Or(sign, hn::Min(rounded, hn::Set(u32, 0x7f)));
-  const auto payload = hn::Or(hn::And(hn::ShiftRight<kShift>(bits), hn::Set(u32, 3)), hn::Set(u32, 0x7e));
-  const auto number = hn::Min(rounded, hn::Set(u32, 0x7c));
-  return hn::Or(sign, hn::IfThenElse(hn::RebindMask(u32, hn::Eq(v, v)), number, payload));
+  const auto smallest_normal = hn::Set(u32, static_cast<uint32_t>(128 - kBias) << 23);
+  // The least value that overflows also takes the place of NaN, by x86's rule for the smaller of two values.
+  const auto abs = hn::Min(hn::Abs(v), hn::Set(d, kOverflow));
+  // How far the exponent is above that of the smallest normal value; denormals count as if they had that one.
+  const auto exponent = hn::And(hn::BitCast(u32, abs), hn::Set(u32, 0x7f800000));
+  const auto above = hn::Sub(hn::Max(exponent, smallest_normal), smallest_normal);
+  // In the sum with a power of two whose last place is the result's, the FPU rounds there; what it adds to the bits of
+  // that power is the mantissa, with its leading bit.
+  const auto power = hn::Add(above, hn::Set(u32, static_cast<uint32_t>(128 - kBias + kShift) << 23));
+  const auto mantissa = hn::Sub(hn::BitCast(u32, hn::Add(abs, hn::BitCast(d, power))), power);
+  const auto sign = hn::And(hn::ShiftRight<24>(hn::BitCast(u32, v)), hn::Set(u32, 0x80));
+  const auto number = hn::Or(hn::Add(hn::ShiftRight<kShift>(above), mantissa), sign);
+  if constexpr (D == DType::f8_e4m3) return number;
+  const auto quiet = hn::Or(hn::And(hn::ShiftRight<kShift>(hn::BitCast(u32, v)), hn::Set(u32, 1)), hn::Set(u32, 2));
+  return hn::Or(number, hn::IfThenZeroElse(hn::RebindMask(u32, hn::Eq(v, v)), quiet));
 }
 
-/// Stores integers of 32 bits as T, of 1 or 2 bytes. Values that are too small are saturated.
-template <typename T>
-HWY_INLINE void store_narrow(hn::Vec<hn::RebindToSigned<F32>> v, std::byte* to) {
-  const hn::Rebind<T, F32> narrow;
-#if HWY_TARGET <= HWY_AVX3
-  // The instruction that saturates to unsigned integers takes unsigned ones.
-  const __m512i wide = std::is_signed_v<T> ? v.raw : _mm512_max_epi32(v.raw, _mm512_setzero_si512());
-  if constexpr (sizeof(T) == 1)
-    hn::StoreU({std::is_signed_v<T> ? _mm512_cvtsepi32_epi8(wide) : _mm512_cvtusepi32_epi8(wide)}, narrow, as<T>(to));
-  else
-    hn::StoreU({std::is_signed_v<T> ? _mm512_cvtsepi32_epi16(wide) : _mm512_cvtusepi32_epi16(wide)}, narrow, as<T>(to));
-#else
-  hn::StoreU(hn::DemoteTo(narrow, v), narrow, as<T>(to));
-#endif
+/// Values as a type of 1 or 2 bytes that is not f16, in lanes of 32 bits. Integers that are too small are left to the
+/// saturating conversions that follow.
+template <DType D>
+HWY_INLINE hn::Vec<hn::RebindToSigned<F32>> narrow_lanes(Values v) {
+  const hn::RebindToSigned<F32> d32;
+  if constexpr (D == DType::bf16) {
+    return hn::BitCast(d32, hn::ShiftRight<16>(upper_bf16(v)));
+  } else if constexpr (kIsFloating<D>) {
+    return hn::BitCast(d32, to_f8<D>(v));
+  } else if constexpr (D == DType::boolean) {
+    return hn::IfThenZeroElse(hn::RebindMask(d32, hn::Eq(v, hn::Zero(F32()))), hn::Set(d32, 1));
+  } else {
+    return integers<D>(v);
+  }
 }
 
 /// Stores one register of values as D, a type of at most 4 bytes.
 template <DType D>
 HWY_INLINE void store_values(Values v, std::byte* to) {
-  const F32 d;
-  const hn::RebindToSigned<F32> d32;
+  using T = Storage<D>;
+  const hn::Rebind<T, F32> stored;
   if constexpr (D == DType::f32) {
-    hn::StoreU(v, d, as<float>(to));
+    hn::StoreU(v, F32(), as<float>(to));
   } else if constexpr (D == DType::f16) {
     const hn::Rebind<hwy::float16_t, F32> half;
     hn::StoreU(hn::DemoteTo(half, v), half, as<hwy::float16_t>(to));
-  } else if constexpr (D == DType::bf16) {
-    store_narrow<uint16_t>(hn::BitCast(d32, hn::ShiftRight<16>(upper_bf16(v))), to);
-  } else if constexpr (kIsFloating<D>) {
-    store_narrow<uint8_t>(hn::BitCast(d32, to_f8<D>(v)), to);
-  } else if constexpr (D == DType::boolean) {
-    const auto zero = hn::RebindMask(d32, hn::Eq(v, hn::Zero(d)));
-    store_narrow<uint8_t>(hn::IfThenZeroElse(zero, hn::Set(d32, 1)), to);
   } else if constexpr (kBits<D> == 32) {
-    hn::StoreU(integers<D>(v), d32, as<int32_t>(to));
+    hn::StoreU(hn::BitCast(stored, integers<D>(v)), stored, as<T>(to));
   } else {
-    store_narrow<Storage<D>>(integers<D>(v), to);
+    const auto lanes = narrow_lanes<D>(v);
+#if HWY_TARGET <= HWY_AVX3
+    // The instruction that saturates to unsigned integers takes unsigned ones.
+    const __m512i wide = std::is_signed_v<T> ? lanes.raw : _mm512_max_epi32(lanes.raw, _mm512_setzero_si512());
+    if constexpr (sizeof(T) == 1)
+      hn::StoreU({std::is_signed_v<T> ? _mm512_cvtsepi32_epi8(wide) : _mm512_cvtusepi32_epi8(wide)}, stored, as<T>(to));
+    else
+      hn::StoreU({std::is_signed_v<T> ? _mm512_cvtsepi32_epi16(wide) : _mm512_cvtusepi32_epi16(wide)}, stored,
+                 as<T>(to));
+#else
+    hn::StoreU(hn::DemoteTo(stored, lanes), stored, as<T>(to));
+#endif
   }
 }
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX2
 
-/// Makes a line of a type of 1 or 2 bytes out of the registers values(0), values(1) and so on.
+using Bytes = hn::Vec<Wide<uint8_t>>;
+
+/// Packs integers of 32 bits of two registers, or of four, to registers of integers of 2 bytes, or of 1, in their
+/// order, saturated to signed or unsigned ones. The instructions that pack work within blocks of 16 bytes.
+template <bool kSigned, typename V>
+HWY_INLINE Bytes pack(V a, V b) {
+#if HWY_TARGET <= HWY_AVX3
+  alignas(64) static constexpr uint64_t kOrder[8] = {0, 2, 4, 6, 1, 3, 5, 7};
+  const __m512i v = kSigned ? _mm512_packs_epi32(a.raw, b.raw) : _mm512_packus_epi32(a.raw, b.raw);
+  return {_mm512_permutexvar_epi64(_mm512_load_si512(kOrder), v)};
+#else
+  const __m256i v = kSigned ? _mm256_packs_epi32(a.raw, b.raw) : _mm256_packus_epi32(a.raw, b.raw);
+  return {_mm256_permute4x64_epi64(v, 0xd8)};
+#endif
+}
+template <bool kSigned, typename V>
+HWY_INLINE Bytes pack(V a, V b, V c, V d) {
+#if HWY_TARGET <= HWY_AVX3
+  alignas(64) static constexpr uint32_t kOrder[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  const __m512i low = _mm512_packs_epi32(a.raw, b.raw), high = _mm512_packs_epi32(c.raw, d.raw);
+  const __m512i v = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  return {_mm512_permutexvar_epi32(_mm512_load_si512(kOrder), v)};
+#else
+  const __m256i low = _mm256_packs_epi32(a.raw, b.raw), high = _mm256_packs_epi32(c.raw, d.raw);
+  const __m256i v = kSigned ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+  return {_mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
+#endif
+}
+
+/// Makes a register of a type of 1 or 2 bytes out of the registers values(0), values(1) and so on.
 template <DType D, typename V>
-HWY_INLINE __m512i narrow_line(V values) {
+HWY_INLINE Bytes narrow_register(V values) {
+  constexpr bool kSigned = std::is_signed_v<Storage<D>>;
+#if HWY_TARGET <= HWY_AVX3
   if constexpr (D == DType::bf16) {
     alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                                         33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
     const auto low = upper_bf16(values(0)), high = upper_bf16(values(1));
-    return _mm512_permutex2var_epi16(low.raw, _mm512_load_si512(kUpper), high.raw);
-  } else if constexpr (D == DType::f16) {
+    return {_mm512_permutex2var_epi16(low.raw, _mm512_load_si512(kUpper), high.raw)};
+  }
+#endif
+  if constexpr (D == DType::f16) {
     const hn::Rebind<hwy::float16_t, F32> half;
-    const auto low = hn::DemoteTo(half, values(0)), high = hn::DemoteTo(half, values(1));
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low.raw), high.raw, 1);
+    const hn::Half<Wide<uint8_t>> bytes;
+    const auto low = hn::BitCast(bytes, hn::DemoteTo(half, values(0)));
+    return hn::Combine(Wide<uint8_t>(), hn::BitCast(bytes, hn::DemoteTo(half, values(1))), low);
+  } else if constexpr (sizeof(Storage<D>) == 2) {
+    return pack<kSigned>(narrow_lanes<D>(values(0)), narrow_lanes<D>(values(1)));
   } else {
-    // The instructions that pack work within blocks of 16 bytes: block b gets the b-th four values of each register.
-    alignas(64) static constexpr uint32_t kOrder[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
-    const __m512i low = _mm512_packs_epi32(integers<D>(values(0)).raw, integers<D>(values(1)).raw);
-    const __m512i high = _mm512_packs_epi32(integers<D>(values(2)).raw, integers<D>(values(3)).raw);
-    const __m512i packed = D == DType::u8 ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
-    return _mm512_permutexvar_epi32(_mm512_load_si512(kOrder), packed);
+    return pack<kSigned>(narrow_lanes<D>(values(0)), narrow_lanes<D>(values(1)), narrow_lanes<D>(values(2)),
+                         narrow_lanes<D>(values(3)));
   }
 }
 

@@ -113,6 +113,20 @@ HWY_INLINE Values load_narrowed(const std::byte* from) {
   }
 }
 
+/// Loads integers of 8 bytes as f32 for types in which magnitudes from 2^17 on overflow.
+template <DType S>
+HWY_INLINE Values load_saturated(const std::byte* from) {
+  const hn::Rebind<Storage<S>, F64> d;
+  const hn::RebindToSigned<F32> i32;
+  const auto part = [&](int64_t i) HWY_ATTR {
+    auto v = hn::Min(hn::LoadU(d, as<Storage<S>>(from) + i), hn::Set(d, 0x20000));
+    if constexpr (kIsSigned<S>) v = hn::Max(v, hn::Set(d, -0x20000));
+    return hn::BitCast(i32, v);
+  };
+  const auto low = part(0), high = part(kValues / 2);
+  return hn::ConvertTo(F32(), hn::ConcatEven(i32, high, low));
+}
+
 template <DType S>
 HWY_INLINE Doubles load_doubles(const std::byte* from) {
   const hn::Rebind<Storage<S>, F64> d;
@@ -146,7 +160,28 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F64>> long_integers(hn::Vec<F64> v) {
 #endif
 }
 
-/// Stores as f64, or as integers of 4 or 8 bytes.
+/// Stores the low bytes of unsigned lanes as T.
+template <typename T, class D, class V>
+HWY_INLINE void store_low(D d, V v, T* to) {
+  constexpr std::size_t kFrom = sizeof(hn::TFromD<D>), kTo = sizeof(T);
+  const hn::Rebind<T, D> narrow;
+  if constexpr (kFrom == kTo) {
+    hn::StoreU(v, d, to);
+  } else {
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (kFrom == 8 && kTo == 4) hn::StoreU({_mm512_cvtepi64_epi32(v.raw)}, narrow, to);
+    if constexpr (kFrom == 8 && kTo == 2) hn::StoreU({_mm512_cvtepi64_epi16(v.raw)}, narrow, to);
+    if constexpr (kFrom == 8 && kTo == 1) hn::StoreU({_mm512_cvtepi64_epi8(v.raw)}, narrow, to);
+    if constexpr (kFrom == 4 && kTo == 2) hn::StoreU({_mm512_cvtepi32_epi16(v.raw)}, narrow, to);
+    if constexpr (kFrom == 4 && kTo == 1) hn::StoreU({_mm512_cvtepi32_epi8(v.raw)}, narrow, to);
+    if constexpr (kFrom == 2 && kTo == 1) hn::StoreU({_mm512_cvtepi16_epi8(v.raw)}, narrow, to);
+#else
+    hn::StoreU(hn::TruncateTo(narrow, v), narrow, to);
+#endif
+  }
+}
+
+/// Stores as f64 or as integers.
 template <DType D>
 HWY_INLINE void store_doubles(const Doubles& v, std::byte* to) {
   const F64 d;
@@ -157,15 +192,16 @@ HWY_INLINE void store_doubles(const Doubles& v, std::byte* to) {
     return hn::Min(hn::Max(number, low), hn::Set(d, cast_detail::upper_bound<D, double>()));
   };
   const auto store = [&](hn::Vec<F64> x, int64_t i) HWY_ATTR {
+    if constexpr (D == DType::boolean) x = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, 1.0));
     if constexpr (D == DType::f64) {
       hn::StoreU(x, d, as<double>(to) + i);
     } else if constexpr (kBits<D> == 64) {
       hn::StoreU(long_integers<D>(saturated(x)), u64, as<uint64_t>(to) + i);
     } else {
       // The sum rounds, and has the integer in its low bits.
-      const hn::Rebind<uint32_t, F64> u32;
+      using T = std::make_unsigned_t<Storage<D>>;
       const auto bits = hn::BitCast(u64, hn::Add(saturated(x), hn::Set(d, 0x1.8p52)));
-      hn::StoreU(hn::TruncateTo(u32, bits), u32, as<uint32_t>(to) + i);
+      store_low(u64, bits, as<T>(to) + i);
     }
   };
   store(v.low, 0);
