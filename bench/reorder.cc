@@ -223,12 +223,11 @@ Run convert(cpu::ConvertKernel kernel, std::size_t from, std::size_t to) {
 }
 
 Run convert_stream(const cpu::Kernels& k, std::size_t from, std::size_t to) {
-  return [=, kernel = k.convert[from][to], stream = k.convert_stream](benchmark::State& state) {
-    const int64_t src_bytes = stored_bytes(from), dst_bytes = stored_bytes(to);
-    const Fixture data(kValues * src_bytes, kValues * dst_bytes, static_cast<DType>(from));
-    data.time(state, kValues * (src_bytes + dst_bytes), [&] {
-      stream(kernel, src_bytes, dst_bytes, data.src(), cpu::kFirst, data.dst(), cpu::kFirst, 1, kValues, nullptr, 0);
-    });
+  const cpu::StreamedPair pair = cpu::streamed_pair(k, static_cast<DType>(from), static_cast<DType>(to));
+  return [pair, from, stream = k.convert_stream](benchmark::State& state) {
+    const Fixture data(kValues * pair.src_bytes, kValues * pair.dst_bytes, static_cast<DType>(from));
+    data.time(state, kValues * (pair.src_bytes + pair.dst_bytes),
+              [&] { stream(pair, data.src(), cpu::kFirst, data.dst(), cpu::kFirst, 1, kValues, nullptr, 0); });
   };
 }
 

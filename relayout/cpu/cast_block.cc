@@ -32,6 +32,7 @@ struct Converter {
   bool direct;
   /// Convert from one type straight to the other, and between elements and values: those of the source, of the old
   /// elements of the destination, and of the new ones.
+  StreamedPair pair;
   ConvertKernel convert, load, load_old, store;
   /// The kernel that converts while it transposes; null where there is none.
   PipelinedKernel pipelined = nullptr;
@@ -49,14 +50,15 @@ struct Converter {
     const bool scale_only =
         a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() && a.dst_zero_point.values.empty();
     direct = !arithmetic || (scale_only && compute == ComputeType::f32);
-    convert = of(c.kernels.convert, src, dst);
+    pair = streamed_pair(c.kernels, src, dst);
+    convert = pair.convert;
     if (direct) pipelined = of(c.kernels.convert_pipelined, src, dst);
     const DType value = compute == ComputeType::f32 ? DType::f32 : DType::f64;
     load = of(c.kernels.convert, src, value);
     load_old = of(c.kernels.convert, dst, value);
     store = of(c.kernels.convert, value, dst);
-    src_bytes = std::max(bits(src) / 8, 1);
-    dst_bytes = std::max(bits(dst) / 8, 1);
+    src_bytes = pair.src_bytes;
+    dst_bytes = pair.dst_bytes;
   }
 
   /// Whether `convert` can be used for a block whose attribute values have these strides: it takes one scale for the
@@ -72,8 +74,7 @@ struct Converter {
   void runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
             int64_t n, const float* scale, int64_t ahead) const {
     if (stream && context.kernels.convert_stream)
-      context.kernels.convert_stream(convert, src_bytes, dst_bytes, src, src_runs, dst, dst_runs, runs, n, scale,
-                                     ahead);
+      context.kernels.convert_stream(pair, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
     else
       convert(src, src_runs, dst, dst_runs, runs, n, scale, ahead);
   }

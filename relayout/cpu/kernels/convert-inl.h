@@ -31,7 +31,7 @@ HWY_INLINE hn::Vec<To> widen(To d, V v) {
 }
 
 /// Converts a register of integers, by lanes as wide as the wider type: they are extended, saturated and cut.
-template <DType S, DType D>
+template <DType S, DType D, bool kStream>
 HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   using namespace cast_detail;
   constexpr std::size_t kBytes = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
@@ -55,7 +55,7 @@ HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   if constexpr (kLeast < kMin<D>) v = hn::Max(v, hn::Set(d, static_cast<Lane>(kMin<D>)));
   if constexpr (kMost > kHigh) v = hn::Min(v, hn::Set(d, static_cast<Lane>(kHigh)));
   const Wide<Unsigned> u;
-  store_low(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
+  store_low<kStream>(u, hn::BitCast(u, v), as<std::make_unsigned_t<Storage<D>>>(to));
 }
 
 /// Loads a register of values of S, from which D is stored.
@@ -69,7 +69,8 @@ HWY_INLINE Values load_for(const std::byte* from) {
     return load_narrowed<S, D != DType::f32>(from);
 }
 
-/// How the elements of a register are converted. With a scale, all that can be scaled go by way of f32.
+/// How the elements of a register are converted; values of narrow types are joined to a register by the caller. With a
+/// scale, all that can be scaled go by way of f32.
 template <DType S, DType D>
 struct Plainly {
   static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
@@ -77,13 +78,14 @@ struct Plainly {
   static constexpr int64_t kCount = kByIntegers<S, D> ? static_cast<int64_t>(HWY_LANES(uint8_t)) / kWider : kValues;
 
   HWY_INLINE Values values(const std::byte* from) const { return load_for<S, D>(from); }
+  template <bool kStream>
   HWY_INLINE void step(const std::byte* from, std::byte* to) const {
     if constexpr (kByIntegers<S, D>)
-      convert_integers<S, D>(from, to);
+      convert_integers<S, D, kStream>(from, to);
     else if constexpr (kByDoubles<S, D>)
-      store_doubles<D>(load_doubles<S>(from), to);
+      store_doubles<D, kStream>(load_doubles<S>(from), to);
     else
-      store_values<D>(values(from), to);
+      store_values<D, kStream>(values(from), to);
   }
 };
 template <DType S, DType D>
@@ -93,7 +95,10 @@ struct Scaled {
   Scale<D> scale;
 
   HWY_INLINE Values values(const std::byte* from) const { return scale(load_values<S>(from)); }
-  HWY_INLINE void step(const std::byte* from, std::byte* to) const { store_values<D>(values(from), to); }
+  template <bool kStream>
+  HWY_INLINE void step(const std::byte* from, std::byte* to) const {
+    store_values<D, kStream>(values(from), to);
+  }
 };
 
 /// Copies up to a few lines, by as few loads and stores as there are lines.
@@ -139,14 +144,16 @@ HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, 
   for (int64_t b = 0; b < bytes; b += kCacheLine) prefetch(at + ahead + b);
 }
 
-template <DType S, DType D>
+/// With kStream runs start at lines, have whole lines, and are written past the cache.
+template <DType S, DType D, bool kStream>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
              const float* scale, int64_t ahead) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
   const auto all = [&]<class How>(const How& how) HWY_ATTR {
     constexpr int64_t kCount = How::kCount;
-    if (n < kCount)
-      return convert_short(&convert<S, D>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+    if (!kStream && n < kCount)
+      return convert_short(&convert<S, D, false>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, scale,
+                           ahead);
     for (int64_t r = 0; r < runs; ++r) {
       const std::byte* const from = src + src_runs[r];
       std::byte* const to = dst + dst_runs[r];
@@ -158,7 +165,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
         for (; i + kMany <= n; i += kMany) {
           fetch_ahead(from + i * kSrc, i * kSrc, kMany * kSrc, ahead);
           const auto v = [&](int64_t k) HWY_ATTR { return how.values(from + (i + k * kValues) * kSrc); };
-          hn::StoreU(narrow_register<D>(v), Wide<uint8_t>(), as<uint8_t>(to + i * kDst));
+          put<kStream>(narrow_register<D>(v), Wide<uint8_t>(), as<uint8_t>(to + i * kDst));
         }
       }
 #endif
@@ -166,7 +173,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
         // The last step converts some elements for the second time.
         i = std::min(i, n - kCount);
         fetch_ahead(from + i * kSrc, i * kSrc, kCount * kSrc, ahead);
-        how.step(from + i * kSrc, to + i * kDst);
+        how.template step<kStream>(from + i * kSrc, to + i * kDst);
         i += kCount;
       }
     }
@@ -187,71 +194,102 @@ HWY_INLINE void write_lines(const std::byte* src, std::byte* dst, int64_t bytes)
   copy_short(src + head + lines, dst + head + lines, bytes - head - lines);
 }
 
-void convert_stream(ConvertKernel convert, int64_t src_bytes, int64_t dst_bytes, const std::byte* src, Starts src_runs,
-                    std::byte* dst, Starts dst_runs, int64_t runs, int64_t n, const float* scale, int64_t ahead) {
-  constexpr int64_t kMemory = 512, kMostRuns = 32;
-  alignas(64) std::byte memory[kMemory + kCacheLine];
-  const int64_t piece = kMemory / dst_bytes, run = n * dst_bytes;
-  if (2 * (run + kCacheLine) <= kMemory) {
-    // Several short runs are converted at a time.
-    const int64_t pitch = (run + 2 * kCacheLine - 1) / kCacheLine * kCacheLine;
-    const int64_t together = std::min(kMostRuns, kMemory / pitch);
-    int64_t at[kMostRuns];
-    for (int64_t first = 0; first < runs; first += together) {
-      const int64_t count = std::min(together, runs - first);
-      for (int64_t r = 0; r < count; ++r) {
-        const auto address = reinterpret_cast<uintptr_t>(dst + dst_runs[first + r]);
-        at[r] = r * pitch + static_cast<int64_t>(address % kCacheLine);
-      }
-      convert(src, src_runs + first, memory, at, count, n, scale, ahead);
-      for (int64_t r = 0; r < count; ++r) write_lines(memory + at[r], dst + dst_runs[first + r], run);
+/// The bytes of the destination that are converted at a time, and the memory for them, from which they are written
+/// where `pair` has no kernel that writes lines.
+constexpr int64_t kPiece = 512;
+
+/// Several runs, each of less than half a piece, at a time.
+void stream_short_runs(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
+                       int64_t runs, int64_t n, const float* scale, int64_t ahead) {
+  constexpr int64_t kMostRuns = kPiece / kCacheLine;
+  alignas(64) std::byte memory[kPiece];
+  const int64_t run = n * pair.dst_bytes, pitch = (run + 2 * kCacheLine - 1) / kCacheLine * kCacheLine;
+  const int64_t together = kPiece / pitch;
+  int64_t at[kMostRuns];
+  for (int64_t first = 0; first < runs; first += together) {
+    const int64_t count = std::min(together, runs - first);
+    for (int64_t r = 0; r < count; ++r) {
+      const auto address = reinterpret_cast<uintptr_t>(dst + dst_runs[first + r]);
+      at[r] = r * pitch + static_cast<int64_t>(address % kCacheLine);
     }
-    return;
-  }
-  for (int64_t r = 0; r < runs; ++r) {
-    const std::byte* const from = src + src_runs[r];
-    std::byte* const to = dst + dst_runs[r];
-    const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(to)) & (kCacheLine - 1);
-    const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
-      convert(from + i * src_bytes, kFirst, memory, kFirst, 1, count, scale, fetched);
-      write_lines(memory, to + i * dst_bytes, count * dst_bytes);
-    };
-    int64_t i = head / dst_bytes;
-    if (head % dst_bytes != 0) {
-      // Elements lie across two lines.
-      convert(from, kFirst, to, kFirst, 1, n, scale, ahead);
-      continue;
-    }
-    if (i > 0) convert(from, kFirst, to, kFirst, 1, i, scale, ahead);
-    // Long runs are converted at several places at a time: the processor prefetches more of a few streams side by side
-    // than of one.
-    constexpr int64_t kStreams = 4, kMin = 4096;
-    if (const int64_t each = (n - i) / kStreams / piece * piece; each >= kMin) {
-      for (const int64_t end = i + each; i < end; i += piece) {
-        for (int64_t k = 0; k < kStreams; ++k) part(i + k * each, piece, 0);
-      }
-      i += (kStreams - 1) * each;
-    }
-    for (; i < n; i += piece) part(i, std::min(piece, n - i), ahead);
+    pair.convert(src, src_runs + first, memory, at, count, n, scale, ahead);
+    for (int64_t r = 0; r < count; ++r) write_lines(memory + at[r], dst + dst_runs[first + r], run);
   }
 }
 
-/// The kernel of a pair; null where a type is not known here. Elements of 4 bits are read as the bytes that they have.
-template <std::size_t kPair>
+void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* dst, int64_t n, const float* scale,
+                     int64_t ahead) {
+  const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
+    const std::byte* const from = src + i * pair.src_bytes;
+    std::byte* const to = dst + i * pair.dst_bytes;
+    if (pair.lines) return pair.lines(from, kFirst, to, kFirst, 1, count, scale, fetched);
+    alignas(64) std::byte memory[kPiece];
+    pair.convert(from, kFirst, memory, kFirst, 1, count, scale, fetched);
+    stream_lines(memory, to, count * pair.dst_bytes, 0);
+  };
+  const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
+    if (i < end)
+      pair.convert(src + i * pair.src_bytes, kFirst, dst + i * pair.dst_bytes, kFirst, 1, end - i, scale, ahead);
+  };
+  const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
+  // Elements may lie across two lines.
+  if (head % pair.dst_bytes != 0 || head > n * pair.dst_bytes) return edge(0, n);
+  const int64_t line = kCacheLine / pair.dst_bytes, piece = kPiece / pair.dst_bytes;
+  int64_t i = head / pair.dst_bytes;
+  const int64_t last = n - (n - i) % line;
+  edge(0, i);
+  // Long runs are converted at several places at a time: the processor prefetches more of a few streams side by side
+  // than of one.
+  constexpr int64_t kStreams = 4, kMin = 4096;
+  if (const int64_t each = (n - i) / kStreams / piece * piece; each >= kMin) {
+    for (const int64_t end = i + each; i < end; i += piece) {
+      for (int64_t k = 0; k < kStreams; ++k) part(i + k * each, piece, 0);
+    }
+    i += (kStreams - 1) * each;
+  }
+  for (; i < last; i += piece) part(i, std::min(piece, last - i), ahead);
+  edge(last, n);
+}
+
+void convert_stream(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
+                    int64_t runs, int64_t n, const float* scale, int64_t ahead) {
+  const int64_t run = n * pair.dst_bytes;
+  if (2 * run <= kPiece) {
+    int64_t starts = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) | run;
+    for (int64_t r = 0; r < runs; ++r) starts |= dst_runs[r];
+    if (pair.lines && starts % kCacheLine == 0) return pair.lines(src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+    return stream_short_runs(pair, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+  }
+  for (int64_t r = 0; r < runs; ++r) stream_long_run(pair, src + src_runs[r], dst + dst_runs[r], n, scale, ahead);
+}
+
+/// Whether all stores of a pair's kernel are of whole registers, with a scale and without one.
+template <DType S, DType D>
+constexpr bool kWholeRegisters = [] {
+  constexpr std::size_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
+  if (kByDoubles<S, D>) return kDst == 8;
+  return (kDst >= 4 || HWY_TARGET <= HWY_AVX2) && (!kByIntegers<S, D> || kDst >= kSrc);
+}();
+
+/// The kernel of a pair; null where a type is not known here, or where it does not write lines. Elements of 4 bits are
+/// read as the bytes that they have.
+template <std::size_t kPair, bool kStream>
 constexpr ConvertKernel convert_kernel() {
   constexpr auto kFrom = static_cast<DType>(kPair / kDTypeCount), kTo = static_cast<DType>(kPair % kDTypeCount);
   constexpr DType kByte = kFrom == DType::s4 ? DType::s8 : kFrom == DType::u4 ? DType::u8 : kFrom;
-  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo>)
-    return &convert<kByte, kTo>;
+  if constexpr (kInRegisters<kFrom> && kInRegisters<kTo> && (!kStream || kWholeRegisters<kByte, kTo>))
+    return &convert<kByte, kTo, kStream>;
   else
     return nullptr;
 }
 
 template <std::size_t... Pair>
 void add_pairs(Kernels& k, std::index_sequence<Pair...>) {
-  constexpr ConvertKernel kKernels[] = {convert_kernel<Pair>()...};
+  constexpr ConvertKernel kKernels[] = {convert_kernel<Pair, false>()...}, kLines[] = {convert_kernel<Pair, true>()...};
   for (std::size_t i = 0; i < std::size(kKernels); ++i) {
-    if (kKernels[i]) k.convert[i / kDTypeCount][i % kDTypeCount] = kKernels[i];
+    const std::size_t from = i / kDTypeCount, to = i % kDTypeCount;
+    if (kKernels[i]) k.convert[from][to] = kKernels[i];
+    k.convert_lines[from][to] = kLines[i];
   }
 }
 

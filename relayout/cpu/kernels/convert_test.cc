@@ -132,7 +132,7 @@ class EveryConversion : public testing::TestWithParam<const Kernels*> {
         if (HasFatalFailure()) return;
         if (!kernels.convert_stream) continue;
         f(from, to, [&](auto... arguments) {
-          kernels.convert_stream(kernel, dense_bytes(from), dense_bytes(to), arguments...);
+          kernels.convert_stream(streamed_pair(kernels, from, to), arguments...);
           kernels.flush();
         });
         if (HasFatalFailure()) return;

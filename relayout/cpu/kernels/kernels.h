@@ -8,6 +8,7 @@
 // "Past the cache" means by stores that write whole lines to memory without reading them first (non-temporal stores).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -156,10 +157,14 @@ struct Bytes16 {
 /// whose compute type is then not f32. `ahead` as for TransposeKernel.
 using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
                                int64_t n, const float* scale, int64_t ahead);
-/// Does what `convert` does, whose elements have these bytes, but writes whole lines of the destination past the cache.
-using ConvertStreamKernel = void (*)(ConvertKernel convert, int64_t src_bytes, int64_t dst_bytes, const std::byte* src,
-                                     Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-                                     const float* scale, int64_t ahead);
+/// What Kernels::convert_stream needs to know of a pair of types: its kernels, and the bytes of its elements.
+struct StreamedPair {
+  ConvertKernel convert, lines;
+  int64_t src_bytes, dst_bytes;
+};
+/// Converts as the pair's kernel does, but writes whole lines of the destination past the cache.
+using ConvertStreamKernel = void (*)(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst,
+                                     Starts dst_runs, int64_t runs, int64_t n, const float* scale, int64_t ahead);
 
 /// Which steps of the arithmetic (reorder/attributes.h) are done.
 struct Arithmetic {
@@ -219,7 +224,9 @@ struct Kernels {
   /// [from][to]. Elements become values of their compute type, which are f32 or f64 where arithmetic is done, and back,
   /// by the same kernels.
   std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert;
-  /// Null where the instruction set has no stores that write past the cache.
+  /// [from][to]: the same past the cache, for runs that start at lines and are whole lines; null where there is none.
+  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_lines;
+  /// For runs of all kinds. Null where the instruction set has no stores that write past the cache.
   ConvertStreamKernel convert_stream;
   /// [from][to]: transpositions that convert values from f32 or to f32. The number of columns must make whole lines in
   /// elements of the narrower type. In conversions to f32, `carry` is null and rows are whole lines. Null where there
@@ -228,6 +235,12 @@ struct Kernels {
   /// By compute type; there is none for i128.
   std::array<ArithmeticKernel, 2> arithmetic;
 };
+
+/// A pair of types in a table, for its convert_stream.
+inline StreamedPair streamed_pair(const Kernels& kernels, DType from, DType to) {
+  const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+  return {kernels.convert[f][t], kernels.convert_lines[f][t], std::max(bits(from) / 8, 1), std::max(bits(to) / 8, 1)};
+}
 
 /// The tables that this machine can run, from the slowest, "scalar", to the fastest.
 std::span<const Kernels* const> all_kernels() noexcept;

@@ -160,13 +160,13 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<F64>> long_integers(hn::Vec<F64> v) {
 #endif
 }
 
-/// Stores the low bytes of unsigned lanes as T.
-template <typename T, class D, class V>
+/// Stores the low bytes of unsigned lanes as T; with kStream past the cache, whole lanes.
+template <bool kStream = false, typename T, class D, class V>
 HWY_INLINE void store_low(D d, V v, T* to) {
   constexpr std::size_t kFrom = sizeof(hn::TFromD<D>), kTo = sizeof(T);
   const hn::Rebind<T, D> narrow;
   if constexpr (kFrom == kTo) {
-    hn::StoreU(v, d, to);
+    put<kStream>(v, d, to);
   } else {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (kFrom == 8 && kTo == 4) hn::StoreU({_mm512_cvtepi64_epi32(v.raw)}, narrow, to);
@@ -181,8 +181,8 @@ HWY_INLINE void store_low(D d, V v, T* to) {
   }
 }
 
-/// Stores as f64 or as integers.
-template <DType D>
+/// Stores as f64 or as integers; with kStream past the cache, types of 8 bytes.
+template <DType D, bool kStream = false>
 HWY_INLINE void store_doubles(const Doubles& v, std::byte* to) {
   const F64 d;
   const hn::RebindToUnsigned<F64> u64;
@@ -194,9 +194,9 @@ HWY_INLINE void store_doubles(const Doubles& v, std::byte* to) {
   const auto store = [&](hn::Vec<F64> x, int64_t i) HWY_ATTR {
     if constexpr (D == DType::boolean) x = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, 1.0));
     if constexpr (D == DType::f64) {
-      hn::StoreU(x, d, as<double>(to) + i);
+      put<kStream>(x, d, as<double>(to) + i);
     } else if constexpr (kBits<D> == 64) {
-      hn::StoreU(long_integers<D>(saturated(x)), u64, as<uint64_t>(to) + i);
+      put<kStream>(long_integers<D>(saturated(x)), u64, as<uint64_t>(to) + i);
     } else {
       // The sum rounds, and has the integer in its low bits.
       using T = std::make_unsigned_t<Storage<D>>;
