@@ -15,7 +15,7 @@ void store_run(const void* values, std::byte* dst, int64_t n) {
   for (int64_t i = 0; i < n; ++i) set_element<Storage<D>>(dst, i, store<D, C>(element<C>(values, i)));
 }
 
-/// How one pair of types is converted: the loops, the bytes of elements and of values, and whether values are f32.
+/// How one pair of types is converted: the loops, and the bytes of elements.
 struct ByWay {
   void (*load)(const std::byte* src, void* values, int64_t n);
   void (*store)(const void* values, std::byte* dst, int64_t n);

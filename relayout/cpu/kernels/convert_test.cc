@@ -1,9 +1,10 @@
-// Every kernel that computes, of every table, must give the same bits as the plain table's loops, at all lengths and
-// misalignments, and touch no byte outside. The plain loops themselves are compared with the reference by the tests of
-// whole reorders.
+// Every kernel that computes, of every table, must give the same bits as the rules of reorder/cast.h do one element
+// after the other, at all lengths and misalignments, and touch no byte outside. The rules themselves are compared with
+// the reference by the tests of folder reorder.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -61,25 +62,66 @@ std::vector<uint32_t> special_floats() {
   return out;
 }
 
+/// f64 as bits: the values above, their neighbours, exponents that f32 has not, ties of f32 and of narrower types and
+/// what lies just beside them, the limits of integers and their neighbours, and random bits.
+std::vector<uint64_t> special_doubles() {
+  std::vector<uint64_t> out;
+  for (const uint32_t value : special_floats()) {
+    const auto bits = std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(value)));
+    out.insert(out.end(), {bits - 1, bits, bits + 1, bits + 0x0fffffff, bits + 0x10000000, bits + 0x10000001});
+  }
+  for (uint64_t exponent = 0; exponent < 2048; ++exponent) {
+    for (const uint64_t mantissa : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 51, (uint64_t{1} << 52) - 1})
+      out.insert(out.end(), {exponent << 52 | mantissa, uint64_t{1} << 63 | exponent << 52 | mantissa});
+  }
+  for (int exponent = 7; exponent <= 65; ++exponent) {
+    for (const double sign : {1.0, -1.0}) {
+      const auto bits = std::bit_cast<uint64_t>(std::ldexp(sign, exponent));
+      for (const double near : {-1.5, -1.0, -0.5, 0.5, 1.0})
+        out.push_back(std::bit_cast<uint64_t>(std::ldexp(sign, exponent) + near));
+      out.insert(out.end(), {bits - 2, bits - 1, bits + 1});
+    }
+  }
+  std::mt19937_64 rng(27);
+  for (int i = 0; i < 20000; ++i) out.push_back(rng());
+  return out;
+}
+
+/// Integers of up to 64 bits: every power of two, the ties between it and what types of 2 to 53 bits of mantissa hold
+/// next, the neighbours of all of these, all of them negative, and random numbers of every magnitude.
+std::vector<uint64_t> special_integers() {
+  std::vector<uint64_t> out;
+  for (int power = 0; power < 64; ++power) {
+    for (int place = 0; place <= power; ++place) {
+      for (const uint64_t times : {1, 2, 3}) {
+        const uint64_t value = (uint64_t{1} << power) + times * (uint64_t{1} << place);
+        for (const uint64_t near : {value - 1, value, value + 1}) out.insert(out.end(), {near, -near});
+      }
+    }
+  }
+  std::mt19937_64 rng(28);
+  for (int i = 0; i < 20000; ++i) out.push_back(rng() >> rng() % 64);
+  return out;
+}
+
 /// All elements of a small type, the special ones of a large one.
-std::vector<std::byte> telling_elements(DType dtype) {
-  std::vector<std::byte> out;
-  const auto append = [&](const void* element, std::size_t size) {
-    const auto* bytes = static_cast<const std::byte*>(element);
+const std::vector<std::byte>& telling_elements(DType dtype) {
+  static std::array<std::vector<std::byte>, kDTypeCount> all;
+  std::vector<std::byte>& out = all[static_cast<std::size_t>(dtype)];
+  if (!out.empty()) return out;
+  const auto size = static_cast<std::size_t>(dense_bytes(dtype));
+  const auto append = [&](auto element) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&element);
     out.insert(out.end(), bytes, bytes + size);
   };
-  const auto size = static_cast<std::size_t>(dense_bytes(dtype));
   if (size <= 2) {
-    for (uint32_t element = 0; element < 1u << (8 * size); ++element) append(&element, size);
+    for (uint32_t element = 0; element < 1u << (8 * size); ++element) append(element);
   } else if (dtype == DType::f32) {
-    for (const uint32_t element : special_floats()) append(&element, size);
+    for (const uint32_t element : special_floats()) append(element);
   } else {
-    for (const uint32_t value : special_floats()) {
-      const uint64_t element = encode(dtype, static_cast<double>(std::bit_cast<float>(value)));
-      append(&element, size);
-    }
-    std::mt19937 rng(21);
+    for (const uint64_t element : dtype == DType::f64 ? special_doubles() : special_integers()) append(element);
     out.resize(out.size() + 4096 * size);
+    std::mt19937 rng(21);
     random_elements(dtype, std::span(out).last(4096 * size), rng);
   }
   return out;
@@ -144,7 +186,7 @@ class EveryConversion : public testing::TestWithParam<const Kernels*> {
 TEST_P(EveryConversion, ConvertsEveryTellingElement) {
   const float factors[] = {1, 0.37f, -2.5f, 3e38f, 1e-38f, 1e-45f, 0.0f, -0.0f, 255, 1 / 255.0f, 0x1p-24f, 0x1p15f};
   each_pair([&](DType from, DType to, const auto& kernel) {
-    const auto src = telling_elements(from);
+    const auto& src = telling_elements(from);
     const auto src_size = static_cast<std::size_t>(dense_bytes(from)), size = static_cast<std::size_t>(dense_bytes(to));
     const auto n = static_cast<int64_t>(src.size() / src_size);
     for (int s = -1; s < static_cast<int>(std::size(factors)); ++s) {
@@ -186,8 +228,9 @@ TEST_P(EveryConversion, ConvertsEveryLength) {
   std::mt19937 rng(22);
   const float third = 1 / 3.0f;
   each_pair([&](DType from, DType to, const auto& kernel) {
-    const auto telling = telling_elements(from);
-    for (int64_t n = 0; n <= 300; n += n < 68 ? 1 : 29) {
+    const auto& telling = telling_elements(from);
+    // The longest runs are those that are converted at several places at a time.
+    for (int64_t n = 0; n <= 20000; n += n < 100 ? 1 : n < 300 ? 29 : 19693) {
       for (const Guarded::Side at : kSides) {
         for (const float* scale : {static_cast<const float*>(nullptr), scales(from, to) ? &third : nullptr})
           expect_converted(from, to, kernel, telling, n, 0, 0, at, scale, rng);
@@ -200,7 +243,7 @@ TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
   std::mt19937 rng(23);
   const float scale = -0.7f;
   each_pair([&](DType from, DType to, const auto& kernel) {
-    const auto telling = telling_elements(from);
+    const auto& telling = telling_elements(from);
     for (int64_t shift = 0; shift < 64; ++shift) {
       for (const Guarded::Side at : kSides)
         expect_converted(from, to, kernel, telling, 67 + shift, shift, (shift * 11 + 1) % 64, at,
@@ -240,7 +283,7 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
       const auto kernel = GetParam()->convert_pipelined[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
       if (!kernel) continue;
       const int64_t size = dense_bytes(to), src_size = dense_bytes(from), line = 64 / std::min(size, src_size);
-      const auto telling = telling_elements(from);
+      const auto& telling = telling_elements(from);
       for (const int64_t rows : {int64_t{1}, int64_t{13}, line, 2 * line + 5}) {
         for (const int64_t cols : {int64_t{2}, int64_t{3}, int64_t{4}, line / 4, line / 2, line, 3 * line, 4 * line}) {
           if (cols < line && size > src_size) continue;
