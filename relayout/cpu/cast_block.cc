@@ -30,6 +30,7 @@ struct Converter {
   bool arithmetic;
   /// Whether elements are converted straight to the other type, as opposed to by way of values of the compute type.
   bool direct;
+  bool whole_bytes;
   /// Convert from one type straight to the other, and between elements and values: those of the source, of the old
   /// elements of the destination, and of the new ones.
   StreamedPair pair;
@@ -57,15 +58,17 @@ struct Converter {
     load = of(c.kernels.convert, src, value);
     load_old = of(c.kernels.convert, dst, value);
     store = of(c.kernels.convert, value, dst);
+    whole_bytes = bits(src) >= 8 && bits(dst) >= 8;
     src_bytes = pair.src_bytes;
     dst_bytes = pair.dst_bytes;
   }
 
-  /// Whether `convert` can be used for a block whose attribute values have these strides: it takes one scale for the
-  /// whole block.
-  bool straight(AttributeStrides strides) const {
+  /// Whether `convert` can be used for elements whose attribute values have these strides: it takes one scale for all.
+  bool one_scale(AttributeStrides strides) const {
     return direct && (!arithmetic || (strides.row == 0 && strides.col == 0));
   }
+  /// Whether it can be used for a block in memory, where elements of 4 bits share bytes.
+  bool straight(AttributeStrides strides) const { return whole_bytes && one_scale(strides); }
   /// The scale for `convert`.
   const float* scale(int64_t attribute) const {
     return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale : nullptr;
@@ -83,7 +86,7 @@ struct Converter {
   /// attribute values of the first element.
   void run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute, int64_t attribute_stride,
            int64_t n) const {
-    if (straight({0, attribute_stride})) return convert(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
+    if (one_scale({0, attribute_stride})) return convert(src, kFirst, dst, kFirst, 1, n, scale(attribute), 0);
     const auto one = [](ConvertKernel kernel, const std::byte* from, std::byte* to, int64_t count) {
       kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
     };

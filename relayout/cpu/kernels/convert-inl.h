@@ -37,9 +37,7 @@ HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   constexpr std::size_t kBytes = std::max(sizeof(Storage<S>), sizeof(Storage<D>));
   // Any value but 0 becomes true, the negative ones by being large.
   constexpr bool kSigned = kIsSigned<S> && D != DType::boolean;
-  using Unsigned = std::make_unsigned_t<
-      std::conditional_t<kBytes == 8, int64_t,
-                         std::conditional_t<kBytes == 4, int32_t, std::conditional_t<kBytes == 2, int16_t, int8_t>>>>;
+  using Unsigned = hwy::UnsignedFromSize<kBytes>;
   using Lane = std::conditional_t<kSigned, std::make_signed_t<Unsigned>, Unsigned>;
   using From = std::conditional_t<kSigned, Storage<S>, std::make_unsigned_t<Storage<S>>>;
   const Wide<Lane> d;
@@ -47,11 +45,9 @@ HWY_INLINE void convert_integers(const std::byte* from, std::byte* to) {
   auto elements = hn::LoadU(narrow, as<From>(from));
   if constexpr (S == DType::boolean) elements = hn::Min(elements, hn::Set(narrow, 1));
   auto v = widen<Wide<Lane>, From>(d, elements);
-  constexpr Int128 kLeast = S == DType::boolean ? 0 : kSigned ? kMin<S> : Int128{0};
-  constexpr Int128 kMost = S == DType::boolean        ? 1
-                           : kIsSigned<S> && !kSigned ? Int128{std::numeric_limits<From>::max()}
-                                                      : kMax<S>;
-  constexpr Int128 kHigh = D == DType::boolean ? 1 : kMax<D>;
+  constexpr Int128 kLeast = kSigned ? kMin<S> : Int128{0};
+  constexpr Int128 kMost = S == DType::boolean ? Int128{1} : kMax<S>;
+  constexpr Int128 kHigh = D == DType::boolean ? Int128{1} : kMax<D>;
   if constexpr (kLeast < kMin<D>) v = hn::Max(v, hn::Set(d, static_cast<Lane>(kMin<D>)));
   if constexpr (kMost > kHigh) v = hn::Min(v, hn::Set(d, static_cast<Lane>(kHigh)));
   const Wide<Unsigned> u;
