@@ -4,8 +4,10 @@
 //
 // This is for work on a kernel; `relayout bench` says how long a whole reorder takes beside a copy. Names are
 // ISA/kernel/parameters; rates count bytes read and written. Kernels that write past the cache do so here as well, so
-// that their rates are those of memory. Each member of Kernels is here with at least one shape. Beside them stands what
-// cpu::reorder() takes before it runs a plan: plan_cache/hit finds one, plan_cache/miss makes it.
+// that their rates are those of memory. Every kernel that kernels.inc lists is here with at least one shape: a line
+// that is added there and has a type of function of its own does not compile here until there is a benchmark for that
+// type. Beside them stands what cpu::reorder() takes before it runs a plan: plan_cache/hit finds one, plan_cache/miss
+// makes it.
 #include "relayout/cpu/reorder.h"
 
 #include <benchmark/benchmark.h>
@@ -13,13 +15,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/buffer.h"
 #include "relayout/core/format.h"
-#include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/kernels/list.h"
 
 namespace relayout::bench {
 namespace {
@@ -60,9 +63,26 @@ class Fixture {
 
 using Run = std::function<void(benchmark::State&)>;
 
-void add(const Kernels& kernels, const std::string& name, Run run) {
-  benchmark::RegisterBenchmark((std::string(kernels.isa) + "/" + name).c_str(), std::move(run));
-}
+/// A kernel to time, apart from its address.
+struct Timed {
+  const Kernels& table;
+  const cpu::KernelFamily& family;
+  std::span<const cpu::KernelPlace> places;
+
+  void add(Run run, const std::string& parameters = "") const {
+    const std::string name = std::string(table.isa) + "/" + cpu::kernel_name(family, places) + parameters;
+    benchmark::RegisterBenchmark(name.c_str(), std::move(run));
+  }
+  /// The bytes of an element, where kernels differ in them; the only others are for elements of 4 bytes.
+  int64_t size() const {
+    return !family.by.empty() && family.by.back() == "bytes" ? int64_t{1} << places.back().index : 4;
+  }
+  /// The columns that are interleaved, or the rows of the opposite.
+  int64_t few() const {
+    if (family.by.empty()) return 8;
+    return family.by[0] == "columns" ? static_cast<int64_t>(places[0].index) + 2 : 64 / size();
+  }
+};
 
 /// A region of 64 rows, and of columns that make whole lines: 64 columns of elements of 4 bytes and more, a line of
 /// smaller ones. An element has `src_size` bytes in the source and `dst_size` in the destination, whose rows start at
@@ -210,7 +230,6 @@ Run copy(cpu::CopyKernel kernel, int64_t run_bytes) {
 
 constexpr int64_t kValues = 1024;
 constexpr int64_t kValueBytes[] = {4, 8};  // by compute type
-constexpr std::string_view kComputeNames[] = {"f32", "f64"};
 
 int64_t stored_bytes(std::size_t dtype) { return std::max(1, bits(static_cast<DType>(dtype)) / 8); }
 
@@ -244,92 +263,111 @@ Run scale(cpu::ArithmeticKernel kernel, std::size_t compute) {
   };
 }
 
-void add_transpositions(const Kernels& k) {
-  for (std::size_t log2 = 0; log2 < cpu::kElementSizes; ++log2) {
-    const int64_t size = int64_t{1} << log2;
-    const std::string of = "/" + std::to_string(size);
-    add(k, "transpose" + of, transpose(k.transpose[log2], size));
-    add(k, "transpose_strided" + of, transpose_strided(k.transpose_strided[log2], size));
-    if (k.transpose_stream[log2]) add(k, "transpose_stream" + of, transpose(k.transpose_stream[log2], size));
-    if (k.transpose_carried[log2]) add(k, "transpose_carried" + of, transpose_carried(k.transpose_carried[log2], size));
-    if (log2 < k.transpose_pipelined.size() && k.transpose_pipelined[log2]) {
-      for (const bool carried : {false, true}) {
-        add(k, "transpose_pipelined" + of + (carried ? "/carried" : ""),
-            transpose_pipelined(k.transpose_pipelined[log2], size, size, carried, DType::u8));
-      }
+Run copy_strided(cpu::StridedCopyKernel kernel, int64_t run_bytes) {
+  return [=](benchmark::State& state) {
+    const int64_t n = std::max<int64_t>(1, 8192 / run_bytes), step = run_bytes + 64;
+    const Fixture data(n * step, n * step);
+    data.time(state, 2 * n * run_bytes, [&] { kernel(data.src(), {step, 0}, data.dst(), {step, 0}, n, 1, run_bytes); });
+  };
+}
+
+/// Groups of so many bytes, in which pairs of bytes are swapped.
+Run regroup(cpu::RegroupKernel kernel, int64_t group_bytes) {
+  return [=](benchmark::State& state) {
+    const int64_t groups = 8192 / group_bytes, bytes = groups * group_bytes;
+    uint8_t pattern[64] = {};
+    for (int64_t i = 0; i < group_bytes; ++i) pattern[i] = static_cast<uint8_t>(i ^ 1);
+    const Fixture data(bytes + 64, bytes + 64);
+    data.time(state, 2 * bytes, [&] { kernel(data.src(), data.dst(), groups, group_bytes, pattern); });
+  };
+}
+
+/// Lines of two stretches of a half each, through the cache.
+Run permute_lines(cpu::PermuteLinesKernel kernel, int64_t width) {
+  return [=](benchmark::State& state) {
+    const int64_t count = 8192 / width, half = width / 2;
+    cpu::PermutedLine line{};
+    line.from[1] = half;
+    line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
+    line.written = ~uint64_t{0} >> (64 - width);
+    if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t stretch = i / half, at = width < 64 ? stretch * width + i : i;
+      line.index[0][at] = static_cast<uint8_t>(half - 1 - i % half + (width < 64 ? 0 : stretch * 64));
     }
-    for (std::size_t few = 0; few < k.interleave.size(); ++few) {
-      const std::string parameters = fmt::format("{}x{}", of, few + 2);
-      const auto count = static_cast<int64_t>(few + 2);
-      const auto both = [&](const std::string& name, auto& kernels, auto& streaming, auto run) {
-        if (kernels[few][log2]) add(k, name + parameters, run(kernels[few][log2], size, count));
-        if (streaming[few][log2]) add(k, name + "_stream" + parameters, run(streaming[few][log2], size, count));
-      };
-      both("interleave", k.interleave, k.interleave_stream, interleave);
-      both("deinterleave", k.deinterleave, k.deinterleave_stream, deinterleave);
+    const Fixture data(count * width + 128, count * width);
+    const cpu::PermutedLines lines{
+        &line, 0, 1, count, width, 2, 0, cpu::PermutedLines::Store::whole, data.src() + count * width + 128};
+    data.time(state, 2 * count * width, [&] { kernel(data.src(), data.dst(), lines); });
+  };
+}
+
+// One function for each type of kernel adds its benchmarks.
+
+void add(const Timed& k, cpu::TransposeKernel kernel) { k.add(transpose(kernel, k.size())); }
+void add(const Timed& k, cpu::StridedTransposeKernel kernel) { k.add(transpose_strided(kernel, k.size())); }
+void add(const Timed& k, cpu::CarriedTransposeKernel kernel) { k.add(transpose_carried(kernel, k.size())); }
+void add(const Timed& k, cpu::PipelinedKernel kernel) {
+  if (k.family.by[0] == "type") {
+    const std::size_t from = k.places[0].index, to = k.places[1].index;
+    return k.add(transpose_pipelined(kernel, stored_bytes(from), stored_bytes(to), false, static_cast<DType>(from)));
+  }
+  for (const bool carried : {false, true})
+    k.add(transpose_pipelined(kernel, k.size(), k.size(), carried, DType::u8), carried ? "/carried" : "");
+}
+void add(const Timed& k, cpu::InterleaveKernel kernel) { k.add(interleave(kernel, k.size(), k.few())); }
+void add(const Timed& k, cpu::DeinterleaveKernel kernel) { k.add(deinterleave(kernel, k.size(), k.few())); }
+void add(const Timed& k, cpu::CopyKernel kernel) {
+  for (const int64_t run : {12, 64, 200, 1024, 8192}) k.add(copy(kernel, run), "/" + std::to_string(run));
+}
+void add(const Timed& k, cpu::StridedCopyKernel kernel) {
+  for (const int64_t run : {12, 64, 200, 1024, 8192}) k.add(copy_strided(kernel, run), "/" + std::to_string(run));
+}
+void add(const Timed& k, cpu::ShuffleKernel kernel) {
+  for (const int64_t run : {16, 64, 1024}) k.add(shuffle(kernel, run), "/" + std::to_string(run));
+}
+void add(const Timed& k, cpu::PermuteLinesKernel kernel) { k.add(permute_lines(kernel, k.table.permuted_bytes)); }
+void add(const Timed& k, cpu::TileKernel kernel) {
+  for (const int64_t rows : {8, 16, 64}) {
+    for (const int64_t cols : {8, 16, 64}) {
+      if (std::min(rows, cols) >= k.size())
+        k.add(tiles(kernel, k.size(), rows, cols), fmt::format("/{}x{}", rows, cols));
     }
   }
 }
-
-void add_blocks(const Kernels& k) {
-  for (std::size_t log2 = 0; log2 < k.split_lines.size(); ++log2) {
-    const int64_t size = int64_t{1} << log2;
-    const std::string of = "/" + std::to_string(size);
-    if (k.split_lines[log2]) add(k, "split_lines" + of, deinterleave(k.split_lines[log2], size, 64 / size));
-    if (k.join_lines[log2]) add(k, "join_lines" + of, interleave(k.join_lines[log2], size, 64 / size));
-  }
-  if (k.split_halves) add(k, "split_halves", deinterleave(k.split_halves, 4, 8));
-  if (k.join_halves) add(k, "join_halves", interleave(k.join_halves, 4, 8));
+void add(const Timed& k, cpu::RegroupKernel kernel) {
+  for (const int64_t bytes : {4, 16, 24, 64}) k.add(regroup(kernel, bytes), "/" + std::to_string(bytes));
 }
-
-void add_tiles(const Kernels& k) {
-  for (std::size_t log2 = 0; log2 < k.tiles.size(); ++log2) {
-    const int64_t size = int64_t{1} << log2;
-    for (const int64_t rows : {8, 16, 64}) {
-      for (const int64_t cols : {8, 16, 64}) {
-        if (std::min(rows, cols) >= size)
-          add(k, fmt::format("tiles/{}/{}x{}", size, rows, cols), tiles(k.tiles[log2], size, rows, cols));
-      }
+void add(const Timed& k, cpu::FillKernel kernel) {
+  for (const int filled : {3, 16, 64}) k.add(fill(kernel, filled, false), "/" + std::to_string(filled));
+  k.add(fill(kernel, 64, true), "/64/stream");
+}
+void add(const Timed& k, cpu::UnpackKernel kernel) {
+  for (const int64_t n : {4, 16, 64}) k.add(unpack(kernel, n), "/" + std::to_string(n));
+}
+void add(const Timed& k, cpu::PackKernel kernel) {
+  for (const int64_t n : {4, 16, 64}) k.add(pack(kernel, n), "/" + std::to_string(n));
+}
+void add(const Timed& k, cpu::FlushKernel kernel) {
+  k.add([=](benchmark::State& state) {
+    for (auto _ : state) kernel();
+  });
+}
+void add(const Timed& k, cpu::ConvertKernel kernel) { k.add(convert(kernel, k.places[0].index, k.places[1].index)); }
+void add(const Timed& k, cpu::ConvertStreamKernel) {
+  for (std::size_t from = 0; from < k.table.convert.size(); ++from) {
+    for (std::size_t to = 0; to < k.table.convert.size(); ++to) {
+      k.add(convert_stream(k.table, from, to),
+            "/" + std::string(name(static_cast<DType>(from))) + "/" + std::string(name(static_cast<DType>(to))));
     }
   }
 }
+void add(const Timed& k, cpu::ArithmeticKernel kernel) { k.add(scale(kernel, k.places[0].index)); }
 
-void add_conversions(const Kernels& k) {
-  const auto type_name = [](std::size_t dtype) { return std::string(name(static_cast<DType>(dtype))); };
-  for (std::size_t from = 0; from < k.convert.size(); ++from) {
-    for (std::size_t to = 0; to < k.convert.size(); ++to) {
-      const std::string types = "/" + type_name(from) + "/" + type_name(to);
-      add(k, "convert" + types, convert(k.convert[from][to], from, to));
-      if (k.convert_stream) add(k, "convert_stream" + types, convert_stream(k, from, to));
-      if (k.convert_pipelined[from][to]) {
-        const auto dtype = static_cast<DType>(from);
-        add(k, "convert_pipelined" + types,
-            transpose_pipelined(k.convert_pipelined[from][to], stored_bytes(from), stored_bytes(to), false, dtype));
-      }
-    }
-  }
-  for (std::size_t compute = 0; compute < k.arithmetic.size(); ++compute) {
-    if (k.arithmetic[compute])
-      add(k, "scale/" + std::string(kComputeNames[compute]), scale(k.arithmetic[compute], compute));
-  }
-}
-
-void add_table(const Kernels& k) {
-  add_transpositions(k);
-  add_blocks(k);
-  add_tiles(k);
-  for (const int64_t run : {12, 64, 200, 1024, 8192}) {
-    add(k, "copy/" + std::to_string(run), copy(k.copy, run));
-    if (k.copy_stream) add(k, "copy_stream/" + std::to_string(run), copy(k.copy_stream, run));
-  }
-  for (const int64_t run : {16, 64, 1024}) add(k, "shuffle/" + std::to_string(run), shuffle(k.shuffle, run));
-  for (const int filled : {3, 16, 64}) add(k, "fill/" + std::to_string(filled), fill(k.fill, filled, false));
-  add(k, "fill_stream/64", fill(k.fill, 64, true));
-  for (const int64_t n : {4, 16, 64}) {
-    add(k, "unpack_nibbles/" + std::to_string(n), unpack(k.unpack_nibbles[1], n));
-    add(k, "pack_nibbles/" + std::to_string(n), pack(k.pack_nibbles, n));
-  }
-  add_conversions(k);
+void add_table(const Kernels& table) {
+  cpu::each_kernel(table, [&](const cpu::KernelFamily& family, auto kernel, std::span<const cpu::KernelPlace> places) {
+    if (kernel) add(Timed{table, family, places}, kernel);
+  });
 }
 
 /// Plans of nchw to nChw16c, from a cache that keeps `capacity` of them.

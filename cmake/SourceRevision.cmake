@@ -25,7 +25,8 @@ function(relayout_revision out)
   set(sources "")
   foreach(folder IN LISTS ARG_FOLDERS)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS
-      ${PROJECT_SOURCE_DIR}/relayout/${folder}/*.cc ${PROJECT_SOURCE_DIR}/relayout/${folder}/*.h)
+      ${PROJECT_SOURCE_DIR}/relayout/${folder}/*.cc ${PROJECT_SOURCE_DIR}/relayout/${folder}/*.h
+      ${PROJECT_SOURCE_DIR}/relayout/${folder}/*.inc)
     list(APPEND sources ${found})
   endforeach()
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")

@@ -10,6 +10,7 @@
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
+#include "tools/doctor_kernels.h"
 #include "tools/opencl_device.h"
 
 namespace relayout::tools {
@@ -64,6 +65,7 @@ Json to_json(const std::string& problem) {
   out["isa_problem"] = problem.empty() ? Json(nullptr) : Json(problem);
   out["available_isas"] = cpu::available_isas();
   out["RELAYOUT_ISA"] = forced ? Json(escaped(forced)) : Json(nullptr);
+  out["RELAYOUT_KERNEL"] = left_out_json();
   out["cores"] = std::thread::hardware_concurrency();
   out["threads"] = cpu::default_threads();
   out["caches"] = Json::object();
@@ -117,6 +119,7 @@ std::string to_text(const std::string& problem) {
   text +=
       labelled("ISA", fmt::format("{}{}", cpu::isa(), forced && *forced && problem.empty() ? " (RELAYOUT_ISA)" : ""));
   text += labelled("", problem.empty() ? "this machine runs" + available : problem);
+  text += left_out_text();
   text +=
       labelled("threads", fmt::format("{} on {} cores{}", cpu::default_threads(), std::thread::hardware_concurrency(),
                                       cpu::has_threads() ? "" : "; this build lacks oneTBB and so has no thread pool"));
@@ -144,7 +147,11 @@ std::string to_text(const std::string& problem) {
   return text;
 }
 
-int run(bool json) {
+int run(bool kernels, bool json) {
+  if (kernels) {
+    write_stdout(json ? json_text(kernels_json()) : kernels_text());
+    return kOk;
+  }
   const std::optional<Error> error = isa_problem();
   const std::string problem = error ? error->message() : "";
   write_stdout(json ? json_text(to_json(problem)) : to_text(problem));
@@ -158,8 +165,11 @@ Verb add_doctor(CommandLine& line) {
       add_verb(line, "doctor",
                "Show the libraries of this build, and the instruction sets, cores, caches and OpenCL devices here",
                "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json\n"
+               "  relayout doctor --kernels                      which kernels each instruction set has\n"
                "  RELAYOUT_OPENCL_LIBRARY= relayout doctor       without OpenCL, whose drivers take a moment to load");
-  return {command, [json = json] { return run(*json); }, json};
+  auto kernels = std::make_shared<bool>(false);
+  command.add_flag("--kernels", *kernels, "List the kernels, and which of them RELAYOUT_KERNEL may leave out");
+  return {command, [kernels, json = json] { return run(*kernels, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -188,13 +188,15 @@ void transpose_block(const RunContext& context, const BoxPlan& box, const Block&
 }  // namespace
 
 bool interleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
-  if (!few_kernel(kernels.interleave, block.cols, box.row_count, bytes) || box.rows.size() != 1) return false;
+  const auto& interleave = block.stream ? kernels.interleave_stream : kernels.interleave;
+  if (!few_kernel(interleave, block.cols, box.row_count, bytes) || box.rows.size() != 1) return false;
   const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : box.rows[0].stride[kDst];
   return stride == block.cols * bytes;
 }
 
 bool deinterleaves(const Kernels& kernels, const BoxPlan& box, const Block& block, int64_t bytes) {
-  return few_kernel(kernels.deinterleave, block.rows, block.cols, bytes) &&
+  const auto& deinterleave = block.stream ? kernels.deinterleave_stream : kernels.deinterleave;
+  return few_kernel(deinterleave, block.rows, block.cols, bytes) &&
          (!block.stream || block.rows > 4 || block.cols * bytes % kCacheLine == 0) &&
          columns_follow(box, block, block.rows * bytes);
 }

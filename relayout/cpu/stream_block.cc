@@ -111,15 +111,14 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
     copy_pieces(context, box, block);
     return true;
   }
+  block.stream = true;
   const bool moves = box.shape == KernelShape::transpose && !converts && box.shuffle == 1;
   if ((moves || (converts && block.cols <= kMostConverted && narrows(context, box))) &&
       interleaves(kernels, box, block, bytes)) {
-    block.stream = true;
     converts ? cast_block(context, box, block) : transpose_by_kernel(context, box, block, bytes);
     return true;
   }
   if (deinterleaves_whole(context, box)) {
-    block.stream = true;
     transpose_by_kernel(context, box, block, bytes);
     return true;
   }
@@ -127,7 +126,6 @@ bool stream_direct(const RunContext& context, const BoxPlan& box, Block block) {
   if (!partial && (!at_lines(box, block) || block.cols * bytes % kCacheLine != 0)) return false;
   if (box.shuffle > 1 && box.shape != KernelShape::transpose) return false;
   if (block.ahead == 0) block.ahead = box.ahead;
-  block.stream = true;
   if (!partial && converts && cast_stream(context, box, block)) return true;
   if (!partial && moves && deinterleaves(kernels, box, block, bytes)) {
     transpose_by_kernel(context, box, block, bytes);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "relayout/cpu/kernels/list.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/revision.h"
 #include "relayout/io/text_file.h"
@@ -108,7 +109,7 @@ std::string attributes_text(const Attributes& attributes) {
 std::string tune_key(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
                      const void* dst_data, int threads, const Machine& machine) {
   const int all = default_threads();
-  return std::string(source_revision()) + " " + std::string(isa()) + " x" +
+  return std::string(source_revision()) + " " + kernels_in_use() + " x" +
          std::to_string(threads <= 0 || threads > all ? all : threads) + " " + std::to_string(machine.l1) + "," +
          std::to_string(machine.l2) + "," + std::to_string(machine.l3) + " | " + side_text(src, src_data) + " | " +
          side_text(dst, dst_data) + " | " + attributes_text(attributes);

@@ -42,6 +42,7 @@ USERS = ("c", "tools", "tests", "examples", "bench", "python", "docs")
 INSIDERS = {
     # The command offers more than the library promises to its users.
     "tools/": {"relayout/core/print.h",  # `describe` draws memory
+               "relayout/cpu/kernels/list.h",  # `doctor` lists the kernels
                "relayout/cpu/machine.h",  # `doctor` shows the caches
                "relayout/execute/measure/cost_cache.h",  # `plan` keeps what was measured
                "relayout/execute/measure/remembering_backend.h",
@@ -55,16 +56,18 @@ INSIDERS = {
                "relayout/execute/measure/remembering_backend.h", "relayout/execute/run/plan_tensors.h",
                "relayout/graph/ir/ops.h", "relayout/graph/models/models.h", "relayout/interop/files/file_io.h",
                "relayout/reorder/nest.h", "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
-    "bench/reorder.cc": {"relayout/cpu/kernels/kernels.h"},  # the kernels are timed one by one
+    "bench/reorder.cc": {"relayout/cpu/kernels/list.h"},  # the kernels are timed one by one
     # Tests include the oracles that they compare with, and the contents of plans.
     "tests/": {"relayout/graph/ir/ops.h", "relayout/reorder/cast.h", "relayout/reorder/in_place_data.h",
                "relayout/reorder/plan_data.h", "relayout/reorder/reference.h"},
+    "tests/properties/left_out_property_test.cc": {"relayout/cpu/kernels/list.h"},  # kernels are left out by name
     "tests/certificates/check_proof_test.cc": {"tests/support/layout_problems.h"},  # makes random layout problems
     "tests/fuzz/bmp_fuzz.cc": {"relayout/interop/files/bmp.h"},  # parses a header alone
     "tests/fuzz/npy_fuzz.cc": {"relayout/interop/files/npy.h"},  # parses a header alone
     "tests/fuzz/onnx_seeds.cc": {"tests/support/onnx_net.h"},  # writes models
     "tests/fuzz/safetensors_fuzz.cc": {"relayout/interop/files/safetensors.h"},
     "tests/opencl/narrow_driver.cc": {"relayout/opencl/abi.h"},  # stands in for OpenCL's own library
+    "tests/support/checked_kernel.h": {"relayout/cpu/kernels/list.h"},  # every kernel is checked
     "tests/support/fake_stopwatch.h": {"relayout/cpu/stopwatch.h"},  # time that a test sets
     "tests/support/measured_costs_fixture.h": {"relayout/execute/measure/cost_cache.h",
                                                "relayout/execute/measure/step.h"},

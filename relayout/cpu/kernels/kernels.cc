@@ -50,6 +50,8 @@ std::span<const Kernels* const> all_kernels() noexcept {
 
 const Kernels& kernels() noexcept { return *current().load(std::memory_order_relaxed); }
 
+void use_kernels(const Kernels& table) noexcept { current().store(&table, std::memory_order_relaxed); }
+
 std::string_view isa() { return kernels().isa; }
 
 std::vector<std::string_view> available_isas() {
@@ -66,7 +68,7 @@ void set_isa(std::string_view name) {
     throw Error(ErrorCode::unsupported, "isa: \"" + escaped(name) + "\" is not one that this machine runs: " + names,
                 "isa", escaped(name), names);
   }
-  current().store(table);
+  use_kernels(*table);
 }
 
 }  // namespace relayout::cpu

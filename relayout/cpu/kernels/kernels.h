@@ -1,9 +1,9 @@
 // The table of kernels: the inner loops that differ by instruction set.
 //
-// There is one table for each instruction set, and all are filled from the same source (*-inl.h). The table drives
-// dispatch, the tests (every entry of every table) and the benchmarks. A kernel is told where rows and columns start
-// and how many bytes things have; it knows nothing of layouts. It reads and writes exactly the elements asked for, at
-// any alignment.
+// There is one table for each instruction set, and all are filled from the same source (*-inl.h). kernels.inc lists the
+// members of a table, one line each; it drives dispatch, the tests (every entry of every table), the benchmarks, and
+// what a user sees of kernels (list.h). A kernel is told where rows and columns start and how many bytes things have;
+// it knows nothing of layouts. It reads and writes exactly the elements asked for, at any alignment.
 //
 // "Past the cache" means by stores that write whole lines to memory without reading them first (non-temporal stores).
 #pragma once
@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "relayout/core/dtype.h"
+#include "relayout/cpu/kernels/members.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/nest.h"
 
@@ -176,64 +177,16 @@ struct Arithmetic {
 using ArithmeticKernel = void (*)(void* values, const void* old, const AttributeValues* attributes, int64_t stride,
                                   int64_t n, const Arithmetic& arithmetic);
 
-inline constexpr int kElementSizes = 4;  // 1, 2, 4, 8 bytes, by log2
-inline constexpr int kMostInterleaved = 9;
+using FlushKernel = void (*)();
 
+/// One instruction set's kernels: a member for each line of kernels.inc, which says what it is and where it is null.
 struct Kernels {
   std::string_view isa;
-  std::array<TransposeKernel, kElementSizes> transpose;
-  std::array<StridedTransposeKernel, kElementSizes> transpose_strided;
-  /// Null where there is none: the block is then put together in the cache and written by copy_stream.
-  std::array<TransposeKernel, kElementSizes> transpose_stream;
-  /// Null where there is none. Rows must have at least 16 bytes together in the source.
-  std::array<CarriedTransposeKernel, kElementSizes> transpose_carried;
-  /// For elements of 1 and 2 bytes. Null where there is none: small elements are then made dense first.
-  std::array<PipelinedKernel, 2> transpose_pipelined;
-  /// [number of columns (rows) - 2][log2 of an element's bytes]. There are kernels for 2, 3, 4 and some larger numbers;
-  /// the others are null. The _stream kernels write past the cache. interleave_stream does so for all whole lines if
-  /// any row starts at a line. deinterleave_stream takes rows that start at lines and are whole lines; its kernels for
-  /// more than four rows take any rows.
-  std::array<std::array<InterleaveKernel, kElementSizes>, kMostInterleaved - 1> interleave, interleave_stream;
-  std::array<std::array<DeinterleaveKernel, kElementSizes>, kMostInterleaved - 1> deinterleave, deinterleave_stream;
-  /// Transpositions past the cache of which one side is dense and made of lines: the columns of the source, each a
-  /// line, follow each other (split_lines), or the rows of the destination do (join_lines), which then start at a line.
-  /// By log2 of an element's bytes. The _halves ones are for halves of lines and elements of 4 bytes. A split makes
-  /// rows of whole lines. Null where there is none.
-  std::array<DeinterleaveKernel, 6> split_lines;
-  std::array<InterleaveKernel, 6> join_lines;
-  DeinterleaveKernel split_halves;
-  InterleaveKernel join_halves;
-  CopyKernel copy;
-  StridedCopyKernel copy_strided;
-  /// Null where the instruction set has no stores that write past the cache.
-  CopyKernel copy_stream;
-  ShuffleKernel shuffle;
-  /// Makes lines of permuted_bytes bytes: 64, or 16 where no instruction permutes the bytes of two registers; stores of
-  /// 16 bytes cannot be masked. Null in plain C++.
-  PermuteLinesKernel permute_lines;
+  /// How many bytes a line of permute_lines has: 64, or 16 where no instruction permutes the bytes of two registers.
   int64_t permuted_bytes;
-  /// By log2 of an element's bytes: 1 to 16.
-  std::array<TileKernel, kElementSizes + 1> tiles;
-  RegroupKernel regroup;
-  FillKernel fill;
-  /// For unsigned elements, and for signed ones.
-  std::array<UnpackKernel, 2> unpack_nibbles;
-  PackKernel pack_nibbles;
-  /// Makes all stores past the cache visible to other threads; to be called once after them. Null where there are none.
-  void (*flush)();
-  /// [from][to]. Elements become values of their compute type, which are f32 or f64 where arithmetic is done, and back,
-  /// by the same kernels.
-  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert;
-  /// [from][to]: the same past the cache, for runs that start at lines and are whole lines; null where there is none.
-  std::array<std::array<ConvertKernel, kDTypeCount>, kDTypeCount> convert_lines;
-  /// For runs of all kinds. Null where the instruction set has no stores that write past the cache.
-  ConvertStreamKernel convert_stream;
-  /// [from][to]: transpositions that convert values from f32 or to f32. The number of columns must make whole lines in
-  /// elements of the narrower type. In conversions to f32, `carry` is null and rows are whole lines. Null where there
-  /// is no such kernel.
-  std::array<std::array<PipelinedKernel, kDTypeCount>, kDTypeCount> convert_pipelined;
-  /// By compute type; there is none for i128.
-  std::array<ArithmeticKernel, 2> arithmetic;
+#define RELAYOUT_KERNEL(name, signature, since, presence, stores, does) KernelMembers<signature>::Type name;
+#include "relayout/cpu/kernels/kernels.inc"
+#undef RELAYOUT_KERNEL
 };
 
 /// A pair of types in a table, for its convert_stream.
@@ -248,6 +201,14 @@ std::span<const Kernels* const> all_kernels() noexcept;
 /// The table in use, chosen at the first call: the best, or the one RELAYOUT_ISA names (an unknown name
 /// is ignored here; set_isa() says so). Allocates nothing.
 const Kernels& kernels() noexcept;
+/// Makes another table the one in use, which must stay where it is until the next call of this or of set_isa().
+void use_kernels(const Kernels& table) noexcept;
+
+/// Takes kernels out of a table: the optional ones that `items`, a list as in RELAYOUT_KERNEL, names (list.h).
+/// Other items are ignored here; left_out() says why.
+void leave_out(Kernels& table, std::string_view items) noexcept;
+/// Does so with RELAYOUT_KERNEL; done for every table as it is filled.
+void leave_out_by_environment(Kernels& table) noexcept;
 
 /// The table in plain C++, which every build has (scalar.cc).
 const Kernels* scalar_kernels();

@@ -19,5 +19,6 @@ inline Kernels make_kernels(std::string_view isa) {
   add_pipelines(k);
   add_conversions(k);
   add_arithmetic(k);
+  leave_out_by_environment(k);
   return k;
 }

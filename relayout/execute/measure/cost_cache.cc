@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "relayout/cpu/kernels/list.h"
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/measure/revision.h"
@@ -166,7 +167,7 @@ fs::path default_cost_file() {
 CostKey environment_key(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   graph::KeyMaker maker;
-  maker.add(source_revision()).add(processor()).add(cpu::isa()).add(backend.name()).add(backend.settings());
+  maker.add(source_revision()).add(processor()).add(cpu::kernels_in_use()).add(backend.name()).add(backend.settings());
   for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
     maker.add(static_cast<uint64_t>(value));
   return maker.key();

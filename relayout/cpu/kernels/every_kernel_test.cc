@@ -1,0 +1,339 @@
+// Every kernel that kernels.inc lists, of every table, between pages without access: it moves the bytes that it should,
+// and touches no other. A line that is added there and has a type of function of its own does not compile here until
+// there is a check for that type. The other tests beside this one go through more shapes, kernel by kernel.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/support/checked_kernel.h"
+#include "relayout/reorder/cast.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::Guarded;
+using test::randomize;
+using test::steps;
+using Side = Guarded::Side;
+
+struct Move {
+  int64_t from, to, bytes;
+};
+
+/// Expects that call(src, dst) makes these moves and no others. A destination that need not start at a line starts
+/// `slack` bytes from its guard page.
+template <typename Call>
+void expect_moves(const Checked& k, const std::vector<Move>& moves, int64_t slack, Call call) {
+  int64_t src_bytes = 0, dst_bytes = 0;
+  for (const Move& move : moves) {
+    src_bytes = std::max(src_bytes, move.from + move.bytes);
+    dst_bytes = std::max(dst_bytes, move.to + move.bytes);
+  }
+  const Side side = slack == 0 && dst_bytes % kCacheLine != 0 ? Side::start : k.side;
+  Guarded src(src_bytes, k.side, (slack * 3) % 64), dst(dst_bytes, side, slack);
+  randomize(src.bytes(), k.rng);
+  randomize(dst.bytes(), k.rng);
+  const std::vector<std::byte> before(src.bytes().begin(), src.bytes().end());
+  std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+  for (const Move& move : moves) std::copy_n(src.data() + move.from, move.bytes, expected.begin() + move.to);
+  call(static_cast<const std::byte*>(src.data()), dst.data());
+  k.flush();
+  EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernel_name(k.family, k.places);
+  EXPECT_TRUE(std::ranges::equal(src.bytes(), before) && src.intact() && dst.intact());
+}
+
+/// A transposition whose columns and rows have gaps between them.
+std::vector<Move> transposed(int64_t rows, int64_t cols, int64_t size, int64_t src_stride, int64_t dst_stride) {
+  std::vector<Move> out;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; ++c) out.push_back({c * src_stride + r * size, r * dst_stride + c * size, size});
+  }
+  return out;
+}
+
+void check(const Checked& k, TransposeKernel kernel) {
+  const int64_t size = k.size();
+  for (const int64_t rows : {1, 7, 16, 33, 70}) {
+    for (const int64_t cols : {int64_t{3}, int64_t{19}, 64 / size, 192 / size}) {
+      const bool lines = k.family.past_cache();
+      if (lines && cols * size % 64 != 0) continue;
+      const int64_t from = rows * size + 5, to = cols * size + (lines ? 64 : 3);
+      expect_moves(k, transposed(rows, cols, size, from, to), lines ? 0 : 13, [&](const auto* src, auto* dst) {
+        kernel(src, steps(cols, from).data(), dst, steps(rows, to).data(), rows, cols, 64);
+      });
+    }
+  }
+}
+
+void check(const Checked& k, StridedTransposeKernel kernel) {
+  const int64_t size = k.size();
+  for (const int64_t rows : {1, 7, 16, 33, 70}) {
+    for (const int64_t cols : {1, 5, 16, 67}) {
+      const int64_t from = rows * size + 5, to = cols * size + 3;
+      expect_moves(k, transposed(rows, cols, size, from, to), 13,
+                   [&](const auto* src, auto* dst) { kernel(src, from, dst, to, rows, cols, 64); });
+    }
+  }
+}
+
+/// Rows that start anywhere in lines: all but the last 64 bytes of each are written, from its first whole line on.
+template <typename Call>
+void check_carried(const Checked& k, int64_t size, Call call) {
+  for (const int64_t rows : {16, 33, 67}) {
+    for (const int64_t lines : {1, 2, 3}) {
+      const int64_t cols = lines * 64 / size, from = rows * size + 8, to = lines * 64 + 20;
+      alignas(64) std::byte carry[67 * 64];
+      std::vector<Move> moves;
+      // The destination starts 12 bytes after a line, and is long enough for every line that may be written.
+      for (const Move& m : transposed(rows, cols, size, from, to)) {
+        for (int64_t b = 0; b < size; ++b) {
+          const int64_t skip = -(m.to / to * to + 12) & 63, byte = m.to % to + b;
+          if (byte >= skip && byte < skip + (lines - 1) * 64) moves.push_back({m.from + b, m.to + b, 1});
+        }
+      }
+      const int64_t last = (rows - 1) * to;
+      if (moves.empty()) moves.push_back({0, last, 0});
+      Checked at_start = k;
+      at_start.side = Side::start;
+      const auto columns = steps(cols, from), starts = steps(rows, to);
+      moves.push_back({(cols - 1) * from + rows * size, last, 0});
+      expect_moves(at_start, moves, 12, [&](const auto* src, auto* dst) {
+        call(src, columns.data(), dst, starts.data(), carry, rows, cols);
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < 64 / size; ++c)
+            EXPECT_TRUE(std::equal(carry + r * 64 + c * size, carry + r * 64 + (c + 1) * size,
+                                   src + columns[static_cast<std::size_t>(cols - 64 / size + c)] + r * size));
+        }
+      });
+    }
+  }
+}
+
+void check(const Checked& k, CarriedTransposeKernel kernel) {
+  check_carried(k, k.size(),
+                [&](auto* src, Starts from, auto* dst, Starts to, auto* carry, int64_t rows, int64_t cols) {
+                  kernel(src, from, dst, to, carry, true, rows, cols, 64);
+                });
+}
+
+void check(const Checked& k, PipelinedKernel kernel) {
+  if (k.family.by[0] == "type") return check_pipelined_conversion(k, kernel);
+  const int64_t size = k.size(), cols = 128 / size;
+  for (const int64_t rows : {1, 17, 64, 70}) {
+    const int64_t from = rows * size + 5, to = cols * size + 64;
+    expect_moves(k, transposed(rows, cols, size, from, to), 0, [&](const auto* src, auto* dst) {
+      kernel(src, steps(cols, from).data(), dst, steps(rows, to).data(), nullptr, false, rows, cols, nullptr, 64);
+    });
+  }
+  check_carried(k, size, [&](auto* src, Starts cs, auto* dst, Starts rs, auto* carry, int64_t rows, int64_t n) {
+    kernel(src, cs, dst, rs, carry, true, rows, n, nullptr, 64);
+  });
+}
+
+void check(const Checked& k, InterleaveKernel kernel) {
+  const int64_t size = k.size(), few = k.few();
+  for (const int64_t rows : {1, 7, 16, 33, 130}) {
+    const int64_t from = rows * size + 5;
+    // Rows that are joined to lines start at one.
+    const int64_t slack = k.family.name.starts_with("join") ? 0 : 13;
+    expect_moves(k, transposed(rows, few, size, from, few * size), slack,
+                 [&](const auto* src, auto* dst) { kernel(src, steps(few, from).data(), dst, rows); });
+  }
+}
+
+void check(const Checked& k, DeinterleaveKernel kernel) {
+  const int64_t size = k.size(), few = k.few();
+  const bool lines = k.family.past_cache();
+  for (const int64_t cols : {int64_t{5}, int64_t{33}, 64 / size, 192 / size}) {
+    if (lines && cols * size % 64 != 0) continue;
+    const int64_t to = cols * size + (lines ? 64 : 3);
+    expect_moves(k, transposed(few, cols, size, few * size, to), lines ? 0 : 13,
+                 [&](const auto* src, auto* dst) { kernel(src, dst, steps(few, to).data(), cols); });
+  }
+}
+
+/// Three rows and two columns of runs, whose rows are backwards in the destination.
+struct Runs {
+  int64_t bytes, gap, pitch = bytes + gap;
+  std::vector<int64_t> src_rows = steps(3, 2 * pitch), cols = steps(2, pitch), dst_rows{4 * pitch, 2 * pitch, 0};
+
+  std::vector<Move> moves() const {
+    std::vector<Move> out;
+    for (std::size_t r = 0; r < 3; ++r) {
+      for (const int64_t col : cols) out.push_back({src_rows[r] + col, dst_rows[r] + col, bytes});
+    }
+    return out;
+  }
+};
+
+void check(const Checked& k, CopyKernel kernel) {
+  for (const int64_t bytes : {1, 3, 8, 16, 31, 64, 100, 200, 2000}) {
+    const Runs runs{bytes, 7};
+    expect_moves(k, runs.moves(), 13, [&](const auto* src, auto* dst) {
+      kernel(src, runs.src_rows.data(), runs.cols.data(), dst, runs.dst_rows.data(), runs.cols.data(), 3, 2, bytes, 64);
+    });
+  }
+}
+
+void check(const Checked& k, StridedCopyKernel kernel) {
+  for (const int64_t bytes : {1, 3, 8, 16, 31, 64, 100, 200, 2000}) {
+    const int64_t rows = 5, cols = 3;
+    expect_moves(k, transposed(rows, cols, bytes, rows * bytes, cols * bytes + 1), 13, [&](const auto* src, auto* dst) {
+      kernel(src, {bytes, rows * bytes}, dst, {cols * bytes + 1, bytes}, rows, cols, bytes);
+    });
+  }
+}
+
+/// A random permutation of `count` bytes.
+std::vector<uint8_t> shuffled(int64_t count, std::mt19937& rng) {
+  std::vector<uint8_t> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), uint8_t{0});
+  std::ranges::shuffle(out, rng);
+  return out;
+}
+
+void check(const Checked& k, ShuffleKernel kernel) {
+  for (const int64_t bytes : {16, 48, 64, 144}) {
+    const auto pattern = shuffled(16, k.rng);
+    const Runs runs{bytes, 7};
+    std::vector<Move> moves;
+    for (const Move& run : runs.moves()) {
+      for (int64_t i = 0; i < bytes; ++i)
+        moves.push_back({run.from + i / 16 * 16 + pattern[static_cast<std::size_t>(i % 16)], run.to + i, 1});
+    }
+    expect_moves(k, moves, 13, [&](const auto* src, auto* dst) {
+      kernel(src, runs.src_rows.data(), runs.cols.data(), dst, runs.dst_rows.data(), runs.cols.data(), 3, 2, bytes,
+             pattern.data());
+    });
+  }
+}
+
+// Two lines that take turns, each of the bytes of two stretches, backwards.
+void check(const Checked& k, PermuteLinesKernel kernel) {
+  const int64_t width = k.table.permuted_bytes, half = width / 2;
+  PermutedLine list[2] = {};
+  for (PermutedLine& line : list) {
+    const int64_t first = &line == list ? 0 : 2 * width;
+    line.from[0] = first + 5;
+    line.from[1] = first + width + 3;
+    line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
+    line.written = ~uint64_t{0} >> (64 - width);
+    if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t stretch = i / half, byte = half - 1 - i % half;
+      line.index[0][width < 64 ? stretch * width + i : i] =
+          static_cast<uint8_t>(byte + (width < 64 ? 0 : stretch * 64));
+    }
+  }
+  constexpr int64_t kCount = 9, kStep = 11;
+  std::vector<Move> moves;
+  for (int64_t i = 0; i < kCount * width; ++i) {
+    const PermutedLine& line = list[i / width % 2];
+    const int64_t in_line = i % width, from = line.from[in_line / half] + half - 1 - in_line % half;
+    moves.push_back({from + i / width / 2 * kStep, i, 1});
+  }
+  for (const auto store : {PermutedLines::Store::past_cache, PermutedLines::Store::whole}) {
+    Checked at_start = k;
+    at_start.side = Side::start;  // so that the destination starts at a line
+    expect_moves(at_start, moves, 0, [&](const std::byte* src, std::byte* dst) {
+      const int64_t end = (kCount - 1) / 2 * kStep + 2 * width + width + 3 + half;
+      kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, store, src + std::max(end, int64_t{0})});
+    });
+  }
+}
+
+// Runs of rows and of columns of two tiles and a part, without permutations.
+void check(const Checked& k, TileKernel kernel) {
+  const int64_t size = k.size(), rows = 37, cols = 41, from = rows * size + 3, to = cols * size + 5;
+  std::vector<uint8_t> same(16);
+  std::iota(same.begin(), same.end(), uint8_t{0});
+  expect_moves(k, transposed(rows, cols, size, from, to), 13, [&](const auto* src, auto* dst) {
+    kernel(src, steps(rows, size).data(), steps(cols, from).data(), dst, steps(rows, to).data(),
+           steps(cols, size).data(), {rows, cols, rows, cols, same.data(), same.data()});
+  });
+}
+
+// Up to 64 bytes past the last group are read and written, so that the memory has these.
+void check(const Checked& k, RegroupKernel kernel) {
+  for (const int64_t bytes : {3, 16, 27, 64}) {
+    constexpr int64_t kGroups = 5;
+    auto pattern = shuffled(bytes, k.rng);
+    pattern.resize(64);
+    Guarded src(kGroups * bytes + 64, k.side), dst(kGroups * bytes + 64, k.side);
+    randomize(src.bytes(), k.rng);
+    kernel(src.data(), dst.data(), kGroups, bytes, pattern.data());
+    for (int64_t i = 0; i < kGroups * bytes; ++i)
+      EXPECT_EQ(dst.data()[i], src.data()[i / bytes * bytes + pattern[static_cast<std::size_t>(i % bytes)]]);
+    EXPECT_TRUE(src.intact() && dst.intact());
+  }
+}
+
+void check(const Checked& k, FillKernel kernel) {
+  for (const uint64_t mask : {~uint64_t{0}, uint64_t{0x8000'00ff'0f0f'0001}, uint64_t{0xf0}}) {
+    const auto rows = steps(3, 200), cols = steps(2, 64);
+    Guarded dst(2 * 200 + 128, k.side, 16);
+    randomize(dst.bytes(), k.rng);
+    std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+    const uint64_t bits = 0x0123456789abcdef;
+    for (const int64_t row : rows) {
+      for (int64_t i = 0; i < 128; ++i) {
+        if (mask >> i % 64 & 1) expected[static_cast<std::size_t>(row + i)] = static_cast<std::byte>(bits >> i % 8 * 8);
+      }
+    }
+    kernel(dst.data(), rows.data(), cols.data(), 3, 2, 64, mask, bits, true);
+    EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected) && dst.intact());
+  }
+}
+
+void check(const Checked& k, UnpackKernel kernel) {
+  for (const int64_t n : {1, 5, 32, 77}) {
+    Guarded src((2 * n + 3) / 2, k.side), dst(2 * n, k.side, 3);
+    randomize(src.bytes(), k.rng);
+    kernel(src.data(), 1, steps(2, n).data(), 2, n, dst.data(), n);
+    for (int64_t i = 0; i < 2 * n; ++i) {
+      const auto bits = read_element<DType::u4>(src.data(), 1 + i);
+      const auto value = static_cast<int8_t>(read_element<DType::s4>(src.data(), 1 + i));
+      EXPECT_EQ(dst.data()[i], k.places[0].index == 0 ? static_cast<std::byte>(bits) : static_cast<std::byte>(value));
+    }
+    EXPECT_TRUE(src.intact() && dst.intact());
+  }
+}
+
+void check(const Checked& k, PackKernel kernel) {
+  for (const int64_t n : {1, 5, 32, 77}) {
+    Guarded src(2 * n, k.side, 3), dst((2 * n + 3) / 2, k.side);
+    randomize(src.bytes(), k.rng);
+    randomize(dst.bytes(), k.rng);
+    std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+    for (int64_t i = 0; i < 2 * n; ++i)
+      write_element<DType::u4>(expected.data(), 1 + i, static_cast<uint8_t>(src.data()[i]) & 15);
+    kernel(src.data(), n, dst.data(), 1, steps(2, n).data(), 2, n);
+    EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected) && src.intact() && dst.intact());
+  }
+}
+
+void check(const Checked&, FlushKernel kernel) { kernel(); }
+
+class EveryKernel : public testing::TestWithParam<const Kernels*> {};
+
+TEST_P(EveryKernel, DoesWhatItShouldBetweenGuardPages) {
+  std::mt19937 rng(51);
+  int64_t checked = 0;
+  each_kernel(*GetParam(), [&](const KernelFamily& family, auto kernel, std::span<const KernelPlace> places) {
+    if (!kernel) return;
+    for (const Side side : test::kSides) check(Checked{*GetParam(), family, places, side, rng}, kernel);
+    ++checked;
+  });
+  std::printf("kernels of %s: %lld\n", std::string(GetParam()->isa).c_str(), static_cast<long long>(checked));
+  EXPECT_GT(checked, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, EveryKernel, testing::ValuesIn(all_kernels().begin(), all_kernels().end()),
+                         [](const auto& table) { return std::string(table.param->isa); });
+
+}  // namespace
+}  // namespace relayout::cpu

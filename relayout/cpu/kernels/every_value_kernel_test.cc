@@ -1,0 +1,112 @@
+// Checks of the kernels that compute, for every_kernel_test.cc: they give the bits of the plain table's loops.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/support/checked_kernel.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::Guarded;
+using test::randomize;
+using test::steps;
+
+int64_t dense_bytes(DType dtype) { return std::max(1, bits(dtype) / 8); }
+
+/// n elements converted by the loops of the plain table.
+std::vector<std::byte> by_plain(DType from, DType to, const std::byte* src, int64_t n) {
+  std::vector<std::byte> out(static_cast<std::size_t>(n * dense_bytes(to)));
+  scalar_kernels()->convert[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)](src, kFirst, out.data(),
+                                                                                          kFirst, 1, n, nullptr, 0);
+  return out;
+}
+
+/// The destination lies `dst_slack` bytes from a forbidden page. Runs call(kernels, src, dst) with a table's kernels
+/// and with those of plain C++, and expects the same bytes.
+template <typename Call>
+void expect_as_plain(const Checked& k, int64_t src_bytes, int64_t dst_bytes, int64_t dst_slack, Call call) {
+  Guarded src(src_bytes, k.side, 5), dst(dst_bytes, k.side, dst_slack);
+  randomize(src.bytes(), k.rng);
+  std::vector<std::byte> expected(static_cast<std::size_t>(dst_bytes));
+  call(*scalar_kernels(), src.data(), expected.data());
+  call(k.table, src.data(), dst.data());
+  k.flush();
+  EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernel_name(k.family, k.places);
+  EXPECT_TRUE(src.intact() && dst.intact());
+}
+
+constexpr int64_t kLengths[] = {0, 1, 7, 16, 33, 131};
+constexpr int64_t kValueBytes[] = {4, 8};  // by compute type
+
+}  // namespace
+
+/// Converts columns while it transposes them into rows that start at lines.
+void check_pipelined_conversion(const Checked& k, PipelinedKernel kernel) {
+  const DType from = k.type(0), to = k.type(1);
+  const int64_t from_size = dense_bytes(from), size = dense_bytes(to), cols = 128 / std::min(from_size, size);
+  for (const int64_t rows : {1, 17, 64, 70}) {
+    const int64_t column = rows * from_size + 4, row = cols * size + 64;
+    Guarded src(cols * column - 4, k.side), dst(rows * row - 64, k.side);
+    randomize(src.bytes(), k.rng);
+    randomize(dst.bytes(), k.rng);
+    std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
+    for (int64_t c = 0; c < cols; ++c) {
+      const auto values = by_plain(from, to, src.data() + c * column, rows);
+      for (int64_t r = 0; r < rows; ++r)
+        std::copy_n(values.begin() + r * size, size, &expected[static_cast<std::size_t>(r * row + c * size)]);
+    }
+    kernel(src.data(), steps(cols, column).data(), dst.data(), steps(rows, row).data(), nullptr, false, rows, cols,
+           nullptr, 64);
+    k.flush();
+    EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected)) << kernel_name(k.family, k.places);
+    EXPECT_TRUE(src.intact() && dst.intact());
+  }
+}
+
+// What plain C++ does. Kernels of whole lines get lengths that make these, and a destination that starts at a line.
+void check(const Checked& k, ConvertKernel kernel) {
+  const int64_t size = dense_bytes(k.type(1)), line = 64 / size;
+  const bool lines = k.family.name == "convert_lines";
+  for (const int64_t length : kLengths) {
+    const int64_t n = lines ? length * line : length;
+    const auto call = [&](const Kernels& table, const std::byte* src, std::byte* dst) {
+      if (&table == &k.table) return kernel(src, kFirst, dst, kFirst, 1, n, nullptr, 64);
+      std::ranges::copy(by_plain(k.type(0), k.type(1), src, n), dst);
+    };
+    expect_as_plain(k, n * dense_bytes(k.type(0)), n * size, lines ? 0 : 9, call);
+  }
+}
+
+// Some pairs of types of equal and of different sizes; convert_test.cc has all.
+void check(const Checked& k, ConvertStreamKernel kernel) {
+  constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::u8, DType::s64, DType::f8_e4m3};
+  for (const DType from : kTypes) {
+    for (const DType to : kTypes) {
+      for (const int64_t n : kLengths) {
+        const auto call = [&](const Kernels& table, const std::byte* src, std::byte* dst) {
+          if (&table == &k.table)
+            return kernel(streamed_pair(table, from, to), src, kFirst, dst, kFirst, 1, n, nullptr, 64);
+          std::ranges::copy(by_plain(from, to, src, n), dst);
+        };
+        expect_as_plain(k, n * dense_bytes(from), n * dense_bytes(to), 9, call);
+      }
+    }
+  }
+}
+
+void check(const Checked& k, ArithmeticKernel) {
+  const std::size_t compute = k.places[0].index;
+  AttributeValues attributes;
+  attributes.src_scale = 0.3f, attributes.dst_scale = 7, attributes.src_zero_point = 3, attributes.dst_zero_point = -9;
+  for (const int64_t n : kLengths) {
+    const int64_t bytes = n * kValueBytes[compute];
+    expect_as_plain(k, bytes, bytes, 9, [&](const Kernels& table, const std::byte* src, std::byte* dst) {
+      std::copy_n(src, bytes, dst);
+      table.arithmetic[compute](dst, src, &attributes, 0, n, {true, true, true, true, 0.5f});
+    });
+  }
+}
+
+}  // namespace relayout::cpu
