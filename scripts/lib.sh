@@ -23,6 +23,11 @@ opencl_packages=(ocl-icd-libopencl1 pocl-opencl-icd oclgrind opencl-c-headers)
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libeigen3-dev libtorch-dev)
 fuzz_packages=(clang)
+# What builds and runs for 64-bit Arm, and the libraries of that architecture.
+# shellcheck disable=SC2034
+arm64_packages=(g++-aarch64-linux-gnu qemu-user-static)
+# shellcheck disable=SC2034
+arm64_libraries=(libhwy-dev libhwy1 libgtest-dev libtbb-dev libtbb12 libtbbmalloc2 libtbbbind-2-5)
 # From PyPI: what builds the Python package, what its tests need, and what they use too where it is there.
 python_build_packages=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy==2.4.6)
 python_test_packages=(numpy==2.4.6 ml_dtypes==0.6.0 pytest==9.2.0 hypothesis==6.170.17 einops==0.8.2 mypy==2.4.1)

@@ -188,7 +188,8 @@ HWY_INLINE void tiles_by(const std::byte* src, Starts src_rows, Starts src_cols,
     else
       tiles_of<kSize, false, kFetch>(d, src, src_rows, src_cols, dst, dst_rows, dst_cols, shape);
   };
-  const int64_t rows = shape.row_run * kSize, cols = shape.col_run * kSize;
+  const int64_t cols = shape.col_run * kSize;
+  [[maybe_unused]] const int64_t rows = shape.row_run * kSize;
   if (cols >= 16 * kBlocks) return by(Wide<T>());
 #if HWY_TARGET <= HWY_AVX2
   const auto tall = [&](auto d) HWY_ATTR {
