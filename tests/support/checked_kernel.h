@@ -34,8 +34,7 @@ struct Checked {
 };
 
 /// Expect that a kernel that computes does so as plain C++ does.
-void check(const Checked& k, LoadKernel kernel);
-void check(const Checked& k, StoreKernel kernel);
+void check(const Checked& k, ConvertStreamKernel kernel);
 void check(const Checked& k, ConvertKernel kernel);
 void check(const Checked& k, ArithmeticKernel kernel);
 /// For those that transpose at once.
