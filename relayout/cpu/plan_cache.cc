@@ -111,11 +111,21 @@ uint64_t hash_of_values(const Attributes& a) {
   return hash ^ hash >> 32;
 }
 
+int64_t bytes_of(std::span<const BoxPlan> boxes);
+
+int64_t bytes_of(const RowPattern& rows) { return static_cast<int64_t>(rows.pieces.size() * sizeof(RowSource)); }
+int64_t bytes_of(const auto&) { return 0; }
+int64_t bytes_of(const PermutedRows& method) { return bytes_of(method.rows); }
+int64_t bytes_of(const Stages& method) { return bytes_of(std::span(method.stages)); }
+int64_t bytes_of(const TileRuns& method) {
+  auto bytes = static_cast<int64_t>(method.runs.size() * sizeof(TileRun));
+  for (const TileRun& run : method.runs) bytes += bytes_of(run.rows) + bytes_of(std::span(run.boxes));
+  return bytes;
+}
+
 int64_t bytes_of(std::span<const BoxPlan> boxes) {
   auto bytes = static_cast<int64_t>(boxes.size_bytes());
-  for (const BoxPlan& box : boxes) {
-    bytes += static_cast<int64_t>(box.row_sources.size() * sizeof(RowSource)) + bytes_of(box.nested);
-  }
+  for (const BoxPlan& box : boxes) bytes += std::visit([](const auto& method) { return bytes_of(method); }, box.method);
   return bytes;
 }
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "relayout/cpu/machine.h"
-#include "relayout/cpu/run.h"
+#include "relayout/cpu/runners/runner.h"
 #include "relayout/cpu/threads.h"
 
 namespace relayout::cpu {

@@ -10,9 +10,8 @@
 
 #include <cstddef>
 #include <span>
-#include <string_view>
-#include <vector>
 
+#include "relayout/cpu/isa.h"
 #include "relayout/cpu/threads.h"
 #include "relayout/reorder/plan.h"
 
@@ -60,17 +59,5 @@ struct PlanCacheStatistics {
   int64_t entries = 0;
 };
 PlanCacheStatistics plan_cache_statistics();
-
-/// The instruction set in use, e.g. "avx512". The best this machine has, unless RELAYOUT_ISA
-/// (or set_isa) names another; RELAYOUT_ISA=scalar forces plain C++.
-std::string_view isa();
-/// The instruction sets that this machine can run, worst first ("scalar" is always there).
-std::vector<std::string_view> available_isas();
-/// Forces one of available_isas(), or the default with "". Error{unsupported} lists them. Must not be called while a
-/// reorder runs.
-void set_isa(std::string_view name);
-/// Threads that `threads = 0` gives; 1 in a build without oneTBB.
-int default_threads();
-bool has_threads();
 
 }  // namespace relayout::cpu

@@ -90,7 +90,7 @@ TEST(Reorder, ConvertsByStages) {
         }
         std::vector<std::byte> expected = out;
         const Plan plan = Plan::make(a, b, attributes);
-        EXPECT_TRUE(std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.stage > 0; }))
+        EXPECT_TRUE(std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.as<Stages>(); }))
             << plan.explain();
         run(plan, in.data(), out.data(), {.threads = 2});
         reference_reorder(a, in.data(), b, expected.data(), attributes);
@@ -109,7 +109,7 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
                                    {"OIhw2i8o4i", {24, 32, 4, 3}}}) {
     const TensorDesc a = desc(from, dims, DType::s8), b = desc("oihw", dims, DType::f32);
     const Plan plan = Plan::make(a, b, {}, small);
-    EXPECT_TRUE(plan.streams() && plan.data().boxes()[0].stage > 0) << plan.explain();
+    EXPECT_TRUE(plan.streams() && plan.data().boxes()[0].as<Stages>()) << plan.explain();
     const std::vector<std::byte> in = counting(a.span_bytes());
     const auto bytes = static_cast<std::size_t>(b.span_bytes());
     std::vector<std::byte> expected(bytes);
@@ -150,7 +150,9 @@ TEST(Reorder, ConvertsByStagesOfSeveralBlocks) {
     std::vector<std::byte> expected = out;
     const Plan plan = Plan::make(a, b);
     EXPECT_TRUE(std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) {
-      return std::ranges::any_of(box.nested, [](const BoxPlan& part) { return part.panels > 1 && !part.dense_cols; });
+      const auto* stages = box.as<Stages>();
+      return stages && std::ranges::any_of(stages->stages,
+                                           [](const BoxPlan& part) { return part.panels > 1 && !part.dense_cols; });
     })) << plan.explain();
     run(plan, in.data(), out.data());
     reference_reorder(a, in.data(), b, expected.data());

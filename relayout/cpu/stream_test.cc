@@ -142,7 +142,7 @@ TEST(Stream, WhatStagesMoveLast) {
           for (const int64_t past : {0, 64, 16, 37}) {
             expected.expect_of(plan, past, {1, 3});
             if (HasFatalFailure()) return;
-            cases += plan.data().boxes()[0].stage > 0;
+            cases += plan.data().boxes()[0].as<Stages>() != nullptr;
           }
         }
       }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 
-#include "relayout/cpu/reorder.h"
 
 #if RELAYOUT_HAVE_TBB
 #include <tbb/blocked_range.h>

@@ -30,4 +30,8 @@ struct RunOptions {
 void parallel_for(const RunOptions& options, int64_t tasks, int64_t grain,
                   void (*body)(void* state, int64_t begin, int64_t end), void* state) noexcept;
 
+/// Threads that `threads = 0` gives; 1 in a build without oneTBB.
+int default_threads();
+bool has_threads();
+
 }  // namespace relayout::cpu

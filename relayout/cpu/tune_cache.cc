@@ -11,7 +11,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/revision.h"
 #include "relayout/io/text_file.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/policy.h"
 
 namespace relayout::cpu {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "relayout/cpu/reorder.h"
 #include "tests/support/scoped_isa.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/policy.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {

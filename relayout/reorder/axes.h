@@ -17,6 +17,11 @@ inline int64_t units(DType dtype) { return bits(dtype) / unit_bits(dtype); }
 void scale(Offsets& offsets, int64_t src_units, int64_t dst_units);
 void scale(Box& box, int64_t src_units, int64_t dst_units);
 
+/// Simplifies a box: axes of extent 1 are dropped, two axes that continue each other on every operand become one, and
+/// an axis that walks the destination backwards is turned. The result is ordered by destination stride, largest first,
+/// tables before all. The set of offset tuples stays the same. Cost: quadratic in the axes.
+void simplify(Box& box);
+
 int64_t count_elements(const Axes& axes);
 inline int64_t count_elements(const Box& box) { return count_elements(box.axes); }
 
@@ -49,6 +54,11 @@ Axes::iterator shortest(Axes& axes);
 void order_loops(Axes& loops);
 /// Removes an axis from the list and returns it; for end(), an axis of extent 1.
 Axis take(Axes& axes, Axes::iterator at);
+/// Cuts an axis into steps of `steps` indices, which divide its extent: it keeps these steps, and the axis that steps
+/// over them is returned.
+Axis cut(Axis& axis, int64_t steps);
+/// Cuts axis `at` of a box after `extent` indices and returns the box of the others.
+Box cut_off(Box& box, std::size_t at, int64_t extent);
 
 /// Turns axes that walk backwards through dense memory of the source, starting with pieces of `src` units. The source's
 /// rows are then dense, and the destination steps backwards from row to row. This stops at an axis along which the

@@ -50,15 +50,17 @@ std::string axis_text(const BoxPlan& box, const Axis& axis) {
 
 std::string box_text(const PlanData& plan, const BoxPlan& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
-  int64_t boxes = 0, run_bytes = 0;
-  for (const BoxPlan& run : box.nested) {
-    boxes += static_cast<int64_t>(run.nested.size());
-    run_bytes += run.run_bytes;
+  if (box.as<PermutedRows>()) out += ", or by lines, where the instruction set can permute bytes";
+  if (const auto* stages = box.as<Stages>()) out += ", from " + plural(stages->bytes, "byte") + " in the cache";
+  if (const auto* tiles = box.as<TileRuns>()) {
+    int64_t boxes = 0, bytes = 0;
+    for (const TileRun& run : tiles->runs) {
+      boxes += static_cast<int64_t>(run.boxes.size());
+      bytes += run.bytes;
+    }
+    out += ", the largest of " + plural(boxes, "box", "boxes") + " that make a tile";
+    if (bytes > 0) out += " of " + plural(bytes, "byte");
   }
-  if (!box.row_sources.empty()) out += ", or by lines, where the instruction set can permute bytes";
-  if (box.stage > 0) out += ", from " + plural(box.stage, "byte") + " in the cache";
-  if (boxes > 0) out += ", the largest of " + plural(boxes, "box", "boxes") + " that make a tile";
-  if (run_bytes > 0) out += " of " + plural(run_bytes, "byte");
   out += "\n";
   const auto line = [&](const char* role, const Axis& axis) {
     if (axis.extent > 1) out += std::string("      ") + role + axis_text(box, axis) + "\n";
@@ -89,17 +91,16 @@ std::string PlanData::kernel(const BoxPlan& box) const {
   const int64_t bytes = box.piece[kSrc];
   const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
   std::string out;
-  switch (box.shape) {
+  switch (box.shape()) {
     case KernelShape::copy:
       out = "copy runs of " + plural(box.long_runs ? box.col_count * bytes : bytes, "byte");
       break;
-    case KernelShape::transpose:
-      out = "transpose of " + pieces + (box.row_run > 0 ? " by tiles of registers" : "") +
-            (box.by_image ? ", past the cache" : "");
-      break;
+    case KernelShape::transpose: out = "transpose of " + pieces; break;
     case KernelShape::gather: out = (bytes == 0 ? "by way of bytes, " : "one by one, ") + pieces; break;
     case KernelShape::fill: return "fill";
   }
+  if (const auto* tiles = box.as<RegisterTiles>())
+    out += std::string(" by tiles of registers") + (tiles->by_image ? ", past the cache" : "");
   if (converts_) out = "convert, " + out;
   out += ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
   return box.ahead > 0 ? out + ", fetched " + plural(box.ahead, "byte") + " ahead" : out;

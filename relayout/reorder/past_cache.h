@@ -5,7 +5,7 @@
 // be made.
 #pragma once
 
-#include "relayout/reorder/tiles.h"
+#include "relayout/reorder/methods/tile_runs.h"
 
 namespace relayout {
 
@@ -20,17 +20,8 @@ bool loses_past_cache(const BoxPlan& most);
 /// which writing through the cache would take. If they do not fit, tiles lose only if most elements are in small
 /// blocks.
 bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const TensorDesc& dst, const Machine& machine);
-/// Whether the lines of the destination are made of small pieces by byte permutations (BoxPlan::row_sources).
+/// Whether the lines of the destination are made of small pieces by byte permutations.
 bool by_permuted_lines(const BoxPlan& box);
 /// Whether all strides of a destination that are a line or longer are whole lines, so that no two runs share a line.
 bool apart_by_lines(const TensorDesc& dst);
-/// Whether a fill writes whole lines of the destination, each once, provided that the destination starts at a line.
-bool fills_lines(const BoxPlan& fill);
-/// Whether each block of a box by tiles of registers writes whole lines, provided that the destination starts at a
-/// line: then the block can be written by way of an image.
-bool writes_lines(const BoxPlan& box);
-/// Whether a block of a box by tiles of registers writes more runs that lie whole pages apart than the first-level
-/// cache has ways (at least eight). These runs compete for the same sets, so their lines leave the cache incomplete.
-bool in_few_sets(const BoxPlan& box);
-
 }  // namespace relayout

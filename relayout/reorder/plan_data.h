@@ -5,13 +5,14 @@
 //     for (const BoxPlan& box : plan.data().boxes()) ...
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "relayout/reorder/nest.h"
-#include "relayout/reorder/plan.h"
+#include "relayout/reorder/attributes.h"
+#include "relayout/reorder/box_plan.h"
 
 namespace relayout {
 
@@ -33,7 +34,7 @@ class PlanData {
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const { return converts_; }
   /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
-  /// this is false, single boxes and padding may still be written so (BoxPlan::by_image, BoxPlan::fill_streams).
+  /// this is false, single boxes and padding may still be written so (RegisterTiles::by_image, Fill::past_cache).
   bool streams() const { return streams_; }
   /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most 4 *
   /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
@@ -60,6 +61,12 @@ class PlanData {
  private:
   /// Plans the boxes. Returns the dims, by bit, whose padding these boxes fill already.
   uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
+  /// Whether both sides together take more than so many eighths of the last level.
+  bool exceeds(int64_t eighths, const Machine& machine) const;
+  /// Where both sides are large and the destination is written through the cache, the next lines or blocks are fetched.
+  void fetch_ahead(const Machine& machine);
+  /// Some boxes and padding are written past the cache even where the plan as a whole is not.
+  void write_past_cache(const Machine& machine, const Tuning& tuning);
   /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
   /// boxes. The destination's padding is filled afterwards. With `past_source`, the source need have no padding: it is
   /// read as if it went on after the end of the dim.

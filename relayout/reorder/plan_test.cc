@@ -22,7 +22,7 @@ Plan plan(std::string_view from, std::string_view to, const Dims& dims, DType dt
 TEST(Plan, EqualLayoutsAreOneCopy) {
   const Plan p = plan("nchw", "nchw", {2, 3, 4, 5});
   ASSERT_EQ(p.data().boxes().size(), 1u);
-  EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::copy);
+  EXPECT_EQ(p.data().boxes()[0].shape(), KernelShape::copy);
   EXPECT_EQ(p.data().boxes()[0].col_count, 480);
   EXPECT_TRUE(p.data().boxes()[0].loops.empty());
   EXPECT_FALSE(p.converts());
@@ -32,7 +32,7 @@ TEST(Plan, AxesFuseIntoATranspose) {
   const Plan p = plan("nchw", "nhwc", {2, 64, 4, 5});
   ASSERT_EQ(p.data().boxes().size(), 1u);
   const BoxPlan& box = p.data().boxes()[0];
-  EXPECT_EQ(box.shape, KernelShape::transpose);
+  EXPECT_EQ(box.shape(), KernelShape::transpose);
   EXPECT_EQ(box.piece[kSrc], 4);
   EXPECT_EQ(box.row_count, 20);  // h and w together
   EXPECT_EQ(box.col_count, 64);
@@ -52,13 +52,14 @@ TEST(Plan, ShortRunsBecomeLargerElements) {
 TEST(Plan, WhatBothSidesStartWithIsOneElement) {
   // The same 16 bytes are innermost on both sides: 8 steps of b and 2 of a.
   const BoxPlan both = plan("ABcd16b2a", "ABcd2a8b", {32, 64, 5, 7}, DType::u8).data().boxes()[0];
-  EXPECT_EQ(both.shape, KernelShape::transpose);
+  EXPECT_EQ(both.shape(), KernelShape::transpose);
   EXPECT_EQ(both.piece[kSrc], 16);
   // A piece has the block of 4 b, which both sides have, and two steps along d.
   const BoxPlan one = plan("aBcd4b", "ABcd4b2a", {32, 16, 5, 8}, DType::u8).data().boxes()[0];
   EXPECT_EQ(one.piece[kSrc], 8);
   const std::array<uint8_t, 16> a_first{0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
-  EXPECT_EQ(one.dst_pattern, a_first);
+  ASSERT_TRUE(one.as<RegisterTiles>());
+  EXPECT_EQ(one.as<RegisterTiles>()->dst_pattern, a_first);
   // Here the two sides have different innermost dims.
   EXPECT_EQ(plan("abcd", "acdb", {2, 16, 16, 16}, DType::u8).data().boxes()[0].piece[kSrc], 1);
 }
@@ -67,7 +68,7 @@ TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
   // The tail is one channel of a block: single bytes that lie apart on both sides. All axes are rows or columns.
   const Plan p = plan("nChw16c", "nhwc", {4, 17, 8, 8}, DType::u8);
   ASSERT_EQ(p.data().boxes().size(), 2u);
-  EXPECT_EQ(p.data().boxes()[1].shape, KernelShape::gather);
+  EXPECT_EQ(p.data().boxes()[1].shape(), KernelShape::gather);
   EXPECT_TRUE(p.data().boxes()[1].loops.empty());
   EXPECT_EQ(p.data().boxes()[1].row_count * p.data().boxes()[1].col_count, 4 * 64);
 }
@@ -77,9 +78,9 @@ TEST(Plan, FewAreInterleaved) {
   for (const auto& [from, to] : {std::pair("Abcd4a", "ABcd4a2b"), {"ABcd4a2b", "Abcd4a"}}) {
     const Plan p = plan(from, to, {8, 4, 29, 31}, DType::u8);
     ASSERT_EQ(p.data().boxes().size(), 1u);
-    EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::transpose);
-    EXPECT_EQ(p.data().boxes()[0].row_run, 0);
-    EXPECT_EQ(p.data().boxes()[0].shuffle, 1);
+    const auto* transposition = p.data().boxes()[0].as<Transposition>();
+    ASSERT_TRUE(transposition);
+    EXPECT_EQ(transposition->groups.bytes, 1);
     EXPECT_EQ(std::min(p.data().boxes()[0].row_count, p.data().boxes()[0].col_count), 2);
   }
 }
@@ -94,7 +95,7 @@ TEST(Plan, FewAreInterleavedRowByRow) {
     const Plan p = plan(from, to, dims, DType::u8);
     ASSERT_EQ(p.data().boxes().size(), 1u);
     const BoxPlan& box = p.data().boxes()[0];
-    EXPECT_EQ(box.shape, KernelShape::transpose) << p.explain();
+    EXPECT_EQ(box.shape(), KernelShape::transpose) << p.explain();
     EXPECT_EQ(std::min(box.row_count, box.col_count), 3) << p.explain();
     EXPECT_EQ(std::max(box.row_count, box.col_count), 224) << p.explain();
     EXPECT_TRUE(box.rows.size() == 1 && box.cols.size() == 1) << p.explain();
@@ -106,13 +107,14 @@ TEST(Plan, PermutedGroupsAreCopied) {
   for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {
     const Plan p = plan(from, to, {8, 64, 32, 5}, DType::s8);
     ASSERT_EQ(p.data().boxes().size(), 1u) << from;
-    EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::copy) << p.explain();
-    EXPECT_EQ(p.data().boxes()[0].shuffle, 16) << from;
+    ASSERT_TRUE(p.data().boxes()[0].as<PermutedGroups>()) << p.explain();
+    EXPECT_EQ(p.data().boxes()[0].as<PermutedGroups>()->groups.bytes, 16) << from;
   }
   // Where permuted groups do not make long runs, larger elements are transposed instead.
   const Plan p = plan("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
-  EXPECT_EQ(p.data().boxes()[0].shape, KernelShape::transpose) << p.explain();
-  EXPECT_EQ(p.data().boxes()[0].shuffle, 1);
+  const auto* transposition = p.data().boxes()[0].as<Transposition>();
+  ASSERT_TRUE(transposition) << p.explain();
+  EXPECT_EQ(transposition->groups.bytes, 1);
 }
 
 // Gathers have blocks that are not too small, whichever axes are short: where there are few rows, a block has more
@@ -121,7 +123,7 @@ TEST(Plan, SmallAxesMakeNoSmallBlocks) {
   for (const auto& [from, to] : {std::pair("ABcd4a4b", "BAcd2b8a16b2a"), std::pair("ABcd8b8a", "ABcd4b16a4b")}) {
     const Plan p = plan(from, to, {32, 67, 29, 31}, DType::s8);
     for (const BoxPlan& box : p.data().boxes()) {
-      if (box.shape == KernelShape::gather) {
+      if (box.shape() == KernelShape::gather) {
         EXPECT_GE(box.block_rows * box.block_cols, 256) << p.explain();
       }
     }
@@ -146,7 +148,7 @@ TEST(Plan, SmallRegionsOfPiecesGrow) {
   const Plan p = Plan::make(desc("ABcd4b32a4b", dims), desc("ABcd8a8b", dims));
   ASSERT_FALSE(p.streams());
   const BoxPlan& box = p.data().boxes()[0];
-  EXPECT_EQ(box.shape, KernelShape::copy);
+  EXPECT_EQ(box.shape(), KernelShape::copy);
   EXPECT_EQ(box.piece[kDst], 16);
   EXPECT_GE(box.block_rows * box.block_cols * 16, 2 << 10) << p.explain();
 }
@@ -223,9 +225,9 @@ TEST(Plan, PaddingIsFilledBySixtyFourBytes) {
   const Plan p = plan("nchw", "nChw16c", {2, 29, 5, 5}, DType::u8);
   ASSERT_EQ(p.data().fills().size(), 1u);
   const BoxPlan& fill = p.data().fills()[0];
-  EXPECT_EQ(fill.fill_mask, uint64_t{0x0007000700070007});
+  EXPECT_EQ(fill.as<Fill>()->mask, uint64_t{0x0007000700070007});
   EXPECT_EQ(fill.col_count, 7);
-  EXPECT_EQ(fill.last_col, 21 * 16);
+  EXPECT_EQ(fill.as<Fill>()->last_col, 21 * 16);
 }
 
 // In the cache, a region whose rows are one axis and whose columns are one axis is moved by strides, without lists.
@@ -258,23 +260,24 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   };
   const auto narrowed = boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8);
   ASSERT_EQ(narrowed.size(), 1u);
-  EXPECT_GT(narrowed[0].stage, 0);
-  EXPECT_LE(narrowed[0].stage, kMaxStageBytes);
-  EXPECT_FALSE(narrowed[0].converts_last);
-  ASSERT_EQ(narrowed[0].nested.size(), 2u);
-  EXPECT_TRUE(narrowed[0].nested[0].long_runs);
-  EXPECT_GE(narrowed[0].nested[0].col_count, 64);
+  ASSERT_TRUE(narrowed[0].as<Stages>());
+  const Stages& stages = *narrowed[0].as<Stages>();
+  EXPECT_LE(stages.bytes, Stages::kMaxBytes);
+  EXPECT_FALSE(stages.converts_last);
+  ASSERT_EQ(stages.stages.size(), 2u);
+  EXPECT_TRUE(stages.stages[0].as<ConvertedRuns>());
+  EXPECT_GE(stages.stages[0].col_count, 64);
   // A stage between the two transposes groups of 4 x 9 bytes, so that 4 bytes move together.
-  EXPECT_EQ((std::pair{narrowed[0].group_rows, narrowed[0].group_cols}), std::pair(int64_t{4}, int64_t{9}));
-  EXPECT_EQ(narrowed[0].nested[1].piece, (std::array<int64_t, 2>{4, 4}));
-  EXPECT_TRUE(boxes("OIhw4i16o4i", DType::s8, "oihw", DType::f32)[0].converts_last);
+  EXPECT_EQ((std::pair{stages.group_rows, stages.group_cols}), std::pair(int64_t{4}, int64_t{9}));
+  EXPECT_EQ(stages.stages[1].piece, (std::array<int64_t, 2>{4, 4}));
+  EXPECT_TRUE(boxes("OIhw4i16o4i", DType::s8, "oihw", DType::f32)[0].as<Stages>()->converts_last);
   // With beta, the old values are read where values are converted, and must be dense there.
   Attributes sum;
   sum.beta = 1;
-  EXPECT_TRUE(boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8, sum)[0].converts_last);
+  EXPECT_TRUE(boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8, sum)[0].as<Stages>()->converts_last);
   // Long rows are converted directly, without stages.
-  EXPECT_EQ(Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8)).data().boxes()[0].stage,
-            0);
+  const Plan direct = Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8));
+  EXPECT_TRUE(direct.data().boxes()[0].as<ConvertedTransposition>());
 }
 
 TEST(Plan, ExplainSaysWhatIsDone) {

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "relayout/core/layout.h"
-#include "relayout/reorder/nest.h"
+#include "relayout/reorder/axes.h"
 
 namespace relayout {
 

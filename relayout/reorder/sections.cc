@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "relayout/reorder/axes.h"
 #include "relayout/reorder/refine_dim.h"
 
 namespace relayout {
@@ -169,6 +170,22 @@ DimSections sections_of(const Layout& src, const Layout& dst, int d, int64_t att
     if (auto sections = cutter.sections()) return *std::move(sections);
   }
   return cutter.ranges(tables);
+}
+
+void scale(DimSections& dim, int64_t src_units, int64_t dst_units) {
+  const auto scale_axes = [&](Axes& axes) {
+    for (Axis& axis : axes) scale(axis.stride, src_units, dst_units);
+  };
+  for (Bundle& bundle : dim.bundles) {
+    scale(bundle.offset, src_units, dst_units);
+    scale_axes(bundle.common);
+    for (Section& section : bundle.sections) {
+      for (SectionBox& box : section) {
+        scale(box.offset, src_units, dst_units);
+        scale_axes(box.axes);
+      }
+    }
+  }
 }
 
 }  // namespace relayout

@@ -48,6 +48,9 @@ struct DimSections {
   bool mixed() const;
 };
 
+/// Converts the offsets and strides of all sections from elements to units.
+void scale(DimSections& dim, int64_t src_units, int64_t dst_units);
+
 /// The sections of dim d; `bytes` are those of an element on both sides. Padding is included if it is `filled` and if
 /// the destination's blocks are small enough to be made as a whole. Law: over all bundles, their sections and their
 /// boxes, every index is there once. A dim that would take too many boxes is cut as refine() cuts it, which may make

@@ -17,15 +17,21 @@ bool streams(const char* from, const char* to, const Dims& dims, DType dtype) {
   return Plan::make({Format::parse(from).bind(dims), dtype}, {Format::parse(to).bind(dims), dtype}).streams();
 }
 
+/// The runs of the tiles of a box; none if it has no tiles.
+std::vector<TileRun> runs_of(const BoxPlan& box) {
+  const auto* tiles = box.as<TileRuns>();
+  return tiles ? tiles->runs : std::vector<TileRun>();
+}
+
 // Runs of less than a line that do not follow each other are written past the cache too, by tiles.
 TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   const auto streamed = [](std::string_view from, std::string_view to) {
     const Dims dims{32, 64, 8, 8};
     return Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always}).data().boxes()[0];
   };
-  EXPECT_GT(streamed("BAcd8a16b2a", "aBdC48b4c").row_run, 0);
-  EXPECT_EQ(streamed("nchw", "nChw8c").row_run, 0);
-  EXPECT_EQ(streamed("nchw", "nChw16c").row_run, 0);
+  EXPECT_TRUE(streamed("BAcd8a16b2a", "aBdC48b4c").as<RegisterTiles>());
+  EXPECT_FALSE(streamed("nchw", "nChw8c").as<RegisterTiles>());
+  EXPECT_FALSE(streamed("nchw", "nChw16c").as<RegisterTiles>());
 }
 
 // Pieces of less than half a line that do not divide a line go through the cache, unless lines are made by byte
@@ -45,13 +51,14 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
   EXPECT_TRUE(p.data().fills().empty());
   ASSERT_EQ(p.data().boxes().size(), 3u);
-  EXPECT_TRUE(p.data().boxes()[0].nested.empty());  // channels 0 to 15
+  EXPECT_FALSE(p.data().boxes()[0].as<TileRuns>());  // channels 0 to 15
   // 200 = 4 x 48 + 8 blocks of one channel and padding.
   for (const auto& [at, tiles, bytes] : {std::tuple(1u, 1, 8 * 64), {2u, 8, 48 * 64}}) {
     const BoxPlan& box = p.data().boxes()[at];
-    ASSERT_EQ(box.nested.size(), 1u);
-    EXPECT_EQ(box.nested[0].nested.size(), 2u);
-    EXPECT_EQ(box.nested[0].run_bytes, bytes);
+    const std::vector<TileRun> runs = runs_of(box);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].boxes.size(), 2u);
+    EXPECT_EQ(runs[0].bytes, bytes);
     EXPECT_EQ(box.blocks, at == 1 ? 2 : tiles);
   }
   int64_t moved = 0;
@@ -64,31 +71,30 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
   // Blocks that do not nest need no table; runs with gaps are made where they are.
   const Plan blocks = streamed("aBc16b", "aBc12b", {2, 96, 50});
   EXPECT_TRUE(blocks.data().tables().empty());
-  ASSERT_FALSE(blocks.data().boxes()[0].nested.empty());
-  EXPECT_EQ(blocks.data().boxes()[0].nested.size(), 4u);  // a period of 48
+  EXPECT_EQ(runs_of(blocks.data().boxes()[0]).size(), 4u);  // a period of 48
   Attributes keep;
   keep.padding = Padding::keep();
   const Plan gaps = streamed("aBc16b", "aBc12b", {2, 17, 50}, keep);
   for (const BoxPlan& box : gaps.data().boxes()) {
-    for (const BoxPlan& run : box.nested) EXPECT_TRUE(run.run_bytes == 0 || run.elements * 4 == run.run_bytes);
+    for (const TileRun& run : runs_of(box)) EXPECT_TRUE(run.bytes == 0 || run.elements * 4 == run.bytes);
   }
 }
 
-// Where the rows of a tile are alike, row_sources lists where their elements are read, in bytes.
+// Where the rows of a tile are alike, their pattern lists where their elements are read, in bytes.
 TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
   const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
                               {.stream = Tuning::Stream::always});
-    return p.data().boxes().front().nested;
+    return runs_of(p.data().boxes().front());
   };
   const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});
   ASSERT_EQ(dense.size(), 1u);
-  EXPECT_EQ(dense[0].row_step, 32);
-  const auto expect_pieces = [](const BoxPlan& run, const std::vector<std::pair<int64_t, int64_t>>& expected) {
-    ASSERT_EQ(run.row_sources.size(), expected.size());
+  EXPECT_EQ(dense[0].rows.step, 32);
+  const auto expect_pieces = [](const TileRun& run, const std::vector<std::pair<int64_t, int64_t>>& expected) {
+    ASSERT_EQ(run.rows.pieces.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_EQ(run.row_sources[i].from, expected[i].first) << i;
-      EXPECT_EQ(run.row_sources[i].bytes, expected[i].second) << i;
+      EXPECT_EQ(run.rows.pieces[i].from, expected[i].first) << i;
+      EXPECT_EQ(run.rows.pieces[i].bytes, expected[i].second) << i;
     }
   };
   expect_pieces(dense[0], {{0, 32}, {400 * 32, 4}});
@@ -96,7 +102,7 @@ TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
   ASSERT_EQ(blocks.size(), 2u);
   expect_pieces(blocks[1], {{24, 8}, {400 * 32, 2}, {RowSource::kPadding, 14}});
   // Rows too long to be described.
-  EXPECT_TRUE(runs("nChw16c", "nhwc", {2, 71, 20, 20})[0].row_sources.empty());
+  EXPECT_TRUE(runs("nChw16c", "nhwc", {2, 71, 20, 20})[0].rows.pieces.empty());
 }
 
 // Runs that are put together in the cache have room there, and lie within a page if they fit.
@@ -108,15 +114,16 @@ TEST(StreamedPlan, ImagesOfRunsCrossNoPages) {
     const Plan p = Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always});
     for (const BoxPlan& box : p.data().boxes()) {
       int64_t end = 0;
-      if (!box.nested.empty()) counts.insert(box.nested.size());
-      for (const BoxPlan& run : box.nested) {
+      const std::vector<TileRun> runs = runs_of(box);
+      if (!runs.empty()) counts.insert(runs.size());
+      for (const TileRun& run : runs) {
         // A run may start anywhere in a line.
-        const int64_t last = run.image + run.run_bytes + kCacheLine - 1;
+        const int64_t last = run.image + run.bytes + kCacheLine - 1;
         EXPECT_GE(run.image, end) << from << " -> " << to;
-        if (run.run_bytes + kCacheLine <= kPage) {
+        if (run.bytes + kCacheLine <= kPage) {
           EXPECT_EQ(run.image / kPage, last / kPage) << from << " -> " << to;
         }
-        EXPECT_LT(last, 2 * kMaxTileBytes) << from << " -> " << to;
+        EXPECT_LT(last, 2 * TileRuns::kMaxBytes) << from << " -> " << to;
         end = last + 1;
       }
     }
@@ -132,7 +139,8 @@ TEST(StreamedPlan, ShortRowsGoThroughTheCache) {
   const TensorDesc src = desc("cdBa2b", dims), dst = desc("aBdC16b4c", dims);
   EXPECT_FALSE(Plan::make(src, dst).streams());
   const Plan always = Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always});
-  EXPECT_GT(std::ranges::max_element(always.data().boxes(), {}, &BoxPlan::elements)->row_run, 0) << always.explain();
+  EXPECT_TRUE(std::ranges::max_element(always.data().boxes(), {}, &BoxPlan::elements)->as<RegisterTiles>())
+      << always.explain();
 }
 
 // Planning must not divide by the bytes of a nibble, which are 0.
@@ -158,7 +166,7 @@ TEST(StreamedPlan, LoopsGoOnNearby) {
   EXPECT_EQ(extents, (std::vector<int64_t>{4, 5, 2, 3}));
   const Plan p = Plan::make(desc("aBcd16b", {128, 67, 29, 31}), desc("dcab", {128, 67, 29, 31}));
   const BoxPlan& most = *std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements);
-  ASSERT_FALSE(most.nested.empty()) << p.explain();
+  ASSERT_TRUE(most.as<TileRuns>()) << p.explain();
   EXPECT_EQ(most.loops.back().stride[kSrc], 64) << p.explain();
 }
 
@@ -185,22 +193,22 @@ TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
   };
   const Dims much{64, 64, 56, 56};
   const BoxPlan large = box(much, Tuning::Stream::never), small = box({16, 32, 16, 16}, Tuning::Stream::never);
-  ASSERT_GT(large.row_run, 0);
-  ASSERT_GT(small.row_run, 0);
+  ASSERT_TRUE(large.as<RegisterTiles>() && small.as<RegisterTiles>());
   EXPECT_NE(large.ahead, 0);
-  EXPECT_NE(large.dst_ahead, 0);
-  EXPECT_EQ(small.dst_ahead, 0);
+  EXPECT_NE(large.as<RegisterTiles>()->dst_ahead, 0);
+  EXPECT_EQ(small.as<RegisterTiles>()->dst_ahead, 0);
   EXPECT_EQ(small.ahead, 0);
   // Only without Stream::never, the box is written past the cache, by way of an image.
-  EXPECT_FALSE(large.by_image);
-  EXPECT_TRUE(box(much, Tuning::Stream::by_size).by_image);
+  EXPECT_FALSE(large.as<RegisterTiles>()->by_image);
+  EXPECT_TRUE(box(much, Tuning::Stream::by_size).as<RegisterTiles>()->by_image);
 }
 
 // Blocks are written by way of an image only if they are whole lines of the destination and start at lines.
 TEST(StreamedPlan, ImagesAreOfWholeLines) {
   const auto by_image = [](std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc("ABcd4a4b", dims), desc(to, dims));
-    return std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements)->by_image;
+    const auto* tiles = std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements)->as<RegisterTiles>();
+    return tiles && tiles->by_image;
   };
   EXPECT_TRUE(by_image("AcdB16b48a2b", {128, 67, 29, 31}));
   EXPECT_FALSE(by_image("abcd", {128, 67, 29, 31}));
@@ -244,7 +252,8 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
     const Plan p = Plan::make(desc("abcd", dims, dtype), desc("acdb", dims, dtype), {}, machine);
     const BoxPlan& box = p.data().boxes()[0];
     EXPECT_TRUE(box.strided && !p.streams());
-    return box.ahead_between == between ? box.dst_ahead : -1;
+    const auto& transposition = *box.as<Transposition>();
+    return transposition.ahead_between == between ? transposition.dst_ahead : -1;
   };
   EXPECT_EQ(ahead({32, 17, 56, 56}, kSlowSharedL3), 16 * 68);
   EXPECT_EQ(ahead({32, 17, 56, 56}, {}), 0);
@@ -266,10 +275,7 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   const Dims halves{1000, 997, 9};
   const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kSlowSharedL3);
   EXPECT_FALSE(p.streams());
-  for (const BoxPlan& box : p.data().boxes()) {
-    EXPECT_EQ(box.piece[kSrc], 0);
-    EXPECT_EQ(box.dst_ahead, 0);
-  }
+  for (const BoxPlan& box : p.data().boxes()) EXPECT_EQ(box.piece[kSrc], 0);
 }
 
 // Tiles whose lines lie a page apart are put together in an image, from half of the last level on, or from an eighth of
@@ -278,8 +284,7 @@ TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
   const auto by_image = [](std::string_view to, int64_t batch, const Machine& machine) {
     const Dims dims{batch, 64, 29, 31};
     const Plan p = Plan::make(desc("ABcd4a2b", dims), desc(to, dims), {}, machine, {});
-    EXPECT_GT(p.data().boxes()[0].row_run, 0);
-    return p.data().boxes()[0].by_image;
+    return p.data().boxes()[0].as<RegisterTiles>()->by_image;
   };
   const std::string_view pages = "BAcd4b8a8b4a", lines = "BAcd8b4a";
   EXPECT_TRUE(by_image(pages, 48, {}));  // 22 MB
@@ -318,7 +323,7 @@ TEST(StreamedPlan, PanelsWhereTheLastLevelIsFar) {
 TEST(StreamedPlan, PaddingOfWholeLines) {
   const auto streamed = [](std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc("adbc", dims), desc(to, dims));
-    return std::ranges::count_if(p.data().fills(), [](const BoxPlan& fill) { return fill.fill_streams; });
+    return std::ranges::count_if(p.data().fills(), [](const BoxPlan& fill) { return fill.as<Fill>()->past_cache; });
   };
   EXPECT_GT(streamed("ABcd16b64a4b", {32, 67, 29, 31}), 0);
   EXPECT_EQ(streamed("ABcd16b64a4b", {8, 67, 9, 31}), 0);
@@ -350,7 +355,11 @@ TEST(StreamedPlan, SmallBlocksAreWeighedInTheLastLevel) {
 // Where rows of small elements are less than a line in the source, they are not packed to tiles of a line by a line.
 TEST(StreamedPlan, NarrowStripsAreNotPacked) {
   const auto packs = [](std::string_view from, const Dims& dims) {
-    return Plan::make(desc(from, dims, DType::s8), desc("dcab", dims, DType::s8)).data().boxes()[0].pack;
+    return Plan::make(desc(from, dims, DType::s8), desc("dcab", dims, DType::s8))
+        .data()
+        .boxes()[0]
+        .as<Transposition>()
+        ->pack;
   };
   EXPECT_FALSE(packs("abDc32d", {256, 67, 29, 31}));
   EXPECT_TRUE(packs("abcd", {256, 67, 29, 67}));
@@ -360,8 +369,9 @@ TEST(StreamedPlan, NarrowStripsAreNotPacked) {
 TEST(StreamedPlan, TilesEndAtLines) {
   const Plan p = Plan::make(desc("nChw16c", {64, 67, 56, 56}), desc("nhwc", {64, 67, 56, 56}));
   ASSERT_EQ(p.data().boxes().size(), 1u) << p.explain();
-  ASSERT_EQ(p.data().boxes()[0].nested.size(), 1u);
-  EXPECT_EQ(p.data().boxes()[0].nested[0].run_bytes, 16 * 67 * 4);
+  const std::vector<TileRun> runs = runs_of(p.data().boxes()[0]);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].bytes, 16 * 67 * 4);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "relayout/core/error.h"
-#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/isa.h"
 
 namespace relayout::cpu {
 namespace {

@@ -12,7 +12,8 @@
 #include <random>
 
 #include "relayout/core/format.h"
-#include "relayout/cpu/run.h"
+#include "relayout/cpu/runners/methods.h"
+#include "relayout/reorder/plan.h"
 #include "relayout/reorder/plan_data.h"
 #include "tests/support/regions.h"
 
@@ -29,16 +30,16 @@ void gather(const std::byte* src, const Offsets& offset, const Axis& row, const 
             int64_t piece) {
   const TensorDesc nothing(Layout::contiguous({1}), DType::u8);
   const Plan plan = Plan::make(nothing, nothing);
-  BoxPlan box;
+  Loops box;
   box.piece = {piece, piece};
   box.rows = {row};
   box.cols = {col};
   const auto src_rows = steps(row.extent, row.stride[kSrc]), dst_rows = steps(row.extent, row.stride[kDst]);
   const auto src_cols = steps(col.extent, col.stride[kSrc]), dst_cols = steps(col.extent, col.stride[kDst]);
   const RunContext context{plan.data(), kernels(), src, dst};
-  move_block(
-      context, box,
-      {src, dst, offset, src_rows.data(), src_cols.data(), dst_rows.data(), dst_cols.data(), row.extent, col.extent});
+  const Block block{src,        dst,       offset, src_rows.data(), src_cols.data(), dst_rows.data(), dst_cols.data(),
+                    row.extent, col.extent};
+  piece > 0 ? make(context, box, Gather(), block) : make(context, box, Nibbles(), block);
 }
 
 class EveryTable : public testing::TestWithParam<const Kernels*> {};

@@ -1,0 +1,61 @@
+// Runs copies of pieces: which of rows and columns is the inner loop past the cache.
+#include "relayout/cpu/runners/methods.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// Lines of at most kLinesBeside columns are copied side by side. If columns lie pages apart, lines of more columns
+/// compete for few sets of the first-level cache, so that lines that the processor fetches ahead are lost.
+constexpr int64_t kLinesBeside = 8;
+
+/// Copies pieces of half a line by whole lines: on one side two pieces make a line and the lines follow each other, on
+/// the other side each piece lies by itself. Where pieces lie otherwise, does nothing and returns false.
+bool copy_pairs(const RunContext& context, const Loops& loops, const Block& b) {
+  const auto split = context.kernels.split_lines[5];
+  const auto join = context.kernels.join_lines[5];
+  if (!split || !join || loops.piece[kDst] != kCacheLine / 2 || loops.rows.size() != 1 || loops.cols.size() != 1)
+    return false;
+  const Axis &row = loops.rows[0], &col = loops.cols[0];
+  if (row.table >= 0 || col.table >= 0 || row.stride[kSrc] != kCacheLine / 2 || col.stride[kDst] != kCacheLine / 2)
+    return false;
+  if (!at_lines(loops, b)) return false;
+  if (loops.row_count == 2 && col.stride[kSrc] == kCacheLine && b.rows == 2 && b.cols % 2 == 0)
+    split(b.src + b.src_cols[0], b.dst, b.dst_rows, b.cols);
+  else if (loops.col_count == 2 && row.stride[kDst] == kCacheLine && b.cols == 2)
+    join(b.src + b.src_rows[0], b.src_cols, b.dst + b.dst_rows[0], b.rows);
+  else
+    return false;
+  return true;
+}
+
+}  // namespace
+
+void make(const RunContext& context, const Loops& loops, const CopiedPieces&, const Block& block) {
+  const int64_t ahead = block.ahead != 0 ? block.ahead : loops.ahead;
+  context.kernels.copy(block.src, block.src_rows, block.src_cols, block.dst, block.dst_rows, block.dst_cols, block.rows,
+                       block.cols, loops.piece[kDst], ahead);
+}
+
+/// Pieces of at least 16 bytes; smaller ones go by an image. Where they are whole lines, or fractions of lines that
+/// start at multiples of their size, the shorter of rows and columns is the inner loop, so that the source is read, or
+/// the destination written, in a few places side by side. The exception is pieces of a quarter of a line in more than
+/// four rows. Too many lines would be incomplete at a time, unless the kernel puts them together in registers.
+bool stream(const RunContext& context, const Loops& loops, const CopiedPieces&, const Block& b) {
+  const int64_t bytes = loops.piece[kDst], unit = std::min(bytes, kCacheLine);
+  if (bytes < kRegister) return false;
+  if (copy_pairs(context, loops, b)) return true;
+  const auto& copy = context.kernels.copy_stream;
+  const bool many_quarters = bytes == kCacheLine / 4 && b.rows > 4;
+  if (loops.dense_rows && loops.row_count <= loops.col_count && kCacheLine % unit == 0 && bytes % unit == 0 &&
+      at_lines(loops, b, unit) && !many_quarters) {
+    copy(b.src, b.src_cols, b.src_rows, b.dst, b.dst_cols, b.dst_rows, b.cols, b.rows, bytes, 0);
+    return true;
+  }
+  const int64_t beside = bytes == kCacheLine && at_lines(loops, b) ? kLinesBeside : b.cols;
+  for (int64_t c = 0; c < b.cols; c += beside)
+    copy(b.src, b.src_rows, b.src_cols + c, b.dst, b.dst_rows, b.dst_cols + c, b.rows, std::min(beside, b.cols - c),
+         bytes, 0);
+  return true;
+}
+
+}  // namespace relayout::cpu

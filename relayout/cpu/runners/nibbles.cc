@@ -1,0 +1,92 @@
+// Unpacking and packing the elements of 4 bits of a block. Elements that follow each other in memory form a stretch,
+// and each stretch is unpacked or packed at once.
+#include "relayout/cpu/runners/nibbles.h"
+
+#include <algorithm>
+
+#include "relayout/cpu/runners/methods.h"
+#include "relayout/cpu/runners/steps.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// Cuts a list into stretches of entries that follow each other in memory.
+class Stretches {
+ public:
+  Stretches(Starts list, int64_t count) : list_(list), entries_(count) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (i == 0 || list[i] != list[i - 1] + 1) first_[count_++] = i;
+    }
+    first_[count_] = count;
+  }
+
+  bool longer_than(const Stretches& other) const { return entries_ * other.count_ > other.entries_ * count_; }
+
+  /// Calls run(start in memory, index of the first entry, number of entries) for each stretch.
+  template <typename Run>
+  void each(Run run) const {
+    for (int64_t i = 0; i < count_; ++i) run(list_[first_[i]], first_[i], first_[i + 1] - first_[i]);
+  }
+
+ private:
+  Starts list_;
+  int64_t entries_, count_ = 0;
+  int64_t first_[kMaxListed + 1];
+};
+
+/// Transposes a tile whose columns lie one after the other into one whose rows do.
+void transpose_tile(const Kernels& kernels, const std::byte* from, std::byte* to, int64_t rows, int64_t cols) {
+  const Dense col_starts(cols, rows), row_starts(rows, cols);
+  kernels.transpose[0](from, col_starts.at, to, row_starts.at, rows, cols, 0);
+}
+
+}  // namespace
+
+void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offset, Starts rows, Starts cols,
+                   const Block& block, bool sign, std::byte* tile) {
+  const Stretches down(rows, block.rows), along(cols, block.cols);
+  const auto fetch = [&](Starts lines, int64_t count, const Stretches& stretches, int64_t length, std::byte* to) {
+    stretches.each([&](int64_t at, int64_t first, int64_t n) {
+      kernels.unpack_nibbles[sign ? 1 : 0](memory, offset + at, lines, count, n, to + first, length);
+    });
+  };
+  if (!down.longer_than(along)) return fetch(rows, block.rows, along, block.cols, tile);
+  std::byte turned[kMaxBuffered];
+  fetch(cols, block.cols, down, block.rows, turned);
+  transpose_tile(kernels, turned, tile, block.rows, block.cols);
+}
+
+void put_nibbles(const Kernels& kernels, const std::byte* tile, std::byte* memory, const Block& block) {
+  const Stretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
+  const auto put = [&](const std::byte* from, int64_t length, Starts lines, int64_t count, const Stretches& stretches) {
+    stretches.each([&](int64_t at, int64_t first, int64_t n) {
+      kernels.pack_nibbles(from + first, length, memory, block.offset[kDst] + at, lines, count, n);
+    });
+  };
+  if (!down.longer_than(along)) return put(tile, block.cols, block.dst_rows, block.rows, along);
+  std::byte turned[kMaxBuffered];
+  transpose_tile(kernels, tile, turned, block.cols, block.rows);
+  put(turned, block.rows, block.dst_cols, block.cols, down);
+}
+
+void fill_nibbles(const Kernels& kernels, std::byte value, std::byte* memory, const Block& block) {
+  const Stretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
+  std::byte line[kMaxListed];
+  std::fill_n(line, std::max(block.rows, block.cols), value);
+  const auto put = [&](Starts lines, int64_t count, const Stretches& stretches) {
+    stretches.each([&](int64_t at, int64_t, int64_t n) {
+      kernels.pack_nibbles(line, 0, memory, block.offset[kDst] + at, lines, count, n);
+    });
+  };
+  if (down.longer_than(along)) return put(block.dst_cols, block.cols, down);
+  put(block.dst_rows, block.rows, along);
+}
+
+void make(const RunContext& context, const Loops& loops, const Nibbles&, const Block& block) {
+  prefetch(loops, block);
+  std::byte tile[kMaxBuffered];
+  fetch_nibbles(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, false, tile);
+  put_nibbles(context.kernels, tile, context.dst, block);
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,45 @@
+// Which runner does a box: the one of the plan's method. This is the place to start reading.
+#include "relayout/cpu/runners/listed.h"
+#include "relayout/cpu/runners/methods.h"
+#include "relayout/cpu/runners/past_cache.h"
+#include "relayout/cpu/runners/steps.h"
+
+namespace relayout::cpu {
+namespace {
+
+void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
+                        int64_t end) {
+  const Axis &row = box.rows[0], &col = box.cols[0];
+  each_block(box, tables, begin, end, [&](const Odometer& position, const IndexRange& rows, const IndexRange& cols) {
+    const Offsets& at = position.offsets;
+    run_strided(context.kernels, box,
+                context.src + at[kSrc] + rows.begin * row.stride[kSrc] + cols.begin * col.stride[kSrc],
+                context.dst + at[kDst] + rows.begin * row.stride[kDst] + cols.begin * col.stride[kDst], rows.count(),
+                cols.count());
+  });
+}
+
+}  // namespace
+
+void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end) {
+  if (std::visit([&](const auto& method) { return run(context, box, method, tables, begin, end); }, box.method)) return;
+  if (box.strided && box.ahead == 0) return run_strided_blocks(context, box, tables, begin, end);
+  run_listed(context, box, tables, begin, end);
+}
+
+void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
+               const IndexRange& cols) {
+  if (const auto* padding = box.as<Fill>()) return fill(context, box, *padding, block, cols.begin);
+  if (box.past_cache && context.kernels.copy_stream) return stream_block(context, box, block, rows, cols);
+  make_block(context, box, block);
+}
+
+void make_block(const RunContext& context, const BoxPlan& box, const Block& block) {
+  std::visit(
+      [&](const auto& method) {
+        if constexpr (requires { make(context, box, method, block); }) make(context, box, method, block);
+      },
+      box.method);
+}
+
+}  // namespace relayout::cpu

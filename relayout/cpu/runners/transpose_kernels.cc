@@ -1,0 +1,69 @@
+// Choosing the kernel of a transposition.
+#include "relayout/cpu/runners/transpose_kernels.h"
+
+namespace relayout::cpu {
+namespace {
+
+/// Whether columns of `bytes` bytes follow each other in the source. The last column is checked too, because it may
+/// belong to the next row (see run_joined()).
+bool columns_follow(const Loops& loops, const Block& block, int64_t bytes) {
+  const int64_t last = block.cols - 1;
+  return last > 0 && loops.cols.size() == 1 && block.src_cols[1] - block.src_cols[0] == bytes &&
+         block.src_cols[last] - block.src_cols[0] == last * bytes;
+}
+
+/// Transposes past the cache where the columns of the source, or the rows of the destination, are lines or halves of
+/// lines that follow each other. Elsewhere, or without a kernel for it, does nothing and returns false.
+bool transpose_dense(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
+  const int64_t col_bytes = block.rows * bytes, row_bytes = block.cols * bytes;
+  if (row_bytes % kCacheLine == 0 && columns_follow(loops, block, col_bytes)) {
+    const auto split = col_bytes == kCacheLine                     ? kernels.split_lines[log2_size(bytes)]
+                       : col_bytes == kCacheLine / 2 && bytes == 4 ? kernels.split_halves
+                                                                   : nullptr;
+    if (split) split(block.src + block.src_cols[0], block.dst, block.dst_rows, block.cols);
+    return split != nullptr;
+  }
+  if (row_bytes != kCacheLine / 2 || bytes != 4 || !kernels.join_halves || loops.rows.size() != 1 || block.rows < 2 ||
+      block.dst_rows[1] - block.dst_rows[0] != row_bytes)
+    return false;
+  std::byte* const dst = block.dst + block.dst_rows[0];
+  if (to_line(dst) != 0) return false;
+  kernels.join_halves(block.src, block.src_cols, dst, block.rows);
+  return true;
+}
+
+}  // namespace
+
+bool interleaves(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
+  const auto& interleave = block.stream ? kernels.interleave_stream : kernels.interleave;
+  if (!few_kernel(interleave, block.cols, loops.row_count, bytes) || loops.rows.size() != 1) return false;
+  const int64_t stride = block.rows > 1 ? block.dst_rows[1] - block.dst_rows[0] : loops.rows[0].stride[kDst];
+  return stride == block.cols * bytes;
+}
+
+bool deinterleaves(const Kernels& kernels, const Loops& loops, const Block& block, int64_t bytes) {
+  const auto& deinterleave = block.stream ? kernels.deinterleave_stream : kernels.deinterleave;
+  return few_kernel(deinterleave, block.rows, block.cols, bytes) &&
+         (!block.stream || block.rows > 4 || block.cols * bytes % kCacheLine == 0) &&
+         columns_follow(loops, block, block.rows * bytes);
+}
+
+void transpose_by_kernel(const RunContext& context, const Loops& loops, const Block& block, int64_t bytes) {
+  const std::size_t size = log2_size(bytes);
+  const Kernels& kernels = context.kernels;
+  if (interleaves(kernels, loops, block, bytes)) {
+    const auto& interleave = block.stream ? kernels.interleave_stream : kernels.interleave;
+    return interleave[static_cast<std::size_t>(block.cols - 2)][size](block.src, block.src_cols,
+                                                                      block.dst + block.dst_rows[0], block.rows);
+  }
+  if (deinterleaves(kernels, loops, block, bytes)) {
+    const auto& deinterleave = block.stream ? kernels.deinterleave_stream : kernels.deinterleave;
+    return deinterleave[static_cast<std::size_t>(block.rows - 2)][size](block.src + block.src_cols[0], block.dst,
+                                                                        block.dst_rows, block.cols);
+  }
+  if (block.stream && transpose_dense(kernels, loops, block, bytes)) return;
+  const auto& transpose = block.stream ? kernels.transpose_stream : kernels.transpose;
+  transpose[size](block.src, block.src_cols, block.dst, block.dst_rows, block.rows, block.cols, block.ahead);
+}
+
+}  // namespace relayout::cpu

@@ -1,0 +1,129 @@
+// Loops: a box cut into blocks, which every method has in common (internal to the library).
+//
+// The words for what a method works on, from small to large:
+//
+//     piece    what moves at once: an element, or a few that follow each other on both sides
+//     row      pieces that follow each other in the source; column: in the destination
+//     block    some rows and columns: one call of a kernel, one unit of work of a thread
+//     strip    the rows of a block, all along a region; panel: the columns of a block
+//     region   all rows and columns of a box; the other axes are loops around it
+//     run      bytes that follow each other
+//     tile     a small region of the destination that several boxes fill together; of registers: 16 bytes by 16
+//     image    a copy, in the cache, of what a block or a tile writes: it is written to memory in whole lines
+//
+//     transpose of 4-byte elements: rows = hw (contiguous in src), cols = c (contiguous in dst)
+//     abcdef -> fcabde: rows f (contiguous in src); columns e d b a c, all that is contiguous in dst
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "relayout/reorder/axes.h"
+#include "relayout/reorder/policy.h"
+
+namespace relayout {
+
+/// Loops around a region of rows x columns of pieces, done block by block. The rows are several axes fused into one
+/// index, innermost axis first, and so are the columns: axes of small extents together make a block that is worth a
+/// call. Offsets and strides of src and dst count units of unit_bits: bytes, or nibbles where 4-bit elements could not
+/// be paired into bytes.
+struct Loops {
+  /// Bytes of a piece on each side; 0 where pieces are single nibbles. Pieces that are transposed have a power of two
+  /// of bytes, at most 8, and as many on both sides where no value is converted.
+  std::array<int64_t, 2> piece{1, 1};
+  std::array<int8_t, 2> unit_bits{8, 8};  // of src and dst
+  Offsets offset{};
+  Axes rows, cols;
+  int64_t row_count = 1, col_count = 1;
+  /// Whether columns (rows) follow each other without gaps in the destination (source); not set for fills.
+  bool dense_cols = false, dense_rows = false;
+  /// Whether all columns together are one run that is contiguous on both sides, so that they need no list.
+  bool long_runs = false;
+  /// Whether blocks need two strides and no lists of where rows and columns start: the rows are one axis and the
+  /// columns are one axis, and the method has a kernel for that, which writes through the cache.
+  bool strided = false;
+  /// Whether the destination is written past the cache, in whole lines, where the instruction set can.
+  bool past_cache = false;
+  /// Rows and columns of one block, the unit of work.
+  int64_t block_rows = 1, block_cols = 1;
+  /// The strips (of block_rows rows) and the panels (of block_cols columns) of a region, and the blocks of all regions
+  /// together. In the order of blocks the strip changes fastest, then the panel, then the loops.
+  int64_t strips = 1, panels = 1, blocks = 1;
+  /// How many bytes ahead of where it is read the source is prefetched. Where this is 0, a kernel may still prefetch
+  /// the next columns of its own block.
+  int64_t ahead = 0;
+  /// The loops around the region, outermost first.
+  Axes loops;
+  /// Elements of the tensor (not of the kernel) that the box holds.
+  int64_t elements = 0;
+
+  bool nibbles() const { return unit_bits[kSrc] == 4 || unit_bits[kDst] == 4; }
+  /// Bytes of a piece on the side where it is larger; 1 for single nibbles.
+  int64_t larger_piece() const { return std::max<int64_t>(1, std::max(piece[kSrc], piece[kDst])); }
+  /// Bytes of a region's row in the destination.
+  int64_t row_bytes() const { return col_count * piece[kDst]; }
+};
+
+/// A box as a method does it; box_plan.h makes one type of all.
+template <typename Method>
+struct Planned {
+  Loops loops;
+  Method method;
+};
+
+/// What blocks are chosen for: the sizes of the caches, and the choices of the caller.
+struct BlockRules {
+  Machine machine = {};
+  Tuning tuning = {};
+};
+
+/// Moves axes from `axes` to `to`, those of the shortest steps on one side first, until `to` has `enough` steps for a
+/// block. `count` is the number of steps that `to` already has. Returns the new count.
+int64_t add_nearest(Axes& to, int64_t count, Axes& axes, Operand side, int64_t enough = kEnoughSteps);
+
+/// Adds more axes to the rows and columns of a region through the cache whose steps are far apart, which saves loops
+/// around it.
+void add_far_steps(Loops& region, Axes& axes);
+
+/// Up to so many rows or columns are (de)interleaved by kernels of their own, for elements of any size.
+inline constexpr int64_t kFew = 4;
+/// Whether a kernel of its own interleaves `few` columns of elements of `bytes` bytes into `many` rows that follow each
+/// other in the destination. The same kernels exist for the reverse: to deinterleave `few` rows of `many` columns that
+/// follow each other in the source.
+constexpr bool interleaved(int64_t few, int64_t many, int64_t bytes) {
+  return few >= 2 && (few <= kFew || (few <= 9 && few % 2 == 1 && bytes <= 4 && many * bytes >= kCacheLine));
+}
+
+/// Chooses blocks that are about square and stay in the first-level cache, so that lines stay there until they are
+/// complete.
+void choose_square_blocks(Loops& loops);
+/// For small pieces that are moved one by one, where those of a row lie within lines of each other on both sides:
+/// blocks go along the rows. Elsewhere does nothing and returns false.
+bool choose_blocks_along_rows(Loops& loops);
+/// The most elements of a block that goes by way of a buffer between source and destination, in the cache.
+inline constexpr int64_t kMaxBuffered = 4096;
+/// Chooses the blocks of elements of 4 bits, with kNibbleSide rows and columns if the region has so many.
+void choose_nibble_blocks(Loops& loops);
+inline constexpr int64_t kNibbleSide = 64;
+
+/// Whether blocks have less than 16 lines, so that starting one takes longer than moving it.
+inline bool in_small_blocks(const Loops& loops) {
+  return loops.block_rows * loops.block_cols * loops.piece[kDst] < 16 * kCacheLine;
+}
+
+/// Takes over the rest of a box once the blocks are chosen: what is left of its axes are the loops. Limits the blocks
+/// to the region and counts them.
+void finish(Loops& loops, Box rest);
+/// Replaces blocks, and how far ahead the source is fetched, by what the caller chose.
+void apply_blocks(const Tuning& tuning, Loops& loops);
+void apply_ahead(const Tuning& tuning, Loops& loops);
+/// The most bytes of pieces that are written past the cache by way of an image, in which a few of them lie side by
+/// side.
+inline constexpr int64_t kMostStreamedPiece = 512;
+/// Notes that the box is written past the cache (Loops::past_cache), if its columns are dense and its pieces not too
+/// long, or if `scattered` pieces fill lines by themselves.
+void write_past_cache(Loops& loops, bool scattered = false);
+/// Notes whether the box is strided (Loops::strided), for a method that has a kernel for that.
+void note_strides(Loops& loops);
+
+}  // namespace relayout

@@ -1,0 +1,140 @@
+// Conversions: which form suits a box, and its blocks.
+#include "relayout/reorder/methods/conversions.h"
+
+#include "relayout/reorder/methods/gather.h"
+#include "relayout/reorder/methods/long_copy.h"
+#include "relayout/reorder/methods/streamed_blocks.h"
+#include "relayout/reorder/methods/transposition.h"
+#include "relayout/reorder/region.h"
+
+namespace relayout {
+
+Loops ConvertedTypes::loops(const Box& box) const {
+  Loops out;
+  out.elements = count_elements(box);
+  out.unit_bits = {static_cast<int8_t>(relayout::unit_bits(src)), static_cast<int8_t>(relayout::unit_bits(dst))};
+  out.piece = {units(src), units(dst)};
+  return out;
+}
+
+std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams) {
+  Axes axes = box.axes;
+  const auto run = find_run(axes, units(types.src), units(types.dst));
+  if (run == axes.end()) return {};
+  // All values of a piece must share one attribute value, so a run whose attribute values differ is cut into values.
+  const bool divisible = run->stride[kAttribute] != 0 || !types.whole_bytes();
+  const bool alone = axes.size() == 1;
+  if (!alone && !divisible && run->extent * std::max(units(types.src), units(types.dst)) < kLongRun) return {};
+  return convert_runs(box, types, streams);
+}
+
+Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams) {
+  Box rest = box;
+  const Axis run = take(rest.axes, find_run(rest.axes, units(types.src), units(types.dst)));
+  Loops loops = types.loops(box), runs = loops_of_runs(run, rest.axes);
+  runs.elements = loops.elements;
+  runs.unit_bits = loops.unit_bits;
+  runs.piece = loops.piece;
+  const bool past_cache = streams && types.whole_bytes();
+  if (types.whole_bytes()) {
+    runs.block_cols = past_cache ? kOpenLines : kMaxBuffered;
+    runs.block_rows = std::clamp<int64_t>(runs.block_cols / runs.col_count, 1, kMaxBlockSide);
+  } else {
+    choose_nibble_blocks(runs);
+  }
+  runs.past_cache = past_cache && !types.sums;
+  finish(runs, std::move(rest));
+  return {std::move(runs), {}};
+}
+
+Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& types, bool streams,
+                                                 const BlockRules& rules) {
+  Loops loops = types.loops(box);
+  const Axis run = take(box.axes, find_run(box.axes, units(types.src), units(types.dst)));
+  loops.piece = {run.extent * units(types.src), run.extent * units(types.dst)};
+  choose_region(loops, box.axes);
+  split_columns(loops, box.axes);
+  if (loops.piece[kDst] >= kRegister || !choose_blocks_along_rows(loops)) {
+    if (streams && loops.dense_cols)
+      choose_streamed_blocks(loops, {StreamedBox::Kind::copies, true}, rules.machine);
+    else
+      choose_square_blocks(loops);
+  }
+  if (streams) {
+    apply_blocks(rules.tuning, loops);
+    apply_ahead(rules.tuning, loops);
+    if (!types.sums) write_past_cache(loops);
+  }
+  finish(loops, std::move(box));
+  return {std::move(loops), {.runs = true}};
+}
+
+ConvertedRegion choose_converted_region(const Box& box, const ConvertedTypes& types) {
+  ConvertedRegion out{types.loops(box), box};
+  choose_region(out.loops, out.rest.axes);
+  split_columns(out.loops, out.rest.axes);
+  out.transposes = types.whole_bytes() && out.loops.dense_cols && out.loops.dense_rows;
+  return out;
+}
+
+bool converts_few(const ConvertedRegion& region, const ConvertedTypes& types) {
+  // Rows of fewer than kRegister values, and regions of fewer than kEnoughBlock, are few.
+  const Loops& loops = region.loops;
+  // The values that are converted together: rows as they lie in the source if the destination's type is narrower,
+  // otherwise columns as they lie in the destination.
+  const int64_t together = loops.piece[kDst] < loops.piece[kSrc] ? loops.row_count : loops.col_count;
+  const int64_t values = loops.row_count * loops.col_count;
+  return !region.transposes || together < kRegister ||
+         (values < kEnoughBlock && values < loops.elements && units(types.src) != units(types.dst));
+}
+
+Planned<ConvertedTransposition> plan_converted_transposition(ConvertedRegion region, const ConvertedTypes& types,
+                                                             bool streams, const BlockRules& rules) {
+  Loops& loops = region.loops;
+  ConvertedTransposition method;
+  method.narrows = loops.piece[kDst] < loops.piece[kSrc] && !types.sums;
+  if (streams) {
+    method.pack = choose_streamed_blocks(loops, {StreamedBox::Kind::transposes, true}, rules.machine);
+    apply_blocks(rules.tuning, loops);
+  } else {
+    choose_square_blocks(loops);
+  }
+  method.joins = finish_transposition(loops, std::move(region.rest), method.pack, streams, rules.tuning) && !types.sums;
+  loops.past_cache = loops.past_cache && !types.sums;
+  return {std::move(loops), method};
+}
+
+Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const ConvertedTypes& types, bool streams,
+                                                   const BlockRules& rules) {
+  Loops& loops = region.loops;
+  if (types.whole_bytes())
+    choose_gather_blocks(loops, streams, true, rules);
+  else
+    choose_nibble_blocks(loops);
+  loops.past_cache = loops.past_cache && !types.sums;
+  finish(loops, std::move(region.rest));
+  return {std::move(loops), {}};
+}
+
+double rate(const Loops& loops, const ConvertedRuns&) { return loops.nibbles() ? 4 : 30; }
+double rate(const Loops&, const ConvertedTransposition&) { return 24; }
+double rate(const Loops& loops, const ConvertedElements& method) {
+  return loops.nibbles() ? 4 : method.runs ? 30 : gather_rate(loops);
+}
+
+double streamed(const Loops& loops, const ConvertedRuns& method, const Traffic& traffic, const Bytes& bytes) {
+  if (loops.nibbles()) return traffic.in_caches(bytes, rate(loops, method));
+  return traffic.memory(bytes) * 1.15;
+}
+
+double streamed(const Loops& loops, const ConvertedTransposition& method, const Traffic& traffic, const Bytes& bytes) {
+  return std::max(traffic.memory(bytes), traffic.in_caches(bytes, rate(loops, method)));
+}
+
+double streamed(const Loops& loops, const ConvertedElements& method, const Traffic& traffic, const Bytes& bytes) {
+  if (loops.nibbles() || !method.runs) return traffic.in_caches(bytes, rate(loops, method));
+  if (!loops.dense_cols && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
+  return traffic.memory(bytes) * 1.15;
+}
+
+}  // namespace relayout

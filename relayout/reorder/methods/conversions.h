@@ -1,0 +1,70 @@
+// Boxes whose values are converted on the way: runs that are dense on both sides, transpositions, and all others by way
+// of a buffer in the first-level cache (internal to reorder).
+#pragma once
+
+#include <optional>
+
+#include "relayout/core/dtype.h"
+#include "relayout/reorder/price.h"
+
+namespace relayout {
+
+/// What a conversion depends on besides the box. `sums`: the old values of the destination are read and added.
+struct ConvertedTypes {
+  DType src, dst;
+  bool sums = false;
+
+  bool whole_bytes() const { return bits(src) >= 8 && bits(dst) >= 8; }
+  /// Loops over a box of single elements of these types.
+  Loops loops(const Box& box) const;
+};
+
+/// Long runs, converted by themselves.
+struct ConvertedRuns {};
+
+/// Rows that are contiguous in the source and columns that are contiguous in the destination.
+struct ConvertedTransposition {
+  /// As Transposition::pack and Transposition::joins.
+  bool pack = false, joins = false;
+  /// Whether columns are converted before they are transposed, as narrow elements are transposed faster.
+  bool narrows = false;
+};
+
+/// Anything else: the block is read into a buffer, converted run by run, and written.
+struct ConvertedElements {
+  /// Whether pieces are runs of several values, and not single elements.
+  bool runs = false;
+};
+
+/// Plans a box that is one run, or whose runs are long or must be cut into values because each has a value of the
+/// attributes of its own. Nothing for other boxes.
+std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams);
+/// Plans a box as runs along the axis that is dense on both sides, however short they are.
+Planned<ConvertedRuns> convert_runs(const Box& box, const ConvertedTypes& types, bool streams);
+/// Plans a box of short runs, which are pieces.
+Planned<ConvertedElements> plan_converted_pieces(Box box, const ConvertedTypes& types, bool streams,
+                                                 const BlockRules& rules);
+
+/// A box without runs, with its rows and columns, and the axes that are left.
+struct ConvertedRegion {
+  Loops loops;
+  Box rest;
+  bool transposes = false;
+};
+ConvertedRegion choose_converted_region(const Box& box, const ConvertedTypes& types);
+/// Whether so few values of a region are converted together that stages are better (stages_plan.h).
+bool converts_few(const ConvertedRegion& region, const ConvertedTypes& types);
+
+Planned<ConvertedTransposition> plan_converted_transposition(ConvertedRegion region, const ConvertedTypes& types,
+                                                             bool streams, const BlockRules& rules);
+Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const ConvertedTypes& types, bool streams,
+                                                   const BlockRules& rules);
+
+double rate(const Loops& loops, const ConvertedRuns& method);
+double rate(const Loops& loops, const ConvertedTransposition& method);
+double rate(const Loops& loops, const ConvertedElements& method);
+double streamed(const Loops& loops, const ConvertedRuns& method, const Traffic& traffic, const Bytes& bytes);
+double streamed(const Loops& loops, const ConvertedTransposition& method, const Traffic& traffic, const Bytes& bytes);
+double streamed(const Loops& loops, const ConvertedElements& method, const Traffic& traffic, const Bytes& bytes);
+
+}  // namespace relayout

@@ -1,0 +1,116 @@
+// Copied pieces: their region, and how many places are read and written side by side.
+#include "relayout/reorder/methods/copied_pieces.h"
+
+#include <cstdlib>
+
+#include "relayout/reorder/methods/streamed_blocks.h"
+
+namespace relayout {
+namespace {
+
+/// Adds rows to a small region of pieces that are copied through the cache until it has kEnoughBlock bytes. Boxes of
+/// tiles are left as they are, because the blocks of tiles are started once for all tiles.
+void grow_region(Loops& region, Axes& axes) {
+  const int64_t bytes = region.row_count * region.row_bytes();
+  if (bytes * count_elements(axes) <= kHalfL1) return;
+  while (region.row_count * region.row_bytes() < kEnoughBlock) {
+    const auto next = shortest(axes);
+    if (next == axes.end()) return;
+    region.row_count *= next->extent;
+    region.rows.push_back(take(axes, next));
+    region.dense_rows = false;
+  }
+}
+
+/// Chooses blocks for pieces that are copied past the cache. If pieces divide lines or are whole lines, and rows are
+/// fewer than columns, a block has all rows, so that the source is read in its own order; with more rows, it has a few
+/// lines of each row. For other pieces, a block has long rows, and as many as use up the source's lines or are copied
+/// from several places side by side.
+void choose_copied_blocks(Loops& loops) {
+  /// Lines of each row of a block whose rows are dense in the source; rows that are copied side by side elsewhere, so
+  /// that the reads of several places overlap; and the most columns of a block of pieces of at most a line.
+  constexpr int64_t kFewLines = 16, kSide = 8, kBesideCols = 512;
+  const int64_t piece = loops.piece[kDst];
+  // Limits a side so that the lists of where rows and columns start stay in the first-level cache.
+  const auto side = [&](int64_t other) {
+    const bool pairs = piece == kCacheLine / 2 && other == 2;
+    const int64_t most = pairs ? kMaxBlockSide : std::min(kMaxBlockSide, std::max<int64_t>(16, 4 * piece));
+    return std::clamp<int64_t>((loops.dense_rows ? kInL2 : 2 * kInL2) / (other * piece), 16, most);
+  };
+  const bool lines = kCacheLine % piece == 0 || piece % kCacheLine == 0;
+  const int64_t runs = std::max<int64_t>(1, kCacheLine / piece);  // of a line
+  if (piece <= kCacheLine && lines && loops.dense_rows && loops.dense_cols && loops.row_count <= loops.col_count) {
+    loops.block_rows = std::min(loops.row_count, kMaxBesideRows);
+    loops.block_cols = std::clamp<int64_t>(kInL2 / (loops.block_rows * piece), 16, kBesideCols) / runs * runs;
+  } else if (lines && loops.dense_rows && loops.row_count <= loops.col_count) {
+    loops.block_rows = std::min(loops.row_count, kMaxBlockSide);
+    loops.block_cols = side(loops.block_rows);
+  } else {
+    const int64_t rows = loops.dense_rows ? std::min(loops.row_count, std::max<int64_t>(4, kRowBytes / piece)) : 1;
+    loops.block_cols =
+        std::min(loops.col_count, lines && loops.dense_rows ? kFewLines * kCacheLine / piece : side(rows));
+    // Pieces of one line each are copied in the order of the source, in long stretches.
+    loops.block_rows = piece == kCacheLine && loops.dense_rows ? kMaxBlockSide
+                       : loops.dense_rows                      ? side(loops.block_cols)
+                                                               : ceil_div(side(loops.block_cols), kSide) * kSide;
+  }
+}
+
+}  // namespace
+
+void adapt_copied_region(Loops& region, Axes& axes, bool streams) {
+  // Small pieces that are near each other on both sides become the columns, even where they leave gaps in the
+  // destination.
+  if (region.piece[kDst] < kRegister && region.dense_rows && !region.dense_cols && region.rows.size() == 1 &&
+      region.rows[0].stride[kDst] < region.cols[0].stride[kDst]) {
+    std::swap(region.rows, region.cols);
+    std::swap(region.row_count, region.col_count);
+    region.dense_rows = false;
+  }
+  if (streams) return;
+  add_far_steps(region, axes);
+  grow_region(region, axes);
+}
+
+Planned<CopiedPieces> plan_copied_pieces(Loops region, Box rest, bool streams, const BlockRules& rules) {
+  adapt_copied_region(region, rest.axes, streams);
+  const int64_t piece = region.piece[kDst];
+  const bool small = piece < kRegister;
+  if (!small || !choose_blocks_along_rows(region)) {
+    if (!streams || (!region.dense_cols && piece < kScatteredPiece))
+      choose_square_blocks(region);
+    else if (small)
+      choose_streamed_blocks(region, {StreamedBox::Kind::copies}, rules.machine);
+    else
+      choose_copied_blocks(region);
+  }
+  if (streams) {
+    apply_blocks(rules.tuning, region);
+    apply_ahead(rules.tuning, region);
+    write_past_cache(region, piece >= kScatteredPiece);
+  } else {
+    note_strides(region);
+  }
+  finish(region, std::move(rest));
+  return {std::move(region), {}};
+}
+
+bool copies_scraps(const Loops& loops) {
+  const int64_t piece = loops.piece[kDst];
+  return piece < kCacheLine / 2 && (kCacheLine % piece != 0 || in_small_blocks(loops));
+}
+
+double piece_factor(const Loops& loops) {
+  // Pieces that do not divide a line, and are no multiple of one, take longer.
+  const int64_t piece = loops.piece[kDst];
+  return piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08 : 1.3;
+}
+
+double rate(const Loops& loops, const CopiedPieces&) { return copy_rate(loops); }
+
+double streamed(const Loops& loops, const CopiedPieces&, const Traffic& traffic, const Bytes& bytes) {
+  if (!loops.dense_cols && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
+  return traffic.memory(bytes) * piece_factor(loops);
+}
+
+}  // namespace relayout

@@ -1,0 +1,77 @@
+// Padding: what one store fills, and whether that is whole lines.
+#include "relayout/reorder/methods/fill.h"
+
+#include <limits>
+
+#include "relayout/reorder/methods/nibbles.h"
+
+namespace relayout {
+namespace {
+
+constexpr int64_t kNoLast = std::numeric_limits<int64_t>::max();
+
+/// Chooses which of 64 bytes one store fills: those of the innermost axes and of some steps of the next axis. The other
+/// steps of that axis are the columns.
+void choose_mask(Loops& loops, Fill& method, Axes& axes) {
+  int64_t bytes = loops.piece[kDst];
+  method.mask = (uint64_t{1} << bytes) - 1;
+  while (true) {
+    const auto axis = nearest(axes, kDst);
+    if (axis == axes.end()) return;
+    const int64_t stride = axis->stride[kDst], steps = std::min(axis->extent, (kCacheLine - bytes) / stride + 1);
+    if (steps == 1) return;
+    const uint64_t one = method.mask;
+    for (int64_t i = 1; i < steps; ++i) method.mask |= one << (i * stride);
+    bytes += (steps - 1) * stride;
+    const Axis taken = take(axes, axis);
+    if (steps == taken.extent) continue;
+    loops.col_count = ceil_div(taken.extent, steps);
+    loops.cols = {{loops.col_count, {0, steps * stride, 0}, -1}};
+    method.last_col = (taken.extent - steps) * stride;
+    return;
+  }
+}
+
+}  // namespace
+
+Planned<Fill> plan_fill(Box box, DType dtype, uint64_t fill_bits) {
+  Planned<Fill> out{{}, {0, kNoLast, false}};
+  Loops& loops = out.loops;
+  loops.elements = count_elements(box);
+  const int64_t element = bits(dtype) / 8;
+  loops.piece = {element, element};
+  if (bits(dtype) < 8) {
+    const bool one_pattern = (fill_bits & 15) * 17 == fill_bits;
+    loops.piece[kSrc] = loops.piece[kDst] = one_pattern && pair_nibbles(box) ? 1 : 0;
+    if (loops.piece[kDst] == 0) loops.unit_bits = {4, 4};
+  }
+  if (loops.piece[kDst] > 0) choose_mask(loops, out.method, box.axes);
+  // Where choose_mask() chose no columns, they are the innermost axes; and rows are the next ones.
+  if (loops.cols.empty()) loops.col_count = add_nearest(loops.cols, 1, box.axes, kDst);
+  loops.row_count = add_nearest(loops.rows, 1, box.axes, kDst);
+  loops.block_cols = kMaxBlockSide;
+  // The last column may overlap the one before it, so both must be in the same block.
+  while (loops.col_count > loops.block_cols && loops.col_count % loops.block_cols == 1) --loops.block_cols;
+  // A block has about 256 KiB.
+  loops.block_rows = std::clamp<int64_t>(2 * kInL2 / kCacheLine / loops.col_count, 1, kMaxBlockSide);
+  finish(loops, std::move(box));
+  return out;
+}
+
+bool fills_lines(const Loops& loops, const Fill& method) {
+  const auto by_lines = [](const Axes& axes) {
+    return std::ranges::all_of(axes, [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; });
+  };
+  const bool overlaps = method.last_col != kNoLast && method.last_col % kCacheLine != 0;
+  return method.mask == ~uint64_t{0} && loops.offset[kDst] % kCacheLine == 0 && !overlaps && by_lines(loops.cols) &&
+         by_lines(loops.rows) && by_lines(loops.loops);
+}
+
+double rate(const Loops& loops, const Fill&) { return loops.nibbles() ? 2 : 30; }
+
+double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes) {
+  if (method.past_cache) return traffic.memory(bytes);
+  return loops.nibbles() ? traffic.in_caches(bytes, rate(loops, method)) : through_cache(loops, bytes);
+}
+
+}  // namespace relayout

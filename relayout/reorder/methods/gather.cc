@@ -1,0 +1,53 @@
+// Elements moved one by one: their order, and their blocks.
+#include "relayout/reorder/methods/gather.h"
+
+#include <cstdlib>
+
+#include "relayout/reorder/methods/streamed_blocks.h"
+
+namespace relayout {
+
+Planned<Gather> plan_gather(const Box& box, Loops region, Box rest, bool streams, const BlockRules& rules) {
+  if (!region.dense_cols && !streams) {
+    // Columns go along the destination, so that its lines are completed soon. The source's lines stay in the cache
+    // until they are used up in either order.
+    region.dense_rows = false;
+    rest = box;
+    region.cols = {take(rest.axes, nearest(rest.axes, kDst))};
+    region.rows = {take(rest.axes, nearest(rest.axes, kSrc))};
+    region.col_count = region.cols[0].extent;
+    region.row_count = region.rows[0].extent;
+  }
+  if (!streams) add_far_steps(region, rest.axes);
+  choose_gather_blocks(region, streams, false, rules);
+  if (!streams) note_strides(region);
+  finish(region, std::move(rest));
+  return {std::move(region), {}};
+}
+
+void choose_gather_blocks(Loops& loops, bool streams, bool converts, const BlockRules& rules) {
+  if (!choose_blocks_along_rows(loops)) {
+    if (streams && loops.dense_cols)
+      choose_streamed_blocks(loops, {StreamedBox::Kind::gathers, converts}, rules.machine);
+    else
+      choose_square_blocks(loops);
+  }
+  if (!streams) return;
+  apply_blocks(rules.tuning, loops);
+  apply_ahead(rules.tuning, loops);
+  write_past_cache(loops);
+}
+
+bool reads_lines(const Loops& loops) {
+  const int64_t apart = std::max(kCacheLine / 4, loops.piece[kSrc] + 1);
+  return !loops.dense_rows &&
+         std::ranges::any_of(loops.cols, [&](const Axis& a) { return std::abs(a.stride[kSrc]) >= apart; });
+}
+
+double rate(const Loops& loops, const Gather&) { return gather_rate(loops); }
+
+double streamed(const Loops& loops, const Gather& method, const Traffic& traffic, const Bytes& bytes) {
+  return traffic.in_caches(bytes, rate(loops, method));
+}
+
+}  // namespace relayout

@@ -1,0 +1,37 @@
+// Long runs: when, and how much of them at a time.
+#include "relayout/reorder/methods/long_copy.h"
+
+namespace relayout {
+
+Loops loops_of_runs(const Axis& run, Axes& axes) {
+  Loops loops;
+  loops.long_runs = loops.dense_cols = true;
+  loops.col_count = run.extent;
+  loops.cols = {run};
+  loops.rows = {take(axes, nearest(axes, kDst))};
+  loops.row_count = loops.rows[0].extent;
+  return loops;
+}
+
+std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element, bool streams) {
+  Box rest = box;
+  const auto run = find_run(rest.axes, element, element);
+  if (run == rest.axes.end()) return {};
+  const int64_t bytes = take(rest.axes, run).extent * element;
+  if (!rest.axes.empty() && bytes < kLongRun) return {};
+  Loops loops = loops_of_runs({bytes, {1, 1, 0}, -1}, rest.axes);
+  loops.elements = count_elements(box);
+  loops.block_cols = streams ? 8 * kInL2 : 2 * kInL2;
+  loops.block_rows = std::clamp<int64_t>(loops.block_cols / bytes, 1, kMaxBlockSide);
+  loops.past_cache = streams;
+  finish(loops, std::move(rest));
+  return Planned<LongCopy>{std::move(loops), {}};
+}
+
+double rate(const Loops&, const LongCopy&) { return 90; }
+
+double streamed(const Loops&, const LongCopy&, const Traffic& traffic, const Bytes& bytes) {
+  return traffic.memory(bytes);
+}
+
+}  // namespace relayout

@@ -1,0 +1,21 @@
+// Elements of 4 bits that could not be paired into bytes, moved by way of a buffer in which each takes a byte (internal
+// to reorder).
+#pragma once
+
+#include <optional>
+
+#include "relayout/reorder/price.h"
+
+namespace relayout {
+
+struct Nibbles {};
+
+/// Pairs nibbles into bytes where a run of them starts and ends at whole bytes throughout.
+bool pair_nibbles(Box& box);
+/// Plans a box of nibbles that could not be paired.
+Planned<Nibbles> plan_nibbles(Box box);
+
+double rate(const Loops& loops, const Nibbles& method);
+double streamed(const Loops& loops, const Nibbles& method, const Traffic& traffic, const Bytes& bytes);
+
+}  // namespace relayout

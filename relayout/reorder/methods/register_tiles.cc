@@ -1,0 +1,278 @@
+// Choosing the rows, columns and blocks of boxes by tiles of registers.
+#include "relayout/reorder/methods/register_tiles.h"
+
+#include <cstdlib>
+#include <numeric>
+#include <span>
+
+#include "relayout/reorder/methods/streamed_blocks.h"
+
+namespace relayout {
+namespace {
+
+/// A tile takes the same permutations however little of it is used. So tiles are used only where the bytes of a tile's
+/// row times the bytes of its column are at least kLeastSquare, and at least kLeastTile times the bytes of an element.
+constexpr int64_t kLeastSquare = 32, kLeastTile = 8;
+/// A block has at most kBlockCols columns, as a line of each of them, and of the destination, should stay in the
+/// first-level cache; rows of fewer than kFewTiles tiles still take another axis as columns. It has about 2 * kHalfL1
+/// bytes on each side; half as many are enough where one more axis would make it more than twice as large as that.
+constexpr int64_t kBlockCols = 128, kFewTiles = 4;
+/// The most rows or columns of a block, before they are rounded up to what tiles need.
+constexpr int64_t kMostSide = kMaxBlockSide / 2;
+
+/// Adds axes to a side, as long as they are dense, until it has so many bytes.
+void grow(DenseAxes& side, Axes& axes, int64_t bytes) {
+  while (side.bytes() < bytes) {
+    const auto next = side.next(axes);
+    if (next == axes.end()) return;
+    side.add(axes, next);
+  }
+}
+
+/// Adds other axes to a block, as columns until there are enough of them, and then as rows. Axes of the shortest steps
+/// come first, as in the loops around a block, so that tiles go through both sides nearly in the order of memory. An
+/// axis that makes the block too large is taken only after the axes with shorter steps in the destination; the block
+/// then has only some of its steps.
+void add_runs(DenseAxes& rows, DenseAxes& cols, Axes& axes, int64_t tile) {
+  // A run that fills a block by itself leaves no room for other axes on its side.
+  const bool rows_open = rows.count <= kMostSide;
+  bool cols_open = cols.count <= kBlockCols, cut = false;
+  while ((rows_open || cols_open) && !cut) {
+    auto next = shortest(axes);
+    const int64_t bytes = std::min(rows.count, kMostSide) * std::min(cols.count, kBlockCols) * cols.piece;
+    if (next == axes.end() || bytes >= 2 * kHalfL1) return;
+    const auto too_long = [&] { return bytes * next->extent > 4 * kHalfL1; };
+    const auto within = nearest(axes, kDst);
+    if (too_long() && std::abs(within->stride[kDst]) < std::min(std::abs(next->stride[kDst]), kPage / 2)) next = within;
+    if (too_long() && bytes >= kHalfL1) return;
+    const bool fits = cols.count * next->extent <= kBlockCols;
+    const bool in_cols = !rows_open || (cols_open && (fits || cols.count < kFewTiles * tile));
+    cut = too_long() && !fits && (!in_cols || !rows_open);
+    cols_open = cols_open && fits;
+    (in_cols ? cols : rows).add(axes, next);
+  }
+}
+
+/// How many of `count` rows (or columns) a block has, about `most`: whole runs, or equal shares of a run, each of at
+/// least one tile.
+int64_t block_side(int64_t count, int64_t run, int64_t most, int64_t tile) {
+  if (run <= most || run < count) return std::min(count, std::max<int64_t>(1, most / run) * run);
+  int64_t block = ceil_div(ceil_div(run, ceil_div(run, most)), tile) * tile;
+  while (run % block != 0 && run % block < tile) block += tile;
+  return block;
+}
+
+/// Follows the axes that are dense on one side, from pieces of `piece` bytes up to 16 bytes. Returns the first axis
+/// whose extent neither fills the 16 bytes nor is a power of two, or end(). `bytes` becomes the number of dense bytes
+/// before that axis.
+Axes::iterator first_odd(Axes& axes, Operand side, int64_t piece, int64_t* bytes) {
+  for (*bytes = piece; *bytes < kRegister;) {
+    const auto axis = stepping(axes, side, *bytes);
+    if (axis == axes.end() || axis->extent % (kRegister / *bytes) == 0) break;
+    if ((axis->extent & (axis->extent - 1)) != 0) return axis;
+    *bytes *= axis->extent;
+  }
+  return axes.end();
+}
+
+/// Whether all groups of 16 bytes of the source start at multiples of 16 bytes from its start: then long runs of them
+/// are copied as they are.
+bool whole_groups(const Box& box, int64_t element) {
+  return std::ranges::all_of(box.axes, [&](const Axis& a) {
+    return a.table < 0 && (a.stride[kSrc] == element || a.stride[kSrc] % kRegister == 0);
+  });
+}
+
+}  // namespace
+
+std::optional<Box> cut_for_tiles(Box& box, int64_t element) {
+  std::array<int64_t, 2> bytes{};
+  std::array<Axes::iterator, 2> odd{first_odd(box.axes, kSrc, element, &bytes[kSrc]),
+                                    first_odd(box.axes, kDst, element, &bytes[kDst])};
+  if (odd[kSrc] == box.axes.end() || odd[kSrc] != odd[kDst]) return {};
+  Axis& axis = *odd[kSrc];
+  // If the same axes come before this one on both sides, they form a group that is permuted, and nothing need be cut.
+  const auto before = [&](const Axis& a, Operand side) {
+    return a.table < 0 && a.stride[side] > 0 && a.stride[side] < bytes[side];
+  };
+  if (bytes[kSrc] == bytes[kDst] &&
+      std::ranges::all_of(box.axes, [&](const Axis& a) { return before(a, kSrc) == before(a, kDst); }))
+    return {};
+  // A side that begins with this axis itself fills 16 bytes with it, so the steps follow from the other side. If that
+  // side begins with only a few elements of other axes, they are interleaved instead.
+  int64_t least = std::min(bytes[kSrc], bytes[kDst]);
+  if (least == element) {
+    least = std::max(bytes[kSrc], bytes[kDst]);
+    if (least <= kFew * element && axis.extent * element >= 4 * kCacheLine) return {};
+  }
+  const int64_t steps = kRegister / least;
+  if (axis.extent < steps) return {};
+  return cut_off(box, static_cast<std::size_t>(&axis - box.axes.data()), axis.extent / steps * steps);
+}
+
+std::optional<Planned<RegisterTiles>> plan_register_tiles(Box box, int64_t element) {
+  Loops out;
+  RegisterTiles method;
+  out.elements = count_elements(box);
+  const SharedGroups groups = share_groups(box, element);
+  method.src_pattern = groups.src;
+  method.dst_pattern = groups.dst;
+  if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
+    const int64_t bytes = run->extent * element;
+    if (bytes > kRegister && bytes % kRegister == 0 && groups.permuted &&
+        (bytes < kCacheLine || !whole_groups(box, element))) {
+      run->extent = bytes / kRegister;
+      for (int64_t& stride : run->stride) stride *= kRegister / element;
+      element = kRegister;
+    } else {
+      element = bytes;
+      box.axes.erase(run);
+    }
+  }
+  if (element > kRegister || (element & (element - 1)) != 0) return {};
+  out.piece = {element, element};
+  DenseAxes rows{kSrc, element}, cols{kDst, element};
+  // The rows and the columns of a tile must contain whole groups that are permuted.
+  grow(rows, box.axes, groups.bytes[kSrc]);
+  grow(cols, box.axes, groups.bytes[kDst]);
+  if (rows.bytes() < groups.bytes[kSrc] || cols.bytes() < groups.bytes[kDst]) return {};
+  grow(rows, box.axes, kRegister);
+  grow(cols, box.axes, kRegister);
+  const int64_t square = std::min(kRegister, rows.bytes()) * std::min(kRegister, cols.bytes());
+  if (square < std::max(kLeastSquare, kLeastTile * element)) return {};
+  grow(cols, box.axes, kCacheLine);
+  grow(rows, box.axes, 4 * kCacheLine);
+  grow(cols, box.axes, 4 * kCacheLine);
+  method.row_run = rows.count;
+  method.col_run = cols.count;
+  const int64_t side = kRegister / element;
+  add_runs(rows, cols, box.axes, side);
+  // Where a piece has 16 bytes, it is a tile by itself, and a side may have no axis yet.
+  if (rows.fused.empty()) rows.fused.push_back({});
+  if (cols.fused.empty()) cols.fused.push_back({});
+  out.rows = std::move(rows.fused);
+  out.cols = std::move(cols.fused);
+  out.row_count = rows.count;
+  out.col_count = cols.count;
+  // A block has whole steps of the last axis where possible, so that the next block lies a fixed distance away and can
+  // be prefetched.
+  const auto steps = [&](const Axes& axes, int64_t count, int64_t run, int64_t most) {
+    const int64_t before = count / axes.back().extent;
+    return block_side(count, before > run && before <= most ? before : run, most, side);
+  };
+  // Where a block is one row of tiles, no line of a column is read twice, so a block may have more columns.
+  out.block_cols = steps(out.cols, out.col_count, method.col_run, out.row_count <= side ? kMostSide : kBlockCols);
+  out.block_rows = steps(out.rows, out.row_count, method.row_run,
+                         std::clamp<int64_t>(2 * kHalfL1 / (element * out.block_cols), side, kMostSide));
+  finish(out, std::move(box));
+  return Planned<RegisterTiles>{std::move(out), method};
+}
+
+bool wants_tiles(const Planned<RegisterTiles>& planned, bool streams) {
+  const auto& [plan, method] = planned;
+  const auto permutes = [](const std::array<uint8_t, kRegister>& pattern) {
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+      if (pattern[i] != i) return true;
+    }
+    return false;
+  };
+  if (permutes(method.src_pattern) || permutes(method.dst_pattern)) return true;
+  const int64_t piece = plan.piece[kSrc], region = method.row_run * method.col_run, run = method.col_run * piece;
+  // Where pieces of 16 bytes do not follow each other on one side, tiles would move them one by one. Kernels that take
+  // lists of where rows and columns start do that faster.
+  if (piece == kRegister && std::min(method.row_run, method.col_run) == 1 && !streams) return false;
+  // Short runs of the destination are better done by tiles if several of them lie in one line.
+  const auto in_line = [&](const Axis& a) { return a.stride[kDst] >= run && a.stride[kDst] < kCacheLine; };
+  if (!streams && run < kRegister && std::ranges::any_of(plan.cols, in_line)) return true;
+  if (std::min(method.row_run, method.col_run) * piece < kRegister) return false;
+  if (streams) {
+    // Past the cache, a plain transposition is better if it can write whole lines: where a run is at least a line, or
+    // where runs that follow each other make a line together.
+    const Axis& row = plan.rows[0];
+    return run < kCacheLine && (row.stride[kDst] != run || row.extent * run < kCacheLine);
+  }
+  return region * piece < kSmallTiles && region < plan.elements;
+}
+
+void fetch_next_block(Loops& loops, RegisterTiles& method) {
+  const Offsets next = next_block(loops);
+  loops.ahead = next[kSrc];
+  method.dst_ahead = next[kDst];
+}
+
+std::optional<BlockImage> image_of_block(const Loops& loops, int64_t rows, int64_t cols) {
+  BlockImage out;
+  const auto take = [&](const Axes& axes, int64_t block) {
+    if (axes.size() > BlockImage::kMaxAxes) return false;
+    for (std::size_t i = 0; i < axes.size() && block > 1; ++i) {
+      const Axis& axis = axes[i];
+      const int64_t extent = std::min(axis.extent, block);
+      const bool cut = extent < axis.extent && i + 1 < axes.size() && axis.extent % extent != 0;
+      if (axis.table >= 0 || axis.stride[kDst] <= 0 || block % extent != 0 || cut) return false;
+      if (extent > 1) out.steps[static_cast<std::size_t>(out.all_steps++)] = {extent, axis.stride[kDst], 0};
+      block /= extent;
+    }
+    return true;
+  };
+  if (!take(loops.rows, rows)) return {};
+  out.row_steps = out.all_steps;
+  if (!take(loops.cols, cols)) return {};
+  const auto order = std::span(out.by_distance).first(static_cast<std::size_t>(out.all_steps));
+  std::iota(order.begin(), order.end(), int8_t{0});
+  const auto step = [&](int8_t i) -> BlockImage::Step& { return out.steps[static_cast<std::size_t>(i)]; };
+  std::ranges::sort(order, {}, [&](int8_t i) { return step(i).dst; });
+  out.run_bytes = loops.piece[kDst];
+  int64_t next = 0;
+  for (const int8_t i : order) {
+    BlockImage::Step& s = step(i);
+    if (next == 0 && s.dst == out.run_bytes) {
+      s.image = out.run_bytes;
+      out.run_bytes *= s.extent;
+      ++out.in_run;
+    } else {
+      if (next == 0) next = out.run_bytes + kCacheLine;
+      s.image = next;
+      next *= s.extent;
+      out.runs *= s.extent;
+    }
+  }
+  return out;
+}
+
+bool in_few_sets(const Loops& loops) {
+  constexpr int64_t kWays = 8;  // the fewest ways of a first-level cache
+  const auto image = image_of_block(loops, loops.block_rows, loops.block_cols);
+  if (!image) return false;
+  int64_t alike = 1;
+  for (int i = image->in_run; i < image->all_steps; ++i) {
+    const auto next = static_cast<std::size_t>(image->by_distance[static_cast<std::size_t>(i)]);
+    const BlockImage::Step& step = image->steps[next];
+    if (step.dst % kPage == 0) alike *= step.extent;
+  }
+  return alike > kWays;
+}
+
+bool writes_lines(const Loops& loops) {
+  if (loops.offset[kDst] % kCacheLine != 0) return false;
+  const auto image = image_of_block(loops, loops.block_rows, loops.block_cols);
+  if (!image || image->run_bytes % kCacheLine != 0 || image->runs > kMaxImageRuns ||
+      image->runs * (image->run_bytes + kCacheLine) > kMaxImageBytes)
+    return false;
+  const auto by_lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; };
+  const auto in_run = [&](const Axis& a) {
+    return a.table < 0 && a.stride[kDst] > 0 && a.stride[kDst] < image->run_bytes;
+  };
+  const auto fits = [&](const Axis& a) { return by_lines(a) || in_run(a); };
+  return std::ranges::all_of(loops.loops, by_lines) && std::ranges::all_of(loops.rows, fits) &&
+         std::ranges::all_of(loops.cols, fits);
+}
+
+double rate(const Loops&, const RegisterTiles&) { return 15; }
+
+double streamed(const Loops& loops, const RegisterTiles& method, const Traffic& traffic, const Bytes& bytes) {
+  /// How many times as long as its bytes alone it takes to put tiles together in the cache and write them past it.
+  constexpr double kByImage = 1.7;
+  return method.by_image ? traffic.memory(bytes) * kByImage : through_cache(loops, bytes);
+}
+
+}  // namespace relayout

@@ -1,0 +1,34 @@
+// Tiles: boxes that write to the same lines of the destination are done together, a small tile of it at a time, so that
+// each line is written once and whole (internal to reorder).
+//
+//     nchw -> nChw16c, c = 17: channel 16 and its 15 of padding make the second block; a tile is some hundred of such
+//     blocks, put together in the first-level cache and written as one run
+#pragma once
+
+#include "relayout/core/layout.h"
+#include "relayout/reorder/planner.h"
+
+namespace relayout {
+
+struct TiledBoxes {
+  std::vector<BoxPlan> boxes, fills;
+  /// The dims, by bit, whose padding these boxes fill.
+  uint32_t filled = 0;
+  /// Whether consecutive tiles read the same lines of the source, but so many lines that these have left the
+  /// first-level cache in between.
+  bool reads_again = false;
+  /// Elements of tiles that read lines again only because these lines compete for few sets of the first-level cache.
+  int64_t in_few_sets = 0;
+  /// Elements that are moved one by one, in blocks of less than 16 lines, or to runs of less than a line.
+  int64_t in_small_pieces = 0;
+  /// The time that it takes to start all blocks in tiles, expressed as the bytes that could be written through the
+  /// cache in that time.
+  int64_t started = 0;
+};
+
+/// All boxes of a reorder of types of whole bytes, some of them as tiles. Nothing where none would be a tile, or where
+/// there would be too many boxes.
+std::optional<TiledBoxes> plan_tiles(const Layout& src, const Layout& dst, const Dims& attribute_strides,
+                                     const BoxPlanner& planner, Tables& tables);
+
+}  // namespace relayout

@@ -1,0 +1,110 @@
+// The order in which methods that move bits are asked: pair nibbles into bytes where that is possible; look whether
+// tiles of registers or a permutation of small groups make larger elements; then choose rows and columns of pieces, and
+// the method that suits these. Start at plan_move() at the end.
+#include "relayout/reorder/moves.h"
+
+#include "relayout/reorder/region.h"
+
+namespace relayout {
+namespace {
+
+/// The plan, or the same rows made by byte permutations.
+template <typename M>
+BoxPlan or_permuted(Planned<M> plan, bool streams) {
+  auto permuted = permuted_rows(plan, streams);
+  if (permuted) return Planned<PermutedRows>{std::move(plan.loops), *std::move(permuted)};
+  return plan;
+}
+
+/// Plans a box of elements of whole bytes whose source is permuted in groups, or not. Nothing where the kernels would
+/// not read whole groups.
+std::optional<BoxPlan> plan_elements(Box box, int64_t element, const Shuffle& groups, bool streams,
+                                     const BlockRules& rules) {
+  const bool permutes = groups.bytes > 1;
+  if (!permutes) {
+    if (auto copy = plan_long_copy(box, element, streams)) return *std::move(copy);
+  }
+  Loops region;
+  region.elements = count_elements(box);
+  if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
+    element *= run->extent;  // a short run moves as one larger piece
+    box.axes.erase(run);
+  }
+  region.piece = {element, element};
+  Box rest = box;
+  choose_region(region, rest.axes, groups.bytes);
+  if (element < kRegister) split_columns(region, rest.axes);
+  // A piece of 16 bytes fills a register: it is copied, and not transposed with others.
+  const bool in_registers = element < kRegister && (element & (element - 1)) == 0;
+  if (in_registers && region.dense_cols && region.dense_rows) {
+    if (auto plan = plan_transposition(region, rest, groups, streams, rules)) {
+      if (permutes && element * region.row_count % groups.bytes != 0) return {};
+      return or_permuted(*std::move(plan), streams);
+    }
+    Planned<Chunks> chunks = plan_chunks(std::move(box), element, region.elements, groups, streams);
+    if (permutes && chunks.method.bytes % groups.bytes != 0) return {};
+    return chunks;
+  }
+  if (permutes) {
+    // Where a piece is whole groups, permuting them as they are read is a copy.
+    if (element % groups.bytes != 0) return {};
+    return plan_permuted_groups(std::move(region), std::move(rest), groups, streams, rules);
+  }
+  if (in_registers) return or_permuted(plan_gather(box, std::move(region), std::move(rest), streams, rules), streams);
+  return or_permuted(plan_copied_pieces(std::move(region), std::move(rest), streams, rules), streams);
+}
+
+/// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then no bytes within
+/// groups are permuted, and a plain copy or transposition is best.
+bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
+  if (const auto run = find_run(axes, element, element); run != axes.end())
+    return run->extent * element > kRegister && run->extent * element % kRegister == 0;
+  const auto row = stepping(axes, kSrc, element), col = stepping(axes, kDst, element);
+  return row != axes.end() && col != axes.end() && row->extent * element >= kRegister &&
+         col->extent * element >= (streams ? kCacheLine : kRegister) &&
+         row->extent * col->extent * element >= kSmallTiles;
+}
+
+/// Whether one side interleaves a few long runs of the other side, for which there are kernels of their own.
+bool interleaves_few(Box& box, int64_t element) {
+  for (const Operand side : {kSrc, kDst}) {
+    const auto few = stepping(box.axes, side, element);
+    if (few == box.axes.end()) continue;
+    const int64_t step = few->extent * element;
+    const auto run = side == kSrc ? find_run(box.axes, step, element) : find_run(box.axes, element, step);
+    if (run == box.axes.end() || !interleaved(few->extent, run->extent, element)) continue;
+    // Five, seven or nine runs are slower by tiles of registers. Up to four are as fast, unless the runs are long.
+    if (few->extent > kFew || run->extent * element >= 16 * kCacheLine) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
+  int64_t element = bits(dtype) / 8;
+  if (bits(dtype) < 8) {
+    if (!pair_nibbles(box)) return plan_nibbles(std::move(box));
+    element = 1;
+  }
+  turn_rows(box, element, element);
+  if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
+    return *plan_elements(std::move(box), element, {}, streams, rules);
+  auto tiles = element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
+  if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
+  if (element < kRegister) {
+    Box permuted = box;
+    if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
+      auto plan = plan_elements(std::move(permuted), element, shuffle, streams, rules);
+      // Where a group begins with two elements in their old order, these are better moved as one larger element without
+      // a permutation, unless the whole group is copied.
+      const bool larger = shuffle.pattern[static_cast<std::size_t>(element)] == element;
+      if (plan && (!larger || plan->as<PermutedGroups>())) return *std::move(plan);
+    }
+  }
+  BoxPlan plain = *plan_elements(std::move(box), element, {}, streams, rules);
+  if (tiles && plain.as<Chunks>()) return *std::move(tiles);
+  return plain;
+}
+
+}  // namespace relayout

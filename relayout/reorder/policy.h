@@ -1,0 +1,58 @@
+// Numbers of the machine that several methods share: how large a block may be to stay in which cache, and from which
+// sizes on a way of writing pays. What only one method needs stands in its own file (methods/), and the prices of a
+// plan in price.h. They follow from what must stay in a cache while a block is moved, and were confirmed by timings of
+// many shapes around each limit; docs/lab has these. (internal to reorder)
+#pragma once
+
+#include "relayout/reorder/machine.h"
+#include "relayout/reorder/nest.h"
+
+namespace relayout {
+
+/// Rows or columns: the most that a block has, because it keeps a list of where they start.
+inline constexpr int64_t kMaxBlockSide = 1024;
+/// Bytes: what a block may have on one side so that both sides stay in the first-level cache; the most bytes of a
+/// tile's image and of what lies between the stages of a conversion; and the length from which on a source is read
+/// linearly.
+inline constexpr int64_t kHalfL1 = 16 << 10;
+/// Bytes of the destination's lines that a block keeps open: several first levels, but few enough for the second.
+inline constexpr int64_t kOpenLines = 64 << 10;
+/// Bytes of a block that is read from memory and written past the cache, of short rows that are put together in the
+/// cache and then written as one run, and the most that a source is fetched ahead: well within the second level, and
+/// enough that its start costs little.
+inline constexpr int64_t kInL2 = 128 << 10;
+/// Bytes: a run that is at least as long on both sides is copied by itself; a shorter one is a piece of a region.
+inline constexpr int64_t kLongRun = 512;
+/// Bytes: a row of the source is long enough with so many. A block that has at least as many on each side is worth its
+/// start; so are as many steps.
+inline constexpr int64_t kRowBytes = 256;
+inline constexpr int64_t kEnoughSteps = 256;
+/// Bytes: a block of fewer takes longer to start than to move.
+inline constexpr int64_t kEnoughBlock = 2 << 10;
+/// Bytes that a register permutes, and of a tile of registers' side. Copied pieces of fewer are first put together to
+/// lines in the cache.
+inline constexpr int64_t kRegister = 16;
+/// Bytes: copied pieces of at least so many are written past the cache even where they do not follow each other,
+/// because all their lines but the first and the last are whole.
+inline constexpr int64_t kScatteredPiece = 128;
+/// Bytes that a source is fetched ahead of a copy or a conversion of runs, beyond what the processor fetches by itself.
+inline constexpr int64_t kRunsAhead = 2 << 10;
+
+/// The shares of the last level (Machine::l3_share()), in eighths, above which both sides together are too much for the
+/// cache, so that the destination is written past it. A line that is written through the cache is read first, and it
+/// displaces another line. But a line that several runs or boxes share must be put together before it can be written
+/// past the cache; that takes time, so the limit is higher there. (Lines made by byte permutations are made whole.)
+struct CacheShares {
+  int64_t lines;    // of whole lines
+  int64_t runs;     // where runs share lines
+  int64_t boxes;    // where boxes share lines
+  int64_t crowded;  // tiles of registers whose lines compete for few sets: from here on by an image in the cache
+  int64_t image;    // tiles of registers: from here on by an image in any case
+  int64_t fetched;  // tiles of registers through the cache: from here on the next block is fetched
+};
+inline constexpr CacheShares kFastL3Shares{2, 4, 6, 4, 7, 3}, kSlowSharedL3Shares{1, 4, 4, 1, 7, 3};
+inline const CacheShares& shares(const Machine& machine) {
+  return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares;
+}
+
+}  // namespace relayout
