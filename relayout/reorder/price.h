@@ -5,7 +5,9 @@
 // and columns start, and to fetch elements one by one. Each method's file says its rate and its factor, as
 //
 //     double rate(const Loops&, const Method&);                                    // in the caches
-//     double streamed(const Loops&, const Method&, const Traffic&, const Bytes&);  // past them, in nanoseconds
+//     double streamed(const Loops&, const Method&, const Traffic&, const Bytes&);  // past them, in nanoseconds;
+//     without
+//                                                                                  // it, as in the caches
 //
 // The prices are measured on two machines with AVX-512: a 4th-generation EPYC and, for those that differ where the last
 // level is slow and shared, an Intel Xeon. docs/lab has the figures (plan-cost.md).
@@ -63,6 +65,11 @@ inline double copy_rate(const Loops& loops) { return std::min(75.0, 2 * static_c
 inline double through_cache(const Loops& loops, const Bytes& bytes) {
   constexpr double kWholeLines = 20, kPartialLines = 6;  // bytes a nanosecond, read and written together
   return bytes.both() / (loops.piece[kDst] >= kCacheLine ? kWholeLines : kPartialLines);
+}
+
+template <typename Method>
+double streamed(const Loops& loops, const Method& method, const Traffic& traffic, const Bytes& bytes) {
+  return traffic.in_caches(bytes, rate(loops, method));
 }
 
 }  // namespace relayout

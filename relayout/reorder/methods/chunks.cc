@@ -45,10 +45,4 @@ Planned<Chunks> plan_chunks(Box box, int64_t element, int64_t elements, const Sh
   return out;
 }
 
-double rate(const Loops& loops, const Chunks&) { return gather_rate(loops); }
-
-double streamed(const Loops& loops, const Chunks& method, const Traffic& traffic, const Bytes& bytes) {
-  return traffic.in_caches(bytes, rate(loops, method));
-}
-
 }  // namespace relayout

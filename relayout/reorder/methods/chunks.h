@@ -19,7 +19,6 @@ struct Chunks {
 /// the caches, they are the steps of only one axis, the longest.
 Planned<Chunks> plan_chunks(Box box, int64_t element, int64_t elements, const Shuffle& groups, bool streams);
 
-double rate(const Loops& loops, const Chunks& method);
-double streamed(const Loops& loops, const Chunks& method, const Traffic& traffic, const Bytes& bytes);
+inline double rate(const Loops& loops, const Chunks&) { return gather_rate(loops); }
 
 }  // namespace relayout

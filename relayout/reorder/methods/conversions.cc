@@ -116,8 +116,6 @@ Planned<ConvertedElements> plan_converted_elements(ConvertedRegion region, const
   return {std::move(loops), {}};
 }
 
-double rate(const Loops& loops, const ConvertedRuns&) { return loops.nibbles() ? 4 : 30; }
-double rate(const Loops&, const ConvertedTransposition&) { return 24; }
 double rate(const Loops& loops, const ConvertedElements& method) {
   return loops.nibbles() ? 4 : method.runs ? 30 : gather_rate(loops);
 }

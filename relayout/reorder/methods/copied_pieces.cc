@@ -100,17 +100,11 @@ bool copies_scraps(const Loops& loops) {
   return piece < kCacheLine / 2 && (kCacheLine % piece != 0 || in_small_blocks(loops));
 }
 
-double piece_factor(const Loops& loops) {
-  // Pieces that do not divide a line, and are no multiple of one, take longer.
-  const int64_t piece = loops.piece[kDst];
-  return piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08 : 1.3;
-}
-
-double rate(const Loops& loops, const CopiedPieces&) { return copy_rate(loops); }
-
 double streamed(const Loops& loops, const CopiedPieces&, const Traffic& traffic, const Bytes& bytes) {
-  if (!loops.dense_cols && loops.piece[kDst] < kScatteredPiece) return through_cache(loops, bytes);
-  return traffic.memory(bytes) * piece_factor(loops);
+  const int64_t piece = loops.piece[kDst];
+  if (!loops.dense_cols && piece < kScatteredPiece) return through_cache(loops, bytes);
+  // Pieces that do not divide a line, and are no multiple of one, take longer.
+  return traffic.memory(bytes) * (piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08 : 1.3);
 }
 
 }  // namespace relayout

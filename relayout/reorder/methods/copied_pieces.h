@@ -21,9 +21,7 @@ void adapt_copied_region(Loops& region, Axes& axes, bool streams);
 /// cache does as well: small blocks of pieces of less than half a line, and such pieces that do not divide a line.
 bool copies_scraps(const Loops& loops);
 
-/// How many times as long as its bytes alone a copy of pieces past the caches takes.
-double piece_factor(const Loops& loops);
-double rate(const Loops& loops, const CopiedPieces& method);
+inline double rate(const Loops& loops, const CopiedPieces&) { return copy_rate(loops); }
 double streamed(const Loops& loops, const CopiedPieces& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

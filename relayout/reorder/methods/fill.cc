@@ -67,8 +67,6 @@ bool fills_lines(const Loops& loops, const Fill& method) {
          by_lines(loops.rows) && by_lines(loops.loops);
 }
 
-double rate(const Loops& loops, const Fill&) { return loops.nibbles() ? 2 : 30; }
-
 double streamed(const Loops& loops, const Fill& method, const Traffic& traffic, const Bytes& bytes) {
   if (method.past_cache) return traffic.memory(bytes);
   return loops.nibbles() ? traffic.in_caches(bytes, rate(loops, method)) : through_cache(loops, bytes);

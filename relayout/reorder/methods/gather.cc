@@ -44,10 +44,4 @@ bool reads_lines(const Loops& loops) {
          std::ranges::any_of(loops.cols, [&](const Axis& a) { return std::abs(a.stride[kSrc]) >= apart; });
 }
 
-double rate(const Loops& loops, const Gather&) { return gather_rate(loops); }
-
-double streamed(const Loops& loops, const Gather& method, const Traffic& traffic, const Bytes& bytes) {
-  return traffic.in_caches(bytes, rate(loops, method));
-}
-
 }  // namespace relayout

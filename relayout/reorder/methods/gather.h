@@ -17,7 +17,6 @@ void choose_gather_blocks(Loops& loops, bool streams, bool converts, const Block
 /// Whether elements are read one by one and lie so far apart that a line has only a few of them.
 bool reads_lines(const Loops& loops);
 
-double rate(const Loops& loops, const Gather& method);
-double streamed(const Loops& loops, const Gather& method, const Traffic& traffic, const Bytes& bytes);
+inline double rate(const Loops& loops, const Gather&) { return gather_rate(loops); }
 
 }  // namespace relayout

@@ -28,10 +28,4 @@ std::optional<Planned<LongCopy>> plan_long_copy(const Box& box, int64_t element,
   return Planned<LongCopy>{std::move(loops), {}};
 }
 
-double rate(const Loops&, const LongCopy&) { return 90; }
-
-double streamed(const Loops&, const LongCopy&, const Traffic& traffic, const Bytes& bytes) {
-  return traffic.memory(bytes);
-}
-
 }  // namespace relayout

@@ -35,10 +35,4 @@ Planned<Nibbles> plan_nibbles(Box box) {
   return {std::move(out), {}};
 }
 
-double rate(const Loops&, const Nibbles&) { return 2; }
-
-double streamed(const Loops&, const Nibbles&, const Traffic& traffic, const Bytes& bytes) {
-  return traffic.in_caches(bytes, 2);
-}
-
 }  // namespace relayout

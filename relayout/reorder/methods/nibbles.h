@@ -15,7 +15,6 @@ bool pair_nibbles(Box& box);
 /// Plans a box of nibbles that could not be paired.
 Planned<Nibbles> plan_nibbles(Box box);
 
-double rate(const Loops& loops, const Nibbles& method);
-double streamed(const Loops& loops, const Nibbles& method, const Traffic& traffic, const Bytes& bytes);
+inline double rate(const Loops&, const Nibbles&) { return 2; }
 
 }  // namespace relayout

@@ -161,8 +161,6 @@ Planned<PermutedGroups> plan_permuted_groups(Loops region, Box rest, const Shuff
   return {std::move(region), {groups}};
 }
 
-double rate(const Loops& loops, const PermutedGroups&) { return copy_rate(loops); }
-
 double streamed(const Loops& loops, const PermutedGroups&, const Traffic& traffic, const Bytes& bytes) {
   return streamed(loops, CopiedPieces{}, traffic, bytes);
 }

@@ -52,7 +52,7 @@ struct PermutedGroups {
 Planned<PermutedGroups> plan_permuted_groups(Loops region, Box rest, const Shuffle& groups, bool streams,
                                              const BlockRules& rules);
 
-double rate(const Loops& loops, const PermutedGroups& method);
+inline double rate(const Loops& loops, const PermutedGroups&) { return copy_rate(loops); }
 double streamed(const Loops& loops, const PermutedGroups& method, const Traffic& traffic, const Bytes& bytes);
 
 }  // namespace relayout

@@ -267,8 +267,6 @@ bool writes_lines(const Loops& loops) {
          std::ranges::all_of(loops.cols, fits);
 }
 
-double rate(const Loops&, const RegisterTiles&) { return 15; }
-
 double streamed(const Loops& loops, const RegisterTiles& method, const Traffic& traffic, const Bytes& bytes) {
   /// How many times as long as its bytes alone it takes to put tiles together in the cache and write them past it.
   constexpr double kByImage = 1.7;
