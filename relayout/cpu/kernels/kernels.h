@@ -77,7 +77,7 @@ using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::
 using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                                Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
 
-/// A region that is done by tiles of registers (BoxPlan::row_run): its rows and columns, the rows and columns of a run,
+/// A region that is done by tiles of registers (RegisterTiles): its rows and columns, the rows and columns of a run,
 /// and the permutations of groups of 16 bytes on both sides. The region's rows and columns are multiples of a run's.
 /// src_ahead and dst_ahead say how many bytes ahead lines are prefetched; 0 for none.
 struct TileShape {
