@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/buffer.h"
+#include "bench/kernel_fixture.h"
 #include "relayout/core/format.h"
 #include "relayout/cpu/kernels/list.h"
 
@@ -31,35 +31,6 @@ using cpu::Kernels;
 
 /// A permutation of groups that swaps pairs of bytes.
 constexpr uint8_t kSwapped[16] = {1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
-
-/// 0, stride, 2 * stride, ...
-std::vector<int64_t> steps(int64_t count, int64_t stride) {
-  std::vector<int64_t> out;
-  for (int64_t i = 0; i < count; ++i) out.push_back(i * stride);
-  return out;
-}
-
-/// Two buffers, and one call of a kernel over them.
-class Fixture {
- public:
-  Fixture(int64_t src_bytes, int64_t dst_bytes, DType dtype = DType::u8) : src_(src_bytes), dst_(dst_bytes) {
-    fill_values(dtype, src_.bytes());
-  }
-  std::byte* src() const { return src_.data(); }
-  std::byte* dst() const { return dst_.data(); }
-
-  template <typename Call>
-  void time(benchmark::State& state, int64_t bytes, Call&& call) const {
-    for (auto _ : state) {
-      call();
-      benchmark::ClobberMemory();
-    }
-    state.SetBytesProcessed(state.iterations() * bytes);
-  }
-
- private:
-  PageBuffer src_, dst_;
-};
 
 using Run = std::function<void(benchmark::State&)>;
 
@@ -327,6 +298,28 @@ void add(const Timed& k, cpu::ShuffleKernel kernel) {
   for (const int64_t run : {16, 64, 1024}) k.add(shuffle(kernel, run), "/" + std::to_string(run));
 }
 void add(const Timed& k, cpu::PermuteLinesKernel kernel) { k.add(permute_lines(kernel, k.table.permuted_bytes)); }
+/// Units of a line, whose bytes come from 2 and from 8 windows in turn.
+Run line_program(cpu::LineProgramKernel kernel, int64_t width, int64_t windows) {
+  return [=](benchmark::State& state) {
+    LineProgram program;
+    program.width = width;
+    program.windows = windows;
+    program.lines = {{0, windows, ~uint64_t{0} >> (64 - width)}};
+    program.indices.resize(static_cast<std::size_t>(windows));
+    for (int64_t w = 0; w < windows; ++w) {
+      program.from.push_back(w * width);
+      for (int64_t i = w; i < width; i += windows)
+        program.indices.front().at[w * width + i] = static_cast<uint8_t>(LineProgram::kTaken | i);
+    }
+    const int64_t units = 8192 / width;
+    const Fixture data((units + windows) * width, units * width);
+    data.time(state, 2 * units * width, [&] { kernel(data.src(), data.dst(), program, units, width, width); });
+  };
+}
+void add(const Timed& k, cpu::LineProgramKernel kernel) {
+  for (const int64_t windows : {2, 8})
+    k.add(line_program(kernel, k.places[0].index == 0 ? 16 : 64, windows), "/" + std::to_string(windows));
+}
 void add(const Timed& k, cpu::TileKernel kernel) {
   for (const int64_t rows : {8, 16, 64}) {
     for (const int64_t cols : {8, 16, 64}) {

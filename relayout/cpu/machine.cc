@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "relayout/cpu/kernels/kernels.h"
+
 namespace relayout::cpu {
 namespace {
 
@@ -68,7 +70,9 @@ Machine read_machine(const fs::path& folder) {
 const Machine& machine() noexcept {
   static const Machine known = [] {
     try {
-      return read_machine("/sys/devices/system/cpu/cpu0/cache");
+      Machine out = read_machine("/sys/devices/system/cpu/cpu0/cache");
+      out.permuted_bytes = kernels().permuted_bytes;
+      return out;
     } catch (...) {  // no memory for a path
       return Machine{};
     }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 
-
 #if RELAYOUT_HAVE_TBB
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>

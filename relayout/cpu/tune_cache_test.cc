@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
-#include "tests/support/scoped_isa.h"
 #include "relayout/reorder/policy.h"
+#include "tests/support/scoped_isa.h"
 #include "tests/support/testing.h"
 
 namespace relayout::cpu {

@@ -11,6 +11,7 @@ KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
 KernelShape shape_of(const Gather&) { return KernelShape::gather; }
 KernelShape shape_of(const Chunks&) { return KernelShape::gather; }
 KernelShape shape_of(const RegisterTiles&) { return KernelShape::transpose; }
+KernelShape shape_of(const ProgrammedLines&) { return KernelShape::gather; }
 KernelShape shape_of(const PermutedRows& method) {
   return std::visit([](const auto& otherwise) { return shape_of(otherwise); }, method.otherwise);
 }

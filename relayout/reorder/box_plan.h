@@ -11,6 +11,7 @@
 #include "relayout/reorder/methods/chunks.h"
 #include "relayout/reorder/methods/conversions.h"
 #include "relayout/reorder/methods/fill.h"
+#include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/long_copy.h"
 #include "relayout/reorder/methods/nibbles.h"
 #include "relayout/reorder/methods/permuted_rows.h"
@@ -65,9 +66,9 @@ struct TileRuns {
   const BoxPlan& largest() const;
 };
 
-using Method =
-    std::variant<LongCopy, CopiedPieces, PermutedGroups, Transposition, Gather, Chunks, RegisterTiles, PermutedRows,
-                 Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
+using Method = std::variant<LongCopy, CopiedPieces, PermutedGroups, Transposition, Gather, Chunks, RegisterTiles,
+                            ProgrammedLines, PermutedRows, Nibbles, Fill, ConvertedRuns, ConvertedTransposition,
+                            ConvertedElements, Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {

@@ -2,6 +2,7 @@
 // takes to start boxes and blocks.
 #include <cmath>
 
+#include "relayout/reorder/cached_price.h"
 #include "relayout/reorder/plan_data.h"
 
 namespace relayout {
@@ -42,11 +43,24 @@ class Price {
         streams_(plan.streams()),
         src_bytes_(bits(plan.src().dtype) / 8.0),
         dst_bytes_(bits(plan.dst().dtype) / 8.0),
-        old_bytes_(plan.attributes().beta != 0 ? dst_bytes_ : 0) {}
+        old_bytes_(plan.attributes().beta != 0 ? dst_bytes_ : 0) {
+    const auto both = static_cast<double>(plan.src().span_bytes()) + static_cast<double>(plan.dst().span_bytes());
+    waited_cached_ = waited_ns(plan.machine(), both) / std::max(1.0, both);
+  }
 
   /// Adds a box that is done `times` times. With `in_tile`, it writes to an image in the cache.
   void add(const BoxPlan& box, double times = 1, bool in_tile = false) {
+    if (!streams_ && !in_tile && !past_cache(box) && has_cached_price(box)) {
+      const Bytes bytes = count(times * static_cast<double>(box.elements), true);
+      ns_ += times * (kBoxNs + cached_ns(box)) + bytes.both() * waited_cached_;
+      return;
+    }
     std::visit([&](const auto& method) { add(box, method, times, in_tile); }, box.method);
+  }
+
+  static bool past_cache(const BoxPlan& box) {
+    const auto* tiles = box.as<RegisterTiles>();
+    return tiles && tiles->by_image;
   }
 
   Cost cost() const { return {static_cast<int64_t>(std::ceil(read_)), static_cast<int64_t>(std::ceil(written_)), ns_}; }
@@ -139,6 +153,8 @@ class Price {
   const bool streams_;
   /// Bytes of an element of the source and of the destination, and of the old value that is read from the destination.
   const double src_bytes_, dst_bytes_, old_bytes_;
+  /// Nanoseconds that each byte waits in the caches where boxes have a price for the first level.
+  double waited_cached_ = 0;
   double read_ = 0, written_ = 0, ns_ = kRunNs;
 };
 

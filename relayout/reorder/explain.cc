@@ -88,6 +88,11 @@ std::string arithmetic_text(const PlanData& plan) {
 }  // namespace
 
 std::string PlanData::kernel(const BoxPlan& box) const {
+  if (const auto* lines = box.as<ProgrammedLines>()) {
+    return "lines of " + std::to_string(lines->program->width) + " bytes by permutations, " +
+           std::to_string(lines->program->from.size()) + " windows for " +
+           std::to_string(lines->program->lines.size()) + " lines";
+  }
   const int64_t bytes = box.piece[kSrc];
   const std::string pieces = bytes == 0 ? "nibbles" : std::to_string(bytes) + "-byte elements";
   std::string out;

@@ -12,6 +12,8 @@ namespace relayout {
 /// The caches that a plan is made for, in bytes: the first and second level, which each core has, and the last one.
 struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
+  /// The bytes that one instruction permutes anyhow: 64 with AVX-512 VBMI, 16 with SSSE3 and NEON, 0 for none.
+  int64_t permuted_bytes = 16;
 
   /// The most of a last level that plans count on. A larger one is most often that of a server, shared by dozens of
   /// cores and slow to reach from each of them: reading from it is not much faster than reading from memory, and

@@ -55,7 +55,10 @@ TEST(ArmMachines, FetchNothingAheadThroughTheirCaches) {
     for (const auto& [from, to] : {std::pair("nchw", "nhwc"), {"nhwc", "nchw"}}) {
       const Plan plan = planned(from, to, {1, 32, 28, 28}, machine);  // 200 KB
       EXPECT_FALSE(plan.streams());
-      for (const BoxPlan& box : plan.data().boxes()) EXPECT_TRUE(box.ahead == 0 && box.dst_ahead == 0) << to;
+      for (const BoxPlan& box : plan.data().boxes()) {
+        const auto* transposition = box.as<Transposition>();
+        EXPECT_TRUE(box.ahead == 0 && (!transposition || transposition->dst_ahead == 0)) << to;
+      }
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "relayout/reorder/cached_price.h"
 #include "relayout/reorder/cast.h"
 #include "relayout/reorder/methods/stages.h"
 #include "relayout/reorder/past_cache.h"
@@ -131,6 +132,7 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   PlanData& plan = *made;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
   plan.slow_shared_l3_ = machine.slow_shared_l3();
+  plan.machine_ = machine;
   if (dst.layout.empty()) return made;
   if (attributes.arithmetic())
     plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
@@ -187,6 +189,25 @@ void PlanData::write_past_cache(const Machine& machine, const Tuning& tuning) {
   }
 }
 
+void PlanData::add_box(Box box, const BoxPlanner& planner) {
+  scale(box, units(src_.dtype), units(dst_.dtype));
+  simplify(box);
+  const bool whole_bytes = bits(src_.dtype) >= 8;
+  const Box whole = box;
+  const std::size_t first = boxes_.size();
+  auto left = !converts_ && whole_bytes ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
+  boxes_.push_back(planner.move_simple(box, streams_));
+  if (converts_ && (left = cut_for_stages(box, boxes_.back()))) boxes_.back() = planner.move_simple(box, streams_);
+  if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
+  if (streams_ || converts_ || !whole_bytes) return;
+  double others = 0;
+  for (std::size_t i = first; i < boxes_.size(); ++i) others += cached_ns(boxes_[i]);
+  auto lines = plan_line_program(whole, bits(src_.dtype) / 8, planner.rules.machine, others);
+  if (!lines) return;
+  boxes_.resize(first);
+  boxes_.push_back(*std::move(lines));
+}
+
 uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
   const BlockRules rules{machine, tuning};
@@ -227,14 +248,7 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
       boxes.push_back(std::move(box));
   }
   boxes_.reserve(boxes.size());
-  for (Box& box : boxes) {
-    scale(box, units(src_.dtype), units(dst_.dtype));
-    simplify(box);
-    auto left = !converts_ && bits(src_.dtype) >= 8 ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
-    boxes_.push_back(planner.move_simple(box, streams_));
-    if (converts_ && (left = cut_for_stages(box, boxes_.back()))) boxes_.back() = planner.move_simple(box, streams_);
-    if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
-  }
+  for (Box& box : boxes) add_box(std::move(box), planner);
   const BoxPlan& most = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
   if (streams_ && tuning.stream == Tuning::Stream::by_size && (fits(most) || (!converts_ && loses_past_cache(most)))) {
     streams_ = false;

@@ -16,6 +16,8 @@
 
 namespace relayout {
 
+struct BoxPlanner;
+
 class PlanData {
  public:
   /// Nothing is planned yet.
@@ -30,6 +32,9 @@ class PlanData {
   const TensorDesc& src() const { return src_; }
   const TensorDesc& dst() const { return dst_; }
   const Attributes& attributes() const { return attributes_; }
+
+  /// The machine that the plan is made for.
+  const Machine& machine() const { return machine_; }
 
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const { return converts_; }
@@ -67,6 +72,8 @@ class PlanData {
   void fetch_ahead(const Machine& machine);
   /// Some boxes and padding are written past the cache even where the plan as a whole is not.
   void write_past_cache(const Machine& machine, const Tuning& tuning);
+  /// Plans a box, which may become two, by the method that is expected to be the fastest.
+  void add_box(Box box, const BoxPlanner& planner);
   /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
   /// boxes. The destination's padding is filled afterwards. With `past_source`, the source need have no padding: it is
   /// read as if it went on after the end of the dim.
@@ -80,6 +87,7 @@ class PlanData {
 
   TensorDesc src_, dst_;
   Attributes attributes_;
+  Machine machine_;
   bool converts_ = false, streams_ = false, one_strided_block_ = false, slow_shared_l3_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;

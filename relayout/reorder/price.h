@@ -17,6 +17,12 @@
 
 namespace relayout {
 
+/// Nanoseconds that each byte of both sides waits if they exceed the first level, the second, and four times the
+/// second.
+struct Waits {
+  double beyond_first, beyond_second, far_beyond;
+};
+
 /// What differs from machine to machine.
 struct Prices {
   /// Bytes a nanosecond that one thread writes past the caches, and reads from memory and from the last level.
@@ -29,11 +35,14 @@ struct Prices {
   /// and columns lie pages apart, the second whether rows start anywhere in lines. `small` is for elements of less than
   /// 4 bytes, for which columns that start anywhere count too.
   double large[2][2], small[2][2];
+  Waits waits;
 };
 /// The prices of the two machines: one with a fast last level, and one whose last level is slow and shared by many
 /// cores.
-inline constexpr Prices kFastL3{25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}},
-    kSlowSharedL3{23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}};
+inline constexpr Prices kFastL3{
+    25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}, {0.006, 0.005, 0.005}},
+    kSlowSharedL3{
+        23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}, {0.008, 0.016, 0.012}};
 
 /// What a box reads and writes.
 struct Bytes {

@@ -182,6 +182,7 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 #endif
 }
 
+#include "relayout/cpu/kernels/line_program-inl.h"
 #include "relayout/cpu/kernels/nibbles-inl.h"
 #include "relayout/cpu/kernels/regroup-inl.h"
 
@@ -203,6 +204,7 @@ void add_copies(Kernels& k) {
   k.shuffle = &shuffle;
   k.regroup = &regroup;
   k.fill = &fill;
+  k.line_program = {&line_program_plain<16>, &line_program_plain<64>};
   k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};
   k.pack_nibbles = &pack_nibbles;
 #if RELAYOUT_KERNELS_SIMD
@@ -210,5 +212,9 @@ void add_copies(Kernels& k) {
   k.flush = &flush;
   k.permute_lines = &permute_lines;
   k.permuted_bytes = kPermutedBytes;
+  k.line_program[0] = &line_program16;
+#if HWY_TARGET <= HWY_AVX3_DL
+  k.line_program[1] = &line_program64;
+#endif
 #endif
 }

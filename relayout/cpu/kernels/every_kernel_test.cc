@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/checked_kernel.h"
 #include "relayout/reorder/cast.h"
+#include "tests/support/checked_kernel.h"
 
 namespace relayout::cpu {
 namespace {
@@ -244,6 +244,43 @@ void check(const Checked& k, PermuteLinesKernel kernel) {
       kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, store, src + std::max(end, int64_t{0})});
     });
   }
+}
+
+// Units of a line of two windows, a line of one, and a line of which every other byte is written, backwards.
+void check(const Checked& k, LineProgramKernel kernel) {
+  const int64_t width = k.places[0].index == 0 ? 16 : 64, half = width / 2;
+  LineProgram program;
+  program.width = width;
+  program.indices.resize(4);
+  std::vector<Move> unit;
+  const auto window = [&](int64_t from) {
+    program.from.push_back(from);
+    return program.indices.front().at + (static_cast<int64_t>(program.from.size()) - 1) * width;
+  };
+  const auto take = [&](uint8_t* index, int64_t line, int64_t i, int64_t place) {
+    index[i] = static_cast<uint8_t>(LineProgram::kTaken | place);
+    unit.push_back({program.from.back() + place, program.lines[static_cast<std::size_t>(line)].dst + i, 1});
+  };
+  const uint64_t all = ~uint64_t{0} >> (64 - width);
+  program.masked = width == 64;
+  program.lines = {{0, 2, all}, {width, 1, all}};
+  if (program.masked) program.lines.push_back({2 * width, 1, 0x5555555555555555});
+  for (const int64_t h : {0, 1}) {
+    uint8_t* const index = window(7 + h * 2 * width);
+    for (int64_t i = 0; i < half; ++i) take(index, 0, h * half + i, width - 1 - i);
+  }
+  uint8_t* index = window(3);
+  for (int64_t i = 0; i < width; ++i) take(index, 1, i, (5 * i + 2) % width);
+  index = program.masked ? window(0) : index;
+  for (int64_t i = 0; program.masked && i < width; i += 2) take(index, 2, i, width - 1 - i);
+  constexpr int64_t kUnits = 5, kSrcStep = 21;
+  const int64_t dst_step = 3 * width + 5;
+  std::vector<Move> moves;
+  for (int64_t u = 0; u < kUnits; ++u) {
+    for (const Move& move : unit) moves.push_back({move.from + u * kSrcStep, move.to + u * dst_step, move.bytes});
+  }
+  expect_moves(k, moves, 13,
+               [&](const auto* src, auto* dst) { kernel(src, dst, program, kUnits, kSrcStep, dst_step); });
 }
 
 // Runs of rows and of columns of two tiles and a part, without permutations.

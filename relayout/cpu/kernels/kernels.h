@@ -18,6 +18,7 @@
 #include "relayout/core/dtype.h"
 #include "relayout/cpu/kernels/members.h"
 #include "relayout/reorder/cast.h"
+#include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/nest.h"
 
 namespace relayout::cpu {
@@ -143,6 +144,10 @@ struct PermutedLines {
   const std::byte* end;
 };
 using PermuteLinesKernel = void (*)(const std::byte* src, std::byte* dst, const PermutedLines& lines);
+
+/// Makes `units` units of a line program, each src_step and dst_step bytes after the one before.
+using LineProgramKernel = void (*)(const std::byte* src, std::byte* dst, const LineProgram& program, int64_t units,
+                                   int64_t src_step, int64_t dst_step);
 
 /// The list of a single row or column.
 inline constexpr int64_t kFirst[] = {0};

@@ -47,8 +47,8 @@ TEST(KernelList, NamesEachKernelOnce) {
     EXPECT_TRUE(names.insert(kernel_name(family, places)).second) << kernel_name(family, places);
     EXPECT_EQ(places.size(), family.by.size());
   });
-  for (const char* name : {"copy", "transpose/8", "interleave/3/4", "tiles/16", "unpack_nibbles/signed", "load/i128/u4",
-                           "convert/f32/bf16", "arithmetic/f64"})
+  for (const char* name : {"copy", "transpose/8", "interleave/3/4", "tiles/16", "unpack_nibbles/signed",
+                           "line_program/64", "convert/f32/bf16", "arithmetic/f64"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
@@ -90,10 +90,10 @@ TEST(KernelList, SaysWhatIsWrongWithNames) {
     const std::vector<LeftOut> all = left_out(items);
     return all.size() == 1 ? all[0].problem : "not one item";
   };
-  EXPECT_EQ(problem("-convert/f32"), "");
-  EXPECT_EQ(problem("-convert/f32/u8"), "");
+  EXPECT_EQ(problem("-convert_lines/f32"), "");
+  EXPECT_EQ(problem("-convert_lines/f32/u8"), "");
   EXPECT_EQ(problem("-copy"), "reorders cannot do without this kernel");
-  EXPECT_EQ(problem("-load/f32"), "reorders cannot do without this kernel");
+  EXPECT_EQ(problem("-convert/f32"), "reorders cannot do without this kernel");
   EXPECT_EQ(problem("-coppy"), "no kernel has this name");
   EXPECT_EQ(problem("-convert/f32/"), "no kernel has this name");
   EXPECT_EQ(problem("convert"), "a kernel is left out by a - before its name");

@@ -57,6 +57,13 @@ struct ComputeTypes {
   }
 };
 
+/// The bytes of a line, which are permuted at once.
+struct LineWidths {
+  static constexpr std::size_t kCount = 2;
+  static constexpr std::string_view kBy = "width";
+  static std::string_view name(std::size_t place) { return place == 0 ? "16" : "64"; }
+};
+
 struct Signs {
   static constexpr std::size_t kCount = 2;
   static constexpr std::string_view kBy = "sign";

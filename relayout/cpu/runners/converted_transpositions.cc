@@ -22,7 +22,7 @@ void narrow_block(const Converter& convert, const Loops& loops, bool packs, cons
                      const int64_t first = rows.offset[kAttribute];
                      if (convert.straight) {
                        return convert.convert(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
-                                             convert.scale(rows), rows.ahead);
+                                              convert.scale(rows), rows.ahead);
                      }
                      prefetch_columns(rows, col, cols, rows.rows * loops.piece[kSrc], rows.ahead);
                      for (int64_t c = 0; c < cols; ++c) {
@@ -92,7 +92,8 @@ void widen_block(const Converter& convert, const Loops& loops, bool packs, const
       const int64_t cols = std::min(step, block.cols - col);
       const Block wide = sub_block(loops, block, row, rows, col, cols);
       narrow.make(wide);
-      convert.runs(block.stream, narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols, convert.scale(block), 0);
+      convert.runs(block.stream, narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
+                   convert.scale(block), 0);
     }
   }
 }
@@ -121,8 +122,7 @@ bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const
         const int64_t begin = col == 0 && cols.begin == 0 ? 0 : to_line(at) / piece;
         const int64_t end = own + std::min(more, to_line(at + own * piece) / piece);
         if (begin >= end) continue;
-        convert.runs(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin, scale,
-                              0);
+        convert.runs(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin, scale, 0);
       }
     }
   }

@@ -84,7 +84,6 @@ Converter::Converter(const RunContext& c, const Loops& loops)
 void Converter::run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
                     int64_t attribute_stride, int64_t n) const {
   const auto values_at = context.plan.attribute_values().data() + attribute;
-  const auto values_at = context.plan.attribute_values().data() + attribute;
   if (direct && (!arithmetic || attribute_stride == 0))
     return convert(src, kFirst, dst, kFirst, 1, n, arithmetic ? &values_at->src_scale : nullptr, 0);
   const auto one = [](ConvertKernel kernel, const std::byte* from, std::byte* to, int64_t count) {

@@ -50,6 +50,8 @@ bool run(const RunContext& context, const Loops& loops, const Transposition& met
          int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const RegisterTiles& method, const Tables& tables,
          int64_t begin, int64_t end);
+bool run(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
+         int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables, int64_t begin,
          int64_t end);
 bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,

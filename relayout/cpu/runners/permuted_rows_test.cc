@@ -20,6 +20,9 @@
 namespace relayout::cpu {
 namespace {
 
+/// A machine for which nothing is planned by line programs, which do some of these boxes in the caches.
+constexpr Machine kNoPrograms{.permuted_bytes = 0};
+
 constexpr uint8_t kFill = 0x3b;
 
 using test::counting;
@@ -118,7 +121,7 @@ TEST(PermutedRun, EqualsTheReference) {
           Attributes attributes;
           attributes.padding = Padding::of(cases % 3 == 1 ? 7 : 0);
           const TensorDesc src = desc(from, dims, type), dst = desc(to, dims, type);
-          const Plan plan = Plan::make(src, dst, attributes, {}, {.stream = Tuning::Stream::always});
+          const Plan plan = Plan::make(src, dst, attributes, kNoPrograms, {.stream = Tuning::Stream::always});
           SCOPED_TRACE(plan.explain());
           for (const BoxPlan& box : plan.data().boxes()) {
             const auto* tiles = box.as<TileRuns>();
@@ -183,7 +186,7 @@ TEST(PermutedRun, RowsOfSmallPieces) {
         std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
         reference_reorder(src, bytes.data(), dst, expected.data());
         for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
-          const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
+          const Plan plan = Plan::make(src, dst, {}, kNoPrograms, {.stream = stream});
           SCOPED_TRACE(std::string(c.what) + "\n" + plan.explain());
           permuted +=
               std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.as<PermutedRows>(); });
@@ -227,7 +230,7 @@ TEST(PermutedRun, PartsOfBoxes) {
     std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
     reference_reorder(src, bytes.data(), dst, expected.data());
     for (const auto stream : {Tuning::Stream::never, Tuning::Stream::always}) {
-      const Plan plan = Plan::make(src, dst, {}, {}, {.stream = stream});
+      const Plan plan = Plan::make(src, dst, {}, kNoPrograms, {.stream = stream});
       SCOPED_TRACE(plan.explain());
       ASSERT_EQ(plan.data().boxes().size(), 1u);
       const BoxPlan& box = plan.data().boxes()[0];

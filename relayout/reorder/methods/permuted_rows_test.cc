@@ -10,10 +10,13 @@
 namespace relayout {
 namespace {
 
+/// A machine for which nothing is planned by line programs, which do some of these boxes in the caches.
+constexpr Machine kNoPrograms{.permuted_bytes = 0};
+
 using test::desc;
 
 BoxPlan first_box(std::string_view src, std::string_view dst, const Dims& dims, DType dtype = DType::u8) {
-  return Plan::make(desc(src, dims, dtype), desc(dst, dims, dtype)).data().boxes()[0];
+  return Plan::make(desc(src, dims, dtype), desc(dst, dims, dtype), {}, kNoPrograms).data().boxes()[0];
 }
 
 /// The pieces of a row as "from+bytes", a gap as "-+bytes".

@@ -1,0 +1,72 @@
+// Boxes by line programs against the reference, on every instruction set, in whole and in parts as threads have them.
+#include "relayout/reorder/methods/line_program.h"
+
+#include <gtest/gtest.h>
+
+#include "relayout/cpu/reorder.h"
+#include "relayout/cpu/runners/runner.h"
+#include "relayout/reorder/reference.h"
+#include "tests/support/guarded.h"
+#include "tests/support/testing.h"
+
+namespace relayout::cpu {
+namespace {
+
+using test::desc;
+using test::Guarded;
+
+struct Case {
+  const char *src, *dst;
+  Dims dims;
+  DType dtype;
+};
+
+TEST(LineProgramRun, WholeAndInParts) {
+  const Case cases[] = {{"ncw", "nwc", {178, 3, 21}, DType::s16},
+                        {"abc", "bac", {51, 19, 4}, DType::f32},
+                        {"abc", "bac", {15, 685, 3}, DType::u8},
+                        {"abcde", "ceabd", {12, 83, 2, 6, 2}, DType::u8},
+                        {"abcdef", "fcadbe", {4, 9, 11, 8, 2, 3}, DType::u32},
+                        {"nCw4c", "ncw", {1, 856, 59}, DType::u8},
+                        {"nChw6c", "nChw8c", {2, 23, 2, 70}, DType::s32},
+                        {"strides:6000,-1,150,3", "nhwc", {2, 3, 40, 50}, DType::u8},
+                        {"ndhwc", "nCdhw3c", {4, 7, 11, 29, 1}, DType::boolean},
+                        {"abc", "acb", {87, 33, 21}, DType::u8}};
+  int64_t runs = 0;
+  for (const Case& c : cases) {
+    const TensorDesc src = desc(c.src, c.dims, c.dtype), dst = desc(c.dst, c.dims, c.dtype);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(src.span_bytes()));
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 37 + i / 251) % 2);
+    if (c.dtype != DType::boolean)
+      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 + i / 251);
+    std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
+    reference_reorder(src, bytes.data(), dst, expected.data());
+    for (const int64_t width : {int64_t{16}, int64_t{64}}) {
+      const Plan plan = Plan::make(src, dst, {}, Machine{.permuted_bytes = width}, {.stream = Tuning::Stream::never});
+      SCOPED_TRACE(plan.explain());
+      for (const Kernels* kernels : all_kernels()) {
+        for (const int64_t part : {int64_t{0}, int64_t{1}, int64_t{3}}) {
+          Guarded in(src.span_bytes(), runs % 2 ? Guarded::Side::start : Guarded::Side::end);
+          Guarded out(dst.span_bytes(), runs % 2 ? Guarded::Side::start : Guarded::Side::end, runs * 5 % 64);
+          std::ranges::copy(bytes, in.data());
+          std::ranges::fill(out.bytes(), std::byte{0x5c});
+          const RunContext context{plan.data(), *kernels, in.data(), out.data()};
+          for (const BoxPlan& box : plan.data().boxes()) {
+            const int64_t cut = std::min(part, box.blocks);
+            run_blocks(context, box, plan.data().tables(), cut, box.blocks);
+            run_blocks(context, box, plan.data().tables(), 0, cut);
+          }
+          for (const BoxPlan& fill : plan.data().fills())
+            run_blocks(context, fill, plan.data().tables(), 0, fill.blocks);
+          ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << kernels->isa << ", " << part;
+          ASSERT_TRUE(in.intact() && out.intact());
+          runs += plan.data().boxes()[0].as<ProgrammedLines>() != nullptr;
+        }
+      }
+    }
+  }
+  EXPECT_GT(runs, 60);
+}
+
+}  // namespace
+}  // namespace relayout::cpu

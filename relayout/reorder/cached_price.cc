@@ -1,0 +1,127 @@
+// Each kind of kernel has a price of starting a block and prices of what it does in a block: lines, registers or
+// pieces. The prices are fitted to 736 reorders with shapes drawn at random (docs/lab/line-programs.md), on an Intel
+// Xeon with AVX-512; other machines differ by a factor that all kinds have in common.
+#include "relayout/reorder/cached_price.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace relayout {
+namespace {
+
+/// Nanoseconds by log2 of an element's bytes.
+using BySize = std::array<double, 5>;
+/// To transpose a square of registers of 16 bytes: where both sides step evenly, where one takes lists of where rows
+/// and columns start, and by tiles of registers whose runs lie anywhere.
+constexpr BySize kEvenTile{6.2, 2.75, 0.97, 0.36, 0.36}, kListedTile{6, 2.7, 2.4, 0.4, 0.4},
+    kRegisterTile{13, 4.4, 1.9, 1, 0.5};
+/// To transpose a square of whole lines, which has 16 registers a side, with lists.
+constexpr BySize kListedLines{136, 27, 20, 6, 6};
+/// To start a block of each kind.
+constexpr double kEvenBlock = 42, kListedBlock = 40, kInterleavedBlock = 9, kRegisterBlock = 34, kCopyBlock = 22,
+                 kLongBlock = 40, kGatherBlock = 20;
+/// To list where a row or a column of several axes starts; and to read where a row or column of a tile starts.
+constexpr double kListed = 0.3, kStart = 0.45;
+/// To copy a piece of up to 32 bytes, and each 32 bytes of longer ones; to start a row of pieces.
+constexpr double kPiece = 0.45, kHalfLine = 0.2, kRow = 0.5;
+/// To start a long run, to copy a line, to interleave a line, and to move one element by itself.
+constexpr double kLongRunNs = 16, kLine = 0.33, kInterleavedLine = 1, kElement = 0.6;
+double count(int64_t n) { return static_cast<double>(n); }
+
+/// Whether a transposition has a kernel of its own for so few rows or columns (see transpose_by_kernel()).
+bool has_few(const Loops& box, int64_t piece) {
+  const bool into_rows = box.rows.size() == 1 && box.rows[0].stride[kDst] == box.col_count * piece;
+  const bool into_cols = box.cols.size() == 1 && box.cols[0].stride[kSrc] == box.row_count * piece;
+  return (into_rows && interleaved(box.col_count, box.row_count, piece)) ||
+         (into_cols && interleaved(box.row_count, box.col_count, piece));
+}
+
+/// The pieces of a transposition's block, by what kernels take at once.
+struct Tiles {
+  std::size_t size;  // log2 of an element's bytes
+  int64_t side;      // elements of a register of 16 bytes
+
+  explicit Tiles(int64_t piece)
+      : size(static_cast<std::size_t>(std::countr_zero(static_cast<uint64_t>(piece)))), side(16 / piece) {}
+  double of(int64_t rows, int64_t cols) const { return count(ceil_div(rows, side) * ceil_div(cols, side)); }
+};
+
+// What a block of a box takes with each method.
+
+double block_ns(const Loops& box, const Transposition&) {
+  const int64_t rows = box.block_rows, cols = box.block_cols, piece = box.piece[kSrc];
+  if (!box.strided && has_few(box, piece)) {
+    const int64_t few = std::min(rows, cols), many = std::max(rows, cols);
+    return kInterleavedBlock + kInterleavedLine * count(few * ceil_div(many * piece, kCacheLine));
+  }
+  const Tiles tiles(piece);
+  if (box.strided) return kEvenBlock + tiles.of(rows, cols) * kEvenTile[tiles.size];
+  const int64_t line = kCacheLine / piece;
+  const double whole = count((rows / line) * (cols / line)), rest = tiles.of(rows, cols) - 16 * whole;
+  const double listed = count((box.rows.size() > 1 ? rows : 0) + (box.cols.size() > 1 ? cols : 0));
+  return kListedBlock + kListed * listed + whole * kListedLines[tiles.size] + rest * kListedTile[tiles.size];
+}
+
+double block_ns(const Loops& box, const RegisterTiles& method) {
+  const int64_t rows = box.block_rows, cols = box.block_cols;
+  const int64_t row_run = std::min(method.row_run, rows), col_run = std::min(method.col_run, cols);
+  const double runs = count(rows) / count(row_run) * count(cols) / count(col_run);
+  const Tiles tiles(box.piece[kSrc]);
+  return kRegisterBlock + kStart * count(rows + cols) + runs * tiles.of(row_run, col_run) * kRegisterTile[tiles.size];
+}
+
+double block_ns(const Loops& box, const LongCopy&) {
+  return kLongBlock +
+         count(box.block_rows) * (kLongRunNs + kLine * count(ceil_div(box.block_cols * box.piece[kSrc], kCacheLine)));
+}
+
+double pieces_ns(const Loops& box) {
+  const double rows = count(box.block_rows), pieces = rows * count(box.block_cols);
+  const int64_t halves = box.piece[kSrc] > kCacheLine / 2 ? ceil_div(box.piece[kSrc], kCacheLine / 2) : 0;
+  return kCopyBlock + kRow * rows + pieces * (kPiece + kHalfLine * count(halves));
+}
+double block_ns(const Loops& box, const CopiedPieces&) { return pieces_ns(box); }
+double block_ns(const Loops& box, const PermutedGroups&) { return pieces_ns(box); }
+
+double block_ns(const Loops& box, const Gather&) {
+  return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
+}
+double block_ns(const Loops& box, const Chunks&) {
+  return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
+}
+double block_ns(const Loops& box, const PermutedRows& method) {
+  return std::visit([&](const auto& otherwise) { return block_ns(box, otherwise); }, method.otherwise);
+}
+
+}  // namespace
+
+bool has_cached_price(const BoxPlan& box) {
+  return box.as<ProgrammedLines>() || std::visit(
+                                          [&](const auto& method) {
+                                            return requires { block_ns(box, method); };
+                                          },
+                                          box.method);
+}
+
+double cached_ns(const BoxPlan& box) {
+  if (const auto* lines = box.as<ProgrammedLines>()) return line_program_ns(box, *lines->program);
+  return std::visit(
+      [&](const auto& method) -> double {
+        if constexpr (requires { block_ns(box, method); })
+          return count(box.blocks) * block_ns(box, method);
+        else
+          return 0;
+      },
+      box.method);
+}
+
+double waited_ns(const Machine& machine, double bytes) {
+  const Waits& waits = (machine.slow_shared_l3() ? kSlowSharedL3 : kFastL3).waits;
+  double each = bytes > count(machine.l1) ? waits.beyond_first : 0;
+  if (bytes > count(machine.l2)) each += waits.beyond_second;
+  if (bytes > 4 * count(machine.l2)) each += waits.far_beyond;
+  return each * bytes;
+}
+
+}  // namespace relayout

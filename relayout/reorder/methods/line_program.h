@@ -1,0 +1,70 @@
+// The method of line programs: each line of the destination is put together by byte permutations of a few stretches of
+// the source (internal to reorder).
+//
+// Where both sides step by short runs, elements that are moved one by one leave most of each load and store unused. But
+// most lines of the destination hold bytes of only a few lines of the source. So the plan lists, for a *unit* of some
+// lines of the destination, which *windows* of the source each line needs and which bytes of a window go where. One
+// instruction permutes the bytes of a window into their places. The same list serves all units: they differ only by
+// where they start on both sides.
+//
+//     u8 nhwc -> nchw with 3 channels of 20 x 20: a unit is 256 bytes of a channel; a line has 3 windows
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "relayout/reorder/price.h"
+
+namespace relayout {
+
+struct LineProgram {
+  /// A byte of `index` for each byte of a line: kTaken and the place in the window, or 0 if the byte is not of this
+  /// window.
+  static constexpr uint8_t kTaken = 128;
+  static constexpr int64_t kMostWidth = 64;
+  struct alignas(kMostWidth) Indices {
+    uint8_t at[kMostWidth];
+  };
+  /// A line starts `dst` bytes after its unit and takes the next `windows` windows.
+  struct Line {
+    int64_t dst;
+    int64_t windows;
+    uint64_t written;  // bit i: byte i of the line is of the unit
+  };
+
+  int64_t width = 0;  // bytes of a line and of a window: 64 or 16
+  std::vector<Line> lines;
+  std::vector<int64_t> from;  // where each window starts in the source, from where its unit starts
+  std::vector<Indices> indices;
+  /// The windows of each line, if all lines have the same number; otherwise 0.
+  int64_t windows = 0;
+  /// Whether some bytes of the lines are not of the unit, so that stores must be masked.
+  bool masked = false;
+  /// Steps of the row axis that a unit has. A unit that would have fewer starts earlier, and is partly made twice.
+  int64_t steps = 1;
+
+  const uint8_t* index(std::size_t window) const { return indices.data()->at + static_cast<int64_t>(window) * width; }
+};
+
+/// The rows of a box are the axis that is cut into units, its columns an axis along which the kernel goes on from unit
+/// to unit.
+struct ProgrammedLines {
+  std::shared_ptr<const LineProgram> program;
+};
+
+/// Plans a simplified box that moves bits, of elements of `element` bytes. Nothing where pieces are as long as a line,
+/// or runs of the destination shorter than one; where the machine permutes no bytes; or where the program would take
+/// `most_ns` nanoseconds or more.
+std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const Machine& machine,
+                                                          double most_ns = std::numeric_limits<double>::max());
+
+/// Nanoseconds to make the whole box in the first-level cache.
+double line_program_ns(const Loops& loops, const LineProgram& program);
+
+double rate(const Loops& loops, const ProgrammedLines& method);
+double streamed(const Loops& loops, const ProgrammedLines& method, const Traffic& traffic, const Bytes& bytes);
+
+}  // namespace relayout
