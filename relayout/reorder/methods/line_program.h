@@ -5,7 +5,8 @@
 // most lines of the destination hold bytes of only a few lines of the source. So the plan lists, for a *unit* of some
 // lines of the destination, which *windows* of the source each line needs and which bytes of a window go where. One
 // instruction permutes the bytes of a window into their places. The same list serves all units: they differ only by
-// where they start on both sides.
+// where they start on both sides. A window is read as a whole: bytes of it that the line does not need, also in gaps of
+// the source, are read and left out, but none before the first or behind the last byte that the unit needs.
 //
 //     u8 nhwc -> nchw with 3 channels of 20 x 20: a unit is 256 bytes of a channel; a line has 3 windows
 #pragma once
