@@ -3,8 +3,8 @@
 // There is one table for each instruction set, and all are filled from the same source (*-inl.h). kernels.inc lists the
 // members of a table, one line each; it drives dispatch, the tests (every entry of every table), the benchmarks, and
 // what a user sees of kernels (list.h). A kernel is told where rows and columns start and how many bytes things have;
-// it knows nothing of layouts. It reads and writes exactly the elements asked for (a
-// line program also reads what lies between these), at any alignment.
+// it knows nothing of layouts. It reads and writes exactly the elements asked for (a line program also reads what lies
+// between these), at any alignment.
 //
 // "Past the cache" means by stores that write whole lines to memory without reading them first (non-temporal stores).
 #pragma once
