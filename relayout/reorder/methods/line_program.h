@@ -8,7 +8,7 @@
 // where they start on both sides. A window is read as a whole: bytes of it that the line does not need, also in gaps of
 // the source, are read and left out, but none before the first or behind the last byte that the unit needs.
 //
-//     u8 nhwc -> nchw with 3 channels of 20 x 20: a unit is 256 bytes of a channel; a line has 3 windows
+//     s16 ncw -> nwc with 3 channels of 21: a line has two or three windows of an image of 126 bytes
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ TEST(LineProgram, GapsAreMasked) {
   EXPECT_FALSE(plan_line_program(box, 1, kNarrow));
 }
 
-/// Runs a plan by the words of its program, and counts how often each byte of the destination is written.
+/// Runs a plan by the words of its program, and checks that each window lies within the source.
 void run_by_words(const Planned<ProgrammedLines>& plan, const std::vector<int64_t>& src, int64_t low,
                   std::vector<int64_t>& dst) {
   const LineProgram& program = *plan.method.program;
