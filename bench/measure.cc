@@ -7,7 +7,9 @@
 #include "bench/buffer.h"
 #include "bench/copy.h"
 #include "bench/timing.h"
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/reorder/offers.h"
 #include "relayout/reorder/reference.h"
 
 namespace relayout::bench {
@@ -132,6 +134,24 @@ std::vector<Work> prepare_competitors(const std::vector<Competitor>& list, const
   return works;
 }
 
+/// Runs a plan, which must stay where it is.
+Work runs(const Plan& plan, const Buffers& buffers, int threads) {
+  return {[&plan, &buffers, threads](int64_t count) {
+    for (; count > 0; --count) cpu::run(plan, buffers.src(), buffers.dst(), {.threads = threads});
+  }};
+}
+
+/// Works that run the plans that the planner chose from.
+std::vector<Work> prepare_offers(const std::vector<Offer>& offers, const Buffers& buffers, Measurement& out) {
+  std::vector<Work> works;
+  for (const Offer& offer : offers) {
+    works.push_back(runs(offer.plan, buffers, out.threads));
+    out.offers.push_back(
+        {std::string(name(offer.way)), offer.plan.kernel(), offer.plan.cost().nanoseconds, 0, offer.chosen});
+  }
+  return works;
+}
+
 double plan_making_ns(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, int repeat) {
   static constexpr double kEnough = 50e3;
   const Work make{[&](int64_t count) {
@@ -223,9 +243,7 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
 
   const Copies copies(out.threads);
   std::vector<Work> works(3);
-  works[0].run = [&](int64_t count) {
-    for (; count > 0; --count) cpu::run(plan, buffers.src(), buffers.dst(), {.threads = out.threads});
-  };
+  works[0] = runs(plan, buffers, out.threads);
   works[1].run = [&](int64_t count) {
     for (; count > 0; --count) copies.plain(buffers.to(), buffers.from(), half);
   };
@@ -238,19 +256,26 @@ Measurement measure(const TensorDesc& src, const TensorDesc& dst, const Attribut
     std::ranges::move(prepare_competitors(*options.competitors, plan, buffers, out.threads, out),
                       std::back_inserter(works));
   }
+  const auto offered = options.offers ? offers(src, dst, attributes, cpu::machine()) : std::vector<Offer>{};
+  const std::size_t first_offer = works.size();
+  std::ranges::move(prepare_offers(offered, buffers, out), std::back_inserter(works));
   const bool differs = out.tuned && out.tuned->tuned.tuning != Tuning{};
-  if (differs) {
-    works.push_back({[&](int64_t count) {
-      for (; count > 0; --count) {
-        cpu::run(out.tuned->tuned.plan, buffers.src(), buffers.dst(), {.threads = out.threads});
-      }
-    }});
-  }
+  if (differs) works.push_back(runs(out.tuned->tuned.plan, buffers, out.threads));
   const std::vector<Timing> timings = time_in_turns(
       works, {.repeat = options.repeat, .repetition_ns = options.repetition_ns, .warm = out.copy_bytes <= kWarmUpTo});
+  for (std::size_t i = 0; i < out.offers.size(); ++i) out.offers[i].median_ns = timings[first_offer + i].median_ns;
   conclude(timings, works[2].run != nullptr, differs, out);
   out.plan_ns = plan_making_ns(src, dst, attributes, options.repeat);
   return out;
+}
+
+double Measurement::regret() const {
+  double best = 0, chosen = 0;
+  for (const OfferResult& offer : offers) {
+    if (best == 0 || offer.median_ns < best) best = offer.median_ns;
+    if (offer.chosen) chosen = offer.median_ns;
+  }
+  return best > 0 ? chosen / best : 1;
 }
 
 }  // namespace relayout::bench

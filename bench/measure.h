@@ -45,6 +45,8 @@ struct MeasureOptions {
   bool verify = false;
   /// Tunes the plan first, and times both in the same turns. Its threads are those above.
   std::optional<cpu::TuneOptions> tune;
+  /// Times the other plans that the planner chose from in the same turns (relayout/reorder/offers.h).
+  bool offers = false;
   /// Other systems to time in the same turns. Not owned; may be null.
   const std::vector<Competitor>* competitors = nullptr;
 };
@@ -63,6 +65,14 @@ struct CompetitorResult {
 struct TunedResult {
   double median_ns = 0;  // of one run of the tuned plan; that of the default plan where it is the same
   cpu::Tuned tuned;
+};
+
+/// A plan that the planner chose from.
+struct OfferResult {
+  std::string way, kernel;
+  double predicted_ns = 0;  // one thread
+  double median_ns = 0;
+  bool chosen = false;
 };
 
 struct Measurement {
@@ -85,6 +95,10 @@ struct Measurement {
   bool too_large_to_verify = false;  // asked for, and more than kMostVerified elements
   std::optional<TunedResult> tuned;  // where it was asked for
   std::vector<CompetitorResult> competitors;
+  std::vector<OfferResult> offers;  // where they were asked for, the cheapest by prediction first
+
+  /// How many times as long the plan takes as the fastest of the offers; 1 where there are none.
+  double regret() const;
 };
 
 /// Errors: those of Plan::make; invalid_argument (an empty tensor, under 1 repetition, misaligned by less than 0 or by

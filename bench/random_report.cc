@@ -24,6 +24,13 @@ Json to_json(const RandomSummary& summary) {
     out["peers"] = {
         {"raced", summary.raced}, {"ahead", summary.ahead}, {"never_over_10_percent_behind", summary.never_far_behind}};
   }
+  if (summary.offered > 0) {
+    out["regret"] = {{"cases", summary.offered},
+                     {"within_10_percent", summary.chosen_well},
+                     {"geometric_mean", summary.regret},
+                     {"percent_90", summary.regret_90},
+                     {"worst", summary.regret_worst}};
+  }
   return out;
 }
 
@@ -38,16 +45,23 @@ std::string row_text(const RandomSummary& row, bool raced) {
     out +=
         fmt::format("{:>8}{:>8}{:>8}", row.raced, share(row.ahead, row.raced), share(row.never_far_behind, row.raced));
   }
+  if (row.offered > 0) {
+    out += fmt::format("{:>9}{:>8.2f}{:>8.2f}{:>8.2f}", share(row.chosen_well, row.offered), row.regret, row.regret_90,
+                       row.regret_worst);
+  }
   return out + "\n";
 }
 
 std::string table_text(std::span<const RandomSummary> rows) {
   const bool raced = std::ranges::any_of(rows, [](const RandomSummary& row) { return row.raced > 0; });
   std::string out = fmt::format("{:<19}{:>40}{:>19}", "", "time in copies", "predicted");
+  const bool offered = std::ranges::any_of(rows, [](const RandomSummary& row) { return row.offered > 0; });
   if (raced) out += fmt::format("{:>24}", "other systems");
+  if (offered) out += fmt::format("{:>33}", "chosen against the best offer");
   out += fmt::format("\n{:<14}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>11}{:>8}", "", "cases", "mean", "median", "90 %", "99 %",
                      "worst", "in 25 %", "mean");
   if (raced) out += fmt::format("{:>8}{:>8}{:>8}", "raced", "ahead", "in 10 %");
+  if (offered) out += fmt::format("{:>9}{:>8}{:>8}{:>8}", "in 10 %", "mean", "90 %", "worst");
   out += "\n";
   for (const RandomSummary& row : rows) out += row_text(row, raced);
   return out;

@@ -27,7 +27,7 @@ RandomResult measure_random(const RandomCase& c, MeasureOptions options) {
 RandomSummary summarize_one(std::string kind, std::span<const RandomResult* const> results) {
   RandomSummary out;
   out.kind = std::move(kind);
-  std::vector<double> ratios;
+  std::vector<double> ratios, regrets;
   std::vector<const Measurement*> measured;
   for (const RandomResult* result : results) {
     if (!result->error.empty()) {
@@ -39,6 +39,10 @@ RandomSummary summarize_one(std::string kind, std::span<const RandomResult* cons
     out.wrong += result->wrong();
     ratios.push_back(m.ratio);
     measured.push_back(&m);
+    if (!m.offers.empty()) {
+      regrets.push_back(m.regret());
+      out.chosen_well += regrets.back() <= kFarBehind;
+    }
     const CompetitorResult* best = best_competitor(m);
     if (!best) continue;
     ++out.raced;
@@ -51,6 +55,12 @@ RandomSummary summarize_one(std::string kind, std::span<const RandomResult* cons
   out.percent_99 = percentile(ratios, 99);
   out.worst = percentile(ratios, 100);
   out.predicted = prediction(measured);
+  out.offered = static_cast<int>(regrets.size());
+  if (!regrets.empty()) {
+    out.regret = geometric_mean(regrets);
+    out.regret_90 = percentile(regrets, 90);
+    out.regret_worst = percentile(regrets, 100);
+  }
   return out;
 }
 

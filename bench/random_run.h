@@ -43,6 +43,10 @@ struct RandomSummary {
   /// Cases in which another system has a time; those in which none is faster; those in which relayout takes at most
   /// 10 % more than the fastest.
   int raced = 0, ahead = 0, never_far_behind = 0;
+  /// Cases whose offers were timed; those in which the chosen one takes at most 10 % more than the fastest; and how
+  /// many times as long it takes (geometric mean, 90 % and worst).
+  int offered = 0, chosen_well = 0;
+  double regret = 0, regret_90 = 0, regret_worst = 0;
 };
 
 /// A summary for each kind that has results, one for all but nibbles where these are among others, and one for all.

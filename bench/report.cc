@@ -87,6 +87,17 @@ Json to_json(const Measurement& m) {
   out["plan_ns"] = m.plan_ns;
   out["predicted_ns"] = m.predicted_ns;
   if (m.verified || m.too_large_to_verify) out["verified"] = m.verified ? Json(*m.verified) : Json(nullptr);
+  if (!m.offers.empty()) {
+    out["regret"] = m.regret();
+    Json& list = out["offers"] = Json::array();
+    for (const OfferResult& offer : m.offers) {
+      list.push_back({{"way", offer.way},
+                      {"kernel", offer.kernel},
+                      {"predicted_ns", offer.predicted_ns},
+                      {"median_ns", offer.median_ns},
+                      {"chosen", offer.chosen}});
+    }
+  }
   if (m.tuned) {
     out["tuned_ns"] = m.tuned->median_ns;
     out["tuning"] = cpu::to_text(m.tuned->tuned.tuning);

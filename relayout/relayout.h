@@ -69,6 +69,7 @@
 #include "relayout/reorder/attributes.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/machine.h"
+#include "relayout/reorder/offers.h"
 #include "relayout/reorder/padding.h"
 #include "relayout/reorder/plan.h"
 #include "relayout/solve/assign.h"

@@ -9,6 +9,7 @@
 #include "relayout/cpu/reorder.h"
 #include "tools/bench_random.h"
 #include "tools/common.h"
+#include "tools/explain_option.h"
 #include "tools/output.h"
 #include "tools/tune_option.h"
 #include "tools/values.h"
@@ -24,7 +25,8 @@ struct Options {
   RandomFlags random;
   int threads = 1, repeat = 15;
   int64_t misalign = 0;
-  bool verify = false, suite = false, quick = false, sweep = false, force = false, explain = false;
+  bool verify = false, suite = false, quick = false, sweep = false, force = false;
+  ExplainFlag explain;
 };
 
 struct LayoutPair {
@@ -108,7 +110,9 @@ std::string to_text(const LayoutPair& pair, const bench::Measurement& m) {
 }
 
 /// How the conversion is done on this machine: the plan that is measured, in words.
-std::string plan_text(const LayoutPair& pair) { return cpu::make_plan(pair.src, pair.dst, pair.attributes).explain(); }
+std::string plan_text(const LayoutPair& pair, const ExplainFlag& explain) {
+  return explained(cpu::make_plan(pair.src, pair.dst, pair.attributes), explain);
+}
 
 bench::MeasureOptions measure_options(const Options& options) {
   return {.threads = options.threads,
@@ -133,10 +137,10 @@ int run_pair(const Options& options, bool json) {
       from_command_line([&] { return bench::measure(pair.src, pair.dst, pair.attributes, measure_options(options)); });
   if (measured.tuned) report_tune_file(measured.tuned->tuned);
   Json report = to_json(pair, measured);
-  if (options.explain) report["plan"] = plan_text(pair);
+  if (!options.explain.empty()) report["plan"] = plan_text(pair, options.explain);
   if (options.out) bench::write_json(*options.out, report);
   std::string text = to_text(pair, measured);
-  if (options.explain) text += "\n" + plan_text(pair) + "\n";
+  if (!options.explain.empty()) text += "\n" + plan_text(pair, options.explain) + "\n";
   write_stdout(json ? json_text(report) : text);
   if (measured.verified && !*measured.verified) wrong_result();
   return kOk;
@@ -182,13 +186,14 @@ bool names_a_conversion(const Options& options) {
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
                            values.src_zero_point || values.dst_zero_point || values.padding != "zero";
   return value_flags || options.src || options.dst || options.dims || options.dst_dims || options.dtype ||
-         options.to_dtype || options.misalign != 0 || options.explain;
+         options.to_dtype || options.misalign != 0 || !options.explain.empty();
 }
 
 /// What is measured is one pair of layouts, the suite, the sweep or random cases. Each takes flags of its own.
 void check_mode(const Options& options) {
   const char* const list = list_flag(options);
   check_random_flags(options.random);
+  check_explain(options.explain);
   if (options.suite && options.sweep) usage_error("--suite and --sweep cannot be given together", "--sweep");
   if (options.random.seed && (options.suite || options.sweep)) {
     usage_error(fmt::format("--random and --{} cannot be given together", options.suite ? "suite" : "sweep"),
@@ -264,7 +269,7 @@ Verb add_bench(CommandLine& line) {
                    "Compare the result with the reference implementation; up to 4 Mi elements");
   add_tune_option(command, options->tune,
                   "Time several plans and show the fastest as well; --tune=FILE remembers it in FILE");
-  command.add_flag("--explain", options->explain, "Say how the conversion is done on this machine");
+  add_explain_option(command, options->explain, "Say how the conversion is done on this machine");
   command.add_flag("--suite", options->suite, "Measure the project's own list of conversions, each against its goal");
   command.add_flag("--sweep", options->sweep, "Measure a few conversions at sizes from 4 KiB to 1 GiB");
   add_random_flags(command, options->random);

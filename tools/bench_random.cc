@@ -35,6 +35,9 @@ void add_random_flags(Command& command, RandomFlags& flags) {
   command.add_option("--kind", flags.kind,
                      "Of --random: permute, block, few_channels, convert, tails, cache or nibbles; all in turn unless "
                      "given");
+  command.add_flag(
+      "--offers", flags.offers,
+      "Time every plan that the planner chooses from as well, and compare the chosen one with the fastest");
   command.add_option("--slowest", flags.slowest, kSlowestRange,
                      "How many of the slowest --random lists; 10 unless given");
 }
@@ -42,13 +45,18 @@ void add_random_flags(Command& command, RandomFlags& flags) {
 void check_random_flags(const RandomFlags& flags) {
   kind_argument(flags);
   if (flags.seed) return;
-  const char* const alone = flags.count ? "--count" : flags.kind ? "--kind" : flags.slowest ? "--slowest" : nullptr;
+  const char* const alone = flags.count     ? "--count"
+                            : flags.kind    ? "--kind"
+                            : flags.slowest ? "--slowest"
+                            : flags.offers  ? "--offers"
+                                            : nullptr;
   if (alone) usage_error(fmt::format("{} goes only with --random", alone), alone);
 }
 
-int run_random(const RandomFlags& flags, const bench::MeasureOptions& options, const std::optional<std::string>& out,
+int run_random(const RandomFlags& flags, bench::MeasureOptions options, const std::optional<std::string>& out,
                bool json) {
   const auto seed = static_cast<uint64_t>(*flags.seed);
+  options.offers = flags.offers;
   const auto cases = bench::random_cases(seed, flags.count.value_or(kDefaultCount), kind_argument(flags));
   std::vector<bench::RandomResult> results;
   {

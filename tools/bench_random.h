@@ -13,6 +13,7 @@ struct RandomFlags {
   std::optional<int64_t> seed;
   std::optional<int> count, slowest;
   std::optional<std::string> kind;
+  bool offers = false;
 };
 
 void add_random_flags(Command& command, RandomFlags& flags);
@@ -22,7 +23,7 @@ void check_random_flags(const RandomFlags& flags);
 
 /// Measures the cases; writes the JSON to `out`, if that is given, and the table or the JSON to standard output. Shows
 /// the progress on a terminal.
-int run_random(const RandomFlags& flags, const bench::MeasureOptions& options, const std::optional<std::string>& out,
+int run_random(const RandomFlags& flags, bench::MeasureOptions options, const std::optional<std::string>& out,
                bool json);
 
 }  // namespace relayout::tools

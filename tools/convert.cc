@@ -12,6 +12,7 @@
 #include "tools/progress.h"
 #include "tools/slabs.h"
 #include "tools/tensor_input.h"
+#include "tools/explain_option.h"
 #include "tools/tune_option.h"
 #include "tools/values.h"
 
@@ -28,7 +29,8 @@ struct Options {
   TuneFlag tune;
   ViaOptions via;
   int threads = 0;
-  bool force = false, explain = false;
+  bool force = false;
+  ExplainFlag explain;
 };
 
 /// The layout of the output, and the dims that it is bound to: those of the tensor unless the layout ends in views.
@@ -173,8 +175,7 @@ Done convert_on_cpu(const Options& options, const InputOptions& input_options, c
     plan = convert_tuned(input, dst, writer.bytes(), attributes, options);
   else
     run_slabs(grid, input, to, dst, writer, attributes, options, progress);
-  std::string explanation = plan.explain();
-  while (!explanation.empty() && explanation.back() == '\n') explanation.pop_back();
+  std::string explanation = explained(plan, options.explain);
   if (parts > 1) explanation += fmt::format("\nin {} parts", parts);
   return {parts, std::move(explanation)};
 }
@@ -213,6 +214,7 @@ int run(const Options& options, bool json) {
   const auto start = std::chrono::steady_clock::now();
   require_isa();
   const int64_t max_memory = max_memory_argument(options.max_memory);
+  check_explain(options.explain);
   check_via(options.via);
   if (options.via.opencl()) {
     refuse_on_device(options.max_memory.has_value(), "--max-memory");
@@ -257,7 +259,7 @@ int run(const Options& options, bool json) {
   writer.commit();
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::string text = options.explain ? done.explanation + "\n" : "";
+  std::string text = options.explain.empty() ? "" : done.explanation + "\n";
   if (json) text = json_text(summary(options, input, to, dst, done, written, seconds));
   // Text must not follow a tensor that was written to standard output.
   if (writer.takes_stdout()) {
@@ -311,7 +313,7 @@ Verb add_convert(CommandLine& line) {
                   "Time several plans for about a second and use the fastest; --tune=FILE remembers it in FILE");
   add_via_options(command, options->via);
   command.add_flag("-f,--force", options->force, "Replace an output file that exists");
-  command.add_flag("--explain", options->explain, "Print how the conversion is done");
+  add_explain_option(command, options->explain, "Print how the conversion is done");
   return {command, [options, json = json] { return run(*options, *json); }, json};
 }
 

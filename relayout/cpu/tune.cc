@@ -23,7 +23,7 @@ constexpr int kFewestRounds = 3;
 bool same_blocks(const PlanData& a, const PlanData& b) {
   return a.streams() == b.streams() && std::ranges::equal(a.boxes(), b.boxes(), [](const BoxPlan& x, const BoxPlan& y) {
            return x.block_rows == y.block_rows && x.block_cols == y.block_cols && x.ahead == y.ahead &&
-                  x.blocks == y.blocks;
+                  x.blocks == y.blocks && x.method.index() == y.method.index();
          });
 }
 

@@ -50,8 +50,9 @@ bool good_key(std::string_view key) {
 
 bool good(const Tuning& tuning) {
   const auto within = [](int64_t value, int64_t most) { return value >= 0 && value <= most; };
-  return within(static_cast<int64_t>(tuning.stream), 2) && within(tuning.panel, kMaxBlockSide) &&
-         within(tuning.strip, kMaxTunedStrip) && within(tuning.ahead, kMaxTunedAhead);
+  return tuning.way == Tuning::Way::cheapest && within(static_cast<int64_t>(tuning.stream), 2) &&
+         within(tuning.panel, kMaxBlockSide) && within(tuning.strip, kMaxTunedStrip) &&
+         within(tuning.ahead, kMaxTunedAhead);
 }
 
 /// Parses a line "STREAM PANEL STRIP AHEAD KEY".

@@ -1,6 +1,8 @@
 // What a box plan says of itself, whatever its method.
 #include "relayout/reorder/box_plan.h"
 
+#include <algorithm>
+
 namespace relayout {
 namespace {
 
@@ -35,8 +37,7 @@ std::string_view name(KernelShape shape) {
   return "";
 }
 
-const BoxPlan& Stages::converting() const { return converts_last ? stages.back() : stages.front(); }
-const BoxPlan& Stages::moving() const { return stages[converts_last ? 0 : 1]; }
+const BoxPlan& Stages::moving() const { return *std::ranges::max_element(moves, {}, &BoxPlan::elements); }
 
 const BoxPlan& TileRuns::largest() const {
   const BoxPlan* out = nullptr;

@@ -21,24 +21,53 @@ namespace relayout {
 
 struct BoxPlan;
 
-/// A conversion by stages, which are done one after the other inside the loops. Between them, elements of the narrower
-/// type lie in the cache. The first stage converts dense stretches of the source, and the others move the result; with
-/// converts_last, the others come first, and the last stage converts.
+/// How the elements of a chunk lie on one side: in *stretches* of `run` elements, perhaps with gaps between them, which
+/// lie one after the other in a buffer, `pitch` elements apart.
+struct Stretches {
+  int64_t run = 1, pitch = 1, count = 1;
+  /// Where stretches start on this side, and in the attribute values; the first axis changes fastest. All that again
+  /// from each base on; in the buffer, bases are base_pitch elements apart.
+  Axes axes;
+  std::vector<int64_t> bases{0};
+  int64_t base_pitch = 1;
+  /// Where the first stretch starts, from the chunk's first element.
+  Offsets first{};
+  /// By how much the index of the attribute values grows from element to element of a stretch.
+  int64_t run_attribute = 0;
+  /// Where the chunk's first element lies in the buffer, in elements.
+  int64_t origin = 0;
+
+  int64_t bytes(int64_t element) const { return ((count - 1) * pitch + run) * element; }
+};
+
+/// A *chunk* of the tensor at a time: its stretches of the source are read to a buffer in the cache, moved to another
+/// buffer, and written as stretches of the destination. Where nothing is converted or unpacked, a buffer is left out.
 struct Stages {
-  /// The most bytes between the stages, the most bytes of a group, and the most stages.
-  static constexpr int64_t kMaxBytes = kHalfL1, kMaxGroup = 64;
-  static constexpr int kMaxStages = 3;
+  /// The most bytes of a buffer, and the most stretches of a chunk.
+  static constexpr int64_t kMaxBytes = 64 << 10, kMaxStretches = 1024;
 
-  std::vector<BoxPlan> stages;
-  int64_t bytes = 0;  // between the stages
-  bool converts_last = false;
-  /// If over 0: elements of one byte lie in the cache in groups of group_rows rows of group_cols bytes. Between the
-  /// conversion and the moves each group is transposed in the cache, so that each of its columns moves as one larger
-  /// element.
-  int64_t group_rows = 0, group_cols = 0;
+  /// What is left over at the end of a loop, less than a chunk: the last chunk is done once more, moved by `shift`.
+  struct Rest {
+    std::size_t loop;
+    int64_t loop_stride;  // of the loop, in the destination
+    Offsets shift;
+  };
 
-  const BoxPlan& converting() const;
-  /// The larger of the boxes that are moved.
+  Stretches in, out;
+  /// Whether there is a buffer behind the source, and before the destination.
+  bool reads = false, writes = false;
+  /// Whether values are converted, and whether as they are written or as they are read.
+  bool converts = false, converts_last = false;
+  /// Whether the second buffer first gets this value everywhere, so that padding between elements is written as well;
+  /// then no other padding is left.
+  bool fills = false;
+  uint64_t fill = 0;
+  /// The type of the elements that are moved; those of 4 bits take a byte.
+  DType between = DType::u8;
+  std::vector<BoxPlan> moves;
+  std::vector<Rest> rests;
+
+  /// The largest of the boxes that are moved.
   const BoxPlan& moving() const;
 };
 

@@ -116,6 +116,28 @@ double cached_ns(const BoxPlan& box) {
       box.method);
 }
 
+double stages_ns(const Loops& loops, const Stages& method) {
+  /// Nanoseconds to start a chunk and a stretch, and bytes of a buffer that are read or written a nanosecond.
+  constexpr double kChunk = 30, kStretchNs = 3, kBuffered = 16;
+  const auto stretches = [&](bool buffer, const Stretches& side) {
+    return buffer ? count(side.count) * (kStretchNs + count(side.run * units(method.between)) / kBuffered) : 0;
+  };
+  // Past the cache, a stretch that does not start and end at lines shares these with others, and waits for them.
+  constexpr double kShared = 60;
+  const auto in_lines = [&](const Axis& axis) {
+    return axis.table < 0 && axis.stride[kDst] * loops.unit_bits[kDst] % (8 * kCacheLine) == 0;
+  };
+  const bool whole = std::ranges::all_of(method.out.axes, in_lines) && std::ranges::all_of(loops.loops, in_lines);
+  const double shared = loops.past_cache && !whole ? kShared * count(method.out.count) : 0;
+  double chunk = shared + kChunk + stretches(method.reads, method.in) + stretches(method.writes, method.out);
+  double moved = 0;
+  for (const BoxPlan& box : method.moves) {
+    chunk += cached_ns(box);
+    moved += count(box.elements);
+  }
+  return chunk * count(loops.elements) / moved;
+}
+
 double waited_ns(const Machine& machine, double bytes) {
   const Waits& waits = (machine.slow_shared_l3() ? kSlowSharedL3 : kFastL3).waits;
   double each = bytes > count(machine.l1) ? waits.beyond_first : 0;

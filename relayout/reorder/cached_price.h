@@ -11,6 +11,9 @@ bool has_cached_price(const BoxPlan& box);
 /// block and to run its kernel.
 double cached_ns(const BoxPlan& box);
 
+/// The same for stages, with what it takes to read and write stretches.
+double stages_ns(const Loops& loops, const Stages& method);
+
 /// Nanoseconds that a reorder of `bytes` bytes, both sides together, waits for the levels beyond the first one.
 double waited_ns(const Machine& machine, double bytes);
 

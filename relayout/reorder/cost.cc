@@ -107,28 +107,13 @@ class Price {
     }
   }
 
-  /// One stage converts, the others move bits within the cache.
   void add(const BoxPlan& box, const Stages& method, double times, bool) {
-    times *= static_cast<double>(box.blocks);
-    for (const BoxPlan& stage : method.stages) {
-      if (&stage == &method.converting()) {
-        add(stage, times, true);
-        continue;
-      }
-      start(stage, times);
-      const double one = times * static_cast<double>(stage.elements) * (method.converts_last ? src_bytes_ : dst_bytes_);
-      std::visit([&](const auto& m) { ns_ += traffic_.in_caches({one, one}, rate_in_cache(stage, m)); }, stage.method);
-    }
-  }
-
-  template <typename M>
-  static double rate_in_cache(const Loops& loops, const M& method) {
-    if constexpr (std::is_same_v<M, PermutedRows>)
-      return std::visit([&](const auto& otherwise) { return rate(loops, otherwise); }, method.otherwise);
-    else if constexpr (requires { rate(loops, method); })
-      return rate(loops, method);
-    else
-      return 1;  // bits are not moved by methods of several boxes
+    /// Past the cache, the buffers' stages take some of the time while memory is waited for.
+    constexpr double kBesideMemory = 0.5, kOfMemory = 0.9;
+    const Bytes bytes = count(times * static_cast<double>(box.elements), true);
+    const double cached = times * stages_ns(box, method);
+    ns_ += kBoxNs + (box.past_cache ? kBesideMemory * cached + kOfMemory * traffic_.memory(bytes)
+                                    : cached + bytes.both() * waited_cached_);
   }
 
   /// Counts what so many elements are read and written as.

@@ -48,10 +48,20 @@ std::string axis_text(const BoxPlan& box, const Axis& axis) {
          unit_text(box.unit_bits[1], axis.stride[kDst]);
 }
 
+std::string stages_text(const Stages& stages) {
+  std::string out;
+  const auto side = [&](bool buffer, const char* role, const Stretches& stretches) {
+    if (buffer) out += role + plural(stretches.count, "stretch", "stretches") + " of " + std::to_string(stretches.run);
+  };
+  side(stages.reads, ", read in ", stages.in);
+  side(stages.writes, ", written in ", stages.out);
+  return out;
+}
+
 std::string box_text(const PlanData& plan, const BoxPlan& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
   if (box.as<PermutedRows>()) out += ", or by lines, where the instruction set can permute bytes";
-  if (const auto* stages = box.as<Stages>()) out += ", from " + plural(stages->bytes, "byte") + " in the cache";
+  if (const auto* stages = box.as<Stages>()) out += stages_text(*stages);
   if (const auto* tiles = box.as<TileRuns>()) {
     int64_t boxes = 0, bytes = 0;
     for (const TileRun& run : tiles->runs) {

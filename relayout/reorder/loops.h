@@ -106,6 +106,16 @@ inline constexpr int64_t kMaxBuffered = 4096;
 void choose_nibble_blocks(Loops& loops);
 inline constexpr int64_t kNibbleSide = 64;
 
+/// Bytes of the destination that consecutive rows fill without a gap.
+inline int64_t rows_run(const Loops& loops) {
+  int64_t run = loops.row_bytes();
+  for (const Axis& axis : loops.rows) {
+    if (axis.table >= 0 || axis.stride[kDst] != run) break;
+    run *= axis.extent;
+  }
+  return run;
+}
+
 /// Whether blocks have less than 16 lines, so that starting one takes longer than moving it.
 inline bool in_small_blocks(const Loops& loops) {
   return loops.block_rows * loops.block_cols * loops.piece[kDst] < 16 * kCacheLine;

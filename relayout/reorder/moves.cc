@@ -3,6 +3,9 @@
 // the method that suits these. Start at plan_move() at the end.
 #include "relayout/reorder/moves.h"
 
+#include <limits>
+
+#include "relayout/reorder/cached_price.h"
 #include "relayout/reorder/region.h"
 
 namespace relayout {
@@ -79,14 +82,8 @@ bool interleaves_few(Box& box, int64_t element) {
   return false;
 }
 
-}  // namespace
-
-BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
-  int64_t element = bits(dtype) / 8;
-  if (bits(dtype) < 8) {
-    if (!pair_nibbles(box)) return plan_nibbles(std::move(box));
-    element = 1;
-  }
+/// Plans a simplified box of elements of whole bytes.
+BoxPlan plan_bytes(Box box, int64_t element, bool streams, const BlockRules& rules) {
   turn_rows(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
     return *plan_elements(std::move(box), element, {}, streams, rules);
@@ -105,6 +102,31 @@ BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
   BoxPlan plain = *plan_elements(std::move(box), element, {}, streams, rules);
   if (tiles && plain.as<Chunks>()) return *std::move(tiles);
   return plain;
+}
+
+}  // namespace
+
+BoxPlan plan_move(Box box, DType dtype, bool streams, const BlockRules& rules) {
+  return plan_bytes(std::move(box), std::max(1, bits(dtype) / 8), streams, rules);
+}
+
+void plan_cached_moves(Box box, int64_t element, const BlockRules& rules, std::vector<BoxPlan>& out) {
+  const Box whole = box;
+  const std::size_t first = out.size();
+  auto left = cut_for_tiles(box, element);
+  out.push_back(plan_bytes(std::move(box), element, false, rules));
+  if (left) {
+    simplify(*left);
+    out.push_back(plan_bytes(*std::move(left), element, false, rules));
+  }
+  if (rules.tuning.way == Tuning::Way::boxes) return;
+  double others = 0;
+  for (std::size_t i = first; i < out.size(); ++i) others += cached_ns(out[i]);
+  if (rules.tuning.way == Tuning::Way::lines) others = std::numeric_limits<double>::max();
+  auto lines = plan_line_program(whole, element, rules.machine, others);
+  if (!lines) return;
+  out.resize(first);
+  out.push_back(*std::move(lines));
 }
 
 }  // namespace relayout

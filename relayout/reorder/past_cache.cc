@@ -76,4 +76,17 @@ bool apart_by_lines(const TensorDesc& dst) {
   return true;
 }
 
+bool without_gaps(const Layout& layout) {
+  int64_t next = 1;
+  for (int64_t before = 0; before != next;) {
+    before = next;
+    for (int d = 0; d < layout.ndims(); ++d) {
+      for (const Digit& digit : layout.digits(d)) {
+        if (digit.extent > 1 && digit.stride == next) next *= digit.extent;
+      }
+    }
+  }
+  return next == layout.padded_elements();
+}
+
 }  // namespace relayout

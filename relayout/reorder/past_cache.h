@@ -24,4 +24,7 @@ bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const Tens
 bool by_permuted_lines(const BoxPlan& box);
 /// Whether all strides of a destination that are a line or longer are whole lines, so that no two runs share a line.
 bool apart_by_lines(const TensorDesc& dst);
+/// Whether elements and padding of a layout follow each other without gaps.
+bool without_gaps(const Layout& layout);
+
 }  // namespace relayout

@@ -9,7 +9,7 @@
 
 #include "relayout/reorder/cached_price.h"
 #include "relayout/reorder/cast.h"
-#include "relayout/reorder/methods/stages.h"
+#include "relayout/reorder/moves.h"
 #include "relayout/reorder/past_cache.h"
 #include "relayout/reorder/refine.h"
 #include "relayout/reorder/refine_dim.h"
@@ -100,20 +100,9 @@ int64_t largest_offset(const Layout& layout, int d, int64_t end) {
   return offset;
 }
 
-/// Whether elements and padding follow each other without gaps, so that everything between them may be read, and no dim
-/// is too long.
+/// Whether everything between elements may be read, and no dim is too long.
 bool readable(const Layout& src) {
-  int64_t next = 1;
-  for (int64_t before = 0; before != next;) {
-    before = next;
-    for (int d = 0; d < src.ndims(); ++d) {
-      for (const Digit& digit : src.digits(d)) {
-        if (digit.extent > 1 && digit.stride == next) next *= digit.extent;
-      }
-    }
-  }
-  return next == src.padded_elements() &&
-         std::ranges::all_of(src.dims(), [](int64_t extent) { return extent <= kMaxReadPast; });
+  return without_gaps(src) && std::ranges::all_of(src.dims(), [](int64_t extent) { return extent <= kMaxReadPast; });
 }
 
 }  // namespace
@@ -142,13 +131,11 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && plan.exceeds(shares(machine).lines, machine) &&
                    (plan.exceeds(shares(machine).runs, machine) || divides_evenly(src, dst)));
-  if (attributes.padding.kind == Padding::Kind::value && dst.layout.padded()) {
+  if (plan.fills_padding()) {
     plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
     if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
-    plan.plan_fills(plan.plan_boxes(machine, tuning));
-  } else {
-    plan.plan_boxes(machine, tuning);
   }
+  plan.choose_way(tuning);
   plan.fetch_ahead(machine);
   plan.write_past_cache(machine, tuning);
   plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
@@ -190,32 +177,17 @@ void PlanData::write_past_cache(const Machine& machine, const Tuning& tuning) {
 }
 
 void PlanData::add_box(Box box, const BoxPlanner& planner) {
-  scale(box, units(src_.dtype), units(dst_.dtype));
-  simplify(box);
   const bool whole_bytes = bits(src_.dtype) >= 8;
-  const Box whole = box;
-  const std::size_t first = boxes_.size();
+  if (!streams_ && !converts_ && whole_bytes)
+    return plan_cached_moves(std::move(box), bits(src_.dtype) / 8, planner.rules, boxes_);
   auto left = !converts_ && whole_bytes ? cut_for_tiles(box, bits(src_.dtype) / 8) : std::nullopt;
-  boxes_.push_back(planner.move_simple(box, streams_));
-  if (converts_ && (left = cut_for_stages(box, boxes_.back()))) boxes_.back() = planner.move_simple(box, streams_);
+  boxes_.push_back(planner.move_simple(std::move(box), streams_));
   if (left) boxes_.push_back(planner.move(*std::move(left), streams_));
-  if (streams_ || converts_ || !whole_bytes) return;
-  double others = 0;
-  for (std::size_t i = first; i < boxes_.size(); ++i) others += cached_ns(boxes_[i]);
-  auto lines = plan_line_program(whole, bits(src_.dtype) / 8, planner.rules.machine, others);
-  if (!lines) return;
-  boxes_.resize(first);
-  boxes_.push_back(*std::move(lines));
 }
 
 uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
-  const bool fills = attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded();
   const BlockRules rules{machine, tuning};
-  BoxPlanner planner{{src_.dtype, dst_.dtype, attributes_.beta != 0},
-                     converts_,
-                     streams_,
-                     fills ? std::optional(fill_bits_) : std::nullopt,
-                     rules};
+  BoxPlanner planner = this->planner(rules);
   const bool even = streams_ && divides_evenly(src_, dst_);
   const CacheShares& from = shares(machine);
   const int64_t eighth = machine.l3_share() / 8;
@@ -242,10 +214,9 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
   }
   const Dims zero(src_.layout.ndims(), 0), moved = moved_dims(false);
   const auto [end, rest] = past_source(moved);
-  auto boxes = refine(src_.layout, dst_.layout, attribute_strides_, zero, end, tables_);
+  auto boxes = refined(zero, end);
   if (!(rest == moved)) {
-    for (Box& box : refine(src_.layout, dst_.layout, attribute_strides_, rest, moved, tables_))
-      boxes.push_back(std::move(box));
+    for (Box& box : refined(rest, moved)) boxes.push_back(std::move(box));
   }
   boxes_.reserve(boxes.size());
   for (Box& box : boxes) add_box(std::move(box), planner);
@@ -261,7 +232,8 @@ uint32_t PlanData::plan_boxes(const Machine& machine, const Tuning& tuning) {
 
 Dims PlanData::moved_dims(bool past_source) const {
   Dims moved = src_.layout.dims();
-  if (converts_ || attributes_.padding.kind != Padding::Kind::value) return moved;
+  const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
+  if (converts_ || packed || attributes_.padding.kind != Padding::Kind::value) return moved;
   for (int d = 0; d < moved.size(); ++d) {
     const int64_t capacity = dst_.layout.capacity(d), extent = moved[d];
     const int64_t most = past_source ? capacity : std::min(src_.layout.capacity(d), capacity);

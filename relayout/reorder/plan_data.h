@@ -64,15 +64,25 @@ class PlanData {
   Cost cost() const;
 
  private:
-  /// Plans the boxes. Returns the dims, by bit, whose padding these boxes fill already.
+  /// Plans boxes and padding the way that is expected to be the fastest, or the one that was asked for.
+  void choose_way(const Tuning& tuning);
+  /// Plans all as stages. False, and nothing is planned, where that is not possible.
+  bool plan_together(const Tuning& tuning);
+  /// Plans the boxes one by one, and the padding.
+  void plan_each(const Tuning& tuning);
+  /// Plans the boxes one by one. Returns the dims, by bit, whose padding these boxes fill already.
   uint32_t plan_boxes(const Machine& machine, const Tuning& tuning);
+  BoxPlanner planner(const BlockRules& rules) const;
+  /// The boxes of all indices from `begin` to `end`, simplified, with offsets in units.
+  std::vector<Box> refined(const Dims& begin, const Dims& end);
+  bool fills_padding() const { return attributes_.padding.kind == Padding::Kind::value && dst_.layout.padded(); }
   /// Whether both sides together take more than so many eighths of the last level.
   bool exceeds(int64_t eighths, const Machine& machine) const;
   /// Where both sides are large and the destination is written through the cache, the next lines or blocks are fetched.
   void fetch_ahead(const Machine& machine);
   /// Some boxes and padding are written past the cache even where the plan as a whole is not.
   void write_past_cache(const Machine& machine, const Tuning& tuning);
-  /// Plans a box, which may become two, by the method that is expected to be the fastest.
+  /// Plans a simplified box, which may become two, by the method that is expected to be the fastest.
   void add_box(Box box, const BoxPlanner& planner);
   /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer
   /// boxes. The destination's padding is filled afterwards. With `past_source`, the source need have no padding: it is

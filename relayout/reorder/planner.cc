@@ -7,22 +7,29 @@
 namespace relayout {
 namespace {
 
-BoxPlan plan_cast(Box box, const ConvertedTypes& types, bool streams, const BlockRules& rules) {
+BoxPlan plan_cast(Box box, const ConvertedTypes& types, bool streams, const Tables& tables,
+                  const std::array<int64_t, 2>& end, const BlockRules& rules) {
   /// Runs of fewer than kShortPiece values do not fill a register, so stages are better; a box of fewer than
   /// kFewElements values is not worth planning them for.
   constexpr int64_t kShortPiece = 8, kFewElements = 512;
-  const bool stages = types.whole_bytes() && count_elements(box) >= kFewElements;
+  const bool stages = count_elements(box) >= kFewElements;
+  if (!types.whole_bytes()) {
+    if (auto plan = plan_stages(std::span(&box, 1), types, true, streams, {end, false}, tables, rules))
+      return *std::move(plan);
+  }
   if (types.whole_bytes()) turn_rows(box, units(types.src), units(types.dst));
   if (const auto run = find_run(box.axes, units(types.src), units(types.dst)); run != box.axes.end()) {
     if (stages && box.axes.size() > 1 && run->extent < kShortPiece) {
-      if (auto plan = plan_stages(box, types, streams)) return *std::move(plan);
+      if (auto plan = plan_stages(std::span(&box, 1), types, true, streams, {end, false}, tables, rules))
+        return *std::move(plan);
     }
     if (auto runs = plan_converted_runs(box, types, streams)) return *std::move(runs);
     return plan_converted_pieces(std::move(box), types, streams, rules);
   }
   ConvertedRegion region = choose_converted_region(box, types);
   if (stages && converts_few(region, types)) {
-    if (auto plan = plan_stages(box, types, streams)) return *std::move(plan);
+    if (auto plan = plan_stages(std::span(&box, 1), types, true, streams, {end, false}, tables, rules))
+      return *std::move(plan);
   }
   if (region.transposes) return plan_converted_transposition(std::move(region), types, streams, rules);
   return plan_converted_elements(std::move(region), types, streams, rules);
@@ -36,8 +43,11 @@ BoxPlan BoxPlanner::move(Box box, bool streamed) const {
 }
 
 BoxPlan BoxPlanner::move_simple(Box box, bool streamed) const {
-  return converts ? plan_cast(std::move(box), types, streamed, rules)
-                  : plan_move(std::move(box), types.src, streamed, rules);
+  if (converts) return plan_cast(std::move(box), types, streamed, tables, end, rules);
+  if (types.whole_bytes() || pair_nibbles(box)) return plan_move(std::move(box), types.src, streamed, rules);
+  if (auto plan = plan_stages(std::span(&box, 1), types, false, streamed, {end, false}, tables, rules))
+    return *std::move(plan);
+  return plan_nibbles(std::move(box));
 }
 
 BoxPlan BoxPlanner::pad(Box box) const {

@@ -15,6 +15,9 @@ struct BoxPlanner {
   /// The value of the padding as bits. If there is none, padding is not filled.
   std::optional<uint64_t> fill;
   const BlockRules& rules;
+  const Tables& tables;
+  /// Where both sides' memory ends, in units.
+  std::array<int64_t, 2> end;
 
   /// Plans a simplified box; its offsets and strides are in units.
   BoxPlan move_simple(Box box, bool streamed) const;

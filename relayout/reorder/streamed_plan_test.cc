@@ -27,7 +27,8 @@ std::vector<TileRun> runs_of(const BoxPlan& box) {
 TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   const auto streamed = [](std::string_view from, std::string_view to) {
     const Dims dims{32, 64, 8, 8};
-    return Plan::make(desc(from, dims), desc(to, dims), {}, {}, {.stream = Tuning::Stream::always}).data().boxes()[0];
+    const Tuning tuning{.stream = Tuning::Stream::always, .way = Tuning::Way::boxes};
+    return Plan::make(desc(from, dims), desc(to, dims), {}, {}, tuning).data().boxes()[0];
   };
   EXPECT_TRUE(streamed("BAcd8a16b2a", "aBdC48b4c").as<RegisterTiles>());
   EXPECT_FALSE(streamed("nchw", "nChw8c").as<RegisterTiles>());
@@ -271,11 +272,10 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   EXPECT_EQ(ahead({1, 320, 28, 28}, kSlowSharedL3, DType::f32, true), 16 * 1280);
   EXPECT_EQ(ahead({1, 128, 28, 28}, kSlowSharedL3, DType::u16, true), 32 * 256);
   EXPECT_EQ(ahead({1, 320, 28, 28}, {}), 0);
-  // Half bytes are moved one by one; they have no bytes to count lines by.
+  // Half bytes are moved as bytes in the cache.
   const Dims halves{1000, 997, 9};
   const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kSlowSharedL3);
-  EXPECT_FALSE(p.streams());
-  for (const BoxPlan& box : p.data().boxes()) EXPECT_EQ(box.piece[kSrc], 0);
+  for (const BoxPlan& box : p.data().boxes()) EXPECT_TRUE(box.as<Stages>());
 }
 
 // Tiles whose lines lie a page apart are put together in an image, from half of the last level on, or from an eighth of

@@ -290,7 +290,8 @@ TEST_P(EveryTable, FillsAtEveryMisalignment) {
   for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::s4}) {
     const Layout layout = Format::parse("aBc4b").bind(dims);
     const TensorDesc to(layout, dtype);
-    const Plan plan = Plan::make(TensorDesc(Layout::contiguous(dims), dtype), to, seven);
+    const Plan plan =
+        Plan::make(TensorDesc(Layout::contiguous(dims), dtype), to, seven, {}, {.way = Tuning::Way::boxes});
     ASSERT_FALSE(plan.data().fills().empty());
     const uint64_t element = encode(dtype, 7);
     for (int64_t shift = 0; shift < 64; ++shift) {

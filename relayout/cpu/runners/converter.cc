@@ -56,15 +56,18 @@ void put(const RunContext& context, const Loops& loops, const Block& block, cons
 }  // namespace
 
 Converter::Converter(const RunContext& c, const Loops& loops)
-    : context(c), row_attribute(loops.rows[0].stride[kAttribute]), col_attribute(loops.cols[0].stride[kAttribute]) {
-  const PlanData& plan = c.plan;
-  arithmetic = plan.attributes().arithmetic();
-  const DType src = plan.src().dtype, dst = plan.dst().dtype;
+    : Converter(c, c.plan.src().dtype, c.plan.dst().dtype, c.plan.attributes().arithmetic(),
+                loops.rows[0].stride[kAttribute], loops.cols[0].stride[kAttribute]) {
+  straight = straight && !loops.nibbles();
+}
+
+Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, int64_t row, int64_t col)
+    : context(c), row_attribute(row), col_attribute(col), arithmetic(computes) {
   compute = compute_type(src, dst, arithmetic);
   const auto of = [](const auto& table, DType from, DType to) {
     return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   };
-  const Attributes& a = plan.attributes();
+  const Attributes& a = c.plan.attributes();
   const bool scale_only =
       a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() && a.dst_zero_point.values.empty();
   direct = !arithmetic || (scale_only && compute == ComputeType::f32);
@@ -77,8 +80,7 @@ Converter::Converter(const RunContext& c, const Loops& loops)
   store = of(c.kernels.convert, value, dst);
   src_bytes = pair.src_bytes;
   dst_bytes = pair.dst_bytes;
-  const bool whole_bytes = bits(src) >= 8 && bits(dst) >= 8;
-  straight = whole_bytes && direct && (!arithmetic || (row_attribute == 0 && col_attribute == 0));
+  straight = direct && (!arithmetic || (row_attribute == 0 && col_attribute == 0));
 }
 
 void Converter::run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,

@@ -25,7 +25,12 @@ struct Converter {
   /// Whether `convert` can be used for a whole block in memory: it takes one scale, and elements of 4 bits share bytes.
   bool straight;
 
+  /// For the types of the plan, and boxes of it.
   Converter(const RunContext& context, const Loops& loops);
+  /// For runs from `src` to `dst`, computed with or not, one of them perhaps not the plan's. Their elements lie in
+  /// bytes of their own.
+  Converter(const RunContext& context, DType src, DType dst, bool arithmetic, int64_t row_attribute,
+            int64_t col_attribute);
 
   /// The scale for `convert`, for a block whose attribute values are at this index.
   const float* scale(const Block& block) const {

@@ -67,16 +67,5 @@ TEST(NibbleBlocks, EqualTheReference) {
   }
 }
 
-TEST(NibbleBlocks, FitTheirTile) {
-  for (const int64_t rows : {1, 2, 3, 7, 31, 63, 64, 65, 100, 127, 129, 500, 1000, 1023, 1025, 4097}) {
-    for (const int64_t cols : {1, 3, 5, 8, 33, 64, 67, 130, 511, 1024, 3001}) {
-      const Dims dims{rows, cols};
-      const Plan plan = Plan::make(desc("ab", dims, DType::u4), desc("ba", dims, DType::u4));
-      for (const BoxPlan& box : plan.data().boxes())
-        EXPECT_LE(box.block_rows * box.block_cols, kMaxBuffered) << join(dims);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace relayout::cpu

@@ -1,135 +1,193 @@
-// Runs conversions by stages. At each turn of the loops, one stage converts some of the tensor into memory
-// in the first-level cache, and the others move the result to the destination. With converts_last, the others move
-// first, into that memory, and the last stage converts from there.
+// Runs stages, chunk by chunk: stretches of the source are read to a buffer in the cache, moved to another one, and
+// written as stretches of the destination (Stages).
+#include <cstring>
+
+#include "relayout/cpu/runners/converter.h"
 #include "relayout/cpu/runners/methods.h"
 #include "relayout/cpu/runners/steps.h"
 
 namespace relayout::cpu {
 namespace {
 
-/// One stage. Its region is the same at each turn of the loops, but for where it starts.
-struct StageBox {
-  const BoxPlan* box;
-  Block region;
-  bool listed;
-};
+/// Values that are converted at a time where they are also packed or unpacked.
+constexpr int64_t kPackedValues = 1024;
 
-/// Whether a stage transposes into rows of whole lines, at every turn of the loops.
-bool moves_lines(const RunContext& context, const Loops& loops, const BoxPlan& moving) {
-  const auto by_lines = [](const Axes& axes) {
-    return std::ranges::all_of(axes, [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; });
-  };
-  const auto* transposition = moving.as<Transposition>();
-  const int64_t bytes = moving.piece[kDst], start = loops.offset[kDst] + moving.offset[kDst];
-  return transposition && !transposition->pack && bytes >= 4 && moving.row_count * bytes >= kRegister &&
-         moving.row_bytes() % kCacheLine == 0 && moving.block_cols * bytes % kCacheLine == 0 &&
-         to_line(context.dst + start) == 0 && by_lines(moving.rows) && by_lines(moving.loops) &&
-         by_lines(loops.loops) && context.kernels.transpose_stream[log2_size(bytes)] != nullptr;
-}
+bool is_packed(DType type) { return bits(type) < 8; }
 
-/// The stages of a box and the lists of their blocks. Those that write to the destination write past the cache if they
-/// write whole lines.
-class StageBoxes {
+/// Reads or writes the stretches of a chunk: one side is the tensor's, the other a buffer.
+class StretchRunner {
  public:
-  StageBoxes(const RunContext& context, const Loops& loops, const Stages& method) {
-    const bool past_cache = loops.past_cache && context.kernels.copy_stream;
-    for (std::size_t p = 0; p < method.stages.size(); ++p) {
-      const BoxPlan& box = method.stages[p];
-      add(box, boxes_[p]);
-      const bool last = p + 1 == method.stages.size(), to_dst = method.converts_last ? last : p > 0;
-      if (!past_cache || !to_dst) continue;
-      boxes_[p].region.stream = method.converts_last ? box.row_bytes() % kCacheLine == 0
-                                                     : boxes_[p].listed && moves_lines(context, loops, box);
-      streams_ = streams_ || boxes_[p].region.stream;
+  StretchRunner(const RunContext& context, const Stretches& stretches, Operand side, DType type, DType between,
+                bool arithmetic)
+      : context_(context),
+        stretches_(stretches),
+        side_(side),
+        packed_(is_packed(type)),
+        sign_(type == DType::s4),
+        moves_(type == between && !arithmetic),
+        element_(units(type)),
+        in_buffer_(units(between)),
+        convert_(context, side == kSrc ? type : between, side == kSrc ? between : type, arithmetic, 1,
+                 stretches.run_attribute) {
+    list();
+  }
+
+  /// From or to the chunk whose first element is at `at`. `stream`: past the cache.
+  void run(const Offsets& at, std::byte* buffer, bool stream, int64_t ahead) const {
+    const int64_t first = at[side_] + stretches_.first[side_];
+    if (packed_ && moves_) return pack(first, buffer);
+    const int64_t attribute = at[kAttribute] + stretches_.first[kAttribute];
+    if (packed_) return convert_packed(first, buffer, attribute);
+    const std::byte* const from = side_ == kSrc ? context_.src + first : buffer;
+    std::byte* const to = side_ == kSrc ? buffer : context_.dst + first;
+    const Starts from_at = side_ == kSrc ? starts_ : buffered_, to_at = side_ == kSrc ? buffered_ : starts_;
+    if (moves_) {
+      const CopyKernel copy = stream ? context_.kernels.copy_stream : context_.kernels.copy;
+      return copy(from, from_at, kFirst, to, to_at, kFirst, stretches_.count, 1, stretches_.run * element_, ahead);
+    }
+    if (convert_.direct && (!convert_.arithmetic || (!varies_ && stretches_.run_attribute == 0))) {
+      const float* scale = convert_.arithmetic
+                               ? &context_.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale
+                               : nullptr;
+      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run, scale, ahead);
+    }
+    for (int64_t i = 0; i < stretches_.count; ++i) {
+      convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], attribute + attributes_[i],
+                   stretches_.run_attribute, stretches_.run);
     }
   }
 
-  const StageBox& operator[](std::size_t i) const { return boxes_[i]; }
-  /// Whether any stage writes whole lines, past the cache.
-  bool streams() const { return streams_; }
+  /// Fetches the stretches of a later chunk into the second level.
+  [[gnu::always_inline]] inline void fetch(const Offsets& at) const {
+    const int64_t first = at[side_] + stretches_.first[side_];
+    const int64_t bytes = packed_ ? (stretches_.run + 1) / 2 : stretches_.run * element_;
+    for (int64_t i = 0; i < stretches_.count; ++i) {
+      const std::byte* const from = context_.src + (packed_ ? (first + starts_[i]) / 2 : first + starts_[i]);
+      for (int64_t b = 0; b < bytes; b += kCacheLine) __builtin_prefetch(from + b, 0, 2);
+    }
+  }
 
  private:
-  void add(const BoxPlan& box, StageBox& stage) {
-    stage.box = &box;
-    stage.region = {nullptr, nullptr, {}, nullptr, nullptr, nullptr, nullptr, box.row_count, box.col_count};
-    // The lists are made of the whole region only where sub_block() can start from any block of it.
-    const bool even_rows = box.strips == 1 || box.rows.size() == 1 || box.dense_rows;
-    const bool even_cols = box.panels == 1 || box.cols.size() == 1 || box.dense_cols;
-    stage.listed = even_rows && even_cols && lists_.add(box, stage.region);
+  void list() {
+    int64_t count = 1;
+    starts_[0] = attributes_[0] = 0;
+    const auto again = [&](int64_t start, int64_t attribute, int64_t at) {
+      for (int64_t i = 0; i < count; ++i) {
+        starts_[at + i] = starts_[i] + start;
+        attributes_[at + i] = attributes_[i] + attribute;
+      }
+    };
+    for (const Axis& axis : stretches_.axes) {
+      for (int64_t step = 1; step < axis.extent; ++step)
+        again(step * axis.stride[side_], step * axis.stride[kAttribute], step * count);
+      varies_ = varies_ || axis.stride[kAttribute] != 0;
+      count *= axis.extent;
+    }
+    for (std::size_t base = stretches_.bases.size(); base-- > 0;)
+      again(stretches_.bases[base], 0, static_cast<int64_t>(base) * count);
+    for (int64_t i = 0; i < stretches_.count; ++i) buffered_[i] = i * stretches_.pitch * in_buffer_;
   }
 
-  bool streams_ = false;
-  StageBox boxes_[Stages::kMaxStages];
-  RegionLists lists_;
-};
+  void pack(int64_t first, std::byte* buffer) const {
+    if (side_ == kSrc)
+      context_.kernels.unpack_nibbles[sign_ ? 1 : 0](context_.src, first, starts_, stretches_.count, stretches_.run,
+                                                     buffer, stretches_.pitch);
+    else
+      context_.kernels.pack_nibbles(buffer, stretches_.pitch, context_.dst, first, starts_, stretches_.count,
+                                    stretches_.run);
+  }
 
-void run_stage_box(const RunContext& context, const StageBox& stage, const Tables& tables) {
-  const BoxPlan& box = *stage.box;
-  if (!stage.listed) return run_blocks(context, box, tables, 0, box.blocks);
-  Odometer at(box, tables);
-  at.start();
-  for (int64_t b = 0;; at.next()) {
-    Block region = stage.region;
-    region.offset = at.offsets;
-    region.offset[kAttribute] += context.attribute;
-    region.src = context.src + region.offset[kSrc];
-    region.dst = context.dst + region.offset[kDst];
-    for (int64_t col = 0; col < box.col_count; col += box.block_cols) {
-      for (int64_t row = 0; row < box.row_count; row += box.block_rows, ++b) {
-        make_block(context, box,
-                   sub_block(box, region, row, std::min(box.block_rows, box.row_count - row), col,
-                             std::min(box.block_cols, box.col_count - col)));
+  /// Converts, and packs what is written. (What is read is unpacked without a conversion.)
+  void convert_packed(int64_t first, const std::byte* buffer, int64_t attribute) const {
+    alignas(64) std::byte converted[kPackedValues];
+    for (int64_t i = 0; i < stretches_.count; ++i) {
+      for (int64_t done = 0; done < stretches_.run; done += kPackedValues) {
+        const int64_t n = std::min(kPackedValues, stretches_.run - done);
+        if (context_.plan.attributes().beta != 0)
+          context_.kernels.unpack_nibbles[sign_ ? 1 : 0](context_.dst, first + starts_[i] + done, kFirst, 1, n,
+                                                         converted, 0);
+        convert_.run(buffer + buffered_[i] + done * in_buffer_, converted, converted,
+                     attribute + attributes_[i] + done * stretches_.run_attribute, stretches_.run_attribute, n);
+        context_.kernels.pack_nibbles(converted, 0, context_.dst, first + starts_[i] + done, kFirst, 1, n);
       }
     }
-    if (b == box.blocks) return;
+  }
+
+  const RunContext& context_;
+  const Stretches& stretches_;
+  const Operand side_;
+  const bool packed_, sign_, moves_;
+  bool varies_ = false;  // attribute values differ from stretch to stretch
+  const int64_t element_, in_buffer_;
+  const Converter convert_;
+  int64_t starts_[Stages::kMaxStretches], buffered_[Stages::kMaxStretches], attributes_[Stages::kMaxStretches];
+};
+
+/// Runs the boxes between the buffers, or between a buffer and the tensor.
+void run_moves(const RunContext& context, const std::vector<BoxPlan>& moves, const Tables& tables, const std::byte* src,
+               std::byte* dst) {
+  RunContext inside = context;
+  inside.src = src;
+  inside.dst = dst;
+  for (const BoxPlan& box : moves) {
+    if (box.strided && box.blocks == 1)
+      run_strided(context.kernels, box, src + box.offset[kSrc], dst + box.offset[kDst], box.row_count, box.col_count);
+    else
+      run_blocks(inside, box, tables, 0, box.blocks);
   }
 }
 
-/// How the groups of a chunk are transposed, see Stages::group_rows.
-struct GroupPattern {
-  int64_t bytes = 0;
-  uint8_t pattern[Stages::kMaxGroup] = {};
+/// Sets elements of `element` bytes, `bytes` in all.
+void fill(std::byte* to, int64_t bytes, int64_t element, uint64_t value) {
+  if (element == 1) return void(std::memset(to, static_cast<int>(value & 255), static_cast<std::size_t>(bytes)));
+  std::memcpy(to, &value, static_cast<std::size_t>(element));
+  for (int64_t done = element; done < bytes; done *= 2)
+    std::memcpy(to + done, to, static_cast<std::size_t>(std::min(done, bytes - done)));
+}
 
-  explicit GroupPattern(const Stages& box) {
-    // Where the conversion comes last, groups are transposed in the other direction.
-    const int64_t rows = box.converts_last ? box.group_cols : box.group_rows;
-    const int64_t cols = box.converts_last ? box.group_rows : box.group_cols;
-    for (int64_t c = 0; c < cols; ++c) {
-      for (int64_t r = 0; r < rows; ++r) pattern[bytes++] = static_cast<uint8_t>(r * cols + c);
-    }
-  }
-};
+/// Calls run(offsets) for a chunk, and for those that start later at the end of loops.
+template <typename Run>
+void with_rests(const std::vector<Stages::Rest>& rests, std::size_t from, const Loops& loops, const Odometer& at,
+                const Offsets& offsets, const Run& run) {
+  if (from == rests.size()) return run(offsets);
+  with_rests(rests, from + 1, loops, at, offsets, run);
+  const Stages::Rest& rest = rests[from];
+  if (at.index[rest.loop] + 1 < loops.loops[rest.loop].extent) return;
+  Offsets later = offsets;
+  for (std::size_t k = 0; k < kOperands; ++k) later[k] += rest.shift[k];
+  with_rests(rests, from + 1, loops, at, later, run);
+}
 
 }  // namespace
 
 bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
          int64_t end) {
-  // Regrouping moves the groups down by Stages::kMaxGroup bytes, and may read and write as many bytes past the last
-  // group.
-  alignas(64) std::byte memory[Stages::kMaxBytes + 2 * Stages::kMaxGroup];
-  const GroupPattern groups(method);
-  std::byte* const before = groups.bytes > 0 ? memory + Stages::kMaxGroup : memory;
-  const StageBoxes boxes(context, loops, method);
+  /// Kernels may read and write up to so many bytes before and behind what they are asked for.
+  constexpr int64_t kMargin = 64;
+  alignas(64) std::byte read[Stages::kMaxBytes + 2 * kMargin], written[Stages::kMaxBytes + 2 * kMargin];
+  const DType src = context.plan.src().dtype, dst = context.plan.dst().dtype;
+  const bool computes = method.converts && context.plan.attributes().arithmetic();
+  const StretchRunner in(context, method.in, kSrc, src, method.between, computes && !method.converts_last);
+  const StretchRunner out(context, method.out, kDst, dst, method.between, computes && method.converts_last);
+  const bool stream = loops.past_cache && context.kernels.copy_stream;
+  std::byte *const reads = read + kMargin, *const writes = written + kMargin;
+  if (method.fills) fill(writes, method.out.bytes(units(method.between)), units(method.between), method.fill);
   Odometer at(loops, tables);
   at.seek(begin);
-  RunContext inside = context;
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    inside.attribute = context.attribute + at.offsets[kAttribute];
-    bool grouped = groups.bytes > 0;
-    for (std::size_t p = 0; p < method.stages.size(); ++p) {
-      // A stage goes either from the source to `memory`, or from there to the destination.
-      const bool from_src = method.converts_last ? p + 1 < method.stages.size() : p == 0;
-      inside.src = from_src ? context.src + at.offsets[kSrc] : memory;
-      inside.dst = from_src ? before : context.dst + at.offsets[kDst];
-      if (!from_src && grouped) {
-        context.kernels.regroup(before, memory, method.bytes / groups.bytes, groups.bytes, groups.pattern);
-        grouped = false;
-      }
-      run_stage_box(inside, boxes[p], tables);
+    with_rests(method.rests, 0, loops, at, at.offsets, [&](Offsets offsets) {
+      offsets[kAttribute] += context.attribute;
+      if (method.reads) in.run(offsets, reads, false, 0);
+      run_moves(context, method.moves, tables, method.reads ? reads : context.src + offsets[kSrc],
+                method.writes ? writes : context.dst + offsets[kDst]);
+      if (method.writes) out.run(offsets, writes, stream, 0);
+    });
+    if (chunk + 1 < end) {
+      at.next();
+      if (false) in.fetch(at.offsets);
     }
-    if (chunk + 1 < end) at.next();
   }
-  if (boxes.streams()) context.kernels.flush();
+  if (stream) context.kernels.flush();
   return true;
 }
 

@@ -9,10 +9,11 @@
 
 namespace relayout {
 
-/// What a conversion depends on besides the box. `sums`: the old values of the destination are read and added.
+/// What a conversion depends on besides the box. `computes`: values are scaled or moved by attributes; `sums`: the old
+/// values of the destination are read and added.
 struct ConvertedTypes {
   DType src, dst;
-  bool sums = false;
+  bool computes = false, sums = false;
 
   bool whole_bytes() const { return bits(src) >= 8 && bits(dst) >= 8; }
   /// Loops over a box of single elements of these types.

@@ -103,8 +103,10 @@ bool copies_scraps(const Loops& loops) {
 double streamed(const Loops& loops, const CopiedPieces&, const Traffic& traffic, const Bytes& bytes) {
   const int64_t piece = loops.piece[kDst];
   if (!loops.dense_cols && piece < kScatteredPiece) return through_cache(loops, bytes);
-  // Pieces that do not divide a line, and are no multiple of one, take longer.
-  return traffic.memory(bytes) * (piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08 : 1.3);
+  // Pieces that do not divide a line, and are no multiple of one, take longer, and so do many small blocks.
+  return traffic.memory(bytes) * (in_small_blocks(loops)                               ? 2
+                                  : piece % kCacheLine == 0 || kCacheLine % piece == 0 ? 1.08
+                                                                                       : 1.4);
 }
 
 }  // namespace relayout

@@ -1,211 +1,367 @@
-// Planning conversions by stages. At a time, the cache holds a *chunk* of the tensor. A chunk is made of *stretches*,
-// which are dense on the side of the wider type and are converted as a whole.
+// Planning stages: how many steps of each axis a chunk has, and how it lies in the buffers between the stages.
 #include "relayout/reorder/methods/stages.h"
 
-#include <bit>
+#include <algorithm>
 #include <cstdlib>
+#include <numeric>
+#include <utility>
 
+#include "relayout/reorder/methods/together.h"
 #include "relayout/reorder/moves.h"
 
 namespace relayout {
 namespace {
 
-/// A stretch first grows to kStretch values; with fewer than kShortest, stages are not worth it.
-constexpr int64_t kStretch = 64, kShortest = 2;
-/// On the other side, steps of less than kNearSteps units stay within one chunk where there is room, so that the chunk
-/// completes the lines there.
-constexpr int64_t kNearSteps = 2 * kCacheLine;
-/// The most bytes of the larger elements that transposing a group makes.
-constexpr int64_t kMostGrouped = 8;
+/// Bytes: stretches of the source and of the destination first grow to these. A chunk of enough of both has kHalfL1
+/// bytes in a buffer, and others up to Stages::kMaxBytes.
+constexpr std::array<int64_t, 2> kStretch{512, 2048};
+/// A stretch of the source goes on over gaps that are no longer than it is, or than kShortGap elements.
+constexpr int64_t kShortGap = 32;
+bool goes_on(int64_t run, int64_t step) { return step <= std::max(kMostSpread * run, run + kShortGap); }
+/// Boxes of so many elements together are one chunk.
+constexpr int64_t kMostWhole = 16 << 10;
 
-/// A chunk of fewer than kSmallChunk bytes is too small. Then cut_for_stages() cuts an axis to a multiple of
-/// kRoundSteps steps.
-constexpr int64_t kSmallChunk = 4 << 10, kRoundSteps = 64;
-
-/// How many candidates for a divisor of an extent are tried. Where none divides it, divisor_within() returns a power of
-/// two, and divisor_over() the extent itself.
-constexpr int64_t kTries = 32;
-
-/// A large divisor of `extent`, at most `most`.
-int64_t divisor_within(int64_t extent, int64_t most) {
-  const int64_t first = ceil_div(extent, most);
-  for (int64_t pieces = first; pieces < first + kTries; ++pieces) {
-    if (extent % pieces == 0) return extent / pieces;
-  }
-  return std::min(extent & -extent, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
-}
-
-/// A small divisor of `extent` that is over `least`.
-int64_t divisor_over(int64_t extent, int64_t least) {
-  const int64_t first = extent / (least + 1);
-  for (int64_t pieces = first; pieces > std::max<int64_t>(1, first - kTries); --pieces) {
-    if (extent % pieces == 0) return extent / pieces;
-  }
-  return extent;
-}
-
-/// Splits some steps off an axis of the list and returns them. Their number divides the extent and is at most `wanted`.
-/// If that would be less than half of `wanted`, it may be larger, up to `most`. If it is the whole extent, the axis is
-/// removed.
-Axis take_steps(Axes& axes, Axes::iterator at, int64_t wanted, int64_t most) {
-  int64_t steps = divisor_within(at->extent, wanted);
-  if (steps < at->extent && steps < wanted / 2) {
-    const int64_t more = divisor_over(at->extent, wanted);
-    if (more <= most) steps = more;
-  }
-  if (steps == at->extent) return take(axes, at);
-  Axis taken = *at;
-  *at = cut(taken, steps);
-  return taken;
-}
-
-/// The axes of a chunk, those that make its stretches first.
-class Chunk {
- public:
-  Chunk(Axes& axes, Operand dense, int64_t dense_bytes, int64_t most)
-      : axes_(axes), dense_(dense), bytes_(dense_bytes), most_(most) {}
-
-  /// First grows a stretch, then adds the axes that complete lines of the other side, then whatever there is room for.
-  void grow() {
-    while (stretch_ < kStretch && add_dense(2 * kStretch / stretch_)) {
-    }
-    add_nearest(kNearSteps);
-    most_ -= most_ / 4;
-    while (add_dense(most_)) {
-    }
-    add_nearest(std::numeric_limits<int64_t>::max());
-    const auto rest = taken_.begin() + static_cast<std::ptrdiff_t>(stretch_axes_);
-    std::stable_sort(rest, taken_.end(), [&](const Axis& a, const Axis& b) {
-      return std::abs(a.stride[dense_]) < std::abs(b.stride[dense_]);
-    });
-  }
-
-  const Axes& taken() const { return taken_; }
-  int64_t stretch() const { return stretch_; }
-
- private:
-  /// The next axis of the stretches, or some steps of it.
-  bool add_dense(int64_t wanted) {
-    const auto axis = stepping(axes_, dense_, bytes_ * stretch_);
-    if (axis == axes_.end()) return false;
-    // All values of a stretch must have one attribute value, or attribute values that step evenly along it.
-    if (stretch_axes_ > 0 && axis->stride[kAttribute] != taken_[0].stride[kAttribute] * stretch_) return false;
-    if (!add(axis, wanted)) return false;
-    std::rotate(taken_.begin() + static_cast<std::ptrdiff_t>(stretch_axes_), taken_.end() - 1, taken_.end());
-    stretch_ *= taken_[stretch_axes_++].extent;
-    return true;
-  }
-
-  void add_nearest(int64_t within) {
-    const Operand other = dense_ == kSrc ? kDst : kSrc;
-    while (true) {
-      const auto axis = nearest(axes_, other);
-      if (axis == axes_.end() || std::abs(axis->stride[other]) >= within || !add(axis, most_)) return;
-    }
-  }
-
-  bool add(Axes::iterator axis, int64_t wanted) {
-    const int64_t room = std::max<int64_t>(1, most_ / count_);
-    const Axis steps = take_steps(axes_, axis, std::min(wanted, room), room);
-    if (steps.extent == 1) return false;
-    taken_.push_back(steps);
-    count_ *= steps.extent;
-    return true;
-  }
-
-  Axes& axes_;
-  Operand dense_;
-  int64_t bytes_, most_, count_ = 1, stretch_ = 1;
-  Axes taken_;
-  std::size_t stretch_axes_ = 0;
+/// An axis of a chunk, and how far apart its steps are in the buffers, in elements.
+struct ChunkAxis {
+  Axis axis;
+  int64_t steps = 1;
+  std::array<int64_t, 2> apart{};
 };
 
-/// Looks for groups (Stages::group_rows) in a chunk of 1-byte elements. They are possible if the axis along which the
-/// other side is dense has 2, 4 or 8 steps whose distance in the cache is no power of two. Transposing each group makes
-/// one larger element of these steps. Returns the index of that axis in `taken`, or the size of `taken`.
-std::size_t find_groups(const Axes& taken, Operand other, Stages& out) {
-  int64_t run = 1;
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    const int64_t steps = taken[i].extent;
-    if (taken[i].stride[other] == 1) {
-      const bool odd = (run & (run - 1)) != 0, even = (steps & (steps - 1)) == 0;
-      if (!odd || !even || steps > kMostGrouped || steps * run > Stages::kMaxGroup) break;
-      out.group_rows = steps;
-      out.group_cols = run;
-      return i;
-    }
-    run *= steps;
+/// Puts the axes of a chunk, the nearest on one side first, together to stretches.
+class StretchBuilder {
+ public:
+  StretchBuilder(const Together::Footprint& own, Operand side, int64_t unit, int64_t element, bool gaps)
+      : side_(side), unit_(unit), element_(element), gaps_(gaps) {
+    out_.run = own.length;
+    out_.bases = own.starts;
+    out_.base_pitch = 0;
   }
-  return taken.size();
+
+  void add(ChunkAxis& a) {
+    const int64_t stride = a.axis.stride[side_], step = std::abs(stride) / unit_, sign = stride < 0 ? -1 : 1;
+    const int64_t attribute = sign * a.axis.stride[kAttribute];
+    const bool moves = a.steps > 1 && stride != 0;
+    if (moves && stride >= out_.bases.back()) fold();
+    const bool goes = moves && dense_ && goes_on_by(step, a.steps, attribute);
+    whole_ = whole_ && a.steps == a.axis.extent;
+    if (!moves) return;
+    if (sign < 0) {
+      for (const Operand k : {side_, kAttribute}) out_.first[k] += (a.steps - 1) * a.axis.stride[k];
+    }
+    if (goes) {
+      a.apart[side_] = sign * step;
+      return;
+    }
+    end_stretch();
+    a.apart[side_] = sign * out_.count * out_.pitch;
+    Axis axis{a.steps, {}, -1};
+    axis.stride[side_] = std::abs(stride);
+    axis.stride[kAttribute] = attribute;
+    out_.axes.push_back(axis);
+    out_.count *= a.steps;
+  }
+
+  Stretches finish(const std::vector<ChunkAxis>& axes) {
+    fold();
+    if (dense_) out_.pitch = out_.run;
+    if (out_.base_pitch == 0) out_.base_pitch = out_.count * out_.pitch;
+    out_.count *= static_cast<int64_t>(out_.bases.size());
+    for (const ChunkAxis& a : axes) out_.origin += std::max<int64_t>(0, -(a.steps - 1) * a.apart[side_]);
+    return std::move(out_);
+  }
+
+ private:
+  /// Lets stretches go on over the steps of an axis, if these follow each other or leave gaps that may be read or
+  /// written.
+  bool goes_on_by(int64_t step, int64_t times, int64_t attribute) {
+    const bool first = out_.run == 1 && step == 1;
+    const bool continues = step == out_.run && (first || attribute == out_.run_attribute * out_.run);
+    const bool near = side_ == kSrc ? goes_on(out_.run, step) : whole_ && out_.bases.size() == 1;
+    const bool spreads = gaps_ && step > out_.run && near && attribute == 0 && out_.run_attribute == 0;
+    if (!continues && !spreads) return false;
+    if (first) out_.run_attribute = attribute;
+    // The destination's padding behind the last step is written as well.
+    out_.run = side_ == kDst && spreads ? times * step : out_.run + (times - 1) * step;
+    return true;
+  }
+
+  /// Makes one stretch of those from each base on, if these lie evenly and follow each other.
+  void fold() {
+    const auto bases = static_cast<int64_t>(out_.bases.size());
+    if (bases == 1 || !dense_ || !whole_) return;
+    const int64_t apart = out_.bases[1];
+    for (std::size_t i = 1; i < out_.bases.size(); ++i) {
+      if (out_.bases[i] - out_.bases[i - 1] != apart) return;
+    }
+    auto starts = std::exchange(out_.bases, {0});
+    if (apart / unit_ >= out_.run && goes_on_by(apart / unit_, bases, 0))
+      out_.base_pitch = apart / unit_;
+    else
+      out_.bases = std::move(starts);
+  }
+
+  void end_stretch() {
+    if (!dense_) return;
+    dense_ = false;
+    // Stretches are an odd number of lines apart, so that they do not compete for few sets of the cache.
+    const int64_t bytes = out_.run * element_;
+    out_.pitch = bytes < kCacheLine ? out_.run : (ceil_div(bytes, kCacheLine) | 1) * kCacheLine / element_;
+  }
+
+  const Operand side_;
+  const int64_t unit_, element_;
+  const bool gaps_;
+  /// Whether all axes so far are of the stretch; and whether the chunk has all their steps.
+  bool dense_ = true, whole_ = true;
+  Stretches out_;
+};
+
+/// How many steps of each axis are done at a time.
+class Chunk {
+ public:
+  Chunk(const Axes& axes, std::array<int64_t, 2> units, const Together& together)
+      : units_(units), together_(&together), count_(together.most) {
+    for (const Axis& axis : axes) {
+      if (axis.table >= 0)
+        tables_.push_back(axis);
+      else
+        axes_.push_back({axis, 1, {}});
+    }
+    for (const Operand side : {kSrc, kDst}) {
+      order_[side].resize(axes_.size());
+      std::iota(order_[side].begin(), order_[side].end(), std::size_t{0});
+      sort_few(order_[side], [&](std::size_t i) { return std::abs(axes_[i].axis.stride[side]); });
+    }
+  }
+
+  /// Takes steps until both sides have long stretches, then as many as a small chunk has, of at most `most` elements.
+  /// `goals` are in elements. With `divide`, extents are cut into equal parts.
+  void grow(std::array<int64_t, 2> goals, int64_t small, int64_t most, bool divide) {
+    const auto short_of = [&](Operand side) {
+      return static_cast<double>(stretch(side)) / static_cast<double>(goals[side]);
+    };
+    while (true) {
+      const Operand first = short_of(kSrc) < short_of(kDst) ? kSrc : kDst, other = first == kSrc ? kDst : kSrc;
+      if ((short_of(first) < 1 && extend(first, most)) || (short_of(other) < 1 && extend(other, most))) continue;
+      break;
+    }
+    while (extend(kDst, small) || extend(kSrc, small)) {
+    }
+    for (ChunkAxis& a : axes_) a.steps = rounded(a, divide);
+  }
+
+  /// The loops from chunk to chunk, and what is left over at the end of each.
+  Axes loops(std::vector<Stages::Rest>& rests) const {
+    Axes out = tables_;
+    for (const ChunkAxis& a : axes_) {
+      if (a.steps == a.axis.extent) continue;
+      Axis loop = a.axis, rest = a.axis;
+      loop.extent = a.axis.extent / a.steps;
+      for (std::size_t k = 0; k < kOperands; ++k) {
+        loop.stride[k] = a.axis.stride[k] * a.steps;
+        rest.stride[k] = a.axis.stride[k] * (a.axis.extent % a.steps);
+      }
+      if (a.axis.extent % a.steps != 0) rests.push_back({0, loop.stride[kDst], rest.stride});
+      out.push_back(loop);
+    }
+    erase_if(out, [&](const Axis& loop) {
+      return loop.table < 0 && loop.extent == 1 &&
+             std::ranges::none_of(rests, [&](const auto& r) { return r.loop_stride == loop.stride[kDst]; });
+    });
+    order_loops(out);
+    for (Stages::Rest& rest : rests) {
+      rest.loop = static_cast<std::size_t>(
+          std::ranges::find_if(out, [&](const Axis& loop) { return loop.stride[kDst] == rest.loop_stride; }) -
+          out.begin());
+    }
+    return out;
+  }
+
+  /// Lays out the chunk in a buffer of elements of `element` bytes, in the order of one side.
+  Stretches lay_out(Operand side, int64_t element, bool gaps) {
+    StretchBuilder builder(together_->footprints[side], side, units_[side], element, gaps);
+    for (const std::size_t i : order_[side]) builder.add(axes_[i]);
+    return builder.finish(axes_);
+  }
+
+  const std::vector<ChunkAxis>& axes() const { return axes_; }
+  /// Elements of the destination that all chunks write, with what lies in between.
+  int64_t written(const Stretches& out) const {
+    int64_t count = out.count * out.run;
+    for (const ChunkAxis& a : axes_) {
+      if (a.steps != a.axis.extent) count = count / a.steps * a.axis.extent;
+    }
+    for (const Axis& axis : tables_) count *= axis.extent;
+    return count;
+  }
+
+ private:
+  /// Elements that follow each other on one side, or nearly.
+  int64_t stretch(Operand side) const {
+    int64_t out = together_->footprints[side].length;
+    for (const std::size_t i : order_[side]) {
+      const ChunkAxis& a = axes_[i];
+      const int64_t step = std::abs(a.axis.stride[side]) / units_[side];
+      if (!goes_on(out, step)) break;
+      if (step != 0) out += (a.steps - 1) * step;
+      if (a.steps < a.axis.extent) break;
+    }
+    return out;
+  }
+
+  /// Doubles the steps of the nearest axis that is not whole, if there is room. An axis that is far away is only good
+  /// for its own side's short stretches.
+  bool extend(Operand side, int64_t most) {
+    for (const std::size_t i : order_[side]) {
+      ChunkAxis& a = axes_[i];
+      if (a.steps == a.axis.extent) continue;
+      const int64_t steps = std::min({a.axis.extent, 2 * a.steps, a.steps * most / count_});
+      if (steps <= a.steps) return false;
+      count_ = count_ / a.steps * steps;
+      a.steps = steps;
+      return true;
+    }
+    return false;
+  }
+
+  /// Steps that cut an axis into about equal parts, or that are whole lines of the destination.
+  int64_t rounded(const ChunkAxis& a, bool divide) const {
+    const int64_t extent = a.axis.extent;
+    if (a.steps == extent) return extent;
+    if (divide) {
+      int64_t steps = a.steps;
+      while (extent % steps != 0) --steps;
+      return steps;
+    }
+    const int64_t line = units_[kDst] == 1 ? 2 * kCacheLine : kCacheLine, stride = a.axis.stride[kDst];
+    const int64_t unit = line / std::gcd(line, stride), equal = ceil_div(extent, ceil_div(extent, a.steps));
+    return a.steps >= unit ? std::min(extent, ceil_div(equal, unit) * unit) : equal;
+  }
+
+  std::array<int64_t, 2> units_;
+  const Together* together_;
+  int64_t count_;
+  Axes tables_;
+  std::vector<ChunkAxis> axes_;
+  std::array<std::vector<std::size_t>, 2> order_;
+};
+
+/// On which side values are converted, and the type that is moved.
+struct Between {
+  DType type;
+  bool last;  // converted as they are written
+};
+
+Between choose_between(const ConvertedTypes& types, const Box& box) {
+  const DType src = types.src, dst = types.dst;
+  // An element of a broadcast source has several values where the attributes differ.
+  const bool differs = std::ranges::any_of(
+      box.axes, [](const Axis& a) { return a.table < 0 && a.stride[kSrc] == 0 && a.stride[kAttribute] != 0; });
+  bool last = bits(dst) > bits(src) || bits(src) < 8 || types.sums || differs;
+  if (bits(dst) == bits(src) && !last) {
+    // By the side that is dense.
+    const auto dense = [&](Operand side, int64_t unit) {
+      return std::ranges::any_of(box.axes,
+                                 [&](const Axis& a) { return a.table < 0 && std::abs(a.stride[side]) == unit; });
+    };
+    last = !dense(kSrc, units(src)) && dense(kDst, units(dst));
+  }
+  return {last ? src : dst, last};
 }
 
-}  // namespace
+/// Plans the moves of an own box with the axes of a chunk, between the buffers or between a buffer and the tensor.
+/// False where the box does not step evenly there.
+bool add_moves(const Together& together, Box own, const std::vector<ChunkAxis>& axes,
+               const std::array<int64_t, 2>& size, const BlockRules& rules, Stages& method) {
+  const int64_t element = units(method.between);
+  for (const Operand k : {kSrc, kDst}) {
+    const Stretches& side = k == kSrc ? method.in : method.out;
+    if (k == kSrc ? !method.reads : !method.writes) continue;
+    if (!put_in_buffer(own, k, size[k], together.footprints[k], side.base_pitch)) return false;
+    own.offset[k] = (own.offset[k] + side.origin) * element;
+    for (Axis& axis : own.axes) axis.stride[k] *= element;
+  }
+  for (const ChunkAxis& a : axes) {
+    own.axes.push_back({a.steps, {}, -1});
+    for (const Operand k : {kSrc, kDst}) {
+      const bool buffer = k == kSrc ? method.reads : method.writes;
+      own.axes.back().stride[k] = buffer ? a.apart[k] * element : a.axis.stride[k];
+    }
+  }
+  simplify(own);
+  plan_cached_moves(std::move(own), element, rules, method.moves);
+  return true;
+}
 
-std::optional<BoxPlan> plan_stages(const Box& box, const ConvertedTypes& types, bool streams) {
-  const bool last = units(types.dst) > units(types.src) || types.sums;
-  const DType between = last ? types.src : types.dst;
-  const Operand dense = last ? kDst : kSrc, in_cache = last ? kSrc : kDst;
+/// Plans boxes whose common axes are known.
+std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const Box> boxes, const ConvertedTypes& types,
+                                      bool converts, bool streams, const Gaps& gaps, const BlockRules& rules) {
+  const std::array<int64_t, 2> size{units(types.src), units(types.dst)};
   Planned<Stages> out{};
   Loops& loops = out.loops;
   Stages& method = out.method;
-  loops.loops = box.axes;
-  Chunk chunk(loops.loops, dense, units(last ? types.dst : types.src), Stages::kMaxBytes / units(between));
-  chunk.grow();
-  if (chunk.stretch() < kShortest) return std::nullopt;
-  Box stretches, moved;
-  const std::size_t grouped = units(between) == 1 ? find_groups(chunk.taken(), in_cache, method) : 0;
-  int64_t at = units(between);
-  for (const Axis& axis : chunk.taken()) {
-    stretches.axes.push_back(axis);
-    stretches.axes.back().stride[in_cache] = at;
-    moved.axes.push_back(axis);
-    moved.axes.back().stride[dense] = at;
-    moved.axes.back().stride[kAttribute] = 0;
-    at *= axis.extent;
-  }
-  if (method.group_rows > 0) {
-    for (std::size_t i = 0; i < grouped; ++i) moved.axes[i].stride[dense] *= method.group_rows;
-    moved.axes[grouped].stride[dense] = 1;
-  }
-  method.bytes = at;
+  const auto [between, last] = converts ? choose_between(types, boxes[0]) : Between{types.src, false};
+  const int64_t element = units(between);
+  method.between = between;
+  method.converts = converts;
   method.converts_last = last;
-  loops.offset = box.offset;
-  loops.elements = count_elements(box);
-  loops.past_cache = streams && !types.sums;
-  loops.blocks = loops.elements / count_elements(moved);
-  simplify(stretches);
-  simplify(moved);
-  auto left = cut_for_tiles(moved, units(between));
-  const auto convert = [&] { return convert_runs(stretches, types, false); };
-  auto& stages = method.stages;
-  stages.reserve(Stages::kMaxStages);
-  if (!last) stages.push_back(convert());
-  stages.push_back(plan_move(std::move(moved), between, false, {}));
-  if (left) stages.push_back(plan_move(*std::move(left), between, false, {}));
-  if (last) stages.push_back(convert());
-  // While one chunk is converted, the source of a later chunk is fetched.
-  if (!loops.loops.empty() && loops.loops.back().stride[kSrc] != 0) {
-    const int64_t step = loops.loops.back().stride[kSrc];
-    stages.front().ahead = step * ceil_div(kRunsAhead, std::abs(step));
+  method.reads = bits(types.src) < 8 || (converts && !last);
+  method.writes = bits(types.dst) < 8 || (converts && last) || (!converts && streams);
+  const std::array<int64_t, 2> goals{kStretch[kSrc] / size[kSrc], kStretch[kDst] / size[kDst]};
+  const auto lay_out = [&](int64_t small, int64_t most) {
+    Chunk chunk(together.axes, size, together);
+    chunk.grow(goals, small, most, types.sums);
+    method.in = chunk.lay_out(kSrc, element, !types.sums);
+    method.out = chunk.lay_out(kDst, element, gaps.dst && !types.sums);
+    return chunk;
+  };
+  Chunk chunk = lay_out(kHalfL1 / element, Stages::kMaxBytes / 2 / element);
+  const auto fits = [&] {
+    return together.most <= Stages::kMaxBytes / element &&
+           std::max(method.in.count, method.out.count) <= Stages::kMaxStretches &&
+           std::max(method.in.bytes(element), method.out.bytes(element)) <= Stages::kMaxBytes;
+  };
+  for (int64_t most = kHalfL1 / element; !fits(); most /= 2) {
+    if (most < together.most) return std::nullopt;
+    chunk = lay_out(most, most);
+  }
+  loops.unit_bits = {static_cast<int8_t>(unit_bits(types.src)), static_cast<int8_t>(unit_bits(types.dst))};
+  loops.loops = chunk.loops(method.rests);
+  loops.offset = together.offset;
+  for (const Box& box : boxes) loops.elements += count_elements(box);
+  loops.past_cache = streams && !types.sums && method.writes;
+  loops.blocks = count_elements(loops.loops);
+  // Padding that all chunks together write is part of the buffer, and then needs no filling.
+  const bool same_value = !last || (gaps.fill == 0 && !types.computes);
+  method.fills = gaps.dst && method.writes && same_value && chunk.written(method.out) == gaps.elements;
+  method.fill = bits(between) < 8 ? gaps.fill & 15 : gaps.fill;
+  for (const Box& own : together.own) {
+    if (!add_moves(together, own, chunk.axes(), size, rules, method)) return std::nullopt;
   }
   BoxPlan plan(std::move(out));
   plan.describe(plan.as<Stages>()->moving());
   return plan;
 }
 
-std::optional<Box> cut_for_stages(Box& box, const BoxPlan& plan) {
-  const auto* stages = plan.as<Stages>();
-  if (!stages || stages->bytes >= kSmallChunk) return std::nullopt;
-  const auto uneven = [](const Axis& a) {
-    return a.table < 0 && a.extent >= 4 * kRoundSteps && a.extent % kRoundSteps != 0;
-  };
-  auto longest = box.axes.end();
-  for (auto axis = box.axes.begin(); axis != box.axes.end(); ++axis) {
-    if (uneven(*axis) && (longest == box.axes.end() || axis->extent > longest->extent)) longest = axis;
+}  // namespace
+
+std::optional<BoxPlan> plan_stages(std::span<const Box> boxes, const ConvertedTypes& types, bool converts, bool streams,
+                                   const Gaps& gaps, const Tables& tables, const BlockRules& rules) {
+  const std::array<int64_t, 2> size{units(types.src), units(types.dst)};
+  int64_t elements = 0;
+  for (const Box& box : boxes) elements += count_elements(box);
+  Gaps closed = gaps;
+  closed.dst = false;
+  // As one chunk, then with the destination's padding, then without it.
+  for (const auto& [allowed, whole] : {std::pair{&gaps, true}, {&gaps, false}, {&closed, false}}) {
+    if (whole && (elements > kMostWhole || (boxes.size() == 1 && !gaps.dst))) continue;
+    if (allowed == &closed && !gaps.dst) continue;
+    const auto together = join(boxes, size, *allowed, tables, whole);
+    if (!together) continue;
+    if (auto plan = plan_chunks_of(*together, boxes, types, converts, streams, *allowed, rules)) return plan;
   }
-  if (longest == box.axes.end()) return std::nullopt;
-  return cut_off(box, static_cast<std::size_t>(longest - box.axes.begin()),
-                 longest->extent / kRoundSteps * kRoundSteps);
+  return std::nullopt;
 }
 
 }  // namespace relayout

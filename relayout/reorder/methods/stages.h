@@ -1,21 +1,23 @@
-// Conversions by stages, for boxes whose two sides have only short runs in common (internal to reorder). One stage
-// converts dense stretches of the side with the wider type; the others move elements of the narrower type.
+// Stages: a chunk of the tensor at a time is read to the cache in stretches of the source, moved there, and written in
+// stretches of the destination (internal to reorder).
 //
 //     f32 oihw -> s8 OIhw4i16o4i: 16 outputs of 576 values each, dense in the source, are converted to bytes in the
-//     first-level cache, and moved from there by what moves bytes
+//     cache, and moved from there by what moves bytes
+//     s4 nchw -> nhwc: some rows are unpacked to bytes, transposed as bytes, and packed
 #pragma once
 
+#include <span>
+
 #include "relayout/reorder/box_plan.h"
+#include "relayout/reorder/methods/together.h"
 
 namespace relayout {
 
-/// Plans a conversion by stages. Nothing where the wider side is not dense for at least two values, or where its
-/// extents have no divisors to cut them by. Elements of both types are whole bytes.
-std::optional<BoxPlan> plan_stages(const Box& box, const ConvertedTypes& types, bool streams);
-
-/// The stages hold a chunk of the tensor in the cache, whose axes have numbers of steps that divide the extents. Where
-/// an extent has no divisor of a good size, the chunk of `plan`, which was made of `box`, is too small. Then this cuts
-/// the longest such axis of `box` to a multiple of 64 steps and returns the box of the steps that are left over.
-std::optional<Box> cut_for_stages(Box& box, const BoxPlan& plan);
+/// Plans boxes to be moved together. Elements are converted as a part of reading or of writing, on the side of the
+/// narrower type. Nothing where what the boxes do not have in common is too much for a buffer, or lies unevenly; where
+/// the boxes leave gaps between them in the destination that must stay; or, with `types.sums`, where chunks would
+/// overlap.
+std::optional<BoxPlan> plan_stages(std::span<const Box> boxes, const ConvertedTypes& types, bool converts, bool streams,
+                                   const Gaps& gaps, const Tables& tables, const BlockRules& rules);
 
 }  // namespace relayout

@@ -1,0 +1,45 @@
+// Planning a reorder every way.
+#include "relayout/reorder/offers.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace relayout {
+
+std::string_view name(Tuning::Way way) {
+  switch (way) {
+    case Tuning::Way::cheapest: return "cheapest";
+    case Tuning::Way::boxes: return "boxes";
+    case Tuning::Way::lines: return "lines";
+    case Tuning::Way::stages: return "stages";
+  }
+  return "";
+}
+
+std::vector<Offer> offers(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes,
+                          const Machine& machine, const Tuning& tuning) {
+  const std::string chosen = Plan::make(src, dst, attributes, machine, tuning).explain();
+  std::vector<Offer> out;
+  for (const Tuning::Way way : {Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages, Tuning::Way::cheapest}) {
+    Tuning one = tuning;
+    one.way = way;
+    Plan plan = Plan::make(src, dst, attributes, machine, one);
+    const std::string text = plan.explain();
+    if (std::ranges::any_of(out, [&](const Offer& offer) { return offer.plan.explain() == text; })) continue;
+    out.push_back({way, std::move(plan), text == chosen});
+  }
+  std::ranges::stable_sort(out, {}, [](const Offer& offer) { return offer.plan.cost().nanoseconds; });
+  return out;
+}
+
+std::string offers_text(const std::vector<Offer>& offers) {
+  std::string out;
+  for (const Offer& offer : offers) {
+    const auto tenths = std::llround(offer.plan.cost().nanoseconds / 100);
+    out += "  offer " + std::string(name(offer.way)) + ": " + std::to_string(tenths / 10) + "." +
+           std::to_string(tenths % 10) + " us, " + offer.plan.kernel() + (offer.chosen ? ", chosen" : "") + "\n";
+  }
+  return out;
+}
+
+}  // namespace relayout

@@ -1,0 +1,100 @@
+// The ways to move a tensor (Tuning::Way), and which of them is the cheapest.
+#include <algorithm>
+#include <utility>
+
+#include "relayout/reorder/methods/stages.h"
+#include "relayout/reorder/past_cache.h"
+#include "relayout/reorder/plan_data.h"
+#include "relayout/reorder/planner.h"
+#include "relayout/reorder/refine.h"
+
+namespace relayout {
+namespace {
+
+/// Prices are good to a quarter, so other ways must be cheaper than by that.
+constexpr double kClearlyCheaper = 0.75;
+/// Nanoseconds: a reorder that takes less is not worth planning stages for.
+constexpr double kWorthStages = 20000;
+
+}  // namespace
+
+void PlanData::choose_way(const Tuning& tuning) {
+  const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
+  const bool open = tuning.way == Tuning::Way::cheapest;
+  if ((tuning.way == Tuning::Way::stages || (open && packed)) && plan_together(tuning)) return;
+  plan_each(tuning);
+  if (!open || packed) return;
+  // Stages gain nothing where one box is moved within the caches, or runs are copied.
+  const BoxPlan& first = boxes_.front();
+  const double each = cost().nanoseconds;
+  if ((boxes_.size() == 1 && fills_.empty() && !streams_ && !converts_) || each < kWorthStages) return;
+  if (boxes_.size() == 1 && (first.as<LongCopy>() || first.as<ConvertedRuns>())) return;
+  PlanData other(src_, dst_, attributes_);
+  other.converts_ = converts_;
+  other.slow_shared_l3_ = slow_shared_l3_;
+  other.machine_ = machine_;
+  other.attribute_strides_ = attribute_strides_;
+  other.fill_bits_ = fill_bits_;
+  other.bytes_ = bytes_;
+  if (!other.plan_together(tuning) || other.cost().nanoseconds >= kClearlyCheaper * each) return;
+  std::swap(boxes_, other.boxes_);
+  std::swap(fills_, other.fills_);
+  std::swap(tables_, other.tables_);
+  streams_ = other.streams_;
+  stream_limit_ = other.stream_limit_;
+}
+
+bool PlanData::plan_together(const Tuning& tuning) {
+  const int64_t limit = machine_.l3_share() / 8 * shares(machine_).lines;
+  const bool streams =
+      tuning.stream == Tuning::Stream::always || (tuning.stream == Tuning::Stream::by_size && bytes_ > limit);
+  Tuning cheapest = tuning;
+  cheapest.way = Tuning::Way::cheapest;
+  const BlockRules rules{machine_, cheapest};
+  const BoxPlanner planner = this->planner(rules);
+  const auto boxes = refined(Dims(src_.layout.ndims(), 0), src_.layout.dims());
+  // Elements of 4 bits that can be paired are moved as bytes.
+  const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
+  if (packed && !converts_ && std::ranges::all_of(boxes, [](Box box) { return pair_nibbles(box); })) {
+    tables_.clear();
+    return false;
+  }
+  const Gaps gaps{planner.end, fills_padding() && without_gaps(dst_.layout), fill_bits_, dst_.layout.padded_elements()};
+  auto together = plan_stages(boxes, planner.types, converts_, streams, gaps, tables_, rules);
+  if (!together) {
+    tables_.clear();
+    return false;
+  }
+  streams_ = streams;
+  stream_limit_ = tuning.stream == Tuning::Stream::by_size ? limit : 0;
+  const bool filled = together->as<Stages>()->fills;
+  boxes_.push_back(*std::move(together));
+  if (!filled && fills_padding()) plan_fills(0);
+  return true;
+}
+
+void PlanData::plan_each(const Tuning& tuning) {
+  const uint32_t filled = plan_boxes(machine_, tuning);
+  if (fills_padding()) plan_fills(filled);
+}
+
+BoxPlanner PlanData::planner(const BlockRules& rules) const {
+  return {{src_.dtype, dst_.dtype, attributes_.arithmetic(), attributes_.beta != 0},
+          converts_,
+          streams_,
+          fills_padding() ? std::optional(fill_bits_) : std::nullopt,
+          rules,
+          tables_,
+          {src_.layout.span() * units(src_.dtype), dst_.layout.span() * units(dst_.dtype)}};
+}
+
+std::vector<Box> PlanData::refined(const Dims& begin, const Dims& end) {
+  auto boxes = refine(src_.layout, dst_.layout, attribute_strides_, begin, end, tables_);
+  for (Box& box : boxes) {
+    scale(box, units(src_.dtype), units(dst_.dtype));
+    simplify(box);
+  }
+  return boxes;
+}
+
+}  // namespace relayout
