@@ -22,6 +22,9 @@ double listed(const BoxPlan& box) {
   return out;
 }
 
+/// The share of memory's time that stages past the cache take at least.
+constexpr double kOfMemory = 0.9;
+
 /// What memory takes for a plan's bytes.
 Traffic traffic_of(const PlanData& plan, bool slow_shared_l3) {
   /// Bytes and gaps of the source together count at most kMostSpread times its bytes. Up to kFullRate bytes on both
@@ -109,7 +112,7 @@ class Price {
 
   void add(const BoxPlan& box, const Stages& method, double times, bool) {
     /// Past the cache, the buffers' stages take some of the time while memory is waited for.
-    constexpr double kBesideMemory = 0.5, kOfMemory = 0.9;
+    constexpr double kBesideMemory = 0.5;
     const Bytes bytes = count(times * static_cast<double>(box.elements), true);
     const double cached = times * stages_ns(box, method);
     ns_ += kBoxNs + (box.past_cache ? kBesideMemory * cached + kOfMemory * traffic_.memory(bytes)
@@ -144,6 +147,11 @@ class Price {
 };
 
 }  // namespace
+
+double PlanData::least_staged_ns() const {
+  const auto from = static_cast<double>(src_.logical_bytes()), to = static_cast<double>(dst_.logical_bytes());
+  return kOfMemory * traffic_of(*this, slow_shared_l3_).memory({from, to});
+}
 
 Cost PlanData::cost() const {
   const Traffic traffic = traffic_of(*this, slow_shared_l3_);

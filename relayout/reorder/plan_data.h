@@ -62,6 +62,8 @@ class PlanData {
   /// The kernel of the largest box, e.g. "transpose 4": its shape and the bytes of a piece.
   std::string kernel() const;
   Cost cost() const;
+  /// The least that stages can cost past the cache, without planning them.
+  double least_staged_ns() const;
 
  private:
   /// Plans boxes and padding the way that is expected to be the fastest, or the one that was asked for.

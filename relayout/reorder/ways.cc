@@ -28,6 +28,7 @@ void PlanData::choose_way(const Tuning& tuning) {
   const BoxPlan& first = boxes_.front();
   const double each = cost().nanoseconds;
   if ((boxes_.size() == 1 && fills_.empty() && !streams_ && !converts_) || each < kWorthStages) return;
+  if (streams_ && kClearlyCheaper * each < least_staged_ns()) return;
   if (boxes_.size() == 1 && (first.as<LongCopy>() || first.as<ConvertedRuns>())) return;
   PlanData other(src_, dst_, attributes_);
   other.converts_ = converts_;
