@@ -33,7 +33,7 @@ class StretchRunner {
   }
 
   /// From or to the chunk whose first element is at `at`. `stream`: past the cache.
-  void run(const Offsets& at, std::byte* buffer, bool stream, int64_t ahead) const {
+  void run(const Offsets& at, std::byte* buffer, bool stream) const {
     const int64_t first = at[side_] + stretches_.first[side_];
     if (packed_ && moves_) return pack(first, buffer);
     const int64_t attribute = at[kAttribute] + stretches_.first[kAttribute];
@@ -43,27 +43,17 @@ class StretchRunner {
     const Starts from_at = side_ == kSrc ? starts_ : buffered_, to_at = side_ == kSrc ? buffered_ : starts_;
     if (moves_) {
       const CopyKernel copy = stream ? context_.kernels.copy_stream : context_.kernels.copy;
-      return copy(from, from_at, kFirst, to, to_at, kFirst, stretches_.count, 1, stretches_.run * element_, ahead);
+      return copy(from, from_at, kFirst, to, to_at, kFirst, stretches_.count, 1, stretches_.run * element_, 0);
     }
     if (convert_.direct && (!convert_.arithmetic || (!varies_ && stretches_.run_attribute == 0))) {
       const float* scale = convert_.arithmetic
                                ? &context_.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale
                                : nullptr;
-      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run, scale, ahead);
+      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run, scale, 0);
     }
     for (int64_t i = 0; i < stretches_.count; ++i) {
       convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], attribute + attributes_[i],
                    stretches_.run_attribute, stretches_.run);
-    }
-  }
-
-  /// Fetches the stretches of a later chunk into the second level.
-  [[gnu::always_inline]] inline void fetch(const Offsets& at) const {
-    const int64_t first = at[side_] + stretches_.first[side_];
-    const int64_t bytes = packed_ ? (stretches_.run + 1) / 2 : stretches_.run * element_;
-    for (int64_t i = 0; i < stretches_.count; ++i) {
-      const std::byte* const from = context_.src + (packed_ ? (first + starts_[i]) / 2 : first + starts_[i]);
-      for (int64_t b = 0; b < bytes; b += kCacheLine) __builtin_prefetch(from + b, 0, 2);
     }
   }
 
@@ -177,15 +167,12 @@ bool run(const RunContext& context, const Loops& loops, const Stages& method, co
   for (int64_t chunk = begin; chunk < end; ++chunk) {
     with_rests(method.rests, 0, loops, at, at.offsets, [&](Offsets offsets) {
       offsets[kAttribute] += context.attribute;
-      if (method.reads) in.run(offsets, reads, false, 0);
+      if (method.reads) in.run(offsets, reads, false);
       run_moves(context, method.moves, tables, method.reads ? reads : context.src + offsets[kSrc],
                 method.writes ? writes : context.dst + offsets[kDst]);
-      if (method.writes) out.run(offsets, writes, stream, 0);
+      if (method.writes) out.run(offsets, writes, stream);
     });
-    if (chunk + 1 < end) {
-      at.next();
-      if (false) in.fetch(at.offsets);
-    }
+    if (chunk + 1 < end) at.next();
   }
   if (stream) context.kernels.flush();
   return true;
