@@ -1,5 +1,5 @@
-// Elements of 4 bits that can neither be paired into bytes nor be done by stages, moved by way of a buffer in which each
-// takes a byte (internal to reorder).
+// Elements of 4 bits that can neither be paired into bytes nor be done by stages, moved by way of a buffer in which
+// each takes a byte (internal to reorder).
 #pragma once
 
 #include <optional>
