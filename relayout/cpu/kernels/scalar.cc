@@ -16,6 +16,7 @@ namespace plain {
 #include "relayout/cpu/kernels/table-inl.h"
 //
 #include "relayout/cpu/kernels/compute-inl.h"
+#include "relayout/cpu/kernels/convert_bytes-inl.h"
 #include "relayout/cpu/kernels/convert_plain-inl.h"
 #include "relayout/cpu/kernels/copy-inl.h"
 #include "relayout/cpu/kernels/tiles-inl.h"

@@ -4,6 +4,7 @@
 void add_copies(Kernels& k);
 void add_transpositions(Kernels& k);
 void add_pipelines(Kernels& k);
+void add_byte_conversions(Kernels& k);
 #ifndef RELAYOUT_FAMILIES_OF_AVX3
 void add_tiles(Kernels& k);
 void add_conversions(Kernels& k);
@@ -18,6 +19,7 @@ inline Kernels make_kernels(std::string_view isa) {
   add_transpositions(k);
   add_pipelines(k);
   add_conversions(k);
+  add_byte_conversions(k);  // needs the conversions before it
   add_arithmetic(k);
   leave_out_by_environment(k);
   return k;
