@@ -58,6 +58,7 @@ struct Stages {
   bool reads = false, writes = false;
   /// Whether values are converted, and whether as they are written or as they are read.
   bool converts = false, converts_last = false;
+  double each = 0;  // nanoseconds to convert a value
   /// Whether the second buffer first gets this value everywhere, so that padding between elements is written as well;
   /// then no other padding is left.
   bool fills = false;

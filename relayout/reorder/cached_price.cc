@@ -27,6 +27,8 @@ constexpr double kListed = 0.3, kStart = 0.45;
 constexpr double kPiece = 0.45, kHalfLine = 0.2, kRow = 0.5;
 /// To start a long run, to copy a line, to interleave a line, and to move one element by itself.
 constexpr double kLongRunNs = 16, kLine = 0.33, kInterleavedLine = 1, kElement = 0.6;
+/// To start the conversion of a run.
+constexpr double kConvertedRun = 3.5;
 double count(int64_t n) { return static_cast<double>(n); }
 
 /// Whether a transposition has a kernel of its own for so few rows or columns (see transpose_by_kernel()).
@@ -49,8 +51,8 @@ struct Tiles {
 
 // What a block of a box takes with each method.
 
-double block_ns(const Loops& box, const Transposition&) {
-  const int64_t rows = box.block_rows, cols = box.block_cols, piece = box.piece[kSrc];
+double transposed_ns(const Loops& box, int64_t piece) {
+  const int64_t rows = box.block_rows, cols = box.block_cols;
   if (!box.strided && has_few(box, piece)) {
     const int64_t few = std::min(rows, cols), many = std::max(rows, cols);
     return kInterleavedBlock + kInterleavedLine * count(few * ceil_div(many * piece, kCacheLine));
@@ -62,6 +64,8 @@ double block_ns(const Loops& box, const Transposition&) {
   const double listed = count((box.rows.size() > 1 ? rows : 0) + (box.cols.size() > 1 ? cols : 0));
   return kListedBlock + kListed * listed + whole * kListedLines[tiles.size] + rest * kListedTile[tiles.size];
 }
+
+double block_ns(const Loops& box, const Transposition&) { return transposed_ns(box, box.piece[kSrc]); }
 
 double block_ns(const Loops& box, const RegisterTiles& method) {
   const int64_t rows = box.block_rows, cols = box.block_cols;
@@ -90,6 +94,24 @@ double block_ns(const Loops& box, const Gather&) {
 double block_ns(const Loops& box, const Chunks&) {
   return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
 }
+/// To convert runs of `values` values.
+double converted_ns(int64_t runs, int64_t values, double each) {
+  return count(runs) * (kConvertedRun + count(values) * each);
+}
+double block_ns(const Loops& box, const ConvertedRuns& method) {
+  return kCopyBlock + converted_ns(box.block_rows, box.block_cols, method.each);
+}
+double block_ns(const Loops& box, const ConvertedTransposition& method) {
+  const int64_t rows = box.block_rows, cols = box.block_cols, runs = method.narrows ? cols : rows;
+  return transposed_ns(box, std::min(box.piece[kSrc], box.piece[kDst])) +
+         converted_ns(runs, rows * cols / runs, method.each);
+}
+double block_ns(const Loops& box, const ConvertedElements& method) {
+  const int64_t pieces = box.block_rows * box.block_cols;
+  const double values = count(box.elements) / count(box.blocks);
+  return kGatherBlock + count(pieces) * kElement * (box.dense_cols ? 1 : 2) + values * method.each;
+}
+
 double block_ns(const Loops& box, const PermutedRows& method) {
   return std::visit([&](const auto& otherwise) { return block_ns(box, otherwise); }, method.otherwise);
 }
@@ -97,6 +119,7 @@ double block_ns(const Loops& box, const PermutedRows& method) {
 }  // namespace
 
 bool has_cached_price(const BoxPlan& box) {
+  if (box.nibbles()) return false;
   return box.as<ProgrammedLines>() || std::visit(
                                           [&](const auto& method) {
                                             return requires { block_ns(box, method); };
@@ -119,8 +142,9 @@ double cached_ns(const BoxPlan& box) {
 double stages_ns(const Loops& loops, const Stages& method) {
   /// Nanoseconds to start a chunk and a stretch, and bytes of a buffer that are read or written a nanosecond.
   constexpr double kChunk = 30, kStretchNs = 3, kBuffered = 16;
-  const auto stretches = [&](bool buffer, const Stretches& side) {
-    return buffer ? count(side.count) * (kStretchNs + count(side.run * units(method.between)) / kBuffered) : 0;
+  const auto stretches = [&](bool buffer, const Stretches& side, bool converts) {
+    const double each = converts ? method.each : count(units(method.between)) / kBuffered;
+    return buffer ? count(side.count) * (kStretchNs + count(side.run) * each) : 0;
   };
   // Past the cache, a stretch that does not start and end at lines shares these with others, and waits for them.
   constexpr double kShared = 60;
@@ -129,7 +153,8 @@ double stages_ns(const Loops& loops, const Stages& method) {
   };
   const bool whole = std::ranges::all_of(method.out.axes, in_lines) && std::ranges::all_of(loops.loops, in_lines);
   const double shared = loops.past_cache && !whole ? kShared * count(method.out.count) : 0;
-  double chunk = shared + kChunk + stretches(method.reads, method.in) + stretches(method.writes, method.out);
+  double chunk = shared + kChunk + stretches(method.reads, method.in, method.converts && !method.converts_last) +
+                 stretches(method.writes, method.out, method.converts && method.converts_last);
   double moved = 0;
   for (const BoxPlan& box : method.moves) {
     chunk += cached_ns(box);

@@ -80,8 +80,10 @@ class Price {
     bool past_cache = streams_ && !in_tile;
     if constexpr (std::is_same_v<M, RegisterTiles>) past_cache = past_cache || method.by_image;
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
+    double in_registers = 0;
+    if constexpr (requires { method.each; }) in_registers = has_cached_price(box) ? times * cached_ns(box) : 0;
     if (past_cache)
-      ns_ += streamed(box, method, traffic_, bytes);
+      ns_ += std::max(streamed(box, method, traffic_, bytes), in_registers);
     else if (streams_)
       ns_ += unfetched(bytes) + traffic_.in_caches(bytes, rate(box, method));
     else

@@ -275,8 +275,9 @@ TEST(Plan, ShortRunsAreConvertedByStages) {
   Attributes sum;
   sum.beta = 1;
   EXPECT_TRUE(boxes("oihw", DType::f32, "OIhw4i16o4i", DType::s8, sum)[0].as<Stages>()->converts_last);
-  // Long rows are converted directly, without stages.
-  const Plan direct = Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8));
+  // As boxes, long rows are converted directly, without stages.
+  const Plan direct = Plan::make(desc("nchw", {2, 64, 56, 56}), desc("nhwc", {2, 64, 56, 56}, DType::s8), {}, {},
+                                 {.way = Tuning::Way::boxes});
   EXPECT_TRUE(direct.data().boxes()[0].as<ConvertedTransposition>());
 }
 

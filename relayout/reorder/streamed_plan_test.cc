@@ -47,7 +47,8 @@ TEST(StreamedPlan, ScrapsGoThroughTheCache) {
 // Past the caches, boxes that have parts of the same lines are done tile by tile, padding with them.
 TEST(StreamedPlan, TilesMakeLinesWhole) {
   const auto streamed = [](std::string_view from, std::string_view to, const Dims& dims, const Attributes& a = {}) {
-    return Plan::make(desc(from, dims), desc(to, dims), a, {}, {.stream = Tuning::Stream::always});
+    return Plan::make(desc(from, dims), desc(to, dims), a, {},
+                      {.stream = Tuning::Stream::always, .way = Tuning::Way::boxes});
   };
   const Plan p = streamed("nchw", "nChw16c", {2, 17, 10, 20});
   EXPECT_TRUE(p.data().fills().empty());
@@ -85,7 +86,7 @@ TEST(StreamedPlan, TilesMakeLinesWhole) {
 TEST(StreamedPlan, TilesSayWhereRowsComeFrom) {
   const auto runs = [](std::string_view from, std::string_view to, const Dims& dims) {
     const Plan p = Plan::make(desc(from, dims, DType::u16), desc(to, dims, DType::u16), {}, {},
-                              {.stream = Tuning::Stream::always});
+                              {.stream = Tuning::Stream::always, .way = Tuning::Way::boxes});
     return runs_of(p.data().boxes().front());
   };
   const auto dense = runs("nChw16c", "nhwc", {2, 18, 20, 20});

@@ -11,10 +11,11 @@
 namespace relayout {
 namespace {
 
-/// Prices are good to a quarter, so other ways must be cheaper than by that.
-constexpr double kClearlyCheaper = 0.75;
+/// The share of another way's price from which on stages are taken: prices of what moves bits are good to a quarter,
+/// those of what converts, most of which is the same both ways, to a tenth.
+constexpr double kClearlyCheaper = 0.75, kCheaperToConvert = 0.9;
 /// Nanoseconds: a reorder that takes less is not worth planning stages for.
-constexpr double kWorthStages = 20000;
+constexpr double kWorthStages = 1000;
 
 }  // namespace
 
@@ -28,7 +29,8 @@ void PlanData::choose_way(const Tuning& tuning) {
   const BoxPlan& first = boxes_.front();
   const double each = cost().nanoseconds;
   if ((boxes_.size() == 1 && fills_.empty() && !streams_ && !converts_) || each < kWorthStages) return;
-  if (streams_ && kClearlyCheaper * each < least_staged_ns()) return;
+  const double limit = (converts_ ? kCheaperToConvert : kClearlyCheaper) * each;
+  if (streams_ && limit < least_staged_ns()) return;
   if (boxes_.size() == 1 && (first.as<LongCopy>() || first.as<ConvertedRuns>())) return;
   PlanData other(src_, dst_, attributes_);
   other.converts_ = converts_;
@@ -37,7 +39,7 @@ void PlanData::choose_way(const Tuning& tuning) {
   other.attribute_strides_ = attribute_strides_;
   other.fill_bits_ = fill_bits_;
   other.bytes_ = bytes_;
-  if (!other.plan_together(tuning) || other.cost().nanoseconds >= kClearlyCheaper * each) return;
+  if (!other.plan_together(tuning) || other.cost().nanoseconds >= limit) return;
   std::swap(boxes_, other.boxes_);
   std::swap(fills_, other.fills_);
   std::swap(tables_, other.tables_);
@@ -80,7 +82,9 @@ void PlanData::plan_each(const Tuning& tuning) {
 }
 
 BoxPlanner PlanData::planner(const BlockRules& rules) const {
-  return {{src_.dtype, dst_.dtype, attributes_.arithmetic(), attributes_.beta != 0},
+  ConvertedTypes types{src_.dtype, dst_.dtype, attributes_.arithmetic(), attributes_.beta != 0};
+  types.each = value_ns(types, rules.machine);
+  return {types,
           converts_,
           streams_,
           fills_padding() ? std::optional(fill_bits_) : std::nullopt,

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "random_case.h"
+#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
@@ -59,10 +60,14 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   // On this machine's tiny caches, size decides: the plan writes past them, also by images, or through them in blocks
   // that are prefetched.
   const Plan large = Plan::make(c.src, c.dst, c.attributes, {.l3 = 8});
+  // The ways that it does not choose must be right too.
+  constexpr Tuning::Way kWays[] = {Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages};
+  const Tuning forced{.stream = Tuning::Stream{static_cast<uint8_t>(rng() % 3)}, .way = kWays[rng() % 3]};
+  const Plan other = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? cpu::machine() : tiny_far, forced);
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
     const ScopedIsa isa_scope(isa);
-    for (const Plan* plan : {&cached, &streamed, &large}) {
+    for (const Plan* plan : {&cached, &streamed, &large, &other}) {
       std::vector<std::byte> memory(before.size() + 128, std::byte{0x5a});
       const std::size_t start = (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64 + shift;
       std::ranges::copy(before, memory.begin() + static_cast<std::ptrdiff_t>(start));

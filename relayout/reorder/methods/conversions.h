@@ -14,14 +14,21 @@ namespace relayout {
 struct ConvertedTypes {
   DType src, dst;
   bool computes = false, sums = false;
+  /// Nanoseconds to convert a value (value_ns()).
+  double each = 0;
 
   bool whole_bytes() const { return bits(src) >= 8 && bits(dst) >= 8; }
   /// Loops over a box of single elements of these types.
   Loops loops(const Box& box) const;
 };
 
+/// Nanoseconds that a machine takes to convert a value whose neighbours are converted with it, in the caches.
+double value_ns(const ConvertedTypes& types, const Machine& machine);
+
 /// Long runs, converted by themselves.
-struct ConvertedRuns {};
+struct ConvertedRuns {
+  double each = 0;  // nanoseconds to convert a value; so in the methods below
+};
 
 /// Rows that are contiguous in the source and columns that are contiguous in the destination.
 struct ConvertedTransposition {
@@ -29,12 +36,14 @@ struct ConvertedTransposition {
   bool pack = false, joins = false;
   /// Whether columns are converted before they are transposed, as narrow elements are transposed faster.
   bool narrows = false;
+  double each = 0;
 };
 
 /// Anything else: the block is read into a buffer, converted run by run, and written.
 struct ConvertedElements {
   /// Whether pieces are runs of several values, and not single elements.
   bool runs = false;
+  double each = 0;
 };
 
 /// Plans a box that is one run, or whose runs are long or must be cut into values because each has a value of the
@@ -53,7 +62,7 @@ struct ConvertedRegion {
   bool transposes = false;
 };
 ConvertedRegion choose_converted_region(const Box& box, const ConvertedTypes& types);
-/// Whether so few values of a region are converted together that stages are better (stages_plan.h).
+/// Whether so few values of a region are converted together that stages are better (stages.h).
 bool converts_few(const ConvertedRegion& region, const ConvertedTypes& types);
 
 Planned<ConvertedTransposition> plan_converted_transposition(ConvertedRegion region, const ConvertedTypes& types,

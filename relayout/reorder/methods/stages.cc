@@ -306,6 +306,7 @@ std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const 
   method.between = between;
   method.converts = converts;
   method.converts_last = last;
+  method.each = types.each;
   method.reads = bits(types.src) < 8 || (converts && !last);
   method.writes = bits(types.dst) < 8 || (converts && last) || (!converts && streams);
   const std::array<int64_t, 2> goals{kStretch[kSrc] / size[kSrc], kStretch[kDst] / size[kDst]};
