@@ -27,8 +27,8 @@ constexpr double kListed = 0.3, kStart = 0.45;
 constexpr double kPiece = 0.45, kHalfLine = 0.2, kRow = 0.5;
 /// To start a long run, to copy a line, to interleave a line, and to move one element by itself.
 constexpr double kLongRunNs = 16, kLine = 0.33, kInterleavedLine = 1, kElement = 0.6;
-/// To start the conversion of a run.
-constexpr double kConvertedRun = 3.5;
+/// To start the conversion of a run; what a value adds whose neighbours have other attribute values.
+constexpr double kConvertedRun = 3.5, kVaried = 0.45;
 double count(int64_t n) { return static_cast<double>(n); }
 
 /// Whether a transposition has a kernel of its own for so few rows or columns (see transpose_by_kernel()).
@@ -94,17 +94,19 @@ double block_ns(const Loops& box, const Gather&) {
 double block_ns(const Loops& box, const Chunks&) {
   return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
 }
-/// To convert runs of `values` values.
-double converted_ns(int64_t runs, int64_t values, double each) {
-  return count(runs) * (kConvertedRun + count(values) * each);
+/// To convert runs of `values` values. Where their attribute values differ, they go by way of a buffer.
+double converted_ns(const Loops& box, int64_t runs, int64_t values, double each) {
+  const auto differ = [](const Axis& axis) { return axis.stride[kAttribute] != 0; };
+  const bool varies = std::ranges::any_of(box.rows, differ) || std::ranges::any_of(box.cols, differ);
+  return count(runs) * (kConvertedRun + count(values) * (each + (varies ? kVaried : 0)));
 }
 double block_ns(const Loops& box, const ConvertedRuns& method) {
-  return kCopyBlock + converted_ns(box.block_rows, box.block_cols, method.each);
+  return kCopyBlock + converted_ns(box, box.block_rows, box.block_cols, method.each);
 }
 double block_ns(const Loops& box, const ConvertedTransposition& method) {
   const int64_t rows = box.block_rows, cols = box.block_cols, runs = method.narrows ? cols : rows;
   return transposed_ns(box, std::min(box.piece[kSrc], box.piece[kDst])) +
-         converted_ns(runs, rows * cols / runs, method.each);
+         converted_ns(box, runs, rows * cols / runs, method.each);
 }
 double block_ns(const Loops& box, const ConvertedElements& method) {
   const int64_t pieces = box.block_rows * box.block_cols;

@@ -65,8 +65,8 @@ HWY_INLINE Values load_for(const std::byte* from) {
     return load_narrowed<S, D != DType::f32>(from);
 }
 
-/// How the elements of a register are converted; values of narrow types are joined to a register by the caller. With a
-/// scale, all that can be scaled go by way of f32.
+/// How the elements of a register are converted; values of narrow types are joined to a register by the caller. With
+/// attributes, all go by way of f32.
 template <DType S, DType D>
 struct Plainly {
   static constexpr bool kByValues = !kByIntegers<S, D> && !kByDoubles<S, D>;
@@ -85,12 +85,12 @@ struct Plainly {
   }
 };
 template <DType S, DType D>
-struct Scaled {
+struct Computed {
   static constexpr bool kByValues = true;
   static constexpr int64_t kCount = kValues;
-  Scale<D> scale;
+  Arithmetics<D> compute;
 
-  HWY_INLINE Values values(const std::byte* from) const { return scale(load_values<S>(from)); }
+  HWY_INLINE Values values(const std::byte* from) const { return compute(load_values<S>(from)); }
   template <bool kStream>
   HWY_INLINE void step(const std::byte* from, std::byte* to) const {
     store_values<D, kStream>(values(from), to);
@@ -114,7 +114,7 @@ HWY_INLINE void copy_few(const std::byte* src, std::byte* dst, int64_t bytes) {
 /// in memory that follow each other.
 HWY_NOINLINE void convert_short(ConvertKernel convert, int64_t least, int64_t src_bytes, int64_t dst_bytes,
                                 const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
-                                int64_t n, const float* scale, int64_t ahead) {
+                                int64_t n, const AttributeValues* attributes, int64_t ahead) {
   constexpr int64_t kMost = 256;
   alignas(64) std::byte from[(kMost + 64) * 8], to[(kMost + 64) * 8];
   if (n == 0) return;
@@ -127,7 +127,7 @@ HWY_NOINLINE void convert_short(ConvertKernel convert, int64_t least, int64_t sr
       if (ahead != 0) prefetch(at + ahead);
       copy_few(at, from + r * src_run, src_run);
     }
-    convert(from, kFirst, to, kFirst, 1, std::max(count * n, least), scale, 0);
+    convert(from, kFirst, to, kFirst, 1, std::max(count * n, least), attributes, 0);
     for (int64_t r = 0; r < count; ++r) copy_few(to + r * dst_run, dst + dst_runs[first + r], dst_run);
   }
 }
@@ -143,12 +143,12 @@ HWY_INLINE void fetch_ahead(const std::byte* at, int64_t offset, int64_t bytes, 
 /// With kStream runs start at lines, have whole lines, and are written past the cache.
 template <DType S, DType D, bool kStream>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-             const float* scale, int64_t ahead) {
+             const AttributeValues* attributes, int64_t ahead) {
   constexpr int64_t kSrc = sizeof(Storage<S>), kDst = sizeof(Storage<D>);
   const auto all = [&]<class How>(const How& how) HWY_ATTR {
     constexpr int64_t kCount = How::kCount;
     if (n < kCount)
-      return convert_short(&convert<S, D, false>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, scale,
+      return convert_short(&convert<S, D, false>, kCount, kSrc, kDst, src, src_runs, dst, dst_runs, runs, n, attributes,
                            ahead);
     for (int64_t r = 0; r < runs; ++r) {
       const std::byte* const from = src + src_runs[r];
@@ -175,7 +175,7 @@ void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_r
     }
   };
   if constexpr (compute_type(S, D, true) == ComputeType::f32) {
-    if (scale) return all(Scaled<S, D>{Scale<D>(*scale)});
+    if (attributes) return all(Computed<S, D>{Arithmetics<D>(*attributes)});
   }
   all(Plainly<S, D>());
 }
@@ -196,7 +196,7 @@ constexpr int64_t kPiece = 512;
 
 /// Several runs, each of less than half a piece, at a time.
 void stream_short_runs(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                       int64_t runs, int64_t n, const float* scale, int64_t ahead) {
+                       int64_t runs, int64_t n, const AttributeValues* attributes, int64_t ahead) {
   constexpr int64_t kMostRuns = kPiece / kCacheLine;
   alignas(64) std::byte memory[kPiece];
   const int64_t run = n * pair.dst_bytes, pitch = (run + 2 * kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -208,24 +208,24 @@ void stream_short_runs(const StreamedPair& pair, const std::byte* src, Starts sr
       const auto address = reinterpret_cast<uintptr_t>(dst + dst_runs[first + r]);
       at[r] = r * pitch + static_cast<int64_t>(address % kCacheLine);
     }
-    pair.convert(src, src_runs + first, memory, at, count, n, scale, ahead);
+    pair.convert(src, src_runs + first, memory, at, count, n, attributes, ahead);
     for (int64_t r = 0; r < count; ++r) write_lines(memory + at[r], dst + dst_runs[first + r], run);
   }
 }
 
-void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* dst, int64_t n, const float* scale,
-                     int64_t ahead) {
+void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* dst, int64_t n,
+                     const AttributeValues* attributes, int64_t ahead) {
   const auto part = [&](int64_t i, int64_t count, int64_t fetched) HWY_ATTR {
     const std::byte* const from = src + i * pair.src_bytes;
     std::byte* const to = dst + i * pair.dst_bytes;
-    if (pair.lines) return pair.lines(from, kFirst, to, kFirst, 1, count, scale, fetched);
+    if (pair.lines) return pair.lines(from, kFirst, to, kFirst, 1, count, attributes, fetched);
     alignas(64) std::byte memory[kPiece];
-    pair.convert(from, kFirst, memory, kFirst, 1, count, scale, fetched);
+    pair.convert(from, kFirst, memory, kFirst, 1, count, attributes, fetched);
     stream_lines(memory, to, count * pair.dst_bytes, 0);
   };
   const auto edge = [&](int64_t i, int64_t end) HWY_ATTR {
     if (i < end)
-      pair.convert(src + i * pair.src_bytes, kFirst, dst + i * pair.dst_bytes, kFirst, 1, end - i, scale, ahead);
+      pair.convert(src + i * pair.src_bytes, kFirst, dst + i * pair.dst_bytes, kFirst, 1, end - i, attributes, ahead);
   };
   const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) & (kCacheLine - 1);
   // Elements may lie across two lines.
@@ -248,20 +248,21 @@ void stream_long_run(const StreamedPair& pair, const std::byte* src, std::byte* 
 }
 
 void convert_stream(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                    int64_t runs, int64_t n, const float* scale, int64_t ahead) {
+                    int64_t runs, int64_t n, const AttributeValues* attributes, int64_t ahead) {
   const int64_t run = n * pair.dst_bytes;
   if (2 * run <= kPiece) {
     int64_t starts = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst)) | run;
     for (int64_t r = 0; r < runs; ++r) starts |= dst_runs[r];
-    if (pair.lines && starts % kCacheLine == 0) return pair.lines(src, src_runs, dst, dst_runs, runs, n, scale, ahead);
-    return stream_short_runs(pair, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+    if (pair.lines && starts % kCacheLine == 0)
+      return pair.lines(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
+    return stream_short_runs(pair, src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
   }
-  for (int64_t r = 0; r < runs; ++r) stream_long_run(pair, src + src_runs[r], dst + dst_runs[r], n, scale, ahead);
+  for (int64_t r = 0; r < runs; ++r) stream_long_run(pair, src + src_runs[r], dst + dst_runs[r], n, attributes, ahead);
 }
 
-/// Whether a pair has a kernel that writes lines: all its stores are of whole registers, with a scale and without one,
-/// and the types are those that most models and images have. For other types the kernel would save a tenth of the time
-/// and double the code.
+/// Whether a pair has a kernel that writes lines: all its stores are of whole registers, with attributes and without
+/// them, and the types are those that most models and images have. For other types the kernel would save a tenth of the
+/// time and double the code.
 template <DType D>
 constexpr bool kUsual = kIsFloating<D> ? kBits<D> >= 16 : D == DType::s32 || D == DType::s8 || D == DType::u8;
 template <DType S, DType D>

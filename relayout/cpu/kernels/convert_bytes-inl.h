@@ -24,7 +24,7 @@ struct ByteTable {
 
 /// The bytes of a table at the places that are the bytes of `v`.
 template <class Table>
-HWY_INLINE hn::Vec<Wide<uint8_t> > looked_up(const Table& table, hn::Vec<Wide<uint8_t> > v) {
+HWY_INLINE hn::Vec<Wide<uint8_t>> looked_up(const Table& table, hn::Vec<Wide<uint8_t>> v) {
 #if HWY_TARGET <= HWY_AVX3_DL
   const auto quarter = [&](int k) HWY_ATTR { return _mm512_load_si512(table.to + 64 * k); };
   const __m512i low = _mm512_permutex2var_epi8(quarter(0), v.raw, quarter(1));
@@ -34,17 +34,16 @@ HWY_INLINE hn::Vec<Wide<uint8_t> > looked_up(const Table& table, hn::Vec<Wide<ui
   // A lookup of 16 bytes gives 0 where the place's top bit is set: where it is of the other half, and where 16 was
   // subtracted once too often. So all steps up to the place's 16 bytes are put together, and none after them.
   const Wide<uint8_t> d;
-  const hn::RebindToSigned<Wide<uint8_t> > i8;
-  const auto less16 = [&](auto at) HWY_ATTR {
-    return hn::BitCast(d, hn::SaturatedSub(hn::BitCast(i8, at), hn::Set(i8, 16)));
-  };
+  const hn::RebindToSigned<Wide<uint8_t>> i8;
+  const auto less16 = [&](auto at)
+                          HWY_ATTR { return hn::BitCast(d, hn::SaturatedSub(hn::BitCast(i8, at), hn::Set(i8, 16))); };
   auto low = v, high = hn::Xor(v, hn::Set(d, 0x80)), out = hn::Zero(d);
   for (int k = 0; k < 8; ++k) {
     // x86 takes the low four bits of a place without a top bit; elsewhere these must be all there is.
     const auto at = [&](auto place) HWY_ATTR { return HWY_ARCH_X86 ? place : hn::And(place, hn::Set(d, 0x8f)); };
     const auto step = [&](int i) HWY_ATTR { return hn::LoadDup128(d, table.steps + 16 * i); };
-    out = hn::Xor(out, hn::Xor(hn::TableLookupBytesOr0(step(k), at(low)),
-                               hn::TableLookupBytesOr0(step(8 + k), at(high))));
+    out = hn::Xor(out,
+                  hn::Xor(hn::TableLookupBytesOr0(step(k), at(low)), hn::TableLookupBytesOr0(step(8 + k), at(high))));
     low = less16(low);
     high = less16(high);
   }
@@ -70,14 +69,14 @@ RELAYOUT_INLINE void convert_run_of_bytes(const Table& table, const std::byte* f
   for (; i < n; ++i) to[i] = static_cast<std::byte>(table.to[static_cast<uint8_t>(from[i])]);
 }
 
-/// The kernel of a pair for values that are multiplied by a scale; known once this family has entered its kernels.
+/// The kernel of a pair for values that are computed with; known once this family has entered its kernels.
 template <DType S, DType D>
-ConvertKernel scaling_kernel = nullptr;
+ConvertKernel computing_kernel = nullptr;
 
 template <DType S, DType D, bool kStream>
 void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-                   const float* scale, int64_t ahead) {
-  if (scale) return scaling_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+                   const AttributeValues* attributes, int64_t ahead) {
+  if (attributes) return computing_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
   static const ByteTable<S, D> kTable;
   for (int64_t r = 0; r < runs; ++r)
     convert_run_of_bytes<kStream>(kTable, src + src_runs[r], dst + dst_runs[r], n, ahead);
@@ -88,7 +87,7 @@ void add_byte_conversion(Kernels& k) {
   constexpr auto kFrom = static_cast<DType>(kPair / kDTypeCount), kTo = static_cast<DType>(kPair % kDTypeCount);
   if constexpr (kBits<kFrom> == 8 && kBits<kTo> == 8 && kFrom != kTo && (kIsFloating<kFrom> || kIsFloating<kTo>)) {
     auto& kernel = k.convert[static_cast<std::size_t>(kFrom)][static_cast<std::size_t>(kTo)];
-    scaling_kernel<kFrom, kTo> = kernel;
+    computing_kernel<kFrom, kTo> = kernel;
     kernel = &convert_bytes<kFrom, kTo, false>;
 #if RELAYOUT_KERNELS_SIMD
     k.convert_lines[static_cast<std::size_t>(kFrom)][static_cast<std::size_t>(kTo)] = &convert_bytes<kFrom, kTo, true>;
@@ -99,7 +98,6 @@ void add_byte_conversion(Kernels& k) {
 }  // namespace
 
 void add_byte_conversions(Kernels& k) {
-  [&]<std::size_t... Pair>(std::index_sequence<Pair...>) {
-    (add_byte_conversion<Pair>(k), ...);
-  }(std::make_index_sequence<std::size_t{kDTypeCount} * kDTypeCount>());
+  [&]<std::size_t... Pair>(std::index_sequence<Pair...>) { (add_byte_conversion<Pair>(k), ...); }
+  (std::make_index_sequence<std::size_t{kDTypeCount} * kDTypeCount>());
 }

@@ -22,16 +22,23 @@ struct ByWay {
   int64_t src_bytes, dst_bytes;
 };
 
+/// The formula of reorder/attributes.h without the old value. Attributes that are not given change nothing, but that a
+/// sum with 0 makes -0 to 0; so a zero point is only added where there is one.
+inline float computed(float value, const AttributeValues& a) {
+  const float scaled = (value - static_cast<float>(a.src_zero_point)) * a.src_scale / a.dst_scale;
+  return canonical_nan(a.dst_zero_point == 0 ? scaled : scaled + static_cast<float>(a.dst_zero_point));
+}
+
 void convert_by_way(const ByWay& way, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,
-                    int64_t runs, int64_t n, const float* scale) {
+                    int64_t runs, int64_t n, const AttributeValues* attributes) {
   constexpr int64_t kChunk = 512;
   alignas(64) std::byte values[kChunk * sizeof(Int128)];
   for (int64_t r = 0; r < runs; ++r) {
     for (int64_t i = 0; i < n; i += kChunk) {
       const int64_t count = std::min(kChunk, n - i);
       way.load(src + src_runs[r] + i * way.src_bytes, values, count);
-      for (int64_t k = 0; scale && k < count; ++k)
-        set_element<float>(values, k, canonical_nan(element<float>(values, k) * *scale));
+      for (int64_t k = 0; attributes && k < count; ++k)
+        set_element<float>(values, k, computed(element<float>(values, k), *attributes));
       way.store(values, dst + dst_runs[r] + i * way.dst_bytes, count);
     }
   }
@@ -39,12 +46,12 @@ void convert_by_way(const ByWay& way, const std::byte* src, Starts src_runs, std
 
 template <DType S, DType D>
 void convert(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
-             const float* scale, int64_t) {
+             const AttributeValues* attributes, int64_t) {
   constexpr ComputeType kCompute = compute_type(S, D, false);
   using C = std::conditional_t<kCompute == ComputeType::f32, float,
                                std::conditional_t<kCompute == ComputeType::f64, double, Int128>>;
   constexpr ByWay kWay{&load_run<C, S>, &store_run<C, D>, sizeof(Storage<S>), sizeof(Storage<D>)};
-  convert_by_way(kWay, src, src_runs, dst, dst_runs, runs, n, scale);
+  convert_by_way(kWay, src, src_runs, dst, dst_runs, runs, n, attributes);
 }
 
 template <std::size_t... Pair>

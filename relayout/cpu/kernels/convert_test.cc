@@ -127,21 +127,35 @@ const std::vector<std::byte>& telling_elements(DType dtype) {
   return out;
 }
 
-/// Whether values of a pair of types are converted by way of f32 where they are scaled.
-bool scales(DType from, DType to) { return compute_type(from, to, true) == ComputeType::f32; }
+/// Whether values of a pair of types are converted by way of f32 where they are computed with.
+bool computes(DType from, DType to) { return compute_type(from, to, true) == ComputeType::f32; }
 
-/// One element in its compute type C, multiplied by *scale if there is one, and stored.
+/// One element in its compute type C, computed with attributes if there are any, and stored.
 template <typename C, DType From, DType To>
-Storage<To> convert_one(Storage<From> element, const float* scale) {
+Storage<To> convert_one(Storage<From> element, const AttributeValues* attributes) {
   C value = load<C, From>(element);
   if constexpr (std::is_same_v<C, float>) {
-    if (scale) value = canonical_nan(value * *scale);
+    if (attributes) {
+      if (!kIsFloating<From>) value -= static_cast<float>(attributes->src_zero_point);
+      value *= attributes->src_scale;
+      value /= attributes->dst_scale;
+      if (!kIsFloating<To>) value += static_cast<float>(attributes->dst_zero_point);
+      value = canonical_nan(value);
+    }
   }
   return store<To, C>(value);
 }
 
+/// Attributes of a pair of types: floating types have no zero points.
+AttributeValues attributes_of(DType from, DType to, AttributeValues values) {
+  if (is_floating(from)) values.src_zero_point = 0;
+  if (is_floating(to)) values.dst_zero_point = 0;
+  return values;
+}
+
 /// The results of reorder/cast.h, element by element, for n elements.
-std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int64_t n, const float* scale) {
+std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int64_t n,
+                                const AttributeValues* attributes) {
   std::vector<std::byte> out(static_cast<std::size_t>(n * dense_bytes(to)));
   with_dtype(from, [&]<DType kFrom>(std::integral_constant<DType, kFrom>) {
     with_dtype(to, [&]<DType kTo>(std::integral_constant<DType, kTo>) {
@@ -151,7 +165,7 @@ std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int6
       for (int64_t i = 0; i < n; ++i) {
         Storage<kFrom> element;
         std::memcpy(&element, src + i * static_cast<int64_t>(sizeof element), sizeof element);
-        const Storage<kTo> converted = convert_one<C, kFrom, kTo>(element, scale);
+        const Storage<kTo> converted = convert_one<C, kFrom, kTo>(element, attributes);
         std::memcpy(&out[static_cast<std::size_t>(i) * sizeof converted], &converted, sizeof converted);
       }
     });
@@ -162,7 +176,7 @@ std::vector<std::byte> by_rules(DType from, DType to, const std::byte* src, int6
 class EveryConversion : public testing::TestWithParam<const Kernels*> {
  protected:
   /// Calls f(from, to, kernel) for every pair of types, with the table's kernel and one that writes past the cache.
-  /// Where the types are equal, only values that are scaled are converted.
+  /// Where the types are equal, only values that are computed with are converted.
   template <typename F>
   void each_pair(F&& f) {
     const Kernels& kernels = *GetParam();
@@ -189,12 +203,18 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
     const auto& src = telling_elements(from);
     const auto src_size = static_cast<std::size_t>(dense_bytes(from)), size = static_cast<std::size_t>(dense_bytes(to));
     const auto n = static_cast<int64_t>(src.size() / src_size);
-    for (int s = -1; s < static_cast<int>(std::size(factors)); ++s) {
-      const float* scale = s < 0 ? nullptr : &factors[s];
-      if (scale && !scales(from, to)) break;
-      const auto expected = by_rules(from, to, src.data(), n, scale);
+    std::vector<AttributeValues> tried;
+    for (const float factor : factors) tried.push_back({.src_scale = factor});
+    for (const float factor : {0.37f, -3e38f, 1e-40f, 0x1p-24f}) {
+      tried.push_back(attributes_of(from, to, {.src_scale = 1.7f, .dst_scale = factor, .dst_zero_point = 128}));
+      tried.push_back(attributes_of(from, to, {.src_scale = factor, .src_zero_point = -77, .dst_zero_point = 1 << 30}));
+    }
+    for (int s = -1; s < static_cast<int>(tried.size()); ++s) {
+      const AttributeValues* attributes = s < 0 ? nullptr : &tried[static_cast<std::size_t>(s)];
+      if (attributes && !computes(from, to)) break;
+      const auto expected = by_rules(from, to, src.data(), n, attributes);
       std::vector<std::byte> actual(expected.size());
-      kernel(src.data(), kFirst, actual.data(), kFirst, 1, n, scale, 0);
+      kernel(src.data(), kFirst, actual.data(), kFirst, 1, n, attributes, 0);
       if (actual == expected) continue;
       const auto at = static_cast<std::size_t>(std::ranges::mismatch(actual, expected).in1 - actual.begin()) / size;
       uint64_t element = 0, have = 0, want = 0;
@@ -202,7 +222,7 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
       std::memcpy(&have, &actual[at * size], size);
       std::memcpy(&want, &expected[at * size], size);
       FAIL() << std::hex << name(from) << " 0x" << element << " -> " << name(to) << " 0x" << have << " instead of 0x"
-             << want << (scale ? ", scaled by " + std::to_string(*scale) : "");
+             << want << (attributes ? ", attributes " + std::to_string(s) : "");
     }
   });
 }
@@ -210,7 +230,8 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
 /// n telling elements picked at random, converted at these distances from the guard pages.
 template <typename Kernel>
 void expect_converted(DType from, DType to, const Kernel& kernel, std::span<const std::byte> telling, int64_t n,
-                      int64_t src_slack, int64_t dst_slack, Guarded::Side at, const float* scale, std::mt19937& rng) {
+                      int64_t src_slack, int64_t dst_slack, Guarded::Side at, const AttributeValues* attributes,
+                      std::mt19937& rng) {
   const int64_t size = dense_bytes(from);
   Guarded src(n * size, at, src_slack), dst(n * dense_bytes(to), at, dst_slack);
   for (int64_t i = 0; i < n; ++i) {
@@ -218,22 +239,23 @@ void expect_converted(DType from, DType to, const Kernel& kernel, std::span<cons
     std::copy_n(&telling[element * static_cast<std::size_t>(size)], size, src.data() + i * size);
   }
   const std::vector<std::byte> before(src.bytes().begin(), src.bytes().end());
-  kernel(src.data(), kFirst, dst.data(), kFirst, 1, n, scale, n % 2 ? 100 : 0);
-  ASSERT_TRUE(std::ranges::equal(dst.bytes(), by_rules(from, to, before.data(), n, scale)))
-      << n << " of " << name(from) << " -> " << name(to) << (scale ? ", scaled" : "");
+  kernel(src.data(), kFirst, dst.data(), kFirst, 1, n, attributes, n % 2 ? 100 : 0);
+  ASSERT_TRUE(std::ranges::equal(dst.bytes(), by_rules(from, to, before.data(), n, attributes)))
+      << n << " of " << name(from) << " -> " << name(to) << (attributes ? ", computed" : "");
   ASSERT_TRUE(std::ranges::equal(src.bytes(), before) && src.intact() && dst.intact());
 }
 
 TEST_P(EveryConversion, ConvertsEveryLength) {
   std::mt19937 rng(22);
-  const float third = 1 / 3.0f;
+  const AttributeValues third{.src_scale = 1 / 3.0f};
   each_pair([&](DType from, DType to, const auto& kernel) {
     const auto& telling = telling_elements(from);
     // The longest runs are those that are converted at several places at a time.
     for (int64_t n = 0; n <= 20000; n += n < 100 ? 1 : n < 300 ? 29 : 19693) {
       for (const Guarded::Side at : kSides) {
-        for (const float* scale : {static_cast<const float*>(nullptr), scales(from, to) ? &third : nullptr})
-          expect_converted(from, to, kernel, telling, n, 0, 0, at, scale, rng);
+        for (const AttributeValues* attributes :
+             {static_cast<const AttributeValues*>(nullptr), computes(from, to) ? &third : nullptr})
+          expect_converted(from, to, kernel, telling, n, 0, 0, at, attributes, rng);
       }
     }
   });
@@ -241,13 +263,13 @@ TEST_P(EveryConversion, ConvertsEveryLength) {
 
 TEST_P(EveryConversion, ConvertsAtEveryMisalignment) {
   std::mt19937 rng(23);
-  const float scale = -0.7f;
+  const AttributeValues scale{.src_scale = -0.7f};
   each_pair([&](DType from, DType to, const auto& kernel) {
     const auto& telling = telling_elements(from);
     for (int64_t shift = 0; shift < 64; ++shift) {
       for (const Guarded::Side at : kSides)
         expect_converted(from, to, kernel, telling, 67 + shift, shift, (shift * 11 + 1) % 64, at,
-                         shift % 2 && scales(from, to) ? &scale : nullptr, rng);
+                         shift % 2 && computes(from, to) ? &scale : nullptr, rng);
     }
   });
 }
@@ -277,18 +299,19 @@ TEST_P(EveryConversion, ConvertsRuns) {
 // Transposes while converting, past the cache: into rows that start at lines, and into rows whose last line is carried.
 TEST_P(EveryConversion, ConvertsWhileItTransposes) {
   std::mt19937 rng(26);
-  const float factor = 2.75f;
+  const AttributeValues all{.src_scale = 2.75f, .dst_scale = 0.3f, .src_zero_point = 3, .dst_zero_point = -5};
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
       const auto kernel = GetParam()->convert_pipelined[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
       if (!kernel) continue;
       const int64_t size = dense_bytes(to), src_size = dense_bytes(from), line = 64 / std::min(size, src_size);
+      const AttributeValues values = attributes_of(from, to, all);
       const auto& telling = telling_elements(from);
       for (const int64_t rows : {int64_t{1}, int64_t{13}, line, 2 * line + 5}) {
         for (const int64_t cols : {int64_t{2}, int64_t{3}, int64_t{4}, line / 4, line / 2, line, 3 * line, 4 * line}) {
           if (cols < line && size > src_size) continue;
           for (const Guarded::Side at : kSides) {
-            const float* scale = rows == line ? nullptr : &factor;
+            const AttributeValues* attributes = rows == line ? nullptr : &values;
             const int64_t column = rows * src_size + 4, gap = cols > 4 ? 64 : 0, row = cols * size + gap;
             Guarded src(cols * column - 4, at), dst(rows * row - gap, at);
             for (std::size_t i = 0, start = rng() % 64 * 8; i < src.bytes().size(); ++i)
@@ -296,13 +319,13 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
             std::ranges::fill(dst.bytes(), std::byte{0x3c});
             std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
             for (int64_t c = 0; c < cols; ++c) {
-              const auto values = by_rules(from, to, src.data() + c * column, rows, scale);
+              const auto converted = by_rules(from, to, src.data() + c * column, rows, attributes);
               for (int64_t r = 0; r < rows; ++r)
-                std::copy_n(&values[static_cast<std::size_t>(r * size)], size,
+                std::copy_n(&converted[static_cast<std::size_t>(r * size)], size,
                             &expected[static_cast<std::size_t>(r * row + c * size)]);
             }
             const auto columns = test::steps(cols, column), starts = test::steps(rows, row);
-            kernel(src.data(), columns.data(), dst.data(), starts.data(), nullptr, false, rows, cols, scale, 256);
+            kernel(src.data(), columns.data(), dst.data(), starts.data(), nullptr, false, rows, cols, attributes, 256);
             GetParam()->flush();
             ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected))
                 << rows << " of " << name(from) << " -> " << name(to);
@@ -310,7 +333,7 @@ TEST_P(EveryConversion, ConvertsWhileItTransposes) {
             if (size > src_size || cols < line) continue;
             std::ranges::fill(dst.bytes(), std::byte{0x3c});
             alignas(64) std::byte carry[133 * 64];
-            kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, cols, scale, 0);
+            kernel(src.data(), columns.data(), dst.data(), starts.data(), carry, true, rows, cols, attributes, 0);
             GetParam()->flush();
             for (int64_t r = 0; r < rows; ++r) {
               std::byte* const last = &expected[static_cast<std::size_t>((r + 1) * row - 128)];

@@ -50,11 +50,11 @@ using CarriedTransposeKernel = void (*)(const std::byte* src, Starts src_cols, s
 
 /// Transposes past the cache elements of 1 and 2 bytes, or values that it also converts. The source need not be packed
 /// first. With a null `carry`, the kernel does what transpose_stream does, or for two to four columns what
-/// interleave_stream does; otherwise it does what transpose_carried does. There may be any number of rows. `scale` is
-/// for values that are converted, as for ConvertKernel.
+/// interleave_stream does; otherwise it does what transpose_carried does. There may be any number of rows. `attributes`
+/// is for values that are converted, as for ConvertKernel.
 using PipelinedKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, Starts dst_rows,
-                                 std::byte* carry, bool first, int64_t rows, int64_t cols, const float* scale,
-                                 int64_t ahead);
+                                 std::byte* carry, bool first, int64_t rows, int64_t cols,
+                                 const AttributeValues* attributes, int64_t ahead);
 
 /// dst[r * K + c] = src[src_cols[c] + r] for a fixed number K of columns: rows follow each other in the destination.
 using InterleaveKernel = void (*)(const std::byte* src, Starts src_cols, std::byte* dst, int64_t rows);
@@ -159,11 +159,11 @@ struct Bytes16 {
 };
 
 /// Converts runs of n densely stored elements each (those of 4 bits in a byte each) to another type: run r goes from
-/// src + src_runs[r] to dst + dst_runs[r], at any address. Where `scale` is not null, values are multiplied by *scale
-/// on the way, and a NaN that was multiplied becomes the positive quiet one; there must be no scale for a pair of types
-/// whose compute type is then not f32. `ahead` as for TransposeKernel.
+/// src + src_runs[r] to dst + dst_runs[r], at any address. Where `attributes` is not null, the formula of
+/// reorder/attributes.h is computed with them, without the old value, and a NaN becomes the positive quiet one; there
+/// must be none for a pair of types whose compute type is then not f32. `ahead` as for TransposeKernel.
 using ConvertKernel = void (*)(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
-                               int64_t n, const float* scale, int64_t ahead);
+                               int64_t n, const AttributeValues* attributes, int64_t ahead);
 /// What Kernels::convert_stream needs to know of a pair of types: its kernels, and the bytes of its elements.
 struct StreamedPair {
   ConvertKernel convert, lines;
@@ -171,7 +171,8 @@ struct StreamedPair {
 };
 /// Converts as the pair's kernel does, but writes whole lines of the destination past the cache.
 using ConvertStreamKernel = void (*)(const StreamedPair& pair, const std::byte* src, Starts src_runs, std::byte* dst,
-                                     Starts dst_runs, int64_t runs, int64_t n, const float* scale, int64_t ahead);
+                                     Starts dst_runs, int64_t runs, int64_t n, const AttributeValues* attributes,
+                                     int64_t ahead);
 
 /// Which steps of the arithmetic (reorder/attributes.h) are done.
 struct Arithmetic {

@@ -1,5 +1,5 @@
-// Values in registers: elements are loaded as f32, multiplied where that is asked for, and stored as another type. The
-// results equal those of loops over reorder/cast.h, bit for bit.
+// Values in registers: elements are loaded as f32, computed with where that is asked for, and stored as another type.
+// The results equal those of loops over reorder/cast.h, bit for bit.
 #if defined(RELAYOUT_CPU_KERNELS_VALUES) == defined(HWY_TARGET_TOGGLE)
 #ifdef RELAYOUT_CPU_KERNELS_VALUES
 #undef RELAYOUT_CPU_KERNELS_VALUES
@@ -225,28 +225,36 @@ HWY_INLINE Bytes narrow_register(V values) {
 
 #endif
 
-/// Multiplies values by a scale before they become D, and makes NaNs the quiet one. For types that are not floating,
-/// NaNs need no handling.
+/// Computes the formula of reorder/attributes.h without the old value, before values become D. Attributes that are not
+/// given change nothing: x - 0, x * 1 and x / 1 are x. Zero points of D are added to integers alone, where -0 is 0.
+/// NaNs become the quiet one; for types that are not floating they need no handling.
 template <DType D>
-struct Scale {
-  Values factor, quiet;
+struct Arithmetics {
+  Values zero_point, factor, divisor, added, quiet;
+  bool divides;
 
-  explicit HWY_INLINE Scale(float scale)
-      : factor(hn::Set(F32(), scale)), quiet(hn::Set(F32(), std::numeric_limits<float>::quiet_NaN())) {}
+  explicit HWY_INLINE Arithmetics(const AttributeValues& a)
+      : zero_point(hn::Set(F32(), static_cast<float>(a.src_zero_point))),
+        factor(hn::Set(F32(), a.src_scale)),
+        divisor(hn::Set(F32(), a.dst_scale)),
+        added(hn::Set(F32(), static_cast<float>(a.dst_zero_point))),
+        quiet(hn::Set(F32(), std::numeric_limits<float>::quiet_NaN())),
+        divides(a.dst_scale != 1) {}
   HWY_INLINE Values operator()(Values v) const {
-    const auto scaled = hn::Mul(v, factor);
-    if constexpr (!kIsFloating<D>)
-      return scaled;
+    v = hn::Mul(hn::Sub(v, zero_point), factor);
+    if (divides) v = hn::Div(v, divisor);
+    if constexpr (kIsFloating<D>)
+      return hn::IfThenElse(hn::Eq(v, v), v, quiet);
     else
-      return hn::IfThenElse(hn::Eq(scaled, scaled), scaled, quiet);
+      return hn::Add(v, added);
   }
 };
 
 /// Calls each(operate) with the function that is applied to a register of values before it becomes one of D.
 template <DType D, typename Each>
-HWY_INLINE void with_scale(const float* scale, Each each) {
-  if (scale)
-    each(Scale<D>(*scale));
+HWY_INLINE void with_arithmetic(const AttributeValues* attributes, Each each) {
+  if (attributes)
+    each(Arithmetics<D>(*attributes));
   else
     each([](Values v) HWY_ATTR { return v; });
 }

@@ -9,14 +9,14 @@ void make(const RunContext& context, const Loops& loops, const ConvertedRuns&, c
   const Block block = fetched_ahead(loops, whole);
   if (!convert.straight) return convert.by_buffer(loops, block, false);
   convert.runs(block.stream, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
-               convert.scale(block), block.ahead);
+               convert.attributes(block), block.ahead);
 }
 
 bool stream(const RunContext& context, const Loops& loops, const ConvertedRuns&, const Block& block) {
   const Converter convert(context, loops);
   if (!convert.straight) return false;
-  convert.runs(true, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols, convert.scale(block),
-               kRunsAhead);
+  convert.runs(true, block.src, block.src_rows, block.dst, block.dst_rows, block.rows, block.cols,
+               convert.attributes(block), kRunsAhead);
   return true;
 }
 
@@ -33,7 +33,7 @@ bool stream(const RunContext& context, const Loops& loops, const ConvertedElemen
   if (!convert.straight) return false;
   for (int64_t r = 0; r < block.rows; ++r) {
     convert.runs(true, block.src + block.src_rows[r], block.src_cols, block.dst + block.dst_rows[r], block.dst_cols,
-                 block.cols, loops.piece[kSrc] / convert.src_bytes, convert.scale(block),
+                 block.cols, loops.piece[kSrc] / convert.src_bytes, convert.attributes(block),
                  block.ahead != 0 ? block.ahead : loops.ahead);
   }
   return true;

@@ -16,13 +16,13 @@ void narrow_block(const Converter& convert, const Loops& loops, bool packs, cons
   const RunContext& context = convert.context;
   Pipelined pipelined;
   const bool few = block.cols <= kMostConverted && interleaves(context.kernels, loops, block, loops.piece[kDst]);
-  if ((packs || few) && convert.straight) pipelined = {convert.pipelined, convert.scale(block)};
+  if ((packs || few) && convert.straight) pipelined = {convert.pipelined, convert.attributes(block)};
   transpose_packed(context, loops, packs, block, loops.piece[kDst], pipelined,
                    [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
                      const int64_t first = rows.offset[kAttribute];
                      if (convert.straight) {
                        return convert.convert(rows.src, rows.src_cols + col, to, starts, cols, rows.rows,
-                                              convert.scale(rows), rows.ahead);
+                                              convert.attributes(rows), rows.ahead);
                      }
                      prefetch_columns(rows, col, cols, rows.rows * loops.piece[kSrc], rows.ahead);
                      for (int64_t c = 0; c < cols; ++c) {
@@ -80,7 +80,7 @@ void widen_block(const Converter& convert, const Loops& loops, bool packs, const
   if (const int64_t whole = block.cols - block.cols % (kCacheLine / bytes);
       block.stream && packs && convert.pipelined && whole > 0) {
     convert.pipelined(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows, whole,
-                      convert.scale(block), block.ahead);
+                      convert.attributes(block), block.ahead);
     if (whole < block.cols)
       widen_block(convert, loops, packs, sub_block(loops, block, 0, block.rows, whole, block.cols - whole));
     return;
@@ -93,7 +93,7 @@ void widen_block(const Converter& convert, const Loops& loops, bool packs, const
       const Block wide = sub_block(loops, block, row, rows, col, cols);
       narrow.make(wide);
       convert.runs(block.stream, narrow.memory(), narrow.starts(), wide.dst, wide.dst_rows, rows, cols,
-                   convert.scale(block), 0);
+                   convert.attributes(block), 0);
     }
   }
 }
@@ -109,7 +109,7 @@ bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const
   // A line that starts in this block ends with some columns of the next one.
   const int64_t beyond = std::min(kCacheLine / piece - 1, cols.total - cols.end());
   NarrowRows narrow(convert.context, loops, packs);
-  const float* const scale = convert.scale(block);
+  const AttributeValues* const attributes = convert.attributes(block);
   for (int64_t row = 0; row < block.rows; row += NarrowRows::kRows) {
     const int64_t rows = std::min(NarrowRows::kRows, block.rows - row), step = narrow.most_cols(rows);
     for (int64_t col = 0; col < block.cols; col += step) {
@@ -122,7 +122,8 @@ bool widen_lines(const Converter& convert, const Loops& loops, bool packs, const
         const int64_t begin = col == 0 && cols.begin == 0 ? 0 : to_line(at) / piece;
         const int64_t end = own + std::min(more, to_line(at + own * piece) / piece);
         if (begin >= end) continue;
-        convert.runs(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin, scale, 0);
+        convert.runs(true, narrow.row(r) + begin * bytes, kFirst, at + begin * piece, kFirst, 1, end - begin,
+                     attributes, 0);
       }
     }
   }

@@ -67,10 +67,7 @@ Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, i
   const auto of = [](const auto& table, DType from, DType to) {
     return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   };
-  const Attributes& a = c.plan.attributes();
-  const bool scale_only =
-      a.beta == 0 && a.dst_scale.values.empty() && a.src_zero_point.values.empty() && a.dst_zero_point.values.empty();
-  direct = !arithmetic || (scale_only && compute == ComputeType::f32);
+  direct = !arithmetic || (c.plan.attributes().beta == 0 && compute == ComputeType::f32);
   pair = streamed_pair(c.kernels, src, dst);
   convert = pair.convert;
   if (direct) pipelined = of(c.kernels.convert_pipelined, src, dst);
@@ -85,9 +82,9 @@ Converter::Converter(const RunContext& c, DType src, DType dst, bool computes, i
 
 void Converter::run(const std::byte* src, std::byte* dst, const std::byte* old, int64_t attribute,
                     int64_t attribute_stride, int64_t n) const {
-  const auto values_at = context.plan.attribute_values().data() + attribute;
   if (direct && (!arithmetic || attribute_stride == 0))
-    return convert(src, kFirst, dst, kFirst, 1, n, arithmetic ? &values_at->src_scale : nullptr, 0);
+    return convert(src, kFirst, dst, kFirst, 1, n, attributes(attribute), 0);
+  const auto values_at = context.plan.attribute_values().data() + attribute;
   const auto one = [](ConvertKernel kernel, const std::byte* from, std::byte* to, int64_t count) {
     kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
   };

@@ -22,7 +22,8 @@ struct Converter {
   PipelinedKernel pipelined = nullptr;
   int64_t src_bytes, dst_bytes;  // of a dense element; 4-bit ones take a byte
 
-  /// Whether `convert` can be used for a whole block in memory: it takes one scale, and elements of 4 bits share bytes.
+  /// Whether `convert` can be used for a whole block in memory: all its elements have the same attribute values, and
+  /// bytes of their own.
   bool straight;
 
   /// For the types of the plan, and boxes of it.
@@ -32,19 +33,19 @@ struct Converter {
   Converter(const RunContext& context, DType src, DType dst, bool arithmetic, int64_t row_attribute,
             int64_t col_attribute);
 
-  /// The scale for `convert`, for a block whose attribute values are at this index.
-  const float* scale(const Block& block) const {
-    return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(block.offset[kAttribute])].src_scale
-                      : nullptr;
+  /// The attributes for `convert`, for elements whose attribute values are at this index; null where there are none.
+  const AttributeValues* attributes(int64_t index) const {
+    return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(index)] : nullptr;
   }
+  const AttributeValues* attributes(const Block& block) const { return attributes(block.offset[kAttribute]); }
 
   /// Converts runs straight, past the cache with `stream`.
   void runs(bool stream, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs,
-            int64_t n, const float* scale, int64_t ahead) const {
+            int64_t n, const AttributeValues* with, int64_t ahead) const {
     if (stream && context.kernels.convert_stream)
-      context.kernels.convert_stream(pair, src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+      context.kernels.convert_stream(pair, src, src_runs, dst, dst_runs, runs, n, with, ahead);
     else
-      convert(src, src_runs, dst, dst_runs, runs, n, scale, ahead);
+      convert(src, src_runs, dst, dst_runs, runs, n, with, ahead);
   }
   /// Converts n dense elements. `old` are the old elements of the destination; `attribute` is the index of the
   /// attribute values of the first element.

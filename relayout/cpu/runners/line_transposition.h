@@ -17,7 +17,7 @@ namespace relayout::cpu {
 /// A kernel that transposes the source as it lies, and converts it where the plan does; null where there is none.
 struct Pipelined {
   PipelinedKernel kernel = nullptr;
-  const float* scale = nullptr;
+  const AttributeValues* attributes = nullptr;
 };
 
 /// Transposes a block into elements of `bytes` bytes and writes the lines that it owns, see past_cache.cc; block.lines
@@ -103,7 +103,7 @@ class LineTransposition {
         for (int64_t c = col + count; c < std::min(total_, col + count + kMost); ++c) fetch(sub, c);
       }
       pipelined_.kernel(sub.src, sub.src_cols + col, sub.dst + col * bytes_, sub.dst_rows, carry_, col == 0, sub.rows,
-                        count, pipelined_.scale, block_.ahead);
+                        count, pipelined_.attributes, block_.ahead);
       if (col == 0) put_heads(sub);
       col += count;
     }

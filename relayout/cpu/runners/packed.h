@@ -17,7 +17,7 @@ void transpose_packed(const RunContext& context, const Loops& loops, bool packs,
   if (block.lines) return LineTransposition(context, loops, packs, block, bytes, pipelined, pack).run();
   if (block.stream && pipelined.kernel) {
     return pipelined.kernel(block.src, block.src_cols, block.dst, block.dst_rows, nullptr, false, block.rows,
-                            block.cols, pipelined.scale, block.ahead);
+                            block.cols, pipelined.attributes, block.ahead);
   }
   constexpr int64_t kMemory = 8 << 10;
   alignas(64) std::byte memory[kMemory];

@@ -78,8 +78,8 @@ TEST(Stream, TilesThatShareLines) {
     SCOPED_TRACE(describe(src, dst) + ", " + c.from + " -> " + c.to);
     const Expected expected(src, dst);
     for (const int64_t panel : {0, 4, 16}) {
-      const Plan plan = Plan::make(
-          src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = panel, .way = Tuning::Way::boxes});
+      const Plan plan =
+          Plan::make(src, dst, {}, {}, {.stream = Tuning::Stream::always, .panel = panel, .way = Tuning::Way::boxes});
       tiled += std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.as<TileRuns>(); });
       for (const std::string_view isa : available_isas()) {
         const test::ScopedIsa isa_scope(isa);

@@ -45,15 +45,19 @@ class StretchRunner {
       const CopyKernel copy = stream ? context_.kernels.copy_stream : context_.kernels.copy;
       return copy(from, from_at, kFirst, to, to_at, kFirst, stretches_.count, 1, stretches_.run * element_, 0);
     }
-    if (convert_.direct && (!convert_.arithmetic || (!varies_ && stretches_.run_attribute == 0))) {
-      const float* scale = convert_.arithmetic
-                               ? &context_.plan.attribute_values()[static_cast<std::size_t>(attribute)].src_scale
-                               : nullptr;
-      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run, scale, 0);
-    }
+    const bool even = !convert_.arithmetic || stretches_.run_attribute == 0;
+    if (convert_.direct && even && !varies_)
+      return convert_.runs(stream, from, from_at, to, to_at, stretches_.count, stretches_.run,
+                           convert_.attributes(attribute), 0);
     for (int64_t i = 0; i < stretches_.count; ++i) {
-      convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], attribute + attributes_[i],
-                   stretches_.run_attribute, stretches_.run);
+      const int64_t at_stretch = attribute + attributes_[i];
+      if (convert_.direct && even) {
+        convert_.runs(stream, from + from_at[i], kFirst, to + to_at[i], kFirst, 1, stretches_.run,
+                      convert_.attributes(at_stretch), 0);
+        continue;
+      }
+      convert_.run(from + from_at[i], to + to_at[i], to + to_at[i], at_stretch, stretches_.run_attribute,
+                   stretches_.run);
     }
   }
 

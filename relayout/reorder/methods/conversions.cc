@@ -1,6 +1,7 @@
 // Conversions: which form suits a box, and its blocks.
 #include "relayout/reorder/methods/conversions.h"
 
+#include "relayout/reorder/cast.h"
 #include "relayout/reorder/methods/gather.h"
 #include "relayout/reorder/methods/long_copy.h"
 #include "relayout/reorder/methods/streamed_blocks.h"
@@ -21,8 +22,10 @@ double value_ns(const ConvertedTypes& types, const Machine& machine) {
   /// Nanoseconds for each byte of the wider type, and to look up a byte in a table.
   constexpr double kByte = 0.015, kLookedUp = 0.03;
   /// What is added for types that have no instruction of their own: to make bf16 and the two types of a byte, to read
-  /// f8_e4m3, and for integers of 64 bits beside floating values. What attributes add.
-  constexpr double kToBf16 = 0.05, kToE5m2 = 0.16, kToE4m3 = 0.1, kFromE4m3 = 0.08, kWideInteger = 0.1, kComputed = 0.2;
+  /// f8_e4m3, and for integers of 64 bits beside floating values.
+  constexpr double kToBf16 = 0.05, kToE5m2 = 0.16, kToE4m3 = 0.1, kFromE4m3 = 0.08, kWideInteger = 0.1;
+  /// What attributes add: in registers, and where values go through memory step by step.
+  constexpr double kComputed = 0.03, kBySteps = 0.3;
   /// How much longer registers take that are not of AVX-512.
   constexpr double kNarrowRegisters = 2;
   const DType src = types.src, dst = types.dst;
@@ -38,7 +41,7 @@ double value_ns(const ConvertedTypes& types, const Machine& machine) {
     if (src == DType::f8_e4m3) each += kFromE4m3;
     if ((wide(src) && floating(dst)) || (wide(dst) && floating(src))) each += kWideInteger;
   }
-  if (types.computes) each += kComputed;
+  if (types.computes) each += types.sums || compute_type(src, dst, true) != ComputeType::f32 ? kBySteps : kComputed;
   return machine.permuted_bytes == kCacheLine ? each : kNarrowRegisters * each;
 }
 

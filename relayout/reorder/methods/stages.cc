@@ -31,8 +31,8 @@ struct ChunkAxis {
 /// Puts the axes of a chunk, the nearest on one side first, together to stretches.
 class StretchBuilder {
  public:
-  StretchBuilder(const Together::Footprint& own, Operand side, int64_t unit, int64_t element, bool gaps)
-      : side_(side), unit_(unit), element_(element), gaps_(gaps) {
+  StretchBuilder(const Together::Footprint& own, Operand side, int64_t unit, int64_t element, bool gaps, bool computes)
+      : side_(side), unit_(unit), element_(element), gaps_(gaps), computes_(computes) {
     out_.run = own.length;
     out_.bases = own.starts;
     out_.base_pitch = 0;
@@ -40,14 +40,15 @@ class StretchBuilder {
 
   void add(ChunkAxis& a) {
     const int64_t stride = a.axis.stride[side_], step = std::abs(stride) / unit_, sign = stride < 0 ? -1 : 1;
-    const int64_t attribute = sign * a.axis.stride[kAttribute];
+    const int64_t attribute = computes_ ? sign * a.axis.stride[kAttribute] : 0;
     const bool moves = a.steps > 1 && stride != 0;
     if (moves && stride >= out_.bases.back()) fold();
     const bool goes = moves && dense_ && goes_on_by(step, a.steps, attribute);
     whole_ = whole_ && a.steps == a.axis.extent;
     if (!moves) return;
     if (sign < 0) {
-      for (const Operand k : {side_, kAttribute}) out_.first[k] += (a.steps - 1) * a.axis.stride[k];
+      out_.first[side_] += (a.steps - 1) * a.axis.stride[side_];
+      if (computes_) out_.first[kAttribute] += (a.steps - 1) * a.axis.stride[kAttribute];
     }
     if (goes) {
       a.apart[side_] = sign * step;
@@ -112,6 +113,7 @@ class StretchBuilder {
   const Operand side_;
   const int64_t unit_, element_;
   const bool gaps_;
+  const bool computes_;  // with attribute values, which those of a stretch must have in common or evenly spaced
   /// Whether all axes so far are of the stretch; and whether the chunk has all their steps.
   bool dense_ = true, whole_ = true;
   Stretches out_;
@@ -179,8 +181,8 @@ class Chunk {
   }
 
   /// Lays out the chunk in a buffer of elements of `element` bytes, in the order of one side.
-  Stretches lay_out(Operand side, int64_t element, bool gaps) {
-    StretchBuilder builder(together_->footprints[side], side, units_[side], element, gaps);
+  Stretches lay_out(Operand side, int64_t element, bool gaps, bool computes) {
+    StretchBuilder builder(together_->footprints[side], side, units_[side], element, gaps, computes);
     for (const std::size_t i : order_[side]) builder.add(axes_[i]);
     return builder.finish(axes_);
   }
@@ -301,7 +303,8 @@ std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const 
   Planned<Stages> out{};
   Loops& loops = out.loops;
   Stages& method = out.method;
-  const auto [between, last] = converts ? choose_between(types, boxes[0]) : Between{types.src, false};
+  const auto [between, convert_last] = converts ? choose_between(types, boxes[0]) : Between{types.src, false};
+  const bool last = convert_last;  // clang captures no structured bindings in lambdas
   const int64_t element = units(between);
   method.between = between;
   method.converts = converts;
@@ -313,8 +316,8 @@ std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const 
   const auto lay_out = [&](int64_t small, int64_t most) {
     Chunk chunk(together.axes, size, together);
     chunk.grow(goals, small, most, types.sums);
-    method.in = chunk.lay_out(kSrc, element, !types.sums);
-    method.out = chunk.lay_out(kDst, element, gaps.dst && !types.sums);
+    method.in = chunk.lay_out(kSrc, element, !types.sums, types.computes && !last);
+    method.out = chunk.lay_out(kDst, element, gaps.dst && !types.sums, types.computes && last);
     return chunk;
   };
   Chunk chunk = lay_out(kHalfL1 / element, Stages::kMaxBytes / 2 / element);
