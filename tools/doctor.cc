@@ -9,6 +9,7 @@
 
 #include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
+#include "relayout/cpu/speeds.h"
 #include "tools/common.h"
 #include "tools/doctor_kernels.h"
 #include "tools/opencl_device.h"
@@ -53,6 +54,47 @@ std::array<Cache, 3> caches() {
   return {{{"L1d", machine.l1}, {"L2", machine.l2}, {"L3", machine.l3}}};
 }
 
+/// The measured speeds that plans are priced by, each with its unit.
+struct Speed {
+  std::string_view name, unit;
+  double value;
+};
+std::vector<Speed> speeds_of(const Speeds& speeds) {
+  return {
+      {"write past the caches", "GB/s", speeds.write},          {"read from memory", "GB/s", speeds.read},
+      {"read from the last level", "GB/s", speeds.read_l3},     {"wait beyond L1", "ns/KB", 1000 * speeds.beyond_first},
+      {"more beyond L2", "ns/KB", 1000 * speeds.beyond_second}, {"more beyond 4 L2", "ns/KB", 1000 * speeds.far_beyond},
+      {"kernels take", "times their price", speeds.kernels}};
+}
+
+std::string speeds_text(const Speeds& speeds) {
+  std::string text;
+  for (const Speed& speed : speeds_of(speeds))
+    text += labelled(text.empty() ? "speeds" : "", fmt::format("{} {:.2f} {}", speed.name, speed.value, speed.unit));
+  return text;
+}
+
+/// The speeds in use, or why there are none.
+std::string known_speeds_text() {
+  try {
+    if (const auto speeds = cpu::load_speeds(cpu::speeds_file())) return speeds_text(*speeds);
+  } catch (const Error& error) {
+    return labelled("speeds", error.message());
+  }
+  return labelled("speeds", "not measured here: plans go by those of two known machines (doctor --measure)");
+}
+
+Json speeds_json(const Speeds& speeds) {
+  if (speeds == Speeds{}) return nullptr;
+  return {{"write_bytes_per_ns", speeds.write},
+          {"read_bytes_per_ns", speeds.read},
+          {"read_l3_bytes_per_ns", speeds.read_l3},
+          {"beyond_l1_ns_per_byte", speeds.beyond_first},
+          {"beyond_l2_ns_per_byte", speeds.beyond_second},
+          {"far_beyond_l2_ns_per_byte", speeds.far_beyond},
+          {"kernels", speeds.kernels}};
+}
+
 const std::string kJsonVersion =
     fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
 const std::string kFmtVersion =
@@ -70,6 +112,7 @@ Json to_json(const std::string& problem) {
   out["threads"] = cpu::default_threads();
   out["caches"] = Json::object();
   for (const Cache& cache : caches()) out["caches"][std::string(cache.name)] = cache.bytes;
+  out["speeds"] = speeds_json(cpu::machine().speeds);
   out["page_bytes"] = sysconf(_SC_PAGESIZE);
   out["libraries"] = Json::object();
   for (const Library& library : kLibraries) {
@@ -130,6 +173,7 @@ std::string to_text(const std::string& problem) {
   if (const Machine& machine = cpu::machine(); machine.slow_shared_l3())
     cache_text += fmt::format(" (plans count on {} of the last)", size_text(machine.l3_share()));
   text += labelled("caches", cache_text);
+  text += known_speeds_text();
   text += opencl_text();
   text += "\n";
   std::string packages;
@@ -147,7 +191,26 @@ std::string to_text(const std::string& problem) {
   return text;
 }
 
-int run(bool kernels, bool json) {
+/// Measures the speeds and keeps them.
+int measure(bool json) {
+  const std::filesystem::path file = cpu::speeds_file();
+  if (file.empty())
+    throw Error(
+        ErrorCode::invalid_argument,
+        "doctor: there is no folder to keep speeds in: neither RELAYOUT_SPEEDS_FILE nor XDG_CACHE_HOME nor HOME "
+        "is set",
+        "RELAYOUT_SPEEDS_FILE");
+  const Speeds speeds = cpu::measure_speeds();
+  cpu::save_speeds(file, speeds);
+  if (json)
+    write_stdout(json_text({{"file", escaped(file.native())}, {"speeds", speeds_json(speeds)}}));
+  else
+    write_stdout(speeds_text(speeds) + labelled("", "kept in " + escaped(file.native())));
+  return kOk;
+}
+
+int run(bool kernels, bool measures, bool json) {
+  if (measures) return measure(json);
   if (kernels) {
     write_stdout(json ? json_text(kernels_json()) : kernels_text());
     return kOk;
@@ -166,10 +229,15 @@ Verb add_doctor(CommandLine& line) {
                "Show the libraries of this build, and the instruction sets, cores, caches and OpenCL devices here",
                "  relayout doctor\n  RELAYOUT_ISA=scalar relayout doctor --json\n"
                "  relayout doctor --kernels                      which kernels each instruction set has\n"
+               "  relayout doctor --measure                      half a second; plans are then priced by this machine\n"
                "  RELAYOUT_OPENCL_LIBRARY= relayout doctor       without OpenCL, whose drivers take a moment to load");
   auto kernels = std::make_shared<bool>(false);
   command.add_flag("--kernels", *kernels, "List the kernels, and which of them RELAYOUT_KERNEL may leave out");
-  return {command, [kernels, json = json] { return run(*kernels, *json); }, json};
+  auto measures = std::make_shared<bool>(false);
+  command.add_flag("--measure", *measures,
+                   "Measure what memory and kernels take here, and keep it (RELAYOUT_SPEEDS_FILE, else speeds.txt in "
+                   "~/.cache/relayout)");
+  return {command, [kernels, measures, json = json] { return run(*kernels, *measures, *json); }, json};
 }
 
 }  // namespace relayout::tools

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "relayout/core/error.h"
 #include "relayout/cpu/kernels/kernels.h"
+#include "relayout/cpu/speeds.h"
 
 namespace relayout::cpu {
 namespace {
@@ -72,6 +74,10 @@ const Machine& machine() noexcept {
     try {
       Machine out = read_machine("/sys/devices/system/cpu/cpu0/cache");
       out.permuted_bytes = kernels().permuted_bytes;
+      try {
+        if (const auto speeds = load_speeds(speeds_file())) out.speeds = *speeds;
+      } catch (const Error&) {  // a file that cannot be used changes nothing; `relayout doctor` says why
+      }
       return out;
     } catch (...) {  // no memory for a path
       return Machine{};

@@ -166,7 +166,7 @@ double stages_ns(const Loops& loops, const Stages& method) {
 }
 
 double waited_ns(const Machine& machine, double bytes) {
-  const Waits& waits = (machine.slow_shared_l3() ? kSlowSharedL3 : kFastL3).waits;
+  const Waits waits = prices_of(machine).waits;
   double each = bytes > count(machine.l1) ? waits.beyond_first : 0;
   if (bytes > count(machine.l2)) each += waits.beyond_second;
   if (bytes > 4 * count(machine.l2)) each += waits.far_beyond;

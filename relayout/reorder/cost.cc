@@ -26,12 +26,12 @@ double listed(const BoxPlan& box) {
 constexpr double kOfMemory = 0.9;
 
 /// What memory takes for a plan's bytes.
-Traffic traffic_of(const PlanData& plan, bool slow_shared_l3) {
+Traffic traffic_of(const PlanData& plan) {
   /// Bytes and gaps of the source together count at most kMostSpread times its bytes. Up to kFullRate bytes on both
   /// sides together, a reorder in the caches runs at full rate. Beyond that, each byte also waits ((bytes / kFullRate)
   /// ^ kWaits - 1) / kWaited nanoseconds.
   constexpr double kMostSpread = 4, kFullRate = 3e6, kWaits = 0.8, kWaited = 70;
-  const Prices& prices = slow_shared_l3 ? kSlowSharedL3 : kFastL3;
+  const Prices prices = prices_of(plan.machine());
   const auto src = static_cast<double>(plan.src().span_bytes()), dst = static_cast<double>(plan.dst().span_bytes());
   const double waited = src + dst > kFullRate ? (std::pow((src + dst) / kFullRate, kWaits) - 1) / kWaited : 0;
   return {prices, std::min(kMostSpread, src / static_cast<double>(plan.src().logical_bytes())),
@@ -55,7 +55,7 @@ class Price {
   void add(const BoxPlan& box, double times = 1, bool in_tile = false) {
     if (!streams_ && !in_tile && !past_cache(box) && has_cached_price(box)) {
       const Bytes bytes = count(times * static_cast<double>(box.elements), true);
-      ns_ += times * (kBoxNs + cached_ns(box)) + bytes.both() * waited_cached_;
+      ns_ += times * (kBoxNs + traffic_.prices.kernels * cached_ns(box)) + bytes.both() * waited_cached_;
       return;
     }
     std::visit([&](const auto& method) { add(box, method, times, in_tile); }, box.method);
@@ -81,7 +81,8 @@ class Price {
     if constexpr (std::is_same_v<M, RegisterTiles>) past_cache = past_cache || method.by_image;
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
     double in_registers = 0;
-    if constexpr (requires { method.each; }) in_registers = has_cached_price(box) ? times * cached_ns(box) : 0;
+    if constexpr (requires { method.each; })
+      in_registers = has_cached_price(box) ? times * traffic_.prices.kernels * cached_ns(box) : 0;
     if (past_cache)
       ns_ += std::max(streamed(box, method, traffic_, bytes), in_registers);
     else if (streams_)
@@ -116,7 +117,7 @@ class Price {
     /// Past the cache, the buffers' stages take some of the time while memory is waited for.
     constexpr double kBesideMemory = 0.5;
     const Bytes bytes = count(times * static_cast<double>(box.elements), true);
-    const double cached = times * stages_ns(box, method);
+    const double cached = times * traffic_.prices.kernels * stages_ns(box, method);
     ns_ += kBoxNs + (box.past_cache ? kBesideMemory * cached + kOfMemory * traffic_.memory(bytes)
                                     : cached + bytes.both() * waited_cached_);
   }
@@ -152,11 +153,11 @@ class Price {
 
 double PlanData::least_staged_ns() const {
   const auto from = static_cast<double>(src_.logical_bytes()), to = static_cast<double>(dst_.logical_bytes());
-  return kOfMemory * traffic_of(*this, slow_shared_l3_).memory({from, to});
+  return kOfMemory * traffic_of(*this).memory({from, to});
 }
 
 Cost PlanData::cost() const {
-  const Traffic traffic = traffic_of(*this, slow_shared_l3_);
+  const Traffic traffic = traffic_of(*this);
   Price price(*this, traffic);
   for (const BoxPlan& box : boxes_) price.add(box);
   for (const BoxPlan& fill : fills_) price.add(fill);

@@ -9,11 +9,26 @@
 
 namespace relayout {
 
+/// What a machine's memory and kernels take on one thread, as cpu::measure_speeds() finds it. Where a number is 0,
+/// plans are priced by that of one of two known machines, chosen by Machine::slow_shared_l3().
+struct Speeds {
+  /// Bytes a nanosecond that are written past the caches, and read from memory and from the last level.
+  double write = 0, read = 0, read_l3 = 0;
+  /// Nanoseconds that each byte of both sides waits in the caches if they exceed the first level, what is added beyond
+  /// the second, and beyond four times the second.
+  double beyond_first = 0, beyond_second = 0, far_beyond = 0;
+  /// What the times of kernels in the first level are multiplied by.
+  double kernels = 0;
+
+  bool operator==(const Speeds&) const = default;
+};
+
 /// The caches that a plan is made for, in bytes: the first and second level, which each core has, and the last one.
 struct Machine {
   int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
   /// The bytes that one instruction permutes anyhow: 64 with AVX-512 VBMI, 16 with SSSE3 and NEON, 0 for none.
   int64_t permuted_bytes = 16;
+  Speeds speeds = {};
 
   /// The most of a last level that plans count on. A larger one is most often that of a server, shared by dozens of
   /// cores and slow to reach from each of them: reading from it is not much faster than reading from memory, and
@@ -46,9 +61,9 @@ struct Tuning {
 struct Cost {
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  /// A rough time in nanoseconds on one thread, for comparing plans. There are two lists of prices, of a machine whose
-  /// last level is slow and shared by many cores (Machine::slow_shared_l3()) and of one whose is not; the plan's
-  /// machine says which is used.
+  /// A rough time in nanoseconds on one thread, for comparing plans. The plan's machine says by which prices:
+  /// its measured speeds, or one of two lists, of a machine whose last level is slow and shared by many cores
+  /// (Machine::slow_shared_l3()) and of one whose is not.
   double nanoseconds = 0;
 };
 

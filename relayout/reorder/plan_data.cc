@@ -120,7 +120,6 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   auto made = std::make_shared<PlanData>(src, dst, attributes);
   PlanData& plan = *made;
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
-  plan.slow_shared_l3_ = machine.slow_shared_l3();
   plan.machine_ = machine;
   if (dst.layout.empty()) return made;
   if (attributes.arithmetic())

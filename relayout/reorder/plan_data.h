@@ -100,7 +100,7 @@ class PlanData {
   TensorDesc src_, dst_;
   Attributes attributes_;
   Machine machine_;
-  bool converts_ = false, streams_ = false, one_strided_block_ = false, slow_shared_l3_ = false;
+  bool converts_ = false, streams_ = false, one_strided_block_ = false;
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;

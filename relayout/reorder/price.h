@@ -9,8 +9,9 @@
 //     without
 //                                                                                  // it, as in the caches
 //
-// The prices are measured on two machines with AVX-512: a 4th-generation EPYC and, for those that differ where the last
-// level is slow and shared, an Intel Xeon. docs/lab has the figures (plan-cost.md).
+// The prices were found on two machines with AVX-512: a 4th-generation EPYC and, for those that differ where the last
+// level is slow and shared, an Intel Xeon; docs/lab has the figures (plan-cost.md). Speeds that were measured on the
+// machine at hand (Machine::speeds) take their place.
 #pragma once
 
 #include "relayout/reorder/loops.h"
@@ -25,6 +26,8 @@ struct Waits {
 
 /// What differs from machine to machine.
 struct Prices {
+  /// What the times of kernels in the first level are multiplied by.
+  double kernels;
   /// Bytes a nanosecond that one thread writes past the caches, and reads from memory and from the last level.
   double write, read, read_l3;
   /// What the rates of kernels are multiplied by.
@@ -40,9 +43,24 @@ struct Prices {
 /// The prices of the two machines: one with a fast last level, and one whose last level is slow and shared by many
 /// cores.
 inline constexpr Prices kFastL3{
-    25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}, {0.006, 0.005, 0.005}},
+    1, 25, 50, 130, 1, 1.4, {{1.16, 1.4}, {1.33, 1.75}}, {{1.28, 1.8}, {1.4, 2.1}}, {0.006, 0.005, 0.005}},
     kSlowSharedL3{
-        23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}, {0.008, 0.016, 0.012}};
+        1, 23, 23, 35, 0.8, 1.12, {{1.16, 1.4}, {1.33, 1.4}}, {{1.28, 1.28}, {1.28, 1.8}}, {0.008, 0.016, 0.012}};
+
+/// The prices of a machine, by its measured speeds where it has some.
+inline Prices prices_of(const Machine& machine) {
+  Prices out = machine.slow_shared_l3() ? kSlowSharedL3 : kFastL3;
+  const auto take = [](double& price, double measured) { price = measured > 0 ? measured : price; };
+  const Speeds& speeds = machine.speeds;
+  take(out.write, speeds.write);
+  take(out.read, speeds.read);
+  take(out.read_l3, speeds.read_l3);
+  take(out.waits.beyond_first, speeds.beyond_first);
+  take(out.waits.beyond_second, speeds.beyond_second);
+  take(out.waits.far_beyond, speeds.far_beyond);
+  take(out.kernels, speeds.kernels);
+  return out;
+}
 
 /// What a box reads and writes.
 struct Bytes {
@@ -52,7 +70,7 @@ struct Bytes {
 
 /// What moving bytes takes on a machine, for one reorder.
 struct Traffic {
-  const Prices& prices;
+  Prices prices;
   /// How many times the bytes of the source are read, as whole lines are fetched: elements and gaps.
   double spread;
   /// Bytes a nanosecond that are read: from memory, or from the last level where the source fits into it.

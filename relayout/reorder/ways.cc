@@ -34,7 +34,6 @@ void PlanData::choose_way(const Tuning& tuning) {
   if (boxes_.size() == 1 && (first.as<LongCopy>() || first.as<ConvertedRuns>())) return;
   PlanData other(src_, dst_, attributes_);
   other.converts_ = converts_;
-  other.slow_shared_l3_ = slow_shared_l3_;
   other.machine_ = machine_;
   other.attribute_strides_ = attribute_strides_;
   other.fill_bits_ = fill_bits_;

@@ -55,6 +55,7 @@ def environment(binary, directory):
                 "RELAYOUT_TUNE_FILE")
     env = {key: value for key, value in os.environ.items() if key not in settings}
     env.update(PATH="%s:%s" % (tools, env.get("PATH", "/usr/bin:/bin")), LC_ALL="C", PYTHONDONTWRITEBYTECODE="1",
+               RELAYOUT_SPEEDS_FILE=str(pathlib.Path(directory) / "no-speeds.txt"),
                RELAYOUT_OPENCL_LIBRARY="")  # no device: what it is would be printed; tests/opencl has devices
     return env
 

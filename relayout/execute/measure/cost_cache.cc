@@ -12,6 +12,7 @@
 #include "relayout/cpu/reorder.h"
 #include "relayout/execute/measure/revision.h"
 #include "relayout/io/text_file.h"
+#include "relayout/io/user_cache.h"
 
 namespace relayout::execute {
 
@@ -59,21 +60,6 @@ void append_entry(std::string& text, const CostKey& key, double value) {
   char digits[32];
   const auto count = static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits);
   text.append(" ").append(digits, count).append("\n");
-}
-
-/// "AMD EPYC 9454 25 17", as the system names the first processor.
-std::string processor() {
-  static const std::string kName = [] {
-    std::ifstream file("/proc/cpuinfo");
-    std::string out, line;
-    while (std::getline(file, line) && !line.empty()) {
-      for (const char* field : {"model name", "cpu family", "model\t", "CPU implementer", "CPU part"}) {
-        if (line.starts_with(field)) out += line.substr(std::min(line.find(':'), line.size())) + " ";
-      }
-    }
-    return out;
-  }();
-  return kName;
 }
 
 }  // namespace
@@ -148,26 +134,12 @@ void CostCache::save(const fs::path& path, std::chrono::milliseconds patience) c
   io::replace_text(path, text);
 }
 
-fs::path default_cost_file() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  if (const fs::path file = variable("RELAYOUT_COST_FILE"); !file.empty()) return file;
-  // The XDG specification says that relative paths are to be ignored.
-  fs::path folder = variable("XDG_CACHE_HOME");
-  if (!folder.is_absolute()) {
-    const fs::path home = variable("HOME");
-    if (!home.is_absolute()) return {};
-    folder = home / ".cache";
-  }
-  return folder / "relayout" / "costs.txt";
-}
+fs::path default_cost_file() { return io::cache_file("RELAYOUT_COST_FILE", "costs.txt"); }
 
 CostKey environment_key(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   graph::KeyMaker maker;
-  maker.add(source_revision()).add(processor()).add(cpu::kernels_in_use()).add(backend.name()).add(backend.settings());
+  maker.add(source_revision()).add(io::processor()).add(cpu::kernels_in_use()).add(backend.name()).add(backend.settings());
   for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
     maker.add(static_cast<uint64_t>(value));
   return maker.key();

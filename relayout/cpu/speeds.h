@@ -1,0 +1,31 @@
+// Measuring what this machine's memory and kernels take (Speeds), once, and keeping it in the user's folder for caches.
+//
+//     save_speeds(speeds_file(), measure_speeds());        // what `relayout doctor --measure` does; half a second
+//
+// machine() reads the file, so that plans of later processes are priced by it. Without a file nothing is measured:
+// plans must not depend on how busy a machine was when a process started.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "relayout/cpu/stopwatch.h"
+#include "relayout/reorder/machine.h"
+
+namespace relayout::cpu {
+
+/// Measures on the calling thread, with the kernels in use, for about half a second. Needs 130 MB of memory.
+Speeds measure_speeds(Stopwatch& stopwatch = system_stopwatch());
+
+/// The environment's RELAYOUT_SPEEDS_FILE or, without it, relayout/speeds.txt in the user's folder for caches; empty if
+/// there is none.
+std::filesystem::path speeds_file();
+
+/// The speeds that a file has for this processor and the kernels in use. Nothing where there is no such file, or where
+/// it is of another processor, instruction set or version of the library. Errors: corrupt (it names the line),
+/// unsupported (another version of the format), io.
+std::optional<Speeds> load_speeds(const std::filesystem::path& path);
+/// Replaces the file, and makes its folder. The file appears whole or not at all. Error{io}.
+void save_speeds(const std::filesystem::path& path, const Speeds& speeds);
+
+}  // namespace relayout::cpu
