@@ -7,6 +7,10 @@
 namespace relayout::cpu {
 namespace {
 
+/// Bytes: what is copied in shorter runs takes longer to wait for the parts of lines at their ends than it gains by
+/// writing past the cache.
+constexpr int64_t kSoonWhole = 2 << 10;
+
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
@@ -27,13 +31,15 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
   run_listed(context, box, tables, begin, end);
 }
 
-/// Whether a transposition that was planned past the cache leaves parts of lines, because the destination does not
-/// start at a line: it has short runs then that do not either. What is left of such a line is written much later, and a
-/// part of a line that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first
-/// but do not wait for each other.
+/// Whether a box that was planned past the cache leaves parts of lines, because the destination does not start at a
+/// line: it has short runs then that do not either. What is left of such a line is written much later, and a part of a
+/// line that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first but do not
+/// wait for each other. (Transpositions keep the last line of a row until the next panel.)
 static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
-  return (box.as<Transposition>() || box.as<ConvertedTransposition>()) && rows_run(box) < kLongRun &&
-         to_line(context.dst + box.offset[kDst]) != 0;
+  if (to_line(context.dst + box.offset[kDst]) == 0) return false;
+  if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return rows_run(box) < kLongRun;
+  const int64_t run = box.panels > 1 ? box.block_cols * box.piece[kDst] : rows_run(box);
+  return box.as<CopiedPieces>() && run < kSoonWhole;
 }
 
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,
