@@ -33,8 +33,8 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 
 /// Whether a box that was planned past the cache leaves parts of lines, because the destination does not start at a
 /// line: it has short runs then that do not either. What is left of such a line is written much later, and a part of a
-/// line that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first but do not
-/// wait for each other. (Transpositions keep the last line of a row until the next panel.)
+/// line that is written past the cache waits for memory, over 100 ns. Through the cache, lines are read first but do
+/// not wait for each other. (Transpositions keep the last line of a row until the next panel.)
 static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
   if (to_line(context.dst + box.offset[kDst]) == 0) return false;
   if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return rows_run(box) < kLongRun;
