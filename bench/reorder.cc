@@ -242,17 +242,6 @@ Run copy_strided(cpu::StridedCopyKernel kernel, int64_t run_bytes) {
   };
 }
 
-/// Groups of so many bytes, in which pairs of bytes are swapped.
-Run regroup(cpu::RegroupKernel kernel, int64_t group_bytes) {
-  return [=](benchmark::State& state) {
-    const int64_t groups = 8192 / group_bytes, bytes = groups * group_bytes;
-    uint8_t pattern[64] = {};
-    for (int64_t i = 0; i < group_bytes; ++i) pattern[i] = static_cast<uint8_t>(i ^ 1);
-    const Fixture data(bytes + 64, bytes + 64);
-    data.time(state, 2 * bytes, [&] { kernel(data.src(), data.dst(), groups, group_bytes, pattern); });
-  };
-}
-
 /// Lines of two stretches of a half each, through the cache.
 Run permute_lines(cpu::PermuteLinesKernel kernel, int64_t width) {
   return [=](benchmark::State& state) {
@@ -327,9 +316,6 @@ void add(const Timed& k, cpu::TileKernel kernel) {
         k.add(tiles(kernel, k.size(), rows, cols), fmt::format("/{}x{}", rows, cols));
     }
   }
-}
-void add(const Timed& k, cpu::RegroupKernel kernel) {
-  for (const int64_t bytes : {4, 16, 24, 64}) k.add(regroup(kernel, bytes), "/" + std::to_string(bytes));
 }
 void add(const Timed& k, cpu::FillKernel kernel) {
   for (const int filled : {3, 16, 64}) k.add(fill(kernel, filled, false), "/" + std::to_string(filled));

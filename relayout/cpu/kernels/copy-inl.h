@@ -184,7 +184,6 @@ void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* 
 
 #include "relayout/cpu/kernels/line_program-inl.h"
 #include "relayout/cpu/kernels/nibbles-inl.h"
-#include "relayout/cpu/kernels/regroup-inl.h"
 
 #if RELAYOUT_KERNELS_SIMD
 
@@ -202,7 +201,6 @@ void add_copies(Kernels& k) {
   k.copy = &copy;
   k.copy_strided = &copy_strided;
   k.shuffle = &shuffle;
-  k.regroup = &regroup;
   k.fill = &fill;
   k.line_program = {&line_program_plain<16>, &line_program_plain<64>};
   k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};

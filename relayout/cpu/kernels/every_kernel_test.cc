@@ -294,21 +294,6 @@ void check(const Checked& k, TileKernel kernel) {
   });
 }
 
-// Up to 64 bytes past the last group are read and written, so that the memory has these.
-void check(const Checked& k, RegroupKernel kernel) {
-  for (const int64_t bytes : {3, 16, 27, 64}) {
-    constexpr int64_t kGroups = 5;
-    auto pattern = shuffled(bytes, k.rng);
-    pattern.resize(64);
-    Guarded src(kGroups * bytes + 64, k.side), dst(kGroups * bytes + 64, k.side);
-    randomize(src.bytes(), k.rng);
-    kernel(src.data(), dst.data(), kGroups, bytes, pattern.data());
-    for (int64_t i = 0; i < kGroups * bytes; ++i)
-      EXPECT_EQ(dst.data()[i], src.data()[i / bytes * bytes + pattern[static_cast<std::size_t>(i % bytes)]]);
-    EXPECT_TRUE(src.intact() && dst.intact());
-  }
-}
-
 void check(const Checked& k, FillKernel kernel) {
   for (const uint64_t mask : {~uint64_t{0}, uint64_t{0x8000'00ff'0f0f'0001}, uint64_t{0xf0}}) {
     const auto rows = steps(3, 200), cols = steps(2, 64);

@@ -93,12 +93,6 @@ struct TileShape {
 using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, const TileShape& shape);
 
-/// Permutes groups of `bytes` bytes, 64 at most, that follow each other: byte i of a group comes from its byte
-/// pattern[i]. `pattern` has 64 entries. Up to 64 bytes past the last group are read, and written: `dst` is memory of
-/// its own, or starts 64 bytes before `src`.
-using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
-                               const uint8_t* pattern);
-
 /// Fills memory with the 8 bytes of `bits`, repeated. Of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c],
 /// last_col) on, byte i is written where bit i of `mask` is set. `stream`: whole lines are written past the cache.
 using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_t cols,
