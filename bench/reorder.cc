@@ -131,17 +131,6 @@ Run tiles(cpu::TileKernel kernel, int64_t size, int64_t row_bytes, int64_t col_b
   };
 }
 
-Run shuffle(cpu::ShuffleKernel kernel, int64_t run_bytes) {
-  return [=](benchmark::State& state) {
-    const int64_t n = std::max<int64_t>(1, 8192 / run_bytes);
-    const auto at = steps(n, run_bytes + 64);
-    const Fixture data(n * (run_bytes + 64), n * (run_bytes + 64));
-    data.time(state, 2 * n * run_bytes, [&] {
-      kernel(data.src(), at.data(), cpu::kFirst, data.dst(), at.data(), cpu::kFirst, n, 1, run_bytes, kSwapped);
-    });
-  };
-}
-
 /// Fills the first bytes of every 64.
 Run fill(cpu::FillKernel kernel, int filled, bool stream) {
   return [=](benchmark::State& state) {
@@ -282,9 +271,6 @@ void add(const Timed& k, cpu::CopyKernel kernel) {
 }
 void add(const Timed& k, cpu::StridedCopyKernel kernel) {
   for (const int64_t run : {12, 64, 200, 1024, 8192}) k.add(copy_strided(kernel, run), "/" + std::to_string(run));
-}
-void add(const Timed& k, cpu::ShuffleKernel kernel) {
-  for (const int64_t run : {16, 64, 1024}) k.add(shuffle(kernel, run), "/" + std::to_string(run));
 }
 void add(const Timed& k, cpu::PermuteLinesKernel kernel) { k.add(permute_lines(kernel, k.table.permuted_bytes)); }
 /// Units of a line, whose bytes come from 2 and from 8 windows in turn.

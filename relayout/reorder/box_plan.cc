@@ -8,7 +8,6 @@ namespace {
 
 KernelShape shape_of(const LongCopy&) { return KernelShape::copy; }
 KernelShape shape_of(const CopiedPieces&) { return KernelShape::copy; }
-KernelShape shape_of(const PermutedGroups&) { return KernelShape::copy; }
 KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
 KernelShape shape_of(const Gather&) { return KernelShape::gather; }
 KernelShape shape_of(const Chunks&) { return KernelShape::gather; }

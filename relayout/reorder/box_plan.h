@@ -96,9 +96,9 @@ struct TileRuns {
   const BoxPlan& largest() const;
 };
 
-using Method = std::variant<LongCopy, CopiedPieces, PermutedGroups, Transposition, Gather, Chunks, RegisterTiles,
-                            ProgrammedLines, PermutedRows, Nibbles, Fill, ConvertedRuns, ConvertedTransposition,
-                            ConvertedElements, Stages, TileRuns>;
+using Method =
+    std::variant<LongCopy, CopiedPieces, Transposition, Gather, Chunks, RegisterTiles, ProgrammedLines, PermutedRows,
+                 Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {

@@ -86,7 +86,6 @@ double pieces_ns(const Loops& box) {
   return kCopyBlock + kRow * rows + pieces * (kPiece + kHalfLine * count(halves));
 }
 double block_ns(const Loops& box, const CopiedPieces&) { return pieces_ns(box); }
-double block_ns(const Loops& box, const PermutedGroups&) { return pieces_ns(box); }
 
 double block_ns(const Loops& box, const Gather&) {
   return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;

@@ -188,30 +188,6 @@ void check(const Checked& k, StridedCopyKernel kernel) {
   }
 }
 
-/// A random permutation of `count` bytes.
-std::vector<uint8_t> shuffled(int64_t count, std::mt19937& rng) {
-  std::vector<uint8_t> out(static_cast<std::size_t>(count));
-  std::iota(out.begin(), out.end(), uint8_t{0});
-  std::ranges::shuffle(out, rng);
-  return out;
-}
-
-void check(const Checked& k, ShuffleKernel kernel) {
-  for (const int64_t bytes : {16, 48, 64, 144}) {
-    const auto pattern = shuffled(16, k.rng);
-    const Runs runs{bytes, 7};
-    std::vector<Move> moves;
-    for (const Move& run : runs.moves()) {
-      for (int64_t i = 0; i < bytes; ++i)
-        moves.push_back({run.from + i / 16 * 16 + pattern[static_cast<std::size_t>(i % 16)], run.to + i, 1});
-    }
-    expect_moves(k, moves, 13, [&](const auto* src, auto* dst) {
-      kernel(src, runs.src_rows.data(), runs.cols.data(), dst, runs.dst_rows.data(), runs.cols.data(), 3, 2, bytes,
-             pattern.data());
-    });
-  }
-}
-
 // Two lines that take turns, each of the bytes of two stretches, backwards.
 void check(const Checked& k, PermuteLinesKernel kernel) {
   const int64_t width = k.table.permuted_bytes, half = width / 2;

@@ -74,11 +74,6 @@ using Steps2 = std::array<int64_t, 2>;
 using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps,
                                    int64_t rows, int64_t cols, int64_t bytes);
 
-/// As CopyKernel, but the bytes of each group of 16 are permuted: byte i of a group comes from byte pattern[i]. The
-/// pattern may repeat after fewer bytes than 16; `bytes` is a multiple of these, so that the last group may be shorter.
-using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
-                               Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
-
 /// A region that is done by tiles of registers (RegisterTiles): its rows and columns, the rows and columns of a run,
 /// and the permutations of groups of 16 bytes on both sides. The region's rows and columns are multiples of a run's.
 /// src_ahead and dst_ahead say how many bytes ahead lines are prefetched; 0 for none.

@@ -17,7 +17,6 @@ namespace relayout::cpu {
 
 void make(const RunContext& context, const Loops& loops, const LongCopy& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const CopiedPieces& method, const Block& block);
-void make(const RunContext& context, const Loops& loops, const PermutedGroups& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Gather& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Chunks& method, const Block& block);

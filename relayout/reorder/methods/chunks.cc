@@ -3,13 +3,13 @@
 
 namespace relayout {
 
-Planned<Chunks> plan_chunks(Box box, int64_t element, int64_t elements, const Shuffle& groups, bool streams) {
+Planned<Chunks> plan_chunks(Box box, int64_t element, int64_t elements, bool streams) {
   Axes& axes = box.axes;
   DenseAxes chunk{kSrc, element};
   for (auto next = chunk.next(axes); next != axes.end() && chunk.count * next->extent <= kMaxBlockSide;
        next = chunk.next(axes))
     chunk.add(axes, next);
-  Planned<Chunks> out{{}, {chunk.bytes(), groups}};
+  Planned<Chunks> out{{}, {chunk.bytes()}};
   Loops& loops = out.loops;
   loops.piece = {element, element};
   loops.elements = elements;

@@ -5,19 +5,18 @@
 //     for the whole box says where each piece is in a chunk
 #pragma once
 
-#include "relayout/reorder/methods/permuted_groups.h"
+#include "relayout/reorder/price.h"
 
 namespace relayout {
 
 struct Chunks {
   int64_t bytes = 0;  // of a chunk
-  Shuffle groups;     // of the chunk, permuted as it is read
 };
 
 /// Plans a box of elements of `element` bytes, a power of two of at most 8. Through the caches, its rows are first the
 /// chunks that write to the same lines of the destination and then those that are near each other in the source; past
 /// the caches, they are the steps of only one axis, the longest.
-Planned<Chunks> plan_chunks(Box box, int64_t element, int64_t elements, const Shuffle& groups, bool streams);
+Planned<Chunks> plan_chunks(Box box, int64_t element, int64_t elements, bool streams);
 
 inline double rate(const Loops& loops, const Chunks&) { return gather_rate(loops); }
 

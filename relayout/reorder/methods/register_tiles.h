@@ -5,7 +5,8 @@
 // any size at 16 bytes an instruction where both sides are dense for 16 bytes, however these are ordered.
 #pragma once
 
-#include "relayout/reorder/methods/permuted_groups.h"
+#include "relayout/reorder/methods/shared_groups.h"
+#include "relayout/reorder/price.h"
 
 namespace relayout {
 
