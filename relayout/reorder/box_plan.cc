@@ -10,7 +10,6 @@ KernelShape shape_of(const LongCopy&) { return KernelShape::copy; }
 KernelShape shape_of(const CopiedPieces&) { return KernelShape::copy; }
 KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
 KernelShape shape_of(const Gather&) { return KernelShape::gather; }
-KernelShape shape_of(const Chunks&) { return KernelShape::gather; }
 KernelShape shape_of(const RegisterTiles&) { return KernelShape::transpose; }
 KernelShape shape_of(const ProgrammedLines&) { return KernelShape::gather; }
 KernelShape shape_of(const PermutedRows& method) {

@@ -8,7 +8,6 @@
 
 #include <string_view>
 
-#include "relayout/reorder/methods/chunks.h"
 #include "relayout/reorder/methods/conversions.h"
 #include "relayout/reorder/methods/fill.h"
 #include "relayout/reorder/methods/line_program.h"
@@ -96,9 +95,8 @@ struct TileRuns {
   const BoxPlan& largest() const;
 };
 
-using Method =
-    std::variant<LongCopy, CopiedPieces, Transposition, Gather, Chunks, RegisterTiles, ProgrammedLines, PermutedRows,
-                 Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
+using Method = std::variant<LongCopy, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines, PermutedRows,
+                            Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {

@@ -80,19 +80,16 @@ double block_ns(const Loops& box, const LongCopy&) {
          count(box.block_rows) * (kLongRunNs + kLine * count(ceil_div(box.block_cols * box.piece[kSrc], kCacheLine)));
 }
 
-double pieces_ns(const Loops& box) {
+double block_ns(const Loops& box, const CopiedPieces&) {
   const double rows = count(box.block_rows), pieces = rows * count(box.block_cols);
   const int64_t halves = box.piece[kSrc] > kCacheLine / 2 ? ceil_div(box.piece[kSrc], kCacheLine / 2) : 0;
   return kCopyBlock + kRow * rows + pieces * (kPiece + kHalfLine * count(halves));
 }
-double block_ns(const Loops& box, const CopiedPieces&) { return pieces_ns(box); }
 
 double block_ns(const Loops& box, const Gather&) {
   return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
 }
-double block_ns(const Loops& box, const Chunks&) {
-  return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
-}
+
 /// To convert runs of `values` values.
 double converted_ns(int64_t runs, int64_t values, double each) {
   return count(runs) * (kConvertedRun + count(values) * each);

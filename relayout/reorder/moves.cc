@@ -19,8 +19,10 @@ BoxPlan or_permuted(Planned<M> plan, bool streams) {
   return plan;
 }
 
-/// Plans a box of elements of whole bytes by its rows and columns.
-BoxPlan plan_elements(Box box, int64_t element, bool streams, const BlockRules& rules) {
+/// Plans a box of elements of whole bytes by its rows and columns; where these are too few for a transposition, by
+/// `tiles`, if there are any.
+BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTiles>> tiles, bool streams,
+                      const BlockRules& rules) {
   if (auto copy = plan_long_copy(box, element, streams)) return *std::move(copy);
   Loops region;
   region.elements = count_elements(box);
@@ -36,7 +38,8 @@ BoxPlan plan_elements(Box box, int64_t element, bool streams, const BlockRules& 
   const bool in_registers = element < kRegister && (element & (element - 1)) == 0;
   if (in_registers && region.dense_cols && region.dense_rows) {
     if (auto plan = plan_transposition(region, rest, streams, rules)) return or_permuted(*std::move(plan), streams);
-    return plan_chunks(std::move(box), element, region.elements, streams);
+    if (tiles) return *std::move(tiles);
+    region.dense_rows = false;  // gathered with rows of other axes as well
   }
   if (in_registers) return or_permuted(plan_gather(box, std::move(region), std::move(rest), streams, rules), streams);
   return or_permuted(plan_copied_pieces(std::move(region), std::move(rest), streams, rules), streams);
@@ -71,12 +74,10 @@ bool interleaves_few(Box& box, int64_t element) {
 BoxPlan plan_bytes(Box box, int64_t element, bool streams, const BlockRules& rules) {
   turn_rows(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
-    return plan_elements(std::move(box), element, streams, rules);
+    return plan_elements(std::move(box), element, {}, streams, rules);
   auto tiles = element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
-  BoxPlan plain = plan_elements(std::move(box), element, streams, rules);
-  if (tiles && plain.as<Chunks>()) return *std::move(tiles);
-  return plain;
+  return plan_elements(std::move(box), element, std::move(tiles), streams, rules);
 }
 
 }  // namespace

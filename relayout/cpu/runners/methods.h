@@ -19,7 +19,6 @@ void make(const RunContext& context, const Loops& loops, const LongCopy& method,
 void make(const RunContext& context, const Loops& loops, const CopiedPieces& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Gather& method, const Block& block);
-void make(const RunContext& context, const Loops& loops, const Chunks& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const RegisterTiles& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Nibbles& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block);

@@ -57,7 +57,7 @@ bool suits(const Loops& loops, const Gather&) { return loops.piece[kSrc] < kCach
 bool suits(const Loops& loops, const CopiedPieces&) { return loops.piece[kSrc] < kRegister; }
 /// A transposition of few rows does not fill a tile of registers. But if its columns follow each other in the source,
 /// it is deinterleaved, which is faster still.
-bool suits(const Loops& loops, const Transposition& method) {
+bool suits(const Loops& loops, const Transposition&) {
   return loops.row_count <= kFew && loops.cols.size() == 1 &&
          loops.cols[0].stride[kSrc] != loops.row_count * loops.piece[kSrc];
 }
