@@ -53,17 +53,12 @@ class Price {
 
   /// Adds a box that is done `times` times. With `in_tile`, it writes to an image in the cache.
   void add(const BoxPlan& box, double times = 1, bool in_tile = false) {
-    if (!streams_ && !in_tile && !past_cache(box) && has_cached_price(box)) {
+    if (!streams_ && !in_tile && has_cached_price(box)) {
       const Bytes bytes = count(times * static_cast<double>(box.elements), true);
       ns_ += times * (kBoxNs + cached_ns(box)) + bytes.both() * waited_cached_;
       return;
     }
     std::visit([&](const auto& method) { add(box, method, times, in_tile); }, box.method);
-  }
-
-  static bool past_cache(const BoxPlan& box) {
-    const auto* tiles = box.as<RegisterTiles>();
-    return tiles && tiles->by_image;
   }
 
   Cost cost() const { return {static_cast<int64_t>(std::ceil(read_)), static_cast<int64_t>(std::ceil(written_)), ns_}; }
@@ -78,7 +73,6 @@ class Price {
         ns_ += kFetchedNs * times * static_cast<double>(box.elements) * std::max(0.0, 1 - 1 / traffic_.spread);
     }
     bool past_cache = streams_ && !in_tile;
-    if constexpr (std::is_same_v<M, RegisterTiles>) past_cache = past_cache || method.by_image;
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
     double in_registers = 0;
     if constexpr (requires { method.each; }) in_registers = has_cached_price(box) ? times * cached_ns(box) : 0;

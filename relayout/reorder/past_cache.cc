@@ -10,8 +10,8 @@ bool loses(const Loops& loops, const CopiedPieces&) { return copies_scraps(loops
 bool loses(const Loops& loops, const Transposition&) { return scatters_rows(loops); }
 bool loses(const Loops& loops, const ConvertedTransposition&) { return scatters_rows(loops); }
 bool loses(const Loops& loops, const ConvertedElements& method) { return method.runs && copies_scraps(loops); }
-/// These write through the cache, or past it by way of images, whatever Plan::streams() says. (A few such boxes are not
-/// done by tiles once they are planned for the cache.)
+/// These write through the cache, whatever Plan::streams() says. (A few such boxes are not done by tiles once they are
+/// planned for the cache.)
 bool loses(const Loops&, const RegisterTiles&) { return true; }
 }  // namespace
 

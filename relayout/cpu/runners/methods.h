@@ -43,8 +43,6 @@ inline bool carry(const RunContext&, const Loops&, const auto&, const Block&, co
 
 bool run(const RunContext& context, const Loops& loops, const Transposition& method, const Tables& tables,
          int64_t begin, int64_t end);
-bool run(const RunContext& context, const Loops& loops, const RegisterTiles& method, const Tables& tables,
-         int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
          int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
