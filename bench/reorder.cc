@@ -131,17 +131,6 @@ Run tiles(cpu::TileKernel kernel, int64_t size, int64_t row_bytes, int64_t col_b
   };
 }
 
-Run shuffle(cpu::ShuffleKernel kernel, int64_t run_bytes) {
-  return [=](benchmark::State& state) {
-    const int64_t n = std::max<int64_t>(1, 8192 / run_bytes);
-    const auto at = steps(n, run_bytes + 64);
-    const Fixture data(n * (run_bytes + 64), n * (run_bytes + 64));
-    data.time(state, 2 * n * run_bytes, [&] {
-      kernel(data.src(), at.data(), cpu::kFirst, data.dst(), at.data(), cpu::kFirst, n, 1, run_bytes, kSwapped);
-    });
-  };
-}
-
 /// Fills the first bytes of every 64.
 Run fill(cpu::FillKernel kernel, int filled, bool stream) {
   return [=](benchmark::State& state) {
@@ -242,17 +231,6 @@ Run copy_strided(cpu::StridedCopyKernel kernel, int64_t run_bytes) {
   };
 }
 
-/// Groups of so many bytes, in which pairs of bytes are swapped.
-Run regroup(cpu::RegroupKernel kernel, int64_t group_bytes) {
-  return [=](benchmark::State& state) {
-    const int64_t groups = 8192 / group_bytes, bytes = groups * group_bytes;
-    uint8_t pattern[64] = {};
-    for (int64_t i = 0; i < group_bytes; ++i) pattern[i] = static_cast<uint8_t>(i ^ 1);
-    const Fixture data(bytes + 64, bytes + 64);
-    data.time(state, 2 * bytes, [&] { kernel(data.src(), data.dst(), groups, group_bytes, pattern); });
-  };
-}
-
 /// Lines of two stretches of a half each, through the cache.
 Run permute_lines(cpu::PermuteLinesKernel kernel, int64_t width) {
   return [=](benchmark::State& state) {
@@ -260,15 +238,13 @@ Run permute_lines(cpu::PermuteLinesKernel kernel, int64_t width) {
     cpu::PermutedLine line{};
     line.from[1] = half;
     line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
-    line.written = ~uint64_t{0} >> (64 - width);
     if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
     for (int64_t i = 0; i < width; ++i) {
       const int64_t stretch = i / half, at = width < 64 ? stretch * width + i : i;
       line.index[0][at] = static_cast<uint8_t>(half - 1 - i % half + (width < 64 ? 0 : stretch * 64));
     }
     const Fixture data(count * width + 128, count * width);
-    const cpu::PermutedLines lines{
-        &line, 0, 1, count, width, 2, 0, cpu::PermutedLines::Store::whole, data.src() + count * width + 128};
+    const cpu::PermutedLines lines{&line, 0, 1, count, width, 2, 0, false, data.src() + count * width + 128};
     data.time(state, 2 * count * width, [&] { kernel(data.src(), data.dst(), lines); });
   };
 }
@@ -293,9 +269,6 @@ void add(const Timed& k, cpu::CopyKernel kernel) {
 }
 void add(const Timed& k, cpu::StridedCopyKernel kernel) {
   for (const int64_t run : {12, 64, 200, 1024, 8192}) k.add(copy_strided(kernel, run), "/" + std::to_string(run));
-}
-void add(const Timed& k, cpu::ShuffleKernel kernel) {
-  for (const int64_t run : {16, 64, 1024}) k.add(shuffle(kernel, run), "/" + std::to_string(run));
 }
 void add(const Timed& k, cpu::PermuteLinesKernel kernel) { k.add(permute_lines(kernel, k.table.permuted_bytes)); }
 /// Units of a line, whose bytes come from 2 and from 8 windows in turn.
@@ -327,9 +300,6 @@ void add(const Timed& k, cpu::TileKernel kernel) {
         k.add(tiles(kernel, k.size(), rows, cols), fmt::format("/{}x{}", rows, cols));
     }
   }
-}
-void add(const Timed& k, cpu::RegroupKernel kernel) {
-  for (const int64_t bytes : {4, 16, 24, 64}) k.add(regroup(kernel, bytes), "/" + std::to_string(bytes));
 }
 void add(const Timed& k, cpu::FillKernel kernel) {
   for (const int filled : {3, 16, 64}) k.add(fill(kernel, filled, false), "/" + std::to_string(filled));

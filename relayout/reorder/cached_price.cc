@@ -80,20 +80,16 @@ double block_ns(const Loops& box, const LongCopy&) {
          count(box.block_rows) * (kLongRunNs + kLine * count(ceil_div(box.block_cols * box.piece[kSrc], kCacheLine)));
 }
 
-double pieces_ns(const Loops& box) {
+double block_ns(const Loops& box, const CopiedPieces&) {
   const double rows = count(box.block_rows), pieces = rows * count(box.block_cols);
   const int64_t halves = box.piece[kSrc] > kCacheLine / 2 ? ceil_div(box.piece[kSrc], kCacheLine / 2) : 0;
   return kCopyBlock + kRow * rows + pieces * (kPiece + kHalfLine * count(halves));
 }
-double block_ns(const Loops& box, const CopiedPieces&) { return pieces_ns(box); }
-double block_ns(const Loops& box, const PermutedGroups&) { return pieces_ns(box); }
 
 double block_ns(const Loops& box, const Gather&) {
   return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
 }
-double block_ns(const Loops& box, const Chunks&) {
-  return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
-}
+
 /// To convert runs of `values` values. Where their attribute values differ, they go by way of a buffer.
 double converted_ns(const Loops& box, int64_t runs, int64_t values, double each) {
   const auto differ = [](const Axis& axis) { return axis.stride[kAttribute] != 0; };
@@ -112,10 +108,6 @@ double block_ns(const Loops& box, const ConvertedElements& method) {
   const int64_t pieces = box.block_rows * box.block_cols;
   const double values = count(box.elements) / count(box.blocks);
   return kGatherBlock + count(pieces) * kElement * (box.dense_cols ? 1 : 2) + values * method.each;
-}
-
-double block_ns(const Loops& box, const PermutedRows& method) {
-  return std::visit([&](const auto& otherwise) { return block_ns(box, otherwise); }, method.otherwise);
 }
 
 }  // namespace

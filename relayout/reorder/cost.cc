@@ -53,17 +53,12 @@ class Price {
 
   /// Adds a box that is done `times` times. With `in_tile`, it writes to an image in the cache.
   void add(const BoxPlan& box, double times = 1, bool in_tile = false) {
-    if (!streams_ && !in_tile && !past_cache(box) && has_cached_price(box)) {
+    if (!streams_ && !in_tile && has_cached_price(box)) {
       const Bytes bytes = count(times * static_cast<double>(box.elements), true);
       ns_ += times * (kBoxNs + traffic_.prices.kernels * cached_ns(box)) + bytes.both() * waited_cached_;
       return;
     }
     std::visit([&](const auto& method) { add(box, method, times, in_tile); }, box.method);
-  }
-
-  static bool past_cache(const BoxPlan& box) {
-    const auto* tiles = box.as<RegisterTiles>();
-    return tiles && tiles->by_image;
   }
 
   Cost cost() const { return {static_cast<int64_t>(std::ceil(read_)), static_cast<int64_t>(std::ceil(written_)), ns_}; }
@@ -78,7 +73,6 @@ class Price {
         ns_ += kFetchedNs * times * static_cast<double>(box.elements) * std::max(0.0, 1 - 1 / traffic_.spread);
     }
     bool past_cache = streams_ && !in_tile;
-    if constexpr (std::is_same_v<M, RegisterTiles>) past_cache = past_cache || method.by_image;
     if constexpr (std::is_same_v<M, Fill>) past_cache = past_cache || method.past_cache;
     double in_registers = 0;
     if constexpr (requires { method.each; })
@@ -91,14 +85,6 @@ class Price {
       ns_ += traffic_.in_caches(bytes, rate(box, method)) + bytes.both() * traffic_.waited;
   }
 
-  void add(const BoxPlan& box, const PermutedRows& method, double times, bool in_tile) {
-    /// A box of fewer bytes than this is not done by byte permutations.
-    constexpr double kLeast = 1024;
-    if (in_tile || times * static_cast<double>(box.elements) * dst_bytes_ < kLeast)
-      return std::visit([&](const auto& otherwise) { add(box, otherwise, times, in_tile); }, method.otherwise);
-    ns_ += kBoxNs + permuted_price(traffic_, count(times * static_cast<double>(box.elements), true), streams_);
-  }
-
   void add(const BoxPlan& box, const TileRuns& method, double, bool) {
     const auto tiles = static_cast<double>(box.blocks);
     for (const TileRun& run : method.runs) {
@@ -109,7 +95,7 @@ class Price {
       const Bytes bytes{tiles * static_cast<double>(run.elements) * src_bytes_, tiles * static_cast<double>(run.bytes)};
       read_ += bytes.from;
       written_ += bytes.to;
-      ns_ += kBoxNs + permuted_price(traffic_, bytes, streams_);
+      ns_ += kBoxNs + permuted_price(traffic_, bytes);
     }
   }
 

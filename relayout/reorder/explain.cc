@@ -60,7 +60,6 @@ std::string stages_text(const Stages& stages) {
 
 std::string box_text(const PlanData& plan, const BoxPlan& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
-  if (box.as<PermutedRows>()) out += ", or by lines, where the instruction set can permute bytes";
   if (const auto* stages = box.as<Stages>()) out += stages_text(*stages);
   if (const auto* tiles = box.as<TileRuns>()) {
     int64_t boxes = 0, bytes = 0;
@@ -114,8 +113,7 @@ std::string PlanData::kernel(const BoxPlan& box) const {
     case KernelShape::gather: out = (bytes == 0 ? "by way of bytes, " : "one by one, ") + pieces; break;
     case KernelShape::fill: return "fill";
   }
-  if (const auto* tiles = box.as<RegisterTiles>())
-    out += std::string(" by tiles of registers") + (tiles->by_image ? ", past the cache" : "");
+  if (box.as<RegisterTiles>()) out += " by tiles of registers";
   if (converts_) out = "convert, " + out;
   out += ", blocks of " + std::to_string(box.block_rows) + " x " + std::to_string(box.block_cols);
   return box.ahead > 0 ? out + ", fetched " + plural(box.ahead, "byte") + " ahead" : out;

@@ -1,6 +1,6 @@
 // The order in which methods that move bits are asked: pair nibbles into bytes where that is possible; look whether
-// tiles of registers or a permutation of small groups make larger elements; then choose rows and columns of pieces, and
-// the method that suits these. Start at plan_move() at the end.
+// tiles of registers suit the box; then choose rows and columns of pieces, and the method that suits these. Start at
+// plan_move() at the end.
 #include "relayout/reorder/moves.h"
 
 #include <limits>
@@ -11,22 +11,11 @@
 namespace relayout {
 namespace {
 
-/// The plan, or the same rows made by byte permutations.
-template <typename M>
-BoxPlan or_permuted(Planned<M> plan, bool streams) {
-  auto permuted = permuted_rows(plan, streams);
-  if (permuted) return Planned<PermutedRows>{std::move(plan.loops), *std::move(permuted)};
-  return plan;
-}
-
-/// Plans a box of elements of whole bytes whose source is permuted in groups, or not. Nothing where the kernels would
-/// not read whole groups.
-std::optional<BoxPlan> plan_elements(Box box, int64_t element, const Shuffle& groups, bool streams,
-                                     const BlockRules& rules) {
-  const bool permutes = groups.bytes > 1;
-  if (!permutes) {
-    if (auto copy = plan_long_copy(box, element, streams)) return *std::move(copy);
-  }
+/// Plans a box of elements of whole bytes by its rows and columns; where these are too few for a transposition, by
+/// `tiles`, if there are any.
+BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTiles>> tiles, bool streams,
+                      const BlockRules& rules) {
+  if (auto copy = plan_long_copy(box, element, streams)) return *std::move(copy);
   Loops region;
   region.elements = count_elements(box);
   if (const auto run = find_run(box.axes, element, element); run != box.axes.end()) {
@@ -35,30 +24,21 @@ std::optional<BoxPlan> plan_elements(Box box, int64_t element, const Shuffle& gr
   }
   region.piece = {element, element};
   Box rest = box;
-  choose_region(region, rest.axes, groups.bytes);
+  choose_region(region, rest.axes);
   if (element < kRegister) split_columns(region, rest.axes);
   // A piece of 16 bytes fills a register: it is copied, and not transposed with others.
   const bool in_registers = element < kRegister && (element & (element - 1)) == 0;
   if (in_registers && region.dense_cols && region.dense_rows) {
-    if (auto plan = plan_transposition(region, rest, groups, streams, rules)) {
-      if (permutes && element * region.row_count % groups.bytes != 0) return {};
-      return or_permuted(*std::move(plan), streams);
-    }
-    Planned<Chunks> chunks = plan_chunks(std::move(box), element, region.elements, groups, streams);
-    if (permutes && chunks.method.bytes % groups.bytes != 0) return {};
-    return chunks;
+    if (auto plan = plan_transposition(region, rest, streams, rules)) return *std::move(plan);
+    if (tiles) return *std::move(tiles);
+    region.dense_rows = false;  // gathered with rows of other axes as well
   }
-  if (permutes) {
-    // Where a piece is whole groups, permuting them as they are read is a copy.
-    if (element % groups.bytes != 0) return {};
-    return plan_permuted_groups(std::move(region), std::move(rest), groups, streams, rules);
-  }
-  if (in_registers) return or_permuted(plan_gather(box, std::move(region), std::move(rest), streams, rules), streams);
-  return or_permuted(plan_copied_pieces(std::move(region), std::move(rest), streams, rules), streams);
+  if (in_registers) return plan_gather(box, std::move(region), std::move(rest), streams, rules);
+  return plan_copied_pieces(std::move(region), std::move(rest), streams, rules);
 }
 
-/// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then no bytes within
-/// groups are permuted, and a plain copy or transposition is best.
+/// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then a plain copy
+/// or transposition is best.
 bool starts_with_long_runs(Axes& axes, int64_t element, bool streams) {
   if (const auto run = find_run(axes, element, element); run != axes.end())
     return run->extent * element > kRegister && run->extent * element % kRegister == 0;
@@ -86,22 +66,10 @@ bool interleaves_few(Box& box, int64_t element) {
 BoxPlan plan_bytes(Box box, int64_t element, bool streams, const BlockRules& rules) {
   turn_rows(box, element, element);
   if (interleaves_few(box, element) || starts_with_long_runs(box.axes, element, streams))
-    return *plan_elements(std::move(box), element, {}, streams, rules);
+    return plan_elements(std::move(box), element, {}, streams, rules);
   auto tiles = element < kRegister ? plan_register_tiles(box, element) : std::nullopt;
   if (tiles && wants_tiles(*tiles, streams)) return *std::move(tiles);
-  if (element < kRegister) {
-    Box permuted = box;
-    if (const Shuffle shuffle = shuffle_source(permuted, element); shuffle.bytes > 1) {
-      auto plan = plan_elements(std::move(permuted), element, shuffle, streams, rules);
-      // Where a group begins with two elements in their old order, these are better moved as one larger element without
-      // a permutation, unless the whole group is copied.
-      const bool larger = shuffle.pattern[static_cast<std::size_t>(element)] == element;
-      if (plan && (!larger || plan->as<PermutedGroups>())) return *std::move(plan);
-    }
-  }
-  BoxPlan plain = *plan_elements(std::move(box), element, {}, streams, rules);
-  if (tiles && plain.as<Chunks>()) return *std::move(tiles);
-  return plain;
+  return plan_elements(std::move(box), element, std::move(tiles), streams, rules);
 }
 
 }  // namespace

@@ -136,9 +136,9 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   }
   plan.choose_way(tuning);
   plan.fetch_ahead(machine);
-  plan.write_past_cache(machine, tuning);
-  plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
-                            !plan.boxes_[0].as<PermutedRows>() && plan.boxes_[0].blocks == 1;
+  plan.write_padding_past_cache(machine, tuning);
+  plan.one_strided_block_ =
+      plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided && plan.boxes_[0].blocks == 1;
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }
@@ -160,19 +160,11 @@ void PlanData::fetch_ahead(const Machine& machine) {
   }
 }
 
-void PlanData::write_past_cache(const Machine& machine, const Tuning& tuning) {
-  const auto past_cache = [&](int64_t eighths) {
-    return tuning.stream == Tuning::Stream::always ||
-           (tuning.stream == Tuning::Stream::by_size && exceeds(eighths, machine));
-  };
-  const CacheShares& from = shares(machine);
-  for (BoxPlan& box : boxes_) {
-    if (auto* tiles = box.as<RegisterTiles>(); tiles && past_cache(from.crowded))
-      tiles->by_image = writes_lines(box) && (past_cache(from.image) || in_few_sets(box));
-  }
-  for (BoxPlan& fill : fills_) {
-    if (past_cache(from.runs)) fill.as<Fill>()->past_cache = fills_lines(fill, *fill.as<Fill>());
-  }
+void PlanData::write_padding_past_cache(const Machine& machine, const Tuning& tuning) {
+  if (tuning.stream == Tuning::Stream::never ||
+      (tuning.stream == Tuning::Stream::by_size && !exceeds(shares(machine).runs, machine)))
+    return;
+  for (BoxPlan& fill : fills_) fill.as<Fill>()->past_cache = fills_lines(fill, *fill.as<Fill>());
 }
 
 void PlanData::add_box(Box box, const BoxPlanner& planner) {

@@ -39,7 +39,7 @@ class PlanData {
   /// Whether values are converted or computed with; otherwise bits are moved.
   bool converts() const { return converts_; }
   /// Whether the destination is written past the caches, line by line, as both sides together are beyond them. Where
-  /// this is false, single boxes and padding may still be written so (RegisterTiles::by_image, Fill::past_cache).
+  /// this is false, padding may still be written so (Fill::past_cache).
   bool streams() const { return streams_; }
   /// The boxes to move, each with the kernel that does it, and the boxes of padding to fill. There are at most 4 *
   /// kMaxBoxes (refine.h) boxes to move, because some steps of a box, and the last step of a dim, may become boxes of
@@ -82,8 +82,8 @@ class PlanData {
   bool exceeds(int64_t eighths, const Machine& machine) const;
   /// Where both sides are large and the destination is written through the cache, the next lines or blocks are fetched.
   void fetch_ahead(const Machine& machine);
-  /// Some boxes and padding are written past the cache even where the plan as a whole is not.
-  void write_past_cache(const Machine& machine, const Tuning& tuning);
+  /// Padding is written past the cache even where the plan as a whole is not.
+  void write_padding_past_cache(const Machine& machine, const Tuning& tuning);
   /// Plans a simplified box, which may become two, by the method that is expected to be the fastest.
   void add_box(Box box, const BoxPlanner& planner);
   /// The extents of what is moved: more than the dims where both sides have padding and moving some of it makes fewer

@@ -74,14 +74,12 @@ TEST(Plan, ShortTailsAreGatheredFromFewBlocks) {
   EXPECT_EQ(p.data().boxes()[1].row_count * p.data().boxes()[1].col_count, 4 * 64);
 }
 
-// A few long runs are interleaved without tiles of registers and without permuted groups.
+// A few long runs are interleaved without tiles of registers.
 TEST(Plan, FewAreInterleaved) {
   for (const auto& [from, to] : {std::pair("Abcd4a", "ABcd4a2b"), {"ABcd4a2b", "Abcd4a"}}) {
     const Plan p = plan(from, to, {8, 4, 29, 31}, DType::u8);
     ASSERT_EQ(p.data().boxes().size(), 1u);
-    const auto* transposition = p.data().boxes()[0].as<Transposition>();
-    ASSERT_TRUE(transposition);
-    EXPECT_EQ(transposition->groups.bytes, 1);
+    ASSERT_TRUE(p.data().boxes()[0].as<Transposition>());
     EXPECT_EQ(std::min(p.data().boxes()[0].row_count, p.data().boxes()[0].col_count), 2);
   }
 }
@@ -103,19 +101,16 @@ TEST(Plan, FewAreInterleavedRowByRow) {
   }
 }
 
-// Groups of 16 bytes that differ in their order alone, also where their first bytes are the same: a copy that permutes.
-TEST(Plan, PermutedGroupsAreCopied) {
+// Groups of 16 bytes that differ in their order alone go by a line program; where they do not make long runs, larger
+// elements are transposed.
+TEST(Plan, PermutedGroups) {
   for (const auto& [from, to] : {std::pair("aBCd4c4b", "aBCd2b4c2b"), std::pair("aBCd4b4c", "aBCd4c4b")}) {
     const Plan p = plan(from, to, {8, 64, 32, 5}, DType::s8);
     ASSERT_EQ(p.data().boxes().size(), 1u) << from;
-    ASSERT_TRUE(p.data().boxes()[0].as<PermutedGroups>()) << p.explain();
-    EXPECT_EQ(p.data().boxes()[0].as<PermutedGroups>()->groups.bytes, 16) << from;
+    ASSERT_TRUE(p.data().boxes()[0].as<ProgrammedLines>()) << p.explain();
   }
-  // Where permuted groups do not make long runs, larger elements are transposed instead.
   const Plan p = plan("aBCd4c4b", "ABcd8a2b", {32, 68, 28, 31}, DType::bf16);
-  const auto* transposition = p.data().boxes()[0].as<Transposition>();
-  ASSERT_TRUE(transposition) << p.explain();
-  EXPECT_EQ(transposition->groups.bytes, 1);
+  ASSERT_TRUE(p.data().boxes()[0].as<Transposition>()) << p.explain();
 }
 
 // Gathers have blocks that are not too small, whichever axes are short: where there are few rows, a block has more

@@ -46,11 +46,9 @@ struct CacheShares {
   int64_t lines;    // of whole lines
   int64_t runs;     // where runs share lines
   int64_t boxes;    // where boxes share lines
-  int64_t crowded;  // tiles of registers whose lines compete for few sets: from here on by an image in the cache
-  int64_t image;    // tiles of registers: from here on by an image in any case
   int64_t fetched;  // tiles of registers through the cache: from here on the next block is fetched
 };
-inline constexpr CacheShares kFastL3Shares{2, 4, 6, 4, 7, 3}, kSlowSharedL3Shares{1, 4, 4, 1, 7, 3};
+inline constexpr CacheShares kFastL3Shares{2, 4, 6, 3}, kSlowSharedL3Shares{1, 4, 4, 3};
 inline const CacheShares& shares(const Machine& machine) {
   return machine.slow_shared_l3() ? kSlowSharedL3Shares : kFastL3Shares;
 }

@@ -42,7 +42,7 @@ void keep_interleaved(Loops& loops, Axes& axes) {
 
 }  // namespace
 
-void choose_region(Loops& loops, Axes& axes, int64_t group) {
+void choose_region(Loops& loops, Axes& axes) {
   DenseAxes rows{kSrc, loops.piece[kSrc]}, cols{kDst, loops.piece[kDst]};
   if (const auto first = rows.next(axes); first != axes.end()) rows.add(axes, first);
   while (true) {
@@ -60,10 +60,7 @@ void choose_region(Loops& loops, Axes& axes, int64_t group) {
     // already.
     const bool contested = row == col && rows.bytes() >= kMostOfLine && cols.bytes() < kLongRun;
     const bool want_row = row != axes.end() && !rows.fused.empty() && rows.bytes() < kRowBytes && !contested;
-    // All axes of a permuted group must be rows.
-    if (row != axes.end() && rows.bytes() < group)
-      rows.add(axes, row);
-    else if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))
+    if (want_row && (col == axes.end() || (!cols.fused.empty() && rows.bytes() < cols.bytes())))
       rows.add(axes, row);
     else if (col != axes.end())
       cols.add(axes, col);
@@ -84,7 +81,7 @@ void choose_region(Loops& loops, Axes& axes, int64_t group) {
   loops.cols = std::move(cols.fused);
   loops.row_count = rows.count;
   loops.col_count = cols.count;
-  if (group == 1) keep_interleaved(loops, axes);
+  keep_interleaved(loops, axes);
 }
 
 void split_columns(Loops& loops, Axes& axes) {

@@ -7,9 +7,8 @@ namespace relayout {
 
 /// Chooses the rows and columns of a box of pieces, out of `axes`, which keeps the rest. Axes along which the source is
 /// dense become rows, axes along which the destination is dense become columns. An axis that could be either goes to
-/// the side that has fewer bytes so far; rows end once they have kRowBytes. Groups of `group` bytes of the source that
-/// are permuted must be rows as a whole.
-void choose_region(Loops& loops, Axes& axes, int64_t group = 1);
+/// the side that has fewer bytes so far; rows end once they have kRowBytes.
+void choose_region(Loops& loops, Axes& axes);
 
 /// For a region whose columns are dense in the destination while no rows are dense in the source: keeps only the
 /// innermost axes as columns, some tens of steps, and makes the next axis the rows. Then one list of where columns

@@ -6,8 +6,8 @@
 namespace relayout {
 
 void SectionRun::measure(int64_t element) {
-  constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
-  begin = kTop;
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  begin = kNone;
   int64_t end = 0;
   for (const SectionBox& box : boxes) {
     int64_t low = box.offset[kDst], high = low;
@@ -15,7 +15,7 @@ void SectionRun::measure(int64_t element) {
       const int64_t reach = (axis.extent - 1) * axis.stride[kDst];
       (reach < 0 ? low : high) += reach;
     }
-    end = begin == kTop ? high : std::max(end, high);
+    end = begin == kNone ? high : std::max(end, high);
     begin = std::min(begin, low);
   }
   bytes = end - begin + element;

@@ -35,10 +35,9 @@ TEST(StreamedPlan, PartsOfLinesAreMadeByTiles) {
   EXPECT_FALSE(streamed("nchw", "nChw16c").as<RegisterTiles>());
 }
 
-// Pieces of less than half a line that do not divide a line go through the cache, unless lines are made by byte
-// permutations, as in the first case.
+// Pieces of less than half a line that do not divide a line go through the cache.
 TEST(StreamedPlan, ScrapsGoThroughTheCache) {
-  EXPECT_TRUE(streams("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));     // 3 bytes
+  EXPECT_FALSE(streams("nChw4c", "nhwc", {64, 3, 600, 600}, DType::u8));    // 3 bytes
   EXPECT_FALSE(streams("nChw8c", "nhwc", {64, 7, 300, 300}, DType::f32));   // 28
   EXPECT_TRUE(streams("nChw8c", "nhwc", {64, 16, 200, 200}, DType::f32));   // 32, half a line
   EXPECT_TRUE(streams("nChw16c", "nhwc", {64, 12, 200, 200}, DType::f32));  // 48
@@ -193,28 +192,13 @@ TEST(StreamedPlan, NextBlocksOfTilesAreFetched) {
     const Plan p = Plan::make(desc("AcdB16b16a2b", dims), desc("BAcd16b16a", dims), {}, {}, {.stream = stream});
     return *std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements);
   };
-  const Dims much{64, 64, 56, 56};
-  const BoxPlan large = box(much, Tuning::Stream::never), small = box({16, 32, 16, 16}, Tuning::Stream::never);
+  const BoxPlan large = box({64, 64, 56, 56}, Tuning::Stream::never),
+                small = box({16, 32, 16, 16}, Tuning::Stream::never);
   ASSERT_TRUE(large.as<RegisterTiles>() && small.as<RegisterTiles>());
   EXPECT_NE(large.ahead, 0);
   EXPECT_NE(large.as<RegisterTiles>()->dst_ahead, 0);
   EXPECT_EQ(small.as<RegisterTiles>()->dst_ahead, 0);
   EXPECT_EQ(small.ahead, 0);
-  // Only without Stream::never, the box is written past the cache, by way of an image.
-  EXPECT_FALSE(large.as<RegisterTiles>()->by_image);
-  EXPECT_TRUE(box(much, Tuning::Stream::by_size).as<RegisterTiles>()->by_image);
-}
-
-// Blocks are written by way of an image only if they are whole lines of the destination and start at lines.
-TEST(StreamedPlan, ImagesAreOfWholeLines) {
-  const auto by_image = [](std::string_view to, const Dims& dims) {
-    const Plan p = Plan::make(desc("ABcd4a4b", dims), desc(to, dims));
-    const auto* tiles = std::ranges::max_element(p.data().boxes(), {}, &BoxPlan::elements)->as<RegisterTiles>();
-    return tiles && tiles->by_image;
-  };
-  EXPECT_TRUE(by_image("AcdB16b48a2b", {128, 67, 29, 31}));
-  EXPECT_FALSE(by_image("abcd", {128, 67, 29, 31}));
-  EXPECT_FALSE(by_image("AcdB16b48a2b", {16, 67, 29, 31}));
 }
 
 // The share of the last level (32 MiB) from which on destinations are written past it: a quarter where no two runs
@@ -277,22 +261,6 @@ TEST(StreamedPlan, FetchesLinesWhereTheLastLevelIsFar) {
   const Dims halves{1000, 997, 9};
   const Plan p = Plan::make(desc("abc", halves, DType::s4), desc("bac", halves, DType::s4), {}, kSlowSharedL3);
   for (const BoxPlan& box : p.data().boxes()) EXPECT_TRUE(box.as<Stages>());
-}
-
-// Tiles whose lines lie a page apart are put together in an image, from half of the last level on, or from an eighth of
-// a last level that is slow and shared.
-TEST(StreamedPlan, LinesInFewSetsGoByAnImage) {
-  const auto by_image = [](std::string_view to, int64_t batch, const Machine& machine) {
-    const Dims dims{batch, 64, 29, 31};
-    const Plan p = Plan::make(desc("ABcd4a2b", dims), desc(to, dims), {}, machine, {});
-    return p.data().boxes()[0].as<RegisterTiles>()->by_image;
-  };
-  const std::string_view pages = "BAcd4b8a8b4a", lines = "BAcd8b4a";
-  EXPECT_TRUE(by_image(pages, 48, {}));  // 22 MB
-  EXPECT_FALSE(by_image(lines, 48, {}));
-  EXPECT_FALSE(by_image(pages, 32, {}));
-  EXPECT_TRUE(by_image(pages, 32, kSlowSharedL3));
-  EXPECT_FALSE(by_image(lines, 32, kSlowSharedL3));
 }
 
 // Where the last level is slow and shared, panels have as few columns as hardware fetches ahead, if rows start at lines

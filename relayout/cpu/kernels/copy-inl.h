@@ -152,39 +152,8 @@ void fill(std::byte* dst, Starts dst_rows, Starts dst_cols, int64_t rows, int64_
 #endif
 }
 
-RELAYOUT_INLINE void shuffle_plain(const std::byte* src, std::byte* dst, int64_t bytes, const uint8_t* pattern) {
-  for (int64_t i = 0; i < bytes; ++i) dst[i] = src[(i & ~int64_t{15}) + pattern[i & 15]];
-}
-
-void shuffle(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows, Starts dst_cols,
-             int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern) {
-#if RELAYOUT_KERNELS_SIMD
-  const Wide<uint8_t> wide;
-  const Block16<uint8_t> block;
-  constexpr int64_t kStep = 16 * kBlocks;
-  const auto one = hn::LoadU(block, pattern);
-  const auto all = hn::LoadDup128(wide, pattern);
-  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0,
-           [&](const std::byte* from, std::byte* to) HWY_ATTR {
-             int64_t i = 0;
-             for (; i + kStep <= bytes; i += kStep) {
-               hn::StoreU(hn::TableLookupBytes(hn::LoadU(wide, as<uint8_t>(from + i)), all), wide, as<uint8_t>(to + i));
-             }
-             for (; i + 16 <= bytes; i += 16) {
-               hn::StoreU(hn::TableLookupBytes(hn::LoadU(block, as<uint8_t>(from + i)), one), block,
-                          as<uint8_t>(to + i));
-             }
-             if (i < bytes) shuffle_plain(from + i, to + i, bytes - i, pattern);
-           });
-#else
-  each_run(src, src_rows, src_cols, dst, dst_rows, dst_cols, rows, cols, bytes, 0,
-           [=](const std::byte* from, std::byte* to) { shuffle_plain(from, to, bytes, pattern); });
-#endif
-}
-
 #include "relayout/cpu/kernels/line_program-inl.h"
 #include "relayout/cpu/kernels/nibbles-inl.h"
-#include "relayout/cpu/kernels/regroup-inl.h"
 
 #if RELAYOUT_KERNELS_SIMD
 
@@ -201,8 +170,6 @@ void flush() { hwy::FlushStream(); }
 void add_copies(Kernels& k) {
   k.copy = &copy;
   k.copy_strided = &copy_strided;
-  k.shuffle = &shuffle;
-  k.regroup = &regroup;
   k.fill = &fill;
   k.line_program = {&line_program_plain<16>, &line_program_plain<64>};
   k.unpack_nibbles = {&unpack_nibbles<false>, &unpack_nibbles<true>};

@@ -188,30 +188,6 @@ void check(const Checked& k, StridedCopyKernel kernel) {
   }
 }
 
-/// A random permutation of `count` bytes.
-std::vector<uint8_t> shuffled(int64_t count, std::mt19937& rng) {
-  std::vector<uint8_t> out(static_cast<std::size_t>(count));
-  std::iota(out.begin(), out.end(), uint8_t{0});
-  std::ranges::shuffle(out, rng);
-  return out;
-}
-
-void check(const Checked& k, ShuffleKernel kernel) {
-  for (const int64_t bytes : {16, 48, 64, 144}) {
-    const auto pattern = shuffled(16, k.rng);
-    const Runs runs{bytes, 7};
-    std::vector<Move> moves;
-    for (const Move& run : runs.moves()) {
-      for (int64_t i = 0; i < bytes; ++i)
-        moves.push_back({run.from + i / 16 * 16 + pattern[static_cast<std::size_t>(i % 16)], run.to + i, 1});
-    }
-    expect_moves(k, moves, 13, [&](const auto* src, auto* dst) {
-      kernel(src, runs.src_rows.data(), runs.cols.data(), dst, runs.dst_rows.data(), runs.cols.data(), 3, 2, bytes,
-             pattern.data());
-    });
-  }
-}
-
 // Two lines that take turns, each of the bytes of two stretches, backwards.
 void check(const Checked& k, PermuteLinesKernel kernel) {
   const int64_t width = k.table.permuted_bytes, half = width / 2;
@@ -221,7 +197,6 @@ void check(const Checked& k, PermuteLinesKernel kernel) {
     line.from[0] = first + 5;
     line.from[1] = first + width + 3;
     line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
-    line.written = ~uint64_t{0} >> (64 - width);
     if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
     for (int64_t i = 0; i < width; ++i) {
       const int64_t stretch = i / half, byte = half - 1 - i % half;
@@ -236,12 +211,12 @@ void check(const Checked& k, PermuteLinesKernel kernel) {
     const int64_t in_line = i % width, from = line.from[in_line / half] + half - 1 - in_line % half;
     moves.push_back({from + i / width / 2 * kStep, i, 1});
   }
-  for (const auto store : {PermutedLines::Store::past_cache, PermutedLines::Store::whole}) {
+  for (const bool past_cache : {true, false}) {
     Checked at_start = k;
     at_start.side = Side::start;  // so that the destination starts at a line
     expect_moves(at_start, moves, 0, [&](const std::byte* src, std::byte* dst) {
       const int64_t end = (kCount - 1) / 2 * kStep + 2 * width + width + 3 + half;
-      kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, store, src + std::max(end, int64_t{0})});
+      kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, past_cache, src + std::max(end, int64_t{0})});
     });
   }
 }
@@ -292,21 +267,6 @@ void check(const Checked& k, TileKernel kernel) {
     kernel(src, steps(rows, size).data(), steps(cols, from).data(), dst, steps(rows, to).data(),
            steps(cols, size).data(), {rows, cols, rows, cols, same.data(), same.data()});
   });
-}
-
-// Up to 64 bytes past the last group are read and written, so that the memory has these.
-void check(const Checked& k, RegroupKernel kernel) {
-  for (const int64_t bytes : {3, 16, 27, 64}) {
-    constexpr int64_t kGroups = 5;
-    auto pattern = shuffled(bytes, k.rng);
-    pattern.resize(64);
-    Guarded src(kGroups * bytes + 64, k.side), dst(kGroups * bytes + 64, k.side);
-    randomize(src.bytes(), k.rng);
-    kernel(src.data(), dst.data(), kGroups, bytes, pattern.data());
-    for (int64_t i = 0; i < kGroups * bytes; ++i)
-      EXPECT_EQ(dst.data()[i], src.data()[i / bytes * bytes + pattern[static_cast<std::size_t>(i % bytes)]]);
-    EXPECT_TRUE(src.intact() && dst.intact());
-  }
 }
 
 void check(const Checked& k, FillKernel kernel) {

@@ -74,11 +74,6 @@ using Steps2 = std::array<int64_t, 2>;
 using StridedCopyKernel = void (*)(const std::byte* src, Steps2 src_steps, std::byte* dst, Steps2 dst_steps,
                                    int64_t rows, int64_t cols, int64_t bytes);
 
-/// As CopyKernel, but the bytes of each group of 16 are permuted: byte i of a group comes from byte pattern[i]. The
-/// pattern may repeat after fewer bytes than 16; `bytes` is a multiple of these, so that the last group may be shorter.
-using ShuffleKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
-                               Starts dst_cols, int64_t rows, int64_t cols, int64_t bytes, const uint8_t* pattern);
-
 /// A region that is done by tiles of registers (RegisterTiles): its rows and columns, the rows and columns of a run,
 /// and the permutations of groups of 16 bytes on both sides. The region's rows and columns are multiples of a run's.
 /// src_ahead and dst_ahead say how many bytes ahead lines are prefetched; 0 for none.
@@ -92,12 +87,6 @@ struct TileShape {
 /// dst + dst_rows[r] + dst_cols[c].
 using TileKernel = void (*)(const std::byte* src, Starts src_rows, Starts src_cols, std::byte* dst, Starts dst_rows,
                             Starts dst_cols, const TileShape& shape);
-
-/// Permutes groups of `bytes` bytes, 64 at most, that follow each other: byte i of a group comes from its byte
-/// pattern[i]. `pattern` has 64 entries. Up to 64 bytes past the last group are read, and written: `dst` is memory of
-/// its own, or starts 64 bytes before `src`.
-using RegroupKernel = void (*)(const std::byte* src, std::byte* dst, int64_t groups, int64_t bytes,
-                               const uint8_t* pattern);
 
 /// Fills memory with the 8 bytes of `bits`, repeated. Of the 64 bytes from dst + dst_rows[r] + min(dst_cols[c],
 /// last_col) on, byte i is written where bit i of `mask` is set. `stream`: whole lines are written past the cache.
@@ -119,7 +108,6 @@ using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst,
 /// For 64 bytes: of stretch k, only the bytes whose bit is set in mask[k] are read. Stretches 0 and 1 together are a
 /// list of 128 bytes, and so are stretches 2 and 3. Byte i of the line is byte index[0][i] of the first list. If bit i
 /// of `later` is set, it is byte index[1][i] of the second list, and if bit i of `filled` is set, it is padding.
-/// `written` says which bytes a masked store writes.
 ///
 /// For 16 bytes: all bytes of a stretch are read. If index[0][16 * k + i] is less than 16 for a stretch k, byte i is
 /// that byte of stretch k. If it is so for no stretch, byte i is the value index[1][i].
@@ -128,20 +116,19 @@ struct alignas(64) PermutedLine {
   uint8_t index[kStretches / 2][64];
   int64_t from[kStretches];
   uint64_t mask[kStretches];
-  uint64_t later, filled, written;
+  uint64_t later, filled;
 };
 
 /// The lines that a kernel makes: `count` lines, from lines[first] on. After the last line of a period the list starts
 /// again, with the source `step` bytes further on. Every line has 1 to `stretches` stretches. Padding bytes become
 /// `fill`. `dst` may be any address, but lines that go past the cache start at lines (where 16 bytes are made at a
-/// time: at multiples of 16; and then no store is masked). From `end` on nothing is read.
+/// time: at multiples of 16). From `end` on nothing is read.
 struct PermutedLines {
-  enum class Store : uint8_t { past_cache, whole, masked };
   const PermutedLine* lines;
   int64_t first, period, count, step;
   int stretches;
   uint8_t fill;
-  Store store;
+  bool past_cache;
   const std::byte* end;
 };
 using PermuteLinesKernel = void (*)(const std::byte* src, std::byte* dst, const PermutedLines& lines);

@@ -1,4 +1,4 @@
-// Every kernel of every table that copies or permutes, and the loops beside the table (those that go past the cache:
+// Every kernel of every table that copies, and the loops beside the table (those that go past the cache:
 // copy_stream_test.cc; that transpose: transpose_test.cc; that compute: convert_test.cc): right at all sizes and
 // misalignments, and not one byte outside, shown by pages without access on both sides of source and destination.
 #include "relayout/cpu/kernels/kernels.h"
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <numeric>
 #include <random>
 
 #include "relayout/core/format.h"
@@ -117,59 +116,6 @@ TEST_P(EveryTable, CopyOfRegions) {
           }
         }
       }
-    }
-  }
-}
-
-/// Shuffles regions of runs by a random permutation of `period` bytes, at these distances from the guard pages.
-void expect_shuffled(const Kernels& kernels, int64_t period, const Runs& runs, int64_t shift, Guarded::Side at,
-                     std::mt19937& rng) {
-  std::vector<int64_t> from(static_cast<std::size_t>(period));
-  std::iota(from.begin(), from.end(), 0);
-  std::ranges::shuffle(from, rng);
-  uint8_t pattern[16];
-  for (int64_t i = 0; i < 16; ++i)
-    pattern[i] = static_cast<uint8_t>(i / period * period + from[static_cast<std::size_t>(i % period)]);
-  Guarded src(runs.span(), at, 63 - shift), dst(runs.span(), at, shift);
-  randomize(src.bytes(), rng);
-  randomize(dst.bytes(), rng);
-  const std::vector<std::byte> before(src.bytes().begin(), src.bytes().end());
-  std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
-  for (std::size_t r = 0; r < 3; ++r) {
-    for (const int64_t col : runs.cols()) {
-      for (int64_t i = 0; i < runs.bytes; ++i) {
-        const int64_t source = i / period * period + from[static_cast<std::size_t>(i % period)];
-        expected[static_cast<std::size_t>(runs.dst_rows()[r] + col + i)] =
-            src.data()[runs.src_rows()[r] + col + source];
-      }
-    }
-  }
-  kernels.shuffle(src.data(), runs.src_rows().data(), runs.cols().data(), dst.data(), runs.dst_rows().data(),
-                  runs.cols().data(), 3, 2, runs.bytes, pattern);
-  ASSERT_TRUE(std::ranges::equal(dst.bytes(), expected)) << "period " << period << ", " << runs.bytes << " bytes";
-  ASSERT_TRUE(std::ranges::equal(src.bytes(), before) && src.intact() && dst.intact());
-}
-
-// Every length up to three of the widest registers, with every remainder that a period leaves.
-TEST_P(EveryTable, Shuffle) {
-  std::mt19937 rng(12);
-  for (const int64_t period : {2, 4, 8, 16}) {
-    for (int64_t bytes = 0; bytes <= 208; bytes += period) {
-      for (const int64_t gap : {0, 3}) {
-        // With a shift of 63 the source ends at its guard page, with 0 the destination does.
-        for (const int64_t shift : {0, 31, 63}) {
-          for (const Guarded::Side at : kSides) expect_shuffled(*GetParam(), period, {bytes, gap}, shift, at, rng);
-        }
-      }
-    }
-  }
-}
-
-TEST_P(EveryTable, ShuffleAtEveryMisalignment) {
-  std::mt19937 rng(13);
-  for (const int64_t period : {2, 4, 8, 16}) {
-    for (int64_t shift = 0; shift < 64; ++shift) {
-      for (const Guarded::Side at : kSides) expect_shuffled(*GetParam(), period, {112 + period, 1}, shift, at, rng);
     }
   }
 }

@@ -17,18 +17,13 @@ namespace relayout::cpu {
 
 void make(const RunContext& context, const Loops& loops, const LongCopy& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const CopiedPieces& method, const Block& block);
-void make(const RunContext& context, const Loops& loops, const PermutedGroups& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Gather& method, const Block& block);
-void make(const RunContext& context, const Loops& loops, const Chunks& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const RegisterTiles& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const Nibbles& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedTransposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedElements& method, const Block& block);
-inline void make(const RunContext& context, const Loops& loops, const PermutedRows& method, const Block& block) {
-  std::visit([&](const auto& otherwise) { make(context, loops, otherwise, block); }, method.otherwise);
-}
 /// Fills a block that starts with column `first_col` of its region.
 void fill(const RunContext& context, const Loops& loops, const Fill& method, const Block& block, int64_t first_col);
 
@@ -48,12 +43,8 @@ inline bool carry(const RunContext&, const Loops&, const auto&, const Block&, co
 
 bool run(const RunContext& context, const Loops& loops, const Transposition& method, const Tables& tables,
          int64_t begin, int64_t end);
-bool run(const RunContext& context, const Loops& loops, const RegisterTiles& method, const Tables& tables,
-         int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
          int64_t begin, int64_t end);
-bool run(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables, int64_t begin,
-         int64_t end);
 bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
          int64_t end);
 bool run(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,

@@ -8,7 +8,7 @@
 //
 // Which block writes a line that two blocks share? The one in which the line starts: it also makes the few elements
 // that complete its last line, and leaves the beginning of its first line to the block before. In some boxes, each
-// block writes only its own bytes instead: copied pieces, lines by byte permutations, interleaved columns, rows of a
+// block writes only its own bytes instead: copied pieces, interleaved columns, rows of a
 // half or a quarter of a line, and rows that follow each other.
 #include "relayout/cpu/runners/past_cache.h"
 
@@ -23,12 +23,6 @@ namespace {
 constexpr int64_t kImage = 40 << 10;
 constexpr int64_t kMaxRows = 64;
 constexpr int64_t kTileBytes = kMostStreamedPiece, kTileImage = 12 << 10;
-
-/// Whether groups of the source that are permuted are rows, and so must be read whole.
-bool permutes_rows(const BoxPlan& box) {
-  const auto* transposition = box.as<Transposition>();
-  return transposition && transposition->groups.bytes > 1;
-}
 
 void write_lines(const RunContext& context, const std::byte* image, std::byte* dst, int64_t begin, int64_t end) {
   if (begin >= end) return;
@@ -81,8 +75,6 @@ void stream_rows(const RunContext& context, const BoxPlan& box, const Block& blo
   int64_t most = std::clamp<int64_t>(kImage / pitch, 1, rows_most);
   // All passes have about as many rows.
   most = ceil_div(block.rows, ceil_div(block.rows, most));
-  // Groups of the source that are permuted must be read whole.
-  if (permutes_rows(box)) most = std::max<int64_t>(16, most / 16 * 16);
   int64_t starts[kMaxRows], made[kMaxRows], lines[kMaxRows], rest[kMaxRows];
   for (int64_t row = 0; row < block.rows; row += most) {
     const int64_t rows = std::min(most, block.rows - row);

@@ -255,14 +255,13 @@ TEST(Stream, ChannelBlocks) {
   }
 }
 
-// Groups whose bytes are permuted in pieces of any length: shorter than an image of a row, and far longer.
-TEST(Stream, PermutedPieces) {
+// Two short axes change places within a long axis of any length.
+TEST(Stream, ShortAxesChangePlaces) {
   for (const int64_t extent : {5, 127, 255, 300, 2500}) {
     const Dims dims{3, 5, extent, 2, 2};
     const TensorDesc src = desc("abcde", dims, DType::u8), dst = desc("baced", dims, DType::u8);
     SCOPED_TRACE(describe(src, dst));
     const Plan plan = Plan::make(src, dst, {}, {}, kAlways);
-    ASSERT_TRUE(plan.data().boxes()[0].as<PermutedGroups>()) << plan.explain();
     for (const int64_t past : {0, 5, 63}) Expected(src, dst).expect_of(plan, past, {1});
   }
 }

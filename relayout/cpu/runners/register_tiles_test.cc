@@ -1,5 +1,5 @@
-// Tiles whose destination is put together in the cache and written past it: the reference's bytes, with blocks that are
-// shorter at the end of an axis, at addresses where lines start, and at others, on every instruction set.
+// Tiles of registers, and padding past the cache beside them: the reference's bytes, with blocks that are shorter at
+// the end of an axis, at addresses where lines start, and at others, on every instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ struct Pair {
   const char *from, *to;
 };
 
-TEST(ImageTiles, EqualTheReference) {
+TEST(RegisterTiles, EqualTheReference) {
   constexpr Pair kPairs[] = {{"ABcd4a4b", "AcdB16b48a2b"},   {"AcdB16b16a2b", "BAcd16b16a"},
                              {"ABcd4a8b8a2b", "aBdC64b4c"},  {"aBdc8b", "aCBd2c8b16c2b"},
                              {"aBCd8c16b2c", "aBCd8c8b"},    {"ABcd16b64a4b", "BAcd16b16a"},
                              {"BAcd4b8a8b2a", "aBCd4c16b4c"}};
   const auto isas = available_isas();
-  int64_t images = 0, shorter = 0, padding = 0;
+  int64_t tiled = 0, shorter = 0, padding = 0;
   for (const DType dtype : {DType::u8, DType::bf16, DType::f32}) {
     for (const auto& [from, to] : kPairs) {
       for (const Dims& dims : {Dims{9, 67, 13, 31}, Dims{32, 64, 9, 8}}) {
@@ -38,10 +38,9 @@ TEST(ImageTiles, EqualTheReference) {
         const Plan plan = Plan::make(src, dst, {}, {.l3 = 8});
         SCOPED_TRACE(std::string(from) + " -> " + to + "\n" + plan.explain());
         for (const BoxPlan& box : plan.data().boxes()) {
-          const auto* tiles = box.as<RegisterTiles>();
-          const bool by_image = tiles && tiles->by_image;
-          images += by_image;
-          shorter += by_image && (box.row_count % box.block_rows != 0 || box.col_count % box.block_cols != 0);
+          const bool tiles = box.as<RegisterTiles>();
+          tiled += tiles;
+          shorter += tiles && (box.row_count % box.block_rows != 0 || box.col_count % box.block_cols != 0);
         }
         for (const BoxPlan& fill : plan.data().fills()) padding += fill.as<Fill>()->past_cache;
         Guarded from_memory(src.span_bytes(), Guarded::Side::end);
@@ -63,7 +62,7 @@ TEST(ImageTiles, EqualTheReference) {
       }
     }
   }
-  EXPECT_GT(images, 20);
+  EXPECT_GT(tiled, 20);
   EXPECT_GT(shorter, 2);
   EXPECT_GT(padding, 10);
 }

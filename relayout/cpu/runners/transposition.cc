@@ -42,9 +42,9 @@ bool run_interleaved(const RunContext& context, const Loops& loops, const Tables
 
 }  // namespace
 
-bool deinterleaves_whole(const Kernels& kernels, const Loops& loops, const Transposition& method) {
-  return method.groups.bytes == 1 && loops.row_count > 4 && loops.rows.size() == 1 && loops.cols.size() == 1 &&
-         loops.strips == 1 && loops.panels == 1 && loops.cols[0].stride[kSrc] == loops.row_count * loops.piece[kSrc] &&
+bool deinterleaves_whole(const Kernels& kernels, const Loops& loops) {
+  return loops.row_count > 4 && loops.rows.size() == 1 && loops.cols.size() == 1 && loops.strips == 1 &&
+         loops.panels == 1 && loops.cols[0].stride[kSrc] == loops.row_count * loops.piece[kSrc] &&
          few_kernel(kernels.deinterleave_stream, loops.row_count, loops.col_count, loops.piece[kSrc]) != nullptr;
 }
 
@@ -68,25 +68,17 @@ bool writes_partial_lines(const Loops& loops, const Block& block) {
 void transpose_block(const RunContext& context, const Loops& loops, const Transposition& method, const Block& block) {
   const int64_t bytes = loops.piece[kSrc];
   // A few rows or columns are (de)interleaved, and for that the block need not be packed first.
-  const bool few =
-      !block.lines && method.groups.bytes == 1 &&
-      (interleaves(context.kernels, loops, block, bytes) || deinterleaves(context.kernels, loops, block, bytes));
+  const bool few = !block.lines && (interleaves(context.kernels, loops, block, bytes) ||
+                                    deinterleaves(context.kernels, loops, block, bytes));
   if (few) return transpose_by_kernel(context, loops, block, bytes);
   if (!method.pack && block.lines) return LineTransposition(context, loops, false, block, bytes, {}, nullptr).run();
   if (!method.pack) return transpose_by_kernel(context, loops, block, bytes);
-  const PipelinedKernel pipelined =
-      method.groups.bytes == 1 ? context.kernels.transpose_pipelined[log2_size(bytes)] : nullptr;
+  const PipelinedKernel pipelined = context.kernels.transpose_pipelined[log2_size(bytes)];
   transpose_packed(context, loops, true, block, bytes, {pipelined, nullptr},
                    [&](const Block& rows, int64_t col, int64_t cols, std::byte* to, Starts starts) {
                      const int64_t n = rows.rows * bytes;
-                     if (method.groups.bytes > 1) {
-                       prefetch_columns(rows, col, cols, n, rows.ahead);
-                       context.kernels.shuffle(rows.src, kFirst, rows.src_cols + col, to, kFirst, starts, 1, cols, n,
-                                               method.groups.pattern.data());
-                     } else {
-                       context.kernels.copy(rows.src, kFirst, rows.src_cols + col, to, kFirst, starts, 1, cols, n,
-                                            rows.ahead);
-                     }
+                     context.kernels.copy(rows.src, kFirst, rows.src_cols + col, to, kFirst, starts, 1, cols, n,
+                                          rows.ahead);
                    });
 }
 
@@ -97,17 +89,16 @@ void make(const RunContext& context, const Loops& loops, const Transposition& me
 bool stream(const RunContext& context, const Loops& loops, const Transposition& method, const Block& whole) {
   const Kernels& kernels = context.kernels;
   const int64_t bytes = loops.piece[kDst];
-  const bool moves = method.groups.bytes == 1;
   Block block = whole;
   block.stream = true;
-  if ((moves && interleaves(kernels, loops, block, bytes)) || deinterleaves_whole(kernels, loops, method)) {
+  if (interleaves(kernels, loops, block, bytes) || deinterleaves_whole(kernels, loops)) {
     transpose_by_kernel(context, loops, block, bytes);
     return true;
   }
   const bool partial = writes_partial_lines(loops, block);
   if (!partial && (!at_lines(loops, block) || block.cols * bytes % kCacheLine != 0)) return false;
   block = fetched_ahead(loops, block);
-  if (!partial && moves && deinterleaves(kernels, loops, block, bytes)) {
+  if (!partial && deinterleaves(kernels, loops, block, bytes)) {
     transpose_by_kernel(context, loops, block, bytes);
     return true;
   }

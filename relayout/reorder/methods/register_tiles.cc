@@ -2,8 +2,6 @@
 #include "relayout/reorder/methods/register_tiles.h"
 
 #include <cstdlib>
-#include <numeric>
-#include <span>
 
 #include "relayout/reorder/methods/streamed_blocks.h"
 
@@ -198,79 +196,6 @@ void fetch_next_block(Loops& loops, RegisterTiles& method) {
   const Offsets next = next_block(loops);
   loops.ahead = next[kSrc];
   method.dst_ahead = next[kDst];
-}
-
-std::optional<BlockImage> image_of_block(const Loops& loops, int64_t rows, int64_t cols) {
-  BlockImage out;
-  const auto take = [&](const Axes& axes, int64_t block) {
-    if (axes.size() > BlockImage::kMaxAxes) return false;
-    for (std::size_t i = 0; i < axes.size() && block > 1; ++i) {
-      const Axis& axis = axes[i];
-      const int64_t extent = std::min(axis.extent, block);
-      const bool cut = extent < axis.extent && i + 1 < axes.size() && axis.extent % extent != 0;
-      if (axis.table >= 0 || axis.stride[kDst] <= 0 || block % extent != 0 || cut) return false;
-      if (extent > 1) out.steps[static_cast<std::size_t>(out.all_steps++)] = {extent, axis.stride[kDst], 0};
-      block /= extent;
-    }
-    return true;
-  };
-  if (!take(loops.rows, rows)) return {};
-  out.row_steps = out.all_steps;
-  if (!take(loops.cols, cols)) return {};
-  const auto order = std::span(out.by_distance).first(static_cast<std::size_t>(out.all_steps));
-  std::iota(order.begin(), order.end(), int8_t{0});
-  const auto step = [&](int8_t i) -> BlockImage::Step& { return out.steps[static_cast<std::size_t>(i)]; };
-  std::ranges::sort(order, {}, [&](int8_t i) { return step(i).dst; });
-  out.run_bytes = loops.piece[kDst];
-  int64_t next = 0;
-  for (const int8_t i : order) {
-    BlockImage::Step& s = step(i);
-    if (next == 0 && s.dst == out.run_bytes) {
-      s.image = out.run_bytes;
-      out.run_bytes *= s.extent;
-      ++out.in_run;
-    } else {
-      if (next == 0) next = out.run_bytes + kCacheLine;
-      s.image = next;
-      next *= s.extent;
-      out.runs *= s.extent;
-    }
-  }
-  return out;
-}
-
-bool in_few_sets(const Loops& loops) {
-  constexpr int64_t kWays = 8;  // the fewest ways of a first-level cache
-  const auto image = image_of_block(loops, loops.block_rows, loops.block_cols);
-  if (!image) return false;
-  int64_t alike = 1;
-  for (int i = image->in_run; i < image->all_steps; ++i) {
-    const auto next = static_cast<std::size_t>(image->by_distance[static_cast<std::size_t>(i)]);
-    const BlockImage::Step& step = image->steps[next];
-    if (step.dst % kPage == 0) alike *= step.extent;
-  }
-  return alike > kWays;
-}
-
-bool writes_lines(const Loops& loops) {
-  if (loops.offset[kDst] % kCacheLine != 0) return false;
-  const auto image = image_of_block(loops, loops.block_rows, loops.block_cols);
-  if (!image || image->run_bytes % kCacheLine != 0 || image->runs > kMaxImageRuns ||
-      image->runs * (image->run_bytes + kCacheLine) > kMaxImageBytes)
-    return false;
-  const auto by_lines = [](const Axis& a) { return a.table < 0 && a.stride[kDst] % kCacheLine == 0; };
-  const auto in_run = [&](const Axis& a) {
-    return a.table < 0 && a.stride[kDst] > 0 && a.stride[kDst] < image->run_bytes;
-  };
-  const auto fits = [&](const Axis& a) { return by_lines(a) || in_run(a); };
-  return std::ranges::all_of(loops.loops, by_lines) && std::ranges::all_of(loops.rows, fits) &&
-         std::ranges::all_of(loops.cols, fits);
-}
-
-double streamed(const Loops& loops, const RegisterTiles& method, const Traffic& traffic, const Bytes& bytes) {
-  /// How many times as long as its bytes alone it takes to put tiles together in the cache and write them past it.
-  constexpr double kByImage = 1.7;
-  return method.by_image ? traffic.memory(bytes) * kByImage : through_cache(loops, bytes);
 }
 
 }  // namespace relayout

@@ -12,10 +12,9 @@ namespace {
 
 /// Whether the rows and columns chosen for a transposition make a block that is worth a loop around it, and whether
 /// they are long enough for the kernels.
-bool fills_tiles(const Loops& region, const Shuffle& groups) {
+bool fills_tiles(const Loops& region) {
   const int64_t piece = region.piece[kSrc], rows = region.row_count, cols = region.col_count;
   if (rows * cols * piece < kRowBytes && region.elements > rows * cols) return false;
-  if (groups.bytes > 1 && rows * piece < kCacheLine) return false;
   return (rows * piece >= kRegister && cols > 1) || (cols * piece >= kRegister && rows > 1);
 }
 
@@ -31,10 +30,10 @@ bool starts_anywhere(const Axes& axes, Operand side) {
 
 }  // namespace
 
-std::optional<Planned<Transposition>> plan_transposition(const Loops& region, const Box& rest, const Shuffle& groups,
-                                                         bool streams, const BlockRules& rules) {
-  if (!fills_tiles(region, groups)) return {};
-  Planned<Transposition> out{region, {.groups = groups}};
+std::optional<Planned<Transposition>> plan_transposition(const Loops& region, const Box& rest, bool streams,
+                                                         const BlockRules& rules) {
+  if (!fills_tiles(region)) return {};
+  Planned<Transposition> out{region, {}};
   Loops& loops = out.loops;
   if (streams) {
     out.method.pack = choose_streamed_blocks(loops, {StreamedBox::Kind::transposes}, rules.machine);
@@ -44,12 +43,9 @@ std::optional<Planned<Transposition>> plan_transposition(const Loops& region, co
     loops.block_cols = std::min(loops.col_count, kMaxBlockSide);
     const int64_t piece = loops.piece[kSrc], lines = kOpenLines / (kCacheLine * loops.block_cols);
     loops.block_rows = std::clamp(lines * kCacheLine, kRowBytes, kMaxBlockSide * piece) / piece;
-    if (groups.bytes == 1 && loops.row_count > kFew && loops.col_count > kFew && !interleaves(loops))
-      note_strides(loops);
+    if (loops.row_count > kFew && loops.col_count > kFew && !interleaves(loops)) note_strides(loops);
   }
-  if (groups.bytes > 1) out.method.pack = true;
-  keep_groups_whole(groups, loops);
-  out.method.joins = finish_transposition(loops, rest, out.method.pack, streams, rules.tuning) && groups.bytes == 1;
+  out.method.joins = finish_transposition(loops, rest, out.method.pack, streams, rules.tuning);
   return out;
 }
 

@@ -4,7 +4,7 @@
 //     nchw -> nhwc: rows along h and w, columns along c
 #pragma once
 
-#include "relayout/reorder/methods/permuted_groups.h"
+#include "relayout/reorder/price.h"
 
 namespace relayout {
 
@@ -16,8 +16,6 @@ struct Transposition {
   /// rows of small regions are not joined but put together in the cache, because the first line and the last row, which
   /// are made separately, would take longer than all the rest.
   bool joins = false;
-  /// The groups of the source that are permuted as they are packed.
-  Shuffle groups;
   /// For a strided transposition: how many bytes ahead of where they are written the destination's lines are fetched,
   /// because a line that is written through the cache is read first; the source's next lines are fetched as well. With
   /// ahead_between, only if the destination does not start at a line.
@@ -27,8 +25,8 @@ struct Transposition {
 
 /// Plans a region of elements of 1 to 8 bytes whose rows and columns are chosen and dense; `rest` has the axes that are
 /// left. Nothing where the region is no block that is worth a loop around it, or too short for the kernels.
-std::optional<Planned<Transposition>> plan_transposition(const Loops& region, const Box& rest, const Shuffle& groups,
-                                                         bool streams, const BlockRules& rules);
+std::optional<Planned<Transposition>> plan_transposition(const Loops& region, const Box& rest, bool streams,
+                                                         const BlockRules& rules);
 
 /// Completes a transposition, moving or converting, whose blocks are chosen. Returns whether its rows may be joined.
 bool finish_transposition(Loops& loops, Box rest, bool packs, bool streams, const Tuning& tuning);

@@ -1,11 +1,8 @@
-// Permuting small groups of a box's source, and the copies of such groups.
-#include "relayout/reorder/methods/permuted_groups.h"
+// Which bytes of both sides are permuted, and where they come from.
+#include "relayout/reorder/methods/shared_groups.h"
 
 #include <algorithm>
 #include <cstddef>
-
-#include "relayout/reorder/methods/copied_pieces.h"
-#include "relayout/reorder/methods/streamed_blocks.h"
 
 namespace relayout {
 namespace {
@@ -99,70 +96,6 @@ SharedGroups share_groups(Box& box, int64_t element) {
   box.axes = axes;
   simplify(box);
   return out;
-}
-
-Shuffle shuffle_source(Box& box, int64_t element) {
-  // The axes that make up the source's innermost bytes.
-  Axes group;
-  int64_t bytes = element;
-  Axes& axes = box.axes;
-  while (bytes < kRegister && kRegister % bytes == 0) {
-    const auto axis = stepping(axes, kSrc, bytes);
-    if (axis == axes.end()) break;
-    const int64_t room = kRegister / bytes;
-    if (axis->extent > room) {
-      if (axis->extent % room != 0) break;
-      const Axis outer = cut(*axis, room);
-      group.push_back(take(axes, axis));
-      axes.push_back(outer);
-    } else {
-      group.push_back(take(axes, axis));
-    }
-    bytes *= group.back().extent;
-  }
-  Shuffle out;
-  const bool aligned =
-      std::ranges::all_of(axes, [&](const Axis& a) { return a.table < 0 && a.stride[kSrc] % bytes == 0; });
-  if (group.size() < 2 || !aligned || kRegister % bytes != 0) return out;
-  Axes sorted = group;
-  sort_few(sorted, [](const Axis& a) { return a.stride[kDst]; });
-  // Where the destination has the same order, there is nothing to permute.
-  const auto by_src = [](const Axis& a, const Axis& b) { return a.stride[kSrc] < b.stride[kSrc]; };
-  if (sorted[0].stride[kDst] != element || std::is_sorted(sorted.begin(), sorted.end(), by_src)) return out;
-  out.bytes = bytes;
-  AxisList order;
-  for (Axis& axis : sorted) order.push_back(&axis);
-  out.pattern = reorder_group(order, kSrc, element, bytes);
-  for (const Axis& axis : sorted) axes.push_back(axis);
-  simplify(box);
-  return out;
-}
-
-void keep_groups_whole(const Shuffle& groups, Loops& loops) {
-  if (groups.bytes > 1) loops.block_rows = std::min(kMaxBlockSide, ceil_div(loops.block_rows, kRegister) * kRegister);
-}
-
-Planned<PermutedGroups> plan_permuted_groups(Loops region, Box rest, const Shuffle& groups, bool streams,
-                                             const BlockRules& rules) {
-  adapt_copied_region(region, rest.axes, streams);
-  if (region.piece[kDst] >= kRegister || !choose_blocks_along_rows(region)) {
-    if (streams && region.dense_cols)
-      choose_streamed_blocks(region, {StreamedBox::Kind::copies}, rules.machine);
-    else
-      choose_square_blocks(region);
-  }
-  if (streams) {
-    apply_blocks(rules.tuning, region);
-    apply_ahead(rules.tuning, region);
-    write_past_cache(region);
-  }
-  keep_groups_whole(groups, region);
-  finish(region, std::move(rest));
-  return {std::move(region), {groups}};
-}
-
-double streamed(const Loops& loops, const PermutedGroups&, const Traffic& traffic, const Bytes& bytes) {
-  return streamed(loops, CopiedPieces{}, traffic, bytes);
 }
 
 }  // namespace relayout
