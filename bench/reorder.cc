@@ -238,13 +238,15 @@ Run permute_lines(cpu::PermuteLinesKernel kernel, int64_t width) {
     cpu::PermutedLine line{};
     line.from[1] = half;
     line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
+    line.written = ~uint64_t{0} >> (64 - width);
     if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
     for (int64_t i = 0; i < width; ++i) {
       const int64_t stretch = i / half, at = width < 64 ? stretch * width + i : i;
       line.index[0][at] = static_cast<uint8_t>(half - 1 - i % half + (width < 64 ? 0 : stretch * 64));
     }
     const Fixture data(count * width + 128, count * width);
-    const cpu::PermutedLines lines{&line, 0, 1, count, width, 2, 0, false, data.src() + count * width + 128};
+    const cpu::PermutedLines lines{
+        &line, 0, 1, count, width, 2, 0, cpu::PermutedLines::Store::whole, data.src() + count * width + 128};
     data.time(state, 2 * count * width, [&] { kernel(data.src(), data.dst(), lines); });
   };
 }

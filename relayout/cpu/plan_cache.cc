@@ -115,6 +115,7 @@ int64_t bytes_of(std::span<const BoxPlan> boxes);
 
 int64_t bytes_of(const RowPattern& rows) { return static_cast<int64_t>(rows.pieces.size() * sizeof(RowSource)); }
 int64_t bytes_of(const auto&) { return 0; }
+int64_t bytes_of(const PermutedRows& method) { return bytes_of(method.rows); }
 int64_t bytes_of(const ProgrammedLines& method) {
   const LineProgram& program = *method.program;
   return static_cast<int64_t>(program.lines.size() * sizeof(LineProgram::Line) + program.from.size() * sizeof(int64_t) +

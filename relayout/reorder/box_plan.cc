@@ -12,6 +12,9 @@ KernelShape shape_of(const Transposition&) { return KernelShape::transpose; }
 KernelShape shape_of(const Gather&) { return KernelShape::gather; }
 KernelShape shape_of(const RegisterTiles&) { return KernelShape::transpose; }
 KernelShape shape_of(const ProgrammedLines&) { return KernelShape::gather; }
+KernelShape shape_of(const PermutedRows& method) {
+  return std::visit([](const auto& otherwise) { return shape_of(otherwise); }, method.otherwise);
+}
 KernelShape shape_of(const Nibbles&) { return KernelShape::gather; }
 KernelShape shape_of(const Fill&) { return KernelShape::fill; }
 KernelShape shape_of(const ConvertedRuns&) { return KernelShape::copy; }

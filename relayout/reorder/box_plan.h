@@ -9,15 +9,12 @@
 #include <string_view>
 
 #include "relayout/reorder/methods/conversions.h"
-#include "relayout/reorder/methods/copied_pieces.h"
 #include "relayout/reorder/methods/fill.h"
-#include "relayout/reorder/methods/gather.h"
 #include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/long_copy.h"
 #include "relayout/reorder/methods/nibbles.h"
+#include "relayout/reorder/methods/permuted_rows.h"
 #include "relayout/reorder/methods/register_tiles.h"
-#include "relayout/reorder/methods/row_pattern.h"
-#include "relayout/reorder/methods/transposition.h"
 
 namespace relayout {
 
@@ -98,8 +95,8 @@ struct TileRuns {
   const BoxPlan& largest() const;
 };
 
-using Method = std::variant<LongCopy, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines, Nibbles,
-                            Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
+using Method = std::variant<LongCopy, CopiedPieces, Transposition, Gather, RegisterTiles, ProgrammedLines, PermutedRows,
+                            Nibbles, Fill, ConvertedRuns, ConvertedTransposition, ConvertedElements, Stages, TileRuns>;
 
 /// What a method does in one word, as it is told to users.
 enum class KernelShape : uint8_t {

@@ -110,6 +110,10 @@ double block_ns(const Loops& box, const ConvertedElements& method) {
   return kGatherBlock + count(pieces) * kElement * (box.dense_cols ? 1 : 2) + values * method.each;
 }
 
+double block_ns(const Loops& box, const PermutedRows& method) {
+  return std::visit([&](const auto& otherwise) { return block_ns(box, otherwise); }, method.otherwise);
+}
+
 }  // namespace
 
 bool has_cached_price(const BoxPlan& box) {

@@ -85,6 +85,14 @@ class Price {
       ns_ += traffic_.in_caches(bytes, rate(box, method)) + bytes.both() * traffic_.waited;
   }
 
+  void add(const BoxPlan& box, const PermutedRows& method, double times, bool in_tile) {
+    /// A box of fewer bytes than this is not done by byte permutations.
+    constexpr double kLeast = 1024;
+    if (in_tile || times * static_cast<double>(box.elements) * dst_bytes_ < kLeast)
+      return std::visit([&](const auto& otherwise) { add(box, otherwise, times, in_tile); }, method.otherwise);
+    ns_ += kBoxNs + permuted_price(traffic_, count(times * static_cast<double>(box.elements), true), streams_);
+  }
+
   void add(const BoxPlan& box, const TileRuns& method, double, bool) {
     const auto tiles = static_cast<double>(box.blocks);
     for (const TileRun& run : method.runs) {
@@ -95,7 +103,7 @@ class Price {
       const Bytes bytes{tiles * static_cast<double>(run.elements) * src_bytes_, tiles * static_cast<double>(run.bytes)};
       read_ += bytes.from;
       written_ += bytes.to;
-      ns_ += kBoxNs + permuted_price(traffic_, bytes);
+      ns_ += kBoxNs + permuted_price(traffic_, bytes, streams_);
     }
   }
 

@@ -60,6 +60,7 @@ std::string stages_text(const Stages& stages) {
 
 std::string box_text(const PlanData& plan, const BoxPlan& box) {
   std::string out = "    " + plural(box.elements, "element") + ": " + plan.kernel(box);
+  if (box.as<PermutedRows>()) out += ", or by lines, where the instruction set can permute bytes";
   if (const auto* stages = box.as<Stages>()) out += stages_text(*stages);
   if (const auto* tiles = box.as<TileRuns>()) {
     int64_t boxes = 0, bytes = 0;

@@ -11,6 +11,14 @@
 namespace relayout {
 namespace {
 
+/// The plan, or the same rows made by byte permutations.
+template <typename M>
+BoxPlan or_permuted(Planned<M> plan, bool streams) {
+  auto permuted = permuted_rows(plan, streams);
+  if (permuted) return Planned<PermutedRows>{std::move(plan.loops), *std::move(permuted)};
+  return plan;
+}
+
 /// Plans a box of elements of whole bytes by its rows and columns; where these are too few for a transposition, by
 /// `tiles`, if there are any.
 BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTiles>> tiles, bool streams,
@@ -29,12 +37,12 @@ BoxPlan plan_elements(Box box, int64_t element, std::optional<Planned<RegisterTi
   // A piece of 16 bytes fills a register: it is copied, and not transposed with others.
   const bool in_registers = element < kRegister && (element & (element - 1)) == 0;
   if (in_registers && region.dense_cols && region.dense_rows) {
-    if (auto plan = plan_transposition(region, rest, streams, rules)) return *std::move(plan);
+    if (auto plan = plan_transposition(region, rest, streams, rules)) return or_permuted(*std::move(plan), streams);
     if (tiles) return *std::move(tiles);
     region.dense_rows = false;  // gathered with rows of other axes as well
   }
-  if (in_registers) return plan_gather(box, std::move(region), std::move(rest), streams, rules);
-  return plan_copied_pieces(std::move(region), std::move(rest), streams, rules);
+  if (in_registers) return or_permuted(plan_gather(box, std::move(region), std::move(rest), streams, rules), streams);
+  return or_permuted(plan_copied_pieces(std::move(region), std::move(rest), streams, rules), streams);
 }
 
 /// Whether both sides start with the same long run, or each with a long run of an axis of its own. Then a plain copy

@@ -13,6 +13,11 @@ bool loses(const Loops& loops, const ConvertedElements& method) { return method.
 /// These write through the cache, whatever Plan::streams() says. (A few such boxes are not done by tiles once they are
 /// planned for the cache.)
 bool loses(const Loops&, const RegisterTiles&) { return true; }
+bool loses(const Loops& loops, const PermutedRows& method) {
+  return has_gaps(method.rows) || (std::holds_alternative<CopiedPieces>(method.otherwise) && in_small_blocks(loops)) ||
+         (std::holds_alternative<Transposition>(method.otherwise) && scatters_rows(loops));
+}
+
 }  // namespace
 
 bool divides_evenly(const TensorDesc& src_desc, const TensorDesc& dst_desc) {
@@ -55,7 +60,8 @@ bool loses_past_cache(const TiledBoxes& tiled, const TensorDesc& src, const Tens
 bool by_permuted_lines(const BoxPlan& box) {
   if (box.shape() == KernelShape::transpose || box.piece[kDst] > kRegister) return false;
   const auto* tiles = box.as<TileRuns>();
-  return tiles && std::ranges::any_of(tiles->runs, [](const TileRun& run) { return !run.rows.pieces.empty(); });
+  return box.as<PermutedRows>() ||
+         (tiles && std::ranges::any_of(tiles->runs, [](const TileRun& run) { return !run.rows.pieces.empty(); }));
 }
 
 bool apart_by_lines(const TensorDesc& dst) {

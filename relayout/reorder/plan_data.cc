@@ -137,8 +137,8 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   plan.choose_way(tuning);
   plan.fetch_ahead(machine);
   plan.write_padding_past_cache(machine, tuning);
-  plan.one_strided_block_ =
-      plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided && plan.boxes_[0].blocks == 1;
+  plan.one_strided_block_ = plan.boxes_.size() == 1 && plan.fills_.empty() && plan.boxes_[0].strided &&
+                            !plan.boxes_[0].as<PermutedRows>() && plan.boxes_[0].blocks == 1;
   for (auto& table : plan.tables_) {
     for (Offsets& entry : table) scale(entry, units(src.dtype), units(dst.dtype));
   }

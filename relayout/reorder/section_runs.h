@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "relayout/reorder/methods/row_pattern.h"
+#include "relayout/reorder/methods/permuted_rows.h"
 #include "relayout/reorder/sections.h"
 
 namespace relayout {

@@ -197,6 +197,7 @@ void check(const Checked& k, PermuteLinesKernel kernel) {
     line.from[0] = first + 5;
     line.from[1] = first + width + 3;
     line.mask[0] = line.mask[1] = ~uint64_t{0} >> (64 - half);
+    line.written = ~uint64_t{0} >> (64 - width);
     if (width < 64) std::ranges::fill(line.index[0], uint8_t{128});
     for (int64_t i = 0; i < width; ++i) {
       const int64_t stretch = i / half, byte = half - 1 - i % half;
@@ -211,12 +212,12 @@ void check(const Checked& k, PermuteLinesKernel kernel) {
     const int64_t in_line = i % width, from = line.from[in_line / half] + half - 1 - in_line % half;
     moves.push_back({from + i / width / 2 * kStep, i, 1});
   }
-  for (const bool past_cache : {true, false}) {
+  for (const auto store : {PermutedLines::Store::past_cache, PermutedLines::Store::whole}) {
     Checked at_start = k;
     at_start.side = Side::start;  // so that the destination starts at a line
     expect_moves(at_start, moves, 0, [&](const std::byte* src, std::byte* dst) {
       const int64_t end = (kCount - 1) / 2 * kStep + 2 * width + width + 3 + half;
-      kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, past_cache, src + std::max(end, int64_t{0})});
+      kernel(src, dst, {list, 0, 2, kCount, kStep, 2, 0, store, src + std::max(end, int64_t{0})});
     });
   }
 }

@@ -108,6 +108,7 @@ using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst,
 /// For 64 bytes: of stretch k, only the bytes whose bit is set in mask[k] are read. Stretches 0 and 1 together are a
 /// list of 128 bytes, and so are stretches 2 and 3. Byte i of the line is byte index[0][i] of the first list. If bit i
 /// of `later` is set, it is byte index[1][i] of the second list, and if bit i of `filled` is set, it is padding.
+/// `written` says which bytes a masked store writes.
 ///
 /// For 16 bytes: all bytes of a stretch are read. If index[0][16 * k + i] is less than 16 for a stretch k, byte i is
 /// that byte of stretch k. If it is so for no stretch, byte i is the value index[1][i].
@@ -116,19 +117,20 @@ struct alignas(64) PermutedLine {
   uint8_t index[kStretches / 2][64];
   int64_t from[kStretches];
   uint64_t mask[kStretches];
-  uint64_t later, filled;
+  uint64_t later, filled, written;
 };
 
 /// The lines that a kernel makes: `count` lines, from lines[first] on. After the last line of a period the list starts
 /// again, with the source `step` bytes further on. Every line has 1 to `stretches` stretches. Padding bytes become
 /// `fill`. `dst` may be any address, but lines that go past the cache start at lines (where 16 bytes are made at a
-/// time: at multiples of 16). From `end` on nothing is read.
+/// time: at multiples of 16; and then no store is masked). From `end` on nothing is read.
 struct PermutedLines {
+  enum class Store : uint8_t { past_cache, whole, masked };
   const PermutedLine* lines;
   int64_t first, period, count, step;
   int stretches;
   uint8_t fill;
-  bool past_cache;
+  Store store;
   const std::byte* end;
 };
 using PermuteLinesKernel = void (*)(const std::byte* src, std::byte* dst, const PermutedLines& lines);

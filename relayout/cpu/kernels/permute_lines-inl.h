@@ -23,14 +23,16 @@ HWY_INLINE __m512i permuted_line(const std::byte* src, const PermutedLine& line)
   return _mm512_mask_mov_epi8(out, line.later, _mm512_permutex2var_epi8(stretch(2), later, stretch(3)));
 }
 
-template <int kStretches, bool kPastCache>
+template <int kStretches, PermutedLines::Store kStore>
 HWY_INLINE void make_line(const std::byte* src, std::byte* dst, const PermutedLine& line, const PermutedLines& lines) {
   const __m512i fill = _mm512_set1_epi8(static_cast<char>(lines.fill));
   const __m512i made = _mm512_mask_mov_epi8(permuted_line<kStretches>(src, line), line.filled, fill);
-  if constexpr (kPastCache)
+  if constexpr (kStore == PermutedLines::Store::past_cache)
     _mm512_stream_si512(reinterpret_cast<__m512i*>(dst), made);
-  else
+  else if constexpr (kStore == PermutedLines::Store::whole)
     _mm512_storeu_si512(dst, made);
+  else
+    _mm512_mask_storeu_epi8(dst, line.written, made);
 }
 
 #else
@@ -46,7 +48,7 @@ HWY_INLINE hn::Vec<Block16<uint8_t> > stretch_before(const std::byte* from, cons
   return hn::Load(d, as<uint8_t>(bytes));
 }
 
-template <int kStretches, bool kPastCache>
+template <int kStretches, PermutedLines::Store kStore>
 HWY_INLINE void make_line(const std::byte* src, std::byte* dst, const PermutedLine& line, const PermutedLines& lines) {
   const Block16<uint8_t> d;
   auto made = hn::Load(d, line.index[1]);
@@ -55,16 +57,16 @@ HWY_INLINE void make_line(const std::byte* src, std::byte* dst, const PermutedLi
     const auto stretch = stretch_before(src + line.from[k], lines.end);
     made = hn::Or(made, hn::TableLookupBytesOr0(stretch, hn::Load(d, line.index[0] + 16 * k)));
   }
-  put<kPastCache>(made, d, as<uint8_t>(dst));
+  put<kStore == PermutedLines::Store::past_cache>(made, d, as<uint8_t>(dst));
 }
 
 #endif
 
-template <int kStretches, bool kPastCache>
+template <int kStretches, PermutedLines::Store kStore>
 HWY_INLINE void permute_lines_to(const std::byte* src, std::byte* dst, const PermutedLines& lines) {
   int64_t at = lines.first;
   for (int64_t i = 0; i < lines.count; ++i) {
-    make_line<kStretches, kPastCache>(src, dst + i * kPermutedBytes, lines.lines[at], lines);
+    make_line<kStretches, kStore>(src, dst + i * kPermutedBytes, lines.lines[at], lines);
     if (++at < lines.period) continue;
     at = 0;
     src += lines.step;
@@ -73,8 +75,12 @@ HWY_INLINE void permute_lines_to(const std::byte* src, std::byte* dst, const Per
 
 template <int kStretches>
 HWY_INLINE void permute_lines_of(const std::byte* src, std::byte* dst, const PermutedLines& lines) {
-  lines.past_cache ? permute_lines_to<kStretches, true>(src, dst, lines)
-                   : permute_lines_to<kStretches, false>(src, dst, lines);
+  using Store = PermutedLines::Store;
+  switch (lines.store) {
+    case Store::past_cache: return permute_lines_to<kStretches, Store::past_cache>(src, dst, lines);
+    case Store::whole: return permute_lines_to<kStretches, Store::whole>(src, dst, lines);
+    case Store::masked: return permute_lines_to<kStretches, Store::masked>(src, dst, lines);
+  }
 }
 
 void permute_lines(const std::byte* src, std::byte* dst, const PermutedLines& lines) {

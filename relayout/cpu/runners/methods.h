@@ -24,6 +24,9 @@ void make(const RunContext& context, const Loops& loops, const Nibbles& method, 
 void make(const RunContext& context, const Loops& loops, const ConvertedRuns& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedTransposition& method, const Block& block);
 void make(const RunContext& context, const Loops& loops, const ConvertedElements& method, const Block& block);
+inline void make(const RunContext& context, const Loops& loops, const PermutedRows& method, const Block& block) {
+  std::visit([&](const auto& otherwise) { make(context, loops, otherwise, block); }, method.otherwise);
+}
 /// Fills a block that starts with column `first_col` of its region.
 void fill(const RunContext& context, const Loops& loops, const Fill& method, const Block& block, int64_t first_col);
 
@@ -45,6 +48,8 @@ bool run(const RunContext& context, const Loops& loops, const Transposition& met
          int64_t begin, int64_t end);
 bool run(const RunContext& context, const Loops& loops, const ProgrammedLines& method, const Tables& tables,
          int64_t begin, int64_t end);
+bool run(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables, int64_t begin,
+         int64_t end);
 bool run(const RunContext& context, const Loops& loops, const Stages& method, const Tables& tables, int64_t begin,
          int64_t end);
 bool run(const RunContext& context, const Loops& loops, const TileRuns& method, const Tables& tables, int64_t begin,

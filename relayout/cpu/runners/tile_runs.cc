@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "relayout/cpu/runners/methods.h"
-#include "relayout/cpu/runners/permuted_run.h"
+#include "relayout/cpu/runners/permuted_rows.h"
 #include "relayout/cpu/runners/steps.h"
 
 namespace relayout::cpu {
@@ -67,8 +67,8 @@ class RunOfTile {
   void plan(const RunContext& context, const TileRun& run, int64_t tiles, PermutedLineList& lines) {
     run_ = &run;
     // A run of less than a line would be made byte by byte, so it goes by the image.
-    permutes_ =
-        run.bytes >= context.kernels.permuted_bytes && permuted_.plan(context, run.rows, tiles * run.bytes, lines);
+    permutes_ = run.bytes >= context.kernels.permuted_bytes &&
+                permuted_.plan(context, run.rows, tiles * run.bytes, true, lines);
   }
   bool permutes() const { return permutes_; }
   /// Whether the memory already holds the padding of an image that starts at this byte of a line.
@@ -77,7 +77,7 @@ class RunOfTile {
   /// Makes the run straight from the source by byte permutations. The same run of the next tile is `step` later.
   void permute(const Kernels& kernels, const std::byte* src, std::byte* dst, const Offsets& step) {
     const bool before = std::exchange(goes_on_, permuted_.joins(step, run_->bytes));
-    permuted_.make(kernels, src, dst, run_->bytes, {before, goes_on_});
+    permuted_.make(kernels, src, dst, run_->bytes, true, {before, goes_on_});
   }
 
   /// Writes the run to `dst` from its image in `memory`. The image starts at byte `in_line` of `memory`, because `dst`

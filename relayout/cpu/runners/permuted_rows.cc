@@ -1,5 +1,5 @@
 // Finding out where the bytes of each line of a run are read, and making the lines.
-#include "relayout/cpu/runners/permuted_run.h"
+#include "relayout/cpu/runners/permuted_rows.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,14 +8,19 @@
 #include <numeric>
 #include <utility>
 
+#include "relayout/cpu/runners/methods.h"
+#include "relayout/cpu/runners/steps.h"
+
 namespace relayout::cpu {
 namespace {
 
 /// Describing the lines of a period is worth it only if at least kLeastPeriods periods are made.
 constexpr int64_t kLeastPeriods = 4;
 /// Where a kernel makes only 16 bytes at a time, copying pieces is as fast as permuting if they have this many bytes on
-/// average.
-constexpr int64_t kShort = 16;
+/// average: kShort through the cache, kShortStreamed past it.
+constexpr int64_t kShort = 4, kShortStreamed = 16;
+/// Runs of fewer bytes are written through the cache: they have too few whole lines.
+constexpr int64_t kShortRun = 64 * kCacheLine;
 
 /// Whether the bytes of a padding element are all the same.
 bool fills_bytes(uint64_t bits, int64_t element) {
@@ -23,13 +28,13 @@ bool fills_bytes(uint64_t bits, int64_t element) {
   return (bits & used) == ((bits & 255) * 0x0101010101010101 & used);
 }
 
-bool reads(const RowSource& piece) { return piece.from != RowSource::kPadding; }
+bool reads(const RowSource& piece) { return piece.from != RowSource::kPadding && piece.from != RowSource::kGap; }
 
 uint64_t low_bits(int64_t count) { return count < kCacheLine ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
 
 }  // namespace
 
-/// Where byte `at` of a run is read, from where the run's source starts; or kPadding.
+/// Where byte `at` of a run is read, from where the run's source starts; or kPadding or kGap.
 int64_t PermutedRun::source_of(int64_t at) const {
   int64_t in_piece = at % row_bytes_;
   const RowSource* piece = rows_->pieces.data();
@@ -73,6 +78,7 @@ bool PermutedRun::plan_line(PermutedLine& line, int64_t at) {
     }
     const int64_t bytes = std::min(next->bytes - skip, width_ - i);
     const uint64_t mask = low_bits(bytes) << i;
+    if (next->from != RowSource::kGap) line.written |= mask;
     if (next->from == RowSource::kPadding) {
       line.filled |= mask;
       if (width_ < kCacheLine) std::fill_n(line.index[1] + i, bytes, lines_.fill);
@@ -123,7 +129,8 @@ bool PermutedRun::plan_lines(int64_t start) {
 /// Bytes from an address to the next line.
 int64_t PermutedRun::head_of(const std::byte* at) const { return to_line(at) & (width_ - 1); }
 
-bool PermutedRun::plan(const RunContext& context, const RowPattern& rows, int64_t total, PermutedLineList& list) {
+bool PermutedRun::plan(const RunContext& context, const RowPattern& rows, int64_t total, bool past_cache,
+                       PermutedLineList& list) {
   if (!context.kernels.permute_lines || std::ranges::none_of(rows.pieces, reads)) return false;
   rows_ = &rows;
   const int64_t element = std::max(1, bits(context.plan.dst().dtype) / 8);
@@ -133,18 +140,20 @@ bool PermutedRun::plan(const RunContext& context, const RowPattern& rows, int64_
     row_bytes_ += piece.bytes;
     if (reads(piece)) reach_ = std::max(reach_, piece.from + piece.bytes);
   }
+  gaps_ = has_gaps(rows);
   const bool pads =
       std::ranges::any_of(rows.pieces, [](const RowSource& piece) { return piece.from == RowSource::kPadding; });
-  if (width_ < kCacheLine && row_bytes_ >= kShort * static_cast<int64_t>(rows.pieces.size())) return false;
+  const int64_t most = (past_cache ? kShortStreamed : kShort) * static_cast<int64_t>(rows.pieces.size());
+  if (width_ < kCacheLine && (gaps_ || row_bytes_ >= most)) return false;
   if (pads && !fills_bytes(context.plan.fill_bits(), element)) return false;
   const int64_t alike = width_ / std::gcd(width_, row_bytes_), period = alike * row_bytes_ / width_;
   if (total < kLeastPeriods * period * width_ || list.used + period > RowPattern::kMaxLines) return false;
   list_ = list.lines + list.used;
   const auto fill = static_cast<uint8_t>(context.plan.fill_bits());
-  lines_ = {list_, 0, period, 0, alike * rows.step, 1, fill, true, nullptr};
+  lines_ = {list_, 0, period, 0, alike * rows.step, 1, fill, PermutedLines::Store::whole, nullptr};
   if (!plan_lines(0)) return false;
-  first_ = list_[0];
-  last_ = list_[period - 1];
+  first_ = {list_[0], list_[0].written};
+  last_ = {list_[period - 1], list_[period - 1].written};
   last_at_ = (period - 1) * width_;
   list.used += period;
   return true;
@@ -154,6 +163,7 @@ bool PermutedRun::plan(const RunContext& context, const RowPattern& rows, int64_
 void PermutedRun::make_bytes(const std::byte* src, std::byte* dst, int64_t begin, int64_t end) const {
   for (int64_t at = begin; at < end; ++at) {
     const int64_t from = source_of(at);
+    if (from == RowSource::kGap) continue;
     dst[at] = from == RowSource::kPadding ? static_cast<std::byte>(lines_.fill) : src[from];
   }
 }
@@ -179,10 +189,11 @@ bool PermutedRun::seek(int64_t head) {
 }
 
 bool PermutedRun::joins(const Offsets& step, int64_t bytes) const {
-  return bytes >= width_ && step[kDst] == bytes && step[kSrc] == bytes / row_bytes_ * rows_->step;
+  return !gaps_ && bytes >= width_ && step[kDst] == bytes && step[kSrc] == bytes / row_bytes_ * rows_->step;
 }
 
-void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, Joined joined) {
+void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* dst, int64_t bytes, bool past_cache,
+                       Joined joined) {
   int64_t head = head_of(dst);
   const int64_t left = joined.after ? head_of(dst + bytes) : 0, rest = left > 0 ? width_ - left : 0;
   if (joined.before) {
@@ -195,19 +206,88 @@ void PermutedRun::make(const Kernels& kernels, const std::byte* src, std::byte* 
   const int64_t begin = joined.before ? head : 0, end = bytes - rest;
   if (bytes < width_ || !seek(head)) return make_bytes(src, dst, begin, end);
   const int64_t rows = bytes / row_bytes_;
+  using Store = PermutedLines::Store;
   lines_.end = src + reach_ + std::max<int64_t>(0, (rows - 1) * rows_->step);
-  // Incomplete lines are made on the stack and copied. A masked store in place may touch the line beside its own, even
-  // if the mask excludes all of it, and would fetch that line into the cache or displace a line that is being written.
-  const auto edge = [&](const PermutedLine& line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
+  // Where whole lines are written past the cache, incomplete lines are made on the stack and copied. A masked store in
+  // place may touch the line beside its own, even if the mask excludes all of it, and would fetch that line into the
+  // cache or displace a line that is being written. Elsewhere, masked stores write in place.
+  const auto edge = [&](EdgeLine& edge_line, int64_t from, int64_t to, int64_t in_line, int64_t line_end) {
+    const bool apart = past_cache && !gaps_;
     alignas(kCacheLine) std::byte made[kCacheLine];
-    kernels.permute_lines(src + from, made, {&line, 0, 1, 1, 0, lines_.stretches, lines_.fill, false, lines_.end});
-    std::memcpy(dst + to + in_line, made + in_line, static_cast<std::size_t>(line_end - in_line));
+    edge_line.line.written = edge_line.written & low_bits(line_end) & ~low_bits(in_line);
+    const Store store = width_ < kCacheLine || apart ? Store::whole : Store::masked;
+    kernels.permute_lines(src + from, apart ? made : dst + to,
+                          {&edge_line.line, 0, 1, 1, 0, lines_.stretches, lines_.fill, store, lines_.end});
+    if (apart) std::memcpy(dst + to + in_line, made + in_line, static_cast<std::size_t>(line_end - in_line));
   };
   if (head > begin) edge(first_, 0, 0, 0, head);
   lines_.count = (end - head) / width_;
+  lines_.store = gaps_ ? Store::masked : past_cache ? Store::past_cache : Store::whole;
   if (lines_.count > 0) kernels.permute_lines(src + skipped_, dst + head, lines_);
   if (const int64_t last = (end - head) % width_; last > 0)
     edge(last_, (bytes - width_ - last_at_) / row_bytes_ * rows_->step, bytes - width_, width_ - last, width_);
+}
+
+namespace {
+
+/// Runs blocks [begin, end). False, and nothing is done, where the lines cannot be made by byte permutations.
+bool run_permuted(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables,
+                  int64_t begin, int64_t end) {
+  if (!context.kernels.permute_lines) return false;
+  int64_t row_bytes = 0;
+  for (const RowSource& piece : method.rows.pieces) row_bytes += piece.bytes;
+  // The rows of a run are those of the region; or they are steps of the last axis of the columns, so that each row of
+  // the region has a run of its own.
+  const bool of_region = method.of_region;
+  const Axis& next = of_region ? loops.rows[0] : loops.cols.back();
+  const int64_t steps = of_region ? loops.row_count : next.extent, region = loops.strips * loops.panels;
+  const int64_t block_steps = of_region ? loops.block_rows : loops.block_cols / (loops.col_count / next.extent);
+  const int64_t runs = of_region ? 1 : loops.block_rows;
+  Odometer at(loops, tables);
+  at.seek(begin / region);
+  PermutedLineList list;
+  PermutedRun run;
+  // The bytes of all blocks count, not only of those of this thread. Another thread may run blocks that share lines
+  // with these, and it must come to the same answer.
+  if (!run.plan(context, method.rows, loops.blocks * runs * block_steps * row_bytes, method.past_cache, list))
+    return false;
+  Starts2 starts(loops.rows);
+  for (int64_t b = begin; b < end;) {
+    // Consecutive blocks whose rows are one run are made together.
+    const int64_t block = b % region, strip = block % loops.strips, panel = block / loops.strips;
+    const bool one_run = of_region || loops.row_count == 1;
+    const int64_t blocks = one_run ? std::min(region - block, end - b) : 1;
+    const int64_t first = (of_region ? strip : panel) * block_steps;
+    const int64_t bytes = std::min(blocks * block_steps, steps - first) * row_bytes;
+    const std::byte* const src = context.src + at.offsets[kSrc] + first * next.stride[kSrc];
+    std::byte* const dst = context.dst + at.offsets[kDst] + first * next.stride[kDst];
+    const bool beyond = method.past_cache && bytes >= kShortRun;
+    if (one_run) {
+      run.make(context.kernels, src, dst, bytes, beyond);
+    } else {
+      const IndexRange rows{strip * loops.block_rows, loops.block_rows, loops.row_count};
+      starts.seek(rows.begin, rows.count());
+      for (int64_t r = 0; r < rows.count(); ++r)
+        run.make(context.kernels, src + starts.first()[kSrc] + starts.of(kSrc)[r],
+                 dst + starts.first()[kDst] + starts.of(kDst)[r], bytes, beyond);
+    }
+    b += blocks;
+    if (b % region == 0 && b < end) at.next();
+  }
+  if (method.past_cache && context.kernels.flush) context.kernels.flush();
+  return true;
+}
+
+}  // namespace
+
+bool run(const RunContext& context, const Loops& loops, const PermutedRows& method, const Tables& tables, int64_t begin,
+         int64_t end) {
+  if (run_permuted(context, loops, method, tables, begin, end)) return true;
+  BoxPlan otherwise;
+  static_cast<Loops&>(otherwise) = loops;
+  std::visit([&](const auto& plain) { otherwise.method = plain; }, method.otherwise);
+  run_blocks(context, otherwise, tables, begin, end);
+  return true;
 }
 
 }  // namespace relayout::cpu
