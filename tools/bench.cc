@@ -249,7 +249,7 @@ Verb add_bench(CommandLine& line) {
       "The copy is the faster of memcpy and a loop of non-temporal stores. It runs in turns with the conversion, and\n"
       "times are medians. Tensors that fit into the caches are measured in the caches. The flags for scales, zero\n"
       "points and padding are those of convert.\n"
-      "A plan is made by rules from sizes, without comparing alternatives; its prediction is for one thread. --tune\n"
+      "A plan is the cheapest of a few, by a prediction for one thread (--explain=all). --tune\n"
       "measures alternatives: stream=always or never (whether the destination is written past the cache), panel= and\n"
       "strip= (the columns and rows of a block) and ahead= (how many bytes ahead the source is fetched).");
   auto options = std::make_shared<Options>();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "relayout/cpu/machine.h"
+#include "relayout/cpu/measure_speeds.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/cpu/speeds.h"
 #include "tools/common.h"

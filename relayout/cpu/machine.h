@@ -12,8 +12,8 @@
 
 namespace relayout::cpu {
 
-/// The caches of the first core, and the speeds that were measured here (speeds.h), read once. Never throws. What cannot
-/// be read keeps Machine's defaults.
+/// The caches of the first core, and the speeds that were measured here (speeds.h), read once. Never throws. What
+/// cannot be read keeps Machine's defaults.
 const Machine& machine() noexcept;
 
 /// The same from a folder like /sys/devices/system/cpu/cpu0/cache: index*/{level,type,size}. A cache that is missing,

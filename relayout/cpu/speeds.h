@@ -1,6 +1,6 @@
-// Measuring what this machine's memory and kernels take (Speeds), once, and keeping it in the user's folder for caches.
+// The file that keeps what this machine's memory and kernels take (Speeds), in the user's folder for caches.
 //
-//     save_speeds(speeds_file(), measure_speeds());        // what `relayout doctor --measure` does; half a second
+//     save_speeds(speeds_file(), measure_speeds());        // what `relayout doctor --measure` does
 //
 // machine() reads the file, so that plans of later processes are priced by it. Without a file nothing is measured:
 // plans must not depend on how busy a machine was when a process started.
@@ -9,13 +9,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "relayout/cpu/stopwatch.h"
 #include "relayout/reorder/machine.h"
 
 namespace relayout::cpu {
-
-/// Measures on the calling thread, with the kernels in use, for about half a second. Needs 130 MB of memory.
-Speeds measure_speeds(Stopwatch& stopwatch = system_stopwatch());
 
 /// The environment's RELAYOUT_SPEEDS_FILE or, without it, relayout/speeds.txt in the user's folder for caches; empty if
 /// there is none.

@@ -9,6 +9,7 @@
 
 #include "relayout/core/format.h"
 #include "relayout/cpu/machine.h"
+#include "relayout/cpu/measure_speeds.h"
 #include "relayout/reorder/plan.h"
 #include "tests/support/fake_stopwatch.h"
 #include "tests/support/testing.h"

@@ -107,7 +107,8 @@ double block_ns(const Loops& box, const ConvertedTransposition& method) {
 double block_ns(const Loops& box, const ConvertedElements& method) {
   const int64_t pieces = box.block_rows * box.block_cols;
   const double values = count(box.elements) / count(box.blocks);
-  return kGatherBlock + count(pieces) * kElement * (box.dense_cols ? 1 : 2) + values * method.each;
+  const double piece = method.runs ? kConvertedRun : kElement * (box.dense_cols ? 1 : 2);
+  return kGatherBlock + count(pieces) * piece + values * method.each;
 }
 
 double block_ns(const Loops& box, const PermutedRows& method) {

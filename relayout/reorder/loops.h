@@ -116,6 +116,10 @@ inline int64_t rows_run(const Loops& loops) {
   return run;
 }
 
+/// Bytes: runs of rows that are shorter, and end within lines, have too many of these. Past the cache, the rest of such
+/// a line is written much later, and a part of a line that is written by itself waits for memory, over 100 ns.
+inline constexpr int64_t kLongRunOfRows = 16 * kCacheLine;
+
 /// Whether blocks have less than 16 lines, so that starting one takes longer than moving it.
 inline bool in_small_blocks(const Loops& loops) {
   return loops.block_rows * loops.block_cols * loops.piece[kDst] < 16 * kCacheLine;

@@ -44,6 +44,8 @@ INSIDERS = {
     "tools/": {"relayout/core/print.h",  # `describe` draws memory
                "relayout/cpu/kernels/list.h",  # `doctor` lists the kernels
                "relayout/cpu/machine.h",  # `doctor` shows the caches
+               "relayout/cpu/measure_speeds.h",  # and measures
+               "relayout/cpu/speeds.h",
                "relayout/execute/measure/cost_cache.h",  # `plan` keeps what was measured
                "relayout/execute/measure/remembering_backend.h",
                "relayout/execute/run/order.h",  # the order of steps that a saved plan has

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "random_case.h"
-#include "relayout/cpu/machine.h"
 #include "relayout/cpu/reorder.h"
 #include "relayout/reorder/plan_data.h"
 #include "relayout/reorder/reference.h"
@@ -63,7 +62,8 @@ void check(const Case& c, std::mt19937_64& rng, std::span<const std::string_view
   // The ways that it does not choose must be right too.
   constexpr Tuning::Way kWays[] = {Tuning::Way::boxes, Tuning::Way::lines, Tuning::Way::stages};
   const Tuning forced{.stream = Tuning::Stream{static_cast<uint8_t>(rng() % 3)}, .way = kWays[rng() % 3]};
-  const Plan other = Plan::make(c.src, c.dst, c.attributes, rng() % 2 == 0 ? cpu::machine() : tiny_far, forced);
+  const Plan other = rng() % 2 == 0 ? cpu::make_plan(c.src, c.dst, c.attributes, forced)
+                                    : Plan::make(c.src, c.dst, c.attributes, tiny_far, forced);
   const std::size_t shift = rng() % 3 == 0 ? 0 : rng() % 64;
   for (std::string_view isa : isas) {
     const ScopedIsa isa_scope(isa);

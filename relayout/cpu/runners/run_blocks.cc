@@ -7,10 +7,6 @@
 namespace relayout::cpu {
 namespace {
 
-/// Bytes: what is copied in shorter runs takes longer to wait for the parts of lines at their ends than it gains by
-/// writing past the cache.
-constexpr int64_t kSoonWhole = 2 << 10;
-
 void run_strided_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin,
                         int64_t end) {
   const Axis &row = box.rows[0], &col = box.cols[0];
@@ -37,9 +33,9 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 /// not wait for each other. (Transpositions keep the last line of a row until the next panel.)
 static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
   if (to_line(context.dst + box.offset[kDst]) == 0) return false;
-  if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return rows_run(box) < kLongRun;
+  if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return rows_run(box) < kLongRunOfRows;
   const int64_t run = box.panels > 1 ? box.block_cols * box.piece[kDst] : rows_run(box);
-  return box.as<CopiedPieces>() && run < kSoonWhole;
+  return box.as<CopiedPieces>() && run < 2 * kLongRunOfRows;  // nothing else waits while such lines are read
 }
 
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,

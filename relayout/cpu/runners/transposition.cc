@@ -57,8 +57,6 @@ bool writes_partial_lines(const Loops& loops, const Block& block) {
   const int64_t row_bytes = loops.row_bytes();
   if ((row_bytes != 16 && row_bytes != 32) || loops.panels > 1) return false;
   const auto even = [&](const Axis& a) { return a.table < 0 && a.stride[kDst] % row_bytes == 0; };
-  // Lines must soon be whole: a part of a line that is written past the cache by itself takes over 100 ns.
-  constexpr int64_t kLongRunOfRows = 16 * kCacheLine;
   if (const int64_t run = rows_run(loops); run < kLongRunOfRows && (run % kCacheLine != 0 || to_line(block.dst) != 0))
     return false;
   return loops.rows[0].stride[kDst] == row_bytes && to_line(block.dst) % row_bytes == 0 &&

@@ -139,7 +139,8 @@ fs::path default_cost_file() { return io::cache_file("RELAYOUT_COST_FILE", "cost
 CostKey environment_key(const graph::Backend& backend) {
   const Machine& machine = cpu::machine();
   graph::KeyMaker maker;
-  maker.add(source_revision()).add(io::processor()).add(cpu::kernels_in_use()).add(backend.name()).add(backend.settings());
+  maker.add(source_revision()).add(io::processor()).add(cpu::kernels_in_use());
+  maker.add(backend.name()).add(backend.settings());
   for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
     maker.add(static_cast<uint64_t>(value));
   return maker.key();

@@ -110,8 +110,7 @@ constexpr double kScraps = 6;
 double streamed(const Loops& loops, const Transposition&, const Traffic& traffic, const Bytes& bytes) {
   const int64_t piece = loops.piece[kDst], row_bytes = loops.row_bytes();
   const double memory = traffic.memory(bytes);
-  // Runs of rows that end within lines: the rest of these lines is written much later, so that memory is waited for.
-  if (row_bytes < kCacheLine && rows_run(loops) % kCacheLine != 0 && rows_run(loops) < kRowBytes * 4)
+  if (row_bytes < kCacheLine && rows_run(loops) % kCacheLine != 0 && rows_run(loops) < kLongRunOfRows)
     return kScraps * memory;
   if (interleaved(loops.row_count, loops.col_count, piece) || interleaved(loops.col_count, loops.row_count, piece))
     return 1.05 * memory;
