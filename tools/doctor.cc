@@ -70,8 +70,10 @@ std::vector<Speed> speeds_of(const Speeds& speeds) {
 
 std::string speeds_text(const Speeds& speeds) {
   std::string text;
-  for (const Speed& speed : speeds_of(speeds))
+  for (const Speed& speed : speeds_of(speeds)) {
+    if (speed.value == 0) continue;  // not measured: the last level is larger than what is read
     text += labelled(text.empty() ? "speeds" : "", fmt::format("{} {:.2f} {}", speed.name, speed.value, speed.unit));
+  }
   return text;
 }
 
@@ -114,6 +116,12 @@ Json to_json(const std::string& problem) {
   out["caches"] = Json::object();
   for (const Cache& cache : caches()) out["caches"][std::string(cache.name)] = cache.bytes;
   out["speeds"] = speeds_json(cpu::machine().speeds);
+  out["speeds_problem"] = Json(nullptr);
+  try {
+    cpu::load_speeds(cpu::speeds_file());
+  } catch (const Error& error) {
+    out["speeds_problem"] = error.message();
+  }
   out["page_bytes"] = sysconf(_SC_PAGESIZE);
   out["libraries"] = Json::object();
   for (const Library& library : kLibraries) {
@@ -211,6 +219,9 @@ int measure(bool json) {
 }
 
 int run(bool kernels, bool measures, bool json) {
+  if (measures && kernels)
+    throw Error(ErrorCode::invalid_argument, "doctor: --kernels and --measure are two questions: ask one of them",
+                "--measure");
   if (measures) return measure(json);
   if (kernels) {
     write_stdout(json ? json_text(kernels_json()) : kernels_text());

@@ -1,4 +1,4 @@
-// Cache sizes from sysfs.
+// Cache sizes from sysfs, and speeds from a file.
 #include "relayout/cpu/machine.h"
 
 #include <algorithm>

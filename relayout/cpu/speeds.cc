@@ -32,7 +32,7 @@ bool read_numbers(std::string_view line, Speeds& speeds) {
   constexpr double kMost = 1e6;
   for (double Speeds::*number : kNumbers) {
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), speeds.*number);
-    if (error != std::errc() || !(speeds.*number > 0 && speeds.*number < kMost)) return false;
+    if (error != std::errc() || !(speeds.*number >= 0 && speeds.*number < kMost)) return false;
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
     if (line.starts_with(' ')) line.remove_prefix(1);
   }
@@ -52,7 +52,7 @@ std::optional<Speeds> load_speeds(const fs::path& path) {
   int lines = 0;
   io::read_own_entries(kFile, path, *text, [&](std::string_view line) -> std::string {
     if (++lines == 2) known = line == key();
-    return lines > 1 || read_numbers(line, speeds) ? "" : "is not seven positive numbers";
+    return lines > 1 || read_numbers(line, speeds) ? "" : "is not seven numbers from 0 to a million";
   });
   return known ? std::optional(speeds) : std::nullopt;
 }

@@ -19,7 +19,7 @@ std::filesystem::path speeds_file();
 
 /// The speeds that a file has for this processor and the kernels in use. Nothing where there is no such file, or where
 /// it is of another processor, instruction set or version of the library. Errors: corrupt (it names the line),
-/// unsupported (another version of the format), io.
+/// unsupported (another version of the format), limit (a larger file), io.
 std::optional<Speeds> load_speeds(const std::filesystem::path& path);
 /// Replaces the file, and makes its folder. The file appears whole or not at all. Error{io}.
 void save_speeds(const std::filesystem::path& path, const Speeds& speeds);

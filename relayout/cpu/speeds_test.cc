@@ -59,7 +59,7 @@ TEST_F(SpeedsFile, ThatIsDamagedIsAnError) {
   EXPECT_EQ(code_of(good.substr(0, good.size() - 3)), ErrorCode::corrupt);
   EXPECT_EQ(code_of("hello\n"), ErrorCode::unsupported);
   EXPECT_EQ(code_of("relayout-speeds 2\n"), ErrorCode::unsupported);
-  for (const char* number : {"-1.25", "0", "nan", "inf", "1e9", "fast", ""}) {
+  for (const char* number : {"-1.25", "nan", "inf", "1e9", "fast", ""}) {
     std::string bad = good;
     bad.replace(bad.find("1.25"), 4, number);
     EXPECT_EQ(code_of(bad), ErrorCode::corrupt) << number;
@@ -72,7 +72,7 @@ TEST(MeasuredSpeeds, ComeFromTheStopwatch) {
   stopwatch.takes = [](int64_t) { return 1000.0; };
   const Speeds speeds = measure_speeds(stopwatch);
   EXPECT_NEAR(speeds.write, 67.1, 0.1);
-  EXPECT_NEAR(speeds.read, 67.1, 0.1);
+  EXPECT_NEAR(speeds.read, machine().l3 < 64 << 20 ? 67.1 : 0, 0.1);  // else the built-in price is right
   EXPECT_GT(speeds.read_l3, 0);
   EXPECT_GT(speeds.kernels, 1);
   EXPECT_GT(speeds.beyond_first, 0);

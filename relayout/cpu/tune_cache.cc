@@ -105,6 +105,13 @@ std::string attributes_text(const Attributes& attributes) {
   return out + (attributes.padding.kind == Padding::Kind::keep ? "keep" : "pad");
 }
 
+/// The measured speeds by which plans are priced; "" where there are none.
+std::string speeds_text(const Speeds& speeds) {
+  std::string out;
+  for (const double number : speeds.numbers()) out += (out.empty() ? " " : ",") + std::to_string(number);
+  return speeds == Speeds{} ? "" : out;
+}
+
 }  // namespace
 
 std::string tune_key(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
@@ -112,8 +119,8 @@ std::string tune_key(const TensorDesc& src, const TensorDesc& dst, const Attribu
   const int all = default_threads();
   return std::string(source_revision()) + " " + kernels_in_use() + " x" +
          std::to_string(threads <= 0 || threads > all ? all : threads) + " " + std::to_string(machine.l1) + "," +
-         std::to_string(machine.l2) + "," + std::to_string(machine.l3) + " | " + side_text(src, src_data) + " | " +
-         side_text(dst, dst_data) + " | " + attributes_text(attributes);
+         std::to_string(machine.l2) + "," + std::to_string(machine.l3) + speeds_text(machine.speeds) + " | " +
+         side_text(src, src_data) + " | " + side_text(dst, dst_data) + " | " + attributes_text(attributes);
 }
 
 std::optional<Tuning> TuneCache::find(std::string_view key) const {

@@ -27,8 +27,8 @@ namespace relayout::cpu {
 inline constexpr int64_t kMaxTunedStrip = 256, kMaxTunedAhead = int64_t{1} << 20;
 
 /// Everything that the best Tuning depends on, as one line: the library's code, the instruction set in use, threads (0:
-/// all), cache sizes, both sides' canonical digits, types and alignments (address modulo 64), and which attributes
-/// there are, not their values. Equal layouts have equal keys.
+/// all), cache sizes and speeds, both sides' canonical digits, types and alignments (address modulo 64), and which
+/// attributes there are, not their values. Equal layouts have equal keys.
 std::string tune_key(const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes, const void* src_data,
                      const void* dst_data, int threads, const Machine& machine);
 

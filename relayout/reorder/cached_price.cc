@@ -90,25 +90,27 @@ double block_ns(const Loops& box, const Gather&) {
   return kGatherBlock + count(box.block_rows * box.block_cols) * kElement;
 }
 
-/// To convert runs of `values` values. Where their attribute values differ, they go by way of a buffer.
-double converted_ns(const Loops& box, int64_t runs, int64_t values, double each) {
-  const auto differ = [](const Axis& axis) { return axis.stride[kAttribute] != 0; };
-  const bool varies = std::ranges::any_of(box.rows, differ) || std::ranges::any_of(box.cols, differ);
+/// Whether attribute values differ along any of these axes.
+bool differ(const Axes& axes) {
+  return std::ranges::any_of(axes, [](const Axis& axis) { return axis.stride[kAttribute] != 0; });
+}
+/// To convert runs of `values` values. Where attribute values differ within a run, it is computed step by step.
+double converted_ns(int64_t runs, int64_t values, double each, bool varies) {
   return count(runs) * (kConvertedRun + count(values) * (each + (varies ? kVaried : 0)));
 }
 double block_ns(const Loops& box, const ConvertedRuns& method) {
-  return kCopyBlock + converted_ns(box, box.block_rows, box.block_cols, method.each);
+  return kCopyBlock + converted_ns(box.block_rows, box.block_cols, method.each, differ(box.cols));
 }
 double block_ns(const Loops& box, const ConvertedTransposition& method) {
   const int64_t rows = box.block_rows, cols = box.block_cols, runs = method.narrows ? cols : rows;
   return transposed_ns(box, std::min(box.piece[kSrc], box.piece[kDst])) +
-         converted_ns(box, runs, rows * cols / runs, method.each);
+         converted_ns(runs, rows * cols / runs, method.each, differ(method.narrows ? box.rows : box.cols));
 }
 double block_ns(const Loops& box, const ConvertedElements& method) {
   const int64_t pieces = box.block_rows * box.block_cols;
   const double values = count(box.elements) / count(box.blocks);
   const double piece = method.runs ? kConvertedRun : kElement * (box.dense_cols ? 1 : 2);
-  return kGatherBlock + count(pieces) * piece + values * method.each;
+  return kGatherBlock + count(pieces) * piece + values * (method.each + (differ(box.cols) ? kVaried : 0));
 }
 
 double block_ns(const Loops& box, const PermutedRows& method) {
@@ -142,7 +144,8 @@ double stages_ns(const Loops& loops, const Stages& method) {
   /// Nanoseconds to start a chunk and a stretch, and bytes of a buffer that are read or written a nanosecond.
   constexpr double kChunk = 30, kStretchNs = 3, kBuffered = 16;
   const auto stretches = [&](bool buffer, const Stretches& side, bool converts) {
-    const double each = converts ? method.each : count(units(method.between)) / kBuffered;
+    const double computed = method.each + (side.run_attribute != 0 ? kVaried : 0);
+    const double each = converts ? computed : count(units(method.between)) / kBuffered;
     return buffer ? count(side.count) * (kStretchNs + count(side.run) * each) : 0;
   };
   // Past the cache, a stretch that does not start and end at lines shares these with others, and waits for them.

@@ -1,11 +1,11 @@
-// The time of boxes that move bits within the caches (internal to reorder).
+// The time of boxes within the caches (internal to reorder).
 #pragma once
 
 #include "relayout/reorder/box_plan.h"
 
 namespace relayout {
 
-/// Whether there is a price: the box moves bits, and by itself.
+/// Whether there is a price: the box is moved or converted by itself.
 bool has_cached_price(const BoxPlan& box);
 /// Nanoseconds on one thread to move a box whose source and destination are in the first level: the time to start each
 /// block and to run its kernel.

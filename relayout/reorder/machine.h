@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace relayout {
@@ -21,6 +22,10 @@ struct Speeds {
   double kernels = 0;
 
   bool operator==(const Speeds&) const = default;
+  /// All numbers, in their order above.
+  std::array<double, 7> numbers() const {
+    return {write, read, read_l3, beyond_first, beyond_second, far_beyond, kernels};
+  }
 };
 
 /// The caches that a plan is made for, in bytes: the first and second level, which each core has, and the last one.

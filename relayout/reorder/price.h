@@ -81,7 +81,9 @@ struct Traffic {
   /// Nanoseconds in which memory reads and writes a box that is written past the caches.
   double memory(const Bytes& bytes) const { return bytes.from * spread / read + bytes.to / prices.write; }
   /// Nanoseconds in which a kernel of this rate, in bytes a nanosecond, moves a box in the caches.
-  double in_caches(const Bytes& bytes, double rate) const { return bytes.both() / (rate * prices.in_caches); }
+  double in_caches(const Bytes& bytes, double rate) const {
+    return bytes.both() / (rate * prices.in_caches) * prices.kernels;
+  }
 };
 
 /// Bytes a nanosecond, read and written together, of elements that are gathered one by one, and of pieces that are

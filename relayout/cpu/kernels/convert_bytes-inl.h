@@ -65,6 +65,19 @@ RELAYOUT_INLINE void convert_run_of_bytes(const Table& table, const std::byte* f
     if (ahead != 0 && i % kCacheLine == 0) prefetch(from + i + ahead);
     put<kStream>(looked_up(table, hn::LoadU(d, as<uint8_t>(from + i))), d, as<uint8_t>(to + i));
   }
+  if (i < n && n >= kRegisterBytes) {
+    // The last bytes make a register with some that are converted already. (Whole lines leave none.)
+    i = n - kRegisterBytes;
+    hn::StoreU(looked_up(table, hn::LoadU(d, as<uint8_t>(from + i))), d, as<uint8_t>(to + i));
+    return;
+  }
+#if HWY_TARGET <= HWY_AVX3_DL
+  if (i < n) {
+    const __mmask64 some = (uint64_t{1} << n) - 1;
+    _mm512_mask_storeu_epi8(to, some, looked_up(table, {_mm512_maskz_loadu_epi8(some, from)}).raw);
+    return;
+  }
+#endif
 #endif
   for (; i < n; ++i) to[i] = static_cast<std::byte>(table.to[static_cast<uint8_t>(from[i])]);
 }
@@ -73,10 +86,35 @@ RELAYOUT_INLINE void convert_run_of_bytes(const Table& table, const std::byte* f
 template <DType S, DType D>
 ConvertKernel computing_kernel = nullptr;
 
+#if RELAYOUT_KERNELS_SIMD
+
+/// Runs of whole lines, by way of memory in the first-level cache.
+HWY_INLINE void compute_past_cache(ConvertKernel kernel, const std::byte* src, Starts src_runs, std::byte* dst,
+                                   Starts dst_runs, int64_t runs, int64_t n, const AttributeValues* attributes,
+                                   int64_t ahead) {
+  constexpr int64_t kPiece = 512;
+  alignas(64) std::byte memory[kPiece];
+  for (int64_t r = 0; r < runs; ++r) {
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t count = std::min(kPiece, n - i);
+      kernel(src + src_runs[r] + i, kFirst, memory, kFirst, 1, count, attributes, ahead);
+      stream_lines(memory, dst + dst_runs[r] + i, count, 0);
+    }
+  }
+}
+
+#endif
+
 template <DType S, DType D, bool kStream>
 void convert_bytes(const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs, int64_t runs, int64_t n,
                    const AttributeValues* attributes, int64_t ahead) {
-  if (attributes) return computing_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
+  if (attributes) {
+#if RELAYOUT_KERNELS_SIMD
+    if constexpr (kStream)
+      return compute_past_cache(computing_kernel<S, D>, src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
+#endif
+    return computing_kernel<S, D>(src, src_runs, dst, dst_runs, runs, n, attributes, ahead);
+  }
   static const ByteTable<S, D> kTable;
   for (int64_t r = 0; r < runs; ++r)
     convert_run_of_bytes<kStream>(kTable, src + src_runs[r], dst + dst_runs[r], n, ahead);

@@ -34,7 +34,9 @@ void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tab
 static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
   if (to_line(context.dst + box.offset[kDst]) == 0) return false;
   if (box.as<Transposition>() || box.as<ConvertedTransposition>()) return rows_run(box) < kLongRunOfRows;
-  const int64_t run = box.panels > 1 ? box.block_cols * box.piece[kDst] : rows_run(box);
+  const int64_t run = !box.dense_cols  ? box.piece[kDst]
+                      : box.panels > 1 ? box.block_cols * box.piece[kDst]
+                                       : rows_run(box);
   return box.as<CopiedPieces>() && run < 2 * kLongRunOfRows;  // nothing else waits while such lines are read
 }
 

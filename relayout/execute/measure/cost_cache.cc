@@ -2,10 +2,9 @@
 #include "relayout/execute/measure/cost_cache.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 
 #include "relayout/cpu/kernels/list.h"
 #include "relayout/cpu/machine.h"
@@ -143,6 +142,7 @@ CostKey environment_key(const graph::Backend& backend) {
   maker.add(backend.name()).add(backend.settings());
   for (const int64_t value : {machine.l1, machine.l2, machine.l3, int64_t{backend.threads()}})
     maker.add(static_cast<uint64_t>(value));
+  for (const double number : machine.speeds.numbers()) maker.add(std::bit_cast<uint64_t>(number));
   return maker.key();
 }
 

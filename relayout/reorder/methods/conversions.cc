@@ -42,7 +42,8 @@ double value_ns(const ConvertedTypes& types, const Machine& machine) {
     if ((wide(src) && floating(dst)) || (wide(dst) && floating(src))) each += kWideInteger;
   }
   if (types.computes) each += types.sums || compute_type(src, dst, true) != ComputeType::f32 ? kBySteps : kComputed;
-  return machine.permuted_bytes == kCacheLine ? each : kNarrowRegisters * each;
+  // (Measured speeds of kernels have that in them.)
+  return machine.permuted_bytes == kCacheLine || machine.speeds.kernels > 0 ? each : kNarrowRegisters * each;
 }
 
 std::optional<Planned<ConvertedRuns>> plan_converted_runs(const Box& box, const ConvertedTypes& types, bool streams) {
