@@ -16,7 +16,7 @@ namespace {
 
 /// Each time is the median of so many.
 constexpr int kRepeats = 5;
-/// Memory of each of the two buffers; what is copied at a time where one side stays in the first level.
+/// Bytes of each of the two buffers; and of what is copied at a time where one side stays in the first level.
 constexpr int64_t kBuffer = 64 << 20, kNear = 8 << 10;
 
 using Memory = std::vector<std::byte>;

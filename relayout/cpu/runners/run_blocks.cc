@@ -37,7 +37,8 @@ static bool leaves_scraps(const RunContext& context, const BoxPlan& box) {
   const int64_t run = !box.dense_cols  ? box.piece[kDst]
                       : box.panels > 1 ? box.block_cols * box.piece[kDst]
                                        : rows_run(box);
-  return box.as<CopiedPieces>() && run < 2 * kLongRunOfRows;  // nothing else waits while such lines are read
+  // Waiting for the two parts of lines of a shorter run takes longer than reading its lines before they are written.
+  return box.as<CopiedPieces>() && run < 2 * kLongRunOfRows;
 }
 
 void run_block(const RunContext& context, const BoxPlan& box, const Block& block, const IndexRange& rows,

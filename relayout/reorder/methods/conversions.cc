@@ -42,7 +42,7 @@ double value_ns(const ConvertedTypes& types, const Machine& machine) {
     if ((wide(src) && floating(dst)) || (wide(dst) && floating(src))) each += kWideInteger;
   }
   if (types.computes) each += types.sums || compute_type(src, dst, true) != ComputeType::f32 ? kBySteps : kComputed;
-  // (Measured speeds of kernels have that in them.)
+  // Where the speed of kernels was measured, it includes the width of registers.
   return machine.permuted_bytes == kCacheLine || machine.speeds.kernels > 0 ? each : kNarrowRegisters * each;
 }
 
