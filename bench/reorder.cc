@@ -155,7 +155,7 @@ Run pack(cpu::PackKernel kernel, int64_t n) {
   return [=](benchmark::State& state) {
     const auto lines = steps(64, n + 1);
     const Fixture data(64 * n, 64 * (n + 1));
-    data.time(state, 64 * n * 3 / 2, [&] { kernel(data.src(), n, data.dst(), 0, lines.data(), 64, n); });
+    data.time(state, 64 * n * 3 / 2, [&] { kernel(data.src(), n, data.dst(), 0, lines.data(), 64, n, false); });
   };
 }
 

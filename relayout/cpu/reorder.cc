@@ -11,29 +11,76 @@
 namespace relayout::cpu {
 namespace {
 
-/// The least bytes that are worth a thread of their own: some tens of microseconds of work.
-constexpr int64_t kGrainBytes = 256 << 10;
+/// Whether blocks may write halves of one byte. They do not where all stretches that they write start at whole bytes.
+bool shares_bytes(const BoxPlan& box) {
+  if (box.unit_bits[kDst] != 4) return false;
+  const auto* stages = box.as<Stages>();
+  if (!stages) return true;
+  const auto odd = [](int64_t nibbles) { return nibbles % 2 != 0; };
+  const auto steps_odd = [&](const Axis& axis) { return axis.table >= 0 || odd(axis.stride[kDst]); };
+  const auto shift_odd = [&](const Stages::Rest& rest) { return odd(rest.shift[kDst]); };
+  const Stretches& out = stages->out;
+  return odd(box.offset[kDst]) || odd(out.first[kDst]) || std::ranges::any_of(box.loops, steps_odd) ||
+         std::ranges::any_of(out.axes, steps_odd) || std::ranges::any_of(out.bases, odd) ||
+         std::ranges::any_of(stages->rests, shift_odd);
+}
 
-struct BoxRun {
-  RunContext context;
-  const BoxPlan& box;
-  const Tables& tables;
+/// Boxes that threads run together: each part of the work has its share of the blocks of every box, because a byte of
+/// one box may take much longer than a byte of another.
+class Shared {
+ public:
+  Shared(const RunContext& context, std::span<const BoxPlan> boxes, const Tables& tables)
+      : context_(context), boxes_(boxes), tables_(tables) {}
+
+  void run(const RunOptions& options) {
+    const PlanData& plan = context_.plan;
+    int64_t elements = 0;
+    bool halves = false;
+    for (const BoxPlan& box : boxes_) {
+      elements += box.elements;
+      halves = halves || shares_bytes(box);
+    }
+    const int64_t bytes = elements * (bits(plan.src().dtype) + bits(plan.dst().dtype)) / 8;
+    // Boxes, and the padding between them, are parts of the same lines. Where two cores write these, a line goes from
+    // one core's cache to the other's and back.
+    const int64_t grains = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
+    const int64_t parts = std::min(kMostParts, bytes / (std::max<int64_t>(1, options.grain_bytes) * grains));
+    // beta reads what other threads may be writing the other halves of.
+    if (parts <= 1 || (halves && plan.attributes().beta != 0)) return part(0, shares_);
+    context_.shared = halves;
+    shares_ = parts * kSharesOfPart;
+    parallel_for(
+        options, shares_, kSharesOfPart,
+        [](void* p, int64_t begin, int64_t end) { static_cast<const Shared*>(p)->part(begin, end); }, this);
+  }
+
+ private:
+  static constexpr int64_t kMostParts = 4096, kSharesOfPart = 16, kGrainsOfSeveral = 4;
+
+  void part(int64_t begin, int64_t end) const {
+    const auto boxes = static_cast<int64_t>(boxes_.size());
+    for (int64_t k = 0; k < boxes; ++k) {
+      const BoxPlan& box = boxes_[static_cast<std::size_t>(k)];
+      // Boxes of few blocks have them in different parts.
+      const int64_t shift = k * shares_ / boxes;
+      const auto block = [&](int64_t share) {
+        return box.blocks / shares_ * share + (box.blocks % shares_ * share + shift) / shares_;
+      };
+      const int64_t first = block(begin), last = block(end);
+      if (first < last) run_blocks(context_, box, tables_, first, last);
+    }
+  }
+
+  RunContext context_;
+  std::span<const BoxPlan> boxes_;
+  const Tables& tables_;
+  int64_t shares_ = 1;
 };
 
-void run_box(const RunContext& context, const BoxPlan& box, const Tables& tables, const RunOptions& options) {
-  const int64_t blocks = box.blocks;
-  if (blocks == 1 || options.threads == 1) return run_blocks(context, box, tables, 0, blocks);
-  BoxRun state{context, box, tables};
-  const int64_t bytes = std::max<int64_t>(1, box.elements / blocks * bits(context.plan.dst().dtype) / 8);
-  // Two threads must not write halves of one byte.
-  const bool alone = box.unit_bits[kDst] == 4;
-  parallel_for(
-      alone ? RunOptions{.threads = 1} : options, blocks, std::max<int64_t>(1, kGrainBytes / bytes),
-      [](void* p, int64_t begin, int64_t end) {
-        const auto& s = *static_cast<const BoxRun*>(p);
-        run_blocks(s.context, s.box, s.tables, begin, end);
-      },
-      &state);
+void run_boxes(const RunContext& context, std::span<const BoxPlan> boxes, const Tables& tables,
+               const RunOptions& options) {
+  if (options.threads != 1) return Shared(context, boxes, tables).run(options);
+  for (const BoxPlan& box : boxes) run_blocks(context, box, tables, 0, box.blocks);
 }
 
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -63,8 +110,8 @@ void run(const Plan& plan, const void* src, void* dst, const RunOptions& options
     return run_strided(context.kernels, *box, context.src + box->offset[kSrc], context.dst + box->offset[kDst],
                        box->row_count, box->col_count);
   }
-  for (const BoxPlan& box : data.boxes()) run_box(context, box, data.tables(), options);
-  for (const BoxPlan& fill : data.fills()) run_box(context, fill, data.tables(), options);
+  run_boxes(context, data.boxes(), data.tables(), options);
+  run_boxes(context, data.fills(), data.tables(), options);
 }
 
 void reorder(const TensorDesc& src_desc, std::span<const std::byte> src, const TensorDesc& dst_desc,

@@ -92,7 +92,7 @@ TEST(Reorder, ConvertsByStages) {
         const Plan plan = Plan::make(a, b, attributes);
         EXPECT_TRUE(std::ranges::any_of(plan.data().boxes(), [](const BoxPlan& box) { return box.as<Stages>(); }))
             << plan.explain();
-        run(plan, in.data(), out.data(), {.threads = 2});
+        run(plan, in.data(), out.data(), {.threads = 2, .grain_bytes = 1});
         reference_reorder(a, in.data(), b, expected.data(), attributes);
         ASSERT_EQ(out, expected) << isa << "\n" << plan.explain();
       }
@@ -118,7 +118,7 @@ TEST(Reorder, ConvertsByStagesPastTheCache) {
       const test::ScopedIsa isa_scope(isa);
       for (const std::size_t start : {0, 4, 60, 63}) {
         std::vector<std::byte> out(bytes + 128, std::byte{0x3c});
-        run(plan, in.data(), out.data() + start, {.threads = 2});
+        run(plan, in.data(), out.data() + start, {.threads = 2, .grain_bytes = 1});
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(start)))
             << isa << ", start " << start << "\n"
             << plan.explain();
@@ -297,7 +297,7 @@ TEST(Reorder, ConvertsByStagesOfOddExtents) {
         for (const BoxPlan& box : plan.data().boxes()) EXPECT_LT(box.blocks, 200) << plan.explain();
         for (const int threads : {1, 3}) {
           std::vector<std::byte> out(expected.size() + 3);
-          run(plan, in.data(), out.data() + 3, {.threads = threads});
+          run(plan, in.data(), out.data() + 3, {.threads = threads, .grain_bytes = 1});
           ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + 3)) << isa << "\n" << plan.explain();
         }
       }
@@ -335,7 +335,7 @@ TEST(Reorder, BackwardsAndSparseSources) {
             const Plan plan = Plan::make(a, b, {}, machine);
             std::vector<std::byte> out(expected.size() + 80);
             const std::size_t start = machine.l3 == small.l3 ? 16 : 0;
-            run(plan, in.data(), out.data() + start, {.threads = 3});
+            run(plan, in.data(), out.data() + start, {.threads = 3, .grain_bytes = 1});
             ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + static_cast<std::ptrdiff_t>(start)))
                 << isa << "\n"
                 << plan.explain();

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 
 #if RELAYOUT_HAVE_TBB
 #include <tbb/blocked_range.h>
@@ -85,8 +86,23 @@ void run_on_tbb(WorkParts& parts, int threads, bool fixed) {
       tbb::parallel_for(all, run, context);
   };
   if (threads <= 0 || threads >= available) return split();
-  tbb::task_arena arena(threads);
-  arena.execute(split);
+  // The arena is kept from call to call, so that the same cores do the same parts and find these in their caches. One
+  // within another gets an arena of its own.
+  thread_local struct {
+    int threads = 0;
+    bool busy = false;
+    std::optional<tbb::task_arena> arena;
+  } kept;
+  if (kept.busy) return tbb::task_arena(threads).execute(split);
+  if (kept.threads != threads) kept.arena.emplace(kept.threads = threads);
+  kept.busy = true;
+  try {
+    kept.arena->execute(split);
+  } catch (...) {
+    kept.busy = false;
+    throw;
+  }
+  kept.busy = false;
 }
 
 #else

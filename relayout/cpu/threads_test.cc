@@ -86,6 +86,29 @@ TEST(Threads, OfACallersPoolReorderAlike) {
   EXPECT_EQ(pool.asked, 2);
 }
 
+// Blocks of odd numbers of 4-bit elements: two threads each write a half of the bytes between them.
+TEST(Threads, ShareBytesOfTwoElements) {
+  const Dims dims{7, 333, 129};
+  const OwnThreads pool(4);
+  for (const auto& [from, to] : {std::pair("abc", "cba"), {"abc", "acb"}, {"aBc5b", "abc"}, {"abc", "aBc7b"}}) {
+    for (const DType type : {DType::u4, DType::u8, DType::f32}) {
+      const TensorDesc src = test::desc(from, dims, type), dst = test::desc(to, dims, DType::u4);
+      for (const auto way : {Tuning::Way::boxes, Tuning::Way::stages}) {
+        const Plan plan = Plan::make(src, dst, {}, {}, {.way = way});
+        const std::vector<std::byte> in = test::counting(src.span_bytes());
+        const std::vector<std::byte> before(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5a});
+        std::vector<std::byte> one = before;
+        run(plan, in.data(), one.data(), {.threads = 1});
+        for (int i = 0; i < 10; ++i) {
+          std::vector<std::byte> many = before;
+          run(plan, in.data(), many.data(), {.threads = 4, .pool = &pool, .grain_bytes = 1});
+          ASSERT_EQ(one, many) << from << " -> " << to << "\n" << plan.explain();
+        }
+      }
+    }
+  }
+}
+
 TEST(Threads, EveryTaskIsDoneOnce) {
   for (int64_t tasks : {0, 1, 2, 7, 1023, 1024, 1025, 5000}) {
     for (int64_t grain : {0, 1, 3, 1000}) {

@@ -35,7 +35,7 @@ class StreamedExpected {
     Guarded dst(size, Guarded::Side::start, past);
     for (const int count : threads) {
       std::ranges::fill(dst.bytes(), kBefore);
-      cpu::run(plan, src_.data(), dst.data(), {count});
+      cpu::run(plan, src_.data(), dst.data(), {.threads = count, .grain_bytes = 1});
       const auto at = std::ranges::mismatch(dst.bytes(), bytes_).in1 - dst.bytes().begin();
       ASSERT_EQ(at, size) << "the first byte that differs, of a destination " << past << " bytes past a page, " << count
                           << " threads, " << cpu::isa() << "\n"

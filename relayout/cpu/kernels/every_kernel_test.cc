@@ -309,7 +309,7 @@ void check(const Checked& k, PackKernel kernel) {
     std::vector<std::byte> expected(dst.bytes().begin(), dst.bytes().end());
     for (int64_t i = 0; i < 2 * n; ++i)
       write_element<DType::u4>(expected.data(), 1 + i, static_cast<uint8_t>(src.data()[i]) & 15);
-    kernel(src.data(), n, dst.data(), 1, steps(2, n).data(), 2, n);
+    kernel(src.data(), n, dst.data(), 1, steps(2, n).data(), 2, n, false);
     EXPECT_TRUE(std::ranges::equal(dst.bytes(), expected) && src.intact() && dst.intact());
   }
 }

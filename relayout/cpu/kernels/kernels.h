@@ -95,11 +95,12 @@ using FillKernel = void (*)(std::byte* dst, Starts dst_rows, Starts dst_cols, in
 
 /// Unpacks, or packs, n elements of 4 bits of each of `count` lines: line i starts at element first + lines[i] of the
 /// packed side, and at byte i * step of the other, where each element has a byte; signed ones are extended. Where a
-/// packed byte also holds an element that is not of the line, packing keeps that element.
+/// packed byte also holds an element that is not of the line, packing keeps that element; if `shared`, another thread
+/// may be writing it.
 using UnpackKernel = void (*)(const std::byte* src, int64_t first, Starts lines, int64_t count, int64_t n,
                               std::byte* to, int64_t step);
 using PackKernel = void (*)(const std::byte* from, int64_t step, std::byte* dst, int64_t first, Starts lines,
-                            int64_t count, int64_t n);
+                            int64_t count, int64_t n, bool shared);
 
 /// Says where the bytes of a line of the destination are read (or of 16 bytes of a line, where the instruction set
 /// cannot permute the bytes of two registers at once). They come from up to four *stretches* of the source, each as

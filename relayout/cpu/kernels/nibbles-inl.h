@@ -85,8 +85,18 @@ RELAYOUT_INLINE void unpack_run(const std::byte* from, int64_t n, std::byte* to)
   if (i < n) store_few(unpacked_eight<kSign>(load_few(from + (i >> 1), (n - i + 1) >> 1)), to + i, n - i);
 }
 
+/// Writes one element, half a byte. If `shared`, another thread may write the other half at the same time.
+RELAYOUT_INLINE void write_half(std::byte* dst, int64_t at, std::byte value, bool shared) {
+  if (!shared) return write_element<DType::u4>(dst, at, static_cast<uint8_t>(value));
+  const std::atomic_ref<uint8_t> byte(reinterpret_cast<uint8_t&>(dst[at >> 1]));
+  // No other thread changes this half, so what an earlier read says of it is still right.
+  const int shift = (at & 1) != 0 ? 4 : 0;
+  const int change = (byte.load(std::memory_order_relaxed) >> shift ^ static_cast<int>(value)) & 15;
+  byte.fetch_xor(static_cast<uint8_t>(change << shift), std::memory_order_relaxed);
+}
+
 /// Packs n elements, of which the first goes to the low half of its byte.
-RELAYOUT_INLINE void pack_run(const std::byte* from, std::byte* to, int64_t n) {
+RELAYOUT_INLINE void pack_run(const std::byte* from, std::byte* to, int64_t n, bool shared) {
   int64_t i = 0;
 #if RELAYOUT_KERNELS_SIMD
   i = by_registers(Wide<uint16_t>(), n, [&](auto words, int64_t at) HWY_ATTR {
@@ -100,7 +110,7 @@ RELAYOUT_INLINE void pack_run(const std::byte* from, std::byte* to, int64_t n) {
 #endif
   for (; i + kEight <= n; i += kEight) store_unaligned(to + (i >> 1), join_eight(load_unaligned<uint64_t>(from + i)));
   if (n - i >= 2) store_few(join_eight(load_few(from + i, n - i)), to + (i >> 1), (n - i) >> 1);
-  if (n % 2 != 0) write_element<DType::u4>(to, n - 1, static_cast<uint8_t>(from[n - 1]));
+  if (n % 2 != 0) write_half(to, n - 1, from[n - 1], shared);
 }
 
 template <bool kSign>
@@ -116,11 +126,11 @@ void unpack_nibbles(const std::byte* src, int64_t first, Starts lines, int64_t c
 }
 
 void pack_nibbles(const std::byte* from, int64_t step, std::byte* dst, int64_t first, Starts lines, int64_t count,
-                  int64_t n) {
+                  int64_t n, bool shared) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = first + lines[i], odd = at & 1;
     const std::byte* const line = from + i * step;
-    if (odd != 0) write_element<DType::u4>(dst, at, static_cast<uint8_t>(line[0]));
-    pack_run(line + odd, dst + ((at + odd) >> 1), n - odd);
+    if (odd != 0) write_half(dst, at, line[0], shared);
+    pack_run(line + odd, dst + ((at + odd) >> 1), n - odd, shared);
   }
 }

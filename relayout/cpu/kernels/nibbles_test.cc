@@ -6,6 +6,7 @@
 #include <array>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "relayout/cpu/kernels/kernels.h"
@@ -52,19 +53,42 @@ void check_unpacked(const Kernels& kernels, const Lines& lines, const Guarded& m
 void check_packed(const Kernels& kernels, const Lines& lines, const Guarded& bytes, Guarded& memory) {
   std::vector<std::byte> expected(memory.bytes().size());
   std::ranges::fill(expected, std::byte{0xb7});
-  std::ranges::copy(expected, memory.data());
   for (int64_t line = 0; line < 3; ++line) {
     for (int64_t i = 0; i < lines.n; ++i) {
       write_element<DType::u4>(expected.data(), lines.place(line, i),
                                static_cast<uint8_t>(bytes.data()[line * lines.step() + i]) & 15);
     }
   }
-  kernels.pack_nibbles(bytes.data(), lines.step(), memory.data(), lines.first, lines.starts().data(), 3, lines.n);
-  ASSERT_TRUE(std::ranges::equal(memory.bytes(), expected));
+  for (const bool shared : {false, true}) {
+    std::ranges::fill(memory.bytes(), std::byte{0xb7});
+    kernels.pack_nibbles(bytes.data(), lines.step(), memory.data(), lines.first, lines.starts().data(), 3, lines.n,
+                         shared);
+    ASSERT_TRUE(std::ranges::equal(memory.bytes(), expected));
+  }
   ASSERT_TRUE(memory.intact());
 }
 
 class Nibbles : public testing::TestWithParam<const Kernels*> {};
+
+// Two threads write the two halves of the same bytes again and again; each finds its own values afterwards.
+TEST_P(Nibbles, TwoThreadsWriteHalvesOfTheSameBytes) {
+  constexpr int64_t kBytes = 8, kTurns = 20000;
+  std::array<std::byte, kBytes> memory{};
+  const auto write = [&](int64_t half) {
+    const std::array<int64_t, kBytes> lines{0, 2, 4, 6, 8, 10, 12, 14};
+    for (int64_t turn = 0; turn < kTurns; ++turn) {
+      std::array<std::byte, kBytes> values;
+      for (int64_t i = 0; i < kBytes; ++i)
+        values[static_cast<std::size_t>(i)] = static_cast<std::byte>(turn + i + half);
+      GetParam()->pack_nibbles(values.data(), 1, memory.data(), half, lines.data(), kBytes, 1, true);
+    }
+  };
+  std::thread other(write, 1);
+  write(0);
+  other.join();
+  for (int64_t i = 0; i < 2 * kBytes; ++i)
+    EXPECT_EQ(read_element<DType::u4>(memory.data(), i), (kTurns - 1 + i / 2 + i % 2) & 15) << i;
+}
 
 TEST_P(Nibbles, ToBytesAndBack) {
   std::mt19937 rng(17);

@@ -1,6 +1,7 @@
 // The kernels in plain C++ for the compiler's own target.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <limits>
 #include <type_traits>

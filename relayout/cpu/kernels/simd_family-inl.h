@@ -2,6 +2,7 @@
 // for one family: it names the family's file, and this file for foreach_target.h.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <limits>
 #include <type_traits>

@@ -146,7 +146,7 @@ void Converter::tile(const Loops& loops, const Block& block, bool transposes) co
   }
   if (dst_runs) return;
   if (dst_nibbles)
-    put_nibbles(context.kernels, converted, context.dst, block);
+    put_nibbles(context, converted, block);
   else
     put(context, loops, block, converted);
 }

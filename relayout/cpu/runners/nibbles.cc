@@ -56,26 +56,27 @@ void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offs
   transpose_tile(kernels, turned, tile, block.rows, block.cols);
 }
 
-void put_nibbles(const Kernels& kernels, const std::byte* tile, std::byte* memory, const Block& block) {
+void put_nibbles(const RunContext& context, const std::byte* tile, const Block& block) {
   const Stretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
   const auto put = [&](const std::byte* from, int64_t length, Starts lines, int64_t count, const Stretches& stretches) {
     stretches.each([&](int64_t at, int64_t first, int64_t n) {
-      kernels.pack_nibbles(from + first, length, memory, block.offset[kDst] + at, lines, count, n);
+      context.kernels.pack_nibbles(from + first, length, context.dst, block.offset[kDst] + at, lines, count, n,
+                                   context.shared);
     });
   };
   if (!down.longer_than(along)) return put(tile, block.cols, block.dst_rows, block.rows, along);
   std::byte turned[kMaxBuffered];
-  transpose_tile(kernels, tile, turned, block.cols, block.rows);
+  transpose_tile(context.kernels, tile, turned, block.cols, block.rows);
   put(turned, block.rows, block.dst_cols, block.cols, down);
 }
 
-void fill_nibbles(const Kernels& kernels, std::byte value, std::byte* memory, const Block& block) {
+void fill_nibbles(const RunContext& context, std::byte value, const Block& block) {
   const Stretches down(block.dst_rows, block.rows), along(block.dst_cols, block.cols);
   std::byte line[kMaxListed];
   std::fill_n(line, std::max(block.rows, block.cols), value);
   const auto put = [&](Starts lines, int64_t count, const Stretches& stretches) {
     stretches.each([&](int64_t at, int64_t, int64_t n) {
-      kernels.pack_nibbles(line, 0, memory, block.offset[kDst] + at, lines, count, n);
+      context.kernels.pack_nibbles(line, 0, context.dst, block.offset[kDst] + at, lines, count, n, context.shared);
     });
   };
   if (down.longer_than(along)) return put(block.dst_cols, block.cols, down);
@@ -86,7 +87,7 @@ void make(const RunContext& context, const Loops& loops, const Nibbles&, const B
   prefetch(loops, block);
   std::byte tile[kMaxBuffered];
   fetch_nibbles(context.kernels, context.src, block.offset[kSrc], block.src_rows, block.src_cols, block, false, tile);
-  put_nibbles(context.kernels, tile, context.dst, block);
+  put_nibbles(context, tile, block);
 }
 
 }  // namespace relayout::cpu

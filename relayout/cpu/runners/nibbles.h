@@ -12,9 +12,9 @@ void fetch_nibbles(const Kernels& kernels, const std::byte* memory, int64_t offs
 
 /// Writes the low 4 bits of the bytes of `tile` to a block's destination. Where a byte of the destination also holds an
 /// element of another block, that element stays as it is.
-void put_nibbles(const Kernels& kernels, const std::byte* tile, std::byte* memory, const Block& block);
+void put_nibbles(const RunContext& context, const std::byte* tile, const Block& block);
 
 /// Writes one value to all elements of a block of any size.
-void fill_nibbles(const Kernels& kernels, std::byte value, std::byte* memory, const Block& block);
+void fill_nibbles(const RunContext& context, std::byte value, const Block& block);
 
 }  // namespace relayout::cpu

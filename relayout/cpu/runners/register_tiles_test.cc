@@ -53,7 +53,7 @@ TEST(RegisterTiles, EqualTheReference) {
             for (const int threads : {1, 2}) {
               Guarded memory(dst.span_bytes(), Guarded::Side::start, past);
               std::ranges::fill(memory.bytes(), std::byte{0x5c});
-              run(plan, from_memory.data(), memory.data(), {threads});
+              run(plan, from_memory.data(), memory.data(), {.threads = threads, .grain_bytes = 1});
               ASSERT_TRUE(std::ranges::equal(memory.bytes(), expected)) << isa << ", " << past << " bytes past a page";
               ASSERT_TRUE(memory.intact());
             }

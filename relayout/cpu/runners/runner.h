@@ -24,6 +24,9 @@ struct RunContext {
   std::byte* dst;
   /// Within a tile or a stage: the index in the plan's attribute values that the offsets of the box count from.
   int64_t attribute = 0;
+  /// Several threads run the box at the same time, each some of its blocks. Blocks may then share bytes of a
+  /// destination of 4-bit elements.
+  bool shared = false;
 };
 
 /// The most columns beyond its own that a block may make, so as to complete its last line; and so the most entries that
@@ -65,8 +68,9 @@ struct Block {
 /// Some rows and columns of a block, from (row, col) on.
 Block sub_block(const Loops& loops, const Block& block, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
-/// Runs blocks [begin, end) of a box. Disjoint ranges of blocks write disjoint bytes, so threads can run them at the
-/// same time. The exception is a destination of nibbles, where two blocks may share a byte.
+/// Runs blocks [begin, end) of a box. Disjoint ranges of blocks, and the boxes of a plan that move elements, write
+/// disjoint bytes, or with context.shared halves of bytes, so threads can run them at the same time. Padding is filled
+/// afterwards, because boxes may write to it. (beta reads the destination, and so other threads' halves too.)
 void run_blocks(const RunContext& context, const BoxPlan& box, const Tables& tables, int64_t begin, int64_t end);
 
 /// Runs one block, which has `rows` and `cols` of its region: past the cache or through it, as the plan says.

@@ -88,7 +88,7 @@ class StretchRunner {
                                                      buffer, stretches_.pitch);
     else
       context_.kernels.pack_nibbles(buffer, stretches_.pitch, context_.dst, first, starts_, stretches_.count,
-                                    stretches_.run);
+                                    stretches_.run, context_.shared);
   }
 
   /// Converts, and packs what is written. (What is read is unpacked without a conversion.)
@@ -102,7 +102,8 @@ class StretchRunner {
                                                          converted, 0);
         convert_.run(buffer + buffered_[i] + done * in_buffer_, converted, converted,
                      attribute + attributes_[i] + done * stretches_.run_attribute, stretches_.run_attribute, n);
-        context_.kernels.pack_nibbles(converted, 0, context_.dst, first + starts_[i] + done, kFirst, 1, n);
+        context_.kernels.pack_nibbles(converted, 0, context_.dst, first + starts_[i] + done, kFirst, 1, n,
+                                      context_.shared);
       }
     }
   }

@@ -51,7 +51,7 @@ void expect_reference(const TensorDesc& src, const TensorDesc& dst, const Attrib
       Guarded from(src.span_bytes(), side, 0), to(dst.span_bytes(), side, 0);
       std::ranges::copy(in, from.data());
       std::ranges::copy(before, to.data());
-      run(plan, from.data(), to.data(), {.threads = side == Guarded::Side::start ? 1 : 3});
+      run(plan, from.data(), to.data(), {.threads = side == Guarded::Side::start ? 1 : 3, .grain_bytes = 1});
       ASSERT_TRUE(std::ranges::equal(to.bytes(), expected)) << isa << "\n" << plan.explain();
     }
   }
