@@ -253,12 +253,29 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if constexpr (kWidth == kWhole) {
       transpose_columns<T>(d, src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
     } else {
-      // Registers may be narrower than a line, so the stores that make a line must follow each other at once.
+      // Registers are narrower than a line, so the stores that make a line must follow each other at once. The rows of
+      // a tile of small elements are more lines than a processor combines the stores of, so they are put together in
+      // the cache first.
+      constexpr bool kTogether = kN >= 8;
+      const int64_t part_end = std::min(cols, c + kWhole), bytes = (part_end - c) * kSize;
+      alignas(64) std::byte lines[kTogether ? kN * kCacheLine : 1];
+      int64_t starts[kN];
+      for (int64_t i = 0; i < kN; ++i) starts[i] = i * kCacheLine;
       for (int64_t r = 0; r < rows;) {
         const int64_t from = std::min(r, rows - kN), far = r * kSize % kCacheLine == 0 ? ahead : 0;
-        for (int64_t part = c; part < std::min(cols, c + kWhole); part += kWidth) {
-          transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<true>{dst + part * kSize, dst_rows + from},
-                            static_cast<int>(r - from), far);
+        const int skip = static_cast<int>(r - from);
+        for (int64_t part = c; part < part_end; part += kWidth) {
+          if constexpr (kTogether)
+            transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<false>{lines + (part - c) * kSize, starts},
+                              skip, far);
+          else
+            transpose_tile<T>(d, src + from * kSize, src_cols + part, Rows<true>{dst + part * kSize, dst_rows + from},
+                              skip, far);
+        }
+        for (int64_t i = skip; kTogether && i < kN; ++i) {
+          std::byte* const to = dst + dst_rows[from + i] + c * kSize;
+          for (int64_t b = 0; b < bytes; b += 16 * kBlocks)
+            hn::Stream(hn::Load(d, as<T>(lines + i * kCacheLine + b)), d, as<T>(to + b));
         }
         r = from + kN;
       }
