@@ -54,7 +54,12 @@ class Price {
   /// Adds a box that is done `times` times. With `in_tile`, it writes to an image in the cache.
   void add(const BoxPlan& box, double times = 1, bool in_tile = false) {
     if (!streams_ && !in_tile && has_cached_price(box)) {
-      const Bytes bytes = count(times * static_cast<double>(box.elements), true);
+      Bytes bytes = count(times * static_cast<double>(box.elements), true);
+      if (const auto* lines = box.as<ProgrammedLines>(); lines && lines->program->fills) {
+        const double padding = static_cast<double>(lines->written) - bytes.to;
+        written_ += padding;
+        bytes.to += padding;
+      }
       ns_ += times * (kBoxNs + traffic_.prices.kernels * cached_ns(box)) + bytes.both() * waited_cached_;
       return;
     }

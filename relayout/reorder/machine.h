@@ -53,9 +53,9 @@ struct Tuning {
   /// Used where the destination is written past the cache: the columns (panel) and rows (strip) of one block, at most
   /// 1024 each, and how many bytes ahead of its use the source is fetched.
   int64_t panel = 0, strip = 0, ahead = 0;
-  /// The ways to move a tensor that the planner offers: `boxes`, each by the kernels that suit it; `lines`, the same
-  /// with line programs wherever there can be some; and `stages`, all boxes together by way of buffers in the cache. It
-  /// chooses the cheapest. A way that a reorder cannot go is not gone.
+  /// The ways to move a tensor that the planner offers: `boxes`, each by the kernels that suit it; `lines`, one line
+  /// program for all boxes and their padding, or one for each box that can have one; and `stages`, all boxes together
+  /// by way of buffers in the cache. It chooses the cheapest. A way that a reorder cannot go is not gone.
   enum class Way : uint8_t { cheapest, boxes, lines, stages };
   Way way = Way::cheapest;
 

@@ -297,6 +297,7 @@ void PlanData::plan_fills(uint32_t filled) {
 std::string PlanData::kernel() const {
   if (boxes_.empty()) return "none";
   const BoxPlan& box = *std::ranges::max_element(boxes_, {}, &BoxPlan::elements);
+  if (const auto* lines = box.as<ProgrammedLines>()) return "lines " + std::to_string(lines->program->width);
   return std::string(name(box.shape())) + " " + std::to_string(box.piece[kSrc]) + (converts_ ? " convert" : "") +
          (streams_ ? " stream" : "");
 }

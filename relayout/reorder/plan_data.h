@@ -59,7 +59,8 @@ class PlanData {
   std::string explain() const;
   /// The kernel of one of boxes(), with the size of its blocks, in the words of explain().
   std::string kernel(const BoxPlan& box) const;
-  /// The kernel of the largest box, e.g. "transpose 4": its shape and the bytes of a piece.
+  /// The kernel of the largest box, e.g. "transpose 4", its shape and the bytes of a piece; or "lines 64", a line
+  /// program and the bytes of a line.
   std::string kernel() const;
   Cost cost() const;
   /// The least that stages can cost past the cache, without planning them.
@@ -70,6 +71,12 @@ class PlanData {
   void choose_way(const Tuning& tuning);
   /// Plans all as stages. False, and nothing is planned, where that is not possible.
   bool plan_together(const Tuning& tuning);
+  /// Plans all as one line program. False, and nothing is planned, where that is not possible or takes `most_ns`
+  /// nanoseconds or more.
+  bool plan_program(const Tuning& tuning, double most_ns);
+  /// The same request, with nothing planned yet; and taking over what was planned for it.
+  PlanData anew() const;
+  void take(PlanData&& other);
   /// Plans the boxes one by one, and the padding.
   void plan_each(const Tuning& tuning);
   /// Plans the boxes one by one. Returns the dims, by bit, whose padding these boxes fill already.

@@ -141,7 +141,7 @@ TEST(Plan, FewRowsTakeAPartOfAnAxis) {
 // A block of 256 bytes, 8 x 2 pieces of 16, would take longer to start than to copy.
 TEST(Plan, SmallRegionsOfPiecesGrow) {
   const Dims dims{32, 67, 29, 31};
-  const Plan p = Plan::make(desc("ABcd4b32a4b", dims), desc("ABcd8a8b", dims));
+  const Plan p = Plan::make(desc("ABcd4b32a4b", dims), desc("ABcd8a8b", dims), {}, {.permuted_bytes = 0});
   ASSERT_FALSE(p.streams());
   const BoxPlan& box = p.data().boxes()[0];
   EXPECT_EQ(box.shape(), KernelShape::copy);

@@ -1,7 +1,9 @@
 // The ways to move a tensor (Tuning::Way), and which of them is the cheapest.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/stages.h"
 #include "relayout/reorder/past_cache.h"
 #include "relayout/reorder/plan_data.h"
@@ -16,6 +18,8 @@ namespace {
 constexpr double kClearlyCheaper = 0.75, kCheaperToConvert = 0.9;
 /// Nanoseconds: a reorder that takes less is not worth planning stages for.
 constexpr double kWorthStages = 1000;
+/// And one that takes less is not worth planning one line program for all boxes.
+constexpr double kWorthProgram = 300;
 
 }  // namespace
 
@@ -23,27 +27,70 @@ void PlanData::choose_way(const Tuning& tuning) {
   const bool packed = bits(src_.dtype) < 8 || bits(dst_.dtype) < 8;
   const bool open = tuning.way == Tuning::Way::cheapest;
   if ((tuning.way == Tuning::Way::stages || (open && packed)) && plan_together(tuning)) return;
+  if (tuning.way == Tuning::Way::lines && tuning.stream != Tuning::Stream::always &&
+      plan_program(tuning, std::numeric_limits<double>::max()))
+    return;
   plan_each(tuning);
   if (!open || packed) return;
+  double least = cost().nanoseconds;
   // Stages gain nothing where one box is moved within the caches, or runs are copied.
-  const BoxPlan& first = boxes_.front();
-  const double each = cost().nanoseconds;
-  if ((boxes_.size() == 1 && fills_.empty() && !streams_ && !converts_) || each < kWorthStages) return;
-  const double limit = (converts_ ? kCheaperToConvert : kClearlyCheaper) * each;
-  if (streams_ && limit < least_staged_ns()) return;
-  if (boxes_.size() == 1 && (first.as<LongCopy>() || first.as<ConvertedRuns>())) return;
-  PlanData other(src_, dst_, attributes_);
-  other.converts_ = converts_;
-  other.machine_ = machine_;
-  other.attribute_strides_ = attribute_strides_;
-  other.fill_bits_ = fill_bits_;
-  other.bytes_ = bytes_;
-  if (!other.plan_together(tuning) || other.cost().nanoseconds >= limit) return;
+  const bool one = boxes_.size() == 1, simple = one && fills_.empty() && tables_.empty();
+  const bool runs = one && (boxes_[0].as<LongCopy>() || boxes_[0].as<ConvertedRuns>());
+  const bool stages = least >= kWorthStages && (!simple || streams_ || converts_) && !runs;
+  if (!simple && !streams_ && least >= kWorthProgram) {
+    PlanData other = anew();
+    if (other.plan_program(tuning, least)) {
+      take(std::move(other));
+      least = cost().nanoseconds;
+    }
+  }
+  const double limit = (converts_ ? kCheaperToConvert : kClearlyCheaper) * least;
+  if (!stages || (streams_ && limit < least_staged_ns())) return;
+  PlanData other = anew();
+  if (other.plan_together(tuning) && other.cost().nanoseconds < limit) take(std::move(other));
+}
+
+PlanData PlanData::anew() const {
+  PlanData out(src_, dst_, attributes_);
+  out.converts_ = converts_;
+  out.streams_ = streams_;
+  out.machine_ = machine_;
+  out.attribute_strides_ = attribute_strides_;
+  out.fill_bits_ = fill_bits_;
+  out.bytes_ = bytes_;
+  return out;
+}
+
+void PlanData::take(PlanData&& other) {
   std::swap(boxes_, other.boxes_);
   std::swap(fills_, other.fills_);
   std::swap(tables_, other.tables_);
   streams_ = other.streams_;
   stream_limit_ = other.stream_limit_;
+}
+
+bool PlanData::plan_program(const Tuning& tuning, double most_ns) {
+  if (converts_ || machine_.permuted_bytes == 0 || bits(src_.dtype) < 8) return false;
+  const auto boxes = refined(Dims(src_.layout.ndims(), 0), src_.layout.dims());
+  const bool fills = fills_padding() && without_gaps(dst_.layout) && fill_bits_ == 0;
+  const int64_t element = bits(src_.dtype) / 8, padded = dst_.layout.padded_elements();
+  const Gaps gaps{{src_.span_bytes(), dst_.span_bytes()}, fills, 0, padded};
+  const auto joined = join(boxes, {element, element}, gaps, tables_, false);
+  auto program = joined ? plan_line_program(*joined, element, fills, machine_, most_ns) : std::nullopt;
+  if (!program) {
+    tables_.clear();
+    return false;
+  }
+  const bool filled = fills && program->method.written == padded * element;
+  const bool streams = std::exchange(streams_, false);
+  boxes_.emplace_back(*std::move(program));
+  if (!filled && fills_padding()) plan_fills(0);
+  if (tuning.way == Tuning::Way::lines || cost().nanoseconds < most_ns) return true;
+  boxes_.clear();
+  fills_.clear();
+  tables_.clear();
+  streams_ = streams;
+  return false;
 }
 
 bool PlanData::plan_together(const Tuning& tuning) {

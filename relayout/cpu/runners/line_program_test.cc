@@ -31,8 +31,16 @@ TEST(LineProgramRun, WholeAndInParts) {
                         {"nChw6c", "nChw8c", {2, 23, 2, 70}, DType::s32},
                         {"strides:6000,-1,150,3", "nhwc", {2, 3, 40, 50}, DType::u8},
                         {"ndhwc", "nCdhw3c", {4, 7, 11, 29, 1}, DType::boolean},
-                        {"abc", "acb", {87, 33, 21}, DType::u8}};
-  int64_t runs = 0;
+                        {"abc", "acb", {87, 33, 21}, DType::u8},
+                        // Several boxes, blocks that do not nest, and padding.
+                        {"nChw6c", "nChw16c", {12, 41, 1, 2}, DType::u8},
+                        {"nCw16c", "nCw5c", {7, 163, 31}, DType::boolean},
+                        {"nChw7c", "nChw4c", {1, 139, 2, 6}, DType::f32},
+                        {"ncw", "nCw16c", {45, 5, 6}, DType::f32},
+                        {"nCw8c", "nCw16c", {3, 40, 9}, DType::s16},
+                        {"oihw", "OIhw4i8o2i", {13, 9, 3, 3}, DType::f16},
+                        {"ABcd16a16b", "abcd", {5, 35, 3, 3}, DType::s8}};
+  int64_t runs = 0, programs = 0, padded = 0;
   for (const Case& c : cases) {
     const TensorDesc src = desc(c.src, c.dims, c.dtype), dst = desc(c.dst, c.dims, c.dtype);
     std::vector<std::byte> bytes(static_cast<std::size_t>(src.span_bytes()));
@@ -42,8 +50,12 @@ TEST(LineProgramRun, WholeAndInParts) {
     std::vector<std::byte> expected(static_cast<std::size_t>(dst.span_bytes()), std::byte{0x5c});
     reference_reorder(src, bytes.data(), dst, expected.data());
     for (const int64_t width : {int64_t{16}, int64_t{64}}) {
-      const Plan plan = Plan::make(src, dst, {}, Machine{.permuted_bytes = width}, {.stream = Tuning::Stream::never});
+      const Plan plan = Plan::make(src, dst, {}, Machine{.permuted_bytes = width},
+                                   {.stream = Tuning::Stream::never, .way = Tuning::Way::lines});
       SCOPED_TRACE(plan.explain());
+      const auto* lines = plan.data().boxes()[0].as<ProgrammedLines>();
+      programs += lines != nullptr;
+      padded += lines && lines->program->fills;
       for (const Kernels* kernels : all_kernels()) {
         for (const int64_t part : {int64_t{0}, int64_t{1}, int64_t{3}}) {
           Guarded in(src.span_bytes(), runs % 2 ? Guarded::Side::start : Guarded::Side::end);
@@ -60,12 +72,14 @@ TEST(LineProgramRun, WholeAndInParts) {
             run_blocks(context, fill, plan.data().tables(), 0, fill.blocks);
           ASSERT_TRUE(std::ranges::equal(out.bytes(), expected)) << kernels->isa << ", " << part;
           ASSERT_TRUE(in.intact() && out.intact());
-          runs += plan.data().boxes()[0].as<ProgrammedLines>() != nullptr;
+          ++runs;
         }
       }
     }
   }
-  EXPECT_GT(runs, 60);
+  // Of 17 cases by lines of 16 and of 64 bytes; the last five have padding.
+  EXPECT_GE(programs, 28);
+  EXPECT_GE(padded, 9);
 }
 
 }  // namespace

@@ -9,6 +9,11 @@
 // the source, are read and left out, but none before the first or behind the last byte that the unit needs.
 //
 //     s16 ncw -> nwc with 3 channels of 21: a line has two or three windows of an image of 126 bytes
+//
+// One program can do all boxes of a reorder and set the padding between them, so that blocks that do not nest, and
+// tails, need no boxes of their own. A unit then has all elements that differ from box to box.
+//
+//     u8 nChw6c -> nChw16c, c = 41: a unit is a few images, of which a line has windows of three blocks of 6
 #pragma once
 
 #include <cstdint>
@@ -17,6 +22,7 @@
 #include <optional>
 #include <vector>
 
+#include "relayout/reorder/methods/together.h"
 #include "relayout/reorder/price.h"
 
 namespace relayout {
@@ -33,7 +39,7 @@ struct LineProgram {
   struct Line {
     int64_t dst;
     int64_t windows;
-    uint64_t written;  // bit i: byte i of the line is of the unit
+    uint64_t written;  // bit i: byte i of the line is of the unit, or padding
   };
 
   int64_t width = 0;  // bytes of a line and of a window: 64 or 16
@@ -44,6 +50,8 @@ struct LineProgram {
   int64_t windows = 0;
   /// Whether some bytes of the lines are not of the unit, so that stores must be masked.
   bool masked = false;
+  /// Whether bytes that are written and of no window are set to 0: padding.
+  bool fills = false;
   /// Steps of the row axis that a unit has. A unit that would have fewer starts earlier, and is partly made twice.
   int64_t steps = 1;
 
@@ -54,12 +62,20 @@ struct LineProgram {
 /// to unit.
 struct ProgrammedLines {
   std::shared_ptr<const LineProgram> program;
+  int64_t written = 0;  // bytes of the destination: elements, and padding or gaps
 };
 
 /// Plans a simplified box that moves bits, of elements of `element` bytes. Nothing where pieces are as long as a line,
 /// or runs of the destination shorter than one; where the machine permutes no bytes; or where the program would take
 /// `most_ns` nanoseconds or more.
 std::optional<Planned<ProgrammedLines>> plan_line_program(const Box& box, int64_t element, const Machine& machine,
+                                                          double most_ns = std::numeric_limits<double>::max());
+
+/// Plans boxes that are moved together, and with `fills` the padding around them as zeros; then the destination has no
+/// gaps. Nothing where units would be too large for a program, where the machine permutes no bytes, or where it would
+/// take `most_ns` nanoseconds or more.
+std::optional<Planned<ProgrammedLines>> plan_line_program(const Together& boxes, int64_t element, bool fills,
+                                                          const Machine& machine,
                                                           double most_ns = std::numeric_limits<double>::max());
 
 /// Nanoseconds to make the whole box in the first-level cache.

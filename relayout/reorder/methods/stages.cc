@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <utility>
 
+#include "relayout/reorder/cached_price.h"
+#include "relayout/reorder/methods/line_program.h"
 #include "relayout/reorder/methods/together.h"
 #include "relayout/reorder/moves.h"
 
@@ -272,27 +275,40 @@ Between choose_between(const ConvertedTypes& types, const Box& box) {
   return {last ? src : dst, last};
 }
 
-/// Plans the moves of an own box with the axes of a chunk, between the buffers or between a buffer and the tensor.
-/// False where the box does not step evenly there.
-bool add_moves(const Together& together, Box own, const std::vector<ChunkAxis>& axes,
-               const std::array<int64_t, 2>& size, const BlockRules& rules, Stages& method) {
+/// Plans the moves of all own boxes with the axes of a chunk, between the buffers or between a buffer and the tensor.
+/// False where a box does not step evenly there.
+bool plan_moves(const Together& together, const std::vector<ChunkAxis>& axes, const std::array<int64_t, 2>& size,
+                const BlockRules& rules, Stages& method) {
   const int64_t element = units(method.between);
-  for (const Operand k : {kSrc, kDst}) {
-    const Stretches& side = k == kSrc ? method.in : method.out;
-    if (k == kSrc ? !method.reads : !method.writes) continue;
-    if (!put_in_buffer(own, k, size[k], together.footprints[k], side.base_pitch)) return false;
-    own.offset[k] = (own.offset[k] + side.origin) * element;
-    for (Axis& axis : own.axes) axis.stride[k] *= element;
-  }
-  for (const ChunkAxis& a : axes) {
-    own.axes.push_back({a.steps, {}, -1});
+  std::vector<Box> boxes = together.own;
+  for (Box& own : boxes) {
     for (const Operand k : {kSrc, kDst}) {
-      const bool buffer = k == kSrc ? method.reads : method.writes;
-      own.axes.back().stride[k] = buffer ? a.apart[k] * element : a.axis.stride[k];
+      const Stretches& side = k == kSrc ? method.in : method.out;
+      if (k == kSrc ? !method.reads : !method.writes) continue;
+      if (!put_in_buffer(own, k, size[k], together.footprints[k], side.base_pitch)) return false;
+      own.offset[k] = (own.offset[k] + side.origin) * element;
+      for (Axis& axis : own.axes) axis.stride[k] *= element;
     }
+    for (const ChunkAxis& a : axes) {
+      own.axes.push_back({a.steps, {}, -1});
+      for (const Operand k : {kSrc, kDst}) {
+        const bool buffer = k == kSrc ? method.reads : method.writes;
+        own.axes.back().stride[k] = buffer ? a.apart[k] * element : a.axis.stride[k];
+      }
+    }
+    simplify(own);
+    plan_cached_moves(own, element, rules, method.moves);
   }
-  simplify(own);
-  plan_cached_moves(std::move(own), element, rules, method.moves);
+  if (boxes.size() == 1 || rules.tuning.way == Tuning::Way::boxes) return true;
+  // All of them by one line program, where that takes less.
+  double ns = 0;
+  for (const BoxPlan& move : method.moves) ns += cached_ns(move);
+  constexpr int64_t kAnywhere = std::numeric_limits<int64_t>::max();  // what else lies in buffers is never read
+  const auto joined = join(boxes, {element, element}, {{kAnywhere, kAnywhere}}, {}, false);
+  auto program = joined ? plan_line_program(*joined, element, false, rules.machine, ns) : std::nullopt;
+  if (!program) return true;
+  method.moves.clear();
+  method.moves.emplace_back(*std::move(program));
   return true;
 }
 
@@ -340,9 +356,7 @@ std::optional<BoxPlan> plan_chunks_of(const Together& together, std::span<const 
   const bool same_value = !last || (gaps.fill == 0 && !types.computes);
   method.fills = gaps.dst && method.writes && same_value && chunk.written(method.out) == gaps.elements;
   method.fill = bits(between) < 8 ? gaps.fill & 15 : gaps.fill;
-  for (const Box& own : together.own) {
-    if (!add_moves(together, own, chunk.axes(), size, rules, method)) return std::nullopt;
-  }
+  if (!plan_moves(together, chunk.axes(), size, rules, method)) return std::nullopt;
   BoxPlan plan(std::move(out));
   plan.describe(plan.as<Stages>()->moving());
   return plan;

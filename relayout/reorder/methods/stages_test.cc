@@ -42,9 +42,18 @@ TEST(StagesPlan, BoxesOfATailAreOneChunk) {
 
 TEST(StagesPlan, ATableBecomesRuns) {
   // Blocks of 6 and 5 share a table of 30 channels, which has runs of 5, 1, 4, 2, 3, 3, 2, 4, 1 and 5.
-  const Plan p = plan("nCw6c", DType::u4, "nCw5c", DType::u4, {40, 30, 50});
+  const auto plan_on = [](int64_t permuted_bytes) {
+    const Dims dims{40, 30, 50};
+    return Plan::make({Format::parse("nCw6c").bind(dims), DType::u4}, {Format::parse("nCw5c").bind(dims), DType::u4},
+                      {}, {.permuted_bytes = permuted_bytes});
+  };
+  const Plan p = plan_on(0);
   ASSERT_EQ(p.data().boxes().size(), 1u);
   EXPECT_EQ(stages_of(p).moves.size(), 10u);
+  // They are moved by one line program where the machine permutes bytes.
+  const Plan wide = plan_on(64);
+  ASSERT_EQ(stages_of(wide).moves.size(), 1u);
+  EXPECT_TRUE(stages_of(wide).moves[0].as<ProgrammedLines>()) << wide.explain();
 }
 
 TEST(StagesPlan, PaddingIsPartOfTheBuffer) {
@@ -67,10 +76,12 @@ TEST(StagesPlan, PaddingIsPartOfTheBuffer) {
 }
 
 TEST(StagesPlan, ValuesAreConvertedOnTheWiderSide) {
-  const Stages& narrows = stages_of(plan("abc", DType::f32, "cba", DType::s8, {40, 30, 50}));
+  const Plan narrowing = plan("abc", DType::f32, "cba", DType::s8, {40, 30, 50});
+  const Stages& narrows = stages_of(narrowing);
   EXPECT_TRUE(narrows.reads && narrows.converts && !narrows.converts_last && !narrows.writes);
   EXPECT_EQ(narrows.between, DType::s8);
-  const Stages& widens = stages_of(plan("abc", DType::s8, "cba", DType::f32, {40, 30, 50}));
+  const Plan widening = plan("abc", DType::s8, "cba", DType::f32, {40, 30, 50});
+  const Stages& widens = stages_of(widening);
   EXPECT_TRUE(widens.writes && widens.converts_last && !widens.reads);
   EXPECT_EQ(widens.between, DType::s8);
 }

@@ -163,6 +163,7 @@ std::optional<Together> join(std::span<const Box> boxes, const std::array<int64_
     const auto table = std::ranges::find_if(own.axes, has_table);
     auto expansion = table == own.axes.end() ? std::vector{own} : expanded(own, *table, size, tables);
     if (!expansion) return std::nullopt;
+    if (out.own.size() + expansion->size() > kMostIntervals) return std::nullopt;
     for (Box& one : *expansion) {
       if (std::ranges::any_of(one.axes, [](const Axis& a) { return a.table >= 0 || a.stride[kAttribute] != 0; }))
         return std::nullopt;
@@ -183,7 +184,7 @@ std::optional<Together> join(std::span<const Box> boxes, const std::array<int64_
     for (int64_t& start : found->starts) start -= least;
     for (Box& own : out.own) own.offset[k] -= least;
     out.offset[k] = least;
-    out.most = std::max(out.most, found->length * static_cast<int64_t>(found->starts.size()));
+    out.most = std::max(out.most, found->elements());
     out.footprints[k] = *std::move(found);
   }
   if (gaps.dst && !apart(out.footprints[kDst], out.axes, size[kDst])) return std::nullopt;

@@ -34,6 +34,7 @@ struct Together {
   struct Footprint {
     int64_t length = 1;
     std::vector<int64_t> starts{0};  // in units
+    int64_t elements() const { return length * static_cast<int64_t>(starts.size()); }
   };
   std::array<Footprint, 2> footprints;
   int64_t most = 1;  // elements of the larger footprint
