@@ -8,6 +8,12 @@
 namespace relayout::bench {
 namespace {
 
+/// The command that measures the case alone, as it was measured.
+std::string command_of(const RandomResult& result) {
+  const int threads = result.measured.threads;
+  return command_of(result.about) + (threads > 1 ? " --threads " + std::to_string(threads) : "");
+}
+
 Json to_json(const RandomSummary& summary) {
   Json out = {{"kind", summary.kind},
               {"cases", summary.cases},
@@ -72,7 +78,7 @@ std::string slow_text(const RandomResult& result) {
   std::string out = fmt::format("{:>8.2f}  {:<13}{}\n", m.ratio, name(result.about.kind), name_of(result.about));
   out += fmt::format("          {}, a copy {}; {} in lines; {}\n", time_text(m.median_ns), time_text(m.copy_ns),
                      bytes_text(m.copy_bytes), m.kernel);
-  return out + "          " + command_of(result.about) + "\n";
+  return out + "          " + command_of(result) + "\n";
 }
 
 }  // namespace
@@ -89,7 +95,7 @@ Json to_json(const RandomResult& result) {
   for (int64_t extent : about.dims) out["dims"].push_back(extent);
   out["dtype"] = name(about.dtype);
   out["to_dtype"] = name(about.to_dtype);
-  out["command"] = command_of(about);
+  out["command"] = command_of(result);
   if (!result.error.empty()) {
     out["error"] = result.error;
     return out;
@@ -148,7 +154,7 @@ std::string random_text(uint64_t seed, std::span<const RandomResult> results, in
   for (const RandomResult* result : slow) out += slow_text(*result);
   for (const RandomResult& result : results) {
     if (!result.error.empty()) out += "\nnot measured: " + name_of(result.about) + ": " + result.error + "\n";
-    if (result.wrong()) out += "\nWRONG RESULT: " + name_of(result.about) + "\n  " + command_of(result.about) + "\n";
+    if (result.wrong()) out += "\nWRONG RESULT: " + name_of(result.about) + "\n  " + command_of(result) + "\n";
   }
   return out;
 }

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The most bytes that a speeds file has.
+constexpr int64_t kMaxBytes = 4096;
 constexpr io::EntryFile kFile{"speeds file", "relayout-speeds", "1", 2};
 constexpr double Speeds::*kNumbers[] = {&Speeds::write,        &Speeds::read,          &Speeds::read_l3,
                                         &Speeds::beyond_first, &Speeds::beyond_second, &Speeds::far_beyond,
@@ -44,7 +46,6 @@ bool read_numbers(std::string_view line, Speeds& speeds) {
 fs::path speeds_file() { return io::cache_file("RELAYOUT_SPEEDS_FILE", "speeds.txt"); }
 
 std::optional<Speeds> load_speeds(const fs::path& path) {
-  constexpr int64_t kMaxBytes = 4096;
   const auto text = io::read_text(path, kMaxBytes);
   if (!text) return std::nullopt;
   Speeds speeds;
@@ -58,6 +59,8 @@ std::optional<Speeds> load_speeds(const fs::path& path) {
 }
 
 void save_speeds(const fs::path& path, const Speeds& speeds) {
+  if (const auto old = io::read_text(path, kMaxBytes); old && !old->empty() && !old->starts_with(kFile.magic))
+    throw Error(ErrorCode::io, path.string() + " is no speeds file, and is not overwritten", "file", path.string(), "");
   std::string text = std::string(kFile.magic) + " " + std::string(kFile.version) + "\n";
   for (double Speeds::*number : kNumbers) {
     char digits[32];

@@ -21,7 +21,8 @@ std::filesystem::path speeds_file();
 /// it is of another processor, instruction set or version of the library. Errors: corrupt (it names the line),
 /// unsupported (another version of the format), limit (a larger file), io.
 std::optional<Speeds> load_speeds(const std::filesystem::path& path);
-/// Replaces the file, and makes its folder. The file appears whole or not at all. Error{io}.
+/// Replaces the file, and makes its folder. The file appears whole or not at all. Errors: io, also where the file is
+/// something else than a speeds file; limit.
 void save_speeds(const std::filesystem::path& path, const Speeds& speeds);
 
 }  // namespace relayout::cpu
