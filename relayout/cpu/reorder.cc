@@ -44,7 +44,7 @@ class Shared {
     // Boxes, and the padding between them, are parts of the same lines. Where two cores write these, a line goes from
     // one core's cache to the other's and back.
     const int64_t grains = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
-    const int64_t parts = std::min(kMostParts, bytes / (std::max<int64_t>(1, options.grain_bytes) * grains));
+    const int64_t parts = std::min(kMostParts, bytes / grains / std::max<int64_t>(1, options.grain_bytes));
     // beta reads what other threads may be writing the other halves of.
     if (parts <= 1 || (halves && plan.attributes().beta != 0)) return part(0, shares_);
     context_.shared = halves;

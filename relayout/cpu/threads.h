@@ -21,9 +21,9 @@ struct RunOptions {
   int threads = 0;
   /// The pool whose threads are used; null for oneTBB's. It must live until the call returns.
   const ThreadPool* pool = nullptr;
-  /// The least bytes of source and destination together that a reorder gives to a thread, and a quarter of those where
-  /// it has several boxes or padding to fill. As many in the caches take some ten microseconds, and waking a thread a
-  /// few. At least 1; tests give 1, so that small tensors are split too.
+  /// The least bytes of source and destination together that a reorder gives to a thread; four times as many where it
+  /// has several boxes or padding to fill. As many in the caches take some ten microseconds, and waking a thread a few.
+  /// At least 1; tests give 1, so that small tensors are split too.
   int64_t grain_bytes = 256 << 10;
 };
 

@@ -13,8 +13,8 @@
 namespace relayout {
 namespace {
 
-/// The share of another way's price from which on stages are taken: prices of what moves bits are good to a quarter,
-/// those of what converts, most of which is the same both ways, to a tenth.
+/// The share of another way's price from which on stages are taken. Prices of what moves bits are often a quarter off;
+/// of what converts, most is the same both ways.
 constexpr double kClearlyCheaper = 0.75, kCheaperToConvert = 0.9;
 /// Nanoseconds: a reorder that takes less is not worth planning stages for.
 constexpr double kWorthStages = 1000;
@@ -33,7 +33,7 @@ void PlanData::choose_way(const Tuning& tuning) {
   plan_each(tuning);
   if (!open || packed) return;
   double least = cost().nanoseconds;
-  // Stages gain nothing where one box is moved within the caches, or runs are copied.
+  // Stages gain nothing where one box without tables is moved within the caches, or runs are copied.
   const bool one = boxes_.size() == 1, simple = one && fills_.empty() && tables_.empty();
   const bool runs = one && (boxes_[0].as<LongCopy>() || boxes_[0].as<ConvertedRuns>());
   const bool stages = least >= kWorthStages && (!simple || streams_ || converts_) && !runs;

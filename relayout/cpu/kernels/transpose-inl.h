@@ -253,9 +253,9 @@ void transpose_stream(const std::byte* src, const int64_t* src_cols, std::byte* 
     if constexpr (kWidth == kWhole) {
       transpose_columns<T>(d, src, src_cols + c, Rows<true>{dst + c * kSize, dst_rows}, rows, ahead);
     } else {
-      // Registers are narrower than a line, so the stores that make a line must follow each other at once. The rows of
-      // a tile of small elements are more lines than a processor combines the stores of, so they are put together in
-      // the cache first.
+      // Registers are narrower than a line, so the stores that make a line must follow each other at once. Where a
+      // tile has 8 or 16 rows, stores to so many lines in turns were not combined, so the lines are put together in the
+      // cache first.
       constexpr bool kTogether = kN >= 8;
       const int64_t part_end = std::min(cols, c + kWhole), bytes = (part_end - c) * kSize;
       alignas(64) std::byte lines[kTogether ? kN * kCacheLine : 1];
