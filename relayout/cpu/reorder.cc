@@ -45,7 +45,7 @@ class Shared {
     // one core's cache to the other's and back.
     const int64_t grains = plan.boxes().size() + plan.fills().size() > 1 ? kGrainsOfSeveral : 1;
     const int64_t parts = std::min(kMostParts, bytes / grains / std::max<int64_t>(1, options.grain_bytes));
-    // beta reads what other threads may be writing the other halves of.
+    // With beta a thread would read bytes while another thread writes the other half of them.
     if (parts <= 1 || (halves && plan.attributes().beta != 0)) return part(0, shares_);
     context_.shared = halves;
     shares_ = parts * kSharesOfPart;
@@ -61,7 +61,8 @@ class Shared {
     const auto boxes = static_cast<int64_t>(boxes_.size());
     for (int64_t k = 0; k < boxes; ++k) {
       const BoxPlan& box = boxes_[static_cast<std::size_t>(k)];
-      // Boxes of few blocks have them in different parts.
+      // The blocks of a box start at another share than those of the box before, so that many boxes of one block do not
+      // all fall to the same thread.
       const int64_t shift = k * shares_ / boxes;
       const auto block = [&](int64_t share) {
         return box.blocks / shares_ * share + (box.blocks % shares_ * share + shift) / shares_;

@@ -86,8 +86,8 @@ void run_on_tbb(WorkParts& parts, int threads, bool fixed) {
       tbb::parallel_for(all, run, context);
   };
   if (threads <= 0 || threads >= available) return split();
-  // The arena is kept from call to call, so that the same cores do the same parts and find these in their caches. One
-  // within another gets an arena of its own.
+  // The arena is kept from call to call, so that the same cores do the same parts and find these in their caches. A
+  // call that is made within the work of another call gets an arena of its own.
   thread_local struct {
     int threads = 0;
     bool busy = false;

@@ -22,8 +22,8 @@ struct RunOptions {
   /// The pool whose threads are used; null for oneTBB's. It must live until the call returns.
   const ThreadPool* pool = nullptr;
   /// The least bytes of source and destination together that a reorder gives to a thread; four times as many where it
-  /// has several boxes or padding to fill. As many in the caches take some ten microseconds, and waking a thread a few.
-  /// At least 1; tests give 1, so that small tensors are split too.
+  /// has several boxes or padding to fill. To move 256 KiB in the caches takes some ten microseconds, and to wake a
+  /// thread a few. At least 1, which tests give so that small tensors are split too.
   int64_t grain_bytes = 256 << 10;
 };
 

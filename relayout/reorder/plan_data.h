@@ -74,7 +74,7 @@ class PlanData {
   /// Plans all as one line program. False, and nothing is planned, where that is not possible or takes `most_ns`
   /// nanoseconds or more.
   bool plan_program(const Tuning& tuning, double most_ns);
-  /// The same request, with nothing planned yet; and taking over what was planned for it.
+  /// anew() is the same request with nothing planned yet; take() takes over what was planned for it.
   PlanData anew() const;
   void take(PlanData&& other);
   /// Plans the boxes one by one, and the padding.

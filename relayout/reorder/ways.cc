@@ -18,7 +18,7 @@ namespace {
 constexpr double kClearlyCheaper = 0.75, kCheaperToConvert = 0.9;
 /// Nanoseconds: a reorder that takes less is not worth planning stages for.
 constexpr double kWorthStages = 1000;
-/// And one that takes less is not worth planning one line program for all boxes.
+/// Nanoseconds: a reorder of several boxes that takes less is not worth planning one line program for all of them.
 constexpr double kWorthProgram = 300;
 
 }  // namespace

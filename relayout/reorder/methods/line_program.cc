@@ -25,7 +25,7 @@ constexpr int64_t kMostOwnBytes = 16 << 10;
 constexpr int64_t kLeastWritten = 4;
 /// A box that takes fewer nanoseconds by another method is not worth the time to list windows.
 constexpr double kLeastNs = 200;
-/// Nanoseconds to call the kernel, to start a unit, to permute a window, and to write a line that has none.
+/// Nanoseconds to call the kernel, to start a unit, to permute a window, and (estimated) to write a line that has none.
 constexpr double kCallNs = 0.4, kUnitNs = 0.55, kWindowNs = 0.84, kPaddingLineNs = 0.3;
 
 /// Some bytes that follow each other on both sides, from where their unit starts.
@@ -60,7 +60,7 @@ struct Unit {
   /// The axis that was taken first, and the bytes of a piece before.
   Axis first;
   int64_t piece = 0;
-  /// The pieces are those above at all steps of these.
+  /// The axes whose steps list() still has to add to the pieces.
   Axes listed_later;
 
   /// Whether all stretches have `run` bytes.
@@ -86,7 +86,7 @@ struct Unit {
     join();
   }
 
-  /// At most so many pieces there are.
+  /// The most pieces that list() can find: those that follow each other are joined.
   int64_t count_pieces() const { return static_cast<int64_t>(pieces.size()) * count_elements(listed_later); }
 
   /// Lists all pieces.
