@@ -214,12 +214,14 @@ Run convert_stream(const cpu::Kernels& k, std::size_t from, std::size_t to) {
 Run scale(cpu::ArithmeticKernel kernel, std::size_t compute) {
   return [=](benchmark::State& state) {
     const Fixture data(kValues * kValueBytes[compute], 1, compute == 0 ? DType::f32 : DType::f64);
-    AttributeValues attributes;
-    attributes.src_scale = 1.0f;  // so that repetition neither grows nor shrinks the values
+    // By 1, so that repetition neither grows nor shrinks the values.
+    const AttributeValues narrow;
+    const WideAttributeValues wide;
+    const void* const attributes = compute == 0 ? static_cast<const void*>(&narrow) : &wide;
     const cpu::Arithmetic arithmetic{
-        .src_scale = true, .dst_scale = false, .src_zero_point = false, .dst_zero_point = false, .beta = 0};
+        .src_scale = true, .dst_scale = false, .subtracted = false, .added = false, .beta = 0};
     data.time(state, 2 * kValues * kValueBytes[compute],
-              [&] { kernel(data.src(), nullptr, &attributes, 0, kValues, arithmetic); });
+              [&] { kernel(data.src(), nullptr, attributes, 0, kValues, arithmetic); });
   };
 }
 

@@ -42,11 +42,20 @@ Options options_from(const Options* given, const Options& defaults, std::string_
   return out;
 }
 
-template <typename T>
-PerMask<T> values_of(const T* values, size_t count, uint32_t mask, std::string_view parameter) {
+PerMask values_of(const double* values, size_t count, uint32_t mask, std::string_view parameter) {
   if (values == nullptr && count != 0) refuse(parameter, "is null, but its count is " + std::to_string(count));
   if (count > (size_t{1} << 28)) refuse(parameter, "has a count of " + std::to_string(count));
-  return {count == 0 ? std::vector<T>() : std::vector<T>(values, values + count), mask};
+  return {count == 0 ? std::vector<double>() : std::vector<double>(values, values + count), mask};
+}
+
+Padding padding_of(const relayout_attributes& given) {
+  switch (given.padding) {
+    case RELAYOUT_PADDING_VALUE: return Padding::of(given.padding_value);
+    case RELAYOUT_PADDING_KEEP: return Padding::keep();
+    case RELAYOUT_PADDING_INTEGER: return Padding::of(given.padding_integer);
+    case RELAYOUT_PADDING_UNSIGNED: return Padding::of(static_cast<uint64_t>(given.padding_integer));
+    default: refuse("padding", "is " + std::to_string(given.padding) + ", which is no relayout_padding");
+  }
 }
 
 }  // namespace
@@ -136,10 +145,9 @@ Attributes attributes_of(const relayout_attributes* attributes) {
       values_of(given.src_zero_point, given.src_zero_point_count, given.src_zero_point_mask, "src_zero_point");
   out.dst_zero_point =
       values_of(given.dst_zero_point, given.dst_zero_point_count, given.dst_zero_point_mask, "dst_zero_point");
+  out.mean = values_of(given.mean, given.mean_count, given.mean_mask, "mean");
   out.beta = given.beta;
-  if (given.padding != RELAYOUT_PADDING_VALUE && given.padding != RELAYOUT_PADDING_KEEP)
-    refuse("padding", "is " + std::to_string(given.padding) + ", which is no relayout_padding");
-  out.padding = given.padding == RELAYOUT_PADDING_KEEP ? Padding::keep() : Padding::of(given.padding_value);
+  out.padding = padding_of(given);
   return out;
 }
 

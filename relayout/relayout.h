@@ -67,6 +67,7 @@
 #include "relayout/opencl/ways.h"
 #include "relayout/opencl/winograd.h"
 #include "relayout/reorder/attributes.h"
+#include "relayout/reorder/element_value.h"
 #include "relayout/reorder/in_place.h"
 #include "relayout/reorder/machine.h"
 #include "relayout/reorder/offers.h"

@@ -70,15 +70,15 @@ enum {
 };
 
 /* "buffer_too_small"; "unknown" for a number that is no status. */
-RELAYOUT_API const char *relayout_status_name(relayout_status status);
+RELAYOUT_API const char* relayout_status_name(relayout_status status);
 
 /* The last error of the calling thread: one sentence, and apart from it what was wrong ("dims[1]"), its value and what
  * was allowed. Each is empty where there is none, and cut where it is very long. They stay valid until the thread's
  * next call that fails. Calls that succeed do not clear them. */
-RELAYOUT_API const char *relayout_error_message(void);
-RELAYOUT_API const char *relayout_error_field(void);
-RELAYOUT_API const char *relayout_error_value(void);
-RELAYOUT_API const char *relayout_error_limit(void);
+RELAYOUT_API const char* relayout_error_message(void);
+RELAYOUT_API const char* relayout_error_field(void);
+RELAYOUT_API const char* relayout_error_value(void);
+RELAYOUT_API const char* relayout_error_limit(void);
 
 /* ---- Element types ----------------------------------------------------------------------------------------------- */
 
@@ -104,9 +104,9 @@ enum {
 };
 
 /* "f32"; "unknown" for a number that is no type. */
-RELAYOUT_API const char *relayout_dtype_name(relayout_dtype dtype);
-RELAYOUT_API relayout_status relayout_dtype_parse(const char *name, relayout_dtype *dtype);
-RELAYOUT_API relayout_status relayout_dtype_bits(relayout_dtype dtype, int32_t *bits);
+RELAYOUT_API const char* relayout_dtype_name(relayout_dtype dtype);
+RELAYOUT_API relayout_status relayout_dtype_parse(const char* name, relayout_dtype* dtype);
+RELAYOUT_API relayout_status relayout_dtype_bits(relayout_dtype dtype, int32_t* bits);
 
 /* ---- Descriptors: a layout and an element type ------------------------------------------------------------------- */
 
@@ -116,31 +116,31 @@ typedef struct relayout_desc relayout_desc;
  * system's text ("cute:(4,2):(1,4)"), with views at its end (".narrow(1,8,8)"). `ndims` is -1 and `dims` null where the
  * expression says the extents itself. Errors: parse, invalid_argument, overflow, limit (over 4096 characters),
  * needs_copy (a view that does not exist). */
-RELAYOUT_API relayout_status relayout_desc_parse(const char *expression, int32_t ndims, const int64_t *dims,
-                                                 relayout_dtype dtype, relayout_desc **desc);
+RELAYOUT_API relayout_status relayout_desc_parse(const char* expression, int32_t ndims, const int64_t* dims,
+                                                 relayout_dtype dtype, relayout_desc** desc);
 /* One stride a dim, or row-major where `strides` is null. Element (0, 0, ...) lies at `offset0`, and no element before
  * 0. Errors: invalid_argument, overflow. */
-RELAYOUT_API relayout_status relayout_desc_strided(int32_t ndims, const int64_t *dims, const int64_t *strides,
-                                                   int64_t offset0, relayout_dtype dtype, relayout_desc **desc);
+RELAYOUT_API relayout_status relayout_desc_strided(int32_t ndims, const int64_t* dims, const int64_t* strides,
+                                                   int64_t offset0, relayout_dtype dtype, relayout_desc** desc);
 /* The same memory, read through views as expressions have them: ".transpose(0,2).narrow(1,8,8)". Errors: parse,
  * invalid_argument, needs_copy. */
-RELAYOUT_API relayout_status relayout_desc_view(const relayout_desc *desc, const char *views, relayout_desc **view);
+RELAYOUT_API relayout_status relayout_desc_view(const relayout_desc* desc, const char* views, relayout_desc** view);
 /* The same layout with elements of another type. */
-RELAYOUT_API relayout_status relayout_desc_with_dtype(const relayout_desc *desc, relayout_dtype dtype,
-                                                      relayout_desc **out);
-RELAYOUT_API void relayout_desc_free(relayout_desc *desc);
+RELAYOUT_API relayout_status relayout_desc_with_dtype(const relayout_desc* desc, relayout_dtype dtype,
+                                                      relayout_desc** out);
+RELAYOUT_API void relayout_desc_free(relayout_desc* desc);
 
-RELAYOUT_API relayout_status relayout_desc_dtype(const relayout_desc *desc, relayout_dtype *dtype);
-RELAYOUT_API relayout_status relayout_desc_ndims(const relayout_desc *desc, int32_t *ndims);
+RELAYOUT_API relayout_status relayout_desc_dtype(const relayout_desc* desc, relayout_dtype* dtype);
+RELAYOUT_API relayout_status relayout_desc_ndims(const relayout_desc* desc, int32_t* ndims);
 /* One number a dim, into room for `capacity` of them; `ndims` may be null. Padded dims are the capacities of dims with
  * blocks. Strides are in elements, and 0 where a dim has one index, since nothing steps along it then:
  * RELAYOUT_UNSUPPORTED names a dim that has blocks, whose digits say more. */
-RELAYOUT_API relayout_status relayout_desc_dims(const relayout_desc *desc, int64_t *dims, int32_t capacity,
-                                                int32_t *ndims);
-RELAYOUT_API relayout_status relayout_desc_padded_dims(const relayout_desc *desc, int64_t *dims, int32_t capacity,
-                                                       int32_t *ndims);
-RELAYOUT_API relayout_status relayout_desc_strides(const relayout_desc *desc, int64_t *strides, int32_t capacity,
-                                                   int32_t *ndims);
+RELAYOUT_API relayout_status relayout_desc_dims(const relayout_desc* desc, int64_t* dims, int32_t capacity,
+                                                int32_t* ndims);
+RELAYOUT_API relayout_status relayout_desc_padded_dims(const relayout_desc* desc, int64_t* dims, int32_t capacity,
+                                                       int32_t* ndims);
+RELAYOUT_API relayout_status relayout_desc_strides(const relayout_desc* desc, int64_t* strides, int32_t capacity,
+                                                   int32_t* ndims);
 
 /* A dim's index in a mixed radix, innermost place first: an index i adds (i / extents before it % extent) * stride to
  * the offset. */
@@ -148,18 +148,18 @@ typedef struct relayout_digit {
   int64_t extent, stride;
 } relayout_digit;
 /* `*count` is given with a null list of capacity 0 too, and where the list is too small. */
-RELAYOUT_API relayout_status relayout_desc_digits(const relayout_desc *desc, int32_t dim, relayout_digit *digits,
-                                                  int32_t capacity, int32_t *count);
+RELAYOUT_API relayout_status relayout_desc_digits(const relayout_desc* desc, int32_t dim, relayout_digit* digits,
+                                                  int32_t capacity, int32_t* count);
 
-RELAYOUT_API relayout_status relayout_desc_elements(const relayout_desc *desc, int64_t *elements);
+RELAYOUT_API relayout_status relayout_desc_elements(const relayout_desc* desc, int64_t* elements);
 /* The offset of element (0, 0, ...) in elements. */
-RELAYOUT_API relayout_status relayout_desc_offset0(const relayout_desc *desc, int64_t *offset0);
+RELAYOUT_API relayout_status relayout_desc_offset0(const relayout_desc* desc, int64_t* offset0);
 /* Bytes that a buffer must have: up to the last element and its padding, whatever lies before the first one. */
-RELAYOUT_API relayout_status relayout_desc_span_bytes(const relayout_desc *desc, int64_t *bytes);
+RELAYOUT_API relayout_status relayout_desc_span_bytes(const relayout_desc* desc, int64_t* bytes);
 
 /* The offset in elements of an index, which may lie in the padding; RELAYOUT_INVALID_ARGUMENT beyond it. */
-RELAYOUT_API relayout_status relayout_desc_offset(const relayout_desc *desc, const int64_t *index, int32_t ndims,
-                                                  int64_t *offset);
+RELAYOUT_API relayout_status relayout_desc_offset(const relayout_desc* desc, const int64_t* index, int32_t ndims,
+                                                  int64_t* offset);
 typedef int32_t relayout_slot;
 enum {
   RELAYOUT_ELEMENT = 0,
@@ -167,8 +167,8 @@ enum {
   RELAYOUT_GAP = 2      /* no index at all; `index` is left alone */
 };
 /* The index that lies at an offset. Where several do (broadcasts), it is any of them. */
-RELAYOUT_API relayout_status relayout_desc_index(const relayout_desc *desc, int64_t offset, int64_t *index,
-                                                 int32_t capacity, relayout_slot *slot);
+RELAYOUT_API relayout_status relayout_desc_index(const relayout_desc* desc, int64_t offset, int64_t* index,
+                                                 int32_t capacity, relayout_slot* slot);
 
 typedef int32_t relayout_property;
 enum {
@@ -178,44 +178,51 @@ enum {
   RELAYOUT_BROADCAST = 3  /* some dim of several indices has a stride of 0 */
 };
 /* *holds is 1 or 0. RELAYOUT_LIMIT where a contrived layout would take too long. */
-RELAYOUT_API relayout_status relayout_desc_has(const relayout_desc *desc, relayout_property property, int *holds);
+RELAYOUT_API relayout_status relayout_desc_has(const relayout_desc* desc, relayout_property property, int* holds);
 /* Whether both are the same function from indices to offsets, with the same capacities and type. */
-RELAYOUT_API relayout_status relayout_desc_equal(const relayout_desc *a, const relayout_desc *b, int *equal);
+RELAYOUT_API relayout_status relayout_desc_equal(const relayout_desc* a, const relayout_desc* b, int* equal);
 
 /* The layout as text: "digits" (an expression that any layout has), "tag" (RELAYOUT_UNSUPPORTED where it has none), or
  * the words of another system ("pytorch", "numpy", "onednn", "c", ...), with RELAYOUT_UNSUPPORTED and the reason where
  * that system cannot say it. */
-RELAYOUT_API relayout_status relayout_desc_text(const relayout_desc *desc, const char *as, char *text, size_t capacity,
-                                                size_t *length);
+RELAYOUT_API relayout_status relayout_desc_text(const relayout_desc* desc, const char* as, char* text, size_t capacity,
+                                                size_t* length);
 
 /* ---- Reorders ---------------------------------------------------------------------------------------------------- */
 
 typedef int32_t relayout_padding;
 enum {
-  RELAYOUT_PADDING_VALUE = 0, /* padding_value, in units of the destination's type; 0 unless set */
-  RELAYOUT_PADDING_KEEP = 1   /* padding keeps what it holds */
+  RELAYOUT_PADDING_VALUE = 0,   /* padding_value, a value of the destination's type; 0 unless set */
+  RELAYOUT_PADDING_KEEP = 1,    /* padding keeps what it holds */
+  RELAYOUT_PADDING_INTEGER = 2, /* padding_integer, for whole numbers that no double holds */
+  RELAYOUT_PADDING_UNSIGNED = 3 /* the bits of padding_integer as a uint64_t */
 };
 
-/* dst = saturate_round((src_scale * (src - src_zero_point) + beta * dst_old) / dst_scale + dst_zero_point). A mask has
- * a bit for each dim of which every index has a value of its own, and the values are row-major over these dims; mask 0
- * stands for one value. A null list is left out. Begin with RELAYOUT_ATTRIBUTES_INIT. */
+/* dst = saturate_round((src_scale * (src - src_zero_point) - mean + beta * dst_old) / dst_scale + dst_zero_point),
+ * computed in f32 or f64 by the types (docs/conversions.md). A mask has a bit for each dim of which every index has a
+ * value of its own, and the values are row-major over these dims; mask 0 stands for one value. A null list is left out.
+ * A standard deviation to divide by is a dst_scale. Begin with RELAYOUT_ATTRIBUTES_INIT. */
 typedef struct relayout_attributes {
   size_t struct_size;
-  const float *src_scale;
+  const double* src_scale;
   size_t src_scale_count;
-  const float *dst_scale;
+  const double* dst_scale;
   size_t dst_scale_count;
-  const int32_t *src_zero_point;
+  const double* src_zero_point; /* within the range of an integer type; may have a fraction */
   size_t src_zero_point_count;
-  const int32_t *dst_zero_point;
+  const double* dst_zero_point;
   size_t dst_zero_point_count;
   uint32_t src_scale_mask, dst_scale_mask, src_zero_point_mask, dst_zero_point_mask;
-  float beta;
+  uint32_t mean_mask;
   relayout_padding padding;
+  double beta;
   double padding_value;
+  int64_t padding_integer;
+  const double* mean;
+  size_t mean_count;
 } relayout_attributes;
 #define RELAYOUT_ATTRIBUTES_INIT \
-  { sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0.0f, 0, 0.0 }
+  { sizeof(relayout_attributes), NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, NULL, 0 }
 
 typedef struct relayout_run_options {
   size_t struct_size;
@@ -228,27 +235,27 @@ typedef struct relayout_plan relayout_plan;
 
 /* How to reorder between two layouts of the same dims. Attributes may be null. Errors: invalid_argument, not_injective,
  * limit. Cost: some microseconds. */
-RELAYOUT_API relayout_status relayout_plan_make(const relayout_desc *src, const relayout_desc *dst,
-                                                const relayout_attributes *attributes, relayout_plan **plan);
-RELAYOUT_API void relayout_plan_free(relayout_plan *plan);
+RELAYOUT_API relayout_status relayout_plan_make(const relayout_desc* src, const relayout_desc* dst,
+                                                const relayout_attributes* attributes, relayout_plan** plan);
+RELAYOUT_API void relayout_plan_free(relayout_plan* plan);
 /* The plan in words, several lines. */
-RELAYOUT_API relayout_status relayout_plan_explain(const relayout_plan *plan, char *text, size_t capacity,
-                                                   size_t *length);
+RELAYOUT_API relayout_status relayout_plan_explain(const relayout_plan* plan, char* text, size_t capacity,
+                                                   size_t* length);
 /* Moves the data. Each pointer is where offset 0 of its layout lies, and has at least that layout's span in bytes
  * behind it. The buffers must not overlap. Options may be null. Errors: buffer_too_small, overlap. */
-RELAYOUT_API relayout_status relayout_plan_run(const relayout_plan *plan, const void *src, size_t src_bytes, void *dst,
-                                               size_t dst_bytes, const relayout_run_options *options);
+RELAYOUT_API relayout_status relayout_plan_run(const relayout_plan* plan, const void* src, size_t src_bytes, void* dst,
+                                               size_t dst_bytes, const relayout_run_options* options);
 /* Both steps at once. Plans of recent calls are kept, so that calling this in a loop does not plan again. */
-RELAYOUT_API relayout_status relayout_reorder(const relayout_desc *src_desc, const void *src, size_t src_bytes,
-                                              const relayout_desc *dst_desc, void *dst, size_t dst_bytes,
-                                              const relayout_attributes *attributes,
-                                              const relayout_run_options *options);
+RELAYOUT_API relayout_status relayout_reorder(const relayout_desc* src_desc, const void* src, size_t src_bytes,
+                                              const relayout_desc* dst_desc, void* dst, size_t dst_bytes,
+                                              const relayout_attributes* attributes,
+                                              const relayout_run_options* options);
 /* Within one buffer, which has room for the larger of both layouts. RELAYOUT_UNSUPPORTED where there is no plan with a
  * small scratch memory. */
-RELAYOUT_API relayout_status relayout_reorder_in_place(const relayout_desc *src_desc, const relayout_desc *dst_desc,
-                                                       void *buffer, size_t bytes,
-                                                       const relayout_attributes *attributes,
-                                                       const relayout_run_options *options);
+RELAYOUT_API relayout_status relayout_reorder_in_place(const relayout_desc* src_desc, const relayout_desc* dst_desc,
+                                                       void* buffer, size_t bytes,
+                                                       const relayout_attributes* attributes,
+                                                       const relayout_run_options* options);
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 
@@ -256,22 +263,22 @@ typedef struct relayout_file relayout_file;
 
 /* .npy, .npz, .safetensors, .png, .jpeg, .bmp; any other file is one tensor of raw bytes. Errors: io, corrupt,
  * unsupported, limit. */
-RELAYOUT_API relayout_status relayout_file_open(const char *path, relayout_file **file);
-RELAYOUT_API void relayout_file_close(relayout_file *file);
-RELAYOUT_API relayout_status relayout_file_count(const relayout_file *file, size_t *tensors);
+RELAYOUT_API relayout_status relayout_file_open(const char* path, relayout_file** file);
+RELAYOUT_API void relayout_file_close(relayout_file* file);
+RELAYOUT_API relayout_status relayout_file_count(const relayout_file* file, size_t* tensors);
 /* Empty where the format has no names. A name may hold null bytes, of which none but the last is its end. */
-RELAYOUT_API relayout_status relayout_file_name(const relayout_file *file, size_t tensor, char *name, size_t capacity,
-                                                size_t *length);
+RELAYOUT_API relayout_status relayout_file_name(const relayout_file* file, size_t tensor, char* name, size_t capacity,
+                                                size_t* length);
 /* What the file says of the tensor. RELAYOUT_UNSUPPORTED for raw bytes, which say nothing, for elements of the other
  * byte order, and for types that the format has no name for (bf16 and smaller floats in .npy and .npz). */
-RELAYOUT_API relayout_status relayout_file_desc(const relayout_file *file, size_t tensor, relayout_desc **desc);
+RELAYOUT_API relayout_status relayout_file_desc(const relayout_file* file, size_t tensor, relayout_desc** desc);
 /* The tensor's bytes, which live as long as the file is open. */
-RELAYOUT_API relayout_status relayout_file_data(const relayout_file *file, size_t tensor, const void **data,
-                                                size_t *bytes);
+RELAYOUT_API relayout_status relayout_file_data(const relayout_file* file, size_t tensor, const void** data,
+                                                size_t* bytes);
 /* Writes one tensor to .npy, .npz, .safetensors, .bin or .raw; the file appears whole or not at all. Formats without
  * metadata keep the array as it lies in memory, outermost axis first. RELAYOUT_UNSUPPORTED for a layout that no tag
  * says (gaps, an offset, broadcasts, other orders of digits): reorder it first. */
-RELAYOUT_API relayout_status relayout_file_write(const char *path, const relayout_desc *desc, const void *data,
+RELAYOUT_API relayout_status relayout_file_write(const char* path, const relayout_desc* desc, const void* data,
                                                  size_t bytes, int overwrite);
 
 /* ---- DLPack ------------------------------------------------------------------------------------------------------ */
@@ -282,14 +289,14 @@ struct DLManagedTensorVersioned;
 
 /* The layout of a tensor in the CPU's memory, and where its offset 0 lies. The tensor stays its owner's. Errors:
  * unsupported (a type, another device), invalid_argument, limit (over 12 dims), overflow. */
-RELAYOUT_API relayout_status relayout_desc_from_dlpack(const struct DLTensor *tensor, relayout_desc **desc,
-                                                       void **data);
+RELAYOUT_API relayout_status relayout_desc_from_dlpack(const struct DLTensor* tensor, relayout_desc** desc,
+                                                       void** data);
 /* A tensor over `data`, where offset 0 of the layout lies, for a consumer, who calls its deleter once. The deleter
  * calls release(context), unless `release` is null. RELAYOUT_UNSUPPORTED where DLPack cannot say the layout; then
  * nothing is called. */
-RELAYOUT_API relayout_status relayout_desc_to_dlpack(const relayout_desc *desc, void *data,
-                                                     void (*release)(void *context), void *context,
-                                                     struct DLManagedTensorVersioned **tensor);
+RELAYOUT_API relayout_status relayout_desc_to_dlpack(const relayout_desc* desc, void* data,
+                                                     void (*release)(void* context), void* context,
+                                                     struct DLManagedTensorVersioned** tensor);
 
 #ifdef __cplusplus
 }

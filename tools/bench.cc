@@ -43,8 +43,8 @@ LayoutPair pair_of(const Options& options) {
   return from_command_line([&] {
     const TensorDesc from = bind_tensor(src, dims, dtype);
     const Dims dst_dims = destination_dims(dst, from.layout.dims(), options.dst_dims, "--dst-dims");
-    return LayoutPair{src, dst, from, bind_tensor(dst, dst_dims, to_dtype),
-                      attributes_for(options.values, dtype, to_dtype)};
+    const TensorDesc to = bind_tensor(dst, dst_dims, to_dtype);
+    return LayoutPair{src, dst, from, to, attributes_for(options.values, {src, from}, {dst, to})};
   });
 }
 
@@ -184,7 +184,8 @@ const char* list_flag(const Options& options) {
 bool names_a_conversion(const Options& options) {
   const ValueOptions& values = options.values;
   const bool value_flags = values.scale || values.src_scale || values.dst_scale || values.zero_point ||
-                           values.src_zero_point || values.dst_zero_point || values.padding != "zero";
+                           values.src_zero_point || values.dst_zero_point || values.mean || values.std || values.per ||
+                           values.padding != "zero";
   return value_flags || options.src || options.dst || options.dims || options.dst_dims || options.dtype ||
          options.to_dtype || options.misalign != 0 || !options.explain.empty();
 }

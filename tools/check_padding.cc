@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <vector>
 
 #include "relayout/cpu/reorder.h"
@@ -14,26 +13,21 @@
 namespace relayout::tools {
 namespace {
 
-/// The value that padding must hold.
-Padding wanted(const PaddingOptions& options) {
-  const Padding out = options.value ? padding_argument(*options.value) : Padding::zero();
-  if (out.kind == Padding::Kind::keep)
-    usage_error("--pad keep: there is nothing to check where padding may hold anything", "--pad", "keep");
-  return out;
+ElementValue value_at(const TensorDesc& desc, const void* data, int64_t offset) {
+  const TensorDesc element(Layout::strided({}, {}, offset), desc.dtype), alone(Layout(), desc.dtype);
+  uint64_t held = 0;
+  cpu::run(cpu::make_plan(element, alone), data, &held);
+  return value_of(held, desc.dtype);
 }
 
-double value_at(const TensorDesc& desc, const void* data, int64_t offset) {
-  double out = 0;
-  const TensorDesc element(Layout::strided({}, {}, offset), desc.dtype);
-  cpu::run(cpu::make_plan(element, TensorDesc(Layout(), DType::f64)), data, &out);
-  return out;
+/// Whole numbers as such, which a double may not hold.
+Json json_value(const ElementValue& value) {
+  if (!value.whole()) return value.real();
+  return Json::parse(value.text());
 }
 
-/// The value as the type holds it, saturated and rounded: what padding that was filled with it holds.
-double as_held(double value, DType dtype) {
-  std::array<std::byte, sizeof(double)> held{};
-  cpu::run(cpu::make_plan(TensorDesc(Layout(), DType::f64), TensorDesc(Layout(), dtype)), &value, held.data());
-  return value_at(TensorDesc(Layout(), dtype), held.data(), 0);
+std::string shown_value(const ElementValue& value) {
+  return value.whole() ? value.text() : fmt::format("{}", value.real());
 }
 
 }  // namespace
@@ -65,7 +59,8 @@ void refuse_padding_flags(const PaddingOptions& options) {
 
 int check_padding(const std::string& path, const PaddingOptions& options, bool json) {
   require_isa();
-  const Padding padding = wanted(options);
+  if (options.value && *options.value == "keep")
+    usage_error("--pad keep: there is nothing to check where padding may hold anything", "--pad", "keep");
   const TensorInput input = open_tensor({.path = path,
                                          .tensor = options.tensor,
                                          .layout = options.layout,
@@ -73,6 +68,7 @@ int check_padding(const std::string& path, const PaddingOptions& options, bool j
                                          .dtype = options.dtype,
                                          .raw = options.raw,
                                          .layout_flag = "--layout"});
+  const Padding padding = padding_argument(options.value.value_or("zero"), input.desc.dtype);
   std::span<const std::byte> bytes = input.bytes;
   std::vector<std::byte> swapped;
   if (input.swap_item_bytes > 1) {
@@ -81,25 +77,27 @@ int check_padding(const std::string& path, const PaddingOptions& options, bool j
     bytes = swapped;
   }
   const auto dirty = from_data([&] { return first_dirty_padding(input.desc, bytes, padding); });
-  const double expected = as_held(padding.value, input.desc.dtype);
+  // As the type holds it, which may be rounded.
+  const ElementValue expected = value_of(element_bits(padding.value, input.desc.dtype, "--pad"), input.desc.dtype);
   const int64_t count = input.desc.layout.padded_elements() - input.desc.layout.elements();
   const std::string shown = path == "-" ? "standard input" : escaped(path);
   if (json) {
-    Json out = {{"clean", !dirty}, {"padding_elements", count}, {"expected", expected}};
+    Json out = {{"clean", !dirty}, {"padding_elements", count}, {"expected", json_value(expected)}};
     if (dirty) {
       out["index"] = json_of(dirty->index);
       out["offset"] = dirty->offset;
-      out["value"] = value_at(input.desc, bytes.data(), dirty->offset);
+      out["value"] = json_value(value_at(input.desc, bytes.data(), dirty->offset));
     }
     write_stdout(json_text(out));
   } else if (dirty) {
     write_stdout(fmt::format("{}: padding holds {} at index {}, offset {}, where {} is expected\n", shown,
-                             value_at(input.desc, bytes.data(), dirty->offset), join(dirty->index), dirty->offset,
-                             expected));
+                             shown_value(value_at(input.desc, bytes.data(), dirty->offset)), join(dirty->index),
+                             dirty->offset, shown_value(expected)));
   } else {
     write_stdout(count == 0 ? shown + ": no padding\n"
                             : fmt::format("{}: {} of padding, all {}\n", shown,
-                                          count == 1 ? "1 element" : std::to_string(count) + " elements", expected));
+                                          count == 1 ? "1 element" : std::to_string(count) + " elements",
+                                          shown_value(expected)));
   }
   return dirty ? kDiffers : kOk;
 }

@@ -7,12 +7,12 @@
 #include "relayout/cpu/reorder.h"
 #include "tools/common.h"
 #include "tools/convert_opencl.h"
+#include "tools/explain_option.h"
 #include "tools/interrupt.h"
 #include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/slabs.h"
 #include "tools/tensor_input.h"
-#include "tools/explain_option.h"
 #include "tools/tune_option.h"
 #include "tools/values.h"
 
@@ -44,6 +44,11 @@ struct Destination {
 Destination destination_of(const Options& options, const Format& format, const Dims& dims) {
   if (gates_are_no_layout(format, dims, true)) return {format, dims, format.gates()};
   return {format, destination_dims(format, dims, options.to_dims, "--to-dims")};
+}
+
+TensorDesc tensor_of(const Destination& to, DType dtype) {
+  const Format format = to.gates ? to.format.without_gates() : to.format;
+  return from_command_line([&] { return bind_tensor(format, to.dims, dtype); });
 }
 
 /// A part of the grid as it lies on one side, where the gates stand in another order.
@@ -127,7 +132,8 @@ void run_slabs(const SlabGrid& grid, const TensorInput& input, const Destination
   for (int64_t i = 0; i < grid.count(); ++i) {
     const Slab slab = with_gates(grid.slab(i), input.gates);
     const TensorDesc dst_view = slab_view(dst, with_gates(grid.slab(i), to.gates));
-    convert_slab(input, slab, dst_view, dst_bytes, attributes, options.threads, scratch);
+    const Attributes part = part_of(attributes, dst.layout.dims(), slab.offsets, slab.dims);
+    convert_slab(input, slab, dst_view, dst_bytes, part, options.threads, scratch);
     if (grid.count() > 1) {
       if (input.mapped) release_slab(slab_view(input.desc, slab), input.bytes);
       if (writer.mapped()) release_slab(dst_view, dst_bytes);
@@ -236,9 +242,10 @@ int run(const Options& options, bool json) {
   check_tensor_name(options, input);
   const DType dst_dtype = options.to_dtype ? dtype_argument(*options.to_dtype, "--to-dtype") : input.desc.dtype;
   const Destination to = destination_of(options, to_format, input.desc.layout.dims());
-  const Format dst_format = to.gates ? to.format.without_gates() : to.format;
-  const TensorDesc dst = from_command_line([&] { return bind_tensor(dst_format, to.dims, dst_dtype); });
-  const Attributes attributes = attributes_for(options.values, input.desc.dtype, dst.dtype);
+  const TensorDesc dst = tensor_of(to, dst_dtype);
+  const Attributes attributes = from_command_line([&] {
+    return attributes_for(options.values, {input.format, input.desc}, {to.format, dst});
+  });
   Plan plan = from_command_line([&] { return cpu::make_plan(input.desc, dst, attributes); });
 
   std::optional<DeviceConversion> on_device;
@@ -286,7 +293,8 @@ Verb add_convert(CommandLine& line) {
       "The output appears whole or not at all, even if the command is killed.\n"
       "- is standard input or output, in .npy format; --explain and --json then print on standard error.\n"
       "With --scale S and --zero-point Z: dst = S * src + Z where dst is an integer type, else S * (src - Z).\n"
-      "With the flags of each side: dst = SS * (src - SZ) / DS + DZ. Results are rounded and saturated.\n"
+      "With the flags of each side: dst = (SS * (src - SZ) - M) / DS + DZ. Results are rounded and saturated.\n"
+      "Scales, zero points, means and deviations are one number each, or a list with one a channel: 0.5,0.25,0.5.\n"
       "--via opencl converts equal types of 8 to 64 bits, f32 and f16, u8 and u32 through the memory of a device:\n"
       "an image layout is an image there. The result is that of the CPU, but for the bits of NaNs in images.\n"
       "--max-memory limits the mapped pages of both files and the scratch memory, not the program itself\n"

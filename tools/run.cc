@@ -295,9 +295,8 @@ int run(const Options& options, bool json) {
   std::optional<graph::LayoutPlan> plan;
   if (options.plan_file) plan = read_plan(*options.plan_file, graph, options.model.training, planner.backend());
   const std::vector<Input> inputs = open_inputs(options, graph);
-  execute::Model model(
-      graph, plan ? *std::move(plan) : planner.plan(), planner.backend(),
-      {.check_padding = options.check_padding, .input_scale = static_cast<float>(options.input_scale)});
+  execute::Model model(graph, plan ? *std::move(plan) : planner.plan(), planner.backend(),
+                       {.check_padding = options.check_padding, .input_scale = options.input_scale});
   std::vector<execute::Source> sources;
   for (const Input& input : inputs) sources.push_back({input.desc, input.data()});
   std::vector<std::vector<std::byte>> outputs;

@@ -1,9 +1,8 @@
-// Scales and zero points: --scale and --zero-point are the short forms, one flag a side the long ones.
+// Scales, zero points, means and deviations: --scale and --zero-point are the short forms, one flag a side the long
+// ones. Each takes one number, or a list with a number for each index of a dim.
 #include "tools/values.h"
 
 #include <fmt/format.h>
-
-#include <cmath>
 
 #include "tools/common.h"
 
@@ -19,63 +18,98 @@ void exclude(const Text& a, std::string_view flag_a, const Text& b, std::string_
   }
 }
 
-void set_scale(PerMask<float>& scale, const Text& text, std::string_view flag) {
-  if (!text) return;
-  const double value = number_argument(*text, flag);
-  const auto narrow = static_cast<float>(value);
-  if (std::isfinite(value) && (std::isinf(narrow) || (narrow == 0 && value != 0))) {
-    usage_error(fmt::format("{} {}: scales are f32 numbers, and as such this one is {}", flag, escaped(*text),
-                            narrow == 0 ? "0" : "infinite"),
-                std::string(flag), escaped(*text));
-  }
-  scale.values = {narrow};
-}
+/// Reads the flags of one conversion.
+class ValueReader {
+ public:
+  ValueReader(const Text& per, const ValueSide& src, const ValueSide& dst) : per_(per), src_(src), dst_(dst) {}
 
-void set_zero_point(PerMask<int32_t>& zero_point, const Text& text, std::string_view flag, DType dtype) {
-  if (!text) return;
-  const int64_t value = from_command_line([&] { return parse_int(*text, flag); });
-  // For a type that is not an integer the library throws the error.
-  const bool is_signed = kind(dtype) == DTypeKind::signed_integer;
-  const int magnitude = std::min(bits(dtype) - (is_signed ? 1 : 0), 31);
-  const int64_t highest = (int64_t{1} << magnitude) - 1;
-  const int64_t lowest = is_signed || !is_integer(dtype) ? -highest - 1 : 0;
-  if (value < lowest || value > highest) {
-    usage_error(
-        fmt::format("{} {}: a zero point of {} lies between {} and {}", flag, value, name(dtype), lowest, highest),
-        std::string(flag), std::to_string(value), fmt::format("{} to {}", lowest, highest));
+  void read(PerMask& out, const Text& text, std::string_view flag) const {
+    if (!text) return;
+    std::string_view rest = *text;
+    for (bool more = true; more;) {
+      const std::size_t comma = rest.find(',');
+      more = comma != std::string_view::npos;
+      out.values.push_back(from_command_line([&] {
+        const ElementValue value = ElementValue::parse(rest.substr(0, comma), flag);
+        (void)element_bits(value, DType::f64, flag);
+        return value.real();
+      }));
+      rest.remove_prefix(more ? comma + 1 : rest.size());
+    }
+    if (out.values.size() == 1 && !per_) return;
+    const int dim = listed_dim(flag, *text);
+    const int64_t extent = src_.desc.layout.dim(dim);
+    if (static_cast<int64_t>(out.values.size()) != extent) {
+      usage_error(fmt::format("{} {}: {} numbers for the {} indices of dim {}", flag, escaped(*text), out.values.size(),
+                              extent, names()[static_cast<std::size_t>(dim)]),
+                  std::string(flag), escaped(*text), std::to_string(extent));
+    }
+    out.mask = 1u << dim;
   }
-  zero_point.values = {static_cast<int32_t>(value)};
-}
+
+ private:
+  int ndims() const { return src_.desc.layout.ndims(); }
+  /// Those of the side that names a domain.
+  std::string names() const {
+    const std::string of_src = src_.format.dim_names(ndims());
+    const bool domain = !of_src.empty() && src_.format.dim_named(of_src[0], ndims());
+    return domain ? of_src : dst_.format.dim_names(ndims());
+  }
+
+  /// The dim that --per names, or the one that a layout calls c.
+  int listed_dim(std::string_view flag, const std::string& text) const {
+    if (per_) {
+      const std::size_t at = per_->size() == 1 ? names().find(*per_) : std::string::npos;
+      if (at != std::string::npos) return static_cast<int>(at);
+      int64_t number = -1;
+      if (!per_->empty() && per_->find_first_not_of("0123456789") == std::string::npos)
+        number = from_command_line([&] { return parse_int(*per_, "--per"); });
+      if (number >= 0 && number < ndims()) return static_cast<int>(number);
+      usage_error(
+          fmt::format("--per {}: no such dim; the dims are {}, or 0 to {}", escaped(*per_), names(), ndims() - 1),
+          "--per", escaped(*per_));
+    }
+    for (const ValueSide& side : {src_, dst_}) {
+      if (const auto dim = side.format.dim_named('c', ndims())) return *dim;
+    }
+    usage_error(fmt::format("{} {}: neither {} nor {} says which dim the channels are; give --per DIM", flag,
+                            escaped(text), escaped(src_.format.text()), escaped(dst_.format.text())),
+                std::string(flag), escaped(text));
+  }
+
+  const Text& per_;
+  const ValueSide &src_, &dst_;
+};
 
 }  // namespace
 
-Padding padding_argument(const std::string& text) {
+Padding padding_argument(const std::string& text, DType dtype) {
   if (text == "zero") return Padding::zero();
   if (text == "keep") return Padding::keep();
-  return Padding::of(number_argument(text, "--pad"));
+  const ElementValue value = from_command_line([&] { return ElementValue::parse(text, "--pad"); });
+  from_command_line([&] { return element_bits(value, dtype, "--pad"); });
+  return Padding::of(value);
 }
 
-Attributes attributes_for(const ValueOptions& options, DType src, DType dst) {
+Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst) {
+  const ValueReader reader(options.per, src, dst);
   Attributes out;
-  out.padding = padding_argument(options.padding);
+  out.padding = padding_argument(options.padding, dst.desc.dtype);
   exclude(options.scale, "--scale", options.src_scale, "--src-scale");
-  set_scale(out.src_scale, options.scale, "--scale");
-  set_scale(out.src_scale, options.src_scale, "--src-scale");
-  set_scale(out.dst_scale, options.dst_scale, "--dst-scale");
+  exclude(options.std, "--std", options.dst_scale, "--dst-scale");
+  reader.read(out.src_scale, options.scale, "--scale");
+  reader.read(out.src_scale, options.src_scale, "--src-scale");
+  reader.read(out.dst_scale, options.dst_scale, "--dst-scale");
+  reader.read(out.dst_scale, options.std, "--std");
+  reader.read(out.mean, options.mean, "--mean");
   if (options.zero_point) {
-    const bool to_dst = is_integer(dst);
-    if (!to_dst && !is_integer(src)) {
-      usage_error(fmt::format("--zero-point {}: neither {} nor {} is an integer type", escaped(*options.zero_point),
-                              name(src), name(dst)),
-                  "--zero-point", escaped(*options.zero_point));
-    }
+    const bool to_dst = is_integer(dst.desc.dtype);
     exclude(options.zero_point, "--zero-point", to_dst ? options.dst_zero_point : options.src_zero_point,
             to_dst ? "--dst-zero-point" : "--src-zero-point");
-    set_zero_point(to_dst ? out.dst_zero_point : out.src_zero_point, options.zero_point, "--zero-point",
-                   to_dst ? dst : src);
+    reader.read(to_dst ? out.dst_zero_point : out.src_zero_point, options.zero_point, "--zero-point");
   }
-  set_zero_point(out.src_zero_point, options.src_zero_point, "--src-zero-point", src);
-  set_zero_point(out.dst_zero_point, options.dst_zero_point, "--dst-zero-point", dst);
+  reader.read(out.src_zero_point, options.src_zero_point, "--src-zero-point");
+  reader.read(out.dst_zero_point, options.dst_zero_point, "--dst-zero-point");
   return out;
 }
 
@@ -83,14 +117,18 @@ void add_value_options(Command& command, ValueOptions& options) {
   command.add_option("--scale", options.scale, "Scale; S in the formula below. The same as --src-scale");
   command.add_option("--zero-point", options.zero_point,
                      "Zero point; Z below. That of dst if dst is an integer type, else of src");
+  command.add_option("--mean", options.mean, "Mean, subtracted after the scale; M below");
+  command.add_option("--std", options.std, "Standard deviation, by which is divided. The same as --dst-scale");
   command.add_option("--src-scale", options.src_scale, "Scale of src; SS below");
   command.add_option("--dst-scale", options.dst_scale, "Scale of dst; DS below");
-  command.add_option("--src-zero-point", options.src_zero_point, "Zero point of src, an integer type; SZ below");
-  command.add_option("--dst-zero-point", options.dst_zero_point, "Zero point of dst, an integer type; DZ below");
+  command.add_option("--src-zero-point", options.src_zero_point, "Zero point of src; SZ below");
+  command.add_option("--dst-zero-point", options.dst_zero_point, "Zero point of dst; DZ below");
+  command.add_option("--per", options.per,
+                     "The dim, by letter or number, of which each index has a number of its own, where one of the "
+                     "above is a list; the channels, c, unless given");
   command.add_option("--pad", options.padding,
-                     "What the padding of blocks is filled with: zero (the default), a VALUE, or keep, which writes "
-                     "nothing there (the "
-                     "new file that convert makes has zeros then)");
+                     "What the padding of blocks is filled with: zero (the default), a VALUE of the type, or keep, "
+                     "which writes nothing there (the new file that convert makes has zeros then)");
 }
 
 }  // namespace relayout::tools

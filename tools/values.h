@@ -4,23 +4,30 @@
 #include <optional>
 #include <string>
 
+#include "relayout/core/format.h"
 #include "relayout/reorder/attributes.h"
 #include "tools/command_line.h"
 
 namespace relayout::tools {
 
 struct ValueOptions {
-  std::optional<std::string> scale, src_scale, dst_scale, zero_point, src_zero_point, dst_zero_point;
+  std::optional<std::string> scale, src_scale, dst_scale, zero_point, src_zero_point, dst_zero_point, mean, std, per;
   std::string padding = "zero";
 };
 
 void add_value_options(Command& command, ValueOptions& options);
 
-/// What --pad says: zero, keep or a number.
-Padding padding_argument(const std::string& text);
+/// What --pad says: zero, keep or a value of the type.
+Padding padding_argument(const std::string& text, DType dtype);
 
-/// The attributes of a conversion from src to dst. Failure (usage): flags that exclude each other, a scale
-/// that f32 does not hold, a zero point that its side's type does not hold.
-Attributes attributes_for(const ValueOptions& options, DType src, DType dst);
+/// One side of a conversion, for attributes_for(): its layout expression and its tensor.
+struct ValueSide {
+  const Format& format;
+  const TensorDesc& desc;
+};
+
+/// The attributes of a conversion from src to dst. Failure (usage): flags that exclude each other, numbers that their
+/// types do not hold, lists of other lengths than the dim that they are for, or of no known dim.
+Attributes attributes_for(const ValueOptions& options, const ValueSide& src, const ValueSide& dst);
 
 }  // namespace relayout::tools

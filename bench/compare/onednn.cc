@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -139,23 +140,24 @@ struct Prepared {
 
 #if DNNL_VERSION_MAJOR >= 3
 template <typename T>
-void add_values(const PerMask<T>& values, Memory::data_type type, int argument, const dnnl::engine& engine,
+void add_values(const PerMask& values, Memory::data_type type, int argument, const dnnl::engine& engine,
                 Prepared& out) {
   Memory memory({{static_cast<int64_t>(values.values.size())}, type, Memory::format_tag::a}, engine);
-  std::copy(values.values.begin(), values.values.end(), static_cast<T*>(memory.get_data_handle()));
+  std::ranges::transform(values.values, static_cast<T*>(memory.get_data_handle()),
+                         [](double value) { return static_cast<T>(value); });
   out.arguments.emplace_back(argument, memory);
 }
 
 bool add_attributes(const Attributes& a, const dnnl::engine& engine, Prepared& out, std::string*) {
-  const auto scale = [&](const PerMask<float>& values, int argument) {
+  const auto scale = [&](const PerMask& values, int argument) {
     if (values.values.empty()) return;
     out.attr.set_scales_mask(argument, static_cast<int>(values.mask));
-    add_values(values, Memory::data_type::f32, DNNL_ARG_ATTR_SCALES | argument, engine, out);
+    add_values<float>(values, Memory::data_type::f32, DNNL_ARG_ATTR_SCALES | argument, engine, out);
   };
-  const auto zero_point = [&](const PerMask<int32_t>& values, int argument) {
+  const auto zero_point = [&](const PerMask& values, int argument) {
     if (values.values.empty()) return;
     out.attr.set_zero_points_mask(argument, static_cast<int>(values.mask));
-    add_values(values, Memory::data_type::s32, DNNL_ARG_ATTR_ZERO_POINTS | argument, engine, out);
+    add_values<int32_t>(values, Memory::data_type::s32, DNNL_ARG_ATTR_ZERO_POINTS | argument, engine, out);
   };
   scale(a.src_scale, DNNL_ARG_FROM);
   scale(a.dst_scale, DNNL_ARG_TO);
@@ -163,7 +165,7 @@ bool add_attributes(const Attributes& a, const dnnl::engine& engine, Prepared& o
   zero_point(a.dst_zero_point, DNNL_ARG_TO);
   if (a.beta != 0) {
     dnnl::post_ops sum;
-    sum.append_sum(a.beta);
+    sum.append_sum(static_cast<float>(a.beta));
     out.attr.set_post_ops(sum);
   }
   return true;
@@ -180,8 +182,8 @@ bool add_attributes(const Attributes& a, const dnnl::engine&, Prepared& out, std
     }
     std::vector<float> scales(std::max({up.values.size(), down.values.size(), std::size_t{1}}), 1);
     for (std::size_t i = 0; i < scales.size(); ++i) {
-      if (!up.values.empty()) scales[i] = up.values[by_up ? i : 0];
-      if (!down.values.empty()) scales[i] /= down.values[by_down ? i : 0];
+      if (!up.values.empty()) scales[i] = static_cast<float>(up.values[by_up ? i : 0]);
+      if (!down.values.empty()) scales[i] /= static_cast<float>(down.values[by_down ? i : 0]);
     }
     const uint32_t mask = by_up ? up.mask : by_down ? down.mask : 0;
     out.attr.set_output_scales(static_cast<int>(mask), scales);
@@ -192,11 +194,13 @@ bool add_attributes(const Attributes& a, const dnnl::engine&, Prepared& out, std
       return false;
     }
     dnnl::post_ops sum;
-    sum.append_sum(down.values.empty() ? a.beta : a.beta / down.values[0]);
+    sum.append_sum(static_cast<float>(down.values.empty() ? a.beta : a.beta / down.values[0]));
     out.attr.set_post_ops(sum);
   }
-  const auto zero_point = [&](const PerMask<int32_t>& values, int argument) {
-    if (!values.values.empty()) out.attr.set_zero_points(argument, static_cast<int>(values.mask), values.values);
+  const auto zero_point = [&](const PerMask& values, int argument) {
+    if (values.values.empty()) return;
+    const std::vector<int32_t> whole(values.values.begin(), values.values.end());
+    out.attr.set_zero_points(argument, static_cast<int>(values.mask), whole);
   };
   zero_point(a.src_zero_point, DNNL_ARG_FROM);
   zero_point(a.dst_zero_point, DNNL_ARG_TO);
@@ -213,8 +217,13 @@ bool supported(const TensorDesc& src, const TensorDesc& dst, const Attributes& a
   if (src.layout.empty()) *why = "no elements";
   if (src.layout.ndims() == 0) *why = "no dims";
   if (!data_type(src.dtype) || !data_type(dst.dtype)) *why = "no such type";
-  if (dst.layout.padded() && (a.padding.kind == Padding::Kind::keep || a.padding.value != 0)) {
+  if (dst.layout.padded() && (a.padding.kind == Padding::Kind::keep || a.padding.value.real() != 0)) {
     *why = "padding is always set to 0";
+  }
+  if (!a.mean.values.empty()) *why = "a mean";
+  for (const auto* points : {&a.src_zero_point, &a.dst_zero_point}) {
+    if (std::ranges::any_of(points->values, [](double value) { return value != std::trunc(value); }))
+      *why = "a zero point that is not whole";
   }
   for (const uint32_t mask : {a.src_scale.mask, a.dst_scale.mask, a.src_zero_point.mask, a.dst_zero_point.mask}) {
     if (!contiguous(mask)) *why = "a mask whose bits do not stand together";

@@ -231,6 +231,19 @@ def _broadcast(source: Any, shape: Sequence[int]) -> Any:
                                    str(tuple(source.shape)), str(tuple(shape))) from None
 
 
+def check_same_type(out: Any, x: Any) -> None:
+    """Refuses a destination of other elements than x has: what moves elements does not round or saturate them."""
+    if out.dtype == x.dtype:
+        return
+    try:
+        if name_of(out.dtype) == name_of(x.dtype):
+            return
+    except UnsupportedError:
+        pass
+    raise InvalidArgumentError(f"the array is of {x.dtype}, and out of {out.dtype}; convert() and copy() convert "
+                               "elements", "out", str(out.dtype), str(x.dtype))
+
+
 def _as_numpy(view: Any) -> np.ndarray:
     return _of_buffer(_native.Buffer.from_dlpack(view)) if is_torch(view) else view
 
@@ -270,8 +283,8 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
     """x with its dims in another order, as a new row-major array: result dim i is x's dim axes[i].
 
     axes: None reverses all dims, as in NumPy. copy: True always copies; None gives x's own memory where its elements
-    lie as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape to
-    write into. Cost: one read and one write of all elements.
+    lie as they should already; False raises NeedsCopyError where they do not. out: an array of the result's shape and
+    type to write into. Cost: one read and one write of all elements.
     """
     if out is None and type(x) is np.ndarray:  # the commonest case by the shortest way
         try:
@@ -287,7 +300,9 @@ def transpose(x: Array, axes: Optional[Sequence[int]] = None, *, copy: Optional[
         raise InvalidArgumentError(f"axes={axes!r} does not name each of {rank} dims once", "axes", str(axes))
     turned = _permuted(view, dims)
     if out is not None:
-        given, wanted = tuple(host_view(out).shape), tuple(turned.shape)
+        to = host_view(out)
+        check_same_type(to, turned)
+        given, wanted = tuple(to.shape), tuple(turned.shape)
         if given != wanted:
             raise InvalidArgumentError(f"out is {given}, and the result {wanted}", "out", str(given), str(wanted))
         _native.copy(out, turned, threads=threads)

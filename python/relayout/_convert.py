@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import operator
 import sys
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union, overload
 
@@ -46,20 +47,28 @@ def _plan(src: LayoutLike, dst: LayoutLike, dims: Optional[Tuple[int, ...]], sha
 atexit.register(_plan.cache_clear)
 
 
-def _per_mask(numbers: Numbers, name: str, integer: bool) -> Optional[tuple]:
+def _exact_float(number: Union[int, float], name: str) -> float:
+    try:
+        held = float(number)
+    except OverflowError:
+        held = float("inf")
+    if isinstance(number, int) and held != number:
+        raise InvalidArgumentError(f"{name} is {number}, which no f64 holds exactly", name, str(number))
+    return held
+
+
+def _per_mask(numbers: Numbers, name: str) -> Optional[tuple]:
     """(values, shape): one value has no dims."""
     if numbers is None:
         return None
-    kind = int if integer else float
-    if isinstance(numbers, (int, kind)) and abs(numbers) < 2**31:  # the commonest, without an array
-        return (kind(numbers),), ()
+    if type(numbers) in (int, float) and abs(numbers) <= 2**53:  # the commonest, without an array
+        return (float(numbers),), ()
+    if is_torch(numbers):
+        numbers = numbers.detach().tolist()
     array = np.asarray(numbers)
-    if array.dtype.kind not in ("iu" if integer else "iuf"):
-        raise InvalidArgumentError(f"{name} must be {'integers' if integer else 'real numbers'}", name,
-                                   str(array.dtype))
-    if integer and array.size and not -2**31 <= array.min() <= array.max() < 2**31:
-        raise InvalidArgumentError(f"{name} must be integers of 32 bits", name, f"{array.min()} to {array.max()}")
-    return tuple(array.ravel().tolist()), array.shape
+    if array.dtype.kind not in "iufO" or array.dtype.kind == "O" and not all(type(n) is int for n in array.ravel()):
+        raise InvalidArgumentError(f"{name} must be real numbers", name, str(array.dtype))
+    return tuple(_exact_float(number, name) for number in array.ravel().tolist()), array.shape
 
 
 def _real(number: Any, name: str) -> float:
@@ -69,13 +78,27 @@ def _real(number: Any, name: str) -> float:
         raise InvalidArgumentError(f"{name} must be one number", name, str(number)) from None
 
 
-def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, beta: float,
-                padding: Optional[float]) -> Optional[tuple]:
-    if scale is dst_scale is zero_point is dst_zero_point is None and not beta and padding == 0:
+def _padding_text(padding: Any) -> Optional[str]:
+    """The number in digits: an integer exactly, any other number as the float that it is."""
+    if padding is None:
         return None
-    return (_per_mask(scale, "scale", False), _per_mask(dst_scale, "dst_scale", False),
-            _per_mask(zero_point, "zero_point", True), _per_mask(dst_zero_point, "dst_zero_point", True),
-            _real(beta, "beta"), None if padding is None else _real(padding, "padding"))
+    try:
+        return str(operator.index(padding))
+    except TypeError:
+        return repr(_real(padding, "padding"))
+
+
+def _attributes(scale: Numbers, dst_scale: Numbers, zero_point: Numbers, dst_zero_point: Numbers, mean: Numbers,
+                std: Numbers, beta: float, padding: Any) -> Optional[tuple]:
+    if (scale is dst_scale is zero_point is dst_zero_point is mean is std is None and not beta and type(padding) is int
+            and padding == 0):
+        return None
+    if std is not None and dst_scale is not None:
+        raise InvalidArgumentError("std and dst_scale are the same value; give one of them", "std", str(std))
+    divisor, name = (dst_scale, "dst_scale") if std is None else (std, "std")
+    return (_per_mask(scale, "scale"), _per_mask(divisor, name), _per_mask(zero_point, "zero_point"),
+            _per_mask(dst_zero_point, "dst_zero_point"), _per_mask(mean, "mean"), _real(beta, "beta"),
+            _padding_text(padding))
 
 
 def _strides_bytes(view: Any) -> Tuple[int, ...]:
@@ -94,7 +117,7 @@ _MOST_VALUES = 64
 
 def _plan_of(src: Any, dst: Any, dims: Any, shape: Any, strides: Any, own: Any, src_dtype: Any, dtype: Any,
              attributes: Optional[tuple]) -> Tuple[Conversion, Tuple[int, ...], str, bool]:
-    many = attributes is not None and sum(len(a[0]) for a in attributes[:4] if a is not None) > _MOST_VALUES
+    many = attributes is not None and sum(len(a[0]) for a in attributes[:5] if a is not None) > _MOST_VALUES
     make = _plan.__wrapped__ if many else _plan
     return make(src, dst, dims, shape, strides, own, src_dtype, dtype, attributes)
 
@@ -110,49 +133,49 @@ def _planned(view: Any, src: LayoutLike, dst: LayoutLike, dims: Optional[Sequenc
 
 def plan_conversion(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None,
                     src_dtype: Any = None, dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None,
-                    zero_point: Numbers = None, dst_zero_point: Numbers = None, beta: float = 0.0,
-                    padding: Optional[float] = 0.0) -> Conversion:
+                    zero_point: Numbers = None, dst_zero_point: Numbers = None, mean: Numbers = None,
+                    std: Numbers = None, beta: float = 0.0, padding: Optional[float] = 0) -> Conversion:
     """How convert() would do the same: its result's shape and type, both layouts, and explain()."""
-    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
+    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
     return _planned(host_view(x), src, dst, dims, src_dtype, dtype, attributes)[0]
 
 
 @overload
 def convert(x: NumPyLike, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
-            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
-            padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> NumPy:
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> NumPy:
     ...
 
 
 @overload
 def convert(x: OtherT, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
-            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
-            padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> OtherT:
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> OtherT:
     ...
 
 
 @overload
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
-            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
-            padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> Any:
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            beta: float = ..., padding: Optional[float] = ..., out: None = ..., threads: int = ...) -> Any:
     ...
 
 
 @overload
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = ...,
             src_dtype: Any = ..., dtype: Any = ..., scale: Numbers = ..., dst_scale: Numbers = ...,
-            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., beta: float = ...,
-            padding: Optional[float] = ..., out: OutT, threads: int = ...) -> OutT:
+            zero_point: Numbers = ..., dst_zero_point: Numbers = ..., mean: Numbers = ..., std: Numbers = ...,
+            beta: float = ..., padding: Optional[float] = ..., out: OutT, threads: int = ...) -> OutT:
     ...
 
 
 def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence[int]] = None, src_dtype: Any = None,
             dtype: Any = None, scale: Numbers = None, dst_scale: Numbers = None, zero_point: Numbers = None,
-            dst_zero_point: Numbers = None, beta: float = 0.0, padding: Optional[float] = 0.0, out: Any = None,
-            threads: int = 0) -> Any:
+            dst_zero_point: Numbers = None, mean: Numbers = None, std: Numbers = None, beta: float = 0.0,
+            padding: Optional[float] = 0, out: Any = None, threads: int = 0) -> Any:
     """The elements of x, which lie as `src` says, as an array in which they lie as `dst` says.
 
     x: an array of any library. Its shape is the physical array that `src` describes, (N, H, W, C) for "nhwc" and
@@ -162,10 +185,13 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     does not say how many channels are padding.
     dtype: of the result; x's own unless given. src_dtype: of x, where the array's own type does not say it, as the
     bytes of 4-bit elements do not.
-    scale, dst_scale, zero_point, dst_zero_point, beta: the result is
-    saturate(round((scale * (x - zero_point) + beta * out) / dst_scale + dst_zero_point)). One number each, or an array
-    that has the tensor's dims with extent 1 where all indices share a value: shape (1, C, 1, 1) is one a channel.
-    padding: what padding holds in the result; None leaves it.
+    scale, dst_scale, zero_point, dst_zero_point, mean, beta: the result is
+    saturate(round((scale * (x - zero_point) - mean + beta * out) / dst_scale + dst_zero_point)), computed in f32, or in
+    f64 where a type needs it. One number each, or an array that has the tensor's dims with extent 1 where all indices
+    share a value: shape (1, C, 1, 1) is one a channel. A list is one a channel too where a layout calls a dim c.
+    std: another name for dst_scale, to be read beside mean: mean=[123.675, 116.28, 103.53],
+    std=[58.395, 57.12, 57.375].
+    padding: what padding holds in the result, a value of its type; None leaves it.
     out: a contiguous array to write into. threads: 0 stands for all.
 
     Returns an array of x's library. Errors: ParseError, InvalidArgumentError, BufferTooSmallError, NotInjectiveError,
@@ -173,7 +199,7 @@ def convert(x: Any, src: LayoutLike, dst: LayoutLike, *, dims: Optional[Sequence
     """
     numpy = type(x) is np.ndarray
     view = x if numpy else host_view(x)
-    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, beta, padding)
+    attributes = _attributes(scale, dst_scale, zero_point, dst_zero_point, mean, std, beta, padding)
     conversion, shape, name, fills = _planned(view, src, dst, dims, src_dtype, dtype, attributes)
     if out is not None:
         to = host_view(out)

@@ -20,7 +20,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _native
-from ._arrays import aligned_empty, host_view, is_torch, like_caller
+from ._arrays import aligned_empty, check_same_type, host_view, is_torch, like_caller
 from ._errors import NeedsCopyError
 from ._rearrange_pattern import check_pattern, find_recipe
 
@@ -35,7 +35,7 @@ def _explain(pattern, x, sizes):
     check_pattern(pattern, sizes)
 
 
-def _check_out(out, copy, shape):
+def _check_out(out, copy, shape, x):
     if copy is False:
         raise ValueError("rearrange: copy=False contradicts a destination, into which the elements must be copied")
     if not hasattr(out, "shape"):
@@ -43,6 +43,7 @@ def _check_out(out, copy, shape):
                         'called "out" cannot be given a size')
     if tuple(out.shape) != shape:
         raise ValueError(f"rearrange: the destination has the shape {tuple(out.shape)}, the result {shape}")
+    check_same_type(out, x)
 
 
 def _allocate(arrays, shape):
@@ -85,7 +86,7 @@ def _rearrange_list(pattern, arrays, copy, threads, out, sizes):
         _explain(pattern, arrays[0], sizes)
         raise
     if out is not None:
-        _check_out(out, copy, recipe.final)
+        _check_out(out, copy, recipe.final, arrays[0])
     elif copy is False:
         raise NeedsCopyError("rearrange: the arrays of a list must be copied into one; copy=False forbids it")
     else:
@@ -168,7 +169,7 @@ def rearrange(pattern: str, x: Any, /, *, copy: Optional[bool] = None, threads: 
         _explain(pattern, x, sizes)
         raise
     if out is not None:
-        _check_out(out, copy, final)
+        _check_out(out, copy, final, x)
     if splits or out is not None:  # a destination is split as well, so that nothing has to be merged
         x = x.reshape(split)
     if axes is not None:

@@ -18,15 +18,31 @@ namespace nb = nanobind;
 namespace relayout::python {
 namespace {
 
-/// (values, shape) of relayout/_convert.py: one value, or an array with as many dims as the tensor, of extent 1 where
-/// all indices share a value.
-template <typename T>
-PerMask<T> per_mask(nb::handle said, const char* what, const Dims& dims) {
-  PerMask<T> out;
+/// The dim of the channels: the one that the source's expression calls c, else the destination's.
+std::optional<int> channel_dim(const Side& src, const Side& dst) {
+  for (const Side* side : {&src, &dst}) {
+    if (side->expression.empty()) continue;
+    if (const auto dim = Format::parse(side->expression).dim_named('c', src.desc.layout.ndims())) return dim;
+  }
+  return std::nullopt;
+}
+
+/// (values, shape) of relayout/_convert.py: one value, an array with as many dims as the tensor, of extent 1 where all
+/// indices share a value, or a list of one for each channel.
+PerMask per_mask(nb::handle said, const char* what, const Side& src, const Side& dst) {
+  const Dims& dims = src.desc.layout.dims();
+  PerMask out;
   if (said.is_none()) return out;
   const auto pair = nb::cast<nb::tuple>(said);
-  out.values = nb::cast<std::vector<T>>(pair[0]);
-  const Dims shape = dims_of(pair[1], what);
+  out.values = nb::cast<std::vector<double>>(pair[0]);
+  Dims shape = dims_of(pair[1], what);
+  if (shape.size() == 1 && dims.size() != 1) {
+    if (const auto channels = channel_dim(src, dst)) {
+      const int64_t count = shape[0];
+      shape = Dims(dims.size(), 1);
+      shape[*channels] = count;
+    }
+  }
   bool fits = shape.empty() || shape.size() == dims.size();
   for (int d = 0; d < shape.size() && fits; ++d) {
     fits = shape[d] == 1 || shape[d] == dims[d];
@@ -35,7 +51,8 @@ PerMask<T> per_mask(nb::handle said, const char* what, const Dims& dims) {
   if (!fits) {
     throw Error(ErrorCode::invalid_argument,
                 std::string(what) + " of shape " + shape_text(shape) + " for a tensor of " + shape_text(dims) +
-                    ": it has the tensor's dims, with extent 1 where all indices share a value",
+                    ": it is one number, or it has the tensor's dims, with extent 1 where all indices share a value; a "
+                    "list has one number for each channel where a layout calls a dim c, as nchw and nhwc do",
                 what, shape_text(shape), shape_text(dims));
   }
   return out;
@@ -51,7 +68,8 @@ Dims counted(const Dims& shape, Dims strides) {
 
 class Conversion {
  public:
-  /// `attributes`: (src_scale, dst_scale, src_zero_point, dst_zero_point, beta, padding); padding None keeps it.
+  /// `attributes`: (src_scale, dst_scale, src_zero_point, dst_zero_point, mean, beta, padding); padding is the text of
+  /// a number, or None, which keeps it.
   Conversion(nb::handle src, nb::handle dst, nb::handle dims, nb::handle shape, nb::handle strides, int64_t item_bytes,
              const std::string& src_dtype, const std::string& dst_dtype, nb::handle attributes)
       : item_bytes_(item_bytes) {
@@ -68,13 +86,14 @@ class Conversion {
     Attributes how;
     if (!attributes.is_none()) {
       const auto fields = nb::cast<nb::tuple>(attributes);
-      const Dims dims_of_tensor = src_.desc.layout.dims();
-      how.src_scale = per_mask<float>(fields[0], "scale", dims_of_tensor);
-      how.dst_scale = per_mask<float>(fields[1], "dst_scale", dims_of_tensor);
-      how.src_zero_point = per_mask<int32_t>(fields[2], "zero_point", dims_of_tensor);
-      how.dst_zero_point = per_mask<int32_t>(fields[3], "dst_zero_point", dims_of_tensor);
-      how.beta = nb::cast<float>(fields[4]);
-      how.padding = fields[5].is_none() ? Padding::keep() : Padding::of(nb::cast<double>(fields[5]));
+      how.src_scale = per_mask(fields[0], "scale", src_, dst_);
+      how.dst_scale = per_mask(fields[1], "dst_scale", src_, dst_);
+      how.src_zero_point = per_mask(fields[2], "zero_point", src_, dst_);
+      how.dst_zero_point = per_mask(fields[3], "dst_zero_point", src_, dst_);
+      how.mean = per_mask(fields[4], "mean", src_, dst_);
+      how.beta = nb::cast<double>(fields[5]);
+      how.padding = fields[6].is_none() ? Padding::keep()
+                                        : Padding::of(ElementValue::parse(nb::cast<std::string>(fields[6]), "padding"));
     }
     plan_ = cpu::make_plan(src_.desc, dst_.desc, how);
     // What a new array holds must be known also where no element and no padding is written.

@@ -29,7 +29,7 @@ execute::Calibrated measured_machine(const graph::Backend& backend) {
 /// A model with its cheapest plan, ready to run.
 class PlannedModel {
  public:
-  PlannedModel(nb::handle file, float input_scale) {
+  PlannedModel(nb::handle file, double input_scale) {
     const std::string path = python::path_of(file);
     const nb::gil_scoped_release released;
     if (!graph::has_onnx()) throw Error(ErrorCode::unsupported, "this build lacks ONNX (Debian: libonnx-dev)", "path");
@@ -142,7 +142,7 @@ NB_MODULE(_models, module) {
   python::raise_as_python_exceptions();
   python::find_numpy();
   nb::class_<PlannedModel>(module, "PlannedModel")
-      .def(nb::init<nb::handle, float>(), nb::arg("path"), nb::arg("input_scale") = 1.0f)
+      .def(nb::init<nb::handle, double>(), nb::arg("path"), nb::arg("input_scale") = 1.0)
       .def("inputs", &PlannedModel::inputs)
       .def("outputs", &PlannedModel::outputs)
       .def("nodes", &PlannedModel::nodes)

@@ -89,26 +89,31 @@ def _stored(t, dst, dtype):
     return np.asarray(np.rint(saturated)).astype(dtype)
 
 
-def converted(x, src, dst, dtype, scale=None, dst_scale=None, zero_point=None, dst_zero_point=None, beta=0, old=None):
+def converted(x, src, dst, dtype, scale=None, dst_scale=None, zero_point=None, dst_zero_point=None, mean=None, std=None,
+              beta=0, old=None):
     """x, of relayout's type `src`, as NumPy's `dtype`, which relayout calls `dst`."""
-    arithmetic = beta != 0 or any(a is not None for a in (scale, dst_scale, zero_point, dst_zero_point))
+    arithmetic = beta != 0 or any(a is not None for a in (scale, dst_scale, zero_point, dst_zero_point, mean, std))
     if src == dst and not arithmetic:
         return x.copy()
     compute = _compute_type(src, dst, arithmetic)
 
     def number(value):
-        return np.asarray(value, np.float32).astype(compute)
+        return np.asarray(value, np.float64).astype(compute)
 
     with np.errstate(all="ignore"):
         t = x.astype(compute)
-        if zero_point is not None:
-            t = t - number(zero_point)
+        if zero_point is not None or mean is not None:
+            less = np.float64(0 if zero_point is None else zero_point)
+            if mean is not None:
+                less = less + np.float64(mean) / np.float64(1 if scale is None else scale)
+            t = t - number(less)
         if scale is not None:
             t = t * number(scale)
         if beta:
             t = t + number(beta) * old.astype(compute)
-        if dst_scale is not None:
-            t = t / number(dst_scale)
+        for divisor in (dst_scale, std):
+            if divisor is not None:
+                t = t / number(divisor)
         if dst_zero_point is not None:
             t = t + number(dst_zero_point)
         return _stored(t, dst, dtype)

@@ -219,16 +219,25 @@ def test_convert_arithmetic(seed):
         x = random_values(rng, dims, src)
         generator = np.random.default_rng(rng.getrandbits(32))
 
-        def numbers(whole):
+        def numbers(lowest, highest, whole=False):
             shape = () if rng.random() < 0.4 else tuple(n if rng.random() < 0.5 else 1 for n in dims)
-            made = generator.integers(-5, 100, shape) if whole else generator.uniform(0.01, 3, shape).astype(np.float32)
+            made = generator.integers(lowest, highest, shape) if whole else generator.uniform(lowest, highest, shape)
             return made if shape else made.item() if hasattr(made, "item") else made
 
+        def zero_points(dtype, whole):
+            return numbers(0 if dtype[0] == "u" else -5, 100, whole and dtype[0] in "su")
+
         how = {}
-        for key, allowed in (("scale", True), ("dst_scale", True), ("zero_point", src[0] in "su"),
-                             ("dst_zero_point", dst[0] in "su")):
-            if allowed and rng.random() < 0.5:
-                how[key] = numbers("zero" in key)
+        if rng.random() < 0.5:
+            how["scale"] = numbers(0.01, 3)
+        if rng.random() < 0.5:
+            how[rng.choice(["dst_scale", "std"])] = numbers(0.01, 3)
+        if rng.random() < 0.5:
+            how["zero_point"] = zero_points(src, rng.random() < 0.5)
+        if rng.random() < 0.5:
+            how["dst_zero_point"] = zero_points(dst, True)
+        if rng.random() < 0.3:
+            how["mean"] = numbers(-300, 300)
         tag = random_tag(rng, rank)
         old = None
         if rng.random() < 0.3:
@@ -239,6 +248,39 @@ def test_convert_arithmetic(seed):
         got = relayout.convert(x, LETTERS[:rank], tag, dtype=dst, out=out, **how)
         assert out is None or got is out
         assert equal_values(unpack(got, tag, dims), expected), (src, dst, dims, tag, how)
+
+
+def test_numbers_are_exact():
+    """Scales of f64 are f64, and padding is what the type holds, to the last digit."""
+    x = np.array([3.0, 1e10])
+    assert (relayout.convert(x, "a", "a", scale=0.1) == x * 0.1).all()
+    assert (relayout.convert(x, "a", "a", std=1e300) == x / 1e300).all()
+    odd = relayout.convert(np.zeros((1, 3), np.int64), "ab", "aB4b", padding=2**53 + 1)
+    assert odd[0, 0].tolist() == [0, 0, 0, 2**53 + 1]
+    most = relayout.convert(np.zeros((1, 3), np.uint64), "ab", "aB4b", padding=np.uint64(2**64 - 1))
+    assert most[0, 0].tolist() == [0, 0, 0, 2**64 - 1]
+    # Calls that differ only in how a number is given are told apart.
+    floats = np.zeros((1, 3), np.float32)
+    assert relayout.convert(floats, "ab", "aB4b", padding=16777217.0)[0, 0, 3] == 16777216
+    with pytest.raises(relayout.InvalidArgumentError, match="whole number exactly"):
+        relayout.convert(floats, "ab", "aB4b", padding=16777217)
+    assert np.signbit(relayout.convert(floats, "ab", "aB4b", padding=-0.0)[0, 0, 3])
+
+
+def test_lists_are_one_a_channel():
+    photo = np.random.default_rng(1).integers(0, 256, (2, 5, 7, 3), dtype=np.uint8)
+    mean, std = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
+    made = relayout.convert(photo, "nhwc", "nchw", dtype="f32", mean=mean, std=std)
+    wanted = (photo.astype(np.float32) - np.float32(mean)) / np.float32(std)
+    assert same_bits(made, np.ascontiguousarray(wanted.transpose(0, 3, 1, 2)))
+    points = relayout.convert(photo, "nhwc", "nchw", dtype="f32", zero_point=mean)
+    assert same_bits(points, np.ascontiguousarray((photo - np.float32(mean)).transpose(0, 3, 1, 2)))
+    one = relayout.convert(photo[0], "hwc", "chw", dtype="f32", mean=mean, std=std)
+    assert same_bits(one, made[0])
+    with pytest.raises(relayout.InvalidArgumentError, match="mean of shape 3 for a tensor of 2x5x7x3"):
+        relayout.convert(photo, "abcd", "abdc", dtype="f32", mean=mean)
+    with pytest.raises(relayout.InvalidArgumentError, match="1x2x1x1 for a tensor of 2x3x5x7"):
+        relayout.convert(photo, "nhwc", "nchw", dtype="f32", mean=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("seed", range(5))

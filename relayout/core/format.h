@@ -126,6 +126,9 @@ class Format {
   /// Letters of the logical dims in their order, e.g. "nchw"; letters from a on if the format names no domain. With
   /// views, `ndims` and the letters are those behind them: "hcnw" for nchw.transpose(0,2).
   std::string dim_names(int ndims) const;
+  /// The dim of that letter in dim_names(), such as 'c' of nhwc: 1. Nothing where there is none, or where the letters
+  /// name no domain but count: 'c' of "abcd" is no channel.
+  std::optional<int> dim_named(char letter, int ndims) const;
 
  private:
   struct Block {

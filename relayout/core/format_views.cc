@@ -110,4 +110,11 @@ std::string Format::dim_names(int ndims) const {
   return *letters;
 }
 
+std::optional<int> Format::dim_named(char letter, int ndims) const {
+  const std::string names = dim_names(ndims);
+  const std::size_t at = names.find(letter);
+  if (at == std::string::npos || names == plain_letters(ndims)) return std::nullopt;
+  return static_cast<int>(at);
+}
+
 }  // namespace relayout

@@ -140,7 +140,7 @@ TEST(InPlace, PaddingFollowsThePolicy) {
 TEST(InPlace, ValuesByAttribute) {
   const Dims dims{4, 19, 60, 60};
   Attributes attributes;
-  attributes.dst_scale = {std::vector<float>(19, 0.5f), 2};
+  attributes.dst_scale = {std::vector<double>(19, 0.5), 2};
   attributes.dst_scale.values[3] = 4;
   attributes.dst_zero_point = {{3}, 0};
   const TensorDesc src = desc("abcd", dims), dst = desc("acdb", dims, DType::u8);

@@ -98,7 +98,7 @@ TEST(Misaligned, EveryMisalignmentOfEitherSide) {
 TEST(Misaligned, ArithmeticToo) {
   const Dims dims{3, 19, 7, 5};
   Attributes a;
-  a.src_scale = {std::vector<float>(19, 0.37f), 2};
+  a.src_scale = {std::vector<double>(19, 0.37), 2};
   a.beta = 0.5f;
   for (const auto& [from, to] : kLayouts) {
     for (const auto& [from_type, to_type] : {std::pair(DType::f32, DType::f32),

@@ -23,8 +23,9 @@ class Words {
     out = write(out, src);
     out = write(out, dst);
     // Floats are compared by their bits, so that 0 and -0 differ and a NaN equals itself.
-    *out++ = std::bit_cast<uint64_t>(a.padding.value);
-    *out++ = uint64_t{std::bit_cast<uint32_t>(a.beta)} << 8 | static_cast<uint64_t>(a.padding.kind);
+    *out++ = a.padding.value.second_word();
+    *out++ = a.padding.value.first_word() << 8 | static_cast<uint64_t>(a.padding.kind);
+    *out++ = std::bit_cast<uint64_t>(a.beta);
     size_ = static_cast<std::size_t>(out - words_);
   }
 
@@ -70,7 +71,7 @@ class Words {
   }
 
   // Not cleared, because most of it is never used.
-  uint64_t words_[3 + 2 * (3 + kMaxDims + 2 * kMaxDigits)];
+  uint64_t words_[4 + 2 * (3 + kMaxDims + 2 * kMaxDigits)];
   std::size_t size_;
 };
 
@@ -81,33 +82,30 @@ bool same(std::span<const T> a, std::span<const T> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-template <typename T>
-bool same(const PerMask<T>& a, const PerMask<T>& b) {
+bool same(const PerMask& a, const PerMask& b) {
   return a.mask == b.mask && same(std::span(a.values), std::span(b.values));
 }
 
 /// A mask without values is an error that make_plan() reports; it must not be taken for the attributes without any.
-template <typename T>
-bool given(const PerMask<T>& a) {
-  return a.mask != 0 || !a.values.empty();
-}
+bool given(const PerMask& a) { return a.mask != 0 || !a.values.empty(); }
 
 bool has_values(const Attributes& a) {
-  return given(a.src_scale) || given(a.dst_scale) || given(a.src_zero_point) || given(a.dst_zero_point);
+  return given(a.src_scale) || given(a.dst_scale) || given(a.src_zero_point) || given(a.dst_zero_point) ||
+         given(a.mean);
 }
 
 bool same_values(const Attributes& a, const Attributes& b) {
   return same(a.src_scale, b.src_scale) && same(a.dst_scale, b.dst_scale) && same(a.src_zero_point, b.src_zero_point) &&
-         same(a.dst_zero_point, b.dst_zero_point);
+         same(a.dst_zero_point, b.dst_zero_point) && same(a.mean, b.mean);
 }
 
 uint64_t hash_of_values(const Attributes& a) {
   uint64_t hash = 0;
   const auto add = [&](const auto& values) {
     hash = (hash ^ values.mask) * 0x9e3779b97f4a7c15u + values.values.size();
-    for (const auto value : values.values) hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0xd1b54a32d192ed03u;
+    for (const auto value : values.values) hash = (hash ^ std::bit_cast<uint64_t>(value)) * 0xd1b54a32d192ed03u;
   };
-  add(a.src_scale), add(a.dst_scale), add(a.src_zero_point), add(a.dst_zero_point);
+  add(a.src_scale), add(a.dst_scale), add(a.src_zero_point), add(a.dst_zero_point), add(a.mean);
   return hash ^ hash >> 32;
 }
 
@@ -142,8 +140,9 @@ int64_t bytes_of(std::span<const BoxPlan> boxes) {
 int64_t bytes_of(const PlanData& data) {
   const Attributes& a = data.attributes();
   const std::size_t values = a.src_scale.values.size() + a.dst_scale.values.size() + a.src_zero_point.values.size() +
-                             a.dst_zero_point.values.size();
-  auto bytes = static_cast<int64_t>(data.attribute_values().size_bytes() + values * sizeof(float));
+                             a.dst_zero_point.values.size() + a.mean.values.size();
+  auto bytes = static_cast<int64_t>(data.attribute_values().size_bytes() + data.wide_attribute_values().size_bytes() +
+                                    values * sizeof(double));
   for (const auto& table : data.tables()) bytes += static_cast<int64_t>(table.size() * sizeof(Offsets));
   return bytes + bytes_of(data.boxes()) + bytes_of(data.fills());
 }

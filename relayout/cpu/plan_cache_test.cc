@@ -138,6 +138,7 @@ std::vector<Asked> one_field_apart() {
   with([](Attributes& a) { a.src_zero_point = {{2}, 0}; });
   with([](Attributes& a) { a.dst_zero_point = {{2}, 0}; });
   with([](Attributes& a) { a.dst_zero_point = {{3}, 0}; });
+  with([](Attributes& a) { a.mean = {{3}, 0}; });
   return out;
 }
 

@@ -165,7 +165,7 @@ TEST(Reorder, AttributesAreChecked) {
   a.dst_scale = {{0.0f}, 0};
   EXPECT_EQ(code(a), ErrorCode::invalid_argument);
   a = {};
-  a.src_zero_point = {{3}, 0};  // the source is f32
+  a.dst_zero_point = {{256}, 0};  // the destination is u8
   EXPECT_EQ(code(a), ErrorCode::invalid_argument);
   a = {};
   a.src_scale = {{std::numeric_limits<float>::infinity()}, 0};

@@ -101,6 +101,7 @@ std::string attributes_text(const Attributes& attributes) {
   add("ds", attributes.dst_scale);
   add("sz", attributes.src_zero_point);
   add("dz", attributes.dst_zero_point);
+  add("mn", attributes.mean);
   if (attributes.beta != 0) out += "sum ";
   return out + (attributes.padding.kind == Padding::Kind::keep ? "keep" : "pad");
 }

@@ -48,7 +48,7 @@ TEST(TuneKey, EverythingThatMatters) {
   const TensorDesc nchw = desc("nchw", dims), nhwc = desc("nhwc", dims);
   Attributes scale, per_channel, keep;
   scale.src_scale = {{2}, 0};
-  per_channel.src_scale = {std::vector<float>(17, 2.0f), 2};
+  per_channel.src_scale = {std::vector<double>(17, 2.0), 2};
   keep.padding = Padding::keep();
   const auto key = [&](const TensorDesc& src, const TensorDesc& dst, const Attributes& attributes = {}, int src_at = 0,
                        int dst_at = 0, int threads = 1) {

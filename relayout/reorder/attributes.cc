@@ -1,10 +1,14 @@
 // The checks that attributes must pass before a reorder is planned.
 #include "relayout/reorder/attributes.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "relayout/core/error.h"
+#include "relayout/reorder/cast.h"
 
 namespace relayout {
 namespace {
@@ -24,8 +28,7 @@ int64_t count_for(uint32_t mask, const Dims& dims, const std::string& field) {
   refuse_attribute(field, "covers dims whose product overflows 64 bits", join(masked, "x"), "9223372036854775807");
 }
 
-template <typename T>
-void check_mask(const PerMask<T>& attribute, const Dims& dims, const std::string& field) {
+void check_mask(const PerMask& attribute, const Dims& dims, const std::string& field) {
   if (attribute.mask >> dims.size() != 0) {
     refuse_attribute(field + ".mask",
                      "is " + std::to_string(attribute.mask) + ": it has a bit for a dim that a tensor of rank " +
@@ -43,37 +46,113 @@ void check_mask(const PerMask<T>& attribute, const Dims& dims, const std::string
   }
 }
 
-void check_scale(const PerMask<float>& scale, const Dims& dims, const std::string& field, bool divides) {
-  check_mask(scale, dims, field);
-  for (std::size_t i = 0; i < scale.values.size(); ++i) {
-    const float value = scale.values[i];
-    const std::string name = field + "[" + std::to_string(i) + "]";
-    if (!std::isfinite(value))
-      refuse_attribute(name, "is " + std::to_string(value) + "; scales are finite", std::to_string(value), "finite");
-    if (divides && value == 0) refuse_attribute(name, "is 0; values are divided by it", "0", "not 0");
-  }
+std::string number_text(double value) {
+  char out[32];
+  return {out, std::to_chars(std::begin(out), std::end(out), value).ptr};
 }
 
-void check_zero_point(const PerMask<int32_t>& zero_point, const TensorDesc& desc, const std::string& field) {
-  check_mask(zero_point, desc.layout.dims(), field);
-  if (!zero_point.values.empty() && !is_integer(desc.dtype)) {
-    const std::string type(name(desc.dtype));
-    refuse_attribute(field, "is given for type " + type + "; only integer types have zero points", type,
-                     "an integer type");
+/// Checks the numbers of one attribute.
+struct NumberCheck {
+  ComputeType compute;
+  bool not_zero = false, rounds_wholes = true, wholes_alone = false;
+  /// The integer type whose range the numbers must be in.
+  std::optional<DType> range = std::nullopt;
+
+  double rounded(double value) const { return compute == ComputeType::f32 ? static_cast<float>(value) : value; }
+
+  void operator()(double value, const std::string& field) const {
+    const std::string text = number_text(value), type = compute == ComputeType::f32 ? "f32" : "f64";
+    const double held = rounded(value);
+    if (!std::isfinite(value)) refuse_attribute(field, "is " + text + "; it must be finite", text, "finite");
+    if (not_zero && value == 0) refuse_attribute(field, "is 0; values are divided by it", text, "not 0");
+    if (!std::isfinite(held))
+      refuse_attribute(field, "is " + text + ", which overflows " + type + ", in which the formula is computed", text,
+                       type);
+    if (value != 0 && held == 0)
+      refuse_attribute(field, "is " + text + ", which becomes 0 in " + type + ", in which the formula is computed",
+                       text, type);
+    if (!rounds_wholes && std::trunc(value) == value && held != value) {
+      refuse_attribute(field,
+                       "is " + text + ", which " + type + ", in which the formula is computed, does not hold exactly",
+                       text, type);
+    }
+    if (range && !in_range(value, *range)) {
+      const std::string limits = range_text(*range);
+      refuse_attribute(field, "is " + text + ", outside of " + std::string(name(*range)) + ", " + limits, text, limits);
+    }
+    if (wholes_alone && std::trunc(value) != value)
+      refuse_attribute(field, "is " + text + "; of an integer destination it is a whole number", text,
+                       "a whole number");
   }
+  void operator()(const PerMask& attribute, const Dims& dims, const std::string& field) const {
+    check_mask(attribute, dims, field);
+    for (std::size_t i = 0; i < attribute.values.size(); ++i)
+      (*this)(attribute.values[i], field + "[" + std::to_string(i) + "]");
+  }
+};
+
+/// src_zero_point + mean / src_scale is finite.
+void check_mean(const Attributes& attributes, const Dims& dims, const NumberCheck& check) {
+  check(attributes.mean, dims, "mean");
+  const auto &means = attributes.mean.values, &scales = attributes.src_scale.values;
+  if (means.empty() || scales.empty()) return;
+  const auto magnitude = [](double value) { return std::fabs(value); };
+  const double mean = *std::ranges::max_element(means, {}, magnitude);
+  const double scale = *std::ranges::min_element(scales, {}, magnitude);
+  if (scale == 0) refuse_attribute("src_scale", "is 0, and a mean is given, which is divided by it", "0", "not 0");
+  if (std::isfinite(check.rounded(mean / scale))) return;
+  refuse_attribute(
+      "mean",
+      "is " + number_text(mean) + ", which overflows when it is divided by a src_scale of " + number_text(scale),
+      number_text(mean), "a finite quotient");
+}
+
+PerMask part_of(const PerMask& whole, const Dims& dims, const Dims& begin, const Dims& extents) {
+  if (whole.mask == 0) return whole;
+  PerMask out{{}, whole.mask};
+  int64_t count = 1;
+  for (int d = 0; d < dims.size(); ++d) count *= whole.mask >> d & 1 ? extents[d] : 1;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = 0, place = 1, rest = i;
+    for (int d = dims.size() - 1; d >= 0; --d) {
+      if (!(whole.mask >> d & 1)) continue;
+      at += (begin[d] + rest % extents[d]) * place;
+      rest /= extents[d];
+      place *= dims[d];
+    }
+    out.values.push_back(whole.values[static_cast<std::size_t>(at)]);
+  }
+  return out;
 }
 
 }  // namespace
 
 void check_attributes(const Attributes& attributes, const TensorDesc& src, const TensorDesc& dst) {
-  check_scale(attributes.src_scale, src.layout.dims(), "src_scale", false);
-  check_scale(attributes.dst_scale, dst.layout.dims(), "dst_scale", true);
-  check_zero_point(attributes.src_zero_point, src, "src_zero_point");
-  check_zero_point(attributes.dst_zero_point, dst, "dst_zero_point");
-  if (!std::isfinite(attributes.beta)) {
-    const std::string value = std::to_string(attributes.beta);
-    refuse_attribute("beta", "is " + value + "; it must be finite", value, "finite");
-  }
+  if (attributes.padding.kind == Padding::Kind::value)
+    (void)element_bits(attributes.padding.value, dst.dtype, "padding");
+  const ComputeType compute = compute_type(src.dtype, dst.dtype, true);
+  const NumberCheck number{.compute = compute};
+  const auto zero_point = [&](DType dtype, bool of_dst) {
+    return NumberCheck{.compute = compute,
+                       .rounds_wholes = false,
+                       .wholes_alone = of_dst && !is_floating(dtype),
+                       .range = is_floating(dtype) ? std::nullopt : std::optional(dtype)};
+  };
+  const Dims& dims = src.layout.dims();
+  number(attributes.src_scale, dims, "src_scale");
+  NumberCheck{.compute = compute, .not_zero = true}(attributes.dst_scale, dst.layout.dims(), "dst_scale");
+  zero_point(src.dtype, false)(attributes.src_zero_point, dims, "src_zero_point");
+  zero_point(dst.dtype, true)(attributes.dst_zero_point, dst.layout.dims(), "dst_zero_point");
+  check_mean(attributes, dims, number);
+  number(attributes.beta, "beta");
+}
+
+Attributes part_of(const Attributes& attributes, const Dims& dims, const Dims& begin, const Dims& extents) {
+  Attributes out = attributes;
+  for (auto member : {&Attributes::src_scale, &Attributes::dst_scale, &Attributes::src_zero_point,
+                      &Attributes::dst_zero_point, &Attributes::mean})
+    out.*member = part_of(attributes.*member, dims, begin, extents);
+  return out;
 }
 
 }  // namespace relayout

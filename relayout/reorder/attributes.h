@@ -1,27 +1,37 @@
 // What a reorder does to values and to padding besides moving and converting them.
 //
-//     dst = saturate_round((scale_src * (src - zp_src) + beta * dst_old) / scale_dst + zp_dst)
+//     dst = saturate_round((scale_src * (src - zp_src) - mean + beta * dst_old) / scale_dst + zp_dst)
 //
-// (oneDNN's reorder with its attributes.) An attribute at its default is not applied at all, so a reorder to the same
-// type without attributes only moves bits. Example, f32 -> u8 with a scale a channel:
+// (oneDNN's reorder with its attributes, and a mean.) An attribute at its default is not applied at all, so a reorder
+// to the same type without attributes only moves bits. Two examples, f32 -> u8 with a scale a channel, and a photo's
+// bytes less a mean a channel, in units of a deviation a channel:
 //
 //     Attributes a;
-//     a.dst_scale = {{0.5f, 0.25f, 0.125f}, 1u << 1};     // mask: dim 1 has its own scales
+//     a.dst_scale = {{0.5, 0.25, 0.125}, 1u << 1};              // mask: dim 1 has its own scales
 //     a.dst_zero_point = {{128}, 0};
+//
+//     Attributes b;
+//     b.mean = {{123.675, 116.28, 103.53}, 1u << 1};
+//     b.dst_scale = {{58.395, 57.12, 57.375}, 1u << 1};         // the standard deviations
+//
+// The formula is computed in the compute type of both types (cast.h), f32 or f64, a step after the other with one
+// rounding each; every attribute is first rounded to it. With a mean, scale_src * (src - zp_src) - mean is computed as
+// scale_src * (src - (zp_src + mean / scale_src)), whose last term is known beforehand: one step, where mean alone or
+// mean and the scale's quotient take the zero point's place. Without a source scale it is src - mean to the bit.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "relayout/core/layout.h"
+#include "relayout/reorder/element_value.h"
 
 namespace relayout {
 
 /// One value for all elements (mask 0), or one for every index of the dims whose bit is set in
 /// `mask`, row-major over those dims' logical extents. Empty `values`, with mask 0, is the default.
-template <typename T>
 struct PerMask {
-  std::vector<T> values;
+  std::vector<double> values;
   uint32_t mask = 0;
 };
 
@@ -29,30 +39,42 @@ struct PerMask {
 struct Padding {
   enum class Kind : uint8_t { value, keep };
   Kind kind = Kind::value;
-  /// In units of the destination's type, saturated and rounded to it. 0 unless set.
-  double value = 0;
+  /// A value of the destination's type (element_value.h). 0 unless set.
+  ElementValue value;
 
   static Padding zero() { return {}; }
   static Padding keep() { return {Kind::keep, 0}; }
-  static Padding of(double value) { return {Kind::value, value}; }
+  static Padding of(ElementValue value) { return {Kind::value, value}; }
 };
 
 struct Attributes {
-  PerMask<float> src_scale, dst_scale;              // finite; dst_scale not 0
-  PerMask<int32_t> src_zero_point, dst_zero_point;  // integer types only
-  float beta = 0;                                   // where this is not 0, the old destination is read and added
+  PerMask src_scale, dst_scale;  // finite; dst_scale not 0
+  /// Of an integer type within its range; that of an integer destination is a whole number.
+  PerMask src_zero_point, dst_zero_point;
+  PerMask mean;     // finite; src_scale not 0 where there is one
+  double beta = 0;  // where this is not 0, the old destination is read and added
   Padding padding;
 
   /// Whether the formula above is applied, which is more than a change of type.
   bool arithmetic() const {
-    return !src_scale.values.empty() || !dst_scale.values.empty() || !src_zero_point.values.empty() ||
-           !dst_zero_point.values.empty() || beta != 0;
+    return !src_scale.values.empty() || !dst_scale.values.empty() || subtracts() || !dst_zero_point.values.empty() ||
+           beta != 0;
+  }
+  /// Whether something is subtracted from the source: a zero point, a mean, or both.
+  bool subtracts() const { return !src_zero_point.values.empty() || !mean.values.empty(); }
+  /// The dims of which some attribute has a value for every index.
+  uint32_t masks() const {
+    return src_scale.mask | dst_scale.mask | src_zero_point.mask | dst_zero_point.mask | mean.mask;
   }
 };
 
 /// Error{invalid_argument} that names the attribute: it does not have as many values as its mask asks for, its mask has
-/// the bit of a dim that the tensors lack, a scale is not finite, a dst scale is 0, or a zero point belongs to a type
-/// that is no integer.
+/// the bit of a dim that the tensors lack, a number is not finite, a dst scale is 0, a zero point is outside of its
+/// integer type, the compute type holds no such number (an overflow, a scale that would become 0, a whole zero point
+/// that would be rounded), or padding is to be set to what is no value of the destination's type.
 void check_attributes(const Attributes& attributes, const TensorDesc& src, const TensorDesc& dst);
+
+/// The attributes of a part of a tensor of these dims: of the indices from `begin` on, `extents` of each dim.
+Attributes part_of(const Attributes& attributes, const Dims& dims, const Dims& begin, const Dims& extents);
 
 }  // namespace relayout

@@ -88,8 +88,10 @@ std::string arithmetic_text(const PlanData& plan) {
   std::string value = "src";
   if (!a.src_zero_point.values.empty()) value = "(src - src zero point)";
   if (!a.src_scale.values.empty()) value = "src scale * " + value;
+  if (!a.mean.values.empty()) value += " - mean";
   if (a.beta != 0) value += " + " + number(a.beta) + " * dst";
-  if (!a.dst_scale.values.empty()) value = (a.beta != 0 ? "(" + value + ")" : value) + " / dst scale";
+  const bool is_sum = a.beta != 0 || !a.mean.values.empty();
+  if (!a.dst_scale.values.empty()) value = (is_sum ? "(" + value + ")" : value) + " / dst scale";
   if (!a.dst_zero_point.values.empty()) value += " + dst zero point";
   return "  dst = " + std::string(name(plan.dst().dtype)) + "(" + value +
          "), saturated where an integer, rounded to nearest even\n";
@@ -133,7 +135,7 @@ std::string PlanData::explain() const {
   if (dst_.layout.padded()) {
     out += attributes_.padding.kind == Padding::Kind::keep
                ? "  padding is kept as it is\n"
-               : "  padding: " + plural(filled, "element") + " set to " + number(attributes_.padding.value) + "\n";
+               : "  padding: " + plural(filled, "element") + " set to " + attributes_.padding.value.text() + "\n";
   }
   if (streams_) {
     const std::string limit = plural(stream_limit_, "byte") + ", the limit by this machine's caches";

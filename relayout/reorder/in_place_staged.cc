@@ -86,8 +86,7 @@ class Stager {
   /// The finest cut of each dim that can be cut, those with the largest source stride first.
   std::vector<Cut> finest_cuts() const {
     std::vector<Cut> out;
-    const uint32_t mask = attributes_.src_scale.mask | attributes_.dst_scale.mask | attributes_.src_zero_point.mask |
-                          attributes_.dst_zero_point.mask;
+    const uint32_t mask = attributes_.masks();
     for (int d = 0; d < src_.layout.ndims(); ++d) {
       const int64_t a = src_.layout.block(d), b = dst_.layout.block(d), extent = src_.layout.dim(d);
       const auto step = checked_mul(a / std::gcd(a, b), b);

@@ -52,10 +52,14 @@ inline constexpr int64_t kPage = 4096;
 /// keeps the place of the first whole line of each row.
 inline constexpr int64_t kMaxBesideRows = 64;
 
-/// The attribute values of one element. The defaults change nothing.
-struct AttributeValues {
-  float src_scale = 1, dst_scale = 1;
-  int32_t src_zero_point = 0, dst_zero_point = 0;
+/// The attribute values of one element in a compute type. What is subtracted from the source is its zero point and the
+/// mean in its units. The defaults change nothing: x * 1, x / 1, x - 0 and x + -0 are x for every x, also for -0.
+template <typename Compute>
+struct AttributeValuesOf {
+  Compute src_scale = 1, dst_scale = 1;
+  Compute subtracted = 0, added = Compute(-0.0);
 };
+using AttributeValues = AttributeValuesOf<float>;
+using WideAttributeValues = AttributeValuesOf<double>;
 
 }  // namespace relayout

@@ -24,8 +24,8 @@ bool same_value(Storage<D> a, Storage<D> b) {
 
 /// The value as the type stores it.
 template <DType D>
-Storage<D> stored(double value) {
-  const uint64_t bits = encode(D, value);
+Storage<D> stored(const ElementValue& value) {
+  const uint64_t bits = element_bits(value, D, "padding");
   return read_element<D>(&bits, 0);
 }
 

@@ -65,6 +65,15 @@ TEST(Padding, ValuesAreThoseOfTheType) {
     const TensorDesc padded = desc("aB8b", {2, 5}, dtype);
     for (double value : {0., 1., -3., 1e30, kNan, 0.1}) {
       auto data = filled(padded, 0x5a);
+      try {
+        (void)element_bits(value, dtype, "padding");
+      } catch (const Error&) {
+        EXPECT_EQ(code_of([&] { fill_padding(padded, data.data(), Padding::of(value)); }), ErrorCode::invalid_argument);
+        EXPECT_EQ(code_of([&] { first_dirty_padding(padded, data.data(), Padding::of(value)); }),
+                  ErrorCode::invalid_argument);
+        EXPECT_EQ(data, filled(padded, 0x5a));
+        continue;
+      }
       fill_padding(padded, data.data(), Padding::of(value));
       auto expected = filled(padded, 0x5a);
       for (int64_t i : {5, 6, 7, 13, 14, 15}) put(padded, expected, i, encode(dtype, value));

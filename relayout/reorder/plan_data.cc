@@ -53,15 +53,17 @@ void check_injective(const Layout& layout, const Attributes& attributes) {
 }
 
 /// One row-major table of values over the dims of all masks, and its stride for each dim.
-std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& dims, Dims* strides) {
-  const uint32_t mask = a.src_scale.mask | a.dst_scale.mask | a.src_zero_point.mask | a.dst_zero_point.mask;
+template <typename Compute>
+std::vector<AttributeValuesOf<Compute>> expand_attributes(const Attributes& a, const Dims& dims, Dims* strides) {
+  using Values = AttributeValuesOf<Compute>;
+  const uint32_t mask = a.masks();
   *strides = Dims(dims.size(), 0);
   int64_t count = 1;
   for (int d = dims.size() - 1; d >= 0; --d) {
     if (!(mask >> d & 1)) continue;
     (*strides)[d] = count;
     const auto next = checked_mul(count, dims[d]);
-    if (!next || *next > kMaxAttributeBytes / static_cast<int64_t>(sizeof(AttributeValues))) {
+    if (!next || *next > kMaxAttributeBytes / static_cast<int64_t>(sizeof(Values))) {
       const std::string limit = std::to_string(kMaxAttributeBytes);
       throw Error(ErrorCode::limit,
                   "reorder: the attributes' masks together (" + std::to_string(mask) + ") over dims " +
@@ -70,21 +72,24 @@ std::vector<AttributeValues> expand_attributes(const Attributes& a, const Dims& 
     }
     count = *next;
   }
-  std::vector<AttributeValues> out(static_cast<std::size_t>(count));
-  const auto spread = [&](const auto& values, auto member) {
-    if (values.values.empty()) return;
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t at = 0;  // the row-major index over this attribute's own mask
-      for (int d = 0; d < dims.size(); ++d) {
-        if (values.mask >> d & 1) at = at * dims[d] + i / (*strides)[d] % dims[d];
-      }
-      out[static_cast<std::size_t>(i)].*member = values.values[static_cast<std::size_t>(at)];
+  // The value of an attribute for entry i of the table.
+  const auto value = [&](const PerMask& attribute, int64_t i, double otherwise) {
+    if (attribute.values.empty()) return otherwise;
+    int64_t at = 0;  // the row-major index over this attribute's own mask
+    for (int d = 0; d < dims.size(); ++d) {
+      if (attribute.mask >> d & 1) at = at * dims[d] + i / (*strides)[d] % dims[d];
     }
+    return attribute.values[static_cast<std::size_t>(at)];
   };
-  spread(a.src_scale, &AttributeValues::src_scale);
-  spread(a.dst_scale, &AttributeValues::dst_scale);
-  spread(a.src_zero_point, &AttributeValues::src_zero_point);
-  spread(a.dst_zero_point, &AttributeValues::dst_zero_point);
+  std::vector<Values> out(static_cast<std::size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    Values& entry = out[static_cast<std::size_t>(i)];
+    const double src_scale = value(a.src_scale, i, 1);
+    entry.src_scale = static_cast<Compute>(src_scale);
+    entry.dst_scale = static_cast<Compute>(value(a.dst_scale, i, 1));
+    entry.subtracted = static_cast<Compute>(value(a.src_zero_point, i, 0) + value(a.mean, i, 0) / src_scale);
+    entry.added = static_cast<Compute>(value(a.dst_zero_point, i, -0.0));
+  }
   return out;
 }
 
@@ -122,16 +127,20 @@ std::shared_ptr<const PlanData> PlanData::make(const TensorDesc& src, const Tens
   plan.converts_ = src.dtype != dst.dtype || attributes.arithmetic();
   plan.machine_ = machine;
   if (dst.layout.empty()) return made;
-  if (attributes.arithmetic())
-    plan.attribute_values_ = expand_attributes(attributes, src.layout.dims(), &plan.attribute_strides_);
-  else
-    plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
+  plan.attribute_strides_ = Dims(src.layout.ndims(), 0);
+  if (attributes.arithmetic()) {
+    Dims* const strides = &plan.attribute_strides_;
+    if (compute_type(src.dtype, dst.dtype, true) == ComputeType::f32)
+      plan.attribute_values_ = expand_attributes<float>(attributes, src.layout.dims(), strides);
+    else
+      plan.wide_attribute_values_ = expand_attributes<double>(attributes, src.layout.dims(), strides);
+  }
   plan.bytes_ = checked_add(src.span_bytes(), dst.span_bytes()).value_or(std::numeric_limits<int64_t>::max());
   plan.streams_ = tuning.stream == Tuning::Stream::always ||
                   (tuning.stream == Tuning::Stream::by_size && plan.exceeds(shares(machine).lines, machine) &&
                    (plan.exceeds(shares(machine).runs, machine) || divides_evenly(src, dst)));
   if (plan.fills_padding()) {
-    plan.fill_bits_ = encode(dst.dtype, attributes.padding.value);
+    plan.fill_bits_ = element_bits(attributes.padding.value, dst.dtype, "padding");
     if (bits(dst.dtype) < 8) plan.fill_bits_ = (plan.fill_bits_ & 15) * 17;
   }
   plan.choose_way(tuning);

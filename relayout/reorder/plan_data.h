@@ -52,8 +52,10 @@ class PlanData {
   const Tables& tables() const { return tables_; }
   /// The value of the padding, as bits of the destination's type, for fills().
   uint64_t fill_bits() const { return fill_bits_; }
-  /// The attribute values; the offsets of Operand kAttribute are indices into them.
+  /// The attribute values, in one of both lists: in f32 where that is the compute type, else in f64. The offsets of
+  /// Operand kAttribute are indices into it.
   std::span<const AttributeValues> attribute_values() const { return attribute_values_; }
+  std::span<const WideAttributeValues> wide_attribute_values() const { return wide_attribute_values_; }
 
   /// The plan in words, several lines: what is moved, along which axes, by which kernels.
   std::string explain() const;
@@ -111,6 +113,7 @@ class PlanData {
   std::vector<BoxPlan> boxes_, fills_;
   Tables tables_;
   std::vector<AttributeValues> attribute_values_;
+  std::vector<WideAttributeValues> wide_attribute_values_;
   Dims attribute_strides_;
   uint64_t fill_bits_ = 0;
   int64_t bytes_ = 0;  // of both sides

@@ -328,8 +328,8 @@ TEST(Plan, TablesAreBoundedInBytes) {
   EXPECT_EQ(tables.limit(), "1073741824");
   // Each of the dims that the mask has is small, but together they have 2^28 values.
   Attributes a;
-  a.src_scale = {std::vector<float>(1 << 14, 1.0f), 1};
-  a.dst_scale = {std::vector<float>(1 << 14, 1.0f), 2};
+  a.src_scale = {std::vector<double>(1 << 14, 1.0), 1};
+  a.dst_scale = {std::vector<double>(1 << 14, 1.0), 2};
   const Dims square{1 << 14, 1 << 14};
   const Error values = error_of([&] { Plan::make(desc("ab", square), desc("ba", square), a); });
   EXPECT_EQ(values.code(), ErrorCode::limit);

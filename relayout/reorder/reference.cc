@@ -249,8 +249,7 @@ void write(DType dtype, void* data, int64_t offset, uint64_t value) {
 }
 
 /// The attribute's value for an index: row-major over the dims in its mask.
-template <typename T>
-T value_at(const PerMask<T>& attribute, const Dims& dims, const Dims& index) {
+double value_at(const PerMask& attribute, const Dims& dims, const Dims& index) {
   int64_t at = 0;
   for (int d = 0; d < dims.size(); ++d) {
     if (attribute.mask >> d & 1) at = at * dims[d] + index[d];
@@ -268,7 +267,12 @@ T to_compute(const Number& number) {
 template <typename T>
 Number arithmetic(const Number& src, const Number& dst_old, const Attributes& a, const Dims& dims, const Dims& index) {
   volatile T t = to_compute<T>(src);
-  if (!a.src_zero_point.values.empty()) t = t - static_cast<T>(value_at(a.src_zero_point, dims, index));
+  if (a.subtracts()) {
+    double subtracted = a.src_zero_point.values.empty() ? 0 : value_at(a.src_zero_point, dims, index);
+    const double scale = a.src_scale.values.empty() ? 1 : value_at(a.src_scale, dims, index);
+    if (!a.mean.values.empty()) subtracted += value_at(a.mean, dims, index) / scale;
+    t = t - static_cast<T>(subtracted);
+  }
   if (!a.src_scale.values.empty()) t = t * static_cast<T>(value_at(a.src_scale, dims, index));
   if (a.beta != 0) {
     volatile T product = static_cast<T>(a.beta) * to_compute<T>(dst_old);
@@ -291,6 +295,14 @@ uint64_t converted(DType src_type, uint64_t src, DType dst_type, uint64_t dst_ol
   const Number result = compute == ComputeType::f32 ? arithmetic<float>(from, old, attributes, dims, index)
                                                     : arithmetic<double>(from, old, attributes, dims, index);
   return reference::encode(dst_type, result, compute);
+}
+
+/// check_attributes() has seen that the type holds the value.
+uint64_t padding_bits_of(const ElementValue& value, DType dtype) {
+  Number number = reference::decode(DType::f64, std::bit_cast<uint64_t>(value.real()));
+  // A long double holds every whole number of 64 bits.
+  if (value.whole()) number.value = std::stold(value.text());
+  return reference::encode(dtype, number, ComputeType::i128);
 }
 
 std::string index_text(Dims extents, int64_t ordinal) {
@@ -344,8 +356,7 @@ void reference_reorder(const TensorDesc& src_desc, const void* src, const Tensor
   });
   if (keep) return;
 
-  const Number padding = reference::decode_double(attributes.padding.value);
-  const uint64_t padding_bits = reference::encode(dst_desc.dtype, padding, ComputeType::f64);
+  const uint64_t padding_bits = padding_bits_of(attributes.padding.value, dst_desc.dtype);
   for_each_index(to.padded_dims(), [&](const Dims& index) {
     const bool logical = std::equal(index.begin(), index.end(), dims.begin(), std::less<>());
     if (!logical) write(dst_desc.dtype, dst, offset_of(to, index), padding_bits);

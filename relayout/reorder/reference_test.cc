@@ -35,7 +35,7 @@ TEST(Reference, PaddingIsWhatThePolicySays) {
   reference_reorder(src_desc, src.data(), dst_desc, dst.data());
   EXPECT_EQ(dst, (std::vector<int8_t>{1, 3, 5, 0, 2, 4, 127, 0}));
   Attributes attributes;
-  attributes.padding = Padding::of(-1000);
+  attributes.padding = Padding::of(-128);
   reference_reorder(src_desc, src.data(), dst_desc, dst.data(), attributes);
   EXPECT_EQ(dst, (std::vector<int8_t>{1, 3, 5, -128, 2, 4, 127, -128}));
   attributes.padding = Padding::keep();
@@ -97,6 +97,33 @@ TEST(Reference, ArithmeticFollowsTheFormula) {
   reference_reorder(src_desc, src.data(), dst_desc, dst.data(), a);
   // (0*2 + 5)/4 - 1 = 0.25;  (1*3 + 10)/4 + 1 = 4.25;  (2*2 + 15)/2 + 2 = 11.5;  (127*3 + 20)/2 + 3 = 203.5
   EXPECT_EQ(dst, (std::vector<int8_t>{0, 4, 12, 127}));
+}
+
+// The mean is subtracted after the scale, in units of the source, and what is given is rounded to the compute type.
+TEST(Reference, AMeanIsSubtracted) {
+  const Dims dims{2};
+  const std::vector<uint8_t> src = {124, 255};
+  std::vector<float> dst(2);
+  Attributes a;
+  a.mean = {{123.675, 116.28}, 1};
+  a.dst_scale = {{58.395, 57.12}, 1};
+  const TensorDesc bytes(Layout::contiguous(dims), DType::u8), floats(Layout::contiguous(dims), DType::f32);
+  reference_reorder(bytes, src.data(), floats, dst.data(), a);
+  EXPECT_EQ(dst, (std::vector<float>{(124 - 123.675f) / 58.395f, (255 - 116.28f) / 57.12f}));
+  a = {.src_scale = {{1.0 / 255}, 0}, .mean = {{0.485}, 0}};
+  reference_reorder(bytes, src.data(), floats, dst.data(), a);
+  const auto mean = static_cast<float>(0.485 / (1.0 / 255)), scale = static_cast<float>(1.0 / 255);
+  EXPECT_EQ(dst, (std::vector<float>{(124 - mean) * scale, (255 - mean) * scale}));
+}
+
+TEST(Reference, ScalesOfDoublesAreDoubles) {
+  const std::vector<double> src = {3, 1e10};
+  std::vector<double> dst(2);
+  const TensorDesc doubles(Layout::contiguous({2}), DType::f64);
+  reference_reorder(doubles, src.data(), doubles, dst.data(), {.src_scale = {{0.1}, 0}});
+  EXPECT_EQ(dst, (std::vector<double>{3 * 0.1, 1e10 * 0.1}));
+  reference_reorder(doubles, src.data(), doubles, dst.data(), {.dst_scale = {{1e300}, 0}, .beta = 0});
+  EXPECT_EQ(dst, (std::vector<double>{3 / 1e300, 1e10 / 1e300}));
 }
 
 TEST(Reference, ArithmeticNaNIsThePositiveOne) {
@@ -172,7 +199,7 @@ TEST(Attributes, AreChecked) {
   // A dim of extent 0 needs 0 attribute values.
   const TensorDesc none(Layout::contiguous({2, 0}), DType::s8);
   check_attributes({.src_scale = {{}, 1u << 1}}, none, none);
-  const float inf = INFINITY;
+  const double inf = INFINITY;
   refused({.src_scale = {{1, 2}, 0}}, "src_scale");
   refused({.src_scale = {{1, 2}, 1u << 1}}, "src_scale");
   refused({.src_scale = {{1, 2, 3, 4}, 1u << 1}}, "src_scale");
@@ -185,8 +212,23 @@ TEST(Attributes, AreChecked) {
   refused({.src_scale = {{inf}, 0}}, "src_scale[0]");
   refused({.dst_scale = {{1, 0}, 1u << 0}}, "dst_scale[1]");
   refused({.dst_scale = {{std::nanf("")}, 0}}, "dst_scale[0]");
-  refused({.src_zero_point = {{1}, 0}}, "src_zero_point");
   refused({.beta = inf}, "beta");
+  // What the types, or f32, in which is computed, do not hold.
+  refused({.src_scale = {{1, 1e300}, 1u << 0}}, "src_scale[1]");
+  refused({.src_scale = {{1e-60}, 0}}, "src_scale[0]");
+  refused({.beta = 1e39}, "beta");
+  refused({.mean = {{inf}, 0}}, "mean[0]");
+  refused({.src_scale = {{0}, 0}, .mean = {{1}, 0}}, "src_scale");
+  refused({.src_scale = {{1e-30}, 0}, .mean = {{1e10}, 0}}, "mean");
+  refused({.dst_zero_point = {{128}, 0}}, "dst_zero_point[0]");
+  refused({.dst_zero_point = {{-128.5}, 0}}, "dst_zero_point[0]");
+  refused({.dst_zero_point = {{1.5}, 0}}, "dst_zero_point[0]");
+  refused({.src_zero_point = {{16777217}, 0}}, "src_zero_point[0]");
+  check_attributes({.src_zero_point = {{0.3}, 0}, .dst_zero_point = {{127}, 0}, .mean = {{-1e5}, 0}}, src, dst);
+  refused({.padding = Padding::of(128)}, "padding");
+  refused({.padding = Padding::of(0.5)}, "padding");
+  const TensorDesc doubles(Layout::contiguous({2, 3}), DType::f64);
+  check_attributes({.src_scale = {{1e300}, 0}, .src_zero_point = {{16777217}, 0}, .beta = 1e39}, doubles, doubles);
   // The message says what there is and what was asked for; a plan checks the same.
   const Attributes few{.dst_scale = {{}, 1u << 1}};
   for (const auto& check :

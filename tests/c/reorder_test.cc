@@ -38,8 +38,8 @@ TEST(CReorder, Attributes) {
   const Desc src("ab", {2, 3}, RELAYOUT_F32), dst("ab", {2, 3}, RELAYOUT_U8);
   const std::array<float, 6> in{0, 1, 2, 3, 4, 500};
   std::array<uint8_t, 6> out{};
-  const std::array<float, 3> scales{0.5f, 1, 2};
-  const int32_t zero_point = 10;
+  const std::array<double, 3> scales{0.5, 1, 2};
+  const double zero_point = 10;
   relayout_attributes attributes = RELAYOUT_ATTRIBUTES_INIT;
   attributes.dst_scale = scales.data();
   attributes.dst_scale_count = 3;

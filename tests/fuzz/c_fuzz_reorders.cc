@@ -28,17 +28,16 @@ class Sized {
   std::vector<char> bytes_;
 };
 
-/// A list of scales or zero points.
-template <typename T>
-void fill(Input& in, std::vector<T>& values, const T*& list, std::size_t& count, uint32_t& mask) {
+/// A list of scales, zero points or means.
+void fill(Input& in, std::vector<double>& values, const double*& list, std::size_t& count, uint32_t& mask) {
   if (in.byte() < 160) return;
   mask = in.rarely() ? static_cast<uint32_t>(in.number()) : in.byte() % 8;
   values.resize(in.below(13));
-  for (T& value : values) {
-    // All bits may come: infinities, NaN, the ends of the integers.
-    const auto bits = static_cast<int32_t>(in.rarely() ? in.number() << in.byte() % 32 : 0);
+  for (double& value : values) {
+    // All bits may come: infinities, NaN, numbers that f32 does not hold.
+    const int64_t bits = in.rarely() ? in.number() << in.byte() % 32 : 0;
     std::memcpy(&value, &bits, sizeof value);
-    if (bits == 0) value = static_cast<T>(in.byte() % 5);
+    if (bits == 0) value = in.byte() % 5;
   }
   list = values.data();
   count = in.rarely() ? static_cast<std::size_t>(in.number()) : values.size();
@@ -55,9 +54,11 @@ class SomeAttributes {
     fill(in, dst_scale_, all.dst_scale, all.dst_scale_count, all.dst_scale_mask);
     fill(in, src_zero_point_, all.src_zero_point, all.src_zero_point_count, all.src_zero_point_mask);
     fill(in, dst_zero_point_, all.dst_zero_point, all.dst_zero_point_count, all.dst_zero_point_mask);
-    all.beta = in.byte() < 128 ? 0 : static_cast<float>(in.number());
-    all.padding = static_cast<relayout_padding>(in.rarely() ? in.number() : in.byte() % 2);
+    fill(in, mean_, all.mean, all.mean_count, all.mean_mask);
+    all.beta = in.byte() < 128 ? 0 : static_cast<double>(in.number());
+    all.padding = static_cast<relayout_padding>(in.rarely() ? in.number() : in.byte() % 4);
     all.padding_value = static_cast<double>(in.number());
+    all.padding_integer = in.number();
     if (in.rarely()) all.padding_value = 0.0 / all.beta;
     sized_.emplace_back(in, all);
   }
@@ -65,8 +66,7 @@ class SomeAttributes {
 
  private:
   bool none_;
-  std::vector<float> src_scale_, dst_scale_;
-  std::vector<int32_t> src_zero_point_, dst_zero_point_;
+  std::vector<double> src_scale_, dst_scale_, src_zero_point_, dst_zero_point_, mean_;
   std::vector<Sized<relayout_attributes>> sized_;
 };
 

@@ -227,7 +227,7 @@ TEST(OneDnnReorder, RandomPairsGiveTheSameBytes) {
       continue;
     }
     Attributes attributes;
-    attributes.src_scale = {c.scales, c.mask};
+    attributes.src_scale = {{c.scales.begin(), c.scales.end()}, c.mask};
     attributes.beta = c.beta;
     cpu::reorder(src_desc, src.second, dst_desc, dst.second, attributes, {static_cast<int>(1 + compared % 2)});
     reference_reorder(src_desc, src.second.data(), dst_desc, by_reference.data(), attributes);

@@ -180,7 +180,8 @@ TEST_F(PaddingProperty, FillWritesPaddingAndNothingElse) {
   for_random(3000, [](const TensorDesc& desc, const std::string& text, std::mt19937_64& rng) {
     if (!desc.layout.padded() || desc.layout.empty()) return false;
     const Slots slots = slots_of(desc.layout);
-    const double value = static_cast<double>(pick(rng, -2, 5)) * 1.25;
+    const double value = static_cast<double>(is_floating(desc.dtype) ? pick(rng, -2, 5) : pick(rng, 0, 1)) *
+                         (is_floating(desc.dtype) ? 1.25 : 1);
     const uint64_t padding = stored(desc.dtype, value);
     const auto before = random_bytes(rng, DType::u8, desc.span_bytes());
     auto expected = before;

@@ -131,31 +131,50 @@ double special(std::mt19937_64& rng) {
   return kValues[pick(rng, 0, std::size(kValues) - 1)];
 }
 
-template <typename T>
-PerMask<T> random_values(std::mt19937_64& rng, const Dims& dims, auto value) {
-  PerMask<T> out;
+PerMask random_values(std::mt19937_64& rng, const Dims& dims, auto value) {
+  PerMask out;
   if (one_in(rng, 2)) {
     for (int d = 0; d < dims.size(); ++d) out.mask |= one_in(rng, 3) ? 1u << d : 0u;
   }
   int64_t count = 1;
   for (int d = 0; d < dims.size(); ++d) count *= out.mask >> d & 1 ? dims[d] : 1;
-  for (int64_t i = 0; i < count; ++i) out.values.push_back(static_cast<T>(value()));
+  for (int64_t i = 0; i < count; ++i) out.values.push_back(value());
   return out;
+}
+
+/// A value of the type, sometimes the least or the greatest.
+Padding random_padding(std::mt19937_64& rng, DType dtype) {
+  static constexpr double kReals[] = {1, -3, 7.5, 0.1, -1e4};
+  if (is_floating(dtype)) return Padding::of(kReals[pick(rng, 0, bits(dtype) > 8 ? 4 : 3)]);
+  return Padding::of(value_of(
+      one_in(rng, 3) ? uint64_t{1} << (bits(dtype) - 1) : rng() & (~uint64_t{0} >> (64 - bits(dtype))), dtype));
 }
 
 void random_attributes(std::mt19937_64& rng, Case& c) {
   const Dims& dims = c.src.layout.dims();
+  // Some are exact in f32, and some only in f64 or not even there.
+  const bool exact = one_in(rng, 2);
   const auto scale = [&] {
-    return std::ldexp(static_cast<double>(pick(rng, 1, 63)) * (one_in(rng, 8) ? -1 : 1),
-                      static_cast<int>(pick(rng, -8, 2)));
+    const double out = std::ldexp(static_cast<double>(pick(rng, 1, 63)) * (one_in(rng, 8) ? -1 : 1),
+                                  static_cast<int>(pick(rng, -8, 2)));
+    return exact ? out : out / 3;
   };
-  const auto zero_point = [&] { return pick(rng, -20, 20); };
+  const auto fraction = [&] { return static_cast<double>(pick(rng, -2000, 2000)) / (exact ? 8 : 13); };
+  // Of an integer type within its range.
+  const auto zero_point = [&](DType dtype, bool whole) {
+    return [&, dtype, whole] {
+      const double value =
+          exact || (whole && !is_floating(dtype)) ? static_cast<double>(pick(rng, -20, 20)) : fraction();
+      return is_floating(dtype) || in_range(value, dtype) ? value : 1;
+    };
+  };
   Attributes& a = c.attributes;
-  if (one_in(rng, 2)) a.src_scale = random_values<float>(rng, dims, scale);
-  if (one_in(rng, 3)) a.dst_scale = random_values<float>(rng, dims, scale);
-  if (one_in(rng, 3) && is_integer(c.src.dtype)) a.src_zero_point = random_values<int32_t>(rng, dims, zero_point);
-  if (one_in(rng, 3) && is_integer(c.dst.dtype)) a.dst_zero_point = random_values<int32_t>(rng, dims, zero_point);
-  if (one_in(rng, 4)) a.beta = static_cast<float>(scale());
+  if (one_in(rng, 2)) a.src_scale = random_values(rng, dims, scale);
+  if (one_in(rng, 3)) a.dst_scale = random_values(rng, dims, scale);
+  if (one_in(rng, 4)) a.mean = random_values(rng, dims, fraction);
+  if (one_in(rng, 3)) a.src_zero_point = random_values(rng, dims, zero_point(c.src.dtype, false));
+  if (one_in(rng, 3)) a.dst_zero_point = random_values(rng, dims, zero_point(c.dst.dtype, true));
+  if (one_in(rng, 4)) a.beta = scale();
 }
 
 }  // namespace
@@ -241,8 +260,7 @@ Case random_case(std::mt19937_64& rng, int64_t max_elements) {
     c.dst = TensorDesc(random_layout(rng, dims, false, &dst_text), to);
   }
   if (one_in(rng, 3)) random_attributes(rng, c);
-  static constexpr double kPads[] = {0, 1, -3, 7.5, 300, -1e10};
-  c.attributes.padding = one_in(rng, 4) ? Padding::keep() : Padding::of(one_in(rng, 2) ? 0 : kPads[pick(rng, 0, 5)]);
+  c.attributes.padding = one_in(rng, 4) ? Padding::keep() : one_in(rng, 2) ? Padding::zero() : random_padding(rng, to);
   c.text = "dims " + join(c.src.layout.dims()) + ", " + std::string(name(from)) + " " + src_text + " -> " +
            std::string(name(to)) + " " + dst_text + (c.attributes.arithmetic() ? ", arithmetic" : "") +
            (c.attributes.beta != 0 ? ", sum" : "");

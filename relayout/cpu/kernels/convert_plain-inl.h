@@ -22,11 +22,9 @@ struct ByWay {
   int64_t src_bytes, dst_bytes;
 };
 
-/// The formula of reorder/attributes.h without the old value. Attributes that are not given change nothing, but that a
-/// sum with 0 makes -0 to 0; so a zero point is only added where there is one.
+/// The formula of reorder/attributes.h without the old value. Attributes that are not given change nothing.
 inline float computed(float value, const AttributeValues& a) {
-  const float scaled = (value - static_cast<float>(a.src_zero_point)) * a.src_scale / a.dst_scale;
-  return canonical_nan(a.dst_zero_point == 0 ? scaled : scaled + static_cast<float>(a.dst_zero_point));
+  return canonical_nan((value - a.subtracted) * a.src_scale / a.dst_scale + a.added);
 }
 
 void convert_by_way(const ByWay& way, const std::byte* src, Starts src_runs, std::byte* dst, Starts dst_runs,

@@ -35,21 +35,14 @@ Storage<To> convert_one(Storage<From> element, const AttributeValues* attributes
   C value = load<C, From>(element);
   if constexpr (std::is_same_v<C, float>) {
     if (attributes) {
-      if (!kIsFloating<From>) value -= static_cast<float>(attributes->src_zero_point);
+      value -= attributes->subtracted;
       value *= attributes->src_scale;
       value /= attributes->dst_scale;
-      if (!kIsFloating<To>) value += static_cast<float>(attributes->dst_zero_point);
+      value += attributes->added;
       value = canonical_nan(value);
     }
   }
   return store<To, C>(value);
-}
-
-/// Attributes of a pair of types: floating types have no zero points.
-AttributeValues attributes_of(DType from, DType to, AttributeValues values) {
-  if (is_floating(from)) values.src_zero_point = 0;
-  if (is_floating(to)) values.dst_zero_point = 0;
-  return values;
 }
 
 /// The results of reorder/cast.h, element by element, for n elements.
@@ -105,8 +98,8 @@ TEST_P(EveryConversion, ConvertsEveryTellingElement) {
     std::vector<AttributeValues> tried;
     for (const float factor : factors) tried.push_back({.src_scale = factor});
     for (const float factor : {0.37f, -3e38f, 1e-40f, 0x1p-24f}) {
-      tried.push_back(attributes_of(from, to, {.src_scale = 1.7f, .dst_scale = factor, .dst_zero_point = 128}));
-      tried.push_back(attributes_of(from, to, {.src_scale = factor, .src_zero_point = -77, .dst_zero_point = 1 << 30}));
+      tried.push_back({.src_scale = 1.7f, .dst_scale = factor, .added = 128});
+      tried.push_back({.src_scale = factor, .subtracted = -77.3f, .added = 1 << 30});
     }
     for (int s = -1; s < static_cast<int>(tried.size()); ++s) {
       const AttributeValues* attributes = s < 0 ? nullptr : &tried[static_cast<std::size_t>(s)];
@@ -198,19 +191,18 @@ TEST_P(EveryConversion, ConvertsRuns) {
 // Transposes while converting, past the cache: into rows that start at lines, and into rows whose last line is carried.
 TEST_P(EveryConversion, ConvertsWhileItTransposes) {
   std::mt19937 rng(26);
-  const AttributeValues all{.src_scale = 2.75f, .dst_scale = 0.3f, .src_zero_point = 3, .dst_zero_point = -5};
+  const AttributeValues all{.src_scale = 2.75f, .dst_scale = 0.3f, .subtracted = 3, .added = -5};
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
       const auto kernel = GetParam()->convert_pipelined[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
       if (!kernel) continue;
       const int64_t size = dense_bytes(to), src_size = dense_bytes(from), line = 64 / std::min(size, src_size);
-      const AttributeValues values = attributes_of(from, to, all);
       const auto& telling = telling_elements(from);
       for (const int64_t rows : {int64_t{1}, int64_t{13}, line, 2 * line + 5}) {
         for (const int64_t cols : {int64_t{2}, int64_t{3}, int64_t{4}, line / 4, line / 2, line, 3 * line, 4 * line}) {
           if (cols < line && size > src_size) continue;
           for (const Guarded::Side at : kSides) {
-            const AttributeValues* attributes = rows == line ? nullptr : &values;
+            const AttributeValues* attributes = rows == line ? nullptr : &all;
             const int64_t column = rows * src_size + 4, gap = cols > 4 ? 64 : 0, row = cols * size + gap;
             Guarded src(cols * column - 4, at), dst(rows * row - gap, at);
             for (std::size_t i = 0, start = rng() % 64 * 8; i < src.bytes().size(); ++i)
@@ -256,20 +248,25 @@ void expect_computed(const Kernels& kernels, std::size_t compute, const Arithmet
   Guarded values(bytes, at, slack), old(bytes, at, 63 - slack);
   random_elements(type, values.bytes(), rng);
   random_elements(type, old.bytes(), rng);
-  std::vector<AttributeValues> attributes(static_cast<std::size_t>(std::max<int64_t>(1, (n - 1) * stride + 1)));
-  for (AttributeValues& a : attributes) {
-    a.src_scale = static_cast<float>(rng() % 2000) / 512 - 1;
-    a.dst_scale = static_cast<float>(rng() % 2000 + 1) / 777;
-    a.src_zero_point = static_cast<int32_t>(rng());
-    a.dst_zero_point = static_cast<int32_t>(rng() % 256) - 128;
-  }
+  const auto count = static_cast<std::size_t>(std::max<int64_t>(1, (n - 1) * stride + 1));
+  std::vector<AttributeValues> narrow(compute == 0 ? count : 0);
+  std::vector<WideAttributeValues> wide(compute == 0 ? 0 : count);
+  const auto draw = [&]<typename C>(AttributeValuesOf<C>& a) {
+    a.src_scale = static_cast<C>(rng() % 2000) / 512 - 1;
+    a.dst_scale = static_cast<C>(rng() % 2000 + 1) / 777;
+    a.subtracted = static_cast<C>(static_cast<int32_t>(rng())) / 3;
+    a.added = static_cast<C>(static_cast<int32_t>(rng() % 256) - 128);
+  };
+  std::ranges::for_each(narrow, draw);
+  std::ranges::for_each(wide, draw);
+  const void* const attributes = compute == 0 ? static_cast<const void*>(narrow.data()) : wide.data();
   std::vector<std::byte> expected(values.bytes().begin(), values.bytes().end());
   const std::vector<std::byte> before(old.bytes().begin(), old.bytes().end());
-  scalar_kernels()->arithmetic[compute](expected.data(), before.data(), attributes.data(), stride, n, arithmetic);
-  kernels.arithmetic[compute](values.data(), old.data(), attributes.data(), stride, n, arithmetic);
+  scalar_kernels()->arithmetic[compute](expected.data(), before.data(), attributes, stride, n, arithmetic);
+  kernels.arithmetic[compute](values.data(), old.data(), attributes, stride, n, arithmetic);
   ASSERT_TRUE(std::ranges::equal(values.bytes(), expected))
       << name(type) << ", " << n << " values, stride " << stride << ", steps " << arithmetic.src_scale
-      << arithmetic.dst_scale << arithmetic.src_zero_point << arithmetic.dst_zero_point << ", beta " << arithmetic.beta;
+      << arithmetic.dst_scale << arithmetic.subtracted << arithmetic.added << ", beta " << arithmetic.beta;
   ASSERT_TRUE(std::ranges::equal(old.bytes(), before) && values.intact() && old.intact());
 }
 
@@ -277,7 +274,7 @@ TEST_P(EveryConversion, Arithmetic) {
   std::mt19937 rng(24);
   for (std::size_t compute = 0; compute < GetParam()->arithmetic.size(); ++compute) {
     for (int steps = 0; steps < 16; ++steps) {
-      for (const float beta : {0.0f, 0.37f, -1.0f}) {
+      for (const double beta : {0.0, 0.37, -1.0}) {
         const relayout::cpu::Arithmetic a{(steps & 1) != 0, (steps & 2) != 0, (steps & 4) != 0, (steps & 8) != 0, beta};
         for (const int64_t stride : {0, 1, 3}) {
           for (const int64_t n : {0, 1, 3, 8, 15, 17, 33, 67, 600}) {
@@ -294,7 +291,7 @@ TEST_P(EveryConversion, Arithmetic) {
 // The result of each step is computed by hand, to check the plain table too.
 TEST_P(EveryConversion, ArithmeticByHand) {
   AttributeValues a;
-  a.src_scale = 3, a.dst_scale = 0.5f, a.src_zero_point = 10, a.dst_zero_point = -7;
+  a.src_scale = 3, a.dst_scale = 0.5f, a.subtracted = 10, a.added = -7;
   const float old[] = {8, -8, 1}, nan = -std::numeric_limits<float>::quiet_NaN();
   float values[] = {12, 9.5f, nan};
   GetParam()->arithmetic[kF32](values, old, &a, 0, 3, {true, true, true, true, 0.25f});

@@ -166,13 +166,13 @@ using ConvertStreamKernel = void (*)(const StreamedPair& pair, const std::byte* 
 
 /// Which steps of the arithmetic (reorder/attributes.h) are done.
 struct Arithmetic {
-  bool src_scale, dst_scale, src_zero_point, dst_zero_point;
-  float beta;
+  bool src_scale, dst_scale, subtracted, added;
+  double beta;
 };
-/// values[i] becomes the value to store, with the attribute values at attributes[i * stride]. `old` holds the
-/// destination's old values where beta is not 0.
-using ArithmeticKernel = void (*)(void* values, const void* old, const AttributeValues* attributes, int64_t stride,
-                                  int64_t n, const Arithmetic& arithmetic);
+/// values[i] becomes the value to store, with the attribute values at attributes[i * stride], which are
+/// AttributeValuesOf the compute type. `old` holds the destination's old values where beta is not 0.
+using ArithmeticKernel = void (*)(void* values, const void* old, const void* attributes, int64_t stride, int64_t n,
+                                  const Arithmetic& arithmetic);
 
 using FlushKernel = void (*)();
 

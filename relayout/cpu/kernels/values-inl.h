@@ -226,27 +226,27 @@ HWY_INLINE Bytes narrow_register(V values) {
 #endif
 
 /// Computes the formula of reorder/attributes.h without the old value, before values become D. Attributes that are not
-/// given change nothing: x - 0, x * 1 and x / 1 are x. Zero points of D are added to integers alone, where -0 is 0.
-/// NaNs become the quiet one; for types that are not floating they need no handling.
+/// given change nothing. NaNs become the quiet one; for types that are not floating they need no handling.
 template <DType D>
 struct Arithmetics {
-  Values zero_point, factor, divisor, added, quiet;
+  Values subtracted, factor, divisor, added, quiet;
   bool divides;
 
   explicit HWY_INLINE Arithmetics(const AttributeValues& a)
-      : zero_point(hn::Set(F32(), static_cast<float>(a.src_zero_point))),
+      : subtracted(hn::Set(F32(), a.subtracted)),
         factor(hn::Set(F32(), a.src_scale)),
         divisor(hn::Set(F32(), a.dst_scale)),
-        added(hn::Set(F32(), static_cast<float>(a.dst_zero_point))),
+        added(hn::Set(F32(), a.added)),
         quiet(hn::Set(F32(), std::numeric_limits<float>::quiet_NaN())),
         divides(a.dst_scale != 1) {}
   HWY_INLINE Values operator()(Values v) const {
-    v = hn::Mul(hn::Sub(v, zero_point), factor);
+    v = hn::Mul(hn::Sub(v, subtracted), factor);
     if (divides) v = hn::Div(v, divisor);
+    v = hn::Add(v, added);
     if constexpr (kIsFloating<D>)
       return hn::IfThenElse(hn::Eq(v, v), v, quiet);
     else
-      return hn::Add(v, added);
+      return v;
   }
 };
 

@@ -84,20 +84,23 @@ void Converter::run(const std::byte* src, std::byte* dst, const std::byte* old, 
                     int64_t attribute_stride, int64_t n) const {
   if (direct && (!arithmetic || attribute_stride == 0))
     return convert(src, kFirst, dst, kFirst, 1, n, attributes(attribute), 0);
-  const auto values_at = context.plan.attribute_values().data() + attribute;
   const auto one = [](ConvertKernel kernel, const std::byte* from, std::byte* to, int64_t count) {
     kernel(from, kFirst, to, kFirst, 1, count, nullptr, 0);
   };
   alignas(64) std::byte values[kChunk * sizeof(double)], previous[kChunk * sizeof(double)];
   const Attributes& a = context.plan.attributes();
-  const Arithmetic steps{!a.src_scale.values.empty(), !a.dst_scale.values.empty(), !a.src_zero_point.values.empty(),
+  const Arithmetic steps{!a.src_scale.values.empty(), !a.dst_scale.values.empty(), a.subtracts(),
                          !a.dst_zero_point.values.empty(), a.beta};
+  const auto attributes_at = [&](int64_t index) -> const void* {
+    if (compute == ComputeType::f32) return context.plan.attribute_values().data() + index;
+    return context.plan.wide_attribute_values().data() + index;
+  };
   for (int64_t i = 0; i < n; i += kChunk) {
     const int64_t count = std::min(kChunk, n - i);
     one(load, src + i * src_bytes, values, count);
     if (a.beta != 0) one(load_old, old + i * dst_bytes, previous, count);
-    context.kernels.arithmetic[static_cast<std::size_t>(compute)](values, previous, values_at + i * attribute_stride,
-                                                                  attribute_stride, count, steps);
+    context.kernels.arithmetic[static_cast<std::size_t>(compute)](
+        values, previous, attributes_at(attribute + i * attribute_stride), attribute_stride, count, steps);
     one(store, values, dst + i * dst_bytes, count);
   }
 }

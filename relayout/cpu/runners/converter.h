@@ -33,9 +33,11 @@ struct Converter {
   Converter(const RunContext& context, DType src, DType dst, bool arithmetic, int64_t row_attribute,
             int64_t col_attribute);
 
-  /// The attributes for `convert`, for elements whose attribute values are at this index; null where there are none.
+  /// The attributes for `convert`, for elements whose attribute values are at this index; null where there are none, or
+  /// where they are not in f32 and `convert` is not `direct`.
   const AttributeValues* attributes(int64_t index) const {
-    return arithmetic ? &context.plan.attribute_values()[static_cast<std::size_t>(index)] : nullptr;
+    return arithmetic && compute == ComputeType::f32 ? &context.plan.attribute_values()[static_cast<std::size_t>(index)]
+                                                     : nullptr;
   }
   const AttributeValues* attributes(const Block& block) const { return attributes(block.offset[kAttribute]); }
 

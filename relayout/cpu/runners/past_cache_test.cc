@@ -32,7 +32,7 @@ TEST(Stream, RowsThatShareLines) {
                                            {DType::f32, DType::f32},  {DType::f64, DType::f64},
                                            {DType::f32, DType::bf16}, {DType::f32, DType::u8}};
   Attributes scales;
-  scales.src_scale = {std::vector<float>(64, 0.75f), 2};
+  scales.src_scale = {std::vector<double>(64, 0.75), 2};
   for (std::size_t i = 0; i < 64; ++i) scales.src_scale.values[i] += static_cast<float>(i);
   int64_t cases = 0;
   for (const auto& [from, to] : layouts) {

@@ -1,5 +1,4 @@
-// Moves as an executable: one reorder for each part, then zeros in the padding. The constant that a reorder node adds
-// is added afterwards where the reorder cannot do it.
+// Moves as an executable: one reorder for each part, then zeros in the padding.
 #include <cmath>
 
 #include "relayout/cpu/reorder.h"
@@ -16,40 +15,38 @@ using graph::kNone;
 
 namespace {
 
-bool is_whole(double value) { return std::nearbyint(value) == value && std::fabs(value) < 2147483648.0; }
+/// Whether a type has this zero point, and f32 holds it exactly.
+bool is_zero_point(double value, DType dtype) {
+  return std::trunc(value) == value && std::fabs(value) < 0x1p24 && in_range(value, dtype);
+}
 
-/// dst = src * scale + shift: attributes that the reorder can apply, and the shift if it cannot.
-struct Scaling {
-  Attributes attributes;
-  float shift = 0;
-};
-
-Scaling scaling_of(const graph::ReorderAttributes& a, DType src, DType dst) {
-  Scaling out;
-  if (a.scale != 1) out.attributes.src_scale.values = {static_cast<float>(a.scale)};
+/// dst = src * scale + shift. What stands for a zero point is one, because elements equal to it then give exactly 0.
+Attributes attributes_of(const graph::ReorderAttributes& a, DType src, DType dst) {
+  Attributes out;
+  if (a.scale != 1) out.src_scale.values = {a.scale};
   if (a.shift == 0) return out;
-  if (is_integer(dst) && is_whole(a.shift)) {
-    out.attributes.dst_zero_point.values = {static_cast<int32_t>(a.shift)};
-  } else if (is_integer(src) && a.scale != 0 && is_whole(-a.shift / a.scale)) {
-    out.attributes.src_zero_point.values = {static_cast<int32_t>(-a.shift / a.scale)};
+  if (is_integer(src) && a.scale != 0 && is_zero_point(-a.shift / a.scale, src) && !is_integer(dst)) {
+    out.src_zero_point.values = {-a.shift / a.scale};
+  } else if (!is_integer(dst) || is_zero_point(a.shift, dst)) {
+    out.dst_zero_point.values = {a.shift};
   } else {
-    out.shift = static_cast<float>(a.shift);
+    out.mean.values = {-a.shift};
   }
   return out;
 }
 
 class MovesExecutable : public Executable {
  public:
-  MovesExecutable(const OwnRequest& r, const std::vector<Move>& moves, const Scaling& scaling)
-      : threads_(r.threads), shift_(scaling.shift), first_(r.dst().offset0()), count_(r.dst().padded_elements()) {
+  MovesExecutable(const OwnRequest& r, const std::vector<Move>& moves, const Attributes& attributes)
+      : threads_(r.threads) {
     const DType type = r.dst_tensor().dtype;
     for (const Move& move : moves) {
       if (move.to.empty()) continue;
       const DType from = move.src == kNone ? DType::f32 : r.src_tensor(static_cast<std::size_t>(move.src)).dtype;
-      plans_.push_back({move.src, cpu::make_plan({move.from, from}, {move.to, type}, scaling.attributes)});
+      plans_.push_back({move.src, cpu::make_plan({move.from, from}, {move.to, type}, attributes)});
     }
     // A single reorder that writes the whole destination also fills its padding.
-    const bool filled = plans_.size() == 1 && plans_[0].second.dst().layout == r.dst() && shift_ == 0;
+    const bool filled = plans_.size() == 1 && plans_[0].second.dst().layout == r.dst();
     if (!filled) padding_ = ZeroPadding(r.dst(), type);
     if (r.node.kind == Kind::pad) constant_ = static_cast<float>(r.node.as<graph::PadAttributes>().value);
   }
@@ -59,10 +56,6 @@ class MovesExecutable : public Executable {
       const void* data = from == kNone ? &constant_ : src[static_cast<std::size_t>(from)];
       cpu::run(plan, data, dst[0], run_options(threads_));
     }
-    if (shift_ != 0) {
-      float* data = static_cast<float*>(dst[0]) + first_;
-      for (int64_t i = 0; i < count_; ++i) data[i] += shift_;
-    }
     padding_.run(dst[0]);
   }
 
@@ -70,26 +63,21 @@ class MovesExecutable : public Executable {
   std::vector<std::pair<int, Plan>> plans_{};
   ZeroPadding padding_{};
   int threads_;
-  float constant_ = 0, shift_;
-  /// The elements to which the constant is added: all of the destination, which then has no gaps.
-  int64_t first_, count_;
+  float constant_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Executable> make_moves(const OwnRequest& r) {
-  Scaling scaling;
-  if (r.node.kind == Kind::reorder) {
-    scaling = scaling_of(r.node.as<graph::ReorderAttributes>(), r.src_tensor(0).dtype, r.dst_tensor().dtype);
-    const bool in_range = r.dst().packed() && r.dst().offset_range().first == r.dst().offset0();
-    if (scaling.shift != 0 && (r.dst_tensor().dtype != DType::f32 || !in_range)) return nullptr;
-  }
+  Attributes attributes;
+  if (r.node.kind == Kind::reorder)
+    attributes = attributes_of(r.node.as<graph::ReorderAttributes>(), r.src_tensor(0).dtype, r.dst_tensor().dtype);
   if (!r.dst().injective_with_padding() || bits(r.dst_tensor().dtype) < 8) return nullptr;
   std::vector<Layout> src;
   for (std::size_t i = 0; i < r.node.src.size(); ++i) src.push_back(r.src(i));
   const std::optional<std::vector<Move>> moves = moves_of(r.graph, r.node, src, r.dst());
   if (!moves) return nullptr;
-  return std::make_unique<MovesExecutable>(r, *moves, scaling);
+  return std::make_unique<MovesExecutable>(r, *moves, attributes);
 }
 
 }  // namespace relayout::execute

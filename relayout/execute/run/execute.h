@@ -32,7 +32,7 @@ struct ModelOptions {
   /// padding holds zero. Where it does not, run() throws Error{internal} with the node, the tensor and the index.
   bool check_padding = false;
   /// Multiplies the values of inputs whose type is not the graph's, such as photos in u8.
-  float input_scale = 1;
+  double input_scale = 1;
 };
 
 /// One step of a run: a primitive, or a reorder.
